@@ -1,0 +1,176 @@
+/**
+ * Every error this package throws on purpose. Test the class or `code`, never the message.
+ *
+ * Each class says in one sentence what the caller may assume. A wrong argument is a TypeError or a
+ * RangeError instead, and an aborted wait rejects with the signal's own reason.
+ */
+
+/** Base of all lock errors. `code` is stable; the message is for people. */
+export abstract class LockError extends Error {
+  abstract readonly code: `ERR_LOCK_${string}`;
+
+  /** The lock the error is about; for a StoreError that concerns no single lock, the script or channel. */
+  readonly lockName: string;
+
+  constructor(lockName: string, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = new.target.name;
+    this.lockName = lockName;
+  }
+}
+
+/** Who holds a lock, as far as the server and the holder's own record tell. */
+export interface Holder {
+  /** Id of the claim, `<clientId>/<number>` and, with a label, `/<label>`; or what a foreign client wrote. */
+  readonly owner: string;
+  /** The `label` option of the holder's acquire; undefined when it gave none or is not a Holdfast client. */
+  readonly label: string | undefined;
+  /** Host name of the holder's process; undefined when its record is gone. */
+  readonly host: string | undefined;
+  /** Process id of the holder on that host. */
+  readonly pid: number | undefined;
+  /** The `clientName` option of the holder. */
+  readonly clientName: string | undefined;
+  /** Fencing token of the present grant; undefined for a foreign client. */
+  readonly token: number | undefined;
+  /** Time of the grant by the server's clock, in ms since 1970; undefined for a foreign client. */
+  readonly sinceAtMs: number | undefined;
+  /** What is left of the lease on the server, in ms; Infinity for a foreign key without expiry. */
+  readonly leaseLeftMs: number;
+}
+
+/** The wait ended before the lock was free. Nothing is held and nothing is queued; trying again is safe. */
+export class AcquireTimeoutError extends LockError {
+  readonly code = "ERR_LOCK_ACQUIRE_TIMEOUT";
+  readonly waitMs: number;
+  /** Who held it when the wait ended; undefined if it was free just then, or the server did not say. */
+  readonly holder: Holder | undefined;
+  /** How many stood before this caller in the queue; undefined if it did not queue or the server did not say. */
+  readonly waitersAhead: number | undefined;
+
+  constructor(
+    lockName: string,
+    facts: { readonly waitMs: number; readonly holder?: Holder | undefined; readonly waitersAhead?: number | undefined },
+  ) {
+    super(lockName, timeoutMessage(lockName, facts));
+    this.waitMs = facts.waitMs;
+    this.holder = facts.holder;
+    this.waitersAhead = facts.waitersAhead;
+  }
+
+  /** Fencing token of the holder, if it is known. */
+  get token(): number | undefined {
+    return this.holder?.token;
+  }
+}
+
+/**
+ * Why a lease ended before it was released.
+ *
+ * - `expired`: its validity ran out before a renewal was confirmed; someone else may hold the lock since then
+ * - `force-released`: somebody released it by force
+ * - `server-lost`: the server no longer knew it, although its time was not over (memory loss, failover, a foreign DEL)
+ * - `max-hold`: the caller's own `maxHoldMs` was reached
+ */
+export type LossReason = "expired" | "force-released" | "server-lost" | "max-hold";
+
+/** The lease ended before it was released. Work done since `lostAt` may have overlapped with another holder's. */
+export class LeaseLostError extends LockError {
+  readonly code = "ERR_LOCK_LEASE_LOST";
+  readonly reason: LossReason;
+  readonly token: number;
+  readonly owner: string;
+
+  constructor(
+    lockName: string,
+    facts: { readonly reason: LossReason; readonly token: number; readonly owner: string; readonly cause?: unknown },
+  ) {
+    super(
+      lockName,
+      `The lease on ${quote(lockName)} (token ${facts.token}) was lost: ${LOSS[facts.reason]}.`,
+      facts.cause === undefined ? undefined : { cause: facts.cause },
+    );
+    this.reason = facts.reason;
+    this.token = facts.token;
+    this.owner = facts.owner;
+  }
+}
+
+const LOSS: Readonly<Record<LossReason, string>> = {
+  expired: "it was not renewed in time, so another holder may have been granted meanwhile",
+  "force-released": "it was released by force, so another holder may have been granted at once",
+  "server-lost": "the server no longer knows it although its time was not over, so another holder may have been granted",
+  "max-hold": "maxHoldMs was reached, so it is no longer renewed and has been given back",
+};
+
+/** What a store knows about a failed call. */
+export interface StoreFailure {
+  /** False only if it is certain that the script changed nothing. */
+  readonly mayHaveRun: boolean;
+  /** True if the same call may succeed later (timeout, lost connection, server loading); false if it will not. */
+  readonly transient: boolean;
+  /** The client library's error, or a sentence. */
+  readonly cause: unknown;
+}
+
+/** The server did not answer in time, or answered with an error. Unless `mayHaveRun` is false, treat it as "maybe". */
+export class StoreError extends LockError implements StoreFailure {
+  readonly code = "ERR_LOCK_STORE";
+  readonly mayHaveRun: boolean;
+  readonly transient: boolean;
+
+  constructor(lockName: string, failure: StoreFailure) {
+    super(lockName, storeMessage(lockName, failure), { cause: failure.cause });
+    this.mayHaveRun = failure.mayHaveRun;
+    this.transient = failure.transient;
+  }
+}
+
+/** This client, server or kind cannot do what was asked, and never will. Nothing was done. */
+export class UnsupportedError extends LockError {
+  readonly code = "ERR_LOCK_UNSUPPORTED";
+}
+
+/** This Holdfast was closed. Nothing is held by the call that was refused. */
+export class ClosedError extends LockError {
+  readonly code = "ERR_LOCK_CLOSED";
+
+  constructor(lockName: string) {
+    super(lockName, `${quote(lockName)} was not acquired: this Holdfast has been closed.`);
+  }
+}
+
+function timeoutMessage(
+  lockName: string,
+  { waitMs, holder, waitersAhead }: { waitMs: number; holder?: Holder | undefined; waitersAhead?: number | undefined },
+): string {
+  const waited = waitMs === 0 ? "at once" : `within ${waitMs} ms`;
+  const ahead = waitersAhead ? `, with ${waitersAhead} waiting ahead` : "";
+  return `${quote(lockName)} was not acquired ${waited}${describe(holder)}${ahead}; nothing is held, and trying again is safe.`;
+}
+
+function describe(holder: Holder | undefined): string {
+  if (holder === undefined) return "";
+  const process = holder.host === undefined ? holder.owner : `${holder.owner} (pid ${holder.pid} on ${holder.host})`;
+  const label = holder.label === undefined ? "" : ` for ${quote(holder.label)}`;
+  const since = holder.sinceAtMs === undefined ? "" : ` since ${new Date(holder.sinceAtMs).toISOString()}`;
+  const token = holder.token === undefined ? "" : `, token ${holder.token}`;
+  return `: held by ${process}${label}${since}${token}, lease ends in ${Math.ceil(holder.leaseLeftMs)} ms`;
+}
+
+function storeMessage(lockName: string, { mayHaveRun, cause }: StoreFailure): string {
+  const why = cause instanceof Error ? cause.message : String(cause);
+  const assume = mayHaveRun ? "it may have been carried out all the same" : "it was not carried out";
+  return `The server did not confirm a request about ${quote(lockName)} (${oneLine(why)}); ${assume}.`;
+}
+
+/** Names come from data: quoted, so that none can break a log line. */
+export function quote(text: string): string {
+  // JSON leaves U+2028, U+2029, DEL and the C1 controls as they are, and some log viewers break lines there.
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what this is about
+  return JSON.stringify(text).replace(/[\u007f-\u009f\u2028\u2029]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`);
+}
+
+function oneLine(text: string): string {
+  return quote(text).slice(1, -1);
+}

@@ -1,0 +1,40 @@
+/**
+ * A Lua script as TypeScript sees it: text, hash, and the names of what goes in and comes out.
+ *
+ * The names are those of the script's own header (see scripts/build-lua.mjs), so
+ * no `KEYS[n]` is counted by hand and no caller reads a bare number.
+ */
+export interface Script<Key extends string = string, Arg extends string = string, Form extends ReplyForm = ReplyForm> {
+  /** `<kind>/<verb>`, the path of the .lua file. */
+  readonly name: string;
+  /** Lower-case hex SHA-1 of `source`, as EVALSHA wants it. */
+  readonly sha1: string;
+  readonly keys: readonly Key[];
+  readonly args: readonly Arg[];
+  readonly replies: readonly Form[];
+  readonly source: string;
+}
+
+/**
+ * One line under REPLY.
+ *
+ * `code: null` is an answer that is one bare number, whose name is the only entry of `values`;
+ * otherwise the code comes first and the named numbers follow. `rest` names what may come after them:
+ * any number of strings, in scripts that only read.
+ */
+export interface ReplyForm {
+  readonly code: number | null;
+  readonly outcome: string;
+  readonly values: readonly string[];
+  readonly rest: string | null;
+}
+
+/** What a script answers on the wire: an integer, or a flat list. Null stands for nil inside a list. */
+export type Reply = number | ReadonlyArray<string | number | null>;
+
+/** The same answer with its words, e.g. `{ outcome: "granted", token: 7 }`. */
+export type Outcome<Form extends ReplyForm> = Form extends ReplyForm
+  ? { readonly outcome: Form["outcome"] } & { readonly [Value in Form["values"][number]]: number } & (Form["rest"] extends string
+        ? { readonly [Rest in Form["rest"] & string]: readonly string[] }
+        : unknown)
+  : never;
