@@ -50,7 +50,11 @@ export class AcquireTimeoutError extends LockError {
 
   constructor(
     lockName: string,
-    facts: { readonly waitMs: number; readonly holder?: Holder | undefined; readonly waitersAhead?: number | undefined },
+    facts: {
+      readonly waitMs: number;
+      readonly holder?: Holder | undefined;
+      readonly waitersAhead?: number | undefined;
+    },
   ) {
     super(lockName, timeoutMessage(lockName, facts));
     this.waitMs = facts.waitMs;
@@ -99,7 +103,8 @@ export class LeaseLostError extends LockError {
 const LOSS: Readonly<Record<LossReason, string>> = {
   expired: "it was not renewed in time, so another holder may have been granted meanwhile",
   "force-released": "it was released by force, so another holder may have been granted at once",
-  "server-lost": "the server no longer knows it although its time was not over, so another holder may have been granted",
+  "server-lost":
+    "the server no longer knows it although its time was not over, so another holder may have been granted",
   "max-hold": "maxHoldMs was reached, so it is no longer renewed and has been given back",
 };
 
@@ -114,7 +119,7 @@ export interface StoreFailure {
 }
 
 /** The server did not answer in time, or answered with an error. Unless `mayHaveRun` is false, treat it as "maybe". */
-export class StoreError extends LockError implements StoreFailure {
+export class StoreError extends LockError {
   readonly code = "ERR_LOCK_STORE";
   readonly mayHaveRun: boolean;
   readonly transient: boolean;
@@ -168,7 +173,10 @@ function storeMessage(lockName: string, { mayHaveRun, cause }: StoreFailure): st
 export function quote(text: string): string {
   // JSON leaves U+2028, U+2029, DEL and the C1 controls as they are, and some log viewers break lines there.
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what this is about
-  return JSON.stringify(text).replace(/[\u007f-\u009f\u2028\u2029]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`);
+  return JSON.stringify(text).replace(
+    /[\u007f-\u009f\u2028\u2029]/g,
+    (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
 }
 
 function oneLine(text: string): string {

@@ -34,7 +34,7 @@ export type Reply = number | ReadonlyArray<string | number | null>;
 
 /** The same answer with its words, e.g. `{ outcome: "granted", token: 7 }`. */
 export type Outcome<Form extends ReplyForm> = Form extends ReplyForm
-  ? { readonly outcome: Form["outcome"] } & { readonly [Value in Form["values"][number]]: number } & (Form["rest"] extends string
-        ? { readonly [Rest in Form["rest"] & string]: readonly string[] }
-        : unknown)
+  ? { readonly outcome: Form["outcome"] } & {
+      readonly [Value in Form["values"][number]]: number;
+    } & (Form["rest"] extends string ? { readonly [Rest in Form["rest"] & string]: readonly string[] } : unknown)
   : never;
