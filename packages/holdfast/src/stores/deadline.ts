@@ -1,0 +1,28 @@
+/** Longest delay a timer accepts; a longer one would fire at once. */
+const TIMER_MAX_MS = 2_147_483_647;
+
+/** Brings a duration into the range that a timer accepts. */
+export function timerMs(durationMs: number): number {
+  return Math.min(Math.max(1, durationMs), TIMER_MAX_MS);
+}
+
+/**
+ * The outcome of `promise`, or a rejection after `timeoutMs`.
+ *
+ * What comes later is dropped, a late rejection too.
+ */
+export function within<T>(timeoutMs: number, promise: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(new Error(`no answer within ${timeoutMs} ms`)), timerMs(timeoutMs));
+    promise.then(
+      (value) => {
+        clearTimeout(timer);
+        resolve(value);
+      },
+      (cause: unknown) => {
+        clearTimeout(timer);
+        reject(cause);
+      },
+    );
+  });
+}

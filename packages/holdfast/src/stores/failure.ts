@@ -1,0 +1,69 @@
+/**
+ * What a client library's rejection says about the script: did it run, and is it worth asking again?
+ *
+ * Only the text is looked at, since every library has classes of its own and some reject with no Error at
+ * all. What is not known here counts as "may have run": that costs a retry, the opposite costs a lock.
+ */
+
+import type { StoreFailure } from "../core/errors.js";
+
+/** The server refused before the script could change anything, and may accept the same call later. */
+const REFUSED_FOR_NOW =
+  /^(?:NOSCRIPT|LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|BUSY|MISCONF|NOREPLICAS|OOM|UNBLOCKED|ERR max number of clients)\b/i;
+
+/** The server refused before the script could change anything, and will refuse again. */
+const REFUSED =
+  /^(?:NOAUTH|NOPERM|WRONGPASS|DENIED|CROSSSLOT|MOVED|ASK|NOPROTO|ERR unknown command|ERR wrong number of arguments|ERR Number of keys)\b/i;
+
+/** How Redis 6 and 7 mark an error that was raised while a script ran. */
+const RAISED_IN_SCRIPT = /\bscript: ?[0-9a-f]{40}|user_script|\bf_[0-9a-f]{40}/;
+
+/** A server's error begins with one word in capitals; a client library's own messages do not. */
+const SERVER_REPLY = /^[A-Z][A-Z0-9_]+[ :]/;
+
+/** The client library never sent the command. */
+const NOT_SENT = /isn't writeable|offline queue is (?:disabled|full)|client is offline|queue is full/i;
+
+/** The owner has closed the client, so nothing is sent until it is opened again. */
+const CLIENT_CLOSED = /^the client is closed\b|unable to execute requests; the client is closed/i;
+
+/** True if the server does not know the script. GLIDE rewrites the code to `NoScriptError`. */
+export function isUnknownScript(cause: unknown): boolean {
+  return /NO_?SCRIPT/i.test(messageOf(cause));
+}
+
+/**
+ * Sorts a rejection of a script call.
+ *
+ * @param mayBeSecondSend  the client may have sent the command twice, so a refusal speaks only of the last time
+ */
+export function failureOf(cause: unknown, mayBeSecondSend: boolean): StoreFailure {
+  const message = serverWords(messageOf(cause));
+  const { mayHaveRun, transient } = sort(message);
+  return { mayHaveRun: mayHaveRun || mayBeSecondSend, transient, cause };
+}
+
+function sort(message: string): { mayHaveRun: boolean; transient: boolean } {
+  const inScript = RAISED_IN_SCRIPT.test(message);
+  if (REFUSED_FOR_NOW.test(message)) return { mayHaveRun: inScript, transient: true };
+  if (inScript) return { mayHaveRun: true, transient: false };
+  if (REFUSED.test(message)) return { mayHaveRun: false, transient: false };
+  if (CLIENT_CLOSED.test(message)) return { mayHaveRun: false, transient: false };
+  if (NOT_SENT.test(message)) return { mayHaveRun: false, transient: true };
+  return { mayHaveRun: true, transient: !SERVER_REPLY.test(message) };
+}
+
+/** GLIDE puts a sentence before the server's own words. */
+function serverWords(message: string): string {
+  return message.replace(/^An error was signalled by the server(?:: - |: )(?:ResponseError: )?/i, "");
+}
+
+/** The text of anything that can be thrown. */
+export function messageOf(cause: unknown): string {
+  if (cause instanceof Error) return cause.message;
+  try {
+    return String(cause);
+  } catch {
+    return "an error without text";
+  }
+}

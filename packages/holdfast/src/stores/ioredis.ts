@@ -1,0 +1,130 @@
+/** Holdfast on a client of ioredis 5 or 6, or of iovalkey, that the caller owns and closes. */
+
+import type { Store } from "../core/store.js";
+import { clientStore, type OpenEar } from "./client-store.js";
+import type { Ear, EarEvents } from "./inbox-hub.js";
+import { type ScriptClient, toArgument } from "./script-runner.js";
+
+/**
+ * What this store uses of a client. Not the library's own type: a user who has another library, or another
+ * major version of it, must be able to compile.
+ */
+export interface IoredisClient {
+  readonly status: string;
+  readonly isCluster?: boolean;
+  readonly options?: { readonly retryStrategy?: unknown };
+  /** The socket, as soon as there is one. */
+  readonly stream?: { unref?(): unknown };
+  evalsha(sha1: string, numberOfKeys: number, ...inputs: string[]): Promise<unknown>;
+  script(subcommand: "LOAD", source: string): Promise<unknown>;
+  /** A cluster's first parameter is its start-up nodes. */
+  duplicate(...overrides: unknown[]): IoredisClient;
+  nodes?(role: "master"): IoredisClient[];
+  subscribe(...channels: string[]): Promise<unknown>;
+  unsubscribe(...channels: string[]): Promise<unknown>;
+  disconnect(): void;
+  on(event: string, listener: (...values: string[]) => void): unknown;
+  off(event: string, listener: (...values: string[]) => void): unknown;
+}
+
+/**
+ * A store on one ioredis or iovalkey client.
+ *
+ * The client sends again what was in flight when it lost its connection (unless told otherwise), so a script
+ * may run twice and a refusal then speaks of the second time only; `mayHaveRun` takes that into account.
+ *
+ * @param openEar  makes the connection that listens; by default a duplicate of `redis`
+ */
+export function ioredisStore(redis: IoredisClient, openEar: OpenEar = duplicateOf(redis)): Store {
+  let losses = 0;
+  const client: ScriptClient = {
+    evalsha: (sha1, keys, args) => redis.evalsha(sha1, keys.length, ...inputsOf(keys, args)),
+    load: (source) => load(redis, source),
+    isClosed: () => redis.status === "end",
+    // A cluster does not say when one of its connections is lost: NaN differs from itself.
+    losses: redis.isCluster === true ? () => Number.NaN : () => losses,
+  };
+
+  function watch(onBack: () => void): () => void {
+    let isLost = false;
+    const onClose = (): void => {
+      losses += 1;
+      isLost = true;
+    };
+    const onReady = (): void => {
+      if (isLost) onBack();
+      isLost = false;
+    };
+    redis.on("close", onClose);
+    redis.on("ready", onReady);
+    return () => {
+      redis.off("close", onClose);
+      redis.off("ready", onReady);
+    };
+  }
+
+  return clientStore({ kind: "ioredis", client, openEar, watch });
+}
+
+/** Listens on `subscriber`, a connection that from now on does nothing else. */
+export function ioredisEar(subscriber: IoredisClient, events: EarEvents): Ear {
+  // Without a listener the library prints the error; what matters of it comes as a rejection or as `end`.
+  subscriber.on("error", () => {});
+  subscriber.on("message", (channel = "", message = "") => events.onMessage(channel, message));
+  subscriber.on("ready", () => events.onReady());
+  subscriber.on("end", () => events.onEnd());
+  // Who waits has a timer of its own. An idle ear must not keep the process alive.
+  subscriber.on("connect", () => subscriber.stream?.unref?.());
+  subscriber.stream?.unref?.();
+  return {
+    subscribe: (channels) => subscriber.subscribe(...channels),
+    unsubscribe: (channel) => subscriber.unsubscribe(channel),
+    close: () => subscriber.disconnect(),
+  };
+}
+
+function inputsOf(keys: readonly string[], args: readonly (string | number)[]): string[] {
+  const inputs: string[] = [...keys];
+  for (const arg of args) inputs.push(toArgument(arg));
+  return inputs;
+}
+
+function load(redis: IoredisClient, source: string): Promise<unknown> {
+  const masters = redis.isCluster === true ? redis.nodes?.("master") : undefined;
+  if (masters === undefined) return redis.script("LOAD", source);
+  return Promise.all(masters.map((master) => master.script("LOAD", source)));
+}
+
+/** A connection like that of `redis`, but one that only listens, and does not give up while `redis` has not. */
+function duplicateOf(redis: IoredisClient): OpenEar {
+  return (events) => {
+    const duplicate =
+      redis.isCluster === true
+        ? redis.duplicate(undefined, { lazyConnect: false, enableOfflineQueue: true })
+        : redis.duplicate(subscriberOptions(redis));
+    return ioredisEar(duplicate, events);
+  };
+}
+
+/** What a user sets for commands can break a connection that listens for hours and sends next to nothing. */
+function subscriberOptions(redis: IoredisClient): Record<string, unknown> {
+  const userStrategy = redis.options?.retryStrategy;
+  return {
+    lazyConnect: false,
+    enableOfflineQueue: true,
+    enableAutoPipelining: false,
+    maxRetriesPerRequest: null,
+    commandTimeout: undefined,
+    socketTimeout: undefined,
+    // The library's own does not report failure: an unhandled rejection. The hub does it.
+    autoResubscribe: false,
+    autoResendUnfulfilledCommands: true,
+    scripts: undefined,
+    monitor: false,
+    retryStrategy(times: number): number | null {
+      if (redis.status === "end") return null;
+      const delayMs: unknown = typeof userStrategy === "function" ? userStrategy(times) : undefined;
+      return typeof delayMs === "number" ? delayMs : Math.min(50 * times, 2_000);
+    },
+  };
+}

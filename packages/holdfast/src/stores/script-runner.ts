@@ -1,0 +1,117 @@
+/**
+ * The life of one script call, the same for every client library: EVALSHA, SCRIPT LOAD where the server does
+ * not know the script, one deadline over all of it, and the same form of reply and error.
+ *
+ * It is on the path of every acquire and release, hence callbacks on one promise in place of async functions.
+ */
+
+import { StoreError } from "../core/errors.js";
+import type { Reply, Script } from "../core/script.js";
+import { timerMs } from "./deadline.js";
+import { failureOf, isUnknownScript } from "./failure.js";
+
+/** What a client library has to offer so that scripts can run on it. */
+export interface ScriptClient {
+  evalsha(sha1: string, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown>;
+  /** SCRIPT LOAD, on every server that may get the EVALSHA. */
+  load(source: string): Promise<unknown>;
+  /** True once the owner has closed the client, so that a call now is certain to send nothing. */
+  isClosed(): boolean;
+  /** Rises with each lost connection, for a client that sends again what was in flight; else constant. */
+  losses(): number;
+}
+
+/**
+ * Runs `script` on `client`; the promise settles within `timeoutMs`, whatever the client does.
+ *
+ * EVAL is never used: a server that has forgotten a script is taught it first, so that one and the same
+ * command runs it each time.
+ *
+ * @throws StoreError  see the port
+ */
+export function runScript(
+  client: ScriptClient,
+  script: Script,
+  keys: readonly string[],
+  args: readonly (string | number)[],
+  timeoutMs: number,
+): Promise<Reply> {
+  return new Promise((resolve, reject) => {
+    const lossesAtStart = client.losses();
+    const closedAtStart = client.isClosed();
+    let isSettled = false;
+    let isTaught = false;
+
+    const timer = setTimeout(() => {
+      isSettled = true;
+      const cause = new Error(`no answer within ${timeoutMs} ms`);
+      reject(new StoreError(script.name, { mayHaveRun: true, transient: true, cause }));
+    }, timerMs(timeoutMs));
+
+    const onReply = (reply: unknown): void => {
+      if (isSettled) return;
+      isSettled = true;
+      clearTimeout(timer);
+      resolve(toReply(reply));
+    };
+    const onError = (cause: unknown): void => {
+      if (isSettled) return;
+      if (!isTaught && isUnknownScript(cause)) {
+        isTaught = true;
+        attempt(() => client.load(script.source), send, onError);
+        return;
+      }
+      isSettled = true;
+      clearTimeout(timer);
+      const failure = closedAtStart
+        ? { mayHaveRun: false, transient: false, cause }
+        : failureOf(cause, client.losses() !== lossesAtStart);
+      const transient = failure.transient && !client.isClosed();
+      reject(new StoreError(script.name, { ...failure, transient }));
+    };
+    const send = (): void => {
+      // After the deadline nobody reads the answer, and the caller may already have given up the lock.
+      if (!isSettled) attempt(() => client.evalsha(script.sha1, keys, args), onReply, onError);
+    };
+    send();
+  });
+}
+
+/** A client may throw where it should reject. */
+function attempt(
+  call: () => Promise<unknown>,
+  onValue: (value: unknown) => void,
+  onError: (cause: unknown) => void,
+): void {
+  try {
+    call().then(onValue, onError);
+  } catch (cause) {
+    onError(cause);
+  }
+}
+
+/**
+ * The number as the server should read it. A script input has no exponent, which begins at 10^21.
+ */
+export function toArgument(value: string | number): string {
+  if (typeof value === "string") return value;
+  return Number.isInteger(value) && Math.abs(value) >= 1e21 ? BigInt(value).toString() : String(value);
+}
+
+/** A client may be set up to give strings as bytes, and integers as strings, bigints or bytes. */
+function toReply(reply: unknown): Reply {
+  if (typeof reply === "number") return reply;
+  if (!Array.isArray(reply)) return Number(toItem(reply) ?? Number.NaN);
+  return reply.every(isItem) ? reply : reply.map(toItem);
+}
+
+function isItem(item: unknown): item is string | number | null {
+  return typeof item === "number" || typeof item === "string" || item === null;
+}
+
+function toItem(item: unknown): string | number | null {
+  if (isItem(item)) return item;
+  if (item === undefined) return null;
+  if (item instanceof Uint8Array) return Buffer.from(item.buffer, item.byteOffset, item.byteLength).toString();
+  return typeof item === "bigint" ? Number(item) : String(item);
+}
