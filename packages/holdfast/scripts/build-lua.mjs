@@ -6,8 +6,8 @@
  *
  * The header of a script is its signature: what it calls KEYS[n] and ARGV[n] are the names TypeScript must
  * pass, and each line under REPLY is an answer it must be ready for. A header that cannot be read, or that
- * disagrees with its body, is refused here, since a wrong signature is worse than none. Which Lua may stand
- * in the body is checked by lua-subset.mjs. Plain JavaScript, so that it runs before anything is installed.
+ * disagrees with its body, is refused, since a wrong signature is worse than none. lua-header.mjs says how a
+ * header is read, and lua-subset.mjs which Lua may stand in a body. Plain JavaScript, so that it runs before anything is installed.
  */
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -15,13 +15,10 @@ import { dirname, join } from "node:path";
 import { argv, exit } from "node:process";
 import { fileURLToPath, pathToFileURL } from "node:url";
 
+import { readHeader, refuse } from "./lua-header.mjs";
 import { checkBody, inputsUsed } from "./lua-subset.mjs";
 
-/** @typedef {{ code: number | null, bare: boolean, outcome: string, values: string[], rest: string | null }} Form */
-/** @typedef {{ summary: string, keys: string[], args: string[], replies: Form[] }} Signature */
-
 const INCLUDE = /^[ \t]*-- include (\S+)[ \t]*$/gm;
-const WORD = /^[a-z]\w*$/;
 
 /**
  * The text of src/generated/scripts.ts for all scripts below `srcRoot`.
@@ -100,93 +97,6 @@ function split(file, name, text) {
 }
 
 /**
- * Lines that begin with KEYS[n], ARGV[n] or REPLY in the third column are the signature. Under REPLY, a line
- * in the column of the first form is one more form, and a line further to the right is prose.
- *
- * @param {string} file
- * @param {string} name
- * @param {string} header
- * @returns {Signature}
- */
-function readHeader(file, name, header) {
-  const lines = header.split("\n");
-  const replyAt = lines.findIndex((line) => /^ {2}REPLY\b/.test(line));
-  if (replyAt < 0) refuse(file, "its header must say what the script replies");
-
-  const inputs = lines.slice(0, replyAt);
-  const keys = inputNames(file, inputs, "KEYS");
-  const args = inputNames(file, inputs, "ARGV");
-  unique(file, [...keys, ...args], (word) => `two inputs are called ${word}`);
-
-  const replies = readReplies(file, lines.slice(replyAt));
-  return { summary: (lines[0] ?? "").slice(`  ${name}: `.length), keys, args, replies };
-}
-
-/**
- * @param {string} file
- * @param {string[]} lines
- * @param {"KEYS" | "ARGV"} table
- */
-function inputNames(file, lines, table) {
-  return lines
-    .filter((line) => line.startsWith(`  ${table}[`))
-    .map((line, i) => {
-      const [, index, word = ""] = /^ {2}\w+\[(\d+)\] +(\w+)(?: |$)/.exec(line) ?? [];
-      if (!WORD.test(word)) refuse(file, `this is not an input: "${line.trim()}"`);
-      if (Number(index) !== i + 1) refuse(file, `${table}[${index}] is out of order in the header`);
-      return word;
-    });
-}
-
-/**
- * @param {string} file
- * @param {string[]} lines
- */
-function readReplies(file, lines) {
-  const first = (lines[0] ?? "").replace("REPLY", "     ");
-  const column = first.search(/\S/);
-  /** @type {Form[]} */
-  const forms = [];
-  for (const line of [first, ...lines.slice(1)]) {
-    const at = line.search(/\S/);
-    if (at === column) forms.push(readForm(file, line.trim()));
-    else if (at < column) refuse(file, `only answers may follow REPLY: "${line.trim()}"`);
-  }
-
-  const bare = forms.filter((form) => form.bare);
-  if (forms.filter((form) => form.code === null).length > 1) refuse(file, "two answers are one bare number");
-  if (bare.length > 1 && bare.some((form) => form.code === null))
-    refuse(file, "a bare code cannot be told from the bare number; write it as {code}");
-  unique(
-    file,
-    forms.flatMap(({ code }) => code ?? []),
-    (code) => `two answers have the code ${code}`,
-  );
-  return forms;
-}
-
-/**
- * One answer, such as `{1, token}  granted  prose`, `0  lost` or `token  granted`.
- *
- * @param {string} file
- * @param {string} line
- * @returns {Form}
- */
-function readForm(file, line) {
-  const [, shape = "", outcome = ""] = /^(\{[^}]*\}|\w+) +([a-z][\w-]*)(?![^\s:;,.])/.exec(line) ?? [];
-  const bare = !shape.startsWith("{");
-  const [head = "", ...names] = (bare ? shape : shape.slice(1, -1)).split(",").map((word) => word.trim());
-  const rest = names.at(-1)?.endsWith("...") ? (names.pop() ?? "").slice(0, -3) : null;
-  const isNumber = bare && WORD.test(head);
-
-  const words = [...(isNumber ? [head] : []), ...names, ...(rest === null ? [] : [rest])];
-  if (outcome === "" || !(isNumber || /^\d+$/.test(head)) || !words.every((word) => WORD.test(word)))
-    refuse(file, `this is not an answer: "${line}"`);
-  unique(file, ["outcome", ...words], (word) => `"${line}" says ${word} twice, or calls a value "outcome"`);
-  return { code: isNumber ? null : Number(head), bare, outcome, values: isNumber ? [head] : names, rest };
-}
-
-/**
  * @param {string} file
  * @param {string} table
  * @param {string[]} names
@@ -214,7 +124,7 @@ function withoutComments(name, body) {
  * The text is widened to `string`, so that the declaration file does not carry every script a second time.
  *
  * @param {string} name
- * @param {Signature} signature
+ * @param {import('./lua-header.mjs').Signature} signature
  * @param {string} source
  */
 function print(name, { summary, keys, args, replies }, source) {
@@ -235,25 +145,6 @@ ${forms.join("")}  ],
   source: \`${source.replace(/[\\`]|\$\{/g, "\\$&")}\` as string,
 } as const;
 `;
-}
-
-/**
- * @template {string | number} T
- * @param {string} file
- * @param {T[]} words
- * @param {(word: T) => string} reason
- */
-function unique(file, words, reason) {
-  for (const [i, word] of words.entries()) if (words.indexOf(word) !== i) refuse(file, reason(word));
-}
-
-/**
- * @param {string} file
- * @param {string} reason
- * @returns {never}
- */
-function refuse(file, reason) {
-  throw new Error(`${file}: ${reason}`);
 }
 
 if (argv[1] !== undefined && import.meta.url === pathToFileURL(argv[1]).href) {

@@ -1,0 +1,126 @@
+// @ts-check
+/**
+ * Reads the header of a script: the names of its inputs, and the answers it may give.
+ *
+ *     --[[
+ *       mutex/extend: begin the lease anew, if it is still ours.
+ *
+ *       Prose.
+ *
+ *       KEYS[1] lock   string, the owner
+ *       ARGV[1] owner  id of the claim
+ *       REPLY   1              extended
+ *               {0, holderMs}  lost: prose
+ *     ]]
+ *
+ * Lines that begin with KEYS[n], ARGV[n] or REPLY in the third column are the signature. Under REPLY, a line
+ * in the column of the first form is one more form, and a line further to the right is prose.
+ */
+
+/** @typedef {{ code: number | null, bare: boolean, outcome: string, values: string[], rest: string | null }} Form */
+/** @typedef {{ summary: string, keys: string[], args: string[], replies: Form[] }} Signature */
+
+const WORD = /^[a-z]\w*$/;
+
+/**
+ * @param {string} file
+ * @param {string} name
+ * @param {string} header
+ * @returns {Signature}
+ */
+export function readHeader(file, name, header) {
+  const lines = header.split("\n");
+  const replyAt = lines.findIndex((line) => /^ {2}REPLY\b/.test(line));
+  if (replyAt < 0) refuse(file, "its header must say what the script replies");
+
+  const inputs = lines.slice(0, replyAt);
+  const keys = inputNames(file, inputs, "KEYS");
+  const args = inputNames(file, inputs, "ARGV");
+  unique(file, [...keys, ...args], (word) => `two inputs are called ${word}`);
+
+  const replies = readReplies(file, lines.slice(replyAt));
+  return { summary: (lines[0] ?? "").slice(`  ${name}: `.length), keys, args, replies };
+}
+
+/**
+ * @param {string} file
+ * @param {string[]} lines
+ * @param {"KEYS" | "ARGV"} table
+ */
+function inputNames(file, lines, table) {
+  return lines
+    .filter((line) => line.startsWith(`  ${table}[`))
+    .map((line, i) => {
+      const [, index, word = ""] = /^ {2}\w+\[(\d+)\] +(\w+)(?: |$)/.exec(line) ?? [];
+      if (!WORD.test(word)) refuse(file, `this is not an input: "${line.trim()}"`);
+      if (Number(index) !== i + 1) refuse(file, `${table}[${index}] is out of order in the header`);
+      return word;
+    });
+}
+
+/**
+ * @param {string} file
+ * @param {string[]} lines
+ */
+function readReplies(file, lines) {
+  const first = (lines[0] ?? "").replace("REPLY", "     ");
+  const column = first.search(/\S/);
+  /** @type {Form[]} */
+  const forms = [];
+  for (const line of [first, ...lines.slice(1)]) {
+    const at = line.search(/\S/);
+    if (at === column) forms.push(readForm(file, line.trim()));
+    else if (at < column) refuse(file, `only answers may follow REPLY: "${line.trim()}"`);
+  }
+
+  const bare = forms.filter((form) => form.bare);
+  if (forms.filter((form) => form.code === null).length > 1) refuse(file, "two answers are one bare number");
+  if (bare.length > 1 && bare.some((form) => form.code === null))
+    refuse(file, "a bare code cannot be told from the bare number; write it as {code}");
+  unique(
+    file,
+    forms.flatMap(({ code }) => code ?? []),
+    (code) => `two answers have the code ${code}`,
+  );
+  return forms;
+}
+
+/**
+ * One answer, such as `{1, token}  granted  prose`, `0  lost` or `token  granted`.
+ *
+ * @param {string} file
+ * @param {string} line
+ * @returns {Form}
+ */
+function readForm(file, line) {
+  const [, shape = "", outcome = ""] = /^(\{[^}]*\}|\w+) +([a-z][\w-]*)(?![^\s:;,.])/.exec(line) ?? [];
+  const bare = !shape.startsWith("{");
+  const [head = "", ...names] = (bare ? shape : shape.slice(1, -1)).split(",").map((word) => word.trim());
+  const rest = names.at(-1)?.endsWith("...") ? (names.pop() ?? "").slice(0, -3) : null;
+  const isNumber = bare && WORD.test(head);
+
+  const words = [...(isNumber ? [head] : []), ...names, ...(rest === null ? [] : [rest])];
+  if (outcome === "" || !(isNumber || /^\d+$/.test(head)) || !words.every((word) => WORD.test(word)))
+    refuse(file, `this is not an answer: "${line}"`);
+  unique(file, ["outcome", ...words], (word) => `"${line}" says ${word} twice, or calls a value "outcome"`);
+  return { code: isNumber ? null : Number(head), bare, outcome, values: isNumber ? [head] : names, rest };
+}
+
+/**
+ * @template {string | number} T
+ * @param {string} file
+ * @param {T[]} words
+ * @param {(word: T) => string} reason
+ */
+function unique(file, words, reason) {
+  for (const [i, word] of words.entries()) if (words.indexOf(word) !== i) refuse(file, reason(word));
+}
+
+/**
+ * @param {string} file
+ * @param {string} reason
+ * @returns {never}
+ */
+export function refuse(file, reason) {
+  throw new Error(`${file}: ${reason}`);
+}

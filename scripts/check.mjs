@@ -1,0 +1,38 @@
+// @ts-check
+/**
+ * npm run check: everything that can be said about the code without running it.
+ *
+ * Every step runs, whatever the others say, and shows its output only when it fails.
+ */
+import { spawnSync } from "node:child_process";
+import { execPath, exit } from "node:process";
+
+import { dependencies, root, tools } from "./setup.mjs";
+import { longFiles } from "./sizes.mjs";
+
+/** @type {ReadonlyArray<readonly [string, readonly string[]]>} */
+const STEPS = [
+  ["generated Lua constants are fresh", [tools.buildLua, "--check"]],
+  ["sources compile", [tools.tsc, "-b"]],
+  ["tests and scripts compile", [tools.tsc, "-p", "tsconfig.tests.json"]],
+  ["lint, with types", [tools.oxlint, "--type-aware", "--deny-warnings"]],
+  ["format and lint", [tools.biome, "check", "--error-on-warnings"]],
+];
+
+await dependencies();
+
+let failed = 0;
+for (const [name, args] of STEPS) {
+  const startedAtMs = performance.now();
+  const { status, stdout, stderr } = spawnSync(execPath, args, { cwd: root, encoding: "utf8" });
+  const seconds = ((performance.now() - startedAtMs) / 1000).toFixed(1);
+  console.log(`${status === 0 ? "✓" : "✗"} ${name} (${seconds} s)`);
+  if (status !== 0) {
+    failed += 1;
+    console.log(`${stdout}${stderr}`.trimEnd());
+  }
+}
+
+for (const { file, lines } of longFiles()) console.log(`· ${file} has ${lines} lines: is this two things?`);
+console.log(`${STEPS.length - failed} passed, ${failed} failed`);
+exit(failed === 0 ? 0 : 1);

@@ -1,0 +1,12 @@
+// @ts-check
+/** npm run fix: repairs what `npm run check` and the tidy tests can find and a machine can mend. */
+import { exit } from "node:process";
+
+import { writeSnapshot } from "./api-snapshot.mjs";
+import { build, dependencies, node, tools } from "./setup.mjs";
+
+await dependencies();
+const code = await node([tools.biome, "check", "--write", "--log-level=warn"]);
+await build();
+if (writeSnapshot()) console.log("fix: the public API changed; look at the diff of tests/tidy/api-snapshot.d.ts.txt");
+exit(code);

@@ -1,0 +1,154 @@
+// @ts-check
+/**
+ * What the commands share: bring a fresh machine to the point where the work can begin.
+ *
+ * Built-ins of Node only, since these run before anything is installed. Each step looks first whether it is
+ * needed, so that the second time is quick and needs no network.
+ */
+import { spawn, spawnSync } from "node:child_process";
+import { accessSync, constants, existsSync, readFileSync } from "node:fs";
+import { delimiter, join } from "node:path";
+import { env, execPath, exit, getuid } from "node:process";
+import { fileURLToPath } from "node:url";
+
+/** The checkout, as a path. */
+export const root = fileURLToPath(new URL("..", import.meta.url));
+
+/** The tools, as scripts for this very Node, so that no shell and no PATH comes between. */
+export const tools = {
+  buildLua: join(root, "packages/holdfast/scripts/build-lua.mjs"),
+  tsc: join(root, "node_modules/@typescript/native/bin/tsc"),
+  vitest: join(root, "node_modules/vitest/vitest.mjs"),
+  oxlint: join(root, "node_modules/oxlint/bin/oxlint"),
+  biome: join(root, "node_modules/@biomejs/biome/bin/biome"),
+};
+
+/**
+ * @param {string} command
+ * @param {readonly string[]} args
+ * @param {NodeJS.ProcessEnv} [extraEnv]
+ * @returns {Promise<number>} the exit code; 1 if it could not start or was ended by a signal
+ */
+export function run(command, args, extraEnv = {}) {
+  return new Promise((resolve) => {
+    const child = spawn(command, args, { cwd: root, stdio: "inherit", env: { ...env, ...extraEnv } });
+    // Ctrl-C reaches the child as well; it decides how to end, and we follow with its code.
+    const wait = () => {};
+    process.on("SIGINT", wait);
+    child.on("error", (error) => {
+      console.error(`${command}: ${error.message}`);
+      resolve(1);
+    });
+    child.on("exit", (code) => {
+      process.off("SIGINT", wait);
+      resolve(code ?? 1);
+    });
+  });
+}
+
+/**
+ * Runs a script on this Node.
+ *
+ * @param {readonly string[]} args
+ * @param {NodeJS.ProcessEnv} [extraEnv]
+ */
+export function node(args, extraEnv) {
+  return run(execPath, args, extraEnv);
+}
+
+/** Installs the dependencies of the lock file, unless just these are there. */
+export async function dependencies() {
+  if (isInstalled()) return;
+  console.log("setup: installing dependencies (npm ci)");
+  const args = ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline", "--loglevel=error"];
+  const npm = env.npm_execpath;
+  const code = npm?.endsWith(".js") ? await node([npm, ...args]) : await run("npm", args);
+  if (code !== 0) stop("the dependencies could not be installed; run: npm ci");
+}
+
+/** npm's record of what it installed is compared with the lock file, since times of files say little after a checkout. */
+function isInstalled() {
+  const record = join(root, "node_modules/.package-lock.json");
+  if (!existsSync(record)) return false;
+  const wanted = packagesOf(join(root, "package-lock.json"));
+  const present = packagesOf(record);
+  return Object.entries(wanted).every(([path, { version, optional, link }]) => {
+    if (!path.includes("node_modules/")) return true;
+    const entry = present[path];
+    // An optional package of another platform is rightly absent.
+    return entry === undefined ? optional === true : link === true || entry.version === version;
+  });
+}
+
+/**
+ * @param {string} file
+ * @returns {Record<string, { version?: string, optional?: boolean, link?: boolean }>}
+ */
+function packagesOf(file) {
+  return JSON.parse(readFileSync(file, "utf8")).packages;
+}
+
+/** Writes the generated Lua constants and compiles all workspaces, or stops. Both are incremental. */
+export async function build() {
+  if ((await node([tools.buildLua])) !== 0) stop("the Lua scripts were refused, see above");
+  if ((await node([tools.tsc, "-b"])) !== 0) stop("the build failed, see above");
+}
+
+/**
+ * A redis-server binary: that of HOLDFAST_REDIS_SERVER or of PATH, installed if need be.
+ *
+ * @returns {Promise<string>} its path
+ */
+export async function redisServer() {
+  const found = env.HOLDFAST_REDIS_SERVER ?? onPath("redis-server");
+  if (found !== undefined) return found;
+  await installRedis();
+  return onPath("redis-server") ?? stop("redis-server is missing; install it (Debian: apt-get install redis-server)");
+}
+
+async function installRedis() {
+  if (onPath("apt-get") !== undefined) {
+    const sudo = getuid?.() === 0 ? [] : ["sudo", "-n"];
+    if (sudo.length > 0 && spawnSync("sudo", ["-n", "true"], { stdio: "ignore" }).status !== 0)
+      stop("redis-server is missing; run: sudo apt-get install redis-server");
+    console.log("setup: installing redis-server (apt-get)");
+    // RUNLEVEL=1 keeps the package from starting its service: the tests start servers of their own.
+    const apt = [...sudo, "env", "RUNLEVEL=1", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-qq"];
+    const install = [...apt, "install", "-y", "--no-install-recommends", "redis-server"];
+    if ((await runAll(install)) !== 0 && (await runAll([...apt, "update"])) === 0) await runAll(install);
+  } else if (onPath("brew") !== undefined) {
+    console.log("setup: installing redis (brew)");
+    await run("brew", ["install", "--quiet", "redis"]);
+  }
+}
+
+/** @param {readonly string[]} words */
+function runAll([command = "", ...args]) {
+  return run(command, args);
+}
+
+/** @param {string} program */
+function onPath(program) {
+  return (env.PATH ?? "")
+    .split(delimiter)
+    .map((folder) => join(folder, program))
+    .find((file) => {
+      try {
+        accessSync(file, constants.X_OK);
+        return true;
+      } catch {
+        return false;
+      }
+    });
+}
+
+/**
+ * Ends the command with one line that says what to do.
+ *
+ * @param {string} reason
+ * @returns {never}
+ */
+export function stop(reason) {
+  console.error(`setup: ${reason}`);
+  exit(1);
+}

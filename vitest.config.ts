@@ -1,0 +1,33 @@
+import { env } from "node:process";
+import { fileURLToPath } from "node:url";
+import { defineConfig } from "vitest/config";
+
+function source(path: string): string {
+  return fileURLToPath(new URL(path, import.meta.url));
+}
+
+export default defineConfig({
+  resolve: {
+    // Tests see one copy of the library, its source, by whatever name they import it.
+    alias: [
+      { find: /^holdfast\/testing$/, replacement: source("packages/holdfast/src/testing/index.ts") },
+      { find: /^holdfast$/, replacement: source("packages/holdfast/src/index.ts") },
+      { find: /^@holdfast\/embedded$/, replacement: source("packages/embedded/src/index.ts") },
+    ],
+  },
+  test: {
+    include: [
+      "packages/*/tests/**/*.test.ts",
+      "tests/**/*.test.ts",
+      "examples/tests/**/*.test.ts",
+      "bench/tests/**/*.test.ts",
+    ],
+    pool: "forks",
+    // Tests wait for timers and servers more than they compute, so one more than the cores of a small machine.
+    maxWorkers: 3,
+    testTimeout: 20_000,
+    hookTimeout: 20_000,
+    passWithNoTests: false,
+    allowOnly: env.CI !== "true",
+  },
+});
