@@ -1,0 +1,35 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+
+import { generate } from "../../packages/holdfast/scripts/build-lua.mjs";
+import { acceptedApi, builtApi, flatten } from "../../scripts/api-snapshot.mjs";
+import { ROOT } from "./sources.js";
+
+it("the generated Lua constants are those of the scripts", () => {
+  const sources = join(ROOT, "packages/holdfast/src");
+  const generated = readFileSync(join(sources, "generated/scripts.ts"), "utf8");
+  expect(generated, "stale; repair it with: npm run fix").toBe(generate(sources));
+});
+
+it("the public API is the one that was accepted", () => {
+  expect(builtApi(), "the public API changed; accept it with: npm run fix, and say so in the changelog").toBe(
+    acceptedApi(),
+  );
+});
+
+it("the API is what can be reached from the entry points, without its comments", () => {
+  const files: Readonly<Record<string, string>> = {
+    "d/index.d.ts": '/** Doc. */\nexport { B } from "./core/b.js";\n//# sourceMappingURL=index.d.ts.map\n',
+    "d/core/b.d.ts": 'import type { C } from "./c.js";\nexport interface B {\n    /** Doc. */\n    c: C;\n}\n',
+    "d/core/c.d.ts": 'export type C = import("../index.js").B;\n',
+    "d/core/hidden.d.ts": "export type Hidden = 1;\n",
+  };
+  expect(flatten(["d/index.d.ts"], (file) => files[file] ?? "", "d")).toBe(
+    [
+      '// core/b.d.ts\nimport type { C } from "./c.js";\nexport interface B {\n    c: C;\n}\n',
+      '// core/c.d.ts\nexport type C = import("../index.js").B;\n',
+      '// index.d.ts\nexport { B } from "./core/b.js";\n',
+    ].join("\n"),
+  );
+});

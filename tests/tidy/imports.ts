@@ -1,0 +1,112 @@
+import { type Import, importsOf, resolve, type Source } from "./sources.js";
+
+const LIBRARY = "packages/holdfast/src/";
+/** Machines that kinds stand on, and kinds that are made of other kinds; see the table in docs and CONTRIBUTING. */
+const BUILT_ON: Readonly<Record<string, readonly string[]>> = {
+  "read-write-lock": ["permits"],
+  semaphore: ["permits"],
+};
+/** Folders of the library that may use what its users use. */
+const LIKE_A_USER = new Set(["redlock", "interop", "recipes", "testing"]);
+const NOT_A_KIND = new Set(["core", "stores", "generated", "testing", "lua"]);
+const CLIENTS = new Set(["ioredis", "iovalkey", "redis", "@redis/client", "@valkey/valkey-glide"]);
+const USERS = /^(packages\/cli|bench|verify|examples)\//;
+
+/** Who may import whom; a complaint for each import that goes against the one direction. */
+export function forbiddenImports(files: readonly Source[]): string[] {
+  return files.flatMap((file) =>
+    importsOf(file)
+      .filter((entry) => !isAllowed(file.path, entry))
+      .map(({ specifier }) => `${file.path} may not import ${specifier}`),
+  );
+}
+
+function isAllowed(from: string, entry: Import): boolean {
+  if (from.startsWith(LIBRARY)) return isAllowedInLibrary(from.slice(LIBRARY.length), entry);
+  if (from.startsWith("packages/embedded/src/"))
+    return (
+      isOwn(from, "packages/embedded/src/", entry) || isBuiltIn(entry) || isEntryPoint(entry, "holdfast", "wasmoon")
+    );
+  const user = USERS.exec(from)?.[0];
+  if (user !== undefined)
+    return (
+      isOwn(from, user, entry) ||
+      (!isRelative(entry) && !/^(@holdfast\/\w+|holdfast)\/(src|dist)\b/.test(entry.specifier))
+    );
+  return true;
+}
+
+function isAllowedInLibrary(from: string, entry: Import): boolean {
+  const zone = from.includes("/") ? from.slice(0, from.indexOf("/")) : "";
+  if (!isRelative(entry)) return isAllowedPackage(zone, entry);
+
+  const to = resolve(from, entry.specifier);
+  if (to.startsWith("..")) return false;
+  const target = to.includes("/") ? to.slice(0, to.indexOf("/")) : "";
+  switch (zone) {
+    case "": // index.ts and holdfast.ts put the parts together
+      return true;
+    case "core":
+      return target === "core";
+    case "generated":
+      return to === "core/script.ts" && entry.isTypeOnly;
+    case "stores":
+      return /^core\/(store|script|errors)\.ts$/.test(to) || (target === "stores" && mayShare(from, to));
+    default:
+      if (target === zone || target === "core") return true;
+      if (LIKE_A_USER.has(zone) && (target === "" || !NOT_A_KIND.has(target))) return true;
+      return zone !== "testing" && (target === "generated" || (BUILT_ON[zone]?.includes(target) ?? false));
+  }
+}
+
+function isAllowedPackage(zone: string, entry: Import): boolean {
+  if (zone === "generated") return false;
+  if (zone === "testing" && entry.specifier === "vitest") return true;
+  if (zone === "stores" && CLIENTS.has(entry.specifier)) return entry.isTypeOnly;
+  return isBuiltIn(entry);
+}
+
+/** Stores share what is common to them; none of them knows another, only detect.ts knows them all. */
+function mayShare(from: string, to: string): boolean {
+  const isStore = (path: string): boolean => /^stores\/(ioredis|iovalkey|node-redis|glide|detect)\.ts$/.test(path);
+  return !isStore(to) || /^stores\/(detect|index)\.ts$/.test(from);
+}
+
+function isOwn(from: string, folder: string, entry: Import): boolean {
+  return isRelative(entry) && resolve(from, entry.specifier).startsWith(folder);
+}
+
+function isEntryPoint({ specifier }: Import, ...packages: readonly string[]): boolean {
+  return packages.some((name) => specifier === name) || specifier === "holdfast/testing";
+}
+
+function isRelative({ specifier }: Import): boolean {
+  return specifier.startsWith(".");
+}
+
+function isBuiltIn({ specifier }: Import): boolean {
+  return specifier.startsWith("node:");
+}
+
+/** Circles of imports, each once, as `a → b → a`. Types count: a circle of types is two things that are one. */
+export function cycles(files: readonly Source[]): string[] {
+  const graph = new Map(
+    files.map((file) => [
+      file.path,
+      importsOf(file)
+        .filter(isRelative)
+        .map((entry) => resolve(file.path, entry.specifier)),
+    ]),
+  );
+  const found: string[] = [];
+  const done = new Set<string>();
+  const visit = (path: string, trail: readonly string[]): void => {
+    const at = trail.indexOf(path);
+    if (at >= 0) found.push([...trail.slice(at), path].join(" → "));
+    if (at >= 0 || done.has(path)) return;
+    for (const next of graph.get(path) ?? []) visit(next, [...trail, path]);
+    done.add(path);
+  };
+  for (const path of graph.keys()) visit(path, []);
+  return found;
+}

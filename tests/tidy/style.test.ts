@@ -1,0 +1,90 @@
+import { describe, expect, it } from "vitest";
+
+import { allFiles, type Source } from "./sources.js";
+import {
+  ABSOLUTE_PATH,
+  CONSOLE,
+  defaultExports,
+  FOCUSED,
+  REGISTRY,
+  SKIPPED,
+  UNFINISHED,
+  undocumentedExports,
+  vagueNames,
+  words,
+} from "./style.js";
+
+const everything = allFiles();
+// The samples of these very tests say what is forbidden.
+const files = everything.filter(({ path }) => !path.startsWith("tests/tidy/"));
+const code = files.filter(({ path }) => /\.(ts|mjs)$/.test(path));
+const library = code.filter(({ path }) => /^packages\/(holdfast|embedded)\/src\//.test(path));
+const tests = code.filter(({ path }) => path.includes("tests/") || path.includes("/testing/"));
+
+function sample(text: string): Source[] {
+  return [{ path: "a.ts", text }];
+}
+
+describe("exports", () => {
+  it("have a name of their own", () => {
+    expect(defaultExports(code.filter(({ path }) => path !== "vitest.config.ts"))).toEqual([]);
+  });
+
+  it("have a doc comment", () => {
+    expect(undocumentedExports(library)).toEqual([]);
+  });
+
+  it.each(["export default 1;", "export default class A {}", "const a = 1; export { a as default };"])(
+    "by default are found: %s",
+    (text) => {
+      expect(defaultExports(sample(text))).toEqual(["a.ts"]);
+    },
+  );
+
+  it.each([
+    "export class A {}",
+    "export abstract class A {}",
+    "export interface A {}",
+    "export type A = 1;",
+    "export const A = 1;",
+    "export function A() {}",
+    "// A comment.\nexport const A = 1;",
+    "/** The file. */\n\nexport const A = 1;",
+    "/** Other. */\nconst b = 1;\nexport const A = b;",
+  ])("without a doc comment are found: %s", (text) => {
+    expect(undocumentedExports(sample(text))).toEqual(["a.ts: A"]);
+  });
+
+  it("with a doc comment, re-exported or overloaded are left alone", () => {
+    const text = '/** A. */\nexport function a(): 1;\nexport function a() {}\nexport { b } from "./b.js";\n';
+    expect(undocumentedExports(sample(text))).toEqual([]);
+  });
+});
+
+describe("a file", () => {
+  it("is called after what it holds", () => {
+    expect(vagueNames(files)).toEqual([]);
+    expect(
+      vagueNames([
+        { path: "src/utils.ts", text: "" },
+        { path: "src/lua-helper.mjs", text: "" },
+      ]),
+    ).toHaveLength(2);
+  });
+});
+
+describe("no place in what is committed has", () => {
+  const at = (...parts: string[]): string => ["", ...parts].join("/");
+
+  it.each<[string, readonly Source[], RegExp, string]>([
+    ["what is left for later", code, UNFINISHED, "// FIXME: later"],
+    ["a test that silences others", tests, FOCUSED, 'it.concurrent.only("x")'],
+    ["a test that does not run", tests, SKIPPED, 'describe.skip("x")'],
+    ["output in the library", library, CONSOLE, 'console.log("x")'],
+    ["a path of one machine", everything, ABSOLUTE_PATH, `cd ${at("work", "x")}`],
+    ["the address of a registry", files, REGISTRY, `"resolved": "http${"s"}://x"`],
+  ])("%s", (_, where, word, bad) => {
+    expect(words(where, word)).toEqual([]);
+    expect(words(sample(`\n${bad}`), word)).toHaveLength(1);
+  });
+});
