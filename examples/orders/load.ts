@@ -1,0 +1,66 @@
+/**
+ * The customers. Each submission is sent at its moment to its copy; who gets no confirmation presses again, and
+ * lands on the next copy.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import { type JsonAnswer, postJson } from "./loopback-http.js";
+import type { Confirmation } from "./order-service.js";
+import type { Payment, Submission } from "./submissions.js";
+
+/** What became of one submission. */
+export interface Answered {
+  readonly submission: Submission;
+  /** Null if the customer gave up. */
+  readonly confirmation: Confirmation | null;
+  /** How often the customer had to press again because a copy was gone, busy or in trouble. */
+  readonly again: number;
+}
+
+/** After so many failures a customer gives up; half a minute at the least. */
+const PATIENCE = 30;
+const PRESS_AGAIN_AFTER_MS = 100;
+const SLOWEST_ANSWER_MS = 20_000;
+
+/**
+ * Sends all submissions and waits for all answers.
+ *
+ * @param urls        the copies; a submission's `copy` is folded onto them
+ * @param onAnswered  called after each answer
+ */
+export async function submitAll(
+  submissions: readonly Submission[],
+  urls: readonly string[],
+  onAnswered: () => void,
+): Promise<Answered[]> {
+  return await Promise.all(
+    submissions.map(async (submission) => {
+      await sleep(submission.submittedAtMs);
+      const answered = await submitUntilConfirmed(submission, urls);
+      onAnswered();
+      return answered;
+    }),
+  );
+}
+
+async function submitUntilConfirmed(submission: Submission, urls: readonly string[]): Promise<Answered> {
+  const { submittedAtMs: _, copy, ...payment } = submission;
+  for (let again = 0; again < PATIENCE; again += 1) {
+    const answer = await submit(payment, urls[(copy - 1 + again) % urls.length] ?? "");
+    if (answer?.status === 200) return { submission, confirmation: answer.body as Confirmation, again };
+    const pauseMs = answer?.retryAfterSeconds === undefined ? PRESS_AGAIN_AFTER_MS : answer.retryAfterSeconds * 1_000;
+    await sleep(pauseMs);
+  }
+  return { submission, confirmation: null, again: PATIENCE };
+}
+
+/** One press; null if there was no answer at all. */
+async function submit(payment: Payment, url: string): Promise<JsonAnswer | null> {
+  try {
+    return await postJson(`${url}/payments`, payment, {
+      from: payment.customer,
+      signal: AbortSignal.timeout(SLOWEST_ANSWER_MS),
+    });
+  } catch {
+    return null;
+  }
+}
