@@ -65,6 +65,7 @@ describe("the import table allows", () => {
     ["every store where they are detected", `${IN_LIBRARY}/stores/detect.ts`, "./ioredis.js"],
     ["a kind in the contracts", `${IN_LIBRARY}/testing/mutex.contract.ts`, "../mutex/mutex.js"],
     ["permits in a semaphore", `${IN_LIBRARY}/semaphore/semaphore.ts`, "../permits/permits.js"],
+    ["anything in the tests of an example", "examples/tests/orders.test.ts", "../../tests/support/redis-server.js"],
     ["the library in an example", "examples/orders/demo.ts", "holdfast"],
   ])("%s", (_, path, specifier) => {
     expect(forbiddenImports(one(path, specifier))).toEqual([]);
