@@ -162,6 +162,7 @@ class Link {
   #isHeld = false;
   #isSubscriber = false;
   #isCut = false;
+  #struck: Fault | undefined;
 
   constructor(client: Socket, state: State) {
     this.#client = client;
@@ -249,8 +250,6 @@ class Link {
     }
     this.#pass(frame, words, "deliver");
   }
-
-  #struck: Fault | undefined;
 
   #faultFor(words: readonly string[]): Fault | undefined {
     for (const fault of this.#state.faults) {

@@ -9,7 +9,7 @@ import type { StoreFailure } from "../core/errors.js";
 
 /** The server refused before the script could change anything, and may accept the same call later. */
 const REFUSED_FOR_NOW =
-  /^(?:NOSCRIPT|LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|BUSY|MISCONF|NOREPLICAS|OOM|UNBLOCKED|ERR max number of clients)\b/i;
+  /^(?:NOSCRIPT|NoScriptError|LOADING|BusyLoadingError|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|BUSY|MISCONF|NOREPLICAS|OOM|UNBLOCKED|ERR max number of clients)\b/i;
 
 /** The server refused before the script could change anything, and will refuse again. */
 const REFUSED =
@@ -53,9 +53,9 @@ function sort(message: string): { mayHaveRun: boolean; transient: boolean } {
   return { mayHaveRun: true, transient: !SERVER_REPLY.test(message) };
 }
 
-/** GLIDE puts a sentence before the server's own words. */
+/** GLIDE puts a sentence before the server's own words, and a word of its own in place of ERR. */
 function serverWords(message: string): string {
-  return message.replace(/^An error was signalled by the server(?:: - |: )(?:ResponseError: )?/i, "");
+  return message.replace(/^An error was signalled by the server(?:: -|:) /i, "").replace(/^ResponseError: /, "ERR ");
 }
 
 /** The text of anything that can be thrown. */

@@ -1,0 +1,123 @@
+/** Holdfast on a client, pool, cluster or sentinel of node-redis 4 to 6 (`redis`, `@redis/client`) that the caller owns. */
+
+import { UnsupportedError } from "../core/errors.js";
+import type { Store } from "../core/store.js";
+import { clientStore, type OpenEar } from "./client-store.js";
+import type { Ear, EarEvents } from "./inbox-hub.js";
+import { type ScriptClient, toArgument } from "./script-runner.js";
+
+/** What this store uses of a client. See IoredisClient for why it is not the library's own type. */
+export interface NodeRedisClient {
+  readonly isOpen?: boolean;
+  readonly isReady?: boolean;
+  readonly options?: { readonly socket?: { readonly reconnectStrategy?: unknown } };
+  /** The client itself, where this is one of its `with…` views: only that one keeps listeners properly. */
+  readonly _self?: NodeRedisClient;
+  evalSha(sha1: string, inputs: { keys: string[]; arguments: string[] }): Promise<unknown>;
+  scriptLoad(source: string): Promise<unknown>;
+  /** A pool has none of the following. */
+  duplicate?(overrides?: object): NodeRedisClient;
+  connect?(): Promise<unknown>;
+  ping?(): Promise<unknown>;
+  unref?(): unknown;
+  subscribe?(channels: string[], listener: (message: string, channel: string) => void): Promise<unknown>;
+  unsubscribe?(channels: string[]): Promise<unknown>;
+  /** 5 and 6. */
+  destroy?(): unknown;
+  /** 4. */
+  disconnect?(): Promise<unknown>;
+  on(event: string, listener: () => void): unknown;
+  off(event: string, listener: () => void): unknown;
+}
+
+/**
+ * A store on one node-redis client.
+ *
+ * Its own timeouts end when a command has been written, so a stalled server would hang it; ours do not. It
+ * never sends a command twice.
+ *
+ * @param openEar  makes the connection that listens; by default a duplicate of `redis`, which a pool has not
+ */
+export function nodeRedisStore(redis: NodeRedisClient, openEar: OpenEar = duplicateOf(redis)): Store {
+  const client: ScriptClient = {
+    evalsha: (sha1, keys, args) => redis.evalSha(sha1, { keys: [...keys], arguments: args.map(toArgument) }),
+    load: (source) => redis.scriptLoad(source),
+    isClosed: () => redis.isOpen === false,
+    losses: () => 0,
+  };
+
+  function watch(onBack: () => void): () => void {
+    const emitter = redis._self ?? redis;
+    let wasReady = redis.isReady === true;
+    const onReady = (): void => {
+      if (wasReady) onBack();
+      wasReady = true;
+    };
+    emitter.on("ready", onReady);
+    return () => void emitter.off("ready", onReady);
+  }
+
+  return clientStore({ kind: "node-redis", client, openEar, watch });
+}
+
+/** Listens on `subscriber`, a connection that from now on does nothing else; connects it if need be. */
+export function nodeRedisEar(subscriber: NodeRedisClient, events: EarEvents): Ear {
+  // Without a listener an error ends the process; what matters of it comes as a rejection.
+  subscriber.on("error", () => {});
+  // Who waits has a timer of its own. An idle ear must not keep the process alive.
+  subscriber.unref?.();
+  const connected = subscriber.isOpen === true ? Promise.resolve() : Promise.resolve(subscriber.connect?.());
+  connected.catch(() => events.onEnd());
+  subscriber.on("ready", () => events.onReady());
+  const onMessage = (message: string, channel: string): void => events.onMessage(channel, message);
+
+  return {
+    async subscribe(channels) {
+      await connected;
+      await subscriber.subscribe?.([...channels], onMessage);
+      // The library answers at once for a channel it knows, while it may still be subscribing again after a
+      // reconnect. Replies come in order, so this one comes after the server's confirmation.
+      await subscriber.ping?.();
+    },
+    unsubscribe: async (channel) => subscriber.unsubscribe?.([channel]),
+    async close() {
+      if (subscriber.isOpen === false) return;
+      await (subscriber.destroy === undefined ? subscriber.disconnect?.() : subscriber.destroy());
+    },
+  };
+}
+
+/** A connection like that of `redis`, but one that only listens, and does not give up while `redis` has not. */
+function duplicateOf(redis: NodeRedisClient): OpenEar {
+  return (events) => {
+    if (redis.duplicate === undefined || redis.connect === undefined || redis.subscribe === undefined) {
+      throw new UnsupportedError(
+        "inbox",
+        "A node-redis pool cannot listen: give the option `subscriber`, a function that makes a client for listening.",
+      );
+    }
+    return nodeRedisEar(redis.duplicate(subscriberOptions(redis)), events);
+  };
+}
+
+/** What a user sets for commands can break a connection that listens for hours and sends next to nothing. */
+function subscriberOptions(redis: NodeRedisClient): object {
+  const socket = redis.options?.socket;
+  // A cluster or sentinel has its socket options elsewhere.
+  if (socket === undefined) return {};
+  const userStrategy = socket.reconnectStrategy;
+  return {
+    disableOfflineQueue: false,
+    commandOptions: undefined,
+    clientSideCache: undefined,
+    socket: {
+      ...socket,
+      socketTimeout: undefined,
+      reconnectStrategy(retries: number, cause: unknown): number | false {
+        if (redis.isOpen === false) return false;
+        const delayMs: unknown = typeof userStrategy === "function" ? userStrategy(retries, cause) : userStrategy;
+        return typeof delayMs === "number" ? delayMs : Math.min(50 * (retries + 1), 2_000);
+      },
+    },
+  };
+}

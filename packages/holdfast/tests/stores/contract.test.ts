@@ -1,0 +1,4 @@
+import { ROWS } from "./rows.js";
+import { describeStoreContract } from "./store.contract.js";
+
+for (const row of ROWS) describeStoreContract(row);

@@ -1,0 +1,318 @@
+/** What every store keeps, whichever client library is under it. */
+
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
+import { startProxy, type TcpProxy } from "../../../../tests/support/tcp-proxy.js";
+import { StoreError } from "../../src/core/errors.js";
+import type { Store } from "../../src/core/store.js";
+import { storeFor } from "../../src/stores/detect.js";
+import { COUNT, ECHO, LARGE, RAISE, type Row } from "./rows.js";
+
+/** Enough for any answer that comes at all. */
+const PATIENT_MS = 5_000;
+/** For an answer that does not come. */
+const SHORT_MS = 150;
+
+const eventually = { timeout: 10_000, interval: 5 };
+let serial = 0;
+const unique = (word: string): string => `{${word}:${process.pid}:${++serial}}`;
+
+/** Runs the contract on one row, with a server of its own. */
+export function describeStoreContract(row: Row): void {
+  describe(row.name, () => {
+    let server: RedisServer;
+    const cleanups: (() => unknown)[] = [];
+
+    beforeAll(async () => {
+      server = await startRedis();
+    });
+    afterEach(async () => {
+      for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+    });
+    afterAll(() => server.stop());
+
+    async function open(port: number = server.port): Promise<{ store: Store; client: object }> {
+      const client = await row.connect(port);
+      const store = storeFor(client, { subscriber: row.subscriber(port) });
+      cleanups.push(async () => {
+        await store.close();
+        await row.disconnect(client);
+      });
+      return { store, client };
+    }
+    async function openThroughProxy(): Promise<{ store: Store; client: object; proxy: TcpProxy }> {
+      const proxy = await startProxy(server.port);
+      cleanups.push(() => proxy.close());
+      return { proxy, ...(await open(proxy.port)) };
+    }
+    const count = (store: Store, key: string, timeoutMs: number = PATIENT_MS) => store.run(COUNT, [key], [], timeoutMs);
+    const countOnServer = (key: string) => server.command("GET", row.keyPrefix + key);
+    const subscribers = async (channel: string): Promise<unknown> => {
+      const reply = await server.command("PUBSUB", "NUMSUB", channel);
+      return Array.isArray(reply) ? reply[1] : reply;
+    };
+
+    test("it says which library it is for", async () => {
+      const { store } = await open();
+      expect(store.kind).toBe(row.kind);
+    });
+
+    test("a script's reply has numbers, strings and null, however the client is set up", async () => {
+      const { store } = await open();
+      const [code, argument, nil, tail, key] = (await store.run(ECHO, ["{k}"], [1_700_000_000_000_001], 5_000)) as [];
+      expect(Number(code)).toBe(3);
+      expect([argument, nil, tail, key]).toEqual(["1700000000000001", null, "tail", `${row.keyPrefix}{k}`]);
+      expect(await store.run(LARGE, ["{k}"], [], PATIENT_MS)).toBe(1_700_000_000_000_001);
+    });
+
+    test("a server that has forgotten the script is taught it, and later calls cost one command", async () => {
+      const { store } = await open();
+      const key = unique("forgotten");
+      await server.command("SCRIPT", "FLUSH");
+      expect(await count(store, key)).toBe(1);
+      await server.command("SCRIPT", "FLUSH");
+      expect(await count(store, key)).toBe(2);
+      await server.command("CONFIG", "RESETSTAT");
+      expect(await count(store, key)).toBe(3);
+      const stats = await server.commandStats();
+      expect([stats.evalsha, stats.eval, stats["script|load"], stats.select]).toEqual([
+        1,
+        undefined,
+        undefined,
+        undefined,
+      ]);
+    });
+
+    test("calls in parallel after SCRIPT FLUSH each run once", async () => {
+      const { store } = await open();
+      const key = unique("parallel");
+      await server.command("SCRIPT", "FLUSH");
+      await Promise.all(Array.from({ length: 50 }, () => count(store, key)));
+      expect(await countOnServer(key)).toBe("50");
+    });
+
+    test("an error raised inside a script may have changed something, and will come again", async () => {
+      const { store } = await open();
+      const error = await store.run(RAISE, [unique("raise")], [], PATIENT_MS).catch((reason: unknown) => reason);
+      expect(error).toBeInstanceOf(StoreError);
+      expect(error).toMatchObject({ mayHaveRun: true, transient: false, lockName: RAISE.name });
+    });
+
+    test("a server that refuses for now has changed nothing and may be asked again", async () => {
+      const { store } = await open();
+      const key = unique("readonly");
+      expect(await count(store, key)).toBe(1);
+      await server.command("CONFIG", "SET", "min-replicas-to-write", 1);
+      cleanups.push(() => server.command("CONFIG", "SET", "min-replicas-to-write", 0));
+      const error = await count(store, key).catch((reason: unknown) => reason);
+      expect(error).toBeInstanceOf(StoreError);
+      expect(error).toMatchObject({ transient: true });
+      await server.command("CONFIG", "SET", "min-replicas-to-write", 0);
+      expect(await count(store, key)).toBe(2);
+    });
+
+    test("a frozen server costs no more than the deadline, and is used again when it is back", async () => {
+      const { store } = await open();
+      const key = unique("frozen");
+      expect(await count(store, key)).toBe(1);
+      server.freeze();
+      cleanups.push(() => server.resume());
+      const startedAtMs = performance.now();
+      const error = await count(store, key, SHORT_MS).catch((reason: unknown) => reason);
+      const tookMs = performance.now() - startedAtMs;
+      server.resume();
+      expect(error).toBeInstanceOf(StoreError);
+      expect(error).toMatchObject({ mayHaveRun: true, transient: true });
+      expect(tookMs).toBeLessThan(SHORT_MS + 2_000);
+      // The frozen call ran or did not; the next one runs either way.
+      expect(Number(await count(store, key))).toBeGreaterThanOrEqual(2);
+    });
+
+    test("a call whose reply is lost settles, and its script ran once or twice", async () => {
+      const { store, proxy } = await openThroughProxy();
+      const key = unique("lost");
+      // The script is known, so that the first EVALSHA is the one that runs.
+      await count(store, unique("warm"));
+      const struck = proxy.cutBeforeReply(/^EVALSHA/i);
+      const outcome = await count(store, key).catch((reason: unknown) => reason);
+      await struck;
+      expect(proxy.counts.lostReplies).toBe(1);
+      if (row.sendsAgain) expect(outcome).toBe(2);
+      else expect(outcome).toMatchObject({ name: "StoreError", mayHaveRun: true, transient: true });
+      expect(await countOnServer(key)).toBe(row.sendsAgain ? "2" : "1");
+      await vi.waitFor(async () => expect(await count(store, key)).toBe(row.sendsAgain ? 3 : 2), eventually);
+    });
+
+    test("a refusal of what may have been sent before does not say that nothing ran", async () => {
+      const { store, proxy } = await openThroughProxy();
+      const key = unique("twice");
+      await count(store, key);
+      const struck = proxy.cutBeforeReply(/^EVALSHA/i);
+      const call = count(store, key).catch((reason: unknown) => reason);
+      await struck;
+      await server.command("CONFIG", "SET", "min-replicas-to-write", 1);
+      cleanups.push(() => server.command("CONFIG", "SET", "min-replicas-to-write", 0));
+      const outcome = await call;
+      // The second send may have overtaken the setting, and then it was granted.
+      if (outcome instanceof Error) expect(outcome).toMatchObject({ mayHaveRun: true, transient: true });
+      else expect(outcome).toBe(3);
+      expect(Number(await countOnServer(key))).toBeGreaterThanOrEqual(2);
+    });
+
+    test("a server that is down is a StoreError within the deadline, and is used again when it is back", async () => {
+      const { store, proxy } = await openThroughProxy();
+      const key = unique("down");
+      expect(await count(store, key)).toBe(1);
+      proxy.refuse(true);
+      proxy.cutAll();
+      const error = await count(store, key, SHORT_MS).catch((reason: unknown) => reason);
+      expect(error).toBeInstanceOf(StoreError);
+      expect(error).toMatchObject({ transient: true });
+      proxy.refuse(false);
+      await vi.waitFor(() => count(store, key, 1_000), eventually);
+    });
+
+    test("a client that its owner has closed is a lasting StoreError, and nothing has run", async () => {
+      const { store, client } = await open();
+      const key = unique("closed");
+      await count(store, key);
+      await row.disconnect(client);
+      cleanups.length = 0;
+      await vi.waitFor(async () => {
+        const error = await count(store, key, SHORT_MS).catch((reason: unknown) => reason);
+        expect(error).toMatchObject({ name: "StoreError", mayHaveRun: false, transient: false });
+      }, eventually);
+      await store.close();
+      expect(await countOnServer(key)).toBe("1");
+    });
+
+    test("the store tells that the connection for commands is back after a loss", async () => {
+      const { store, proxy } = await openThroughProxy();
+      const back: string[] = [];
+      const stop = store.onReconnect((connection) => back.push(connection));
+      await count(store, unique("back"));
+      expect(back).toEqual([]);
+      proxy.cutAll();
+      await vi.waitFor(() => count(store, unique("back"), 1_000), eventually);
+      if (row.hasEvents) await vi.waitFor(() => expect(back).toEqual(["commands"]), eventually);
+      stop();
+      proxy.cutAll();
+      await vi.waitFor(() => count(store, unique("back"), 1_000), eventually);
+      expect(back.length).toBe(row.hasEvents ? 1 : 0);
+    });
+
+    test("an inbox hears what is published on its channel from the moment it is open", async () => {
+      const { store } = await open();
+      const [one, two] = [unique("one"), unique("two")];
+      const heard: string[] = [];
+      await store.inbox(one, (message) => heard.push(`one ${message}`), PATIENT_MS);
+      await store.inbox(two, (message) => heard.push(`two ${message}`), PATIENT_MS);
+      expect(await server.command("PUBLISH", one, "a")).toBe(1);
+      expect(await server.command("PUBLISH", two, "b ünï 😀")).toBe(1);
+      expect(await server.command("PUBLISH", `${row.keyPrefix}x${one}`, "not ours")).toBe(0);
+      await vi.waitFor(() => expect(heard).toEqual(["one a", "two b ünï 😀"]), eventually);
+    });
+
+    test("a closed inbox is deaf, the server counts it no more, and the others still hear", async () => {
+      const { store } = await open();
+      const [one, two] = [unique("one"), unique("two")];
+      const heard: string[] = [];
+      const inbox = await store.inbox(one, (message) => heard.push(`one ${message}`), PATIENT_MS);
+      const twin = await store.inbox(one, (message) => heard.push(`twin ${message}`), PATIENT_MS);
+      await store.inbox(two, (message) => heard.push(`two ${message}`), PATIENT_MS);
+      await inbox.close();
+      await inbox.close();
+      expect(await server.command("PUBLISH", one, "a")).toBe(1);
+      await twin.close();
+      expect(await subscribers(one)).toBe(0);
+      expect(await server.command("PUBLISH", two, "b")).toBe(1);
+      await vi.waitFor(() => expect(heard).toEqual(["twin a", "two b"]), eventually);
+      // The same channel may be opened again.
+      await store.inbox(one, (message) => heard.push(`again ${message}`), PATIENT_MS);
+      expect(await server.command("PUBLISH", one, "c")).toBe(1);
+      await vi.waitFor(() => expect(heard).toContain("again c"), eventually);
+    });
+
+    test("all inboxes of a store share one connection, which is not the caller's", async () => {
+      const { store, client } = await open();
+      const channels = [unique("a"), unique("b"), unique("c")];
+      await Promise.all(channels.map((channel) => store.inbox(channel, () => {}, PATIENT_MS)));
+      const list = String(await server.command("CLIENT", "LIST", "TYPE", "pubsub"));
+      expect(list.trim().split("\n").length).toBe(1);
+      expect(list).toContain("sub=3");
+      await row.ping(client);
+    });
+
+    test("a killed listening connection comes back, hears again, and only then is the store's user told", async () => {
+      const { store } = await open();
+      const [one, two] = [unique("one"), unique("two")];
+      const heard: string[] = [];
+      await store.inbox(one, (message) => heard.push(message), PATIENT_MS);
+      await store.inbox(two, (message) => heard.push(message), PATIENT_MS);
+      const received: Promise<unknown>[] = [];
+      store.onReconnect((connection) => {
+        // At this very moment both channels must be heard, or a grant in the gap would stay unknown.
+        if (connection === "inbox")
+          received.push(...[one, two].map((channel) => server.command("PUBLISH", channel, "x")));
+      });
+      expect(await server.command("CLIENT", "KILL", "TYPE", "pubsub")).toBe(1);
+      if (row.kind === "glide") {
+        await vi.waitFor(
+          async () => expect([await subscribers(one), await subscribers(two)]).toEqual([1, 1]),
+          eventually,
+        );
+        await server.command("PUBLISH", one, "x");
+      } else {
+        await vi.waitFor(() => expect(received.length).toBeGreaterThan(0), eventually);
+        expect(await Promise.all(received)).toEqual([1, 1]);
+      }
+      await vi.waitFor(() => expect(heard).toContain("x"), eventually);
+    });
+
+    test("opening an inbox fails within its deadline where the server is silent, leaves no receiver, and can be tried again", async () => {
+      const { store, proxy } = await openThroughProxy();
+      const [first, second] = [unique("first"), unique("second")];
+      await store.inbox(first, () => {}, PATIENT_MS);
+      proxy.stall();
+      const error = await store.inbox(second, () => {}, SHORT_MS).catch((reason: unknown) => reason);
+      expect(error).toBeInstanceOf(StoreError);
+      expect(error).toMatchObject({ transient: true, mayHaveRun: false, lockName: second });
+      proxy.resume();
+      await vi.waitFor(async () => expect(await subscribers(second)).toBe(0), eventually);
+      const heard: string[] = [];
+      await vi.waitFor(() => store.inbox(second, (message) => heard.push(message), 1_000), eventually);
+      expect(await server.command("PUBLISH", second, "a")).toBe(1);
+      await vi.waitFor(() => expect(heard).toEqual(["a"]), eventually);
+    });
+
+    test("close ends only what the store opened, and leaves no listener on the caller's client", async () => {
+      const client = await row.connect(server.port);
+      cleanups.push(() => row.disconnect(client));
+      await row.ping(client);
+      const before = row.listeners(client);
+      const store = storeFor(client, { subscriber: row.subscriber(server.port) });
+      const channel = unique("close");
+      await store.inbox(channel, () => {}, PATIENT_MS);
+      await count(store, unique("close"));
+      const added = Object.values(row.listeners(client)).reduce((sum, n) => sum + n, 0);
+      expect(added - Object.values(before).reduce((sum, n) => sum + n, 0)).toBeLessThanOrEqual(2);
+      await store.close();
+      await store.close();
+      expect(row.listeners(client)).toEqual(before);
+      await vi.waitFor(async () => expect(await subscribers(channel)).toBe(0), eventually);
+      await row.ping(client);
+      await expect(store.inbox(channel, () => {}, PATIENT_MS)).rejects.toMatchObject({ transient: false });
+    });
+
+    test("nothing is defined on the caller's client", async () => {
+      const client = await row.connect(server.port);
+      cleanups.push(() => row.disconnect(client));
+      await row.ping(client);
+      const before = Object.getOwnPropertyNames(client);
+      const store = storeFor(client, { subscriber: row.subscriber(server.port) });
+      await count(store, unique("own"));
+      expect(Object.getOwnPropertyNames(client)).toEqual(before);
+      await store.close();
+    });
+  });
+}
