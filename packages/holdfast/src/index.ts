@@ -10,5 +10,19 @@ export {
   type StoreFailure,
   UnsupportedError,
 } from "./core/errors.js";
-export type { Outcome, Reply, ReplyForm, Script } from "./core/script.js";
+export type {
+  AcquireEvent,
+  GrantEvent,
+  LockEvent,
+  LostEvent,
+  ReleaseEvent,
+  RenewEvent,
+  WaitEvent,
+} from "./core/events.js";
+export type { Inspection, WaitingClaim } from "./core/inspection.js";
+export type { ExportedLease, Lease, ReleaseOutcome } from "./core/lease.js";
+export { type AcquireOptions, DEFAULTS, type Fairness, type TryAcquireOptions } from "./core/options.js";
+export type { Reply, ReplyForm, Script } from "./core/script.js";
 export type { Inbox, Store } from "./core/store.js";
+export { createHoldfast, type Holdfast, type HoldfastOptions, type LockOptions } from "./holdfast.js";
+export type { Mutex } from "./mutex/mutex.js";

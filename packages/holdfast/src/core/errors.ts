@@ -74,38 +74,43 @@ export class AcquireTimeoutError extends LockError {
  * - `expired`: its validity ran out before a renewal was confirmed; someone else may hold the lock since then
  * - `force-released`: somebody released it by force
  * - `server-lost`: the server no longer knew it, although its time was not over (memory loss, failover, a foreign DEL)
- * - `max-hold`: the caller's own `maxHoldMs` was reached
+ * - `max-hold`: the caller's own `maxHoldMs` was reached, so the lease is no longer renewed
+ * - `closed`: `close()` of the Holdfast gave it back while it was held
  */
-export type LossReason = "expired" | "force-released" | "server-lost" | "max-hold";
+export type LossReason = "expired" | "force-released" | "server-lost" | "max-hold" | "closed";
 
-/** The lease ended before it was released. Work done since `lostAt` may have overlapped with another holder's. */
+/**
+ * The lease is over, and its holder did not end it. Work done since may have overlapped with another holder's.
+ *
+ * `assertHeld` also throws it for a lease that its holder did end: then `reason` is `released` or `handed-over`.
+ */
 export class LeaseLostError extends LockError {
   readonly code = "ERR_LOCK_LEASE_LOST";
-  readonly reason: LossReason;
+  readonly reason: LossReason | "released" | "handed-over";
   readonly token: number;
   readonly owner: string;
 
   constructor(
     lockName: string,
-    facts: { readonly reason: LossReason; readonly token: number; readonly owner: string; readonly cause?: unknown },
+    facts: { readonly reason: LeaseLostError["reason"]; readonly token: number; readonly owner: string },
   ) {
-    super(
-      lockName,
-      `The lease on ${quote(lockName)} (token ${facts.token}) was lost: ${LOSS[facts.reason]}.`,
-      facts.cause === undefined ? undefined : { cause: facts.cause },
-    );
+    super(lockName, `The lease on ${quote(lockName)} (token ${facts.token}) is over: ${OVER[facts.reason]}.`);
     this.reason = facts.reason;
     this.token = facts.token;
     this.owner = facts.owner;
   }
 }
 
-const LOSS: Readonly<Record<LossReason, string>> = {
+const OVER: Readonly<Record<LeaseLostError["reason"], string>> = {
   expired: "it was not renewed in time, so another holder may have been granted meanwhile",
   "force-released": "it was released by force, so another holder may have been granted at once",
   "server-lost":
     "the server no longer knows it although its time was not over, so another holder may have been granted",
-  "max-hold": "maxHoldMs was reached, so it is no longer renewed and has been given back",
+  "max-hold":
+    "maxHoldMs was reached and it is no longer renewed, so another holder is granted when its rest has run out",
+  closed: "this Holdfast was closed and gave it back, so another holder may have been granted at once",
+  released: "it was released by its holder, so another holder may have been granted at once",
+  "handed-over": "it was exported for another process, which may hold it now",
 };
 
 /** What a store knows about a failed call. */

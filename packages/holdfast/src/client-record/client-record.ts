@@ -1,0 +1,37 @@
+/** Who a client is, kept in Redis for people who ask who holds a lock. */
+import { hostname } from "node:os";
+import { pid } from "node:process";
+import { call } from "../core/call.js";
+import type { ClientRecord, ClientRecords } from "../core/presence.js";
+import type { Store } from "../core/store.js";
+import { clientRecordAnnounce, clientRecordRead } from "../generated/scripts.js";
+
+/** Version of this library, as written into the record; a test holds it to package.json. */
+export const VERSION = "0.1.0";
+
+/** Keeps the records under `<prefix>:client:<clientId>`. */
+export function clientRecords(
+  store: Store,
+  facts: { readonly prefix: string; readonly clientId: string; readonly clientName: string; readonly timeoutMs: number },
+): ClientRecords {
+  const key = (clientId: string): string => `${facts.prefix}:client:${clientId}`;
+  return {
+    async announce(keepMs) {
+      const own = key(facts.clientId);
+      await call(
+        { store, lockName: own },
+        clientRecordAnnounce,
+        { client: own },
+        { host: hostname(), pid, name: facts.clientName, version: VERSION, keepMs },
+        facts.timeoutMs,
+      );
+    },
+    async read(clientId, timeoutMs): Promise<ClientRecord | undefined> {
+      const client = key(clientId);
+      const reply = await call({ store, lockName: client }, clientRecordRead, { client }, {}, timeoutMs);
+      if (reply.outcome === "unknown") return undefined;
+      const [host = "", process = "", name = ""] = reply.fields;
+      return { host, pid: Number(process), clientName: name === "" ? undefined : name };
+    },
+  };
+}

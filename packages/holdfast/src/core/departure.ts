@@ -1,0 +1,107 @@
+/**
+ * Giving a claim up for good, although it may be unknown what the server has done for it.
+ *
+ * A request whose answer was lost may still be on its way, and may queue or even hold when it arrives. So as
+ * long as any is unaccounted for, `leave` is sent again until the lease that it could have begun is over.
+ */
+import type { Engine, Occupant } from "./engine.js";
+import type { Timer } from "./runtime.js";
+import type { Claim, Steps } from "./steps.js";
+
+const FIRST_PAUSE_MS = 50;
+const LONGEST_PAUSE_MS = 10_000;
+/** After an answer, how much longer an unaccounted request can plausibly be under way. */
+const STRAGGLER_MS = 60_000;
+
+/**
+ * Leaves the queue, or releases what was granted meanwhile.
+ *
+ * @param isUncertain  whether a request for this claim may still be under way
+ * @returns whether the first try was answered; clean-up goes on by itself. Never rejects.
+ */
+export function depart(
+  engine: Engine,
+  steps: Steps,
+  claim: Claim,
+  isUncertain: boolean,
+  timeoutMs: number,
+): Promise<boolean> {
+  return new Departure(engine, steps, claim, isUncertain).leave(timeoutMs);
+}
+
+class Departure implements Occupant {
+  readonly #engine: Engine;
+  readonly #steps: Steps;
+  readonly #claim: Claim;
+  readonly #startedAtMs: number;
+  #isUncertain: boolean;
+  #isAnswered = false;
+  #isOver = false;
+  #pauseMs = FIRST_PAUSE_MS;
+  #pause: Timer | undefined;
+
+  constructor(engine: Engine, steps: Steps, claim: Claim, isUncertain: boolean) {
+    this.#engine = engine;
+    this.#steps = steps;
+    this.#claim = claim;
+    this.#isUncertain = isUncertain;
+    this.#startedAtMs = engine.runtime.monotonicMs();
+    engine.admit(claim, this);
+  }
+
+  async leave(timeoutMs: number): Promise<boolean> {
+    this.#pause?.cancel();
+    let isAnswered = true;
+    try {
+      await this.#steps.leave(this.#claim, timeoutMs);
+      this.#isAnswered = true;
+    } catch {
+      // Not answered is not "no": the claim may still stand in the queue, or hold.
+      isAnswered = false;
+      this.#isUncertain = true;
+    }
+    this.#goOn();
+    return isAnswered;
+  }
+
+  /** A grant to nobody: pass it on. */
+  granted(): void {
+    if (!this.#isOver) void this.leave(this.#engine.commandTimeoutMs);
+  }
+
+  revoked(): void {}
+
+  reconnected(): void {
+    if (this.#isUncertain && !this.#isOver) void this.leave(this.#engine.commandTimeoutMs);
+  }
+
+  async close(): Promise<void> {
+    if (this.#isOver) return;
+    await this.leave(this.#engine.commandTimeoutMs);
+    this.#end();
+  }
+
+  #goOn(): void {
+    if (this.#isOver) return;
+    const passedMs = this.#engine.runtime.monotonicMs() - this.#startedAtMs;
+    const { leaseMs } = this.#claim;
+    const enoughMs = this.#isAnswered ? Math.min(leaseMs, STRAGGLER_MS) : leaseMs;
+    if ((this.#isAnswered && !this.#isUncertain) || passedMs >= enoughMs) {
+      this.#end();
+      return;
+    }
+    this.#pause?.cancel();
+    this.#pause = this.#engine.runtime.startTimer(
+      () => void this.leave(this.#engine.commandTimeoutMs),
+      this.#pauseMs,
+      false,
+    );
+    this.#pauseMs = Math.min(this.#pauseMs * 2, LONGEST_PAUSE_MS);
+  }
+
+  #end(): void {
+    this.#isOver = true;
+    this.#pause?.cancel();
+    this.#engine.dismiss(this.#claim, this);
+  }
+}

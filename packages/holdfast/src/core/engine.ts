@@ -1,0 +1,109 @@
+/** What all locks of one `createHoldfast()` stand on: one client id, one inbox, one store, one clock. */
+import { ClosedError } from "./errors.js";
+import { Mailbox, type Recipient } from "./mailbox.js";
+import { newClaim } from "./owner.js";
+import { type ClientRecords, Presence } from "./presence.js";
+import type { Runtime } from "./runtime.js";
+import type { Claim } from "./steps.js";
+import type { Store } from "./store.js";
+
+/** A claim that is alive in this process, in any state. */
+export interface Occupant extends Recipient {
+  /** The inbox or the connection was away: whatever was missed must be found out. */
+  reconnected(): void;
+  /** This Holdfast closes: stop waiting, give back what is held. Never rejects. */
+  close(): Promise<void>;
+}
+
+/** See the file header. Made once by `createHoldfast`. */
+export class Engine {
+  readonly store: Store;
+  readonly runtime: Runtime;
+  readonly mailbox: Mailbox;
+  readonly records: ClientRecords;
+  /** What a client id is appended to for the name of its channel. */
+  readonly inboxPrefix: string;
+  /** Longest wait for the answer to one script call, in ms. */
+  readonly commandTimeoutMs: number;
+  readonly #clientId: string;
+  readonly #presence: Presence;
+  readonly #occupants = new Set<Occupant>();
+  readonly #stopListening: () => void;
+  #lastNumber = 0;
+  #closing: Promise<void> | undefined;
+
+  /** How often the connection that sends scripts has come back: a script may have been sent twice meanwhile. */
+  commandReconnects = 0;
+
+  constructor(facts: {
+    readonly store: Store;
+    readonly runtime: Runtime;
+    readonly prefix: string;
+    readonly clientId: string;
+    readonly commandTimeoutMs: number;
+    readonly records: ClientRecords;
+  }) {
+    this.store = facts.store;
+    this.runtime = facts.runtime;
+    this.records = facts.records;
+    this.commandTimeoutMs = facts.commandTimeoutMs;
+    this.inboxPrefix = `${facts.prefix}:in:`;
+    this.#clientId = facts.clientId;
+    this.mailbox = new Mailbox(facts.store, this.inboxPrefix + facts.clientId);
+    this.#presence = new Presence(facts.records, facts.runtime, () => this.#occupants.size > 0);
+    this.#stopListening = facts.store.onReconnect((connection) => this.#reconnected(connection));
+  }
+
+  /** A claim with an id of its own, for one request. @throws ClosedError */
+  newClaim(lockName: string, leaseMs: number, label: string): Claim {
+    if (this.#closing !== undefined) throw new ClosedError(lockName);
+    if (this.#lastNumber === 0) this.#openMailbox();
+    this.#presence.touch(leaseMs);
+    this.#lastNumber += 1;
+    return newClaim(this.#clientId, this.#lastNumber, leaseMs, 1, label);
+  }
+
+  /** From now on `occupant` gets the messages for `claim` and is told of reconnects and of the end. */
+  admit(claim: Claim, occupant: Occupant): void {
+    this.#occupants.add(occupant);
+    this.mailbox.register(claim.number, occupant);
+  }
+
+  /** Undoes `admit`. */
+  dismiss(claim: Claim, occupant: Occupant): void {
+    this.#occupants.delete(occupant);
+    this.mailbox.unregister(claim.number, occupant);
+  }
+
+  /** Ends all waits, gives back all leases, closes what the store opened. A second call waits for the first. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    this.#presence.close();
+    // Waiters turn into departures, which are occupants too: until nobody is left.
+    while (this.#occupants.size > 0) {
+      await Promise.all([...this.#occupants].map((occupant) => occupant.close()));
+    }
+    this.#stopListening();
+    await this.mailbox.close();
+    await this.store.close();
+  }
+
+  /** Early, so that the first wait need not wait for it and a holder hears of a forced release. */
+  #openMailbox(): void {
+    this.mailbox.open(this.commandTimeoutMs).catch(() => {
+      // Whoever has to wait opens it again and deals with the failure.
+    });
+  }
+
+  #reconnected(connection: "commands" | "inbox"): void {
+    if (connection === "commands") {
+      this.commandReconnects += 1;
+      this.#presence.announce();
+    }
+    for (const occupant of [...this.#occupants]) occupant.reconnected();
+  }
+}

@@ -1,0 +1,226 @@
+/**
+ * A granted claim, kept alive until it is released or lost.
+ *
+ * Invariants: only two things are a loss, an answer that says so and the end of validity; a loss is told once;
+ * after the end no timer runs and no renewal is sent; the truth is computed from the clocks at the call, and
+ * the timer only makes sure that somebody who does not call is told too.
+ */
+import { depart } from "./departure.js";
+import type { Engine, Occupant } from "./engine.js";
+import { type LossReason, StoreError } from "./errors.js";
+import { channels, type RenewEvent } from "./events.js";
+import type { Timer } from "./runtime.js";
+import type { Grant, NotHeld, Steps } from "./steps.js";
+import { later, type Moment, msUntil, now, validUntil } from "./validity.js";
+
+/** How a hold is kept. */
+export interface HoldOptions {
+  readonly renew: boolean;
+  readonly maxHoldMs: number;
+}
+
+/** How a release ended, as the server tells it. */
+export type Ended = "released" | NotHeld;
+
+const RETRY_MIN_MS = 50;
+const RETRY_MAX_MS = 1_000;
+
+/** See the file header. */
+export class Hold implements Occupant {
+  readonly grant: Grant;
+  readonly #engine: Engine;
+  readonly #steps: Steps;
+  readonly #options: HoldOptions;
+  readonly #onLost: (reason: LossReason) => void;
+  readonly #heldAtMs: number;
+  #leaseMs: number;
+  #validUntil: Moment;
+  #renewAtMs: number;
+  #retryMs = RETRY_MIN_MS;
+  #isRenewing = false;
+  /** Lost or given up: from then on this object sends nothing by itself. */
+  #isOver = false;
+  #timer: Timer | undefined;
+
+  constructor(
+    engine: Engine,
+    steps: Steps,
+    grant: Grant,
+    setAt: Moment,
+    options: HoldOptions,
+    onLost: (reason: LossReason) => void,
+  ) {
+    this.grant = grant;
+    this.#engine = engine;
+    this.#steps = steps;
+    this.#options = options;
+    this.#onLost = onLost;
+    this.#leaseMs = grant.claim.leaseMs;
+    this.#validUntil = validUntil(setAt, this.#leaseMs);
+    this.#heldAtMs = engine.runtime.monotonicMs();
+    this.#renewAtMs = options.renew ? setAt.monotonicMs + this.#leaseMs / 3 : Infinity;
+    engine.admit(grant.claim, this);
+    this.#arm();
+  }
+
+  /** How long the lease may be trusted from now, in ms; 0 when it is over. Notices the end by itself. */
+  validForMs(): number {
+    if (this.#isOver) return 0;
+    const leftMs = msUntil(this.#validUntil, this.#engine.runtime);
+    if (leftMs <= 0) this.lose("expired");
+    return leftMs;
+  }
+
+  /** How long it has been held, in ms. */
+  heldMs(): number {
+    return this.#engine.runtime.monotonicMs() - this.#heldAtMs;
+  }
+
+  /** Begins the lease anew with another length, which later renewals keep. @throws StoreError */
+  async extend(leaseMs: number): Promise<"extended" | NotHeld> {
+    const outcome = await this.#extend(leaseMs, this.#engine.commandTimeoutMs);
+    if (outcome === "extended") {
+      this.#leaseMs = leaseMs;
+      if (this.#options.renew) this.#renewAtMs = this.#engine.runtime.monotonicMs() + leaseMs / 3;
+      this.#arm();
+    } else {
+      this.lose(this.#reasonOf(outcome));
+    }
+    return outcome;
+  }
+
+  /** Ends the hold without a word to the server: the lease was lost, or another process goes on with it. */
+  end(): void {
+    this.#isOver = true;
+    this.#timer?.cancel();
+    this.#engine.dismiss(this.grant.claim, this);
+  }
+
+  /** Ends the hold and tells its lease why, once. */
+  lose(reason: LossReason): void {
+    if (this.#isOver) return;
+    this.end();
+    this.#onLost(reason);
+  }
+
+  /**
+   * Gives the lock back. The answer "not held" is a release, not a loss, if an earlier copy of the same request
+   * may have run while the lease was certainly still ours.
+   *
+   * @throws StoreError  no answer in time; it is tried further in the background until the lease is over anyway
+   */
+  async release(): Promise<Ended> {
+    const wasValid = this.validForMs() > 0;
+    this.end();
+    const reconnects = this.#engine.commandReconnects;
+    const stopAtMs = this.#engine.runtime.monotonicMs() + this.#engine.commandTimeoutMs * 2;
+    for (let isRepeated = false; ; isRepeated = true) {
+      try {
+        const ended = await this.#steps.release(this.grant, this.#engine.commandTimeoutMs);
+        const mayHaveRunBefore = isRepeated || reconnects !== this.#engine.commandReconnects;
+        return wasValid && mayHaveRunBefore && ended !== "forgotten" ? "released" : ended;
+      } catch (error) {
+        const isHopeless = !(error instanceof StoreError) || !error.transient;
+        if (isHopeless || this.#engine.runtime.monotonicMs() >= stopAtMs) {
+          void depart(this.#engine, this.#steps, this.grant.claim, true, this.#engine.commandTimeoutMs);
+          throw error;
+        }
+        await new Promise<void>((resume) => this.#engine.runtime.startTimer(resume, RETRY_MIN_MS, true));
+      }
+    }
+  }
+
+  granted(): void {
+    // A second copy of the grant that is held already.
+  }
+
+  revoked(): void {
+    this.lose("force-released");
+  }
+
+  reconnected(): void {
+    if (this.#options.renew && !this.#isOver && this.#retryMs > RETRY_MIN_MS) {
+      this.#renewAtMs = 0;
+      this.#arm();
+    }
+  }
+
+  async close(): Promise<void> {
+    if (this.#isOver) return;
+    this.lose("closed");
+    await depart(this.#engine, this.#steps, this.grant.claim, false, this.#engine.commandTimeoutMs);
+  }
+
+  /** One timer for whatever comes first: the end of validity, the longest hold, the next renewal. */
+  #arm(): void {
+    this.#timer?.cancel();
+    if (this.#isOver) return;
+    const inMs = Math.min(
+      msUntil(this.#validUntil, this.#engine.runtime),
+      this.#options.maxHoldMs - this.heldMs(),
+      this.#isRenewing ? Infinity : this.#renewAtMs - this.#engine.runtime.monotonicMs(),
+    );
+    this.#timer = this.#engine.runtime.startTimer(() => this.#tick(), Math.max(0, inMs), false);
+  }
+
+  #tick(): void {
+    if (this.validForMs() <= 0) return;
+    if (this.heldMs() >= this.#options.maxHoldMs) {
+      this.lose("max-hold");
+      return;
+    }
+    if (!this.#isRenewing && this.#engine.runtime.monotonicMs() >= this.#renewAtMs) void this.#renew();
+    this.#arm();
+  }
+
+  async #renew(): Promise<void> {
+    this.#isRenewing = true;
+    let outcome: "extended" | NotHeld | undefined;
+    let failure: unknown;
+    try {
+      // Short enough for several tries before the lease is over, however short it is.
+      outcome = await this.#extend(this.#leaseMs, Math.min(this.#engine.commandTimeoutMs, this.#leaseMs / 6));
+    } catch (error) {
+      failure = error;
+    }
+    this.#isRenewing = false;
+    if (this.#isOver) return;
+    if (outcome === undefined) {
+      this.#renewAtMs = this.#engine.runtime.monotonicMs() + Math.min(this.#retryMs, this.#leaseMs / 6);
+      this.#retryMs = Math.min(this.#retryMs * 2, RETRY_MAX_MS);
+    } else if (outcome === "extended") {
+      this.#retryMs = RETRY_MIN_MS;
+      this.#renewAtMs = this.#engine.runtime.monotonicMs() + this.#leaseMs / 3;
+    } else {
+      this.lose(this.#reasonOf(outcome));
+    }
+    this.#publishRenew(failure);
+    this.#arm();
+  }
+
+  async #extend(leaseMs: number, timeoutMs: number): Promise<"extended" | NotHeld> {
+    const sentAt = now(this.#engine.runtime);
+    const outcome = await this.#steps.extend(this.grant, leaseMs, timeoutMs);
+    if (outcome === "extended") this.#validUntil = later(this.#validUntil, validUntil(sentAt, leaseMs));
+    return outcome;
+  }
+
+  /** The server says that the claim does not hold. If its time was not over, somebody has ended it. */
+  #reasonOf(notHeld: NotHeld): LossReason {
+    if (msUntil(this.#validUntil, this.#engine.runtime) <= 0) return "expired";
+    return notHeld === "claimed" ? "force-released" : "server-lost";
+  }
+
+  #publishRenew(failure: unknown): void {
+    if (!channels.renew.hasSubscribers) return;
+    const event: RenewEvent = {
+      kind: this.#steps.kind,
+      lockName: this.#steps.name,
+      owner: this.grant.claim.owner,
+      token: this.grant.token,
+      error: failure === undefined ? undefined : failure instanceof Error ? failure : new Error(String(failure)),
+      validForMs: this.validForMs(),
+    };
+    channels.renew.publish(event);
+  }
+}

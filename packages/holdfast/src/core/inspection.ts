@@ -1,0 +1,93 @@
+/** Who holds a lock and who waits, with names instead of ids: read only when somebody asks. */
+import type { Engine } from "./engine.js";
+import type { Holder } from "./errors.js";
+import { parseOwner } from "./owner.js";
+import type { HolderState, State, Steps } from "./steps.js";
+
+/** What `inspect` tells about a lock. A snapshot: it may have changed when you read it. */
+export interface Inspection {
+  readonly kind: string;
+  readonly name: string;
+  /** Everybody who holds it; empty if it is free. */
+  readonly holders: readonly Holder[];
+  /** Last fencing token issued; undefined if the lock has not been used for a while. */
+  readonly token: number | undefined;
+  /** How many claims wait in the queue. */
+  readonly waiterCount: number;
+  /** The first 100 of them, next one first. */
+  readonly waiters: readonly WaitingClaim[];
+}
+
+/** A claim in the queue. */
+export interface WaitingClaim {
+  readonly owner: string;
+  readonly label: string | undefined;
+  readonly host: string | undefined;
+  readonly pid: number | undefined;
+  readonly clientName: string | undefined;
+}
+
+/** Reads the lock and the records of the clients that it names. @throws StoreError */
+export async function inspect(engine: Engine, steps: Steps): Promise<Inspection> {
+  const state = await steps.inspect(undefined, engine.commandTimeoutMs);
+  const records = new Map<string, ReturnType<typeof identify>>();
+  // Many waiters are often few clients.
+  const known = (owner: string): ReturnType<typeof identify> => {
+    const key = parseOwner(owner)?.clientId ?? "";
+    const record = records.get(key) ?? identify(engine, key);
+    records.set(key, record);
+    return record;
+  };
+  return {
+    kind: steps.kind,
+    name: steps.name,
+    holders: await Promise.all(state.holders.map(async (holder) => toHolder(holder, await known(holder.owner)))),
+    token: state.token,
+    waiterCount: state.waiterCount,
+    waiters: await Promise.all(
+      state.waiters.map(async (owner) => ({ owner, label: parseOwner(owner)?.label, ...(await known(owner)) })),
+    ),
+  };
+}
+
+/** The first holder in `state`, for an error message; what cannot be found out in time is left out. */
+export async function firstHolder(engine: Engine, state: State | undefined): Promise<Holder | undefined> {
+  const holder = state?.holders[0];
+  if (holder === undefined) return undefined;
+  return toHolder(holder, await identify(engine, parseOwner(holder.owner)?.clientId ?? ""));
+}
+
+function toHolder(
+  { owner, token, leaseLeftMs }: HolderState,
+  process: {
+    readonly host: string | undefined;
+    readonly pid: number | undefined;
+    readonly clientName: string | undefined;
+  },
+): Holder {
+  const parsed = parseOwner(owner);
+  // A foreign client takes the key without a token, so the last one on record is not its own.
+  const ownToken = parsed === undefined ? undefined : token;
+  return {
+    owner,
+    label: parsed?.label,
+    ...process,
+    token: ownToken,
+    sinceAtMs: ownToken === undefined ? undefined : Math.floor(ownToken / 1_000),
+    leaseLeftMs,
+  };
+}
+
+/** Asked for the sake of a message, so it must not hold up the message. */
+const IDENTIFY_MS = 200;
+
+async function identify(
+  engine: Engine,
+  clientId: string,
+): Promise<{ host: string | undefined; pid: number | undefined; clientName: string | undefined }> {
+  const record =
+    clientId === ""
+      ? undefined
+      : await engine.records.read(clientId, Math.min(engine.commandTimeoutMs, IDENTIFY_MS)).catch(() => undefined);
+  return { host: record?.host, pid: record?.pid, clientName: record?.clientName };
+}

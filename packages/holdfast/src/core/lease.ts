@@ -1,0 +1,194 @@
+/** What a caller holds. Everything about keeping it is in hold.ts; this is the caller's view. */
+import type { Engine } from "./engine.js";
+import { LeaseLostError, type LossReason, UnsupportedError } from "./errors.js";
+import { channels, type LostEvent, type ReleaseEvent } from "./events.js";
+import { Hold, type HoldOptions } from "./hold.js";
+import { checkLeaseMs } from "./options.js";
+import type { Grant, Steps } from "./steps.js";
+import type { Moment } from "./validity.js";
+
+/** How a lease ended: given back in time, or over already but without harm, since nobody was granted since. */
+export type ReleaseOutcome = "released" | "expired-unclaimed";
+
+/** A lease as plain JSON, for `holdfast.adopt` in another process. */
+export interface ExportedLease {
+  readonly version: 1;
+  readonly kind: string;
+  readonly name: string;
+  /** The `key` option of the lock, if it had one. */
+  readonly key?: string;
+  readonly owner: string;
+  readonly token: number;
+  readonly leaseMs: number;
+  readonly renew: boolean;
+  /** What is left of `maxHoldMs`; absent if there is none. */
+  readonly maxHoldMs?: number;
+}
+
+/**
+ * A lock held for a time: the only thing that can be extended or released.
+ *
+ * Dispose it, or call `release`, when the work is done. If neither happens it is renewed for as long as the
+ * process lives and uses it; when the process dies, the server ends it by itself after `leaseMs`.
+ */
+export class Lease implements AsyncDisposable {
+  /** Name of the lock. */
+  readonly name: string;
+  /** Time of the grant as this process saw it. */
+  readonly acquiredAt: Date;
+  readonly #steps: Steps;
+  readonly #options: HoldOptions;
+  readonly #hold: Hold;
+  #over: LeaseLostError["reason"] | undefined;
+  #lost: LeaseLostError | undefined;
+  #controller: AbortController | undefined;
+  #release: Promise<ReleaseOutcome> | undefined;
+
+  /** Leases come from `acquire`, `tryAcquire`, `run` and `adopt`. */
+  constructor(engine: Engine, steps: Steps, grant: Grant, setAt: Moment, options: HoldOptions) {
+    this.name = steps.name;
+    this.acquiredAt = new Date(engine.runtime.wallMs());
+    this.#steps = steps;
+    this.#options = options;
+    this.#hold = new Hold(engine, steps, grant, setAt, options, (reason) => this.#lose(reason));
+  }
+
+  /** Fencing token: a safe integer, higher than that of every earlier grant of the same name. */
+  get token(): number {
+    return this.#hold.grant.token;
+  }
+
+  /** Id of the claim behind this lease; how the server and `inspect` name the holder. */
+  get owner(): string {
+    return this.#hold.grant.claim.owner;
+  }
+
+  /**
+   * Aborts once, with a LeaseLostError as its reason, when the lease is lost: at the latest when `validForMs`
+   * becomes 0, which is before the server can grant somebody else. Not aborted by `release`.
+   */
+  get signal(): AbortSignal {
+    // Made on demand: a signal costs more than the rest of an acquire on some runtimes.
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      if (this.#lost !== undefined) this.#controller.abort(this.#lost);
+    }
+    return this.#controller.signal;
+  }
+
+  /**
+   * How long the holder may rely on the lease from now, in ms, by the monotonic and the wall clock, whichever
+   * says less; 0 when it is over. True at the first line after a pause, before any timer has run.
+   */
+  validForMs(): number {
+    return this.#hold.validForMs();
+  }
+
+  /** @throws LeaseLostError  the lease is over, and somebody else may hold the lock */
+  assertHeld(): void {
+    if (this.#hold.validForMs() <= 0) throw this.#lost ?? this.#error(this.#over ?? "released");
+  }
+
+  /**
+   * Begins the lease anew: it lasts at least `leaseMs` from now, and later renewals keep that length.
+   *
+   * @param leaseMs  whole milliseconds, 100 to 31 536 000 000
+   * @throws LeaseLostError  it is over; somebody else may hold the lock
+   * @throws StoreError      outcome unknown; count on the old end of the lease
+   */
+  async extend(leaseMs: number): Promise<void> {
+    checkLeaseMs(leaseMs);
+    this.assertHeld();
+    const outcome = await this.#hold.extend(leaseMs);
+    if (outcome !== "extended") throw this.#lost ?? this.#error(this.#over ?? "expired");
+  }
+
+  /**
+   * Gives the lock to the next waiter. Calling it again returns the first outcome.
+   *
+   * @returns `"released"`; or `"expired-unclaimed"` if it had ended but nobody was granted since, so that no
+   *          harm was done
+   * @throws LeaseLostError  it had ended; the work may have overlapped with another holder's
+   * @throws StoreError      outcome unknown; the lease ends by itself after `leaseMs` at the latest
+   */
+  release(): Promise<ReleaseOutcome> {
+    this.#release ??= this.#releaseOnce();
+    return this.#release;
+  }
+
+  /** As `release`, but never rejects: what went wrong must not hide an error of the block that ends. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.release().catch(() => {});
+  }
+
+  /**
+   * Ends this lease here and describes it as plain JSON, so that `holdfast.adopt` can go on with it in another
+   * process, with the same token. Nobody renews it until then.
+   *
+   * @throws LeaseLostError    it is over
+   * @throws UnsupportedError  leases of this kind cannot move
+   */
+  export(): ExportedLease {
+    this.assertHeld();
+    const { exported } = this.#steps;
+    if (exported === undefined) {
+      throw new UnsupportedError(this.name, `A lease of a ${this.#steps.kind} cannot be exported.`);
+    }
+    const heldMs = this.#hold.heldMs();
+    this.#over = "handed-over";
+    this.#hold.end();
+    this.#release = Promise.resolve("released");
+    const { claim, token } = this.#hold.grant;
+    const { renew, maxHoldMs } = this.#options;
+    return {
+      version: 1,
+      kind: this.#steps.kind,
+      name: this.name,
+      ...exported,
+      owner: claim.owner,
+      token,
+      leaseMs: claim.leaseMs,
+      renew,
+      ...(maxHoldMs === Infinity ? {} : { maxHoldMs: Math.max(1, Math.ceil(maxHoldMs - heldMs)) }),
+    };
+  }
+
+  async #releaseOnce(): Promise<ReleaseOutcome> {
+    if (this.#over === "closed") return "released";
+    this.#over ??= "released";
+    const wasValid = this.#hold.validForMs() > 0;
+    let outcome: ReleaseEvent["outcome"] = "unknown";
+    try {
+      const ended = await this.#hold.release();
+      outcome = ended === "released" ? "released" : ended === "unclaimed" ? "expired-unclaimed" : "lost";
+      if (outcome !== "lost") return outcome;
+      throw this.#lost ?? this.#error(!wasValid ? "expired" : ended === "forgotten" ? "server-lost" : "force-released");
+    } finally {
+      this.#publishRelease(outcome);
+    }
+  }
+
+  #lose(reason: LossReason): void {
+    this.#over = reason;
+    this.#lost = this.#error(reason);
+    if (channels.lost.hasSubscribers) {
+      const event: LostEvent = { ...this.#about(), reason };
+      channels.lost.publish(event);
+    }
+    this.#controller?.abort(this.#lost);
+  }
+
+  #error(reason: LeaseLostError["reason"]): LeaseLostError {
+    return new LeaseLostError(this.name, { reason, token: this.token, owner: this.owner });
+  }
+
+  #publishRelease(outcome: ReleaseEvent["outcome"]): void {
+    if (!channels.release.hasSubscribers) return;
+    const event: ReleaseEvent = { ...this.#about(), outcome, heldMs: this.#hold.heldMs() };
+    channels.release.publish(event);
+  }
+
+  #about(): { kind: string; lockName: string; owner: string; token: number } {
+    return { kind: this.#steps.kind, lockName: this.name, owner: this.owner, token: this.token };
+  }
+}

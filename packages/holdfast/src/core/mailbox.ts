@@ -1,0 +1,97 @@
+/**
+ * The client's inbox: one channel on which the server pushes grants and notices to this process.
+ *
+ * Messages are hints about facts that the server holds anyway: losing one costs time, never a lock, and a
+ * forged one is harmless, because whoever acts on it asks the server or stands by what its own clock says.
+ */
+import { UnsupportedError } from "./errors.js";
+import type { Inbox, Store } from "./store.js";
+
+/** Who messages are for: a claim that waits, holds or departs. */
+export interface Recipient {
+  /** The server granted the claim at `grantedAtUs` of its clock. */
+  granted(token: number, grantedAtUs: number): void;
+  /** Somebody released the claim by force. */
+  revoked(): void;
+}
+
+/** Opens the inbox when it is first needed, and hands messages to the claims that they name. */
+export class Mailbox {
+  readonly #store: Store;
+  readonly #channel: string;
+  readonly #recipients = new Map<number, Recipient>();
+  #inbox: Inbox | undefined;
+  #opening: Promise<void> | undefined;
+  #closed = false;
+
+  /** True once it is certain that this client can never listen: its waiters must not queue. */
+  unsupported = false;
+
+  constructor(store: Store, channel: string) {
+    this.#store = store;
+    this.#channel = channel;
+  }
+
+  /** Whether the server can reach this client: only then may a claim queue. */
+  get isOpen(): boolean {
+    return this.#inbox !== undefined;
+  }
+
+  /** How many claims wait, hold or depart. */
+  get size(): number {
+    return this.#recipients.size;
+  }
+
+  /** Resolves when the subscription is confirmed. @throws StoreError, UnsupportedError */
+  open(timeoutMs: number): Promise<void> {
+    if (this.#inbox !== undefined) return Promise.resolve();
+    this.#opening ??= this.#openOnce(timeoutMs).finally(() => {
+      this.#opening = undefined;
+    });
+    return this.#opening;
+  }
+
+  /** Messages that name `number` go to `recipient` from now on. */
+  register(number: number, recipient: Recipient): void {
+    this.#recipients.set(number, recipient);
+  }
+
+  /** Ends that, unless somebody else has registered for the number since. */
+  unregister(number: number, recipient: Recipient): void {
+    if (this.#recipients.get(number) === recipient) this.#recipients.delete(number);
+  }
+
+  /** A copy, so that whoever is called may unregister. */
+  recipients(): Recipient[] {
+    return [...this.#recipients.values()];
+  }
+
+  /** Stops listening. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    const inbox = this.#inbox;
+    this.#inbox = undefined;
+    await inbox?.close();
+  }
+
+  async #openOnce(timeoutMs: number): Promise<void> {
+    let inbox: Inbox;
+    try {
+      inbox = await this.#store.inbox(this.#channel, (message) => this.#deliver(message), timeoutMs);
+    } catch (error) {
+      if (error instanceof UnsupportedError) this.unsupported = true;
+      throw error;
+    }
+    if (this.#closed) await inbox.close();
+    else this.#inbox = inbox;
+  }
+
+  /** `+<number> <token> <µs>` is a grant, `-<number>` a forced release; anything else is not from us. */
+  #deliver(message: string): void {
+    const match = /^([+-])(\d{1,16})(?: (\d{1,16}) (\d{1,16}))?$/.exec(message);
+    if (match === null) return;
+    const recipient = this.#recipients.get(Number(match[2]));
+    if (match[1] === "-") recipient?.revoked();
+    else if (match[4] !== undefined) recipient?.granted(Number(match[3]), Number(match[4]));
+  }
+}

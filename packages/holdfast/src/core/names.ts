@@ -1,0 +1,97 @@
+/**
+ * From a lock's name to its keys, and the checks on what comes from data: names, labels, prefixes.
+ *
+ * Invariants: two locks never share a key, whatever their names are; and all keys of a lock are in one slot of
+ * a Redis Cluster, which hashes what stands between the first `{` of a key and the next `}`.
+ */
+
+/** Keys of one lock: `lock` itself, and what other keys of the same lock begin with. */
+export interface LockKeys {
+  /** What stands in the hash tag. */
+  readonly tag: string;
+  /** The key that holds the lock; a suffix such as `:queue` makes the others. */
+  readonly base: string;
+}
+
+/**
+ * Keys of the lock `name`, e.g. `hf:mutex:{order:42}`.
+ *
+ * An empty tag would make a cluster hash the whole key, so a name that begins with `}` gets a `%` before it;
+ * and so does one that begins with `%`, to keep the two apart.
+ */
+export function lockKeys(prefix: string, kind: string, name: string): LockKeys {
+  const escaped = name.startsWith("}") || name.startsWith("%") ? `%${name}` : name;
+  const end = escaped.indexOf("}");
+  return { tag: end < 0 ? escaped : escaped.slice(0, end), base: `${prefix}:${kind}:{${escaped}}` };
+}
+
+/**
+ * Keys of a lock whose main key is given, so that clients of other libraries can share it.
+ *
+ * The other keys must land in the slot of that key: its own hash tag serves, or else the whole key becomes one.
+ */
+export function mappedKeys(prefix: string, kind: string, key: string): LockKeys & { readonly lock: string } {
+  const tag = /\{([^}]+)\}/.exec(key)?.[1] ?? key;
+  return {
+    lock: key,
+    tag,
+    base: tag === key ? `${prefix}:${kind}:mapped:{${key}}` : `${prefix}:${kind}:mapped:${key}`,
+  };
+}
+
+/** @throws TypeError, RangeError  unless the name is a string of 1 to 512 bytes that UTF-8 can express */
+export function checkName(name: unknown): string {
+  return checkText("name", name, 1, 512);
+}
+
+/** @throws TypeError, RangeError  unless the label is a string of at most 256 bytes */
+export function checkLabel(label: unknown): string {
+  return checkText("label", label, 0, 256);
+}
+
+/** @throws TypeError, RangeError  unless the client name is a string of at most 256 bytes */
+export function checkClientName(clientName: unknown): string {
+  return checkText("clientName", clientName, 0, 256);
+}
+
+/** @throws TypeError, RangeError  unless the key is a string of 1 to 512 bytes without a stray closing brace */
+export function checkKey(key: unknown): string {
+  const text = checkText("key", key, 1, 512);
+  if (text.includes("}") && !/^[^{}]*\{[^}]+\}/.test(text)) {
+    throw new RangeError(`key must have its first "}" close a hash tag such as {a}; got ${JSON.stringify(text)}`);
+  }
+  return text;
+}
+
+/** @throws TypeError, RangeError  unless the prefix is 1 to 64 printable ASCII characters without space or brace */
+export function checkPrefix(prefix: unknown): string {
+  const text = checkText("prefix", prefix, 1, 64);
+  if (!/^[!-z|~]+$/.test(text)) {
+    throw new RangeError(`prefix must be printable ASCII without spaces and braces; got ${JSON.stringify(text)}`);
+  }
+  return text;
+}
+
+function checkText(option: string, value: unknown, minBytes: number, maxBytes: number): string {
+  if (typeof value !== "string") {
+    throw new TypeError(`${option} must be a string of ${minBytes} to ${maxBytes} bytes; got ${show(value)}`);
+  }
+  const bytes = value.length > maxBytes ? value.length : Buffer.byteLength(value);
+  if (bytes < minBytes || bytes > maxBytes) {
+    throw new RangeError(
+      `${option} must be ${minBytes} to ${maxBytes} bytes of UTF-8; got ${bytes}${bytes === value.length && value.length > maxBytes ? " or more" : ""}`,
+    );
+  }
+  // Every lone surrogate becomes the same three bytes, so two such names would be one lock.
+  if (/\p{Surrogate}/u.test(value)) {
+    throw new RangeError(`${option} must be well-formed Unicode; got ${JSON.stringify(value)}, half of a pair`);
+  }
+  return value;
+}
+
+/** A value as an error message shows it: short, on one line, and never throwing. */
+export function show(value: unknown): string {
+  if (typeof value === "string") return JSON.stringify(value.length > 80 ? `${value.slice(0, 80)}…` : value);
+  if (value === null || typeof value !== "object") return String(value);
+  return Array.isArray(value) ? "an array" : `an object (${value.constructor?.name ?? "no prototype"})`;
+}

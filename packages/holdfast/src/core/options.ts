@@ -1,0 +1,145 @@
+/** What a caller may ask for, its defaults, and the checks: once, at the door. A wrong value is refused, never corrected. */
+import { checkLabel, show } from "./names.js";
+
+/** How claims of several callers follow each other. See `AcquireOptions.fairness`. */
+export type Fairness = "cohort" | "strict";
+
+/** How to acquire without waiting. */
+export interface TryAcquireOptions {
+  /**
+   * Length of the lease on the server. Longer rides out longer pauses of the holder and leaves more spare
+   * renewals; shorter frees the lock sooner after a crash. Whole milliseconds, 100 to 31 536 000 000 (a year).
+   * @default 30_000
+   */
+  readonly leaseMs?: number;
+
+  /**
+   * Whether the lease is renewed, every third of `leaseMs`, for as long as it is held. With false it ends
+   * `leaseMs` after it was granted, unless `extend` is called.
+   * @default true
+   */
+  readonly renew?: boolean;
+
+  /**
+   * Longest hold in spite of renewal: then the lease counts as lost and is no longer renewed. Shorter cuts a
+   * hung holder off sooner. Whole milliseconds, 100 to 31 536 000 000, or Infinity.
+   * @default Infinity
+   */
+  readonly maxHoldMs?: number;
+
+  /** Free text shown to whoever waits for the lock or inspects it, at most 256 bytes. */
+  readonly label?: string;
+}
+
+/** How to acquire, and how long to try. */
+export interface AcquireOptions extends TryAcquireOptions {
+  /**
+   * Longest wait. Longer rides out more contention; shorter fails sooner; 0 makes one attempt, Infinity never
+   * gives up. Milliseconds, 0 or more.
+   * @default 10_000
+   */
+  readonly waitMs?: number;
+
+  /** Ends the wait, and rejects with the signal's reason; never ends a hold. */
+  readonly signal?: AbortSignal;
+
+  /**
+   * `"strict"` serves callers first come, first served across all processes. `"cohort"` lets callers of one
+   * process follow each other a bounded number of times before another process is served, which is faster.
+   * Neither starves anybody. In this version both are served strictly.
+   * @default "cohort"
+   */
+  readonly fairness?: Fairness;
+}
+
+/** Every default, in one place. */
+export const DEFAULTS: Readonly<{
+  leaseMs: number;
+  renew: boolean;
+  maxHoldMs: number;
+  label: string;
+  waitMs: number;
+  fairness: Fairness;
+}> = Object.freeze({
+  leaseMs: 30_000,
+  renew: true,
+  maxHoldMs: Infinity,
+  label: "",
+  waitMs: 10_000,
+  fairness: "cohort",
+});
+
+/** What `AcquireOptions` come to when defaults are filled in. */
+export type ResolvedOptions = typeof DEFAULTS & { readonly signal: AbortSignal | undefined };
+
+const LEASE_MIN_MS = 100;
+/** Beyond a year a lease is a leak; the bound also keeps the server from refusing the expiry. */
+const LEASE_MAX_MS = 31_536_000_000;
+
+const CHECKS: Readonly<Record<string, (value: unknown) => void>> = {
+  leaseMs: checkLeaseMs,
+  renew(value) {
+    if (typeof value !== "boolean") throw new TypeError(`renew must be true or false; got ${show(value)}`);
+  },
+  maxHoldMs(value) {
+    if (value !== Infinity) checkWhole("maxHoldMs", value, LEASE_MIN_MS, LEASE_MAX_MS, " or Infinity");
+  },
+  label: checkLabel,
+  waitMs(value) {
+    if (typeof value !== "number")
+      throw new TypeError(`waitMs must be a number of milliseconds, 0 or more; got ${show(value)}`);
+    if (!(value >= 0)) throw new RangeError(`waitMs must be 0 or more, or Infinity; got ${value}`);
+  },
+  signal(value) {
+    if (!(value instanceof AbortSignal)) throw new TypeError(`signal must be an AbortSignal; got ${show(value)}`);
+  },
+  fairness(value) {
+    if (value !== "cohort" && value !== "strict") {
+      throw new TypeError(`fairness must be "cohort" or "strict"; got ${show(value)}`);
+    }
+  },
+};
+
+/** Names of the options of `acquire` that `createHoldfast` takes as defaults. */
+export const DEFAULTABLE: readonly string[] = Object.keys(DEFAULTS);
+
+/**
+ * Checks the given options and fills in the rest from `defaults`.
+ *
+ * @throws TypeError, RangeError  an option that does not exist or has a wrong value; the message names both
+ */
+export function resolve(options: AcquireOptions, defaults: ResolvedOptions): ResolvedOptions {
+  if (options === NONE) return defaults;
+  if (options === null || typeof options !== "object") {
+    throw new TypeError(`options must be an object; got ${show(options)}`);
+  }
+  const resolved: Record<string, unknown> = { ...defaults };
+  for (const [option, value] of Object.entries(options)) {
+    if (value === undefined) continue;
+    const check = Object.hasOwn(CHECKS, option) ? CHECKS[option] : undefined;
+    if (check === undefined) {
+      throw new TypeError(`there is no option ${show(option)}; the options are ${Object.keys(CHECKS).join(", ")}`);
+    }
+    check(value);
+    resolved[option] = value;
+  }
+  // Every key of ResolvedOptions came from `defaults` and has passed its check.
+  return resolved as ResolvedOptions;
+}
+
+/** Options of a call that gave none: the defaults need no second check. */
+export const NONE: AcquireOptions = Object.freeze({});
+
+/** @throws TypeError, RangeError  unless a lease can last that long */
+export function checkLeaseMs(leaseMs: unknown): void {
+  checkWhole("leaseMs", leaseMs, LEASE_MIN_MS, LEASE_MAX_MS);
+}
+
+/** @throws TypeError, RangeError  unless the value is a whole number of that range */
+export function checkWhole(option: string, value: unknown, min: number, max: number, or = ""): void {
+  const range = `a whole number from ${min} to ${max}${or}`;
+  if (typeof value !== "number") throw new TypeError(`${option} must be ${range}; got ${show(value)}`);
+  if (!Number.isInteger(value) || value < min || value > max) {
+    throw new RangeError(`${option} must be ${range}; got ${value}`);
+  }
+}

@@ -1,0 +1,70 @@
+/**
+ * Keeps the record of this client alive while it holds or waits, so that others can see which process it is.
+ *
+ * It is for people only: failing to write it harms nothing, and it is tried again in time.
+ */
+import type { Runtime, Timer } from "./runtime.js";
+
+/** Where client records are kept. */
+export interface ClientRecords {
+  /** Writes this client's record; it lives for `keepMs` from now. @throws StoreError */
+  announce(keepMs: number): Promise<void>;
+  /** The record of any client; undefined if there is none. @throws StoreError */
+  read(clientId: string, timeoutMs: number): Promise<ClientRecord | undefined>;
+}
+
+/** Which process a client is. */
+export interface ClientRecord {
+  readonly host: string;
+  readonly pid: number;
+  /** The `clientName` option; undefined if it gave none. */
+  readonly clientName: string | undefined;
+}
+
+/** A record lives this much longer than the longest lease, so that it is still there when a dead holder is asked about. */
+const KEEP_MS = 60_000;
+const REFRESH_MS = 20_000;
+
+/** Writes the record when the client is first used, and again while it is in use. */
+export class Presence {
+  readonly #records: ClientRecords;
+  readonly #runtime: Runtime;
+  readonly #isInUse: () => boolean;
+  #longestLeaseMs = 0;
+  #timer: Timer | undefined;
+  #closed = false;
+
+  constructor(records: ClientRecords, runtime: Runtime, isInUse: () => boolean) {
+    this.#records = records;
+    this.#runtime = runtime;
+    this.#isInUse = isInUse;
+  }
+
+  /** Called for every claim; does nothing but compare while the record is fresh. */
+  touch(leaseMs: number): void {
+    const isLonger = leaseMs > this.#longestLeaseMs;
+    if (isLonger) this.#longestLeaseMs = leaseMs;
+    if (isLonger || this.#timer === undefined) this.announce();
+  }
+
+  /** Writes the record now, e.g. because the server may have lost it. */
+  announce(): void {
+    if (this.#closed || this.#longestLeaseMs === 0) return;
+    this.#timer?.cancel();
+    this.#timer = this.#runtime.startTimer(() => this.#refresh(), REFRESH_MS, false);
+    this.#records.announce(this.#longestLeaseMs + KEEP_MS).catch(() => {
+      // The next refresh tries again; until then this client is known by its id alone.
+    });
+  }
+
+  /** Stops refreshing. The record goes by itself. */
+  close(): void {
+    this.#closed = true;
+    this.#timer?.cancel();
+  }
+
+  #refresh(): void {
+    this.#timer = undefined;
+    if (this.#isInUse()) this.announce();
+  }
+}

@@ -1,0 +1,74 @@
+/**
+ * Time and chance: all that core takes from outside besides the server's answers.
+ *
+ * Core reads no clock, sets no timer and draws no random number of its own, so that a simulation can supply
+ * all three and replay a run from its seed.
+ */
+import { randomBytes } from "node:crypto";
+
+/** A running timer. */
+export interface Timer {
+  /** Stops it. A second call, or one after it fired, does nothing. */
+  cancel(): void;
+}
+
+/** What core needs to know about time and chance. */
+export interface Runtime {
+  /** Milliseconds from an arbitrary start. Never goes back, but may stand still while the host is suspended. */
+  monotonicMs(): number;
+
+  /** Milliseconds since 1970. May be set back or forward at any time. */
+  wallMs(): number;
+
+  /** A number from 0 up to, and without, 1; for jitter. */
+  random(): number;
+
+  /** An id that no other client has had, in this process or any other: 16 characters from A–Z a–z 0–9 - _. */
+  newClientId(): string;
+
+  /**
+   * Calls `callback` once, after `delayMs` at the earliest, however large that is.
+   *
+   * @param keepAlive  whether the process must not end before; true for whoever waits, false for held leases
+   */
+  startTimer(callback: () => void, delayMs: number, keepAlive: boolean): Timer;
+}
+
+/** Longest delay that Node's own timer accepts; a longer one would fire at once. */
+const TIMER_MAX_MS = 2_147_483_647;
+
+/** The machine's own clocks, timers and random source. */
+export const systemRuntime: Runtime = {
+  monotonicMs: () => performance.now(),
+  wallMs: () => Date.now(),
+  random: () => Math.random(),
+  newClientId: () => randomBytes(12).toString("base64url"),
+  startTimer: (callback, delayMs, keepAlive) => new SystemTimer(callback, delayMs, keepAlive),
+};
+
+class SystemTimer implements Timer {
+  readonly #callback: () => void;
+  readonly #keepAlive: boolean;
+  #timeout: NodeJS.Timeout;
+
+  constructor(callback: () => void, delayMs: number, keepAlive: boolean) {
+    this.#callback = callback;
+    this.#keepAlive = keepAlive;
+    this.#timeout = this.#start(delayMs);
+  }
+
+  cancel(): void {
+    clearTimeout(this.#timeout);
+  }
+
+  #start(delayMs: number): NodeJS.Timeout {
+    const timeout =
+      delayMs > TIMER_MAX_MS
+        ? setTimeout(() => {
+            this.#timeout = this.#start(delayMs - TIMER_MAX_MS);
+          }, TIMER_MAX_MS)
+        : setTimeout(this.#callback, Math.max(1, Math.ceil(delayMs)));
+    if (!this.#keepAlive) timeout.unref();
+    return timeout;
+  }
+}

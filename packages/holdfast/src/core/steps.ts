@@ -1,0 +1,94 @@
+/**
+ * What a lock kind supplies. Each method is one script call: short, atomic, never waiting, never retrying.
+ * Waiting, renewal, deadlines and clean-up live in core, once, for all kinds.
+ *
+ * Every method rejects with StoreError when the answer is unknown, and gives the same answer when it is called
+ * again for the same claim; core relies on both.
+ */
+
+/** What this process holds, or waits for, in the store: one owner id, one lease on the server. */
+export interface Claim {
+  /** `<clientId>/<number>/<leaseMs>/<block>` and, with a label, `/<label>` percent-encoded. Never used for a second request. */
+  readonly owner: string;
+  /** Tells the claims of one client apart; grants name it. */
+  readonly number: number;
+  /** Length of the lease that the server grants, in ms. */
+  readonly leaseMs: number;
+  /** How many tokens a grant reserves. */
+  readonly block: number;
+}
+
+/** A claim that was granted. */
+export interface Grant {
+  readonly claim: Claim;
+  /** Fencing token. */
+  readonly token: number;
+}
+
+/** The two answers to an attempt, the second with or without a place in the queue. */
+export type Attempt =
+  | { readonly outcome: "granted"; readonly token: number }
+  | {
+      readonly outcome: "waiting" | "refused";
+      /** When the present lease ends at the latest, in ms from the answer; -1 if it has no end. */
+      readonly restMs: number;
+      /** The server's clock when it answered, in µs since 1970. */
+      readonly nowUs: number;
+    };
+
+/**
+ * Why the server says that a claim does not hold.
+ *
+ * - `unclaimed`: it ended, and nobody was granted since
+ * - `claimed`: it ended, and somebody else was granted since
+ * - `forgotten`: the server does not know that it ever was
+ */
+export type NotHeld = "unclaimed" | "claimed" | "forgotten";
+
+/** One lock of one kind, as its atomic steps. */
+export interface Steps {
+  readonly kind: string;
+  readonly name: string;
+
+  /** What `adopt` needs beside the name to find the same lock; undefined if leases of this kind cannot move. */
+  readonly exported: { readonly key?: string } | undefined;
+
+  /** One attempt; with `enqueue` a refused claim waits in the queue and is granted through the client's inbox. */
+  acquire(claim: Claim, enqueue: boolean, timeoutMs: number): Promise<Attempt>;
+
+  /** Begins the lease anew, never ending it sooner than before. */
+  extend(grant: Grant, leaseMs: number, timeoutMs: number): Promise<"extended" | NotHeld>;
+
+  /** Gives the lock to the next waiter, or back. */
+  release(grant: Grant, timeoutMs: number): Promise<"released" | NotHeld>;
+
+  /** Takes the claim out of the queue and, if it was granted meanwhile, releases it. */
+  leave(claim: Claim, timeoutMs: number): Promise<void>;
+
+  /** Moves a lease that `from` holds to `to.claim`. */
+  adopt(from: string, to: Grant, timeoutMs: number): Promise<"adopted" | NotHeld>;
+
+  /** Ends a hold that the caller names by owner, token, or both; false if that is not who holds it. */
+  forceRelease(whose: { readonly owner?: string; readonly token?: number }, timeoutMs: number): Promise<boolean>;
+
+  /** Who holds and who waits; `ahead` is how many wait before `owner`, or undefined. */
+  inspect(owner: string | undefined, timeoutMs: number): Promise<State>;
+}
+
+/** What the server says about one lock. */
+export interface State {
+  readonly holders: readonly HolderState[];
+  /** Last token issued; undefined if none is on record. */
+  readonly token: number | undefined;
+  readonly waiterCount: number;
+  /** Owners of the first waiters, next one first. */
+  readonly waiters: readonly string[];
+  readonly ahead: number | undefined;
+}
+
+/** One hold as the server sees it. */
+export interface HolderState {
+  readonly owner: string;
+  readonly token: number | undefined;
+  readonly leaseLeftMs: number;
+}

@@ -1,0 +1,284 @@
+/**
+ * One claim on its way to a grant: ask, queue, and be told.
+ *
+ * Invariants: a waiter that stands in the queue sends nothing but its re-checks; whatever message or reply is
+ * lost, the next re-check finds out; once settled it takes no grant, and what the server may have done for it
+ * is undone by its departure.
+ */
+import { depart } from "./departure.js";
+import type { Engine, Occupant } from "./engine.js";
+import { ClosedError, StoreError } from "./errors.js";
+import { channels, type WaitEvent } from "./events.js";
+import type { ResolvedOptions } from "./options.js";
+import type { Timer } from "./runtime.js";
+import type { Attempt, Claim, State, Steps } from "./steps.js";
+import { type ClockSample, earliestGrant, type Moment, msUntil, now, validUntil } from "./validity.js";
+
+/** A grant, and the earliest moment at which its lease can have begun. */
+export interface Granted {
+  readonly claim: Claim;
+  readonly token: number;
+  readonly setAt: Moment;
+  readonly waitedMs: number;
+}
+
+/** The wait ended without a grant, and without a trace. `state` is what the server said just before. */
+export interface TimedOut {
+  readonly state: State | undefined;
+}
+
+/** A waiter asks again this often, whatever it was told: a grant may have been lost without a trace. */
+const RECHECK_MS = 5_000;
+/** The present lease must be over on the server too when a waiter asks at its end. */
+const AFTER_LEASE_MS = 5;
+const POLL_MIN_MS = 10;
+const POLL_MAX_MS = 500;
+/** A deadline that is nearer than this does not make a call give up sooner: it would fail on any hiccup. */
+const SHORTEST_CALL_MS = 200;
+
+/** See the file header. */
+export class Waiter implements Occupant {
+  readonly #engine: Engine;
+  readonly #steps: Steps;
+  readonly #options: ResolvedOptions;
+  readonly #claim: Claim;
+  readonly #startedAtMs: number;
+  readonly #resolve: (end: Granted | TimedOut) => void;
+  readonly #reject: (error: unknown) => void;
+
+  #isSettled = false;
+  #isAsking = false;
+  #askAgain = false;
+  /** True if a request may have queued this claim, or been granted, without our knowing. */
+  #isUncertain = false;
+  #isQueued = false;
+  #sample: ClockSample | undefined;
+  #firstSentAt: Moment | undefined;
+  #failingSinceMs: number | undefined;
+  #lastFailure: StoreError | undefined;
+  #pollMs = POLL_MIN_MS;
+  #deadline: Timer | undefined;
+  #recheck: Timer | undefined;
+
+  /** Use `wait`. */
+  constructor(
+    engine: Engine,
+    steps: Steps,
+    options: ResolvedOptions,
+    claim: Claim,
+    resolve: (end: Granted | TimedOut) => void,
+    reject: (error: unknown) => void,
+  ) {
+    this.#engine = engine;
+    this.#steps = steps;
+    this.#options = options;
+    this.#claim = claim;
+    this.#resolve = resolve;
+    this.#reject = reject;
+    this.#startedAtMs = engine.runtime.monotonicMs();
+    engine.admit(claim, this);
+    options.signal?.addEventListener("abort", this.#onAbort);
+    void this.#ask();
+  }
+
+  /** A grant was pushed to the inbox. */
+  granted(token: number, grantedAtUs: number): void {
+    if (this.#isSettled) return;
+    const receivedAt = now(this.#engine.runtime);
+    const setAt =
+      this.#sample === undefined
+        ? (this.#firstSentAt ?? receivedAt)
+        : earliestGrant(this.#sample, grantedAtUs, receivedAt);
+    const leftMs = msUntil(validUntil(setAt, this.#claim.leaseMs), this.#engine.runtime);
+    // A grant that is older than an answer "you wait" is over; one that has half run out may be over soon.
+    // In both cases the server knows, and the same question begins the lease anew if it is still ours.
+    const isStale = this.#sample !== undefined && grantedAtUs < this.#sample.serverUs;
+    if (isStale || leftMs < this.#claim.leaseMs / 2) void this.#ask();
+    else this.#grant(token, setAt);
+  }
+
+  revoked(): void {
+    void this.#ask();
+  }
+
+  reconnected(): void {
+    void this.#ask();
+  }
+
+  async close(): Promise<void> {
+    if (this.#isSettled) return;
+    this.#settle();
+    this.#reject(new ClosedError(this.#steps.name));
+    await this.#depart(this.#engine.commandTimeoutMs);
+  }
+
+  readonly #onAbort = (): void => {
+    if (this.#isSettled) return;
+    this.#settle();
+    this.#reject(this.#options.signal?.reason);
+    void this.#depart(this.#engine.commandTimeoutMs);
+  };
+
+  async #ask(): Promise<void> {
+    if (this.#isSettled) return;
+    if (this.#isAsking) {
+      this.#askAgain = true;
+      return;
+    }
+    this.#isAsking = true;
+    this.#askAgain = false;
+    this.#recheck?.cancel();
+    const sentAt = now(this.#engine.runtime);
+    this.#firstSentAt ??= sentAt;
+    const enqueue = this.#options.waitMs > 0 && this.#engine.mailbox.isOpen;
+    try {
+      const attempt = await this.#steps.acquire(this.#claim, enqueue, this.#callTimeoutMs());
+      this.#isAsking = false;
+      this.#answered(attempt, sentAt);
+    } catch (error) {
+      this.#isAsking = false;
+      this.#failed(error);
+    }
+  }
+
+  #answered(attempt: Attempt, sentAt: Moment): void {
+    // Settled meanwhile: the departure that began then knows that this request was under way.
+    if (this.#isSettled) return;
+    this.#failingSinceMs = undefined;
+    if (attempt.outcome === "granted") {
+      this.#grant(attempt.token, sentAt);
+      return;
+    }
+    const isFirst = this.#sample === undefined;
+    this.#sample = { sentAt, serverUs: attempt.nowUs };
+    this.#isQueued = attempt.outcome === "waiting";
+    if (this.#options.waitMs === 0) {
+      void this.#timeUp();
+      return;
+    }
+    if (isFirst) this.#startWaiting();
+    if (this.#askAgain) void this.#ask();
+    else if (this.#isQueued) this.#askIn(this.#recheckInMs(attempt.restMs));
+    else this.#queueOrPoll();
+  }
+
+  #startWaiting(): void {
+    this.#startDeadline();
+    if (channels.wait.hasSubscribers) {
+      const event: WaitEvent = {
+        kind: this.#steps.kind,
+        lockName: this.#steps.name,
+        owner: this.#claim.owner,
+        queued: this.#isQueued,
+      };
+      channels.wait.publish(event);
+    }
+  }
+
+  #startDeadline(): void {
+    if (this.#deadline !== undefined || this.#options.waitMs === Infinity) return;
+    this.#deadline = this.#engine.runtime.startTimer(() => void this.#timeUp(), Math.max(0, this.#leftMs()), true);
+  }
+
+  /** Who cannot be reached must not queue: it listens first, or asks now and then if it never can. */
+  #queueOrPoll(): void {
+    const { mailbox } = this.#engine;
+    if (mailbox.unsupported) {
+      this.#poll();
+    } else if (mailbox.isOpen) {
+      void this.#ask();
+    } else {
+      mailbox.open(this.#engine.commandTimeoutMs).then(
+        () => void this.#ask(),
+        () => this.#poll(),
+      );
+      // Keeps the process alive meanwhile, and asks if that takes long.
+      this.#askIn(this.#engine.commandTimeoutMs);
+    }
+  }
+
+  #poll(): void {
+    if (this.#isSettled || this.#isAsking) return;
+    this.#askIn(this.#pollMs * (0.5 + this.#engine.runtime.random() / 2));
+    this.#pollMs = Math.min(this.#pollMs * 2, POLL_MAX_MS);
+  }
+
+  #recheckInMs(restMs: number): number {
+    const jitterMs = this.#engine.runtime.random() * 20;
+    const leaseEndMs = restMs < 0 ? Infinity : restMs + AFTER_LEASE_MS + jitterMs;
+    return Math.min(leaseEndMs, RECHECK_MS + jitterMs);
+  }
+
+  #askIn(delayMs: number): void {
+    this.#recheck?.cancel();
+    this.#recheck = this.#engine.runtime.startTimer(() => void this.#ask(), delayMs, true);
+  }
+
+  #failed(error: unknown): void {
+    if (error instanceof StoreError && error.mayHaveRun) this.#isUncertain = true;
+    if (this.#isSettled) return;
+    const nowMs = this.#engine.runtime.monotonicMs();
+    this.#failingSinceMs ??= nowMs;
+    // After a whole lease without an answer nothing that was granted before can still be ours.
+    const isOutOfPatience = nowMs - this.#failingSinceMs >= this.#claim.leaseMs || this.#leftMs() <= 0;
+    if (!(error instanceof StoreError) || !error.transient || this.#options.waitMs === 0 || isOutOfPatience) {
+      this.#settle();
+      this.#reject(error);
+      void this.#depart(this.#engine.commandTimeoutMs);
+      return;
+    }
+    this.#lastFailure = error;
+    this.#startDeadline();
+    this.#poll();
+  }
+
+  #grant(token: number, setAt: Moment): void {
+    this.#settle();
+    const waitedMs = this.#engine.runtime.monotonicMs() - this.#startedAtMs;
+    this.#resolve({ claim: this.#claim, token, setAt, waitedMs });
+  }
+
+  /** The wait is over: look who has it, leave, and say so; unless it cannot be known that nothing is held. */
+  async #timeUp(): Promise<void> {
+    if (this.#isSettled) return;
+    this.#settle();
+    if (this.#failingSinceMs !== undefined && this.#lastFailure !== undefined) {
+      void this.#depart(this.#engine.commandTimeoutMs);
+      this.#reject(this.#lastFailure);
+      return;
+    }
+    const timeoutMs = this.#callTimeoutMs();
+    // Sent before `leave`, so that it still sees this claim in the queue.
+    const looking = this.#steps.inspect(this.#claim.owner, timeoutMs).catch(() => undefined);
+    const hasLeft = await this.#depart(timeoutMs);
+    if (hasLeft) {
+      this.#resolve({ state: await looking });
+    } else {
+      const cause = new Error(`the wait of ${this.#options.waitMs} ms ended while the server did not answer`);
+      this.#reject(new StoreError(this.#steps.name, { mayHaveRun: true, transient: true, cause }));
+    }
+  }
+
+  /** Resolves to whether it is certain that nothing is left. */
+  async #depart(timeoutMs: number): Promise<boolean> {
+    if (!this.#isQueued && !this.#isUncertain && !this.#isAsking) return true;
+    return depart(this.#engine, this.#steps, this.#claim, this.#isUncertain || this.#isAsking, timeoutMs);
+  }
+
+  #settle(): void {
+    this.#isSettled = true;
+    this.#deadline?.cancel();
+    this.#recheck?.cancel();
+    this.#options.signal?.removeEventListener("abort", this.#onAbort);
+    this.#engine.dismiss(this.#claim, this);
+  }
+
+  #leftMs(): number {
+    return this.#options.waitMs - (this.#engine.runtime.monotonicMs() - this.#startedAtMs);
+  }
+
+  #callTimeoutMs(): number {
+    if (this.#options.waitMs === 0) return this.#engine.commandTimeoutMs;
+    return Math.min(this.#engine.commandTimeoutMs, Math.max(this.#leftMs(), SHORTEST_CALL_MS));
+  }
+}

@@ -1,0 +1,188 @@
+/** `createHoldfast`: options, store, engine, and the factories of all kinds. */
+import { clientRecords } from "./client-record/client-record.js";
+import { adopt } from "./core/acquire.js";
+import { Engine } from "./core/engine.js";
+import type { ExportedLease, Lease } from "./core/lease.js";
+import { checkClientName, checkKey, checkName, checkPrefix, lockKeys, mappedKeys, show } from "./core/names.js";
+import {
+  type AcquireOptions,
+  checkWhole,
+  DEFAULTABLE,
+  DEFAULTS,
+  type ResolvedOptions,
+  resolve,
+} from "./core/options.js";
+import { systemRuntime } from "./core/runtime.js";
+import type { Steps } from "./core/steps.js";
+import type { Store } from "./core/store.js";
+import { Mutex } from "./mutex/mutex.js";
+import { mutexSteps } from "./mutex/steps.js";
+import { storeFor } from "./stores/detect.js";
+
+/** How to reach the server, and defaults for every acquire. */
+export interface HoldfastOptions extends Omit<AcquireOptions, "signal"> {
+  /** A client that you made and that you close: ioredis, iovalkey, node-redis or GLIDE. This or `store`. */
+  readonly redis?: object;
+
+  /** A store of another making, such as `embedded()`. This or `redis`. */
+  readonly store?: Store;
+
+  /**
+   * Makes a connection that only listens, for clients that cannot be duplicated (GLIDE, pools). Holdfast closes
+   * it. Without one such a client asks again and again instead of being told.
+   */
+  readonly subscriber?: () => unknown;
+
+  /**
+   * What all keys and channels begin with; services share locks only if it is the same. 1 to 64 printable
+   * ASCII characters without spaces and braces.
+   * @default "hf"
+   */
+  readonly prefix?: string;
+
+  /** Shown, with host and process id, to whoever waits for a lock that this client holds. At most 256 bytes. */
+  readonly clientName?: string;
+
+  /**
+   * Longest wait for the answer to one request. Longer rides out a slow server; shorter finds out sooner that
+   * it does not answer. Whole milliseconds, 10 to 60 000.
+   * @default 2_000
+   */
+  readonly commandTimeoutMs?: number;
+}
+
+/** What a lock can be told when it is made. */
+export interface LockOptions {
+  /**
+   * The key that holds the lock, in place of the one made from the name: to share it with clients that do
+   * `SET key value NX PX`. 1 to 512 bytes.
+   */
+  readonly key?: string;
+}
+
+/** A way to all locks on one server. */
+export interface Holdfast {
+  /**
+   * The mutex of that name, 1 to 512 bytes. Costs nothing and needs no clean-up.
+   * @throws TypeError, RangeError  a wrong name or option
+   */
+  mutex(name: string, options?: LockOptions): Mutex;
+
+  /**
+   * Goes on with a lease that `lease.export()` described in this or another process.
+   *
+   * @throws LeaseLostError  it had ended meanwhile
+   * @throws StoreError      outcome unknown; if it was adopted, it ends by itself
+   * @throws TypeError, RangeError  not what `export` returned
+   */
+  adopt(exported: ExportedLease): Promise<Lease>;
+
+  /**
+   * Ends all waits with ClosedError, aborts the signal of every lease that is held and gives it back, and
+   * closes the connections that Holdfast opened, never yours. A second call waits for the first. Never rejects.
+   */
+  close(): Promise<void>;
+
+  /** As `close`. */
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+const OWN_OPTIONS = ["redis", "store", "subscriber", "prefix", "clientName", "commandTimeoutMs"];
+
+/**
+ * Makes a way to the locks on one server. Sends nothing until the first acquire.
+ *
+ * @throws TypeError, RangeError  a wrong option; the message names it, its range and what came
+ */
+export function createHoldfast(options: HoldfastOptions): Holdfast {
+  const { prefix, clientName, commandTimeoutMs, defaults } = check(options);
+  const store = chooseStore(options);
+  const clientId = systemRuntime.newClientId();
+  const records = clientRecords(store, { prefix, clientId, clientName, timeoutMs: commandTimeoutMs });
+  const engine = new Engine({ store, runtime: systemRuntime, prefix, clientId, commandTimeoutMs, records });
+
+  const mutexStepsOf = (name: string, { key, ...rest }: LockOptions = {}): Steps => {
+    checkName(name);
+    if (key !== undefined) checkKey(key);
+    refuseUnknown(rest, ["key"]);
+    const keys = key === undefined ? withLock(lockKeys(prefix, "mutex", name)) : mappedKeys(prefix, "mutex", key);
+    return mutexSteps({ store, name, key, keys, inbox: engine.inboxPrefix });
+  };
+  const stepsOf: Readonly<Record<string, typeof mutexStepsOf>> = { mutex: mutexStepsOf };
+
+  return {
+    mutex: (name, lockOptions) => new Mutex(engine, mutexStepsOf(name, lockOptions), defaults),
+
+    async adopt(exported) {
+      const { kind, name, key } = checkExported(exported);
+      const make = Object.hasOwn(stepsOf, kind) ? stepsOf[kind] : undefined;
+      if (make === undefined)
+        throw new TypeError(`kind must be one of ${Object.keys(stepsOf).join(", ")}; got ${show(kind)}`);
+      return adopt(engine, make(name, key === undefined ? {} : { key }), exported);
+    },
+
+    close: () => engine.close(),
+    [Symbol.asyncDispose]: () => engine.close(),
+  };
+}
+
+function withLock(keys: ReturnType<typeof lockKeys>): ReturnType<typeof mappedKeys> {
+  return { ...keys, lock: keys.base };
+}
+
+function check(options: HoldfastOptions): {
+  prefix: string;
+  clientName: string;
+  commandTimeoutMs: number;
+  defaults: ResolvedOptions;
+} {
+  if (options === null || typeof options !== "object") {
+    throw new TypeError(`createHoldfast needs an object with redis or store; got ${show(options)}`);
+  }
+  const { prefix = "hf", clientName = "", commandTimeoutMs = 2_000 } = options;
+  checkPrefix(prefix);
+  checkClientName(clientName);
+  checkWhole("commandTimeoutMs", commandTimeoutMs, 10, 60_000);
+  if (options.subscriber !== undefined && typeof options.subscriber !== "function") {
+    throw new TypeError(`subscriber must be a function that makes a connection; got ${show(options.subscriber)}`);
+  }
+  refuseUnknown(options, [...OWN_OPTIONS, ...DEFAULTABLE]);
+  const given = Object.entries(options).filter(([option]) => DEFAULTABLE.includes(option));
+  return {
+    prefix,
+    clientName,
+    commandTimeoutMs,
+    defaults: resolve(Object.fromEntries(given), { ...DEFAULTS, signal: undefined }),
+  };
+}
+
+function chooseStore({ redis, store, subscriber }: HoldfastOptions): Store {
+  if ((redis === undefined) === (store === undefined)) {
+    throw new TypeError(
+      `createHoldfast needs exactly one of redis and store; got ${redis === undefined ? "neither" : "both"}`,
+    );
+  }
+  return storeFor(redis ?? store, subscriber === undefined ? {} : { subscriber });
+}
+
+function refuseUnknown(options: object, known: readonly string[]): void {
+  for (const option of Object.keys(options)) {
+    if (!known.includes(option)) {
+      throw new TypeError(`there is no option ${show(option)}; the options are ${known.join(", ")}`);
+    }
+  }
+}
+
+function checkExported(exported: ExportedLease): ExportedLease {
+  if (exported === null || typeof exported !== "object" || exported.version !== 1) {
+    throw new TypeError(`adopt needs what lease.export() returned, version 1; got ${show(exported)}`);
+  }
+  const { owner, token, leaseMs, renew, maxHoldMs } = exported;
+  if (typeof owner !== "string" || owner === "")
+    throw new TypeError(`owner must be a string that is not empty; got ${show(owner)}`);
+  checkWhole("token", token, 1, Number.MAX_SAFE_INTEGER);
+  checkWhole("leaseMs", leaseMs, 100, 31_536_000_000);
+  if (typeof renew !== "boolean") throw new TypeError(`renew must be true or false; got ${show(renew)}`);
+  if (maxHoldMs !== undefined) checkWhole("maxHoldMs", maxHoldMs, 1, 31_536_000_000);
+  return exported;
+}

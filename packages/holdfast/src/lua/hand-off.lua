@@ -1,0 +1,36 @@
+--[[
+  lua/hand-off: grant the mutex to the first waiter that is still there.
+
+  Used by every script that can end a hold, so that "who is next" is decided in one place. PUBLISH answers
+  how many clients received the grant: none means that the waiter's process is gone, so it is dropped and
+  the next one is asked. The bound keeps one call short however many dead stand in the queue; what it leaves
+  is taken up by the next caller.
+
+  Uses KEYS[1] lock, KEYS[2] fence, KEYS[3] queue. `self` is the caller's own claim, which needs no message.
+  Returns the claim granted and its first token, or nothing when nobody is left.
+]]
+local function handOff(inbox, self)
+  local first, now
+  for _ = 1, 10000 do
+    local waiter = redis.call('ZPOPMIN', KEYS[3])[1]
+    if not waiter then
+      return
+    end
+    if not first then
+      local time = redis.call('TIME')
+      now = time[1] * 1000000 + time[2]
+      local last = redis.call('GET', KEYS[2])
+      first = now
+      if last and last - now >= 0 then
+        first = last + 1
+      end
+    end
+    local client, number, leaseMs, block = string.match(waiter, '^([^/]+)/(%d+)/(%d+)/(%d+)')
+    if client and (waiter == self
+      or redis.call('PUBLISH', inbox .. client, string.format('+%s %.0f %.0f', number, first, now)) > 0) then
+      redis.call('SET', KEYS[2], first + block - 1, 'PX', leaseMs + 600000)
+      redis.call('SET', KEYS[1], waiter, 'PX', leaseMs)
+      return waiter, first
+    end
+  end
+end

@@ -1,0 +1,73 @@
+--[[
+  mutex/acquire: take the mutex if it is free and nobody waits for it; otherwise, if asked to, queue for it.
+
+  One step, so that a holder never exists without its token, and nobody waits for a mutex that is free. Sent
+  again with the same owner it gives the same answer: the first reply may have been lost. The token is the
+  server's time in microseconds, or the last token + 1 if that is more, so it rises even when the fence key is
+  gone or a replica without it was promoted.
+
+  KEYS[1] lock     string, owner of the claim that holds; expires with its lease
+  KEYS[2] fence    string, last token issued
+  KEYS[3] queue    sorted set, owner of a waiting claim -> arrival number
+  ARGV[1] owner    id of this claim
+  ARGV[2] leaseMs  length of the lease
+  ARGV[3] block    how many tokens this claim may spend, 1 or more
+  ARGV[4] enqueue  1 if the claim may wait in the queue, 0 if its client has no inbox or does not wait
+  ARGV[5] inbox    what a client id is appended to for the channel that the client listens on
+  REPLY   token                granted; the first token of the block
+          {0, restMs, nowUs}   waiting in the queue; the present lease ends in restMs, or never if -1
+          {1, restMs, nowUs}   refused, and not in the queue
+]]
+local owner, leaseMs, block, enqueue, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+
+local holder = redis.call('GET', KEYS[1])
+if not holder and redis.call('EXISTS', KEYS[3]) == 0 then
+  local time = redis.call('TIME')
+  local top = time[1] * 1000000 + time[2] + block - 1
+  local last = redis.call('SET', KEYS[2], top, 'PX', leaseMs + 600000, 'GET')
+  if last and last + block > top then
+    top = last + block
+    redis.call('SET', KEYS[2], top, 'PX', leaseMs + 600000)
+  end
+  redis.call('SET', KEYS[1], owner, 'PX', leaseMs)
+  return top - block + 1
+end
+
+if holder == owner then
+  -- The first reply was lost. Nobody was granted since, so the last token is ours. The lease is never
+  -- shortened: this request may be a late copy that arrives after an extension.
+  if redis.call('PTTL', KEYS[1]) - leaseMs < 0 then
+    redis.call('PEXPIRE', KEYS[1], leaseMs)
+  end
+  local last = redis.call('GET', KEYS[2])
+  if not last then
+    local time = redis.call('TIME')
+    last = time[1] * 1000000 + time[2] + block - 1
+    redis.call('SET', KEYS[2], last, 'PX', leaseMs + 600000)
+  end
+  return last - block + 1
+end
+
+if enqueue == '1' or not holder then
+  if not redis.call('ZSCORE', KEYS[3], owner) then
+    local latest = redis.call('ZREVRANGE', KEYS[3], 0, 0, 'WITHSCORES')[2] or 0
+    redis.call('ZADD', KEYS[3], latest + 1, owner)
+  end
+  -- Waiters ask again every few seconds; a queue that nobody asks about belongs to processes that are gone.
+  redis.call('PEXPIRE', KEYS[3], 60000)
+end
+
+-- include hand-off
+if not holder then
+  -- A holder died. Whoever asks first promotes the head of the queue, which may be the caller itself.
+  local granted, token = handOff(inbox, owner)
+  if granted == owner then
+    return token
+  end
+  if enqueue ~= '1' then
+    redis.call('ZREM', KEYS[3], owner)
+  end
+end
+
+local time = redis.call('TIME')
+return {enqueue == '1' and 0 or 1, redis.call('PTTL', KEYS[1]), time[1] * 1000000 + time[2]}

@@ -1,0 +1,31 @@
+--[[
+  mutex/adopt: move a held lease to another claim, as when one process hands its work to another.
+
+  The token stays, so the resource sees one holder. From then on the first claim holds nothing. Sent again by
+  the adopting claim it gives the same answer.
+
+  KEYS[1] lock     string, owner of the claim that holds; expires with its lease
+  KEYS[2] fence    string, last token issued
+  ARGV[1] from     id of the claim that held
+  ARGV[2] to       id of the claim that takes over
+  ARGV[3] token    last token of the grant
+  ARGV[4] leaseMs  length of the lease, counted from now
+  REPLY   1        adopted
+          2        unclaimed: it had ended, and nobody was granted since
+          3        claimed: it had ended, and somebody else was granted since
+          4        forgotten: the server does not know that it ever was
+]]
+local from, to, token, leaseMs = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+
+local holder = redis.call('GET', KEYS[1])
+if holder == from or holder == to then
+  local last = redis.call('GET', KEYS[2])
+  if not last or last - token == 0 then
+    redis.call('SET', KEYS[1], to, 'PX', leaseMs)
+    redis.call('SET', KEYS[2], token, 'PX', leaseMs + 600000)
+    return 1
+  end
+end
+
+-- include why-lost
+return whyLost(holder, token)

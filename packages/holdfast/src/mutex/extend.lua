@@ -1,0 +1,33 @@
+--[[
+  mutex/extend: begin the lease anew, if it is still ours; also how a claim learns that it still holds.
+
+  Comparing and extending are one step, so that a lease which ends in between cannot lengthen the next holder's.
+  The token is compared too: the same claim may have been granted twice, and only the later grant is good. A
+  lease is never shortened, because this request may be a late copy that arrives after a longer extension.
+
+  KEYS[1] lock     string, owner of the claim that holds; expires with its lease
+  KEYS[2] fence    string, last token issued
+  ARGV[1] owner    id of the claim that was granted
+  ARGV[2] token    last token of its block
+  ARGV[3] leaseMs  length of the lease, counted from now
+  REPLY   1        extended
+          2        unclaimed: it had ended, and nobody was granted since
+          3        claimed: it had ended, and somebody else was granted since
+          4        forgotten: the server does not know that it ever was
+]]
+local owner, token, leaseMs = ARGV[1], ARGV[2], ARGV[3]
+
+local holder = redis.call('GET', KEYS[1])
+if holder == owner then
+  local last = redis.call('GET', KEYS[2])
+  if not last or last - token == 0 then
+    if redis.call('PTTL', KEYS[1]) - leaseMs < 0 then
+      redis.call('PEXPIRE', KEYS[1], leaseMs)
+    end
+    redis.call('SET', KEYS[2], token, 'PX', leaseMs + 600000)
+    return 1
+  end
+end
+
+-- include why-lost
+return whyLost(holder, token)

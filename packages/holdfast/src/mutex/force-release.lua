@@ -1,0 +1,35 @@
+--[[
+  mutex/force-release: take the mutex away from the holder that the caller has seen, and tell that holder.
+
+  The caller names the holder by owner, by token, or by both, and nothing happens if it has changed meanwhile.
+  The fence moves even when nobody waits, so that the old holder's own release learns that it was too late.
+
+  KEYS[1] lock   string, owner of the claim that holds; expires with its lease
+  KEYS[2] fence  string, last token issued
+  KEYS[3] queue  sorted set, owner of a waiting claim -> arrival number
+  ARGV[1] owner  whose hold to end; empty to go by the token alone
+  ARGV[2] token  which grant to end; empty to go by the owner alone
+  ARGV[3] inbox  what a client id is appended to for the channel that the client listens on
+  REPLY   0      unchanged: free, or held by somebody else
+          1      released
+]]
+local owner, token, inbox = ARGV[1], ARGV[2], ARGV[3]
+
+-- include hand-off
+local holder = redis.call('GET', KEYS[1])
+local last = redis.call('GET', KEYS[2])
+if not holder or (owner ~= '' and holder ~= owner) or (token ~= '' and (not last or last - token ~= 0)) then
+  return 0
+end
+
+if not handOff(inbox) then
+  if last then
+    redis.call('SET', KEYS[2], last + 1, 'PX', 600000)
+  end
+  redis.call('DEL', KEYS[1])
+end
+local client, number = string.match(holder, '^([^/]+)/(%d+)/%d+/%d+')
+if client then
+  redis.call('PUBLISH', inbox .. client, '-' .. number)
+end
+return 1

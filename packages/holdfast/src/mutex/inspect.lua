@@ -1,0 +1,30 @@
+--[[
+  mutex/inspect: who holds the mutex and who waits for it. Changes nothing.
+
+  KEYS[1] lock   string, owner of the claim that holds; expires with its lease
+  KEYS[2] fence  string, last token issued
+  KEYS[3] queue  sorted set, owner of a waiting claim -> arrival number
+  ARGV[1] owner  a claim whose place in the queue is asked for; empty for none
+  ARGV[2] most   how many waiters to name, 1 or more
+  REPLY   {0, restMs, token, waiters, ahead, owners...}  free; restMs is -2, token 0 if there was none;
+                 ahead is the place of the claim asked for, -1 if it does not wait; owners are those who wait
+          {1, restMs, token, waiters, ahead, owners...}  held; restMs is -1 if the key has no expiry;
+                 the first of the owners is the holder, the others wait
+]]
+local owner, most = ARGV[1], ARGV[2]
+
+local holder = redis.call('GET', KEYS[1])
+local reply = {
+  holder and 1 or 0,
+  redis.call('PTTL', KEYS[1]),
+  tonumber(redis.call('GET', KEYS[2]) or 0),
+  redis.call('ZCARD', KEYS[3]),
+  owner ~= '' and redis.call('ZRANK', KEYS[3], owner) or -1
+}
+if holder then
+  reply[#reply + 1] = holder
+end
+for _, waiter in ipairs(redis.call('ZRANGE', KEYS[3], 0, most - 1)) do
+  reply[#reply + 1] = waiter
+end
+return reply

@@ -1,0 +1,24 @@
+--[[
+  mutex/leave: stop waiting; and if the grant was made meanwhile, pass it on.
+
+  A waiter that gives up cannot know whether its grant is already on the way, so both are undone in one step.
+
+  KEYS[1] lock   string, owner of the claim that holds; expires with its lease
+  KEYS[2] fence  string, last token issued
+  KEYS[3] queue  sorted set, owner of a waiting claim -> arrival number
+  ARGV[1] owner  id of the claim that gives up
+  ARGV[2] inbox  what a client id is appended to for the channel that the client listens on
+  REPLY   0      absent: it neither waited nor held
+          1      left the queue
+          2      released what had been granted
+]]
+local owner, inbox = ARGV[1], ARGV[2]
+
+-- include hand-off
+if redis.call('GET', KEYS[1]) == owner then
+  if not handOff(inbox) then
+    redis.call('DEL', KEYS[1])
+  end
+  return 2
+end
+return redis.call('ZREM', KEYS[3], owner)

@@ -1,0 +1,83 @@
+/** The atomic steps of a mutex: each one script call, with the keys of one name. */
+import { call } from "../core/call.js";
+import type { LockKeys } from "../core/names.js";
+import type { State, Steps } from "../core/steps.js";
+import type { Store } from "../core/store.js";
+import {
+  mutexAcquire,
+  mutexAdopt,
+  mutexExtend,
+  mutexForceRelease,
+  mutexInspect,
+  mutexLeave,
+  mutexRelease,
+} from "../generated/scripts.js";
+
+/** How many waiters `inspect` names. */
+const NAMED_WAITERS = 100;
+
+/** What the steps of one mutex need to know. */
+export interface MutexPlace {
+  readonly store: Store;
+  readonly name: string;
+  /** The mapped lock key, if the caller gave one. */
+  readonly key: string | undefined;
+  readonly keys: LockKeys & { readonly lock: string };
+  /** What a client id is appended to for its channel. */
+  readonly inbox: string;
+}
+
+/** The steps of the mutex at `place`. */
+export function mutexSteps({ store, name, key, keys, inbox }: MutexPlace): Steps {
+  const caller = { store, lockName: name };
+  const lock = keys.lock;
+  const fence = `${keys.base}:fence`;
+  const queue = `${keys.base}:queue`;
+
+  return {
+    kind: "mutex",
+    name,
+    exported: key === undefined ? {} : { key },
+
+    acquire({ owner, leaseMs, block }, enqueue, timeoutMs) {
+      const args = { owner, leaseMs, block, enqueue: enqueue ? 1 : 0, inbox };
+      return call(caller, mutexAcquire, { lock, fence, queue }, args, timeoutMs);
+    },
+
+    async extend({ claim: { owner }, token }, leaseMs, timeoutMs) {
+      return (await call(caller, mutexExtend, { lock, fence }, { owner, token, leaseMs }, timeoutMs)).outcome;
+    },
+
+    async release({ claim: { owner }, token }, timeoutMs) {
+      return (await call(caller, mutexRelease, { lock, fence, queue }, { owner, token, inbox }, timeoutMs)).outcome;
+    },
+
+    async leave({ owner }, timeoutMs) {
+      await call(caller, mutexLeave, { lock, fence, queue }, { owner, inbox }, timeoutMs);
+    },
+
+    async adopt(from, { claim: { owner: to, leaseMs }, token }, timeoutMs) {
+      return (await call(caller, mutexAdopt, { lock, fence }, { from, to, token, leaseMs }, timeoutMs)).outcome;
+    },
+
+    async forceRelease({ owner = "", token = "" }, timeoutMs) {
+      const reply = await call(caller, mutexForceRelease, { lock, fence, queue }, { owner, token, inbox }, timeoutMs);
+      return reply.outcome === "released";
+    },
+
+    async inspect(owner = "", timeoutMs): Promise<State> {
+      const args = { owner, most: NAMED_WAITERS };
+      const reply = await call(caller, mutexInspect, { lock, fence, queue }, args, timeoutMs);
+      const token = reply.token === 0 ? undefined : reply.token;
+      const [holder = "", ...rest] = reply.owners;
+      const leaseLeftMs = reply.restMs < 0 ? Infinity : reply.restMs;
+      return {
+        holders: reply.outcome === "held" ? [{ owner: holder, token, leaseLeftMs }] : [],
+        token,
+        waiterCount: reply.waiters,
+        waiters: reply.outcome === "held" ? rest : reply.owners,
+        ahead: reply.ahead < 0 ? undefined : reply.ahead,
+      };
+    },
+  };
+}
