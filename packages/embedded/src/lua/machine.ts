@@ -1,0 +1,109 @@
+/**
+ * The C interface of Lua, as far as it is used, over wasmoon's compiled module.
+ *
+ * wasmoon's own wrappers end strings at the first NUL and convert every value to and fro, so they are not used:
+ * strings pass here with their length, one byte per character.
+ */
+import type { Bytes } from "../bytes.js";
+
+/** Address of a Lua state. */
+export type State = number;
+
+/** Exports of the compiled module: addresses are numbers, 64-bit integers are bigints. */
+export interface LuaExports {
+  readonly HEAPU8: Uint8Array;
+  _malloc(size: number): number;
+  _free(address: number): void;
+  addFunction(body: (state: State) => number, signature: "ii"): number;
+  _luaL_newstate(): State;
+  _luaL_openlibs(state: State): void;
+  _luaL_loadbufferx(state: State, text: number, size: number, name: number, mode: number): number;
+  _luaL_ref(state: State, table: number): number;
+  _lua_pcallk(state: State, args: number, results: number, handler: number, context: number, next: number): number;
+  _lua_error(state: State): number;
+  _lua_gettop(state: State): number;
+  _lua_settop(state: State, top: number): void;
+  _lua_checkstack(state: State, slots: number): number;
+  _lua_pushvalue(state: State, index: number): void;
+  _lua_setupvalue(state: State, index: number, upvalue: number): number;
+  _lua_type(state: State, index: number): number;
+  _lua_tonumberx(state: State, index: number, isNumber: number): number;
+  _lua_toboolean(state: State, index: number): number;
+  _lua_tolstring(state: State, index: number, size: number): number;
+  _lua_pushinteger(state: State, value: bigint): void;
+  _lua_pushnumber(state: State, value: number): void;
+  _lua_pushboolean(state: State, value: number): void;
+  _lua_pushlstring(state: State, text: number, size: number): number;
+  _lua_pushcclosure(state: State, body: number, upvalues: number): void;
+  _lua_createtable(state: State, items: number, fields: number): void;
+  _lua_getfield(state: State, index: number, name: number): number;
+  _lua_setfield(state: State, index: number, name: number): void;
+  _lua_rawgeti(state: State, index: number, key: bigint): number;
+  _lua_rawseti(state: State, index: number, key: bigint): void;
+}
+
+/** Pseudo-index of the table that only C sees. */
+export const REGISTRY: number = -1_001_000;
+
+/** What `_lua_type` answers. */
+export const LUA_NIL = 0;
+export const LUA_BOOLEAN = 1;
+export const LUA_NUMBER = 3;
+export const LUA_STRING = 4;
+export const LUA_TABLE = 5;
+
+/** One Lua state with its memory. */
+export class Machine {
+  readonly lua: LuaExports;
+  readonly state: State;
+  readonly #sizeAddress: number;
+  #scratchAddress: number;
+  #scratchSize = 4096;
+  #view: Buffer;
+
+  constructor(lua: LuaExports) {
+    this.lua = lua;
+    this.state = lua._luaL_newstate();
+    lua._luaL_openlibs(this.state);
+    this.#sizeAddress = lua._malloc(4);
+    this.#scratchAddress = lua._malloc(this.#scratchSize);
+    this.#view = Buffer.from(lua.HEAPU8.buffer);
+  }
+
+  /** The string at `index`, which must be one: a number would be turned into a string where it lies. */
+  readString(state: State, index: number): Bytes {
+    const address = this.lua._lua_tolstring(state, index, this.#sizeAddress);
+    const memory = this.#memory();
+    const size = memory.readUInt32LE(this.#sizeAddress);
+    return memory.toString("latin1", address, address + size);
+  }
+
+  pushString(state: State, text: Bytes): void {
+    this.lua._lua_pushlstring(state, this.write(text), text.length);
+  }
+
+  /** Copies `text` to where it stays until the next call of `write` or `pushString`. */
+  write(text: Bytes): number {
+    if (text.length > this.#scratchSize) {
+      this.lua._free(this.#scratchAddress);
+      this.#scratchSize = text.length * 2;
+      this.#scratchAddress = this.lua._malloc(this.#scratchSize);
+    }
+    this.#memory().write(text, this.#scratchAddress, "latin1");
+    return this.#scratchAddress;
+  }
+
+  /** A C string that stays for ever. */
+  constant(text: Bytes): number {
+    const address = this.lua._malloc(text.length + 1);
+    this.#memory().write(`${text}\0`, address, "latin1");
+    return address;
+  }
+
+  /** Memory that has grown is another buffer. */
+  #memory(): Buffer {
+    const { buffer } = this.lua.HEAPU8;
+    if (this.#view.buffer !== buffer) this.#view = Buffer.from(buffer);
+    return this.#view;
+  }
+}

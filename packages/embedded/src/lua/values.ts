@@ -1,0 +1,129 @@
+/** Values between commands, scripts and callers, by the server's rules of conversion. */
+import type { Bytes } from "../bytes.js";
+import { formatDouble } from "../number-text.js";
+import { type CommandReply, ReplyError, Status } from "../reply.js";
+import { LUA_BOOLEAN, LUA_NIL, LUA_NUMBER, LUA_STRING, LUA_TABLE, type Machine, type State } from "./machine.js";
+
+/** What a script answers, with a status as its text. An error is thrown, and never inside a list. */
+export type ScriptReply = number | Bytes | null | readonly ScriptReply[];
+
+/** Addresses of the field names that mark a table as an error or a status. */
+export interface Marks {
+  readonly err: number;
+  readonly ok: number;
+}
+
+const INT64_END = 2 ** 63;
+const DEEPEST = 1000;
+
+/** Array indices as 64-bit integers: making one anew for each element is slower than the element. */
+const INDICES: readonly bigint[] = Array.from({ length: 1024 }, (_, index) => BigInt(index));
+
+/** `n` as an array index. */
+export function luaIndex(n: number): bigint {
+  return INDICES[n] ?? BigInt(n);
+}
+
+/** Pushes what a command answered: nil as false, a status as `{ok=…}`. */
+export function pushReply(machine: Machine, state: State, marks: Marks, reply: CommandReply): void {
+  const { lua } = machine;
+  if (typeof reply === "string") machine.pushString(state, reply);
+  else if (typeof reply === "number") pushNumber(machine, state, reply);
+  else if (reply === null) lua._lua_pushboolean(state, 0);
+  else if (reply instanceof Status) pushMarked(machine, state, marks.ok, reply.text);
+  else {
+    lua._lua_checkstack(state, 4);
+    lua._lua_createtable(state, reply.length, 0);
+    reply.forEach((item, index) => {
+      pushReply(machine, state, marks, item);
+      lua._lua_rawseti(state, -2, luaIndex(index + 1));
+    });
+  }
+}
+
+/** Pushes `{err=…}` or `{ok=…}`. */
+export function pushMarked(machine: Machine, state: State, mark: number, text: Bytes): void {
+  machine.lua._lua_createtable(state, 0, 1);
+  machine.pushString(state, text);
+  machine.lua._lua_setfield(state, -2, mark);
+}
+
+/** Pushes a list of strings as a table. */
+export function pushStrings(machine: Machine, state: State, strings: readonly Bytes[]): void {
+  machine.lua._lua_createtable(state, strings.length, 0);
+  for (let index = 0; index < strings.length; index++) {
+    machine.pushString(state, strings[index] as Bytes); // index < length
+    machine.lua._lua_rawseti(state, -2, luaIndex(index + 1));
+  }
+}
+
+/**
+ * An exact integer becomes one of Lua's integers: as a float, `..` would write it with a `.0` that the server's
+ * Lua does not write. Beyond 2^53 the server has a double too.
+ */
+function pushNumber({ lua }: Machine, state: State, value: number): void {
+  if (Number.isSafeInteger(value)) lua._lua_pushinteger(state, BigInt(value));
+  else lua._lua_pushnumber(state, value);
+}
+
+/** The argument of a command at `index`: a string as it is, a number with 17 digits. Undefined if it is neither. */
+export function readArgument(machine: Machine, state: State, index: number): Bytes | undefined {
+  switch (machine.lua._lua_type(state, index)) {
+    case LUA_STRING:
+      return machine.readString(state, index);
+    case LUA_NUMBER:
+      return formatDouble(machine.lua._lua_tonumberx(state, index, 0));
+    default:
+      return undefined;
+  }
+}
+
+/**
+ * Takes the value on top of the stack as the answer of a script.
+ *
+ * @throws ReplyError  it is an error, or a table too deep to be answered
+ */
+export function readReply(machine: Machine, state: State, marks: Marks, depth = 0): ScriptReply {
+  const { lua } = machine;
+  switch (lua._lua_type(state, -1)) {
+    case LUA_STRING:
+      return machine.readString(state, -1);
+    case LUA_NUMBER:
+      return truncate(lua._lua_tonumberx(state, -1, 0));
+    case LUA_BOOLEAN:
+      return lua._lua_toboolean(state, -1) === 1 ? 1 : null;
+    case LUA_TABLE:
+      return readTable(machine, state, marks, depth);
+    default:
+      return null;
+  }
+}
+
+function readTable(machine: Machine, state: State, marks: Marks, depth: number): ScriptReply {
+  const { lua } = machine;
+  if (depth > DEEPEST || lua._lua_checkstack(state, 4) === 0) throw new ReplyError("ERR reached lua stack limit");
+  const error = readMarked(machine, state, marks.err);
+  if (error !== undefined) throw new ReplyError(error);
+  const status = readMarked(machine, state, marks.ok);
+  if (status !== undefined) return status;
+  const list: ScriptReply[] = [];
+  for (let index = 1; lua._lua_rawgeti(state, -1, luaIndex(index)) !== LUA_NIL; index++) {
+    list.push(readReply(machine, state, marks, depth + 1));
+    lua._lua_settop(state, -2);
+  }
+  lua._lua_settop(state, -2);
+  return list;
+}
+
+function readMarked(machine: Machine, state: State, mark: number): Bytes | undefined {
+  const isString = machine.lua._lua_getfield(state, -1, mark) === LUA_STRING;
+  const text = isString ? machine.readString(state, -1) : undefined;
+  machine.lua._lua_settop(state, -2);
+  return text;
+}
+
+/** Towards zero, as C casts; what does not fit into 64 bits is the smallest integer there. */
+function truncate(value: number): number {
+  if (!(Math.abs(value) < INT64_END)) return -INT64_END;
+  return Math.trunc(value) + 0; // no negative zero
+}

@@ -1,0 +1,116 @@
+/** An embedded server as its connections see it: it is told what to do at once, and knows no network. */
+import { type Bytes, toBytes, toText } from "./bytes.js";
+import type { Clock } from "./clock.js";
+import { execute } from "./commands/table.js";
+import { Database } from "./database.js";
+import { type Chunk, type Interpreter, loadedInterpreter } from "./lua/interpreter.js";
+import type { ScriptReply } from "./lua/values.js";
+import { ReplyError } from "./reply.js";
+import type { Scheduler } from "./scheduler.js";
+
+/** The server's end of a connection that listens. */
+export interface Subscriber {
+  /** Called by a task of its own for each message, which may come after the subscription has ended. */
+  deliver(channel: Bytes, message: Bytes): void;
+}
+
+export class Server {
+  readonly clock: Clock;
+  readonly scheduler: Scheduler;
+  readonly #database = new Database();
+  readonly #scripts = new Map<string, Chunk>();
+  readonly #subscribers = new Map<Bytes, Set<Subscriber>>();
+
+  constructor(clock: Clock, scheduler: Scheduler) {
+    this.clock = clock;
+    this.scheduler = scheduler;
+  }
+
+  /** The keys as they are now. */
+  database(): Database {
+    this.#database.freeze(Math.floor(this.clock.nowUs() / 1000));
+    return this.#database;
+  }
+
+  /** @throws ReplyError  NOSCRIPT, or what the script answers instead of a reply; its message is text */
+  evalsha(sha1: string, keys: readonly string[], args: readonly (string | number)[]): ScriptReply {
+    const chunk = this.#scripts.get(sha1);
+    if (chunk === undefined) throw new ReplyError("NOSCRIPT No matching script. Please use EVAL.");
+    return this.#run(chunk, keys, args);
+  }
+
+  /** @throws ReplyError  it is no Lua, or what the script answers instead of a reply; its message is text */
+  eval(source: string, keys: readonly string[], args: readonly (string | number)[]): ScriptReply {
+    const chunk = asText(() => interpreter().compile(source));
+    this.#scripts.set(chunk.sha1, chunk);
+    return this.#run(chunk, keys, args);
+  }
+
+  subscribe(channel: Bytes, subscriber: Subscriber): void {
+    const subscribers = this.#subscribers.get(channel);
+    if (subscribers === undefined) this.#subscribers.set(channel, new Set([subscriber]));
+    else subscribers.add(subscriber);
+  }
+
+  unsubscribe(channel: Bytes, subscriber: Subscriber): void {
+    const subscribers = this.#subscribers.get(channel);
+    subscribers?.delete(subscriber);
+    if (subscribers?.size === 0) this.#subscribers.delete(channel);
+  }
+
+  flushScripts(): void {
+    this.#scripts.clear();
+  }
+
+  /** Forgets keys and scripts. Connections and their subscriptions stay. */
+  clear(): void {
+    this.#database.clear();
+    this.#scripts.clear();
+  }
+
+  #run(chunk: Chunk, keys: readonly string[], args: readonly (string | number)[]): ScriptReply {
+    const nowUs = this.clock.nowUs();
+    const database = this.#database;
+    database.freeze(Math.floor(nowUs / 1000));
+    const context = {
+      database,
+      nowUs,
+      publish: (channel: Bytes, message: Bytes) => this.#publish(channel, message),
+    };
+    return asText(() =>
+      textOf(
+        interpreter().run(
+          chunk,
+          keys.map(toBytes),
+          args.map((arg) => toBytes(String(arg))),
+          (words) => execute(context, words),
+        ),
+      ),
+    );
+  }
+
+  #publish(channel: Bytes, message: Bytes): number {
+    const subscribers = this.#subscribers.get(channel);
+    if (subscribers === undefined) return 0;
+    for (const subscriber of subscribers) this.scheduler.schedule(() => subscriber.deliver(channel, message));
+    return subscribers.size;
+  }
+}
+
+/** Whoever calls a server has waited for the interpreter. */
+function interpreter(): Interpreter {
+  return loadedInterpreter() as Interpreter;
+}
+
+function textOf(reply: ScriptReply): ScriptReply {
+  if (typeof reply === "string") return toText(reply);
+  return typeof reply === "number" || reply === null ? reply : reply.map(textOf);
+}
+
+function asText<Result>(work: () => Result): Result {
+  try {
+    return work();
+  } catch (error) {
+    throw error instanceof ReplyError ? new ReplyError(toText(error.message)) : error;
+  }
+}

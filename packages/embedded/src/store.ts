@@ -1,0 +1,142 @@
+import { type Inbox, type Reply, type Script, type Store, StoreError } from "holdfast";
+import { Connection } from "./connection.js";
+import { Keyspace, serverOf } from "./keyspace.js";
+import { loadedInterpreter, loadInterpreter } from "./lua/interpreter.js";
+import type { ScriptReply } from "./lua/values.js";
+import { ReplyError } from "./reply.js";
+import type { Server } from "./server.js";
+
+/** Which server an embedded store talks to, and how. */
+export interface EmbeddedOptions {
+  /**
+   * The server. Stores with the same keyspace are clients of one server.
+   *
+   * @default a fresh one, which nobody else can reach
+   */
+  readonly keyspace?: Keyspace;
+  /**
+   * Put before every key and no channel, as client libraries do.
+   *
+   * @default none
+   */
+  readonly keyPrefix?: string;
+}
+
+/** A store whose connections can be made to fail. */
+export interface EmbeddedStore extends Store {
+  readonly kind: "embedded";
+  /** The server it talks to. */
+  readonly keyspace: Keyspace;
+
+  /**
+   * Loses a connection, both without an argument, and connects again.
+   *
+   * Calls under way are rejected with a StoreError that says "may have run", and what is on its way to the server
+   * still arrives there. The server counts the inboxes as gone at once; messages under way to them are lost. Then
+   * the inboxes are subscribed again and the listeners of `onReconnect` are called.
+   */
+  dropConnection(connection?: "commands" | "inbox"): void;
+}
+
+/**
+ * A store in this process: the same scripts as on a server, without a server.
+ *
+ * It has no time limit of its own and ignores `timeoutMs`: an answer comes as soon as the scheduler of the keyspace
+ * delivers it, and one that is never delivered stays open until `dropConnection`.
+ */
+export function embedded(options: EmbeddedOptions = {}): EmbeddedStore {
+  return new InProcessStore(options.keyspace ?? new Keyspace(), options.keyPrefix ?? "");
+}
+
+class InProcessStore implements EmbeddedStore {
+  readonly kind = "embedded";
+  readonly keyspace: Keyspace;
+  readonly #server: Server;
+  readonly #keyPrefix: string;
+  readonly #commands: Connection;
+  readonly #inbox: Connection;
+  readonly #reconnectListeners = new Set<{ readonly call: (connection: "commands" | "inbox") => void }>();
+  #isClosed = false;
+
+  constructor(keyspace: Keyspace, keyPrefix: string) {
+    this.keyspace = keyspace;
+    this.#server = serverOf(keyspace);
+    this.#keyPrefix = keyPrefix;
+    this.#commands = new Connection(this.#server, () => this.#onReady("commands"));
+    this.#inbox = new Connection(this.#server, () => this.#onReady("inbox"));
+  }
+
+  async run(script: Script, keys: readonly string[], args: readonly (string | number)[]): Promise<Reply> {
+    const subject = keys[0] ?? script.name;
+    if (loadedInterpreter() === undefined) await loadInterpreter();
+    if (this.#isClosed) throw closed(subject);
+    const prefixed = this.#keyPrefix === "" ? keys : keys.map((key) => this.#keyPrefix + key);
+    try {
+      return replyOf(await this.#send(script, prefixed, args));
+    } catch (cause) {
+      throw cause instanceof ReplyError
+        ? new StoreError(subject, { mayHaveRun: true, transient: false, cause })
+        : lost(subject, cause);
+    }
+  }
+
+  async inbox(channel: string, onMessage: (message: string) => void): Promise<Inbox> {
+    if (this.#isClosed) throw closed(channel);
+    try {
+      return await this.#inbox.listen(channel, onMessage);
+    } catch (cause) {
+      throw lost(channel, cause);
+    }
+  }
+
+  onReconnect(listener: (connection: "commands" | "inbox") => void): () => void {
+    // Wrapped, so that the same function registered twice is called twice and stopped one at a time.
+    const entry = { call: listener };
+    this.#reconnectListeners.add(entry);
+    return () => void this.#reconnectListeners.delete(entry);
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#inbox.end();
+  }
+
+  dropConnection(connection?: "commands" | "inbox"): void {
+    if (this.#isClosed) return;
+    if (connection !== "inbox") this.#commands.drop();
+    if (connection !== "commands" && this.#inbox.isListening) this.#inbox.drop();
+  }
+
+  async #send(script: Script, keys: readonly string[], args: readonly (string | number)[]): Promise<ScriptReply> {
+    try {
+      return await this.#commands.request(() => this.#server.evalsha(script.sha1, keys, args));
+    } catch (error) {
+      if (!(error instanceof ReplyError && error.message.startsWith("NOSCRIPT"))) throw error;
+      return this.#commands.request(() => this.#server.eval(script.source, keys, args));
+    }
+  }
+
+  #onReady(connection: "commands" | "inbox"): void {
+    if (this.#isClosed) return;
+    for (const { call } of [...this.#reconnectListeners]) call(connection);
+  }
+}
+
+/** A script answers an integer or a flat list; anything else is a mistake in the script. */
+function replyOf(reply: ScriptReply): Reply {
+  if (typeof reply === "number") return reply;
+  if (typeof reply === "object" && reply !== null && reply.every(isScalar)) return reply;
+  throw new ReplyError("ERR the script answered neither an integer nor a flat list");
+}
+
+function isScalar(item: ScriptReply): item is string | number | null {
+  return typeof item !== "object" || item === null;
+}
+
+function lost(subject: string, cause: unknown): StoreError {
+  return new StoreError(subject, { mayHaveRun: true, transient: true, cause });
+}
+
+function closed(subject: string): StoreError {
+  return new StoreError(subject, { mayHaveRun: false, transient: false, cause: "this store has been closed" });
+}
