@@ -60,25 +60,24 @@ export function node(args, extraEnv) {
 export async function dependencies() {
   if (isInstalled()) return;
   console.log("setup: installing dependencies (npm ci)");
-  if (npm("ci")) return;
+  if (npm("ci") === "") return;
   // npm ci refuses a lock file without the binaries of every platform, which a registry that lacks some of them
   // leaves behind. npm install follows the same lock file and adds what this platform needs.
   console.log("setup: npm ci refused the lock file, installing from it with npm install");
-  if (!npm("install", "--no-save")) stop("the dependencies could not be installed; run: npm install");
+  const trouble = npm("install", "--no-save");
+  if (trouble !== "") stop(`the dependencies could not be installed; run: npm install\n${trouble}`);
 }
 
 /**
  * @param {readonly string[]} words
- * @returns {boolean} whether it went well
+ * @returns {string} what went wrong; empty when nothing did
  */
 function npm(...words) {
   const args = [...words, "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline", "--loglevel=error"];
   const cli = env.npm_execpath;
   const [command, first] = cli?.endsWith(".js") ? [execPath, [cli]] : ["npm", []];
   const { status, stderr } = spawnSync(command, [...first, ...args], { cwd: root, encoding: "utf8" });
-  // The first lines say what it is; the rest is npm's usage.
-  if (status !== 0) console.error((stderr ?? "").split("\n").slice(0, 5).join("\n"));
-  return status === 0;
+  return status === 0 ? "" : stderr || `${command} could not be started`;
 }
 
 /** npm's record of what it installed is compared with the lock file, since times of files say little after a checkout. */
