@@ -4,11 +4,8 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 
+import { generate } from "../../scripts/build-lua.mjs";
 import type { Script } from "../../src/core/script.js";
-
-const { generate }: { generate(srcRoot: string): string } = await import(
-  new URL("../../scripts/build-lua.mjs", import.meta.url).href
-);
 
 const roots: string[] = [];
 afterEach(() => {
