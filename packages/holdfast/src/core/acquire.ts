@@ -5,6 +5,7 @@ import { type AcquireEvent, channels, type GrantEvent } from "./events.js";
 import { firstHolder } from "./inspection.js";
 import { type ExportedLease, Lease } from "./lease.js";
 import type { ResolvedOptions } from "./options.js";
+import { parseOwner } from "./owner.js";
 import type { Grant, Steps } from "./steps.js";
 import { now } from "./validity.js";
 import { type Granted, type TimedOut, Waiter } from "./waiter.js";
@@ -55,7 +56,7 @@ export async function run<Result>(
 /** Goes on with a lease that another process exported. @throws LeaseLostError, StoreError, ClosedError */
 export async function adopt(engine: Engine, steps: Steps, exported: ExportedLease): Promise<Lease> {
   const { owner, token, leaseMs, renew, maxHoldMs = Infinity } = exported;
-  const claim = engine.newClaim(steps.name, leaseMs, "");
+  const claim = engine.newClaim(steps.name, leaseMs, parseOwner(owner)?.label ?? "");
   const grant: Grant = { claim, token };
   const setAt = now(engine.runtime);
   const outcome = await steps.adopt(owner, grant, engine.commandTimeoutMs);

@@ -1,109 +1,15 @@
-import { acquire, run, tryAcquire } from "../core/acquire.js";
-import type { Engine } from "../core/engine.js";
-import { type Inspection, inspect } from "../core/inspection.js";
-import type { Lease } from "../core/lease.js";
-import { show } from "../core/names.js";
-import {
-  type AcquireOptions,
-  checkWhole,
-  NONE,
-  type ResolvedOptions,
-  resolve,
-  type TryAcquireOptions,
-} from "../core/options.js";
-import type { Steps } from "../core/steps.js";
+import { Lock } from "../core/lock.js";
 
 /**
  * Mutual exclusion across processes: at most one live lease per name, on one server, between failovers.
  *
- * An object of this class has no state: it is a name and a way to the server, and any number may exist. Who
- * acquires gets a lease, and only that lease can be extended or released. Not reentrant: a holder that acquires
- * again waits for itself.
+ * Not reentrant: a holder that acquires again waits for itself.
  *
  * Waiters stand in a queue on the server, and a release hands the mutex directly to the first of them that is
  * still alive, in one step, first come, first served. A holder that dies blocks the others until its lease
  * ends. A paused or cut-off holder is told by `lease.signal` and `lease.assertHeld()` before its lease ends on
  * the server; what it does after that is its own affair, unless the resource checks `lease.token`.
  *
- * Algorithm: ours (design record 001). One key holds the owner, one the last token, one the queue.
+ * Algorithm: ours (docs/adr/001-queue-on-the-server.md). One key holds the owner, one the last token, one the queue.
  */
-export class Mutex {
-  /** Name of the lock. */
-  readonly name: string;
-  readonly #engine: Engine;
-  readonly #steps: Steps;
-  readonly #defaults: ResolvedOptions;
-
-  /** Use `holdfast.mutex(name)`. */
-  constructor(engine: Engine, steps: Steps, defaults: ResolvedOptions) {
-    this.name = steps.name;
-    this.#engine = engine;
-    this.#steps = steps;
-    this.#defaults = defaults;
-  }
-
-  /**
-   * Waits until the mutex is free, then holds it.
-   *
-   * One round trip if it is free. Otherwise the caller queues and is told when its turn comes.
-   *
-   * @returns a lease whose token is higher than every earlier one of this name
-   * @throws AcquireTimeoutError  after `waitMs`; nothing is held; says who has it
-   * @throws StoreError           the server did not answer; what may have been granted is given back or expires
-   * @throws ClosedError          this Holdfast was closed
-   * @throws TypeError, RangeError  a wrong option; nothing was sent
-   * @throws the signal's reason, if it aborts the wait; nothing is held
-   */
-  async acquire(options: AcquireOptions = NONE): Promise<Lease> {
-    return acquire(this.#engine, this.#steps, resolve(options, this.#defaults));
-  }
-
-  /**
-   * Takes the mutex only if it is free now. One round trip.
-   *
-   * @returns null if someone else holds it or stands before us
-   * @throws StoreError   the server did not answer; what may have been granted is given back or expires
-   * @throws ClosedError  this Holdfast was closed
-   * @throws TypeError, RangeError  a wrong option; nothing was sent
-   */
-  async tryAcquire(options: TryAcquireOptions = NONE): Promise<Lease | null> {
-    return tryAcquire(this.#engine, this.#steps, resolve(options, this.#defaults));
-  }
-
-  /**
-   * Runs `work` while holding the mutex. Prefer it to `acquire`: it cannot forget the release.
-   *
-   * @returns what `work` returned
-   * @throws what `work` threw, always; otherwise
-   * @throws LeaseLostError  `work` ended after its lease; it may have overlapped with another holder's
-   * @throws as `acquire`, and then `work` was not called
-   */
-  async run<Result>(work: (lease: Lease) => Result | Promise<Result>, options: AcquireOptions = NONE): Promise<Result> {
-    return run(this.#engine, this.#steps, work, resolve(options, this.#defaults));
-  }
-
-  /** Who holds it, since when and for how long, and who waits. Changes nothing. @throws StoreError */
-  inspect(): Promise<Inspection> {
-    return inspect(this.#engine, this.#steps);
-  }
-
-  /**
-   * Takes the mutex away from a holder, named as `inspect` shows it: for people, not for programs. The next
-   * waiter is granted at once, and the holder's signal aborts at once, if it can be reached.
-   *
-   * @returns false, and nothing is done, if it is free or somebody else holds it by now
-   * @throws StoreError  outcome unknown
-   * @throws TypeError, RangeError  neither an owner nor a token was given, or a wrong one
-   */
-  async forceRelease(whose: { readonly owner?: string; readonly token?: number }): Promise<boolean> {
-    const { owner, token } = whose ?? {};
-    if (owner === undefined && token === undefined) {
-      throw new TypeError(`forceRelease needs { owner } or { token } of the present holder; got ${show(whose)}`);
-    }
-    if (owner !== undefined && (typeof owner !== "string" || owner === "")) {
-      throw new TypeError(`owner must be a string that is not empty; got ${show(owner)}`);
-    }
-    if (token !== undefined) checkWhole("token", token, 1, Number.MAX_SAFE_INTEGER);
-    return this.#steps.forceRelease(whose, this.#engine.commandTimeoutMs);
-  }
-}
+export class Mutex extends Lock {}

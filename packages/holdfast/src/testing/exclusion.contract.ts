@@ -1,0 +1,203 @@
+/** One holder at a time, in order: what every exclusive lock must make true on every store. */
+import { expect, test } from "vitest";
+import { AcquireTimeoutError } from "../core/errors.js";
+import type { Lease } from "../core/lease.js";
+import { BRIEF_LEASE_MS, LONG_MS, SHORT_MS, SOON_MS, sleep, until } from "./delays.js";
+import type { Scene } from "./subject.js";
+
+/** Registers the cases. */
+export function exclusionContract(scene: Scene): void {
+  const queued = (count: number): Promise<void> =>
+    until(async () => (await scene.lock.inspect()).waiterCount === count, `${count} in the queue`);
+
+  test("a held lock refuses a second holder until it is released", async () => {
+    const lease = await scene.lock.acquire({ waitMs: 0 });
+    expect(await scene.rival.tryAcquire()).toBeNull();
+    await lease.release();
+    const next = await scene.rival.acquire({ waitMs: 0 });
+    await next.release();
+  });
+
+  test("a second acquire through the same object is a second owner", async () => {
+    const lease = await scene.lock.acquire();
+    expect(await scene.lock.tryAcquire()).toBeNull();
+    await expect(scene.lock.acquire({ waitMs: 0 })).rejects.toThrow(AcquireTimeoutError);
+    expect(lease.validForMs()).toBeGreaterThan(0);
+    expect(await lease.release()).toBe("released");
+  });
+
+  test("a release hands over to the waiter, and the waiter to the next", async () => {
+    const lease = await scene.lock.acquire({ leaseMs: LONG_MS });
+    const waiting = scene.rival.acquire({ waitMs: LONG_MS });
+    await queued(1);
+    await lease.release();
+    const second = await waiting;
+    expect(await scene.lock.tryAcquire()).toBeNull();
+    await second.release();
+    const third = await scene.lock.acquire({ waitMs: 0 });
+    await third.release();
+  });
+
+  test("waiters are served in the order in which they came", async () => {
+    const lease = await scene.lock.acquire();
+    const order: number[] = [];
+    const waiting: Promise<void>[] = [];
+    for (let i = 0; i < 6; i += 1) {
+      const lock = i % 2 === 0 ? scene.lock : scene.rival;
+      waiting.push(
+        lock.run(
+          () => {
+            order.push(i);
+          },
+          { waitMs: LONG_MS },
+        ),
+      );
+      await queued(i + 1);
+    }
+    await lease.release();
+    await Promise.all(waiting);
+    expect(order).toEqual([0, 1, 2, 3, 4, 5]);
+  });
+
+  test("who comes later does not pass those who wait", async () => {
+    const lease = await scene.lock.acquire();
+    const waiting = scene.rival.acquire({ waitMs: LONG_MS });
+    await queued(1);
+    const releasing = lease.release();
+    expect(await scene.lock.tryAcquire()).toBeNull();
+    await releasing;
+    await (await waiting).release();
+  });
+
+  test("tokens rise with every grant, whoever is granted and however", async () => {
+    const tokens: number[] = [];
+    const first = await scene.lock.acquire();
+    const waiting = [scene.rival.acquire({ waitMs: LONG_MS }), scene.lock.acquire({ waitMs: LONG_MS })];
+    await queued(2);
+    let lease: Lease | undefined = first;
+    while (lease !== undefined) {
+      tokens.push(lease.token);
+      await lease.release();
+      lease = await waiting.shift();
+    }
+    const last = await scene.rival.acquire();
+    tokens.push(last.token);
+    await last.release();
+    expect(tokens.every(Number.isSafeInteger)).toBe(true);
+    expect(tokens.toSorted((a, b) => a - b)).toEqual(tokens);
+    expect(new Set(tokens).size).toBe(4);
+  });
+
+  test("a counter that only the lock protects loses no count", async () => {
+    let counter = 0;
+    const work = async (): Promise<void> => {
+      const seen = counter;
+      await sleep(1);
+      counter = seen + 1;
+    };
+    const locks = Array.from({ length: 40 }, (_, i) => (i % 2 === 0 ? scene.lock : scene.rival));
+    await Promise.all(locks.map((lock) => lock.run(work, { waitMs: LONG_MS })));
+    expect(counter).toBe(40);
+  });
+
+  test("a wait ends after waitMs, not before, with an error that says who holds the lock", async () => {
+    const lease = await scene.lock.acquire({ label: "nightly report", leaseMs: LONG_MS });
+    const startedAtMs = performance.now();
+    const error: unknown = await scene.rival.acquire({ waitMs: 2 * SHORT_MS }).catch((reason: unknown) => reason);
+    const waitedMs = performance.now() - startedAtMs;
+    if (!(error instanceof AcquireTimeoutError)) throw error;
+    expect(waitedMs).toBeGreaterThanOrEqual(2 * SHORT_MS - 2);
+    expect(error.code).toBe("ERR_LOCK_ACQUIRE_TIMEOUT");
+    expect(error.lockName).toBe(scene.name);
+    expect(error.holder?.owner).toBe(lease.owner);
+    expect(error.holder?.label).toBe("nightly report");
+    expect(error.holder?.leaseLeftMs).toBeGreaterThan(0);
+    expect(error.token).toBe(lease.token);
+    await lease.release();
+    const next = await scene.lock.acquire({ waitMs: 0 });
+    await next.release();
+  });
+
+  test("a waiter that gives up leaves the queue at once", async () => {
+    const lease = await scene.lock.acquire();
+    await expect(scene.rival.acquire({ waitMs: SHORT_MS })).rejects.toThrow(AcquireTimeoutError);
+    expect((await scene.lock.inspect()).waiterCount).toBe(0);
+    await lease.release();
+    expect((await scene.lock.inspect()).holders).toEqual([]);
+  });
+
+  test("a wait lasts its full time although the holder's lease is shorter", async () => {
+    const lease = await scene.lock.acquire({ leaseMs: BRIEF_LEASE_MS });
+    const waiting = scene.rival.acquire({ waitMs: LONG_MS });
+    await sleep(2 * BRIEF_LEASE_MS);
+    expect(lease.validForMs()).toBeGreaterThan(0);
+    await lease.release();
+    await (await waiting).release();
+  });
+
+  test("an abort ends the wait at once, with the signal's own reason, and leaves nothing behind", async () => {
+    const lease = await scene.lock.acquire();
+    const controller = new AbortController();
+    const waiting = scene.rival.acquire({ waitMs: Infinity, signal: controller.signal });
+    await queued(1);
+    const reason = { why: "the user went away" };
+    controller.abort(reason);
+    await expect(waiting).rejects.toBe(reason);
+    await queued(0);
+    await lease.release();
+    expect((await scene.lock.inspect()).holders).toEqual([]);
+  });
+
+  test("a signal that is aborted already sends nothing", async () => {
+    const reason = new Error("too late");
+    await expect(scene.lock.acquire({ signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
+    expect((await scene.lock.inspect()).token).toBeUndefined();
+  });
+
+  test("an abort while the grant is on its way keeps nobody from the lock", async () => {
+    for (let i = 0; i < 20; i += 1) {
+      const lease = await scene.lock.acquire();
+      const controller = new AbortController();
+      const waiting = scene.rival.acquire({ waitMs: LONG_MS, signal: controller.signal }).catch(() => null);
+      if (i % 2 === 0) await queued(1);
+      const releasing = lease.release();
+      if (i % 3 !== 0) await Promise.resolve();
+      controller.abort();
+      await releasing;
+      await (await waiting)?.release();
+    }
+    const startedAtMs = performance.now();
+    const next = await scene.lock.acquire({ waitMs: LONG_MS });
+    expect(performance.now() - startedAtMs).toBeLessThan(SOON_MS);
+    await next.release();
+  });
+
+  test("an abort after the grant does not end the hold", async () => {
+    const controller = new AbortController();
+    const lease = await scene.lock.acquire({ signal: controller.signal });
+    controller.abort();
+    expect(lease.validForMs()).toBeGreaterThan(0);
+    expect(lease.signal.aborted).toBe(false);
+    expect(await lease.release()).toBe("released");
+  });
+
+  test("a waiter gets a lease that its holder let expire, not much later than it ended", async () => {
+    const lease = await scene.lock.acquire({ leaseMs: BRIEF_LEASE_MS, renew: false });
+    const startedAtMs = performance.now();
+    const next = await scene.rival.acquire({ waitMs: LONG_MS });
+    expect(performance.now() - startedAtMs).toBeLessThan(BRIEF_LEASE_MS + 1_000);
+    expect(lease.validForMs()).toBe(0);
+    await next.release();
+  });
+
+  test("nothing is left on the server when all is over, but keys that expire", async () => {
+    await Promise.all(
+      [scene.lock, scene.rival, scene.lock].map((lock) => lock.run(() => sleep(1), { waitMs: LONG_MS })),
+    );
+    const left = await scene.server.keysWith(scene.name);
+    for (const key of left) {
+      expect(key).toMatch(/:fence$/);
+      expect(await scene.server.pttl(key)).toBeGreaterThan(0);
+    }
+  });
+}

@@ -1,0 +1,85 @@
+/** What can be seen from outside, and names: on every store. */
+import { hostname } from "node:os";
+import { expect, test } from "vitest";
+import { LONG_MS, until } from "./delays.js";
+import type { MakeLock, Scene } from "./subject.js";
+
+/** Names that have broken other libraries: braces, quotes, spaces, control characters, other alphabets. */
+export const AWKWARD_NAMES: readonly string[] = [
+  "}",
+  "}a",
+  "%}a",
+  "%a",
+  "{a}",
+  "a}b{c",
+  "{}",
+  "{",
+  "order 42",
+  "a/b/c",
+  "a:fence",
+  "a:queue",
+  'it\'s "quoted" \\ back',
+  "line\nbreak\r\t",
+  "nul\u0000nul",
+  "\u2028\u0085\u007f",
+  "]] return 1 --[[",
+  "schlüssel/鍵/🔐",
+  "x".repeat(512),
+  "🔐".repeat(128),
+];
+
+/** Registers the cases. */
+export function inspectionContract(scene: Scene, makeLock: MakeLock): void {
+  test("inspect names the holder and the waiters: process, label, since when, for how long", async () => {
+    const before = Date.now();
+    const lease = await scene.lock.acquire({ label: "böse/label\nfor people", leaseMs: LONG_MS });
+    const waiting = scene.rival.acquire({ waitMs: LONG_MS, label: "next" });
+    await until(async () => (await scene.lock.inspect()).waiters[0]?.pid !== undefined, "both records");
+    const { holders, waiters, waiterCount, token, name } = await scene.rival.inspect();
+    expect(name).toBe(scene.name);
+    expect(token).toBe(lease.token);
+    expect(holders).toHaveLength(1);
+    expect(holders[0]).toMatchObject({
+      owner: lease.owner,
+      label: "böse/label\nfor people",
+      host: hostname(),
+      pid: process.pid,
+      clientName: "first",
+      token: lease.token,
+    });
+    expect(Math.abs((holders[0]?.sinceAtMs ?? 0) - before)).toBeLessThan(LONG_MS);
+    expect(holders[0]?.leaseLeftMs).toBeLessThanOrEqual(LONG_MS);
+    expect(waiterCount).toBe(1);
+    expect(waiters[0]).toMatchObject({ label: "next", host: hostname(), pid: process.pid, clientName: "second" });
+    await lease.release();
+    await (await waiting).release();
+  });
+
+  test("inspect of a free lock says so, and changes nothing", async () => {
+    expect(await scene.lock.inspect()).toMatchObject({ holders: [], waiterCount: 0, waiters: [], token: undefined });
+    expect(await scene.server.keysWith(scene.name)).toEqual([]);
+  });
+
+  for (const awkward of AWKWARD_NAMES) {
+    test(`a lock may be called ${JSON.stringify(awkward).slice(0, 60)}, and is no other lock`, async () => {
+      // Most of these must reach the server as they are, so they cannot be made unique by something before them.
+      const isLong = Buffer.byteLength(awkward) > 400;
+      const name = isLong || awkward.length < 3 ? awkward : awkward + scene.name.slice(-30);
+      const lock = await makeLock(scene.holdfast, name);
+      const rival = await makeLock(scene.rivalHoldfast, name);
+      const neighbours = isLong ? ["x".repeat(511)] : [`${name}:fence`, `%${name}`, `{${name}}`];
+      await lock.run(async (lease) => {
+        expect(await rival.tryAcquire()).toBeNull();
+        const waiting = rival.acquire({ waitMs: LONG_MS });
+        for (const neighbour of neighbours) {
+          const other = await (await makeLock(scene.rivalHoldfast, neighbour)).tryAcquire();
+          expect(other).not.toBeNull();
+          await other?.release();
+        }
+        expect((await rival.inspect()).holders[0]?.owner).toBe(lease.owner);
+        await lease.release();
+        await (await waiting).release();
+      });
+    });
+  }
+}

@@ -1,0 +1,231 @@
+/** What a lease promises its holder, on every store: renewal, loss, release, hand-over to another process. */
+import { expect, test } from "vitest";
+import { ClosedError, LeaseLostError } from "../core/errors.js";
+import type { ExportedLease } from "../core/lease.js";
+import { BRIEF_LEASE_MS, LONG_MS, SHORT_MS, sleep, until } from "./delays.js";
+import type { MakeLock, Scene } from "./subject.js";
+
+/** Registers the cases. */
+export function leaseContract(scene: Scene, makeLock: MakeLock): void {
+  test("a lease is renewed for as long as it is held", async () => {
+    const lease = await scene.lock.acquire({ leaseMs: BRIEF_LEASE_MS });
+    await sleep(3 * BRIEF_LEASE_MS);
+    lease.assertHeld();
+    expect(lease.signal.aborted).toBe(false);
+    expect(await scene.rival.tryAcquire()).toBeNull();
+    expect(await lease.release()).toBe("released");
+  });
+
+  test("a lease that is not renewed ends, and its signal aborts before the next holder is granted", async () => {
+    const lease = await scene.lock.acquire({ leaseMs: BRIEF_LEASE_MS, renew: false });
+    const { signal } = lease;
+    let aborts = 0;
+    signal.addEventListener("abort", () => {
+      aborts += 1;
+    });
+    const next = await scene.rival.acquire({ waitMs: LONG_MS });
+    expect(signal.aborted).toBe(true);
+    expect(signal.reason).toBeInstanceOf(LeaseLostError);
+    expect(signal.reason.reason).toBe("expired");
+    expect(() => lease.assertHeld()).toThrow(LeaseLostError);
+    await expect(lease.release()).rejects.toThrow(LeaseLostError);
+    expect(aborts).toBe(1);
+    await next.release();
+  });
+
+  test("an expired lease cannot release, extend or shorten the next holder's", async () => {
+    const stale = await scene.lock.acquire({ leaseMs: BRIEF_LEASE_MS, renew: false });
+    const fresh = await scene.rival.acquire({ waitMs: LONG_MS, leaseMs: LONG_MS });
+    await expect(stale.release()).rejects.toThrow(LeaseLostError);
+    await expect(stale.extend(LONG_MS)).rejects.toThrow(LeaseLostError);
+    const [holder] = (await scene.lock.inspect()).holders;
+    expect(holder?.owner).toBe(fresh.owner);
+    expect(holder?.leaseLeftMs).toBeGreaterThan(LONG_MS / 2);
+    await fresh.extend(LONG_MS);
+    expect(await fresh.release()).toBe("released");
+  });
+
+  test("a lease that expired while nobody was granted is released without an error", async () => {
+    const lease = await scene.lock.acquire({ leaseMs: BRIEF_LEASE_MS, renew: false });
+    await until(async () => (await scene.rival.inspect()).holders.length === 0, "the lease to end");
+    expect(await lease.release()).toBe("expired-unclaimed");
+    const next = await scene.rival.acquire({ waitMs: 0 });
+    expect(next.token).toBeGreaterThan(lease.token);
+    await next.release();
+  });
+
+  test("extend lasts at least as long as asked, and never shortens", async () => {
+    const lease = await scene.lock.acquire({ leaseMs: LONG_MS, renew: false });
+    await lease.extend(2 * LONG_MS);
+    expect(lease.validForMs()).toBeGreaterThan(LONG_MS);
+    const longMs = lease.validForMs();
+    await lease.extend(BRIEF_LEASE_MS);
+    expect(lease.validForMs()).toBeGreaterThan(longMs - LONG_MS / 2);
+    const [holder] = (await scene.lock.inspect()).holders;
+    expect(holder?.leaseLeftMs).toBeGreaterThan(LONG_MS);
+    await lease.release();
+  });
+
+  test("extend and renewal keep the token", async () => {
+    const lease = await scene.lock.acquire({ leaseMs: BRIEF_LEASE_MS });
+    const { token } = lease;
+    await lease.extend(BRIEF_LEASE_MS);
+    await sleep(BRIEF_LEASE_MS);
+    expect(lease.token).toBe(token);
+    expect((await scene.lock.inspect()).token).toBe(token);
+    await lease.release();
+  });
+
+  test("validity is always shorter than the lease on the server", async () => {
+    const lease = await scene.lock.acquire({ leaseMs: LONG_MS });
+    const validMs = lease.validForMs();
+    const [holder] = (await scene.lock.inspect()).holders;
+    expect(validMs).toBeGreaterThan(0);
+    expect(validMs).toBeLessThanOrEqual(LONG_MS * 0.99 - 2);
+    expect(lease.validForMs()).toBeLessThan(holder?.leaseLeftMs ?? 0);
+    await lease.release();
+  });
+
+  test("a lease that was handed over by a release is as valid as one that was free", async () => {
+    const first = await scene.lock.acquire();
+    const waiting = scene.rival.acquire({ waitMs: LONG_MS, leaseMs: LONG_MS });
+    await until(async () => (await scene.lock.inspect()).waiterCount === 1, "the waiter to queue");
+    await sleep(2 * SHORT_MS);
+    await first.release();
+    const lease = await waiting;
+    const validMs = lease.validForMs();
+    const [holder] = (await scene.lock.inspect()).holders;
+    expect(validMs).toBeLessThan(LONG_MS);
+    expect(validMs).toBeGreaterThan(LONG_MS / 2);
+    expect(lease.validForMs()).toBeLessThan(holder?.leaseLeftMs ?? 0);
+    await lease.release();
+  });
+
+  test("maxHoldMs ends a hold in spite of renewal", async () => {
+    const lease = await scene.lock.acquire({ leaseMs: BRIEF_LEASE_MS, maxHoldMs: 2 * BRIEF_LEASE_MS });
+    await until(() => lease.signal.aborted, "the signal to abort");
+    expect(lease.signal.reason.reason).toBe("max-hold");
+    expect(lease.validForMs()).toBe(0);
+    const next = await scene.rival.acquire({ waitMs: LONG_MS });
+    await next.release();
+  });
+
+  test("release gives its first outcome however often it is called", async () => {
+    const lease = await scene.lock.acquire();
+    const outcomes = await Promise.all([lease.release(), lease.release()]);
+    expect([...outcomes, await lease.release()]).toEqual(["released", "released", "released"]);
+    expect(lease.validForMs()).toBe(0);
+    expect(() => lease.assertHeld()).toThrow(LeaseLostError);
+    expect(lease.signal.aborted).toBe(false);
+  });
+
+  test("disposal releases, and does not throw when the lease was lost", async () => {
+    {
+      await using lease = await scene.lock.acquire();
+      lease.assertHeld();
+    }
+    const lease = await scene.lock.acquire({ leaseMs: BRIEF_LEASE_MS, renew: false });
+    const next = await scene.rival.acquire({ waitMs: LONG_MS });
+    await lease[Symbol.asyncDispose]();
+    await next.release();
+  });
+
+  test("run returns what the work returns, and releases", async () => {
+    expect(await scene.lock.run((lease) => lease.name)).toBe(scene.name);
+    expect((await scene.lock.inspect()).holders).toEqual([]);
+  });
+
+  test("run passes the work's own error on, even when the lease was lost", async () => {
+    const fault = new Error("the work failed");
+    await expect(scene.lock.run(() => Promise.reject(fault))).rejects.toBe(fault);
+    const work = async (): Promise<never> => {
+      await (await scene.rival.acquire({ waitMs: LONG_MS })).release();
+      throw fault;
+    };
+    await expect(scene.lock.run(work, { leaseMs: BRIEF_LEASE_MS, renew: false })).rejects.toBe(fault);
+    expect((await scene.lock.inspect()).holders).toEqual([]);
+  });
+
+  test("run reports a lease that was lost under work that noticed nothing", async () => {
+    const work = async (): Promise<void> => {
+      await (await scene.rival.acquire({ waitMs: LONG_MS })).release();
+    };
+    await expect(scene.lock.run(work, { leaseMs: BRIEF_LEASE_MS, renew: false })).rejects.toThrow(LeaseLostError);
+  });
+
+  test("a forced release aborts the holder's signal at once and hands over", async () => {
+    const lease = await scene.lock.acquire({ leaseMs: LONG_MS });
+    const aborted = new Promise<void>((resolve) => lease.signal.addEventListener("abort", () => resolve()));
+    const waiting = scene.rival.acquire({ waitMs: LONG_MS });
+    await until(async () => (await scene.lock.inspect()).waiterCount === 1, "the waiter to queue");
+    expect(await scene.rival.forceRelease({ token: lease.token })).toBe(true);
+    const next = await waiting;
+    await aborted;
+    expect(lease.signal.reason.reason).toBe("force-released");
+    expect(() => lease.assertHeld()).toThrow("released by force");
+    await expect(lease.release()).rejects.toThrow(LeaseLostError);
+    expect(next.token).toBeGreaterThan(lease.token);
+    expect(await next.release()).toBe("released");
+  });
+
+  test("a forced release that nobody waits for is still a loss", async () => {
+    const lease = await scene.lock.acquire({ leaseMs: LONG_MS });
+    expect(await scene.rival.forceRelease({ owner: lease.owner })).toBe(true);
+    await expect(lease.release()).rejects.toThrow(LeaseLostError);
+    const next = await scene.rival.acquire({ waitMs: 0 });
+    expect(next.token).toBeGreaterThan(lease.token);
+    await next.release();
+  });
+
+  test("a forced release does nothing when the holder has changed", async () => {
+    const first = await scene.lock.acquire();
+    await first.release();
+    expect(await scene.lock.forceRelease({ owner: first.owner })).toBe(false);
+    const second = await scene.rival.acquire();
+    expect(await scene.lock.forceRelease({ owner: first.owner })).toBe(false);
+    expect(await scene.lock.forceRelease({ token: first.token })).toBe(false);
+    expect(await scene.lock.forceRelease({ owner: second.owner, token: first.token })).toBe(false);
+    second.assertHeld();
+    expect(await second.release()).toBe("released");
+  });
+
+  test("an exported lease goes on in another client with the same token, and is over here", async () => {
+    const lease = await scene.lock.acquire({ label: "import 7" });
+    const wire = JSON.stringify(lease.export());
+    expect(lease.validForMs()).toBe(0);
+    expect(await lease.release()).toBe("released");
+    expect(await scene.lock.tryAcquire()).toBeNull();
+    const adopted = await scene.rivalHoldfast.adopt(JSON.parse(wire) as ExportedLease);
+    expect(adopted.token).toBe(lease.token);
+    expect(adopted.validForMs()).toBeGreaterThan(0);
+    expect((await scene.lock.inspect()).holders[0]?.label).toBe("import 7");
+    expect(await adopted.release()).toBe("released");
+    await expect(scene.rivalHoldfast.adopt(JSON.parse(wire) as ExportedLease)).rejects.toThrow(LeaseLostError);
+  });
+
+  test("an exported lease can be adopted once", async () => {
+    const exported = (await scene.lock.acquire()).export();
+    const adopted = await scene.rivalHoldfast.adopt(exported);
+    await expect(scene.holdfast.adopt(exported)).rejects.toThrow(LeaseLostError);
+    expect(await adopted.release()).toBe("released");
+  });
+
+  test("close gives leases back, tells their holders, and ends waits", async () => {
+    const holdfast = await scene.another();
+    const lock = await makeLock(holdfast, scene.name);
+    const other = await makeLock(holdfast, `${scene.name}:other`);
+    const lease = await lock.acquire();
+    const blocker = await (await makeLock(scene.holdfast, `${scene.name}:other`)).acquire();
+    const waiting = other.acquire({ waitMs: Infinity });
+    waiting.catch(() => {});
+    const { signal } = lease;
+    await holdfast.close();
+    expect(signal.aborted).toBe(true);
+    expect(await lease.release()).toBe("released");
+    await expect(waiting).rejects.toThrow(ClosedError);
+    await expect(lock.acquire()).rejects.toThrow(ClosedError);
+    await blocker.release();
+    const next = await scene.lock.acquire({ waitMs: 0 });
+    await next.release();
+  });
+}

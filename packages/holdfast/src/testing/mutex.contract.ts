@@ -1,0 +1,39 @@
+/**
+ * What every store must make true of a mutex. Published, so that whoever writes a store can run it.
+ *
+ * @example
+ * describe("mutex on my store", () => mutexContract({ name: "mine", start: startMine }));
+ */
+import { expect, test } from "vitest";
+import { LONG_MS } from "./delays.js";
+import { exclusiveContract } from "./exclusive.contract.js";
+import { type StoreUnderTest, useScene } from "./subject.js";
+
+/** Registers the cases. Call it inside a `describe` that names the store. */
+export function mutexContract(subject: StoreUnderTest): void {
+  exclusiveContract(subject, (holdfast, name) => holdfast.mutex(name));
+
+  const scene = useScene(subject, (holdfast, name) => holdfast.mutex(name));
+
+  test("a mapped key excludes clients that SET NX PX, and is excluded by them", async () => {
+    const key = `legacy:${scene.name}`;
+    const mutex = scene.holdfast.mutex(scene.name, { key });
+    const lease = await mutex.acquire();
+    expect(await scene.server.setNx(key, "foreign", LONG_MS)).toBe(false);
+    await lease.release();
+    expect(await scene.server.setNx(key, "foreign", 200)).toBe(true);
+    expect(await mutex.tryAcquire()).toBeNull();
+    expect((await mutex.inspect()).holders[0]).toMatchObject({ owner: "foreign", token: undefined, label: undefined });
+    const next = await mutex.acquire({ waitMs: LONG_MS });
+    expect(next.token).toBeGreaterThan(lease.token);
+    await next.release();
+  });
+
+  test("a lease that is deleted on the server is reported as lost by the server, not as expired", async () => {
+    const lease = await scene.lock.acquire({ leaseMs: LONG_MS });
+    await scene.server.delete(...(await scene.server.keysWith(scene.name)));
+    const error: unknown = await lease.extend(LONG_MS).catch((reason: unknown) => reason);
+    expect(error).toMatchObject({ code: "ERR_LOCK_LEASE_LOST", reason: "server-lost", token: lease.token });
+    expect(lease.signal.aborted).toBe(true);
+  });
+}

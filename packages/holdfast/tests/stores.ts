@@ -1,0 +1,107 @@
+/** Every store the contracts run on. A new store is one row here. */
+import { embedded, Keyspace } from "@holdfast/embedded";
+import { GlideClient } from "@valkey/valkey-glide";
+import { Redis as Redis6 } from "ioredis";
+import { Redis as Redis5 } from "ioredis5";
+import { Redis as Iovalkey } from "iovalkey";
+import { createClient as createClient6 } from "redis";
+import { createClient as createClient4 } from "redis4";
+import { createClient as createClient5 } from "redis5";
+import { startRedis } from "../../../tests/support/redis-server.js";
+import type { HoldfastOptions } from "../src/holdfast.js";
+import type { ServerUnderTest, StoreUnderTest } from "../src/testing/index.js";
+
+/** Makes one client of the server at `port`, and says how to close it. */
+type Connect = (port: number) => Promise<{ options: HoldfastOptions; close: () => unknown }>;
+
+/** The registry. */
+export const stores: readonly StoreUnderTest[] = [
+  { name: "embedded", start: startEmbedded },
+  onRedis("ioredis 6", async (port) => ioredis(new Redis6({ port }))),
+  onRedis("ioredis 5", async (port) => ioredis(new Redis5({ port }))),
+  onRedis("ioredis 6 with a key prefix", async (port) => ioredis(new Redis6({ port, keyPrefix: "app:" })), "app:"),
+  onRedis("iovalkey", async (port) => ioredis(new Iovalkey({ port }))),
+  onRedis("node-redis 6", async (port) => nodeRedis(createClient6({ url: `redis://127.0.0.1:${port}` }))),
+  onRedis("node-redis 5", async (port) => nodeRedis(createClient5({ url: `redis://127.0.0.1:${port}` }))),
+  onRedis("node-redis 4", async (port) => nodeRedis(createClient4({ url: `redis://127.0.0.1:${port}` }))),
+  onRedis("GLIDE", glide),
+];
+
+function onRedis(name: string, connect: Connect, keyPrefix = ""): StoreUnderTest {
+  return {
+    name,
+    async start(): Promise<ServerUnderTest> {
+      const server = await startRedis();
+      const observer = new Redis6({ port: server.port });
+      const closers: (() => unknown)[] = [() => observer.disconnect()];
+      return {
+        async connect() {
+          const { options, close } = await connect(server.port);
+          closers.push(close);
+          return options;
+        },
+        keysWith: async (text) => (await observer.keys("*")).filter((key) => key.includes(text)),
+        pttl: (key) => observer.pttl(key),
+        setNx: async (key, value, leaseMs) =>
+          (await observer.set(keyPrefix + key, value, "PX", leaseMs, "NX")) === "OK",
+        async delete(...keys) {
+          await observer.del(...keys);
+        },
+        async stop() {
+          await Promise.all(closers.map((close) => close()));
+          await server.stop();
+        },
+      };
+    },
+  };
+}
+
+function ioredis(redis: { on(event: "error", listener: () => void): unknown; disconnect(): void } & object): {
+  options: HoldfastOptions;
+  close: () => void;
+} {
+  redis.on("error", () => {});
+  return { options: { redis }, close: () => redis.disconnect() };
+}
+
+async function nodeRedis(client: {
+  on(event: "error", listener: () => void): unknown;
+  connect(): Promise<unknown>;
+  disconnect?(): unknown;
+  destroy?(): void;
+}): Promise<{ options: HoldfastOptions; close: () => unknown }> {
+  client.on("error", () => {});
+  await client.connect();
+  return { options: { redis: client }, close: () => (client.destroy ? client.destroy() : client.disconnect?.()) };
+}
+
+async function glide(port: number): Promise<{ options: HoldfastOptions; close: () => void }> {
+  const addresses = [{ host: "127.0.0.1", port }];
+  const redis = await GlideClient.createClient({ addresses, requestTimeout: 5_000 });
+  return {
+    options: { redis, subscriber: () => GlideClient.createClient({ addresses, requestTimeout: 5_000 }) },
+    close: () => redis.close(),
+  };
+}
+
+async function startEmbedded(): Promise<ServerUnderTest> {
+  const keyspace = new Keyspace();
+  const foreign = embedded({ keyspace });
+  const evaluate = (source: string, keys: string[], args: (string | number)[]) =>
+    foreign.run({ name: "test", sha1: source, keys: [], args: [], replies: [], source }, keys, args, 1_000);
+  return {
+    connect: async () => ({ store: embedded({ keyspace }) }),
+    keysWith: async (text) => keyspace.keys().filter((key) => key.includes(text)),
+    pttl: async (key) => keyspace.pttl(key),
+    setNx: async (key, value, leaseMs) =>
+      (await evaluate(
+        "if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 1 end return 0",
+        [key],
+        [value, leaseMs],
+      )) === 1,
+    async delete(...keys) {
+      await Promise.all(keys.map((key) => evaluate("return redis.call('DEL', KEYS[1])", [key], [])));
+    },
+    stop: () => foreign.close(),
+  };
+}
