@@ -117,7 +117,10 @@ export async function redisServer() {
   const found = env.HOLDFAST_REDIS_SERVER ?? onPath("redis-server");
   if (found !== undefined) return found;
   await installRedis();
-  return onPath("redis-server") ?? stop("redis-server is missing; install it (apt-get install redis-server, or brew install redis)");
+  return (
+    onPath("redis-server") ??
+    stop("redis-server is missing; install it (apt-get install redis-server, or brew install redis)")
+  );
 }
 
 async function installRedis() {
