@@ -29,7 +29,9 @@ export class SortedSet {
     return score === undefined ? undefined : this.#position(score, member);
   }
 
-  set(member: Bytes, score: number): void {
+  set(member: Bytes, scoreOfAnySign: number): void {
+    // A server keeps short sets as integers, which have no negative zero.
+    const score = scoreOfAnySign + 0;
     this.remove(member);
     this.#scores.set(member, score);
     this.#ordered.splice(this.#position(score, member), 0, { member, score });

@@ -67,7 +67,7 @@ class InProcessStore implements EmbeddedStore {
   }
 
   async run(script: Script, keys: readonly string[], args: readonly (string | number)[]): Promise<Reply> {
-    const subject = keys[0] ?? script.name;
+    const subject = script.name;
     if (loadedInterpreter() === undefined) await loadInterpreter();
     if (this.#isClosed) throw closed(subject);
     const prefixed = this.#keyPrefix === "" ? keys : keys.map((key) => this.#keyPrefix + key);

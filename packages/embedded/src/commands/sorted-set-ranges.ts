@@ -40,7 +40,8 @@ function readOptions(words: readonly Bytes[], known: readonly string[]): RangeOp
   let limit: RangeOptions["limit"];
   for (let index = 0; index < words.length; index++) {
     const word = at(words, index).toUpperCase();
-    if (!known.includes(word)) throw syntaxError();
+    const isRepeated = given.has(word) && (word === "REV" || word === "BYSCORE");
+    if (!known.includes(word) || isRepeated) throw syntaxError();
     given.add(word);
     if (word === "LIMIT") {
       if (index + 2 >= words.length) throw syntaxError();

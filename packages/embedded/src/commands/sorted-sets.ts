@@ -96,7 +96,8 @@ function addOne(
 function increment({ database }: Context, args: readonly Bytes[]): string {
   const [key, member] = [at(args, 0), at(args, 2)];
   const by = parseDouble(at(args, 1));
-  const score = (database.get(key, "zset")?.score(member) ?? 0) + by;
+  const present = database.get(key, "zset")?.score(member);
+  const score = present === undefined ? by : present + by;
   if (Number.isNaN(score)) throw new ReplyError("ERR resulting score is not a number (NaN)");
   database.open(key, "zset").set(member, score);
   return formatDouble(score);

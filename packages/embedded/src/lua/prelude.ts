@@ -42,7 +42,7 @@ local base = {
 }
 
 function base.rawset(target, key, value)
-  if frozen[target] then refuse() end
+  if frozen[target] then error("Attempt to modify a readonly table", 0) end
   return rawset(target, key, value)
 end
 

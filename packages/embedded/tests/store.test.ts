@@ -1,0 +1,217 @@
+import { StoreError } from "holdfast";
+import { beforeAll, describe, expect, it } from "vitest";
+import { embedded, Keyspace, loadInterpreter } from "../src/index.js";
+import { ManualNetwork, scriptOf } from "./manual-world.js";
+
+const ANY_MS = 1000;
+const INCR = scriptOf("return redis.call('INCR', KEYS[1])");
+const PUBLISH = scriptOf("return redis.call('PUBLISH', ARGV[1], ARGV[2])");
+
+beforeAll(loadInterpreter);
+
+/** One server with a network by hand, and two clients. */
+function twoClients() {
+  const network = new ManualNetwork();
+  const keyspace = new Keyspace({ scheduler: network });
+  const [one, other] = [embedded({ keyspace }), embedded({ keyspace })];
+  const publish = (message: string): Promise<unknown> => other.run(PUBLISH, [], ["news", message], ANY_MS);
+  const heard: string[] = [];
+  const listen = async () => {
+    const inbox = one.inbox("news", (message) => heard.push(message), ANY_MS);
+    await network.settle();
+    return inbox;
+  };
+  /** Waits for the network and then for the answer. */
+  const settled = async <Result>(promise: Promise<Result>): Promise<Result> => {
+    const outcome = promise.catch(() => undefined);
+    await network.settle();
+    await outcome;
+    return promise;
+  };
+  return { network, keyspace, one, other, publish, heard, listen, settled };
+}
+
+describe("running a script", () => {
+  it("two clients of one keyspace see the same keys", async () => {
+    const keyspace = new Keyspace();
+    const [one, other] = [embedded({ keyspace }), embedded({ keyspace })];
+    expect(await one.run(INCR, ["n"], [], ANY_MS)).toBe(1);
+    expect(await other.run(INCR, ["n"], [], ANY_MS)).toBe(2);
+    expect(await embedded().run(INCR, ["n"], [], ANY_MS)).toBe(1);
+  });
+
+  it("a key prefix goes before keys and not before channels", async () => {
+    const keyspace = new Keyspace();
+    const prefixed = embedded({ keyspace, keyPrefix: "app:" });
+    await prefixed.run(INCR, ["n"], [], ANY_MS);
+    expect(keyspace.keys()).toEqual(["app:n"]);
+    await prefixed.inbox("news", () => {}, ANY_MS);
+    expect(await embedded({ keyspace }).run(PUBLISH, [], ["news", "x"], ANY_MS)).toBe(1);
+  });
+
+  it("a server that has forgotten the script is told it again", async () => {
+    const keyspace = new Keyspace();
+    const store = embedded({ keyspace });
+    await store.run(INCR, ["n"], [], ANY_MS);
+    keyspace.flushScripts();
+    expect(await store.run(INCR, ["n"], [], ANY_MS)).toBe(2);
+    keyspace.clear();
+    expect(await store.run(INCR, ["n"], [], ANY_MS)).toBe(1);
+  });
+
+  it("an error of the script is a StoreError that may have run and will not pass", async () => {
+    const script = scriptOf("redis.call('SET', KEYS[1], 'x') return redis.call('INCR', KEYS[1])");
+    const failure = await rejectionOf(embedded().run(script, ["n"], [], ANY_MS));
+    expect(failure).toMatchObject({ mayHaveRun: true, transient: false });
+    expect(String((failure as StoreError).cause)).toContain("ERR value is not an integer or out of range");
+  });
+
+  it.each(["return 'text'", "return nil", "return {{1}}"])(
+    "an answer outside the port is refused: %s",
+    async (source) => {
+      expect(await rejectionOf(embedded().run(scriptOf(source), [], [], ANY_MS))).toBeInstanceOf(StoreError);
+    },
+  );
+
+  it("a list answer is flat and keeps null", async () => {
+    const script = scriptOf("return {1, 'é', false, redis.status_reply('OK')}");
+    expect(await embedded().run(script, [], [], ANY_MS)).toEqual([1, "é", null, "OK"]);
+  });
+
+  it("requests of one client are carried out in the order they were made", async () => {
+    const store = embedded();
+    const answers = await Promise.all(Array.from({ length: 50 }, () => store.run(INCR, ["n"], [], ANY_MS)));
+    expect(answers).toEqual(Array.from({ length: 50 }, (_, index) => index + 1));
+  });
+});
+
+describe("the network", () => {
+  it("nothing arrives and nothing is answered before the scheduler says so", async () => {
+    const { network, keyspace, one, settled } = twoClients();
+    let answer: unknown;
+    const running = one.run(INCR, ["n"], [], ANY_MS).then((reply) => {
+      answer = reply;
+    });
+    await new Promise(setImmediate);
+    expect([keyspace.keys(), answer, network.waiting.length]).toEqual([[], undefined, 1]);
+    await settled(running);
+    expect([keyspace.keys(), answer]).toEqual([["n"], 1]);
+  });
+
+  it("carries messages in order, and counts receivers when they are published", async () => {
+    const { one, other, publish, heard, listen, settled } = twoClients();
+    expect(await settled(publish("too early"))).toBe(0);
+    const inbox = await listen();
+    await settled(other.inbox("news", () => {}, ANY_MS));
+    expect(await settled(Promise.all(["a", "b\0é"].map(publish)))).toEqual([2, 2]);
+    expect(heard).toEqual(["a", "b\0é"]);
+    const again = await settled(one.inbox("news", (message) => heard.push(`again ${message}`), ANY_MS));
+    expect(await settled(publish("c"))).toBe(2);
+    expect(heard.slice(2)).toEqual(["c", "again c"]);
+    await settled(inbox.close());
+    await settled(inbox.close());
+    expect(await settled(publish("d"))).toBe(2);
+    await settled(again.close());
+    expect(await settled(publish("e"))).toBe(1);
+    expect(heard.slice(4)).toEqual(["again d"]);
+  });
+
+  it("a channel that is opened again while it is being closed stays open", async () => {
+    const { one, publish, heard, listen, settled } = twoClients();
+    const inbox = await listen();
+    const closing = inbox.close();
+    await settled(one.inbox("news", (message) => heard.push(message), ANY_MS));
+    await closing;
+    expect(await settled(publish("a"))).toBe(1);
+    expect(heard).toEqual(["a"]);
+  });
+});
+
+describe("a dropped connection", () => {
+  it("leaves calls under way unknown, and they may have run", async () => {
+    const { one, keyspace, settled } = twoClients();
+    const failure = rejectionOf(one.run(INCR, ["n"], [], ANY_MS));
+    await Promise.resolve();
+    one.dropConnection();
+    expect(await settled(failure)).toMatchObject({ mayHaveRun: true, transient: true });
+    expect(keyspace.keys()).toEqual(["n"]);
+    expect(await settled(one.run(INCR, ["n"], [], ANY_MS))).toBe(2);
+  });
+
+  it("loses messages until it listens again, and then says so", async () => {
+    const { one, publish, heard, listen, settled, network } = twoClients();
+    await listen();
+    const ready: string[] = [];
+    const stop = one.onReconnect((connection) => ready.push(connection));
+    const first = publish("on its way");
+    // Request carried out, message and reply still under way.
+    for (const task of network.waiting.splice(0)) task();
+    one.dropConnection();
+    expect(await settled(first)).toBe(1);
+    expect(heard).toEqual([]);
+    expect(ready.sort()).toEqual(["commands", "inbox"]);
+    expect(await settled(publish("after"))).toBe(1);
+    expect(heard).toEqual(["after"]);
+    stop();
+    one.dropConnection("commands");
+    await network.settle();
+    expect(ready).toHaveLength(2);
+  });
+
+  it("is gone for a publisher at once", async () => {
+    const { one, publish, listen, settled } = twoClients();
+    await listen();
+    const published = publish("x");
+    one.dropConnection("inbox");
+    expect(await settled(published)).toBe(0);
+  });
+
+  it("refuses a subscription under way, which is not made up for later", async () => {
+    const { one, publish, settled } = twoClients();
+    const failure = rejectionOf(one.inbox("news", () => {}, ANY_MS));
+    one.dropConnection("inbox");
+    expect(await settled(failure)).toMatchObject({ transient: true });
+    expect(await settled(publish("x"))).toBe(0);
+  });
+
+  it("may be dropped again before it is back", async () => {
+    const { one, publish, heard, listen, settled, network } = twoClients();
+    await listen();
+    const ready: string[] = [];
+    one.onReconnect((connection) => ready.push(connection));
+    one.dropConnection("inbox");
+    one.dropConnection("inbox");
+    await network.settle();
+    expect(ready).toEqual(["inbox"]);
+    expect(await settled(publish("x"))).toBe(1);
+    expect(heard).toEqual(["x"]);
+  });
+});
+
+describe("a closed store", () => {
+  it("refuses calls that then certainly did not run, hears nothing, and may be closed again", async () => {
+    const { one, keyspace, publish, heard, listen, settled } = twoClients();
+    await listen();
+    await one.close();
+    await one.close();
+    expect(await rejectionOf(one.run(INCR, ["n"], [], ANY_MS))).toMatchObject({ mayHaveRun: false, transient: false });
+    expect(await rejectionOf(one.inbox("news", () => {}, ANY_MS))).toMatchObject({ mayHaveRun: false });
+    expect(await settled(publish("x"))).toBe(0);
+    expect([heard, keyspace.keys()]).toEqual([[], []]);
+  });
+
+  it("leaves the server to its other clients", async () => {
+    const keyspace = new Keyspace();
+    const store = embedded({ keyspace });
+    await store.run(INCR, ["n"], [], ANY_MS);
+    await store.close();
+    expect(await embedded({ keyspace }).run(INCR, ["n"], [], ANY_MS)).toBe(2);
+  });
+});
+
+function rejectionOf(promise: Promise<unknown>): Promise<unknown> {
+  return promise.then(
+    (value) => expect.fail(`resolved with ${String(value)}`),
+    (error: unknown) => error,
+  );
+}
