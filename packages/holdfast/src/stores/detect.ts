@@ -12,6 +12,17 @@ import type { Ear, EarEvents } from "./inbox-hub.js";
 import { type IoredisClient, ioredisEar, ioredisStore } from "./ioredis.js";
 import { type NodeRedisClient, nodeRedisEar, nodeRedisStore } from "./node-redis.js";
 
+type Method = (...inputs: never[]) => unknown;
+
+/**
+ * What the option `redis` takes: a client of any supported library, whichever of them is installed, or a store.
+ */
+export type RedisClient =
+  | { defineCommand: Method; evalsha: Method; duplicate: Method }
+  | { evalSha: Method; scriptLoad: Method }
+  | { customCommand: Method; invokeScript: Method }
+  | Store;
+
 /** Choices about how to use a client. */
 export interface StoreForOptions {
   /**
@@ -70,6 +81,6 @@ function describe(value: unknown): string {
   if (value === null || value === undefined) return String(value);
   if (typeof value !== "object") return `a ${typeof value}`;
   const name: unknown = Reflect.get(value, "constructor")?.name;
-  const text = typeof name === "string" && name !== "" ? name : "an object without a class";
-  return text === "Object" ? "a plain object" : `an object of class ${text}`;
+  if (typeof name !== "string" || name === "") return "an object without a class";
+  return name === "Object" ? "a plain object" : `an object of class ${name}`;
 }

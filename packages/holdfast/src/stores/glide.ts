@@ -3,6 +3,7 @@
 import { UnsupportedError } from "../core/errors.js";
 import type { Store } from "../core/store.js";
 import { clientStore, type OpenEar } from "./client-store.js";
+import { within } from "./deadline.js";
 import type { Ear, EarEvents } from "./inbox-hub.js";
 import { type ScriptClient, toArgument } from "./script-runner.js";
 
@@ -15,10 +16,14 @@ export interface GlideClient {
   readonly isClosed?: boolean;
   customCommand(words: string[]): Promise<unknown>;
   subscribe(channels: string[], timeoutMs: number): Promise<unknown>;
-  unsubscribe(channels: string[], timeoutMs: number): Promise<unknown>;
+  /** `null` means all channels. */
+  unsubscribe(channels: string[] | null, timeoutMs: number): Promise<unknown>;
   getPubSubMessage(): Promise<{ readonly channel: GlideText; readonly message: GlideText }>;
   close(): void;
 }
+
+/** Longest time to wait for the server's confirmation before a close. */
+const GOODBYE_MS = 1_000;
 
 /** The library's word for "no timeout". The store has its own. */
 const NO_TIMEOUT = 0;
@@ -66,7 +71,11 @@ export function glideEar(subscriber: GlideClient, events: EarEvents): Ear {
       if (refusal !== undefined) throw refusal.cause;
     },
     unsubscribe: (channel) => subscriber.unsubscribe([channel], NO_TIMEOUT),
-    close: () => subscriber.close(),
+    async close() {
+      // The library lets go of its socket seconds after close, and till then the server counts a receiver.
+      await within(GOODBYE_MS, subscriber.unsubscribe(null, NO_TIMEOUT)).catch(() => {});
+      subscriber.close();
+    },
   };
 }
 

@@ -75,11 +75,10 @@ export class InboxHub {
     this.#isClosed = true;
     clearTimeout(this.#reopenTimer);
     this.#channels.clear();
-    const [ear, opening] = [this.#ear, this.#opening];
+    const ear = this.#ear;
     this.#ear = this.#opening = undefined;
-    if (ear !== undefined) await ear.close();
-    // A connection that is still being made may take for ever; it is closed when it is there.
-    else opening?.then((late) => late.close()).catch(() => {});
+    // A connection that is still being made may take for ever; it is closed as soon as it is there.
+    await ear?.close();
   }
 
   async #subscribe(names: readonly string[]): Promise<void> {
@@ -90,15 +89,17 @@ export class InboxHub {
   }
 
   async #connect(): Promise<Ear> {
+    let ear: Ear | undefined;
     let isCurrent = true;
     const drop = (): void => {
       if (!isCurrent) return;
       isCurrent = false;
       this.#ear = this.#opening = undefined;
+      closeQuietly(ear);
       this.#reopenLater();
     };
     try {
-      const ear = await this.#openEar({
+      ear = await this.#openEar({
         onMessage: (name, message) => {
           for (const listener of this.#channels.get(name)?.listeners ?? []) listener(message);
         },
@@ -107,12 +108,13 @@ export class InboxHub {
         },
         onEnd: drop,
       });
-      if (isCurrent) this.#ear = ear;
-      return ear;
     } catch (cause) {
       drop();
       throw cause;
     }
+    if (isCurrent && !this.#isClosed) this.#ear = ear;
+    else closeQuietly(ear);
+    return ear;
   }
 
   /** Subscribes to all that was heard before; a new inbox, not yet confirmed, looks after itself. */
@@ -148,4 +150,8 @@ export class InboxHub {
       // The connection is gone, and the subscription with it.
     }
   }
+}
+
+function closeQuietly(ear: Ear | undefined): void {
+  Promise.resolve(ear?.close()).catch(() => {});
 }

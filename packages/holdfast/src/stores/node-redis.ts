@@ -11,8 +11,6 @@ export interface NodeRedisClient {
   readonly isOpen?: boolean;
   readonly isReady?: boolean;
   readonly options?: { readonly socket?: { readonly reconnectStrategy?: unknown } };
-  /** The client itself, where this is one of its `with…` views: only that one keeps listeners properly. */
-  readonly _self?: NodeRedisClient;
   evalSha(sha1: string, inputs: { keys: string[]; arguments: string[] }): Promise<unknown>;
   scriptLoad(source: string): Promise<unknown>;
   /** A pool has none of the following. */
@@ -47,14 +45,21 @@ export function nodeRedisStore(redis: NodeRedisClient, openEar: OpenEar = duplic
   };
 
   function watch(onBack: () => void): () => void {
-    const emitter = redis._self ?? redis;
+    // From version 5 on a client is a view of the real one (Object.create), and Node counts listeners view by
+    // view. Where ours is the only one through this view, taking it back would leave the view deaf for ever, so
+    // it stays and does nothing.
+    const isCounted = Object.hasOwn(redis, "_eventsCount");
+    let isWatching = true;
     let wasReady = redis.isReady === true;
     const onReady = (): void => {
-      if (wasReady) onBack();
+      if (isWatching && wasReady) onBack();
       wasReady = true;
     };
-    emitter.on("ready", onReady);
-    return () => void emitter.off("ready", onReady);
+    redis.on("ready", onReady);
+    return () => {
+      isWatching = false;
+      if (isCounted) redis.off("ready", onReady);
+    };
   }
 
   return clientStore({ kind: "node-redis", client, openEar, watch });
@@ -62,8 +67,10 @@ export function nodeRedisStore(redis: NodeRedisClient, openEar: OpenEar = duplic
 
 /** Listens on `subscriber`, a connection that from now on does nothing else; connects it if need be. */
 export function nodeRedisEar(subscriber: NodeRedisClient, events: EarEvents): Ear {
-  // Without a listener an error ends the process; what matters of it comes as a rejection.
-  subscriber.on("error", () => {});
+  // Without a listener an error ends the process. It is all that tells that the client has given up.
+  subscriber.on("error", () => {
+    if (subscriber.isOpen === false) events.onEnd();
+  });
   // Who waits has a timer of its own. An idle ear must not keep the process alive.
   subscriber.unref?.();
   const connected = subscriber.isOpen === true ? Promise.resolve() : Promise.resolve(subscriber.connect?.());

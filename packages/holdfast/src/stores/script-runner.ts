@@ -58,7 +58,7 @@ export function runScript(
       if (isSettled) return;
       if (!isTaught && isUnknownScript(cause)) {
         isTaught = true;
-        attempt(() => client.load(script.source), send, onError);
+        teach();
         return;
       }
       isSettled = true;
@@ -69,25 +69,25 @@ export function runScript(
       const transient = failure.transient && !client.isClosed();
       reject(new StoreError(script.name, { ...failure, transient }));
     };
+    // A client may throw where it should reject.
     const send = (): void => {
       // After the deadline nobody reads the answer, and the caller may already have given up the lock.
-      if (!isSettled) attempt(() => client.evalsha(script.sha1, keys, args), onReply, onError);
+      if (isSettled) return;
+      try {
+        client.evalsha(script.sha1, keys, args).then(onReply, onError);
+      } catch (cause) {
+        onError(cause);
+      }
+    };
+    const teach = (): void => {
+      try {
+        client.load(script.source).then(send, onError);
+      } catch (cause) {
+        onError(cause);
+      }
     };
     send();
   });
-}
-
-/** A client may throw where it should reject. */
-function attempt(
-  call: () => Promise<unknown>,
-  onValue: (value: unknown) => void,
-  onError: (cause: unknown) => void,
-): void {
-  try {
-    call().then(onValue, onError);
-  } catch (cause) {
-    onError(cause);
-  }
 }
 
 /**

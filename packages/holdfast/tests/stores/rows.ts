@@ -63,13 +63,18 @@ function counts(client: object): Record<string, number> {
   return Object.fromEntries(IOREDIS_EVENTS.map((event) => [event, (client as AnyClient).listenerCount(event)]));
 }
 
-function ioredisRow(name: string, packageName: string, options: object = {}, keyPrefix = ""): Row {
+function ioredisRow(
+  name: string,
+  packageName: string,
+  options: { readonly maxRetriesPerRequest?: number; readonly [name: string]: unknown } = {},
+  keyPrefix = "",
+): Row {
   const { Redis } = require(packageName) as { Redis: new (options: object) => AnyClient };
   return {
     name,
     kind: "ioredis",
     keyPrefix,
-    sendsAgain: true,
+    sendsAgain: options.maxRetriesPerRequest !== 0,
     hasEvents: true,
     async connect(port) {
       const client = new Redis({

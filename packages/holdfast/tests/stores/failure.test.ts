@@ -1,0 +1,53 @@
+import { expect, test } from "vitest";
+import { failureOf, isUnknownScript } from "../../src/stores/failure.js";
+
+const SHA = "0123456789abcdef0123456789abcdef01234567";
+const REFUSED_FOR_NOW = { mayHaveRun: false, transient: true };
+const REFUSED = { mayHaveRun: false, transient: false };
+const MAYBE = { mayHaveRun: true, transient: true };
+const BROKEN = { mayHaveRun: true, transient: false };
+
+test.each([
+  ["LOADING Redis is loading the dataset in memory", REFUSED_FOR_NOW],
+  ["READONLY You can't write against a read only replica.", REFUSED_FOR_NOW],
+  ["MASTERDOWN Link with MASTER is down", REFUSED_FOR_NOW],
+  ["CLUSTERDOWN The cluster is down", REFUSED_FOR_NOW],
+  ["TRYAGAIN Multiple keys request during rehashing of slot", REFUSED_FOR_NOW],
+  ["BUSY Redis is busy running a script.", REFUSED_FOR_NOW],
+  ["MISCONF Redis is configured to save RDB snapshots", REFUSED_FOR_NOW],
+  ["OOM command not allowed when used memory > 'maxmemory'.", REFUSED_FOR_NOW],
+  ["NOSCRIPT No matching script.", REFUSED_FOR_NOW],
+  ["An error was signalled by the server: - NoScriptError: No matching script.", REFUSED_FOR_NOW],
+  ["An error was signalled by the server: - BusyLoadingError: Redis is loading", REFUSED_FOR_NOW],
+  [`OOM command not allowed when used memory > 'maxmemory'. script: ${SHA}, on @user_script:1.`, MAYBE],
+  ["Stream isn't writeable and enableOfflineQueue options is false", REFUSED_FOR_NOW],
+  ["The client is offline", REFUSED_FOR_NOW],
+  ["NOAUTH Authentication required.", REFUSED],
+  ["NOPERM this user has no permissions to run the 'evalsha' command", REFUSED],
+  ["CROSSSLOT Keys in request don't hash to the same slot", REFUSED],
+  ["ERR unknown command 'EVALSHA', with args beginning with: ", REFUSED],
+  ["An error was signalled by the server: - ResponseError: unknown command 'EVALSHA'", REFUSED],
+  ["The client is closed", REFUSED],
+  ["Unable to execute requests; the client is closed. Please create a new client.", REFUSED],
+  [`WRONGTYPE Operation against a key script: ${SHA}, on @user_script:1.`, BROKEN],
+  [`NOPERM this user has no permissions script: ${SHA}, on @user_script:1.`, BROKEN],
+  [`ERR Error running script (call to f_${SHA}): @user_script:1: boom`, BROKEN],
+  ["Connection is closed.", MAYBE],
+  ["Command timed out", MAYBE],
+  ["Socket closed unexpectedly", MAYBE],
+  ["connect ECONNREFUSED 127.0.0.1:6379", MAYBE],
+  ["Received connection error `Connection reset by peer`. Will attempt to reconnect", MAYBE],
+  ["", MAYBE],
+])("%j is sorted by what it says of the script", (message, expected) => {
+  expect(failureOf(new Error(message), false)).toMatchObject(expected);
+  // What may have been sent twice may have run, whatever the last answer says.
+  expect(failureOf(new Error(message), true)).toMatchObject({ ...expected, mayHaveRun: true });
+});
+
+test.each([undefined, null, "text", 7, { message: "LOADING" }, Object.create(null)])(
+  "a rejection with %o, which is no Error, may have run and may pass",
+  (cause) => {
+    expect(failureOf(cause, false)).toEqual({ ...MAYBE, cause });
+    expect(isUnknownScript(cause)).toBe(false);
+  },
+);
