@@ -177,7 +177,6 @@ function storeMessage(lockName: string, { mayHaveRun, cause }: StoreFailure): st
 /** Names come from data: quoted, so that none can break a log line. */
 export function quote(text: string): string {
   // JSON leaves U+2028, U+2029, DEL and the C1 controls as they are, and some log viewers break lines there.
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what this is about
   return JSON.stringify(text).replace(
     /[\u007f-\u009f\u2028\u2029]/g,
     (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`,

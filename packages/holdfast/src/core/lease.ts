@@ -44,7 +44,7 @@ export class Lease implements AsyncDisposable {
   #controller: AbortController | undefined;
   #release: Promise<ReleaseOutcome> | undefined;
 
-  /** Leases come from `acquire`, `tryAcquire`, `run` and `adopt`. */
+  /** Leases come from `acquire`, `tryAcquire`, `run` and `adopt`. @internal */
   constructor(engine: Engine, steps: Steps, grant: Grant, setAt: Moment, options: HoldOptions) {
     this.name = steps.name;
     this.acquiredAt = new Date(engine.runtime.wallMs());

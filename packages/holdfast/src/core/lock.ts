@@ -25,7 +25,7 @@ export class Lock {
   readonly #steps: Steps;
   readonly #defaults: ResolvedOptions;
 
-  /** Locks come from the factories of a Holdfast. */
+  /** Locks come from the factories of a Holdfast. @internal */
   constructor(engine: Engine, steps: Steps, defaults: ResolvedOptions) {
     this.name = steps.name;
     this.#engine = engine;
