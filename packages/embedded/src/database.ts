@@ -11,6 +11,7 @@ export interface Values {
   readonly list: Bytes[];
 }
 
+/** Name of a type. */
 export type ValueType = keyof Values;
 
 interface Entry {

@@ -17,12 +17,15 @@ export class Status {
 /** What a command answers. Null is nil, and becomes `false` in Lua. */
 export type CommandReply = number | Bytes | null | Status | readonly CommandReply[];
 
+/** What a command answers that has nothing else to say. */
 export const OK: Status = new Status("OK");
 
+/** The key holds another type than the command is for. */
 export function wrongType(): ReplyError {
   return new ReplyError("WRONGTYPE Operation against a key holding the wrong kind of value");
 }
 
+/** The words of a command do not fit together. */
 export function syntaxError(): ReplyError {
   return new ReplyError("ERR syntax error");
 }

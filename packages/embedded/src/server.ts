@@ -14,6 +14,7 @@ export interface Subscriber {
   deliver(channel: Bytes, message: Bytes): void;
 }
 
+/** Keys, scripts and subscriptions. Its interpreter must have been loaded before a script is run. */
 export class Server {
   readonly clock: Clock;
   readonly scheduler: Scheduler;

@@ -44,7 +44,7 @@ const setOption = fc.oneof(
   expiry.map((time) => ["PX", time]),
 );
 const limit = fc.oneof(
-  fc.constant([]),
+  fc.constant<string[]>([]),
   fc.tuple(count, count).map((pair) => ["LIMIT", ...pair]),
 );
 

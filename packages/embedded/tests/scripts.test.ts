@@ -21,6 +21,11 @@ const CASES: readonly Case[] = [
   { name: "a huge number wraps", source: "return 1e300", answer: { reply: -(2 ** 63) } },
   { name: "lists nest", source: "return {1, {2, {'a'}}}", answer: { reply: [1, [2, ["a"]]] } },
   { name: "fields without an index are dropped", source: "return {1, a = 2}", answer: { reply: [1] } },
+  {
+    name: "an answer is read past its metamethods",
+    source: "return setmetatable({1}, {__index = function() error('read') end})",
+    answer: { reply: [1] },
+  },
   { name: "a status is its text", source: "return redis.status_reply('FINE')", answer: { reply: "FINE" } },
   {
     name: "a status comes back as a table",

@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { StoreError } from "holdfast";
 import { beforeAll, describe, expect, it } from "vitest";
 import { embedded, Keyspace, loadInterpreter } from "../src/index.js";
@@ -9,10 +10,12 @@ const PUBLISH = scriptOf("return redis.call('PUBLISH', ARGV[1], ARGV[2])");
 
 beforeAll(loadInterpreter);
 
-/** One server with a network by hand, and two clients. */
-function twoClients() {
+/** One server with a network by hand, which knows the scripts, and two clients. */
+async function twoClients() {
   const network = new ManualNetwork();
   const keyspace = new Keyspace({ scheduler: network });
+  for (const { source } of [INCR, PUBLISH]) await keyspace.eval(source, ["n"], ["nowhere", ""]);
+  await keyspace.eval("return redis.call('DEL', KEYS[1])", ["n"]);
   const [one, other] = [embedded({ keyspace }), embedded({ keyspace })];
   const publish = (message: string): Promise<unknown> => other.run(PUBLISH, [], ["news", message], ANY_MS);
   const heard: string[] = [];
@@ -87,7 +90,7 @@ describe("running a script", () => {
 
 describe("the network", () => {
   it("nothing arrives and nothing is answered before the scheduler says so", async () => {
-    const { network, keyspace, one, settled } = twoClients();
+    const { network, keyspace, one, settled } = await twoClients();
     let answer: unknown;
     const running = one.run(INCR, ["n"], [], ANY_MS).then((reply) => {
       answer = reply;
@@ -99,7 +102,7 @@ describe("the network", () => {
   });
 
   it("carries messages in order, and counts receivers when they are published", async () => {
-    const { one, other, publish, heard, listen, settled } = twoClients();
+    const { one, other, publish, heard, listen, settled } = await twoClients();
     expect(await settled(publish("too early"))).toBe(0);
     const inbox = await listen();
     await settled(other.inbox("news", () => {}, ANY_MS));
@@ -117,7 +120,7 @@ describe("the network", () => {
   });
 
   it("a channel that is opened again while it is being closed stays open", async () => {
-    const { one, publish, heard, listen, settled } = twoClients();
+    const { one, publish, heard, listen, settled } = await twoClients();
     const inbox = await listen();
     const closing = inbox.close();
     await settled(one.inbox("news", (message) => heard.push(message), ANY_MS));
@@ -129,7 +132,7 @@ describe("the network", () => {
 
 describe("a dropped connection", () => {
   it("leaves calls under way unknown, and they may have run", async () => {
-    const { one, keyspace, settled } = twoClients();
+    const { one, keyspace, settled } = await twoClients();
     const failure = rejectionOf(one.run(INCR, ["n"], [], ANY_MS));
     await Promise.resolve();
     one.dropConnection();
@@ -139,7 +142,7 @@ describe("a dropped connection", () => {
   });
 
   it("loses messages until it listens again, and then says so", async () => {
-    const { one, publish, heard, listen, settled, network } = twoClients();
+    const { one, publish, heard, listen, settled, network } = await twoClients();
     await listen();
     const ready: string[] = [];
     const stop = one.onReconnect((connection) => ready.push(connection));
@@ -159,7 +162,7 @@ describe("a dropped connection", () => {
   });
 
   it("is gone for a publisher at once", async () => {
-    const { one, publish, listen, settled } = twoClients();
+    const { one, publish, listen, settled } = await twoClients();
     await listen();
     const published = publish("x");
     one.dropConnection("inbox");
@@ -167,7 +170,7 @@ describe("a dropped connection", () => {
   });
 
   it("refuses a subscription under way, which is not made up for later", async () => {
-    const { one, publish, settled } = twoClients();
+    const { one, publish, settled } = await twoClients();
     const failure = rejectionOf(one.inbox("news", () => {}, ANY_MS));
     one.dropConnection("inbox");
     expect(await settled(failure)).toMatchObject({ transient: true });
@@ -175,7 +178,7 @@ describe("a dropped connection", () => {
   });
 
   it("may be dropped again before it is back", async () => {
-    const { one, publish, heard, listen, settled, network } = twoClients();
+    const { one, publish, heard, listen, settled, network } = await twoClients();
     await listen();
     const ready: string[] = [];
     one.onReconnect((connection) => ready.push(connection));
@@ -190,7 +193,7 @@ describe("a dropped connection", () => {
 
 describe("a closed store", () => {
   it("refuses calls that then certainly did not run, hears nothing, and may be closed again", async () => {
-    const { one, keyspace, publish, heard, listen, settled } = twoClients();
+    const { one, keyspace, publish, heard, listen, settled } = await twoClients();
     await listen();
     await one.close();
     await one.close();
@@ -215,3 +218,21 @@ function rejectionOf(promise: Promise<unknown>): Promise<unknown> {
     (error: unknown) => error,
   );
 }
+
+describe("an embedded server", () => {
+  it("does not keep the process alive", () => {
+    const program = `
+      import { embedded } from "@holdfast/embedded";
+      const store = embedded();
+      await store.inbox("news", () => {}, 1000);
+      await store.run(${JSON.stringify(INCR)}, ["n"], [], 1000);
+      process.on("exit", () => console.log("left by itself"));`;
+    // The built package, as users have it. The limit is a guard: a process that stays would stay for ever.
+    const output = execFileSync(process.execPath, ["--input-type=module", "--eval", program], {
+      cwd: import.meta.dirname,
+      encoding: "utf8",
+      timeout: 15_000,
+    });
+    expect(output).toBe("left by itself\n");
+  });
+});

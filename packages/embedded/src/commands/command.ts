@@ -18,8 +18,10 @@ export interface Command {
   readonly run: (context: Context, args: readonly Bytes[]) => CommandReply;
 }
 
+/** The commands of one type of value, by their names in capitals. */
 export type Commands = { readonly [name: string]: Command };
 
+/** No limit to the number of arguments. */
 export const MANY: number = Infinity;
 
 /** The argument at `index`, which the arity or the caller's own check has shown to be there. */

@@ -5,6 +5,7 @@ import { expiryAtMs } from "./expiry.js";
 
 type Condition = "NX" | "XX" | "GT" | "LT";
 
+/** Commands on keys of any type, and on their expiry. */
 export const keys: Commands = {
   DEL: { arity: [1, MANY], run: ({ database }, args) => args.filter((key) => database.delete(key)).length },
   EXISTS: {

@@ -1,5 +1,6 @@
 import { at, type Commands } from "./command.js";
 
+/** Commands that touch no key. */
 export const server: Commands = {
   PUBLISH: { arity: [2, 2], run: (context, args) => context.publish(at(args, 0), at(args, 1)) },
   // One server is one shard, so both kinds of channel are the same here.

@@ -1,5 +1,6 @@
 import { at, type Commands, MANY } from "./command.js";
 
+/** Commands on sets. */
 export const sets: Commands = {
   SADD: {
     arity: [2, MANY],

@@ -5,6 +5,7 @@ import { ReplyError, syntaxError } from "../reply.js";
 import type { Scored, SortedSet } from "../sorted-set.js";
 import { at, type Commands, type Context, MANY, sliceOf } from "./command.js";
 
+/** Commands that read a part of a sorted set. */
 export const ranges: Commands = {
   ZRANGE: {
     arity: [3, MANY],

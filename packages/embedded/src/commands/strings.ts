@@ -1,6 +1,6 @@
+import type { Bytes } from "../bytes.js";
 import { addIntegers, parseBigInteger, parseInteger } from "../number-text.js";
 import { type CommandReply, OK, ReplyError, syntaxError } from "../reply.js";
-import type { Bytes } from "../bytes.js";
 import { at, type Commands, type Context, MANY } from "./command.js";
 import { expiryAtMs } from "./expiry.js";
 
@@ -13,6 +13,7 @@ interface SetOptions {
 
 const UNITS: readonly string[] = ["EX", "PX", "EXAT", "PXAT"];
 
+/** Commands on strings. */
 export const strings: Commands = {
   GET: { arity: [1, 1], run: ({ database }, args) => database.get(at(args, 0), "string") ?? null },
   SET: { arity: [2, MANY], run: set },

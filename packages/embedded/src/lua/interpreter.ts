@@ -21,6 +21,7 @@ export interface Chunk {
 /** Carries out one command, its name first. Throws a ReplyError where the server answers with an error. */
 export type Execute = (words: readonly Bytes[]) => CommandReply;
 
+/** Compiles scripts and runs them. */
 export class Interpreter {
   readonly #machine: Machine;
   readonly #chunks = new Map<string, Chunk>();
@@ -46,7 +47,7 @@ export class Interpreter {
   }
 
   /**
-   * Compiles a script, once for each source.
+   * Compiles a script, once for each source, and keeps it as long as the process lives.
    *
    * @throws ReplyError  it is no Lua
    */
@@ -85,8 +86,8 @@ export class Interpreter {
       lua._lua_rawgeti(state, REGISTRY, chunk.place);
       const failed = lua._lua_pcallk(state, 0, 1, top + 1, 0, 0) !== 0;
       if (this.#fault !== undefined) throw this.#fault.error;
-      if (failed) throw explained(this.#machine.readString(state, -1), chunk.sha1);
-      return readReply(this.#machine, state, this.#marks);
+      if (failed) throw explained(readArgument(this.#machine, state, -1) ?? "-1 ERR unknown", chunk.sha1);
+      return readReply(this.#machine, state);
     } finally {
       this.#execute = undefined;
       this.#fault = undefined;

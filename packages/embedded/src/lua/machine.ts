@@ -36,8 +36,8 @@ export interface LuaExports {
   _lua_pushlstring(state: State, text: number, size: number): number;
   _lua_pushcclosure(state: State, body: number, upvalues: number): void;
   _lua_createtable(state: State, items: number, fields: number): void;
-  _lua_getfield(state: State, index: number, name: number): number;
   _lua_setfield(state: State, index: number, name: number): void;
+  _lua_rawget(state: State, index: number): number;
   _lua_rawgeti(state: State, index: number, key: bigint): number;
   _lua_rawseti(state: State, index: number, key: bigint): void;
 }
@@ -45,12 +45,8 @@ export interface LuaExports {
 /** Pseudo-index of the table that only C sees. */
 export const REGISTRY: number = -1_001_000;
 
-/** What `_lua_type` answers. */
-export const LUA_NIL = 0;
-export const LUA_BOOLEAN = 1;
-export const LUA_NUMBER = 3;
-export const LUA_STRING = 4;
-export const LUA_TABLE = 5;
+/** What `_lua_type` and the functions that push a field answer. */
+export const LUA = { nil: 0, boolean: 1, number: 3, string: 4, table: 5 } as const;
 
 /** One Lua state with its memory. */
 export class Machine {

@@ -2,7 +2,7 @@
 import type { Bytes } from "../bytes.js";
 import { formatDouble } from "../number-text.js";
 import { type CommandReply, ReplyError, Status } from "../reply.js";
-import { LUA_BOOLEAN, LUA_NIL, LUA_NUMBER, LUA_STRING, LUA_TABLE, type Machine, type State } from "./machine.js";
+import { LUA, type Machine, type State } from "./machine.js";
 
 /** What a script answers, with a status as its text. An error is thrown, and never inside a list. */
 export type ScriptReply = number | Bytes | null | readonly ScriptReply[];
@@ -69,9 +69,9 @@ function pushNumber({ lua }: Machine, state: State, value: number): void {
 /** The argument of a command at `index`: a string as it is, a number with 17 digits. Undefined if it is neither. */
 export function readArgument(machine: Machine, state: State, index: number): Bytes | undefined {
   switch (machine.lua._lua_type(state, index)) {
-    case LUA_STRING:
+    case LUA.string:
       return machine.readString(state, index);
-    case LUA_NUMBER:
+    case LUA.number:
       return formatDouble(machine.lua._lua_tonumberx(state, index, 0));
     default:
       return undefined;
@@ -83,40 +83,42 @@ export function readArgument(machine: Machine, state: State, index: number): Byt
  *
  * @throws ReplyError  it is an error, or a table too deep to be answered
  */
-export function readReply(machine: Machine, state: State, marks: Marks, depth = 0): ScriptReply {
+export function readReply(machine: Machine, state: State, depth = 0): ScriptReply {
   const { lua } = machine;
   switch (lua._lua_type(state, -1)) {
-    case LUA_STRING:
+    case LUA.string:
       return machine.readString(state, -1);
-    case LUA_NUMBER:
+    case LUA.number:
       return truncate(lua._lua_tonumberx(state, -1, 0));
-    case LUA_BOOLEAN:
+    case LUA.boolean:
       return lua._lua_toboolean(state, -1) === 1 ? 1 : null;
-    case LUA_TABLE:
-      return readTable(machine, state, marks, depth);
+    case LUA.table:
+      return readTable(machine, state, depth);
     default:
       return null;
   }
 }
 
-function readTable(machine: Machine, state: State, marks: Marks, depth: number): ScriptReply {
+function readTable(machine: Machine, state: State, depth: number): ScriptReply {
   const { lua } = machine;
   if (depth > DEEPEST || lua._lua_checkstack(state, 4) === 0) throw new ReplyError("ERR reached lua stack limit");
-  const error = readMarked(machine, state, marks.err);
+  const error = readMarked(machine, state, "err");
   if (error !== undefined) throw new ReplyError(error);
-  const status = readMarked(machine, state, marks.ok);
+  const status = readMarked(machine, state, "ok");
   if (status !== undefined) return status;
   const list: ScriptReply[] = [];
-  for (let index = 1; lua._lua_rawgeti(state, -1, luaIndex(index)) !== LUA_NIL; index++) {
-    list.push(readReply(machine, state, marks, depth + 1));
+  for (let index = 1; lua._lua_rawgeti(state, -1, luaIndex(index)) !== LUA.nil; index++) {
+    list.push(readReply(machine, state, depth + 1));
     lua._lua_settop(state, -2);
   }
   lua._lua_settop(state, -2);
   return list;
 }
 
-function readMarked(machine: Machine, state: State, mark: number): Bytes | undefined {
-  const isString = machine.lua._lua_getfield(state, -1, mark) === LUA_STRING;
+/** Raw, as everything here: an error in a metamethod would find no script to end, and end the interpreter. */
+function readMarked(machine: Machine, state: State, mark: keyof Marks): Bytes | undefined {
+  machine.pushString(state, mark);
+  const isString = machine.lua._lua_rawget(state, -2) === LUA.string;
   const text = isString ? machine.readString(state, -1) : undefined;
   machine.lua._lua_settop(state, -2);
   return text;
