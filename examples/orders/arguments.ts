@@ -24,7 +24,8 @@ export const HELP: string = `Pays 200 payments, each submitted 1 to 5 times to s
 
 usage: npm run demo [-- OPTIONS]
 
-  --redis URL          real processes on this Redis, e.g. redis://127.0.0.1:6379; one of them is killed with -9
+  --redis URL          real processes on this Redis, e.g. redis://127.0.0.1:6379; if there are two or
+                       more, one is killed with -9
                        (default: all copies in one process, on the embedded store)
   --copies N           copies of the service, 1 to ${ROUTES} (default 4)
   --submissions FILE   read the load from this CSV file (default examples/orders/submissions.csv)

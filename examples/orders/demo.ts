@@ -41,7 +41,7 @@ async function demo({ redisUrl, copies, load }: DemoArguments): Promise<number> 
     return 1;
   }
   const directory = mkdtempSync(join(tmpdir(), "holdfast-orders-"));
-  const backing = redisUrl === undefined ? onEmbedded(copies) : onRedis(copies, redisUrl, `${basename(directory)}:`);
+  const backing = redisUrl === undefined ? onEmbedded(copies) : onRedis(copies, redisUrl, basename(directory));
 
   const copiesOf = `${copies} ${copies === 1 ? "copy" : "copies"} of an order service, ${backing.where}`;
   console.log(`${copiesOf}; ${submissions.length} submissions ${origin}.`);

@@ -84,11 +84,12 @@ function tell(result: LoadResult, say: (text: string) => void): void {
     say(`  presses repeated because a copy was gone or busy: ${result.pressedAgain}`);
   }
   say(`  payments ${payments}, orders ${orders}, duplicate orders ${duplicateOrders}`);
-  say(`  customers shown something other than the first order: ${otherResults}`);
+  say(`  answers that did not show the first order of their payment: ${otherResults}`);
   say(`  gateway asked ${chargeRequests} times, charged ${charges} times`);
   if (worst.length > 1) {
     const list = worst.map((order) => `${order.orderId} (${order.writtenBy})`).join(", ");
-    say(`  the worst: ${worst[0]?.paymentId} has ${worst.length} orders: ${list}`);
+    say(`  the worst: ${worst[0]?.paymentId} has ${worst.length} orders`);
+    say(`    ${list}`);
   }
   say(`  took ${(result.tookMs / 1_000).toFixed(1)} s`);
 }
