@@ -1,0 +1,84 @@
+import { parseArgs } from "node:util";
+import type { Adapter } from "./adapters/adapter.js";
+import { ADAPTERS } from "./adapters/all.js";
+import { MEASUREMENTS } from "./measurements/all.js";
+import type { Measurement } from "./measurements/measurement.js";
+
+/** What the command line asks for. */
+export interface Arguments {
+  readonly help: boolean;
+  readonly json: boolean;
+  readonly measurements: readonly Measurement[];
+  readonly adapters: readonly Adapter[];
+  readonly seconds: number;
+  readonly repetitions: number;
+  readonly callers: number;
+}
+
+/** Shown by `--help`. */
+export const USAGE: string = `npm run bench -- [options]
+  --only LIST         measurements: ${names(MEASUREMENTS)} (default: all)
+  --adapters LIST     contestants, the first is what the others are compared with: ${names(ADAPTERS)} (default: all)
+  --seconds N         length of one run, 0.1 to 600 (default: 2)
+  --repetitions N     runs of each contestant, 1 to 1000 (default: 5)
+  --callers N         callers per process on the hot key, 1 to 100000 (default: 100)
+  --json              print JSON
+  --help              print this
+Lists are separated by commas.`;
+
+/** @throws RangeError, TypeError  a wrong argument; the message names it, what is allowed, and what came */
+export function parseArguments(words: readonly string[]): Arguments {
+  const { values } = parseArgs({
+    args: [...words],
+    options: {
+      only: { type: "string" },
+      adapters: { type: "string" },
+      seconds: { type: "string", default: "2" },
+      repetitions: { type: "string", default: "5" },
+      callers: { type: "string", default: "100" },
+      json: { type: "boolean", default: false },
+      help: { type: "boolean", default: false },
+    },
+  });
+  return {
+    help: values.help,
+    json: values.json,
+    measurements: chosen("--only", values.only, MEASUREMENTS),
+    adapters: chosen("--adapters", values.adapters, ADAPTERS),
+    seconds: number("--seconds", values.seconds, 0.1, 600),
+    repetitions: whole("--repetitions", values.repetitions, 1, 1_000),
+    callers: whole("--callers", values.callers, 1, 100_000),
+  };
+}
+
+function chosen<Choice extends { readonly name: string }>(
+  option: string,
+  list: string | undefined,
+  choices: readonly Choice[],
+): readonly Choice[] {
+  if (list === undefined) return choices;
+  return [...new Set(list.split(","))].map((word) => {
+    const choice = choices.find(({ name }) => name === word);
+    if (choice === undefined)
+      throw new RangeError(`${option} must be one or more of ${names(choices)}; got ${JSON.stringify(word)}`);
+    return choice;
+  });
+}
+
+function number(option: string, word: string, min: number, max: number): number {
+  const value = word.trim() === "" ? Number.NaN : Number(word);
+  if (!(value >= min && value <= max))
+    throw new RangeError(`${option} must be a number from ${min} to ${max}; got ${JSON.stringify(word)}`);
+  return value;
+}
+
+function whole(option: string, word: string, min: number, max: number): number {
+  const value = number(option, word, min, max);
+  if (!Number.isInteger(value))
+    throw new RangeError(`${option} must be a whole number from ${min} to ${max}; got ${JSON.stringify(word)}`);
+  return value;
+}
+
+function names(choices: readonly { readonly name: string }[]): string {
+  return choices.map(({ name }) => name).join(", ");
+}

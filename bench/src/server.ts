@@ -1,0 +1,107 @@
+/** A redis-server for one run: on a free loopback port, in a directory of its own, gone at the end. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { Redis } from "ioredis";
+
+const BINARY = process.env.HOLDFAST_REDIS_SERVER ?? "redis-server";
+const START_TRIES = 5;
+const START_TIMEOUT_MS = 10_000;
+
+/** A running server. */
+export interface Server {
+  readonly port: number;
+  readonly version: string;
+  /** A connection for questions about the server; never used by a contestant. */
+  readonly control: Redis;
+  /** Ends the server and removes its directory. */
+  stop(): Promise<void>;
+}
+
+/** Starts a server and waits until it answers. It also ends when this process does. */
+export async function startServer(): Promise<Server> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await startOn(await freePort());
+    } catch (error) {
+      // Somebody else may have taken the port in between.
+      if (tries === START_TRIES || !String(error).includes("Address already in use")) throw error;
+    }
+  }
+}
+
+async function startOn(port: number): Promise<Server> {
+  const directory = mkdtempSync(join(tmpdir(), "holdfast-bench-"));
+  const flags = ["--port", `${port}`, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", directory];
+  const child = spawn(BINARY, flags, { stdio: ["ignore", "pipe", "ignore"] });
+  const end = (): void => {
+    child.kill("SIGKILL");
+    rmSync(directory, { recursive: true, force: true });
+  };
+  process.once("exit", end);
+
+  const control = new Redis({ host: "127.0.0.1", port, lazyConnect: true, retryStrategy: () => null });
+  control.on("error", () => {}); // what matters of it comes as a rejection
+  try {
+    await answering(child, control);
+  } catch (error) {
+    control.disconnect();
+    process.off("exit", end);
+    end();
+    throw error;
+  }
+  const version = /redis_version:(\S+)/.exec(await control.info("server"))?.[1] ?? "unknown";
+  return {
+    port,
+    version,
+    control,
+    async stop() {
+      control.disconnect();
+      process.off("exit", end);
+      const exited = once(child, "exit");
+      end();
+      await exited;
+    },
+  };
+}
+
+async function answering(child: ChildProcess, control: Redis): Promise<void> {
+  let failure: Error | undefined;
+  let output = "";
+  child.stdout?.setEncoding("utf8").on("data", (text: string) => {
+    output = (output + text).slice(-2_000);
+  });
+  child.once("error", (error: NodeJS.ErrnoException) => {
+    const hint = `there is no ${BINARY}: install it (apt-get install redis-server) or set HOLDFAST_REDIS_SERVER`;
+    failure = error.code === "ENOENT" ? new Error(hint) : error;
+  });
+  child.once("exit", () => {
+    failure ??= new Error(`${BINARY} ended at once: ${output.trim()}`);
+  });
+  const giveUpAtMs = performance.now() + START_TIMEOUT_MS;
+  while (failure === undefined && performance.now() < giveUpAtMs) {
+    const isUp = await control.connect().then(
+      () => true,
+      () => false,
+    );
+    // On a port taken by another server it may be that one that answers.
+    if (isUp && (await control.info("server")).includes(`process_id:${child.pid}\r`)) return;
+    if (isUp) control.disconnect();
+    await sleep(10);
+  }
+  throw failure ?? new Error(`${BINARY} did not answer within ${START_TIMEOUT_MS} ms`);
+}
+
+async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, "127.0.0.1");
+  await once(probe, "listening");
+  const address = probe.address();
+  probe.close();
+  await once(probe, "close");
+  if (address === null || typeof address === "string") throw new Error("there is no free port");
+  return address.port;
+}
