@@ -13,7 +13,10 @@ const REFUSED_FOR_NOW =
 
 /** The server refused before the script could change anything, and will refuse again. */
 const REFUSED =
-  /^(?:NOAUTH|NOPERM|WRONGPASS|DENIED|CROSSSLOT|MOVED|ASK|NOPROTO|ERR unknown command|ERR wrong number of arguments|ERR Number of keys)\b/i;
+  /^(?:NOAUTH|NOPERM|PermissionDenied|WRONGPASS|DENIED|CROSSSLOT|MOVED|ASK|NOPROTO|ERR unknown command|ERR wrong number of arguments|ERR Number of keys)\b/i;
+
+/** Refusals of every write for as long as a script runs, so that it cannot have written before one of them. */
+const REFUSES_ALL_WRITES = /^(?:READONLY|MISCONF|NOREPLICAS)\b/i;
 
 /** How Redis 6 and 7 mark an error that was raised while a script ran. */
 const RAISED_IN_SCRIPT = /\bscript: ?[0-9a-f]{40}|user_script|\bf_[0-9a-f]{40}/;
@@ -45,7 +48,9 @@ export function failureOf(cause: unknown, mayBeSecondSend: boolean): StoreFailur
 
 function sort(message: string): { mayHaveRun: boolean; transient: boolean } {
   const inScript = RAISED_IN_SCRIPT.test(message);
-  if (REFUSED_FOR_NOW.test(message)) return { mayHaveRun: inScript, transient: true };
+  if (REFUSED_FOR_NOW.test(message)) {
+    return { mayHaveRun: inScript && !REFUSES_ALL_WRITES.test(message), transient: true };
+  }
   if (inScript) return { mayHaveRun: true, transient: false };
   if (REFUSED.test(message)) return { mayHaveRun: false, transient: false };
   if (CLIENT_CLOSED.test(message)) return { mayHaveRun: false, transient: false };
@@ -53,7 +58,7 @@ function sort(message: string): { mayHaveRun: boolean; transient: boolean } {
   return { mayHaveRun: true, transient: !SERVER_REPLY.test(message) };
 }
 
-/** GLIDE puts a sentence before the server's own words, and a word of its own in place of ERR. */
+/** GLIDE puts a sentence before some of the server's words, and words of its own in place of some codes. */
 function serverWords(message: string): string {
   return message.replace(/^An error was signalled by the server(?:: -|:) /i, "").replace(/^ResponseError: /, "ERR ");
 }
