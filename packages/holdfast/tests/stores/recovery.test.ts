@@ -5,6 +5,7 @@ import type { Redis } from "ioredis";
 import type { createClient } from "redis";
 import { afterEach, expect, test, vi } from "vitest";
 import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
+import { startProxy } from "../../../../tests/support/tcp-proxy.js";
 import type { Store } from "../../src/core/store.js";
 import { storeFor } from "../../src/stores/detect.js";
 import { COUNT, ROWS } from "./rows.js";
@@ -95,25 +96,51 @@ test.each(["redis", "redis5", "redis4"])(
   },
 );
 
-test("a listening client of the caller's that has given up is made anew, and hears all channels again", async () => {
-  const server = await start();
-  let made = 0;
-  const subscriber = (): Redis => {
-    made += 1;
-    return ioredis({ port: server.port, retryStrategy: () => null });
-  };
-  const store = keep(storeFor(ioredis({ port: server.port }), { subscriber }));
-  await store.inbox("a", () => {}, PATIENT_MS);
-  await store.inbox("b", () => {}, PATIENT_MS);
-  expect(made).toBe(1);
-  await server.command("CLIENT", "KILL", "TYPE", "pubsub");
-  const publish = async (): Promise<unknown[]> => [
-    await server.command("PUBLISH", "a", "x"),
-    await server.command("PUBLISH", "b", "x"),
-  ];
-  await vi.waitFor(async () => expect(await publish()).toEqual([1, 1]), eventually);
-  expect(made).toBe(2);
-});
+/** A way for the caller to make a listening client that gives up at the first trouble. */
+function impatient(packageName: string, port: number): () => unknown {
+  if (packageName === "ioredis") return () => ioredis({ port, retryStrategy: () => null });
+  const { createClient: create } = require(packageName) as { createClient: (options: object) => unknown };
+  return () => create({ socket: { port, reconnectStrategy: false } });
+}
+
+test.each(["ioredis", "redis", "redis5", "redis4"])(
+  "a listening client of the caller's, of %s, that has given up is made anew and hears all channels again",
+  async (packageName) => {
+    const server = await start();
+    let made = 0;
+    const make = impatient(packageName, server.port);
+    const subscriber = (): unknown => {
+      made += 1;
+      return make();
+    };
+    const store = keep(storeFor(ioredis({ port: server.port }), { subscriber }));
+    await store.inbox("a", () => {}, PATIENT_MS);
+    await store.inbox("b", () => {}, PATIENT_MS);
+    expect(made).toBe(1);
+    await server.command("CLIENT", "KILL", "TYPE", "pubsub");
+    const publish = async (): Promise<unknown[]> => [
+      await server.command("PUBLISH", "a", "x"),
+      await server.command("PUBLISH", "b", "x"),
+    ];
+    await vi.waitFor(async () => expect(await publish()).toEqual([1, 1]), eventually);
+    expect(made).toBe(2);
+  },
+);
+
+test.each(["ioredis", "redis", "redis5", "redis4"])(
+  "a listening client of the caller's, of %s, that could not connect is made anew at the next inbox",
+  async (packageName) => {
+    const server = await start();
+    const proxy = await startProxy(server.port);
+    cleanups.push(() => proxy.close());
+    const store = keep(storeFor(ioredis({ port: server.port }), { subscriber: impatient(packageName, proxy.port) }));
+    proxy.refuse(true);
+    await expect(store.inbox("a", () => {}, PATIENT_MS)).rejects.toMatchObject({ name: "StoreError", transient: true });
+    proxy.refuse(false);
+    await vi.waitFor(() => store.inbox("a", () => {}, 1_000), eventually);
+    expect(await server.command("PUBLISH", "a", "x")).toBe(1);
+  },
+);
 
 test.each(["ioredis", "redis", "redis5", "redis4"])(
   "with %s, the connection that listens logs in as the caller does and keeps no process alive",
