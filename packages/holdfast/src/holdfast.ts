@@ -2,7 +2,8 @@
 import { clientRecords } from "./client-record/client-record.js";
 import { adopt } from "./core/acquire.js";
 import { Engine } from "./core/engine.js";
-import type { ExportedLease, Lease } from "./core/lease.js";
+import type { ExportedLease } from "./core/holding.js";
+import { Lease } from "./core/lease.js";
 import { checkClientName, checkKey, checkName, checkPrefix, lockKeys, mappedKeys, show } from "./core/names.js";
 import {
   type AcquireOptions,
@@ -111,14 +112,15 @@ export function createHoldfast(options: HoldfastOptions): Holdfast {
   const stepsOf: Readonly<Record<string, typeof mutexStepsOf>> = { mutex: mutexStepsOf };
 
   return {
-    mutex: (name, lockOptions) => new Mutex(engine, mutexStepsOf(name, lockOptions), defaults),
+    mutex: (name, lockOptions) =>
+      new Mutex(engine, mutexStepsOf(name, lockOptions), defaults, (hold) => new Lease(hold)),
 
     async adopt(exported) {
       const { kind, name, key } = checkExported(exported);
       const make = Object.hasOwn(stepsOf, kind) ? stepsOf[kind] : undefined;
       if (make === undefined)
         throw new TypeError(`kind must be one of ${Object.keys(stepsOf).join(", ")}; got ${show(kind)}`);
-      return adopt(engine, make(name, key === undefined ? {} : { key }), exported);
+      return adopt(engine, make(name, key === undefined ? {} : { key }), exported, (hold) => new Lease(hold));
     },
 
     close: () => engine.close(),
@@ -152,7 +154,7 @@ function check(options: HoldfastOptions): {
     prefix,
     clientName,
     commandTimeoutMs,
-    defaults: resolve(Object.fromEntries(given), { ...DEFAULTS, signal: undefined }),
+    defaults: resolve(Object.fromEntries(given), { ...DEFAULTS, signal: undefined, amount: 1 }),
   };
 }
 

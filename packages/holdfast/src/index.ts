@@ -19,8 +19,9 @@ export type {
   RenewEvent,
   WaitEvent,
 } from "./core/events.js";
+export type { ExportedLease } from "./core/holding.js";
 export type { Inspection, WaitingClaim } from "./core/inspection.js";
-export type { ExportedLease, Lease, ReleaseOutcome } from "./core/lease.js";
+export type { Lease, ReleaseOutcome } from "./core/lease.js";
 export type { Lock } from "./core/lock.js";
 export { type AcquireOptions, DEFAULTS, type Fairness, type TryAcquireOptions } from "./core/options.js";
 export type { Reply, ReplyForm, Script } from "./core/script.js";

@@ -12,7 +12,12 @@ export const VERSION = "0.1.0";
 /** Keeps the records under `<prefix>:client:<clientId>`. */
 export function clientRecords(
   store: Store,
-  facts: { readonly prefix: string; readonly clientId: string; readonly clientName: string; readonly timeoutMs: number },
+  facts: {
+    readonly prefix: string;
+    readonly clientId: string;
+    readonly clientName: string;
+    readonly timeoutMs: number;
+  },
 ): ClientRecords {
   const key = (clientId: string): string => `${facts.prefix}:client:${clientId}`;
   return {

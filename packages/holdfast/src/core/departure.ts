@@ -6,7 +6,7 @@
  */
 import type { Engine, Occupant } from "./engine.js";
 import type { Timer } from "./runtime.js";
-import type { Claim, Steps } from "./steps.js";
+import type { Claim, WaitSteps } from "./steps.js";
 
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 10_000;
@@ -21,7 +21,7 @@ const STRAGGLER_MS = 60_000;
  */
 export function depart(
   engine: Engine,
-  steps: Steps,
+  steps: WaitSteps,
   claim: Claim,
   isUncertain: boolean,
   timeoutMs: number,
@@ -31,7 +31,7 @@ export function depart(
 
 class Departure implements Occupant {
   readonly #engine: Engine;
-  readonly #steps: Steps;
+  readonly #steps: WaitSteps;
   readonly #claim: Claim;
   readonly #startedAtMs: number;
   #isUncertain: boolean;
@@ -40,7 +40,7 @@ class Departure implements Occupant {
   #pauseMs = FIRST_PAUSE_MS;
   #pause: Timer | undefined;
 
-  constructor(engine: Engine, steps: Steps, claim: Claim, isUncertain: boolean) {
+  constructor(engine: Engine, steps: WaitSteps, claim: Claim, isUncertain: boolean) {
     this.#engine = engine;
     this.#steps = steps;
     this.#claim = claim;
@@ -68,6 +68,8 @@ class Departure implements Occupant {
   granted(): void {
     if (!this.#isOver) void this.leave(this.#engine.commandTimeoutMs);
   }
+
+  poked(): void {}
 
   revoked(): void {}
 

@@ -55,12 +55,12 @@ export class Engine {
   }
 
   /** A claim with an id of its own, for one request. @throws ClosedError */
-  newClaim(lockName: string, leaseMs: number, label: string): Claim {
+  newClaim(lockName: string, leaseMs: number, amount: number, label: string): Claim {
     if (this.#closing !== undefined) throw new ClosedError(lockName);
     if (this.#lastNumber === 0) this.#openMailbox();
     this.#presence.touch(leaseMs);
     this.#lastNumber += 1;
-    return newClaim(this.#clientId, this.#lastNumber, leaseMs, 1, label);
+    return newClaim(this.#clientId, this.#lastNumber, leaseMs, amount, label);
   }
 
   /** From now on `occupant` gets the messages for `claim` and is told of reconnects and of the end. */

@@ -7,10 +7,11 @@
  */
 import { depart } from "./departure.js";
 import type { Engine, Occupant } from "./engine.js";
-import { type LossReason, StoreError } from "./errors.js";
+import { type LossReason, StoreError, UnsupportedError } from "./errors.js";
 import { channels, type RenewEvent } from "./events.js";
+import type { Ended, ExportedLease, Holding } from "./holding.js";
 import type { Timer } from "./runtime.js";
-import type { Grant, NotHeld, Steps } from "./steps.js";
+import type { Claim, Grant, NotHeld, Steps } from "./steps.js";
 import { later, type Moment, msUntil, now, validUntil } from "./validity.js";
 
 /** How a hold is kept. */
@@ -19,21 +20,21 @@ export interface HoldOptions {
   readonly maxHoldMs: number;
 }
 
-/** How a release ended, as the server tells it. */
-export type Ended = "released" | NotHeld;
-
 const RETRY_MIN_MS = 50;
 const RETRY_MAX_MS = 1_000;
 
 /** See the file header. */
-export class Hold implements Occupant {
-  readonly grant: Grant;
+export class Hold implements Occupant, Holding {
   readonly #engine: Engine;
   readonly #steps: Steps;
   readonly #options: HoldOptions;
-  readonly #onLost: (reason: LossReason) => void;
+  readonly #lossListeners: ((reason: LossReason) => void)[] = [];
+  readonly heldSinceAtMs: number;
   readonly #heldAtMs: number;
+  #grant: Grant;
   #leaseMs: number;
+  /** The longest lease that the server was ever asked for. */
+  #longestMs = 0;
   #validUntil: Moment;
   #renewAtMs: number;
   #retryMs = RETRY_MIN_MS;
@@ -42,28 +43,50 @@ export class Hold implements Occupant {
   #isOver = false;
   #timer: Timer | undefined;
 
-  constructor(
-    engine: Engine,
-    steps: Steps,
-    grant: Grant,
-    setAt: Moment,
-    options: HoldOptions,
-    onLost: (reason: LossReason) => void,
-  ) {
-    this.grant = grant;
+  constructor(engine: Engine, steps: Steps, grant: Grant, setAt: Moment, options: HoldOptions) {
+    this.#grant = grant;
     this.#engine = engine;
     this.#steps = steps;
     this.#options = options;
-    this.#onLost = onLost;
     this.#leaseMs = grant.claim.leaseMs;
     this.#validUntil = validUntil(setAt, this.#leaseMs);
+    this.heldSinceAtMs = engine.runtime.wallMs();
     this.#heldAtMs = engine.runtime.monotonicMs();
     this.#renewAtMs = options.renew ? setAt.monotonicMs + this.#leaseMs / 3 : Infinity;
     engine.admit(grant.claim, this);
     this.#arm();
   }
 
-  /** How long the lease may be trusted from now, in ms; 0 when it is over. Notices the end by itself. */
+  get kind(): string {
+    return this.#steps.kind;
+  }
+
+  get lockName(): string {
+    return this.#steps.name;
+  }
+
+  /** What the server has granted; the same for the life of the hold, unless the kind can change it. */
+  get grant(): Grant {
+    return this.#grant;
+  }
+
+  get owner(): string {
+    return this.#grant.claim.owner;
+  }
+
+  get token(): number {
+    return this.#grant.token;
+  }
+
+  /** The server has changed what this claim holds, as in an upgrade: from now on it goes by the new grant. */
+  regranted(token: number): void {
+    this.#grant = { ...this.#grant, token };
+  }
+
+  onLost(listener: (reason: LossReason) => void): void {
+    this.#lossListeners.push(listener);
+  }
+
   validForMs(): number {
     if (this.#isOver) return 0;
     const leftMs = msUntil(this.#validUntil, this.#engine.runtime);
@@ -71,12 +94,15 @@ export class Hold implements Occupant {
     return leftMs;
   }
 
-  /** How long it has been held, in ms. */
   heldMs(): number {
     return this.#engine.runtime.monotonicMs() - this.#heldAtMs;
   }
 
-  /** Begins the lease anew with another length, which later renewals keep. @throws StoreError */
+  /** Length of the lease that a renewal asks for, in ms. */
+  get leaseMs(): number {
+    return this.#leaseMs;
+  }
+
   async extend(leaseMs: number): Promise<"extended" | NotHeld> {
     const outcome = await this.#extend(leaseMs, this.#engine.commandTimeoutMs);
     if (outcome === "extended") {
@@ -89,18 +115,39 @@ export class Hold implements Occupant {
     return outcome;
   }
 
-  /** Ends the hold without a word to the server: the lease was lost, or another process goes on with it. */
+  /** Ends the hold without a word to the server: it was lost, or a script has already undone it. */
   end(): void {
     this.#isOver = true;
     this.#timer?.cancel();
-    this.#engine.dismiss(this.grant.claim, this);
+    this.#engine.dismiss(this.#grant.claim, this);
   }
 
-  /** Ends the hold and tells its lease why, once. */
+  /** Ends the hold and tells who listens why, once. */
   lose(reason: LossReason): void {
     if (this.#isOver) return;
     this.end();
-    this.#onLost(reason);
+    for (const listener of this.#lossListeners) listener(reason);
+  }
+
+  handOver(): ExportedLease {
+    const { kind, name, exported } = this.#steps;
+    if (exported === undefined) throw new UnsupportedError(name, `A lease of a ${kind} cannot be exported.`);
+    const { claim, token, slots } = this.#grant;
+    const { renew, maxHoldMs } = this.#options;
+    const restMs = maxHoldMs - this.heldMs();
+    this.end();
+    return {
+      version: 1,
+      kind,
+      name,
+      ...exported,
+      owner: claim.owner,
+      token,
+      leaseMs: claim.leaseMs,
+      renew,
+      ...(maxHoldMs === Infinity ? {} : { maxHoldMs: Math.max(1, Math.ceil(restMs)) }),
+      ...(slots.length === 0 ? {} : { slots }),
+    };
   }
 
   /**
@@ -116,13 +163,13 @@ export class Hold implements Occupant {
     const stopAtMs = this.#engine.runtime.monotonicMs() + this.#engine.commandTimeoutMs * 2;
     for (let isRepeated = false; ; isRepeated = true) {
       try {
-        const ended = await this.#steps.release(this.grant, this.#engine.commandTimeoutMs);
+        const ended = await this.#steps.release(this.#grant, this.#engine.commandTimeoutMs);
         const mayHaveRunBefore = isRepeated || reconnects !== this.#engine.commandReconnects;
         return wasValid && mayHaveRunBefore && ended !== "forgotten" ? "released" : ended;
       } catch (error) {
         const isHopeless = !(error instanceof StoreError) || !error.transient;
         if (isHopeless || this.#engine.runtime.monotonicMs() >= stopAtMs) {
-          void depart(this.#engine, this.#steps, this.grant.claim, true, this.#engine.commandTimeoutMs);
+          void depart(this.#engine, this.#steps, this.#claimAsExtended(), true, this.#engine.commandTimeoutMs);
           throw error;
         }
         await new Promise<void>((resume) => this.#engine.runtime.startTimer(resume, RETRY_MIN_MS, true));
@@ -132,6 +179,10 @@ export class Hold implements Occupant {
 
   granted(): void {
     // A second copy of the grant that is held already.
+  }
+
+  poked(): void {
+    // Whoever holds is told of what concerns it by the answers to its renewals.
   }
 
   revoked(): void {
@@ -148,7 +199,13 @@ export class Hold implements Occupant {
   async close(): Promise<void> {
     if (this.#isOver) return;
     this.lose("closed");
-    await depart(this.#engine, this.#steps, this.grant.claim, false, this.#engine.commandTimeoutMs);
+    await depart(this.#engine, this.#steps, this.#claimAsExtended(), false, this.#engine.commandTimeoutMs);
+  }
+
+  /** For the departure, which goes on for as long as the lease on the server may last. */
+  #claimAsExtended(): Claim {
+    const { claim } = this.#grant;
+    return { ...claim, leaseMs: Math.max(claim.leaseMs, this.#longestMs) };
   }
 
   /** One timer for whatever comes first: the end of validity, the longest hold, the next renewal. */
@@ -178,7 +235,7 @@ export class Hold implements Occupant {
     let outcome: "extended" | NotHeld | undefined;
     let failure: unknown;
     try {
-      // Short enough for several tries before the lease is over, however short it is.
+      // With the pause below, short enough for three tries before the lease is over, however short it is.
       outcome = await this.#extend(this.#leaseMs, Math.min(this.#engine.commandTimeoutMs, this.#leaseMs / 6));
     } catch (error) {
       failure = error;
@@ -186,7 +243,7 @@ export class Hold implements Occupant {
     this.#isRenewing = false;
     if (this.#isOver) return;
     if (outcome === undefined) {
-      this.#renewAtMs = this.#engine.runtime.monotonicMs() + Math.min(this.#retryMs, this.#leaseMs / 6);
+      this.#renewAtMs = this.#engine.runtime.monotonicMs() + Math.min(this.#retryMs, this.#leaseMs / 12);
       this.#retryMs = Math.min(this.#retryMs * 2, RETRY_MAX_MS);
     } else if (outcome === "extended") {
       this.#retryMs = RETRY_MIN_MS;
@@ -200,8 +257,11 @@ export class Hold implements Occupant {
 
   async #extend(leaseMs: number, timeoutMs: number): Promise<"extended" | NotHeld> {
     const sentAt = now(this.#engine.runtime);
-    const outcome = await this.#steps.extend(this.grant, leaseMs, timeoutMs);
-    if (outcome === "extended") this.#validUntil = later(this.#validUntil, validUntil(sentAt, leaseMs));
+    this.#longestMs = Math.max(this.#longestMs, leaseMs);
+    const outcome = await this.#steps.extend(this.#grant, leaseMs, timeoutMs);
+    if (outcome === "extended") {
+      this.#validUntil = later(this.#validUntil, validUntil(sentAt, leaseMs), this.#engine.runtime);
+    }
     return outcome;
   }
 
@@ -216,8 +276,8 @@ export class Hold implements Occupant {
     const event: RenewEvent = {
       kind: this.#steps.kind,
       lockName: this.#steps.name,
-      owner: this.grant.claim.owner,
-      token: this.grant.token,
+      owner: this.#grant.claim.owner,
+      token: this.#grant.token,
       error: failure === undefined ? undefined : failure instanceof Error ? failure : new Error(String(failure)),
       validForMs: this.validForMs(),
     };

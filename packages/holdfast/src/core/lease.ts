@@ -1,29 +1,11 @@
 /** What a caller holds. Everything about keeping it is in hold.ts; this is the caller's view. */
-import type { Engine } from "./engine.js";
-import { LeaseLostError, type LossReason, UnsupportedError } from "./errors.js";
+import { LeaseLostError, type LossReason } from "./errors.js";
 import { channels, type LostEvent, type ReleaseEvent } from "./events.js";
-import { Hold, type HoldOptions } from "./hold.js";
+import type { Ended, ExportedLease, Holding, OverReason } from "./holding.js";
 import { checkLeaseMs } from "./options.js";
-import type { Grant, Steps } from "./steps.js";
-import type { Moment } from "./validity.js";
 
 /** How a lease ended: given back in time, or over already but without harm, since nobody was granted since. */
 export type ReleaseOutcome = "released" | "expired-unclaimed";
-
-/** A lease as plain JSON, for `holdfast.adopt` in another process. */
-export interface ExportedLease {
-  readonly version: 1;
-  readonly kind: string;
-  readonly name: string;
-  /** The `key` option of the lock, if it had one. */
-  readonly key?: string;
-  readonly owner: string;
-  readonly token: number;
-  readonly leaseMs: number;
-  readonly renew: boolean;
-  /** What is left of `maxHoldMs`; absent if there is none. */
-  readonly maxHoldMs?: number;
-}
 
 /**
  * A lock held for a time: the only thing that can be extended or released.
@@ -36,31 +18,34 @@ export class Lease implements AsyncDisposable {
   readonly name: string;
   /** Time of the grant as this process saw it. */
   readonly acquiredAt: Date;
-  readonly #steps: Steps;
-  readonly #options: HoldOptions;
-  readonly #hold: Hold;
-  #over: LeaseLostError["reason"] | undefined;
+  readonly #holding: Holding;
+  readonly #give: () => Promise<Ended>;
+  #over: OverReason | undefined;
   #lost: LeaseLostError | undefined;
   #controller: AbortController | undefined;
   #release: Promise<ReleaseOutcome> | undefined;
 
-  /** Leases come from `acquire`, `tryAcquire`, `run` and `adopt`. @internal */
-  constructor(engine: Engine, steps: Steps, grant: Grant, setAt: Moment, options: HoldOptions) {
-    this.name = steps.name;
-    this.acquiredAt = new Date(engine.runtime.wallMs());
-    this.#steps = steps;
-    this.#options = options;
-    this.#hold = new Hold(engine, steps, grant, setAt, options, (reason) => this.#lose(reason));
+  /**
+   * Leases come from `acquire`, `tryAcquire`, `run` and `adopt`.
+   * @param give  how to give it back, if that is not simply to release the holding
+   * @internal
+   */
+  constructor(holding: Holding, give: () => Promise<Ended> = () => holding.release()) {
+    this.name = holding.lockName;
+    this.acquiredAt = new Date(holding.heldSinceAtMs);
+    this.#holding = holding;
+    this.#give = give;
+    holding.onLost((reason) => this.#lose(reason));
   }
 
   /** Fencing token: a safe integer, higher than that of every earlier grant of the same name. */
   get token(): number {
-    return this.#hold.grant.token;
+    return this.#holding.token;
   }
 
   /** Id of the claim behind this lease; how the server and `inspect` name the holder. */
   get owner(): string {
-    return this.#hold.grant.claim.owner;
+    return this.#holding.owner;
   }
 
   /**
@@ -81,12 +66,12 @@ export class Lease implements AsyncDisposable {
    * says less; 0 when it is over. True at the first line after a pause, before any timer has run.
    */
   validForMs(): number {
-    return this.#hold.validForMs();
+    return this.#over === undefined ? this.#holding.validForMs() : 0;
   }
 
   /** @throws LeaseLostError  the lease is over, and somebody else may hold the lock */
   assertHeld(): void {
-    if (this.#hold.validForMs() <= 0) throw this.#lost ?? this.#error(this.#over ?? "released");
+    if (this.validForMs() <= 0) throw this.#lost ?? this.#error(this.#over ?? "released");
   }
 
   /**
@@ -99,8 +84,10 @@ export class Lease implements AsyncDisposable {
   async extend(leaseMs: number): Promise<void> {
     checkLeaseMs(leaseMs);
     this.assertHeld();
-    const outcome = await this.#hold.extend(leaseMs);
+    const outcome = await this.#holding.extend(leaseMs);
     if (outcome !== "extended") throw this.#lost ?? this.#error(this.#over ?? "expired");
+    // It may have ended here while the answer was on its way; its holder has been told so, and that stands.
+    this.assertHeld();
   }
 
   /**
@@ -130,36 +117,24 @@ export class Lease implements AsyncDisposable {
    */
   export(): ExportedLease {
     this.assertHeld();
-    const { exported } = this.#steps;
-    if (exported === undefined) {
-      throw new UnsupportedError(this.name, `A lease of a ${this.#steps.kind} cannot be exported.`);
-    }
-    const heldMs = this.#hold.heldMs();
-    this.#over = "handed-over";
-    this.#hold.end();
-    this.#release = Promise.resolve("released");
-    const { claim, token } = this.#hold.grant;
-    const { renew, maxHoldMs } = this.#options;
-    return {
-      version: 1,
-      kind: this.#steps.kind,
-      name: this.name,
-      ...exported,
-      owner: claim.owner,
-      token,
-      leaseMs: claim.leaseMs,
-      renew,
-      ...(maxHoldMs === Infinity ? {} : { maxHoldMs: Math.max(1, Math.ceil(maxHoldMs - heldMs)) }),
-    };
+    const exported = this.#holding.handOver();
+    this.end("handed-over");
+    return exported;
+  }
+
+  /** Ends this view of the holding without giving anything back, as when a script has already done so. @internal */
+  end(over: "released" | "handed-over"): void {
+    this.#over ??= over;
+    this.#release ??= Promise.resolve("released");
   }
 
   async #releaseOnce(): Promise<ReleaseOutcome> {
     if (this.#over === "closed") return "released";
+    const wasValid = this.validForMs() > 0;
     this.#over ??= "released";
-    const wasValid = this.#hold.validForMs() > 0;
     let outcome: ReleaseEvent["outcome"] = "unknown";
     try {
-      const ended = await this.#hold.release();
+      const ended = await this.#give();
       outcome = ended === "released" ? "released" : ended === "unclaimed" ? "expired-unclaimed" : "lost";
       if (outcome !== "lost") return outcome;
       throw this.#lost ?? this.#error(!wasValid ? "expired" : ended === "forgotten" ? "server-lost" : "force-released");
@@ -169,6 +144,7 @@ export class Lease implements AsyncDisposable {
   }
 
   #lose(reason: LossReason): void {
+    if (this.#over !== undefined) return;
     this.#over = reason;
     this.#lost = this.#error(reason);
     if (channels.lost.hasSubscribers) {
@@ -178,17 +154,17 @@ export class Lease implements AsyncDisposable {
     this.#controller?.abort(this.#lost);
   }
 
-  #error(reason: LeaseLostError["reason"]): LeaseLostError {
+  #error(reason: OverReason): LeaseLostError {
     return new LeaseLostError(this.name, { reason, token: this.token, owner: this.owner });
   }
 
   #publishRelease(outcome: ReleaseEvent["outcome"]): void {
     if (!channels.release.hasSubscribers) return;
-    const event: ReleaseEvent = { ...this.#about(), outcome, heldMs: this.#hold.heldMs() };
+    const event: ReleaseEvent = { ...this.#about(), outcome, heldMs: this.#holding.heldMs() };
     channels.release.publish(event);
   }
 
   #about(): { kind: string; lockName: string; owner: string; token: number } {
-    return { kind: this.#steps.kind, lockName: this.name, owner: this.owner, token: this.token };
+    return { kind: this.#holding.kind, lockName: this.name, owner: this.owner, token: this.token };
   }
 }

@@ -1,5 +1,5 @@
 /** The verbs that every kind has which is held, written once. A kind adds its own, and its own steps. */
-import { acquire, run, tryAcquire } from "./acquire.js";
+import { acquire, type MakeLease, run, tryAcquire } from "./acquire.js";
 import type { Engine } from "./engine.js";
 import { type Inspection, inspect } from "./inspection.js";
 import type { Lease } from "./lease.js";
@@ -18,19 +18,25 @@ import type { Steps } from "./steps.js";
  * A named lock. It has no state in this process: it is a name and a way to the server, and any number of objects
  * may exist. Who acquires gets a lease, and only that lease can be extended or released.
  */
-export class Lock {
+export class Lock<Held extends Lease = Lease> {
   /** Name of the lock. */
   readonly name: string;
-  readonly #engine: Engine;
-  readonly #steps: Steps;
-  readonly #defaults: ResolvedOptions;
+  /** @internal */
+  protected readonly engine: Engine;
+  /** @internal */
+  protected readonly steps: Steps;
+  /** @internal */
+  protected readonly defaults: ResolvedOptions;
+  /** @internal */
+  protected readonly make: MakeLease<Held>;
 
   /** Locks come from the factories of a Holdfast. @internal */
-  constructor(engine: Engine, steps: Steps, defaults: ResolvedOptions) {
+  constructor(engine: Engine, steps: Steps, defaults: ResolvedOptions, make: MakeLease<Held>) {
     this.name = steps.name;
-    this.#engine = engine;
-    this.#steps = steps;
-    this.#defaults = defaults;
+    this.engine = engine;
+    this.steps = steps;
+    this.defaults = defaults;
+    this.make = make;
   }
 
   /**
@@ -45,8 +51,8 @@ export class Lock {
    * @throws TypeError, RangeError  a wrong option; nothing was sent
    * @throws the signal's reason, if it aborts the wait; nothing is held
    */
-  async acquire(options: AcquireOptions = NONE): Promise<Lease> {
-    return acquire(this.#engine, this.#steps, resolve(options, this.#defaults));
+  async acquire(options: AcquireOptions = NONE): Promise<Held> {
+    return acquire(this.engine, this.steps, resolve(options, this.defaults), this.make);
   }
 
   /**
@@ -57,8 +63,8 @@ export class Lock {
    * @throws ClosedError  this Holdfast was closed
    * @throws TypeError, RangeError  a wrong option; nothing was sent
    */
-  async tryAcquire(options: TryAcquireOptions = NONE): Promise<Lease | null> {
-    return tryAcquire(this.#engine, this.#steps, resolve(options, this.#defaults));
+  async tryAcquire(options: TryAcquireOptions = NONE): Promise<Held | null> {
+    return tryAcquire(this.engine, this.steps, resolve(options, this.defaults), this.make);
   }
 
   /**
@@ -69,13 +75,13 @@ export class Lock {
    * @throws LeaseLostError  `work` ended after its lease; it may have overlapped with another holder's
    * @throws as `acquire`, and then `work` was not called
    */
-  async run<Result>(work: (lease: Lease) => Result | Promise<Result>, options: AcquireOptions = NONE): Promise<Result> {
-    return run(this.#engine, this.#steps, work, resolve(options, this.#defaults));
+  async run<Result>(work: (lease: Held) => Result | Promise<Result>, options: AcquireOptions = NONE): Promise<Result> {
+    return run(() => this.acquire(options), work);
   }
 
   /** Who holds it, since when and for how long, and who waits. Changes nothing. @throws StoreError */
   inspect(): Promise<Inspection> {
-    return inspect(this.#engine, this.#steps);
+    return inspect(this.engine, this.steps);
   }
 
   /**
@@ -95,6 +101,6 @@ export class Lock {
       throw new TypeError(`owner must be a string that is not empty; got ${show(owner)}`);
     }
     if (token !== undefined) checkWhole("token", token, 1, Number.MAX_SAFE_INTEGER);
-    return this.#steps.forceRelease(whose, this.#engine.commandTimeoutMs);
+    return this.steps.forceRelease(whose, this.engine.commandTimeoutMs);
   }
 }

@@ -10,7 +10,9 @@ import type { Inbox, Store } from "./store.js";
 /** Who messages are for: a claim that waits, holds or departs. */
 export interface Recipient {
   /** The server granted the claim at `grantedAtUs` of its clock. */
-  granted(token: number, grantedAtUs: number): void;
+  granted(token: number, grantedAtUs: number, slots: readonly number[]): void;
+  /** Something about the claim has changed on the server: ask. */
+  poked(): void;
   /** Somebody released the claim by force. */
   revoked(): void;
 }
@@ -86,12 +88,19 @@ export class Mailbox {
     else this.#inbox = inbox;
   }
 
-  /** `+<number> <token> <µs>` is a grant, `-<number>` a forced release; anything else is not from us. */
+  /**
+   * `+<number> <token> <µs>[ <slot>,<slot>…]` is a grant, `-<number>` a forced release, `~<number>` a hint to
+   * ask; anything else is not from us.
+   */
   #deliver(message: string): void {
-    const match = /^([+-])(\d{1,16})(?: (\d{1,16}) (\d{1,16}))?$/.exec(message);
+    const match = /^([+~-])(\d{1,16})(?: (\d{1,16}) (\d{1,16})(?: ([\d,]+))?)?$/.exec(message);
     if (match === null) return;
-    const recipient = this.#recipients.get(Number(match[2]));
-    if (match[1] === "-") recipient?.revoked();
-    else if (match[4] !== undefined) recipient?.granted(Number(match[3]), Number(match[4]));
+    const [, sort, number, token, grantedAtUs, slots] = match;
+    const recipient = this.#recipients.get(Number(number));
+    if (sort === "-") recipient?.revoked();
+    else if (sort === "~") recipient?.poked();
+    else if (grantedAtUs !== undefined) {
+      recipient?.granted(Number(token), Number(grantedAtUs), slots === undefined ? [] : slots.split(",").map(Number));
+    }
   }
 }

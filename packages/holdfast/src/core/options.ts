@@ -70,7 +70,11 @@ export const DEFAULTS: Readonly<{
 });
 
 /** What `AcquireOptions` come to when defaults are filled in. */
-export type ResolvedOptions = typeof DEFAULTS & { readonly signal: AbortSignal | undefined };
+export type ResolvedOptions = typeof DEFAULTS & {
+  readonly signal: AbortSignal | undefined;
+  /** What the claim asks for; see `Claim`. Set by the kind, not by the caller. */
+  readonly amount: number;
+};
 
 const LEASE_MIN_MS = 100;
 /** Beyond a year a lease is a leak; the bound also keeps the server from refusing the expiry. */

@@ -8,14 +8,14 @@
 
 /** What this process holds, or waits for, in the store: one owner id, one lease on the server. */
 export interface Claim {
-  /** `<clientId>/<number>/<leaseMs>/<block>` and, with a label, `/<label>` percent-encoded. Never used for a second request. */
+  /** `<clientId>/<number>/<leaseMs>/<amount>` and, with a label, `/<label>` percent-encoded. Never used for a second request. */
   readonly owner: string;
   /** Tells the claims of one client apart; grants name it. */
   readonly number: number;
   /** Length of the lease that the server grants, in ms. */
   readonly leaseMs: number;
-  /** How many tokens a grant reserves. */
-  readonly block: number;
+  /** What the claim asks for: of a mutex, how many tokens a grant reserves; of permits, how many. */
+  readonly amount: number;
 }
 
 /** A claim that was granted. */
@@ -23,11 +23,13 @@ export interface Grant {
   readonly claim: Claim;
   /** Fencing token. */
   readonly token: number;
+  /** Numbers of the permits that were granted, smallest first; empty for kinds that do not number them. */
+  readonly slots: readonly number[];
 }
 
 /** The two answers to an attempt, the second with or without a place in the queue. */
 export type Attempt =
-  | { readonly outcome: "granted"; readonly token: number }
+  | { readonly outcome: "granted"; readonly token: number; readonly slots?: readonly number[] }
   | {
       readonly outcome: "waiting" | "refused";
       /** When the present lease ends at the latest, in ms from the answer; -1 if it has no end. */
@@ -45,16 +47,25 @@ export type Attempt =
  */
 export type NotHeld = "unclaimed" | "claimed" | "forgotten";
 
-/** One lock of one kind, as its atomic steps. */
-export interface Steps {
+/** Something that can be waited for in the server's queue of one name. */
+export interface WaitSteps {
   readonly kind: string;
   readonly name: string;
 
-  /** What `adopt` needs beside the name to find the same lock; undefined if leases of this kind cannot move. */
-  readonly exported: { readonly key?: string } | undefined;
-
   /** One attempt; with `enqueue` a refused claim waits in the queue and is granted through the client's inbox. */
   acquire(claim: Claim, enqueue: boolean, timeoutMs: number): Promise<Attempt>;
+
+  /** Takes the claim out of the queue and, if it was granted meanwhile, passes the grant on. */
+  leave(claim: Claim, timeoutMs: number): Promise<void>;
+
+  /** Who holds and who waits; `ahead` is how many wait before `owner`, or undefined. */
+  inspect(owner: string | undefined, timeoutMs: number): Promise<State>;
+}
+
+/** One lock of one kind, as its atomic steps. */
+export interface Steps extends WaitSteps {
+  /** What `adopt` needs beside the name to find the same lock; undefined if leases of this kind cannot move. */
+  readonly exported: { readonly key?: string } | undefined;
 
   /** Begins the lease anew, never ending it sooner than before. */
   extend(grant: Grant, leaseMs: number, timeoutMs: number): Promise<"extended" | NotHeld>;
@@ -62,17 +73,11 @@ export interface Steps {
   /** Gives the lock to the next waiter, or back. */
   release(grant: Grant, timeoutMs: number): Promise<"released" | NotHeld>;
 
-  /** Takes the claim out of the queue and, if it was granted meanwhile, releases it. */
-  leave(claim: Claim, timeoutMs: number): Promise<void>;
-
   /** Moves a lease that `from` holds to `to.claim`. */
   adopt(from: string, to: Grant, timeoutMs: number): Promise<"adopted" | NotHeld>;
 
   /** Ends a hold that the caller names by owner, token, or both; false if that is not who holds it. */
   forceRelease(whose: { readonly owner?: string; readonly token?: number }, timeoutMs: number): Promise<boolean>;
-
-  /** Who holds and who waits; `ahead` is how many wait before `owner`, or undefined. */
-  inspect(owner: string | undefined, timeoutMs: number): Promise<State>;
 }
 
 /** What the server says about one lock. */

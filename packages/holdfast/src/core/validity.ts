@@ -34,9 +34,14 @@ export function msUntil(moment: Moment, runtime: Runtime): number {
   return Math.max(0, Math.min(moment.monotonicMs - runtime.monotonicMs(), moment.wallMs - runtime.wallMs()));
 }
 
-/** The later of two moments, clock by clock. */
-export function later(a: Moment, b: Moment): Moment {
-  return { monotonicMs: Math.max(a.monotonicMs, b.monotonicMs), wallMs: Math.max(a.wallMs, b.wallMs) };
+/**
+ * The one of two moments that is further off, by the clocks as they stand.
+ *
+ * Not the later clock by clock: after the wall clock was set back, a moment from before would stand too far in
+ * the future, and a host that is then suspended would not notice that its lease is over.
+ */
+export function later(a: Moment, b: Moment, runtime: Runtime): Moment {
+  return msUntil(a, runtime) > msUntil(b, runtime) ? a : b;
 }
 
 /** What a waiter knows of the server's clock: it showed `serverUs` at some time after `sentAt`. */

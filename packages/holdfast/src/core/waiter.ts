@@ -11,13 +11,11 @@ import { ClosedError, StoreError } from "./errors.js";
 import { channels, type WaitEvent } from "./events.js";
 import type { ResolvedOptions } from "./options.js";
 import type { Timer } from "./runtime.js";
-import type { Attempt, Claim, State, Steps } from "./steps.js";
+import type { Attempt, Claim, Grant, State, WaitSteps } from "./steps.js";
 import { type ClockSample, earliestGrant, type Moment, msUntil, now, validUntil } from "./validity.js";
 
 /** A grant, and the earliest moment at which its lease can have begun. */
-export interface Granted {
-  readonly claim: Claim;
-  readonly token: number;
+export interface Granted extends Grant {
   readonly setAt: Moment;
   readonly waitedMs: number;
 }
@@ -39,7 +37,7 @@ const SHORTEST_CALL_MS = 200;
 /** See the file header. */
 export class Waiter implements Occupant {
   readonly #engine: Engine;
-  readonly #steps: Steps;
+  readonly #steps: WaitSteps;
   readonly #options: ResolvedOptions;
   readonly #claim: Claim;
   readonly #startedAtMs: number;
@@ -63,7 +61,7 @@ export class Waiter implements Occupant {
   /** Use `wait`. */
   constructor(
     engine: Engine,
-    steps: Steps,
+    steps: WaitSteps,
     options: ResolvedOptions,
     claim: Claim,
     resolve: (end: Granted | TimedOut) => void,
@@ -82,7 +80,7 @@ export class Waiter implements Occupant {
   }
 
   /** A grant was pushed to the inbox. */
-  granted(token: number, grantedAtUs: number): void {
+  granted(token: number, grantedAtUs: number, slots: readonly number[]): void {
     if (this.#isSettled) return;
     const receivedAt = now(this.#engine.runtime);
     const setAt =
@@ -94,7 +92,11 @@ export class Waiter implements Occupant {
     // In both cases the server knows, and the same question begins the lease anew if it is still ours.
     const isStale = this.#sample !== undefined && grantedAtUs < this.#sample.serverUs;
     if (isStale || leftMs < this.#claim.leaseMs / 2) void this.#ask();
-    else this.#grant(token, setAt);
+    else this.#grant(token, setAt, slots);
+  }
+
+  poked(): void {
+    void this.#ask();
   }
 
   revoked(): void {
@@ -146,7 +148,7 @@ export class Waiter implements Occupant {
     if (this.#isSettled) return;
     this.#failingSinceMs = undefined;
     if (attempt.outcome === "granted") {
-      this.#grant(attempt.token, sentAt);
+      this.#grant(attempt.token, sentAt, attempt.slots ?? []);
       return;
     }
     const isFirst = this.#sample === undefined;
@@ -232,10 +234,10 @@ export class Waiter implements Occupant {
     this.#poll();
   }
 
-  #grant(token: number, setAt: Moment): void {
+  #grant(token: number, setAt: Moment, slots: readonly number[]): void {
     this.#settle();
     const waitedMs = this.#engine.runtime.monotonicMs() - this.#startedAtMs;
-    this.#resolve({ claim: this.#claim, token, setAt, waitedMs });
+    this.#resolve({ claim: this.#claim, token, slots, setAt, waitedMs });
   }
 
   /** The wait is over: look who has it, leave, and say so; unless it cannot be known that nothing is held. */

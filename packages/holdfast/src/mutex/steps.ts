@@ -39,8 +39,8 @@ export function mutexSteps({ store, name, key, keys, inbox }: MutexPlace): Steps
     name,
     exported: key === undefined ? {} : { key },
 
-    acquire({ owner, leaseMs, block }, enqueue, timeoutMs) {
-      const args = { owner, leaseMs, block, enqueue: enqueue ? 1 : 0, inbox };
+    acquire({ owner, leaseMs, amount }, enqueue, timeoutMs) {
+      const args = { owner, leaseMs, block: amount, enqueue: enqueue ? 1 : 0, inbox };
       return call(caller, mutexAcquire, { lock, fence, queue }, args, timeoutMs);
     },
 

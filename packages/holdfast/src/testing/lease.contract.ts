@@ -1,7 +1,7 @@
 /** What a lease promises its holder, on every store: renewal, loss, release, hand-over to another process. */
 import { expect, test } from "vitest";
 import { ClosedError, LeaseLostError } from "../core/errors.js";
-import type { ExportedLease } from "../core/lease.js";
+import type { ExportedLease } from "../core/holding.js";
 import { BRIEF_LEASE_MS, LONG_MS, SHORT_MS, sleep, until } from "./delays.js";
 import type { MakeLock, Scene } from "./subject.js";
 

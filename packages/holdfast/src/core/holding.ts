@@ -1,0 +1,56 @@
+import type { LeaseLostError, LossReason } from "./errors.js";
+import type { NotHeld } from "./steps.js";
+
+/** How a release ended, as the server tells it. */
+export type Ended = "released" | NotHeld;
+
+/**
+ * What a lease stands on: a hold of one claim, or several holds that count as one. It keeps itself alive until
+ * it is released, ended or lost.
+ */
+export interface Holding {
+  readonly kind: string;
+  readonly lockName: string;
+  readonly owner: string;
+  readonly token: number;
+  /** Time of the grant by this process's wall clock, in ms since 1970. */
+  readonly heldSinceAtMs: number;
+
+  /** How long it may be trusted from now, in ms; 0 when it is over. Notices the end by itself. */
+  validForMs(): number;
+
+  /** How long it has been held, in ms. */
+  heldMs(): number;
+
+  /** Begins the lease anew with another length, which later renewals keep. @throws StoreError */
+  extend(leaseMs: number): Promise<"extended" | NotHeld>;
+
+  /** Gives the lock back. @throws StoreError */
+  release(): Promise<Ended>;
+
+  /** Ends it without a word to the server, and describes it, so that it can go on elsewhere. @throws UnsupportedError */
+  handOver(): ExportedLease;
+
+  /** Calls `listener` once when it is lost; not if it was lost before. */
+  onLost(listener: (reason: LossReason) => void): void;
+}
+
+/** A lease as plain JSON, for `holdfast.adopt` in another process. */
+export interface ExportedLease {
+  readonly version: 1;
+  readonly kind: string;
+  readonly name: string;
+  /** The `key` option of the lock, if it had one. */
+  readonly key?: string;
+  readonly owner: string;
+  readonly token: number;
+  readonly leaseMs: number;
+  readonly renew: boolean;
+  /** What is left of `maxHoldMs`; absent if there is none. */
+  readonly maxHoldMs?: number;
+  /** Numbers of the permits held; absent for kinds that do not number them. */
+  readonly slots?: readonly number[];
+}
+
+/** Why a lease is over. */
+export type OverReason = LeaseLostError["reason"];
