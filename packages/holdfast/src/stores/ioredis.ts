@@ -79,7 +79,10 @@ export function ioredisEar(subscriber: IoredisClient, events: EarEvents): Ear {
   return {
     subscribe: (channels) => subscriber.subscribe(...channels),
     unsubscribe: (channel) => subscriber.unsubscribe(channel),
-    close: () => subscriber.disconnect(),
+    close() {
+      // Disconnecting a client that has ended starts a timer that keeps the process alive for two seconds.
+      if (subscriber.status !== "end") subscriber.disconnect();
+    },
   };
 }
 
