@@ -123,6 +123,22 @@ describe("on servers", () => {
     await inbox.close();
   });
 
+  test("a listening client that is there only after the store was closed is closed at once", async () => {
+    const row = rowNamed("ioredis 6");
+    let deliver = (_client: unknown): void => {};
+    const subscriber = (): Promise<unknown> =>
+      new Promise((resolve) => {
+        deliver = resolve;
+      });
+    const store = storeFor(await connect(row, one), { subscriber });
+    const opening = store.inbox("late", () => {}, PATIENT_MS).catch((reason: unknown) => reason);
+    await store.close();
+    const late = (await connect(row, one)) as Redis;
+    deliver(late);
+    expect(await opening).toMatchObject({ name: "StoreError", transient: false });
+    await vi.waitFor(() => expect(late.status).toBe("end"), 5_000);
+  });
+
   test("two servers in one process each have their own listening connection and their own keys", async () => {
     const row = rowNamed("ioredis 6");
     const [a, b] = [keep(storeFor(await connect(row, one))), keep(storeFor(await connect(row, two)))];
