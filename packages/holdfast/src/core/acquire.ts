@@ -1,6 +1,7 @@
 /** The verbs that make a lease, the same for every kind that is held. */
+import { depart } from "./departure.js";
 import type { Engine } from "./engine.js";
-import { AcquireTimeoutError, LeaseLostError } from "./errors.js";
+import { AcquireTimeoutError, ClosedError, LeaseLostError } from "./errors.js";
 import { type AcquireEvent, channels, type GrantEvent } from "./events.js";
 import { Hold } from "./hold.js";
 import type { ExportedLease } from "./holding.js";
@@ -32,8 +33,10 @@ export async function timeoutError(
   engine: Engine,
   steps: WaitSteps,
   { waitMs }: ResolvedOptions,
-  { state }: TimedOut,
+  end: TimedOut,
 ): Promise<AcquireTimeoutError> {
+  // Who does not wait has not looked either: `tryAcquire` has no use for it.
+  const state = waitMs > 0 ? end.state : await steps.inspect(undefined, engine.commandTimeoutMs).catch(() => undefined);
   const holder = await firstHolder(engine, state);
   return new AcquireTimeoutError(steps.name, { waitMs, holder, waitersAhead: state?.ahead ?? state?.waiterCount });
 }
@@ -88,6 +91,10 @@ export async function adopt<Held extends Lease>(
   if (outcome !== "adopted") {
     const reason = outcome === "forgotten" ? "server-lost" : "expired";
     throw new LeaseLostError(steps.name, { reason, token, owner });
+  }
+  if (engine.isClosing) {
+    void depart(engine, steps, claim, false, engine.commandTimeoutMs);
+    throw new ClosedError(steps.name);
   }
   return make(new Hold(engine, steps, grant, setAt, { renew, maxHoldMs }));
 }

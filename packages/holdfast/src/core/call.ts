@@ -43,13 +43,16 @@ function decode<Form extends ReplyForm>(
 ): Outcome<Form> {
   const listed = Array.isArray(reply) ? reply : [reply];
   // A bare number may also be a code that has no values: the codes are small, and the numbers never are.
-  const coded = script.replies.find((form) => form.code !== null && form.code === Number(listed[0]));
+  const coded = script.replies.find(
+    (form) => form.code !== null && isNumber(listed[0]) && form.code === Number(listed[0]),
+  );
   const form = coded ?? script.replies.find((candidate) => candidate.code === null && !Array.isArray(reply));
   const values = form === undefined || form.code === null ? listed : listed.slice(1);
   if (
     form === undefined ||
     values.length < form.values.length ||
-    (form.rest === null && values.length > form.values.length)
+    (form.rest === null && values.length > form.values.length) ||
+    form.values.some((_, i) => !isNumber(values[i]))
   ) {
     throw new StoreError(lockName, {
       mayHaveRun: true,
@@ -64,4 +67,9 @@ function decode<Form extends ReplyForm>(
   if (form.rest !== null) outcome[form.rest] = values.slice(form.values.length).map((value) => String(value ?? ""));
   // The compiler cannot follow names made at run time; the checks above are what makes the cast true.
   return outcome as Outcome<Form>;
+}
+
+/** Some client libraries give integers as text. */
+function isNumber(value: string | number | null | undefined): boolean {
+  return typeof value === "number" ? Number.isFinite(value) : typeof value === "string" && /^-?\d+$/.test(value);
 }

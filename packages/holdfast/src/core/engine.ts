@@ -54,6 +54,11 @@ export class Engine {
     this.#stopListening = facts.store.onReconnect((connection) => this.#reconnected(connection));
   }
 
+  /** Whether `close` was called: nothing may be kept alive any more. */
+  get isClosing(): boolean {
+    return this.#closing !== undefined;
+  }
+
   /** A claim with an id of its own, for one request. @throws ClosedError */
   newClaim(lockName: string, leaseMs: number, amount: number, label: string): Claim {
     if (this.#closing !== undefined) throw new ClosedError(lockName);

@@ -161,15 +161,19 @@ function timeoutMessage(
 
 function describe(holder: Holder | undefined): string {
   if (holder === undefined) return "";
-  const process = holder.host === undefined ? holder.owner : `${holder.owner} (pid ${holder.pid} on ${holder.host})`;
+  // A foreign client may have written anything for its owner, and anybody may write a record.
+  const owner = oneLine(holder.owner);
+  const process = holder.host === undefined ? owner : `${owner} (pid ${holder.pid} on ${oneLine(holder.host)})`;
   const label = holder.label === undefined ? "" : ` for ${quote(holder.label)}`;
   const since = holder.sinceAtMs === undefined ? "" : ` since ${new Date(holder.sinceAtMs).toISOString()}`;
   const token = holder.token === undefined ? "" : `, token ${holder.token}`;
-  return `: held by ${process}${label}${since}${token}, lease ends in ${Math.ceil(holder.leaseLeftMs)} ms`;
+  const { leaseLeftMs } = holder;
+  const end = leaseLeftMs === Infinity ? "without end" : `lease ends in ${Math.ceil(leaseLeftMs)} ms`;
+  return `: held by ${process}${label}${since}${token}, ${end}`;
 }
 
 function storeMessage(lockName: string, { mayHaveRun, cause }: StoreFailure): string {
-  const why = cause instanceof Error ? cause.message : String(cause);
+  const why = textOf(cause instanceof Error ? cause.message : cause);
   const assume = mayHaveRun ? "it may have been carried out all the same" : "it was not carried out";
   return `The server did not confirm a request about ${quote(lockName)} (${oneLine(why)}); ${assume}.`;
 }
@@ -181,6 +185,15 @@ export function quote(text: string): string {
     /[\u007f-\u009f\u2028\u2029]/g,
     (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`,
   );
+}
+
+/** Whatever a client library rejected with, as text: anything can be thrown, and the report of it must not throw. */
+function textOf(cause: unknown): string {
+  try {
+    return String(cause);
+  } catch {
+    return "something that cannot be shown";
+  }
 }
 
 function oneLine(text: string): string {

@@ -98,11 +98,6 @@ export class Hold implements Occupant, Holding {
     return this.#engine.runtime.monotonicMs() - this.#heldAtMs;
   }
 
-  /** Length of the lease that a renewal asks for, in ms. */
-  get leaseMs(): number {
-    return this.#leaseMs;
-  }
-
   async extend(leaseMs: number): Promise<"extended" | NotHeld> {
     const outcome = await this.#extend(leaseMs, this.#engine.commandTimeoutMs);
     if (outcome === "extended") {
@@ -143,7 +138,7 @@ export class Hold implements Occupant, Holding {
       ...exported,
       owner: claim.owner,
       token,
-      leaseMs: claim.leaseMs,
+      leaseMs: this.#leaseMs,
       renew,
       ...(maxHoldMs === Infinity ? {} : { maxHoldMs: Math.max(1, Math.ceil(restMs)) }),
       ...(slots.length === 0 ? {} : { slots }),

@@ -4,6 +4,7 @@
  * Invariants: two locks never share a key, whatever their names are; and all keys of a lock are in one slot of
  * a Redis Cluster, which hashes what stands between the first `{` of a key and the next `}`.
  */
+import { quote } from "./errors.js";
 
 /** Keys of one lock: `lock` itself, and what other keys of the same lock begin with. */
 export interface LockKeys {
@@ -58,7 +59,7 @@ export function checkClientName(clientName: unknown): string {
 export function checkKey(key: unknown): string {
   const text = checkText("key", key, 1, 512);
   if (text.includes("}") && !/^[^{}]*\{[^}]+\}/.test(text)) {
-    throw new RangeError(`key must have its first "}" close a hash tag such as {a}; got ${JSON.stringify(text)}`);
+    throw new RangeError(`key must have its first "}" close a hash tag such as {a}; got ${quote(text)}`);
   }
   return text;
 }
@@ -67,7 +68,7 @@ export function checkKey(key: unknown): string {
 export function checkPrefix(prefix: unknown): string {
   const text = checkText("prefix", prefix, 1, 64);
   if (!/^[!-z|~]+$/.test(text)) {
-    throw new RangeError(`prefix must be printable ASCII without spaces and braces; got ${JSON.stringify(text)}`);
+    throw new RangeError(`prefix must be printable ASCII without spaces and braces; got ${quote(text)}`);
   }
   return text;
 }
@@ -84,14 +85,15 @@ function checkText(option: string, value: unknown, minBytes: number, maxBytes: n
   }
   // Every lone surrogate becomes the same three bytes, so two such names would be one lock.
   if (/\p{Surrogate}/u.test(value)) {
-    throw new RangeError(`${option} must be well-formed Unicode; got ${JSON.stringify(value)}, half of a pair`);
+    throw new RangeError(`${option} must be well-formed Unicode; got ${quote(value)}, half of a pair`);
   }
   return value;
 }
 
 /** A value as an error message shows it: short, on one line, and never throwing. */
 export function show(value: unknown): string {
-  if (typeof value === "string") return JSON.stringify(value.length > 80 ? `${value.slice(0, 80)}…` : value);
+  if (typeof value === "string") return quote(value.length > 80 ? `${value.slice(0, 80)}…` : value);
+  if (typeof value === "function" || typeof value === "symbol") return `a ${typeof value}`;
   if (value === null || typeof value !== "object") return String(value);
-  return Array.isArray(value) ? "an array" : `an object (${value.constructor?.name ?? "no prototype"})`;
+  return Array.isArray(value) ? "an array" : "an object";
 }

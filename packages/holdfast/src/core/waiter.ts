@@ -20,7 +20,7 @@ export interface Granted extends Grant {
   readonly waitedMs: number;
 }
 
-/** The wait ended without a grant, and without a trace. `state` is what the server said just before. */
+/** The wait ended without a grant, and without a trace. `state` is what the server said just before, if it was a wait. */
 export interface TimedOut {
   readonly state: State | undefined;
 }
@@ -29,7 +29,8 @@ export interface TimedOut {
 const RECHECK_MS = 5_000;
 /** The present lease must be over on the server too when a waiter asks at its end. */
 const AFTER_LEASE_MS = 5;
-const POLL_MIN_MS = 10;
+/** Before jitter, which takes off up to a half: nobody asks sooner than after 10 ms. */
+const POLL_MIN_MS = 20;
 const POLL_MAX_MS = 500;
 /** A deadline that is nearer than this does not make a call give up sooner: it would fail on any hiccup. */
 const SHORTEST_CALL_MS = 200;
@@ -146,6 +147,11 @@ export class Waiter implements Occupant {
   #answered(attempt: Attempt, sentAt: Moment): void {
     // Settled meanwhile: the departure that began then knows that this request was under way.
     if (this.#isSettled) return;
+    if (attempt.outcome === "granted" && msUntil(validUntil(sentAt, this.#claim.leaseMs), this.#engine.runtime) <= 0) {
+      const cause = new Error("the answer came when the lease that it granted was over");
+      this.#failed(new StoreError(this.#steps.name, { mayHaveRun: true, transient: true, cause }));
+      return;
+    }
     this.#failingSinceMs = undefined;
     if (attempt.outcome === "granted") {
       this.#grant(attempt.token, sentAt, attempt.slots ?? []);
@@ -244,6 +250,10 @@ export class Waiter implements Occupant {
   async #timeUp(): Promise<void> {
     if (this.#isSettled) return;
     this.#settle();
+    if (this.#options.waitMs === 0) {
+      this.#resolve({ state: undefined });
+      return;
+    }
     if (this.#failingSinceMs !== undefined && this.#lastFailure !== undefined) {
       void this.#depart(this.#engine.commandTimeoutMs);
       this.#reject(this.#lastFailure);

@@ -1,0 +1,343 @@
+/** Renewal and loss, under a clock that a test holds. A lease of 30 000 ms may be trusted for 29 698 ms. */
+import { beforeEach, describe, expect, test } from "vitest";
+import { LeaseLostError, StoreError } from "../../src/core/errors.js";
+import type { Lease } from "../../src/core/lease.js";
+import { Answer, lost, never, ScriptedLock, watch } from "./scripted-lock.js";
+
+const LEASE_MS = 30_000;
+const TRUSTED_MS = 29_698;
+
+let world: ScriptedLock;
+let startMs: number;
+beforeEach(() => {
+  world = new ScriptedLock();
+  startMs = world.runtime.monotonicMs();
+});
+
+/** Counts the aborts of a lease's signal, and notes when the first came. */
+function aborts(lease: Lease): { count: number; atMs: number | undefined } {
+  const seen: { count: number; atMs: number | undefined } = { count: 0, atMs: undefined };
+  lease.signal.addEventListener("abort", () => {
+    seen.count += 1;
+    seen.atMs ??= world.runtime.monotonicMs() - startMs;
+  });
+  return seen;
+}
+
+function reasonOf(lease: Lease): unknown {
+  return lease.signal.aborted ? (lease.signal.reason as LeaseLostError).reason : "held";
+}
+
+describe("renewal", () => {
+  test("is sent at every third of the lease, and at no other time", async () => {
+    const lease = await world.lock.acquire();
+    await world.runtime.advance(50_000);
+    expect(world.timesOf("extend", startMs)).toEqual([10_000, 20_000, 30_000, 40_000, 50_000]);
+    expect(reasonOf(lease)).toBe("held");
+    expect(world.sentOf("acquire")).toHaveLength(1);
+    await lease.release();
+  });
+
+  test("counts validity from before it was sent", async () => {
+    const answer = new Answer<"extended">();
+    world.answers.extend = () => answer.promise;
+    const lease = await world.lock.acquire();
+    await world.runtime.advance(10_000);
+    await world.runtime.advance(1_500);
+    answer.resolve("extended");
+    await world.runtime.advance(0);
+    expect(lease.validForMs()).toBe(TRUSTED_MS - 1_500);
+  });
+
+  test("starts from before the acquire was sent, not from its answer", async () => {
+    const answer = new Answer<{ outcome: "granted"; token: number }>();
+    world.answers.acquire = () => answer.promise;
+    const acquiring = world.lock.acquire();
+    await world.runtime.advance(1_200);
+    answer.resolve({ outcome: "granted", token: 7 });
+    const lease = await acquiring;
+    expect(lease.validForMs()).toBe(TRUSTED_MS - 1_200);
+    await world.runtime.advance(8_800);
+    expect(world.timesOf("extend", startMs)).toEqual([10_000]);
+  });
+
+  test("that fails is tried again with growing pauses until validity ends; the loss comes then, once", async () => {
+    world.answers.extend = () => Promise.reject(lost());
+    const lease = await world.lock.acquire();
+    const seen = aborts(lease);
+    await world.runtime.advance(TRUSTED_MS - 1);
+    expect(reasonOf(lease)).toBe("held");
+    const times = world.timesOf("extend", startMs);
+    expect(times.slice(0, 6)).toEqual([10_000, 10_050, 10_150, 10_350, 10_750, 11_550]);
+    expect(times.at(-1)).toBeGreaterThan(TRUSTED_MS - 1_001);
+    expect(times.length).toBeLessThan(30);
+    await world.runtime.advance(1);
+    expect(seen).toEqual({ count: 1, atMs: TRUSTED_MS });
+    expect(reasonOf(lease)).toBe("expired");
+    await world.runtime.advance(120_000);
+    expect(seen.count).toBe(1);
+    expect(world.sentOf("extend")).toHaveLength(times.length);
+  });
+
+  test("that succeeds after many failures keeps the lease, and the next comes a third later", async () => {
+    let failures = 12;
+    world.answers.extend = () => {
+      failures -= 1;
+      return failures >= 0 ? Promise.reject(lost()) : Promise.resolve("extended");
+    };
+    const lease = await world.lock.acquire();
+    await world.runtime.advance(60_000);
+    expect(reasonOf(lease)).toBe("held");
+    const [last = 0, before = 0] = world.timesOf("extend", startMs).toReversed();
+    expect(last - before).toBe(10_000);
+  });
+
+  test("that hangs does not use up the lease: there are three tries at least, and the loss is in time", async () => {
+    world.answers.extend = () => never();
+    for (const leaseMs of [100, 300, LEASE_MS]) {
+      world = new ScriptedLock();
+      startMs = world.runtime.monotonicMs();
+      world.answers.extend = () => never();
+      const lease = await world.lock.acquire({ leaseMs });
+      const seen = aborts(lease);
+      await world.runtime.advance(leaseMs);
+      expect(world.sentOf("extend").length).toBeGreaterThanOrEqual(3);
+      expect(seen.count).toBe(1);
+      expect(seen.atMs).toBeLessThanOrEqual(Math.ceil(leaseMs * 0.99 - 2));
+    }
+  });
+
+  test("under way at the release arms nothing, whatever its answer", async () => {
+    for (const end of ["extended", "claimed", "fails"] as const) {
+      const answer = new Answer<"extended" | "claimed">();
+      world = new ScriptedLock();
+      world.answers.extend = () => answer.promise;
+      const lease = await world.lock.acquire();
+      await world.runtime.advance(10_000);
+      expect(await lease.release()).toBe("released");
+      if (end === "fails") answer.reject(lost());
+      else answer.resolve(end);
+      await world.runtime.advance(100_000);
+      expect(world.sentOf("extend")).toHaveLength(1);
+      expect(world.runtime.running()).toBe(0);
+      expect(reasonOf(lease)).toBe("held");
+    }
+  });
+
+  test("is tried at once when a connection is back after a failure, and not otherwise", async () => {
+    const lease = await world.lock.acquire();
+    world.store.reconnect("commands");
+    await world.runtime.advance(1);
+    expect(world.sentOf("extend")).toEqual([]);
+    world.answers.extend = () => Promise.reject(lost());
+    await world.runtime.advance(13_000);
+    const failed = world.sentOf("extend").length;
+    world.answers.extend = async () => "extended";
+    world.store.reconnect("commands");
+    await world.runtime.advance(1);
+    expect(world.sentOf("extend")).toHaveLength(failed + 1);
+    expect(lease.validForMs()).toBeGreaterThanOrEqual(TRUSTED_MS - 1);
+  });
+
+  test("rejected with what is not an error is a failure like any other", async () => {
+    for (const thrown of [undefined, null, "text", 7, Object.create(null)]) {
+      world = new ScriptedLock();
+      startMs = world.runtime.monotonicMs();
+      world.answers.extend = () => Promise.reject(thrown);
+      const lease = await world.lock.acquire();
+      const seen = aborts(lease);
+      await world.runtime.advance(LEASE_MS);
+      expect(seen).toEqual({ count: 1, atMs: TRUSTED_MS });
+    }
+  });
+
+  test("is not sent when it was not asked for", async () => {
+    const lease = await world.lock.acquire({ renew: false });
+    const seen = aborts(lease);
+    await world.runtime.advance(60_000);
+    expect(world.sentOf("extend")).toEqual([]);
+    expect(seen).toEqual({ count: 1, atMs: TRUSTED_MS });
+  });
+
+  test("neither keeps the process alive nor leaves a timer behind", async () => {
+    const lease = await world.lock.acquire();
+    expect(world.runtime.running(true)).toBe(0);
+    await world.runtime.advance(35_000);
+    await lease.release();
+    await world.runtime.advance(20_000);
+    expect(world.runtime.running()).toBe(0);
+  });
+
+  test("of a lease shorter than any margin of ours works", async () => {
+    const lease = await world.lock.acquire({ leaseMs: 100 });
+    await world.runtime.advance(10_000);
+    expect(reasonOf(lease)).toBe("held");
+    expect(world.sentOf("extend").length).toBeLessThanOrEqual(300);
+  });
+});
+
+describe("loss", () => {
+  test.each([
+    ["unclaimed", "server-lost"],
+    ["forgotten", "server-lost"],
+    ["claimed", "force-released"],
+  ] as const)("a renewal answered %s while the lease had time left is told as %s", async (answer, reason) => {
+    world.answers.extend = async () => answer;
+    const lease = await world.lock.acquire();
+    const seen = aborts(lease);
+    await world.runtime.advance(60_000);
+    expect(seen).toEqual({ count: 1, atMs: 10_000 });
+    expect(reasonOf(lease)).toBe(reason);
+    expect(() => lease.assertHeld()).toThrow(LeaseLostError);
+    expect(world.sentOf("extend")).toHaveLength(1);
+  });
+
+  test("after a pause the first call tells the truth, before any timer has run", async () => {
+    const lease = await world.lock.acquire();
+    const seen = aborts(lease);
+    world.runtime.block(TRUSTED_MS - 1);
+    expect(lease.validForMs()).toBe(1);
+    lease.assertHeld();
+    world.runtime.block(1);
+    expect(() => lease.assertHeld()).toThrow("not renewed in time");
+    expect(lease.validForMs()).toBe(0);
+    expect(seen.count).toBe(1);
+  });
+
+  test("a host that was suspended has lost its lease, although its monotonic clock stood still", async () => {
+    const lease = await world.lock.acquire();
+    await world.runtime.advance(1_000);
+    world.runtime.stepWall(3_600_000);
+    expect(() => lease.assertHeld()).toThrow(LeaseLostError);
+    expect(reasonOf(lease)).toBe("expired");
+  });
+
+  test("a wall clock that is set back lengthens nothing", async () => {
+    const lease = await world.lock.acquire({ renew: false });
+    const seen = aborts(lease);
+    world.runtime.stepWall(-3_600_000);
+    expect(lease.validForMs()).toBe(TRUSTED_MS);
+    await world.runtime.advance(TRUSTED_MS);
+    expect(seen).toEqual({ count: 1, atMs: TRUSTED_MS });
+  });
+
+  test("a host suspended after its clock was set back and a renewal confirmed has lost its lease", async () => {
+    const lease = await world.lock.acquire();
+    world.runtime.stepWall(-3_600_000);
+    await world.runtime.advance(15_000);
+    expect(world.sentOf("extend")).toHaveLength(1);
+    world.runtime.stepWall(60_000);
+    expect(lease.validForMs()).toBe(0);
+  });
+
+  test("a small step of the wall clock forward costs what it is long, until the next renewal", async () => {
+    const lease = await world.lock.acquire();
+    world.runtime.stepWall(5_000);
+    expect(lease.validForMs()).toBe(TRUSTED_MS - 5_000);
+    await world.runtime.advance(10_000);
+    expect(lease.validForMs()).toBe(TRUSTED_MS);
+    expect(reasonOf(lease)).toBe("held");
+  });
+
+  test("maxHoldMs ends the hold to the millisecond, in spite of renewal", async () => {
+    const lease = await world.lock.acquire({ maxHoldMs: 45_000 });
+    const seen = aborts(lease);
+    await world.runtime.advance(44_999);
+    expect(reasonOf(lease)).toBe("held");
+    await world.runtime.advance(100_000);
+    expect(seen).toEqual({ count: 1, atMs: 45_000 });
+    expect(reasonOf(lease)).toBe("max-hold");
+    expect(world.timesOf("extend", startMs)).toEqual([10_000, 20_000, 30_000, 40_000]);
+  });
+
+  test("a forced release is told at once, once, and ends renewal", async () => {
+    const lease = await world.lock.acquire();
+    const seen = aborts(lease);
+    const number = world.lastNumber;
+    world.store.push(`-${number}`);
+    world.store.push(`-${number}`);
+    await world.runtime.advance(60_000);
+    expect(seen).toEqual({ count: 1, atMs: 0 });
+    expect(reasonOf(lease)).toBe("force-released");
+    expect(world.sentOf("extend")).toEqual([]);
+  });
+
+  test("a signal asked for after the loss is aborted already", async () => {
+    const lease = await world.lock.acquire({ renew: false });
+    await world.runtime.advance(LEASE_MS);
+    expect(lease.signal.aborted).toBe(true);
+    expect(lease.signal.reason).toBeInstanceOf(LeaseLostError);
+  });
+});
+
+describe("extend", () => {
+  test("shorter than the rest shortens nothing", async () => {
+    const lease = await world.lock.acquire({ renew: false });
+    await lease.extend(100);
+    expect(lease.validForMs()).toBe(TRUSTED_MS);
+  });
+
+  test("sets the pace of later renewals", async () => {
+    const lease = await world.lock.acquire();
+    await lease.extend(60_000);
+    await world.runtime.advance(45_000);
+    expect(world.timesOf("extend", startMs)).toEqual([0, 20_000, 40_000]);
+    await lease.release();
+  });
+
+  test("with a shorter length keeps renewing in time", async () => {
+    const lease = await world.lock.acquire();
+    await lease.extend(300);
+    await world.runtime.advance(60_000);
+    expect(reasonOf(lease)).toBe("held");
+    await lease.release();
+  });
+
+  test("refuses a wrong length at the call, and sends nothing", async () => {
+    const lease = await world.lock.acquire();
+    for (const wrong of [99, 100.5, Number.NaN, Infinity, -1]) {
+      await expect(lease.extend(wrong)).rejects.toThrow(RangeError);
+    }
+    await expect(lease.extend("1000" as never)).rejects.toThrow(TypeError);
+    expect(world.sentOf("extend")).toEqual([]);
+  });
+
+  test("with an unknown outcome keeps the old end", async () => {
+    const lease = await world.lock.acquire({ renew: false });
+    world.answers.extend = () => Promise.reject(lost());
+    await expect(lease.extend(60_000)).rejects.toThrow(StoreError);
+    expect(lease.validForMs()).toBe(TRUSTED_MS);
+  });
+
+  test("of a lease that is over sends nothing", async () => {
+    const lease = await world.lock.acquire({ renew: false });
+    world.runtime.block(LEASE_MS);
+    await expect(lease.extend(1_000)).rejects.toThrow(LeaseLostError);
+    expect(world.sentOf("extend")).toEqual([]);
+  });
+
+  test("confirmed after the loss was told does not say that the lease is held", async () => {
+    const answer = new Answer<"extended">();
+    world.answers.extend = () => answer.promise;
+    const lease = await world.lock.acquire({ renew: false });
+    await world.runtime.advance(TRUSTED_MS - 10);
+    const extending = watch(lease.extend(LEASE_MS));
+    await world.runtime.advance(20);
+    expect(reasonOf(lease)).toBe("expired");
+    answer.resolve("extended");
+    await world.runtime.advance(0);
+    expect(extending.state).toBe("rejected");
+    expect(extending.error).toBeInstanceOf(LeaseLostError);
+    expect(lease.validForMs()).toBe(0);
+  });
+});
+
+describe("a store that fails at once", () => {
+  test("is asked a bounded number of times while a lease is held", async () => {
+    world.answers.extend = () => Promise.reject(lost(false));
+    const lease = await world.lock.acquire({ leaseMs: 600_000 });
+    await world.runtime.advance(600_000);
+    expect(reasonOf(lease)).toBe("expired");
+    expect(world.sentOf("extend").length).toBeLessThan(410);
+  });
+});

@@ -1,0 +1,462 @@
+/** One claim on its way to a grant, under a clock that a test holds. */
+import { beforeEach, describe, expect, test } from "vitest";
+import { AcquireTimeoutError, StoreError } from "../../src/core/errors.js";
+import type { Attempt } from "../../src/core/steps.js";
+import { settle } from "./manual-runtime.js";
+import { Answer, lost, NOBODY, NOW_US, never, ScriptedLock, ScriptedStore, watch } from "./scripted-lock.js";
+
+let world: ScriptedLock;
+let startMs: number;
+beforeEach(() => {
+  world = new ScriptedLock();
+  startMs = world.runtime.monotonicMs();
+});
+
+/** "You wait", as the server says it at this very moment. */
+function waiting(restMs: number, outcome: "waiting" | "refused" = "waiting"): Attempt {
+  return { outcome, restMs, nowUs: NOW_US + Math.round((world.runtime.monotonicMs() - startMs) * 1_000) };
+}
+
+/** The server's clock, so much after the start. */
+function usAfter(ms: number): number {
+  return NOW_US + ms * 1_000;
+}
+
+/** A server whose lock is taken: it queues whoever may queue. */
+function taken(restMs = 30_000): void {
+  world.answers.acquire = async ({ enqueue }) => waiting(restMs, enqueue ? "waiting" : "refused");
+}
+
+describe("a waiter in the queue", () => {
+  test("asks without queueing until it can be reached, then queues, and asks no more than every 5 s", async () => {
+    taken();
+    const acquiring = watch(world.lock.acquire({ waitMs: Infinity }));
+    await world.runtime.advance(14_000);
+    expect(world.sentOf("acquire").map(({ enqueue }) => enqueue)).toEqual([false, true, true, true]);
+    expect(world.timesOf("acquire", startMs)).toEqual([0, 0, 5_010, 10_020]);
+    expect(world.sent.every(({ verb }) => verb === "acquire")).toBe(true);
+    expect(acquiring.state).toBe("pending");
+    expect(world.runtime.running(true)).toBe(1);
+  });
+
+  test("asks again just after the present lease ends", async () => {
+    taken(700);
+    void world.lock.acquire({ waitMs: Infinity });
+    await world.runtime.advance(800);
+    expect(world.timesOf("acquire", startMs)).toEqual([0, 0, 715]);
+  });
+
+  test("asks every 5 s when the present lease has no end", async () => {
+    taken(-1);
+    void world.lock.acquire({ waitMs: Infinity });
+    await world.runtime.advance(6_000);
+    expect(world.timesOf("acquire", startMs)).toEqual([0, 0, 5_010]);
+  });
+
+  test("takes the grant that is pushed, without another question", async () => {
+    taken();
+    const acquiring = world.lock.acquire();
+    await world.runtime.advance(3_000);
+    const sent = world.sent.length;
+    world.store.push(`+${world.lastNumber} 99 ${usAfter(3_000)}`);
+    const lease = await acquiring;
+    expect(lease.token).toBe(99);
+    expect(world.sent).toHaveLength(sent);
+    // Dated by the server's clock, less the drift allowance on the 3 s since the sample.
+    expect(lease.validForMs()).toBeCloseTo(29_698 - 30, 6);
+    await lease.release();
+  });
+
+  test("takes the grant that a re-check finds", async () => {
+    taken();
+    const acquiring = world.lock.acquire();
+    await world.runtime.advance(3_000);
+    world.answers.acquire = async () => ({ outcome: "granted", token: 8 });
+    await world.runtime.advance(3_000);
+    expect((await acquiring).token).toBe(8);
+  });
+
+  test("asks at once after a reconnect", async () => {
+    taken();
+    void world.lock.acquire({ waitMs: Infinity });
+    await world.runtime.advance(1_000);
+    world.store.reconnect("inbox");
+    await world.runtime.advance(0);
+    expect(world.timesOf("acquire", startMs)).toEqual([0, 0, 1_000]);
+  });
+
+  test("never has two questions under way", async () => {
+    taken();
+    void world.lock.acquire({ waitMs: Infinity });
+    await world.runtime.advance(1_000);
+    const answer = new Answer<Attempt>();
+    world.answers.acquire = () => answer.promise;
+    const before = world.sent.length;
+    for (let i = 0; i < 5; i += 1) world.store.reconnect("inbox");
+    await world.runtime.advance(100);
+    expect(world.sent).toHaveLength(before + 1);
+    taken();
+    answer.resolve(waiting(30_000));
+    await world.runtime.advance(100);
+    expect(world.sent).toHaveLength(before + 2);
+  });
+
+  test("waits on when Infinity is asked for, without a deadline", async () => {
+    taken();
+    const acquiring = watch(world.lock.acquire({ waitMs: Infinity }));
+    await world.runtime.advance(600_000);
+    expect(acquiring.state).toBe("pending");
+    expect(world.sentOf("acquire").length).toBeLessThan(125);
+  });
+});
+
+describe("a grant message", () => {
+  test("before the answer to the question that queued is a grant", async () => {
+    taken();
+    const answer = new Answer<Attempt>();
+    world.answers.acquire = ({ enqueue }) => (enqueue ? answer.promise : Promise.resolve(waiting(10_000, "refused")));
+    const acquiring = world.lock.acquire();
+    await world.runtime.advance(50);
+    world.store.push(`+${world.lastNumber} 99 ${usAfter(40)}`);
+    const lease = await acquiring;
+    expect(lease.token).toBe(99);
+    answer.resolve(waiting(10_000));
+    await world.runtime.advance(9_000);
+    lease.assertHeld();
+    expect(world.sentOf("leave")).toEqual([]);
+  });
+
+  test("before any answer is dated from the first request, the earliest moment it can be from", async () => {
+    const answer = new Answer<Attempt>();
+    await world.engine.mailbox.open(1_000);
+    world.answers.acquire = () => answer.promise;
+    const acquiring = world.lock.acquire();
+    await world.runtime.advance(1_500);
+    world.store.push(`+${world.lastNumber} 99 ${usAfter(1_400)}`);
+    expect((await acquiring).validForMs()).toBe(29_698 - 1_500);
+  });
+
+  test("that is older than the answer `you wait` is not believed: the server is asked", async () => {
+    taken();
+    const acquiring = watch(world.lock.acquire());
+    await world.runtime.advance(6_000);
+    const before = world.sent.length;
+    world.store.push(`+${world.lastNumber} 99 ${usAfter(4_000)}`);
+    await world.runtime.advance(0);
+    expect(acquiring.state).toBe("pending");
+    expect(world.sent).toHaveLength(before + 1);
+  });
+
+  test("that was long on its way is asked about, and the lease begins anew if it is still ours", async () => {
+    taken();
+    const acquiring = world.lock.acquire({ waitMs: Infinity, leaseMs: 4_000 });
+    await world.runtime.advance(4_500);
+    world.answers.acquire = async () => ({ outcome: "granted", token: 99 });
+    world.store.push(`+${world.lastNumber} 99 ${usAfter(1_000)}`);
+    const lease = await acquiring;
+    expect(lease.validForMs()).toBe(4_000 * 0.99 - 2);
+  });
+
+  test("that comes twice makes one lease", async () => {
+    taken();
+    const acquiring = world.lock.acquire();
+    await world.runtime.advance(1_000);
+    const message = `+${world.lastNumber} 99 ${usAfter(1_000)}`;
+    world.store.push(message);
+    world.store.push(message);
+    const lease = await acquiring;
+    world.store.push(message);
+    await world.runtime.advance(1_000);
+    lease.assertHeld();
+    expect(world.sentOf("leave")).toEqual([]);
+  });
+
+  test("for a claim that nobody knows is ignored", async () => {
+    const lease = await world.lock.acquire();
+    world.store.push(`+4711 99 ${usAfter(0)}`);
+    await world.runtime.advance(0);
+    expect(world.sent).toHaveLength(1);
+    lease.assertHeld();
+  });
+});
+
+describe("a wait", () => {
+  test("ends after waitMs to the millisecond, leaves, and says who holds the lock", async () => {
+    taken();
+    world.answers.inspect = async () => ({
+      ...NOBODY,
+      holders: [{ owner: "other-client/3/30000/1/report", token: NOW_US, leaseLeftMs: 12_000 }],
+      ahead: 2,
+    });
+    const acquiring = watch(world.lock.acquire({ waitMs: 2_500 }));
+    await world.runtime.advance(2_499);
+    expect(acquiring.state).toBe("pending");
+    await world.runtime.advance(1);
+    const error = acquiring.error as AcquireTimeoutError;
+    expect(error).toBeInstanceOf(AcquireTimeoutError);
+    expect(error.holder).toMatchObject({ label: "report", token: NOW_US });
+    expect(error.waitersAhead).toBe(2);
+    expect(world.sent.slice(-2).map(({ verb }) => verb)).toEqual(["inspect", "leave"]);
+    expect(world.runtime.running(true)).toBe(0);
+  });
+
+  test("of any length goes on although the holder's leases are shorter", async () => {
+    taken(200);
+    const acquiring = watch(world.lock.acquire({ waitMs: 3_600_000 }));
+    await world.runtime.advance(3_599_999);
+    expect(acquiring.state).toBe("pending");
+    await world.runtime.advance(1);
+    expect(acquiring.state).toBe("rejected");
+  });
+
+  test("of 0 asks once, does not queue, and asks who holds it", async () => {
+    taken();
+    const acquiring = watch(world.lock.acquire({ waitMs: 0 }));
+    await world.runtime.advance(0);
+    expect(acquiring.error).toBeInstanceOf(AcquireTimeoutError);
+    expect(world.sent.map(({ verb, enqueue }) => [verb, enqueue])).toEqual([
+      ["acquire", false],
+      ["inspect", undefined],
+    ]);
+  });
+
+  test("does not come about with tryAcquire: one round trip, and null", async () => {
+    taken();
+    const acquiring = watch(world.lock.tryAcquire());
+    await world.runtime.advance(0);
+    expect(acquiring).toEqual({ state: "fulfilled", value: null });
+    expect(world.sent.map(({ verb, enqueue }) => [verb, enqueue])).toEqual([["acquire", false]]);
+    expect(world.runtime.running(true)).toBe(0);
+  });
+
+  test("ends at once with the signal's reason, whatever it is waiting for", async () => {
+    const reason = { why: "gone" };
+    const places: Record<string, () => void> = {
+      "the first answer": () => {
+        world.answers.acquire = () => never();
+      },
+      "the subscription": () => {
+        taken();
+        world.store.subscribe = () => never();
+      },
+      "the answer that queues it": () => {
+        world.answers.acquire = ({ enqueue }) => (enqueue ? never() : Promise.resolve(waiting(9_000, "refused")));
+      },
+      "its turn": () => taken(),
+      "the next try after a failure": () => {
+        world.answers.acquire = () => Promise.reject(lost());
+      },
+      "the next poll": () => {
+        world.store.subscribe = ScriptedStore.unsupported;
+        taken();
+      },
+    };
+    for (const [place, arrange] of Object.entries(places)) {
+      world = new ScriptedLock();
+      startMs = world.runtime.monotonicMs();
+      arrange();
+      const controller = new AbortController();
+      const acquiring = watch(world.lock.acquire({ waitMs: Infinity, signal: controller.signal }));
+      await world.runtime.advance(1);
+      expect(acquiring.state, place).toBe("pending");
+      controller.abort(reason);
+      await settle();
+      expect(acquiring.error, place).toBe(reason);
+      expect(world.runtime.running(true), place).toBe(0);
+      const mayStand = place !== "the subscription" && place !== "the next poll";
+      expect(world.sentOf("leave").length > 0, place).toBe(mayStand);
+      await world.runtime.advance(200_000);
+      expect(world.runtime.running(), place).toBe(0);
+    }
+  });
+
+  test("that is aborted while its grant is on the way passes the grant on", async () => {
+    taken();
+    const controller = new AbortController();
+    const acquiring = watch(world.lock.acquire({ signal: controller.signal }));
+    await world.runtime.advance(1_000);
+    world.answers.leave = () => never();
+    controller.abort("no more");
+    world.store.push(`+${world.lastNumber} 99 ${usAfter(1_000)}`);
+    await settle();
+    expect(acquiring.error).toBe("no more");
+    expect(world.sentOf("leave")).toHaveLength(2);
+  });
+
+  test("leaves no listener on the signal, however it ends", async () => {
+    let listeners = 0;
+    const { signal } = new AbortController();
+    const add = signal.addEventListener.bind(signal);
+    const remove = signal.removeEventListener.bind(signal);
+    signal.addEventListener = (...args: Parameters<typeof add>) => {
+      listeners += 1;
+      add(...args);
+    };
+    signal.removeEventListener = (...args: Parameters<typeof remove>) => {
+      listeners -= 1;
+      remove(...args);
+    };
+    await (await world.lock.acquire({ signal })).release();
+    taken();
+    const late = watch(world.lock.acquire({ signal, waitMs: 100 }));
+    await world.runtime.advance(200);
+    expect(late.state).toBe("rejected");
+    world.answers.acquire = () =>
+      Promise.reject(new StoreError("x", { mayHaveRun: false, transient: false, cause: 1 }));
+    await expect(world.lock.acquire({ signal })).rejects.toThrow(StoreError);
+    expect(listeners).toBe(0);
+  });
+});
+
+describe("a lost answer", () => {
+  test("to the first question is asked for again by the same owner", async () => {
+    let first = true;
+    world.answers.acquire = async () => {
+      if (!first) return { outcome: "granted", token: 7 };
+      first = false;
+      throw lost();
+    };
+    const acquiring = world.lock.acquire();
+    await world.runtime.advance(100);
+    const lease = await acquiring;
+    const owners = world.sentOf("acquire").map(({ claim }) => claim?.owner);
+    expect(new Set(owners)).toEqual(new Set([lease.owner]));
+    expect(owners).toHaveLength(2);
+    expect(world.sentOf("leave")).toEqual([]);
+  });
+
+  test("that comes when the lease it granted is over makes no lease", async () => {
+    const answers = [new Answer<Attempt>(), new Answer<Attempt>()];
+    world.answers.acquire = () => (answers.shift() as Answer<Attempt>).promise;
+    const [slow, quick] = [...answers] as [Answer<Attempt>, Answer<Attempt>];
+    const acquiring = watch(world.lock.acquire({ leaseMs: 500 }));
+    await world.runtime.advance(600);
+    slow.resolve({ outcome: "granted", token: 7 });
+    await world.runtime.advance(100);
+    expect(acquiring.state).toBe("pending");
+    quick.resolve({ outcome: "granted", token: 7 });
+    await world.runtime.advance(0);
+    expect(acquiring.state).toBe("fulfilled");
+    expect(acquiring.value?.validForMs()).toBeGreaterThan(300);
+  });
+
+  test("to tryAcquire rejects, and what may have been granted is given back until its lease would be over", async () => {
+    world.answers.acquire = () => never();
+    const trying = watch(world.lock.tryAcquire({ leaseMs: 3_000 }));
+    await world.runtime.advance(2_000);
+    expect(trying.error).toBeInstanceOf(StoreError);
+    await world.runtime.advance(30_000);
+    const leaves = world.timesOf("leave", startMs);
+    expect(leaves[0]).toBe(2_000);
+    expect(leaves.at(-1)).toBeGreaterThanOrEqual(5_000);
+    expect(leaves.length).toBeLessThan(12);
+    expect(world.runtime.running()).toBe(0);
+  });
+
+  test("when the time is up rejects with the failure, not with a time-out that claims nothing is held", async () => {
+    taken();
+    const acquiring = watch(world.lock.acquire({ waitMs: 6_000 }));
+    await world.runtime.advance(1_000);
+    world.answers.acquire = () => Promise.reject(lost());
+    world.answers.leave = () => Promise.reject(lost());
+    await world.runtime.advance(6_000);
+    expect(acquiring.error).toBeInstanceOf(StoreError);
+    expect(acquiring.error).toMatchObject({ mayHaveRun: true });
+  });
+
+  test("to the departure alone is a failure too", async () => {
+    taken();
+    world.answers.leave = () => Promise.reject(lost());
+    const acquiring = watch(world.lock.acquire({ waitMs: 1_000 }));
+    await world.runtime.advance(1_000);
+    expect(acquiring.error).toBeInstanceOf(StoreError);
+    expect(String(acquiring.error)).toContain("1000 ms");
+  });
+
+  test("to the look at the holder costs only what it would have said", async () => {
+    taken();
+    world.answers.inspect = () => never();
+    const acquiring = watch(world.lock.acquire({ waitMs: 1_000 }));
+    await world.runtime.advance(3_100);
+    expect(acquiring.error).toBeInstanceOf(AcquireTimeoutError);
+    expect((acquiring.error as AcquireTimeoutError).holder).toBeUndefined();
+  });
+});
+
+describe("a store that fails at once", () => {
+  test("is asked with pauses, and the wait ends after a whole lease of it", async () => {
+    world.answers.acquire = () => Promise.reject(lost(false));
+    const acquiring = watch(world.lock.acquire({ waitMs: Infinity }));
+    await world.runtime.advance(29_000);
+    expect(acquiring.state).toBe("pending");
+    expect(world.sentOf("acquire").length).toBeLessThan(100);
+    await world.runtime.advance(2_000);
+    expect(acquiring.error).toBeInstanceOf(StoreError);
+    expect(world.sentOf("leave")).toEqual([]);
+    expect(world.runtime.running(true)).toBe(0);
+  });
+
+  test("for good ends the wait at the first answer", async () => {
+    const failure = new StoreError("scripted", { mayHaveRun: false, transient: false, cause: "NOPERM" });
+    world.answers.acquire = () => Promise.reject(failure);
+    await expect(world.lock.acquire({ waitMs: Infinity })).rejects.toBe(failure);
+    expect(world.sent).toHaveLength(1);
+  });
+
+  test("with what is not a StoreError ends the wait with that, even undefined", async () => {
+    for (const thrown of [undefined, null, "text", 7, new Error("not mine")]) {
+      world.answers.acquire = () => Promise.reject(thrown);
+      const acquiring = watch(world.lock.acquire());
+      await world.runtime.advance(0);
+      expect(acquiring.state).toBe("rejected");
+      expect(acquiring.error).toBe(thrown);
+    }
+  });
+});
+
+describe("a client without an inbox", () => {
+  test("never queues, and asks after pauses of 10 to 500 ms that differ", async () => {
+    world.store.subscribe = ScriptedStore.unsupported;
+    let seed = 0;
+    world.runtime.random = () => {
+      seed = (seed * 1_103_515_245 + 12_345) % 2_147_483_648;
+      return seed / 2_147_483_648;
+    };
+    taken();
+    void world.lock.acquire({ waitMs: Infinity });
+    await world.runtime.advance(120_000);
+    expect(world.sentOf("acquire").every(({ enqueue }) => enqueue === false)).toBe(true);
+    const times = world.timesOf("acquire", startMs);
+    const pauses = times.slice(1).map((time, i) => time - (times[i] as number));
+    // The first refusal and the failed subscription cost one question without a pause at most.
+    expect(pauses.filter((pause) => pause < 10)).toEqual([]);
+    expect(Math.max(...pauses)).toBeLessThanOrEqual(500);
+    expect(new Set(pauses.slice(10)).size).toBeGreaterThan(50);
+    expect(world.store.subscriptions).toBe(1);
+  });
+
+  test("whose first subscription fails polls meanwhile, and queues as soon as one succeeds", async () => {
+    world.store.subscribe = () => Promise.reject(lost());
+    taken();
+    void world.lock.acquire({ waitMs: Infinity });
+    await world.runtime.advance(2_000);
+    expect(world.sentOf("acquire").every(({ enqueue }) => enqueue === false)).toBe(true);
+    world.store.subscribe = () => Promise.resolve();
+    await world.runtime.advance(600);
+    const queued = world.sentOf("acquire").findIndex(({ enqueue }) => enqueue === true);
+    expect(queued).toBeGreaterThan(0);
+    const before = world.sent.length;
+    await world.runtime.advance(4_900);
+    expect(world.sent.length - before).toBeLessThanOrEqual(1);
+  });
+
+  test("whose subscription hangs asks now and then, and keeps the process alive", async () => {
+    world.store.subscribe = () => never();
+    taken();
+    void world.lock.acquire({ waitMs: Infinity });
+    await world.runtime.advance(20_000);
+    expect(world.timesOf("acquire", startMs).length).toBeLessThanOrEqual(11);
+    expect(world.timesOf("acquire", startMs).length).toBeGreaterThan(5);
+    expect(world.runtime.running(true)).toBe(1);
+  });
+});
