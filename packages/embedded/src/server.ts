@@ -77,6 +77,7 @@ export class Server {
       database,
       nowUs,
       publish: (channel: Bytes, message: Bytes) => this.#publish(channel, message),
+      subscribers: (channel: Bytes) => this.#subscribers.get(channel)?.size ?? 0,
     };
     return asText(() =>
       textOf(

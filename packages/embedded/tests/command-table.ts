@@ -366,6 +366,8 @@ export const TABLE: { readonly [topic: string]: readonly Row[] } = {
     ["PUBLISH channel message", 0],
     ["SPUBLISH channel message", 0],
     ["PUBLISH channel", ARITY],
+    ["PUBSUB NUMSUB nobody nothing", ["nobody", 0, "nothing", 0]],
+    ["PUBSUB NUMSUB", []],
     ["TIME now", ARITY],
   ],
 };

@@ -9,6 +9,8 @@ export interface Context {
   readonly nowUs: number;
   /** @returns how many connections receive it */
   publish(channel: Bytes, message: Bytes): number;
+  /** @returns how many connections listen on the channel */
+  subscribers(channel: Bytes): number;
 }
 
 /** One command. Its arguments come without its name. */

@@ -1,8 +1,11 @@
-import { at, type Commands } from "./command.js";
+import type { Bytes } from "../bytes.js";
+import { type CommandReply, ReplyError } from "../reply.js";
+import { at, type Commands, type Context, MANY } from "./command.js";
 
 /** Commands that touch no key. */
 export const server: Commands = {
   PUBLISH: { arity: [2, 2], run: (context, args) => context.publish(at(args, 0), at(args, 1)) },
+  PUBSUB: { arity: [1, MANY], run: pubsub },
   // One server is one shard, so both kinds of channel are the same here.
   SPUBLISH: { arity: [2, 2], run: (context, args) => context.publish(at(args, 0), at(args, 1)) },
   TIME: {
@@ -10,3 +13,9 @@ export const server: Commands = {
     run: ({ nowUs }) => [String(Math.floor(nowUs / 1_000_000)), String(nowUs % 1_000_000)],
   },
 };
+
+/** Only the count of subscribers: the rest of PUBSUB is for people. */
+function pubsub(context: Context, [subcommand = "", ...channels]: readonly Bytes[]): CommandReply {
+  if (subcommand.toUpperCase() !== "NUMSUB") throw new ReplyError("ERR only PUBSUB NUMSUB is known here");
+  return channels.flatMap((channel) => [channel, context.subscribers(channel)]);
+}

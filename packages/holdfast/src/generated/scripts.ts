@@ -38,7 +38,7 @@ return {1, fields[1], fields[2], fields[3], fields[4]}` as string,
 /** mutex/acquire: take the mutex if it is free and nobody waits for it; otherwise, if asked to, queue for it. */
 export const mutexAcquire = {
   name: "mutex/acquire",
-  sha1: "e3dbe1c1da6f68925f5969bebc5933310890db32",
+  sha1: "287af1f139a0f0a0873b3b15d6fc85ce24d5c342",
   keys: ["lock", "fence", "queue"],
   args: ["owner", "leaseMs", "block", "enqueue", "inbox"],
   replies: [
@@ -83,6 +83,13 @@ if enqueue == '1' or not holder then
   redis.call('PEXPIRE', KEYS[3], 60000)
 end
 
+local function tell(channel, message)
+  if redis.call('PUBSUB', 'NUMSUB', channel)[2] == 0 then
+    return false
+  end
+  redis.call('PUBLISH', channel, message)
+  return true
+end
 local function handOff(inbox, self)
   local first, now
   for _ = 1, 10000 do
@@ -101,7 +108,7 @@ local function handOff(inbox, self)
     end
     local client, number, leaseMs, block = string.match(waiter, '^([^/]+)/(%d+)/(%d+)/(%d+)')
     if client and (waiter == self
-      or redis.call('PUBLISH', inbox .. client, string.format('+%s %.0f %.0f', number, first, now)) > 0) then
+      or tell(inbox .. client, string.format('+%s %.0f %.0f', number, first, now))) then
       redis.call('SET', KEYS[2], first + block - 1, 'PX', leaseMs + 600000)
       redis.call('SET', KEYS[1], waiter, 'PX', leaseMs)
       return waiter, first
@@ -203,7 +210,7 @@ return whyLost(holder, token)` as string,
 /** mutex/force-release: take the mutex away from the holder that the caller has seen, and tell that holder. */
 export const mutexForceRelease = {
   name: "mutex/force-release",
-  sha1: "a4185f313bc65146559abd45986e98e28b79b432",
+  sha1: "1cfa4f34fade95f2bc147edc6ca940454dbda08d",
   keys: ["lock", "fence", "queue"],
   args: ["owner", "token", "inbox"],
   replies: [
@@ -213,6 +220,13 @@ export const mutexForceRelease = {
   source: `-- holdfast mutex/force-release
 local owner, token, inbox = ARGV[1], ARGV[2], ARGV[3]
 
+local function tell(channel, message)
+  if redis.call('PUBSUB', 'NUMSUB', channel)[2] == 0 then
+    return false
+  end
+  redis.call('PUBLISH', channel, message)
+  return true
+end
 local function handOff(inbox, self)
   local first, now
   for _ = 1, 10000 do
@@ -231,7 +245,7 @@ local function handOff(inbox, self)
     end
     local client, number, leaseMs, block = string.match(waiter, '^([^/]+)/(%d+)/(%d+)/(%d+)')
     if client and (waiter == self
-      or redis.call('PUBLISH', inbox .. client, string.format('+%s %.0f %.0f', number, first, now)) > 0) then
+      or tell(inbox .. client, string.format('+%s %.0f %.0f', number, first, now))) then
       redis.call('SET', KEYS[2], first + block - 1, 'PX', leaseMs + 600000)
       redis.call('SET', KEYS[1], waiter, 'PX', leaseMs)
       return waiter, first
@@ -290,7 +304,7 @@ return reply` as string,
 /** mutex/leave: stop waiting; and if the grant was made meanwhile, pass it on. */
 export const mutexLeave = {
   name: "mutex/leave",
-  sha1: "82c0eaa02b836931268dd11696b2305c7edbe24a",
+  sha1: "9f81b7440f985f8cb872efa2ef72b51928afd9c1",
   keys: ["lock", "fence", "queue"],
   args: ["owner", "inbox"],
   replies: [
@@ -301,6 +315,13 @@ export const mutexLeave = {
   source: `-- holdfast mutex/leave
 local owner, inbox = ARGV[1], ARGV[2]
 
+local function tell(channel, message)
+  if redis.call('PUBSUB', 'NUMSUB', channel)[2] == 0 then
+    return false
+  end
+  redis.call('PUBLISH', channel, message)
+  return true
+end
 local function handOff(inbox, self)
   local first, now
   for _ = 1, 10000 do
@@ -319,7 +340,7 @@ local function handOff(inbox, self)
     end
     local client, number, leaseMs, block = string.match(waiter, '^([^/]+)/(%d+)/(%d+)/(%d+)')
     if client and (waiter == self
-      or redis.call('PUBLISH', inbox .. client, string.format('+%s %.0f %.0f', number, first, now)) > 0) then
+      or tell(inbox .. client, string.format('+%s %.0f %.0f', number, first, now))) then
       redis.call('SET', KEYS[2], first + block - 1, 'PX', leaseMs + 600000)
       redis.call('SET', KEYS[1], waiter, 'PX', leaseMs)
       return waiter, first
@@ -338,7 +359,7 @@ return redis.call('ZREM', KEYS[3], owner)` as string,
 /** mutex/release: give the mutex back, if it is still ours, to the next waiter. */
 export const mutexRelease = {
   name: "mutex/release",
-  sha1: "b69defaef5968f6365906184515fa6f0e5cb590c",
+  sha1: "5967b261e0628af9db2eec645d19ea7ae50dc5bf",
   keys: ["lock", "fence", "queue"],
   args: ["owner", "token", "inbox"],
   replies: [
@@ -350,6 +371,13 @@ export const mutexRelease = {
   source: `-- holdfast mutex/release
 local owner, token, inbox = ARGV[1], ARGV[2], ARGV[3]
 
+local function tell(channel, message)
+  if redis.call('PUBSUB', 'NUMSUB', channel)[2] == 0 then
+    return false
+  end
+  redis.call('PUBLISH', channel, message)
+  return true
+end
 local function handOff(inbox, self)
   local first, now
   for _ = 1, 10000 do
@@ -368,7 +396,7 @@ local function handOff(inbox, self)
     end
     local client, number, leaseMs, block = string.match(waiter, '^([^/]+)/(%d+)/(%d+)/(%d+)')
     if client and (waiter == self
-      or redis.call('PUBLISH', inbox .. client, string.format('+%s %.0f %.0f', number, first, now)) > 0) then
+      or tell(inbox .. client, string.format('+%s %.0f %.0f', number, first, now))) then
       redis.call('SET', KEYS[2], first + block - 1, 'PX', leaseMs + 600000)
       redis.call('SET', KEYS[1], waiter, 'PX', leaseMs)
       return waiter, first

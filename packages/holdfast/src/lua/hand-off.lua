@@ -1,12 +1,11 @@
 --[[
   lua/hand-off: grant the mutex to the first waiter that is still there.
 
-  Used by every script that can end a hold, so that "who is next" is decided in one place. PUBLISH answers
-  how many clients received the grant: none means that the waiter's process is gone, so it is dropped and
-  the next one is asked. The bound keeps one call short however many dead stand in the queue; what it leaves
-  is taken up by the next caller.
+  Used by every script that can end a hold, so that "who is next" is decided in one place. A waiter whose inbox
+  nobody listens to is dropped, and the next one is asked. The bound keeps one call short however many dead stand
+  in the queue; what it leaves is taken up by the next caller.
 
-  Uses KEYS[1] lock, KEYS[2] fence, KEYS[3] queue. `self` is the caller's own claim, which needs no message.
+  Needs lua/tell. Uses KEYS[1] lock, KEYS[2] fence, KEYS[3] queue. `self` is the caller's own claim, which needs no message.
   Returns the claim granted and its first token, or nothing when nobody is left.
 ]]
 local function handOff(inbox, self)
@@ -27,7 +26,7 @@ local function handOff(inbox, self)
     end
     local client, number, leaseMs, block = string.match(waiter, '^([^/]+)/(%d+)/(%d+)/(%d+)')
     if client and (waiter == self
-      or redis.call('PUBLISH', inbox .. client, string.format('+%s %.0f %.0f', number, first, now)) > 0) then
+      or tell(inbox .. client, string.format('+%s %.0f %.0f', number, first, now))) then
       redis.call('SET', KEYS[2], first + block - 1, 'PX', leaseMs + 600000)
       redis.call('SET', KEYS[1], waiter, 'PX', leaseMs)
       return waiter, first

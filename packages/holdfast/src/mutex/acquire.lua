@@ -57,6 +57,7 @@ if enqueue == '1' or not holder then
   redis.call('PEXPIRE', KEYS[3], 60000)
 end
 
+-- include tell
 -- include hand-off
 if not holder then
   -- A holder died. Whoever asks first promotes the head of the queue, which may be the caller itself.

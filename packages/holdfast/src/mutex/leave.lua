@@ -14,6 +14,7 @@
 ]]
 local owner, inbox = ARGV[1], ARGV[2]
 
+-- include tell
 -- include hand-off
 if redis.call('GET', KEYS[1]) == owner then
   if not handOff(inbox) then

@@ -17,6 +17,7 @@
 ]]
 local owner, token, inbox = ARGV[1], ARGV[2], ARGV[3]
 
+-- include tell
 -- include hand-off
 local holder = redis.call('GET', KEYS[1])
 if holder == owner then
