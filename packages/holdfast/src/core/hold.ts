@@ -147,21 +147,23 @@ export class Hold implements Occupant, Holding {
 
   /**
    * Gives the lock back. The answer "not held" is a release, not a loss, if an earlier copy of the same request
-   * may have run while the lease was certainly still ours.
+   * may have run, and the lease would even now certainly still be ours.
    *
    * @throws StoreError  no answer in time; it is tried further in the background until the lease is over anyway
    */
   async release(): Promise<Ended> {
-    const wasValid = this.validForMs() > 0;
+    this.validForMs(); // notices an end that no timer has told yet
     this.end();
     const reconnects = this.#engine.commandReconnects;
     const stopAtMs = this.#engine.runtime.monotonicMs() + this.#engine.commandTimeoutMs * 2;
-    for (let isRepeated = false; ; isRepeated = true) {
+    for (let mayHaveRun = false; ; ) {
       try {
         const ended = await this.#steps.release(this.#grant, this.#engine.commandTimeoutMs);
-        const mayHaveRunBefore = isRepeated || reconnects !== this.#engine.commandReconnects;
-        return wasValid && mayHaveRunBefore && ended !== "forgotten" ? "released" : ended;
+        mayHaveRun ||= reconnects !== this.#engine.commandReconnects;
+        const isStillValid = msUntil(this.#validUntil, this.#engine.runtime) > 0;
+        return mayHaveRun && isStillValid && ended !== "forgotten" ? "released" : ended;
       } catch (error) {
+        mayHaveRun ||= error instanceof StoreError && error.mayHaveRun;
         const isHopeless = !(error instanceof StoreError) || !error.transient;
         if (isHopeless || this.#engine.runtime.monotonicMs() >= stopAtMs) {
           void depart(this.#engine, this.#steps, this.#claimAsExtended(), true, this.#engine.commandTimeoutMs);
