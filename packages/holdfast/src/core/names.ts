@@ -36,7 +36,8 @@ export function mappedKeys(prefix: string, kind: string, key: string): LockKeys 
   return {
     lock: key,
     tag,
-    base: tag === key ? `${prefix}:${kind}:mapped:{${key}}` : `${prefix}:${kind}:mapped:${key}`,
+    // Two words, because the keys `a` and `{a}` are two locks.
+    base: tag === key ? `${prefix}:${kind}:mapped:{${key}}` : `${prefix}:${kind}:mapped-tag:${key}`,
   };
 }
 
