@@ -1,0 +1,72 @@
+/** What the documents show is what runs: each of their TypeScript blocks is a piece of a file that ends in assertions. */
+import { readdirSync, readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { type RedisServer, startRedis } from "../../tests/support/redis-server.js";
+
+const DOCUMENTS = ["README.md", "docs/safety.md"];
+
+/** One fenced block, and the line that says which file it is from. */
+interface Block {
+  readonly marker: string;
+  readonly code: string;
+}
+
+function textOf(path: string): string {
+  return readFileSync(fileURLToPath(new URL(`../../${path}`, import.meta.url)), "utf8");
+}
+
+function blocksOf(markdown: string): Block[] {
+  return [...markdown.matchAll(/^```(?:ts|typescript)\n(.*)\n([\s\S]*?)\n```$/gm)].map(
+    ([, marker = "", code = ""]) => ({
+      marker,
+      code,
+    }),
+  );
+}
+
+/** What is wrong with the blocks of a document; `read` gives the text of a file. */
+function complaints(markdown: string, read: (path: string) => string): string[] {
+  return blocksOf(markdown).flatMap(({ marker, code }) => {
+    const [, path] = /^\/\/ (examples\/readme\/[a-z-]+\.ts)$/.exec(marker) ?? [];
+    if (path === undefined) return [`no file is named by: ${marker}`];
+    return `\n${read(path)}`.includes(`\n${code}\n`) ? [] : [`not a piece of ${path}: ${code.split("\n")[0]}`];
+  });
+}
+
+describe("a TypeScript block", () => {
+  test.each(DOCUMENTS)("in %s is a piece of a file in examples/readme", (path) => {
+    const markdown = textOf(path);
+    expect(blocksOf(markdown).length).toBeGreaterThan(0);
+    expect(complaints(markdown, textOf)).toEqual([]);
+  });
+
+  test("without a file, or unlike it, is found", () => {
+    const read = (): string => "const a = 1;\nconst b = 2;\n";
+    const block = (...lines: string[]): string => ["```ts", ...lines, "```"].join("\n");
+    const marker = "// examples/readme/x.ts";
+    expect(complaints(block(marker, "const b = 2;"), read)).toEqual([]);
+    expect(complaints(block("const a = 1;", "const b = 2;"), read)).toHaveLength(1);
+    expect(complaints(block(marker, "const b = 3;"), read)).toHaveLength(1);
+    expect(complaints(block(marker, "b = 2;"), read)).toHaveLength(1);
+  });
+});
+
+describe("a file in examples/readme", () => {
+  let redis: RedisServer;
+  beforeAll(async () => {
+    redis = await startRedis();
+    vi.stubEnv("REDIS_URL", redis.url);
+  });
+  afterAll(async () => {
+    vi.unstubAllEnvs();
+    await redis.stop();
+  });
+
+  const files = readdirSync(fileURLToPath(new URL("../readme", import.meta.url))).filter((file) =>
+    file.endsWith(".ts"),
+  );
+  test.each(files)("%s runs to its end", async (file) => {
+    await import(`../readme/${file.replace(/\.ts$/, ".js")}`);
+  });
+});
