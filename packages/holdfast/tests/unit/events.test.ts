@@ -1,0 +1,124 @@
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { channels } from "../../src/core/events.js";
+import { lost, NOW_US, ScriptedLock } from "./scripted-lock.js";
+
+let world: ScriptedLock;
+let heard: [string, Record<string, unknown>][];
+let stop: (() => void)[];
+
+beforeEach(() => {
+  world = new ScriptedLock();
+  heard = [];
+  stop = [];
+});
+afterEach(() => {
+  for (const unsubscribe of stop) unsubscribe();
+  vi.restoreAllMocks();
+});
+
+function listen(): void {
+  for (const [name, channel] of Object.entries(channels)) {
+    const listener = (message: unknown): void => void heard.push([name, message as Record<string, unknown>]);
+    channel.subscribe(listener);
+    stop.push(() => channel.unsubscribe(listener));
+  }
+}
+
+const of = (name: string): Record<string, unknown>[] =>
+  heard.filter(([from]) => from === name).map(([, event]) => event);
+
+test("every channel has the name that is documented", () => {
+  expect(Object.fromEntries(Object.entries(channels).map(([short, { name }]) => [short, name]))).toEqual({
+    acquire: "holdfast:acquire",
+    wait: "holdfast:wait",
+    grant: "holdfast:grant",
+    renew: "holdfast:renew",
+    lost: "holdfast:lost",
+    release: "holdfast:release",
+  });
+});
+
+test("a hold tells of its acquire, grant, renewals and release, with names, owner, token and times", async () => {
+  listen();
+  const lease = await world.lock.acquire({ waitMs: 500, leaseMs: 30_000, label: "x" });
+  await world.runtime.advance(10_000);
+  world.answers.extend = () => Promise.reject(lost());
+  await world.runtime.advance(10_000);
+  await lease.release();
+  const about = { kind: "mutex", lockName: "scripted", owner: lease.owner };
+  expect(of("acquire")).toEqual([{ ...about, waitMs: 500, leaseMs: 30_000 }]);
+  expect(of("grant")).toEqual([{ ...about, token: 7, waitedMs: 0 }]);
+  expect(of("renew")).toEqual([
+    { ...about, token: 7, error: undefined, validForMs: 29_698 },
+    { ...about, token: 7, error: expect.any(Error), validForMs: 19_698 },
+  ]);
+  expect(of("release")).toEqual([{ ...about, token: 7, outcome: "released", heldMs: 20_000 }]);
+  expect(of("wait")).toEqual([]);
+  expect(of("lost")).toEqual([]);
+});
+
+test("a wait is told once, with whether it is in the queue, and the grant says how long it took", async () => {
+  listen();
+  await world.engine.mailbox.open(1_000);
+  world.answers.acquire = async () => ({ outcome: "waiting", restMs: 30_000, nowUs: NOW_US });
+  const acquiring = world.lock.acquire();
+  await world.runtime.advance(6_000);
+  world.answers.acquire = async () => ({ outcome: "granted", token: 9 });
+  world.store.reconnect("inbox");
+  const lease = await acquiring;
+  expect(of("wait")).toEqual([{ kind: "mutex", lockName: "scripted", owner: lease.owner, queued: true }]);
+  expect(of("grant")).toMatchObject([{ token: 9, waitedMs: 6_000 }]);
+});
+
+test("a loss is told once, with its reason, and before the signal aborts", async () => {
+  listen();
+  const lease = await world.lock.acquire({ renew: false });
+  lease.signal.addEventListener("abort", () => heard.push(["abort", {}]));
+  await world.runtime.advance(60_000);
+  expect(of("lost")).toMatchObject([{ token: 7, reason: "expired", owner: lease.owner }]);
+  expect(heard.map(([name]) => name).slice(-2)).toEqual(["lost", "abort"]);
+});
+
+test.each([
+  ["released", async () => "released" as const, "released"],
+  ["unclaimed", async () => "unclaimed" as const, "expired-unclaimed"],
+  ["claimed", async () => "claimed" as const, "lost"],
+  ["a failure", () => Promise.reject(new Error("no")), "unknown"],
+])("a release answered by %s is told with its outcome", async (_, answer, outcome) => {
+  listen();
+  world.answers.release = answer;
+  const lease = await world.lock.acquire();
+  await lease.release().catch(() => {});
+  expect(of("release")).toMatchObject([{ outcome }]);
+});
+
+test("nothing is built and nothing is sent while nobody listens", async () => {
+  const spies = Object.values(channels).map((channel) => vi.spyOn(channel, "publish"));
+  const lease = await world.lock.acquire();
+  await world.runtime.advance(25_000);
+  await lease.release();
+  await (await world.lock.acquire({ renew: false })).release();
+  const lossy = await world.lock.acquire({ renew: false });
+  await world.runtime.advance(60_000);
+  expect(lossy.validForMs()).toBe(0);
+  world.answers.acquire = async () => ({ outcome: "refused", restMs: 1, nowUs: NOW_US });
+  expect(await world.lock.tryAcquire()).toBeNull();
+  for (const spy of spies) expect(spy).not.toHaveBeenCalled();
+});
+
+test("a listener that throws does not reach whoever holds the lock", async () => {
+  const thrown: unknown[] = [];
+  const before = process.listeners("uncaughtException");
+  process.removeAllListeners("uncaughtException");
+  process.once("uncaughtException", (error) => thrown.push(error));
+  const listener = (): void => {
+    throw new Error("a bad listener");
+  };
+  channels.grant.subscribe(listener);
+  stop.push(() => channels.grant.unsubscribe(listener));
+  const lease = await world.lock.acquire();
+  await new Promise((resolve) => setTimeout(resolve, 5));
+  for (const handler of before) process.on("uncaughtException", handler);
+  expect(thrown).toHaveLength(1);
+  expect(await lease.release()).toBe("released");
+});

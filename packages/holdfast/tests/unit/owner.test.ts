@@ -1,0 +1,55 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { newClaim, parseOwner } from "../../src/core/owner.js";
+import { systemRuntime } from "../../src/core/runtime.js";
+
+/** Any text that a label may be. */
+const label = fc.string({ unit: "binary", maxLength: 80 }).filter((text) => !/\p{Surrogate}/u.test(text));
+const whole = fc.integer({ min: 1, max: 1e9 });
+
+test("an owner id gives back its client, amount and label, whatever the label is", () => {
+  fc.assert(
+    fc.property(label, whole, whole, (text, number, leaseMs) => {
+      const clientId = systemRuntime.newClientId();
+      const { owner } = newClaim(clientId, number, leaseMs, 3, text);
+      expect(parseOwner(owner)).toEqual({ clientId, amount: 3, label: text === "" ? undefined : text });
+    }),
+    { numRuns: 1_000 },
+  );
+});
+
+test("an owner id is plain ASCII without spaces, so that it can stand in a log, a message and a pattern", () => {
+  fc.assert(
+    fc.property(label, (text) => {
+      expect(newClaim("client-id_0", 1, 100, 1, text).owner).toMatch(/^client-id_0\/1\/100\/1(\/[\w%.!~*'()-]+)?$/);
+    }),
+  );
+});
+
+test("the hand-off script reads the same four fields", () => {
+  // The pattern of lua/hand-off.lua: ^([^/]+)/(%d+)/(%d+)/(%d+)
+  fc.assert(
+    fc.property(label, whole, whole, whole, (text, number, leaseMs, amount) => {
+      const { owner } = newClaim("client-id_0", number, leaseMs, amount, text);
+      const read = /^([^/]+)\/(\d+)\/(\d+)\/(\d+)/.exec(owner)?.slice(1);
+      expect(read).toEqual(["client-id_0", `${number}`, `${leaseMs}`, `${amount}`]);
+    }),
+  );
+});
+
+test.each(["", "foreign", "a/b", "a/1/2", "a/1/2/3/x/y", "a/1/2/x", "a b/1/2/3", "a/1/2/3\n", "/1/2/3"])(
+  "what another kind of client wrote is no owner id: %j",
+  (text) => {
+    expect(parseOwner(text)).toBeUndefined();
+  },
+);
+
+test("a label that is no percent-encoding is shown as it is", () => {
+  expect(parseOwner("a/1/2/3/%E0%A4%A")?.label).toBe("%E0%A4%A");
+});
+
+test("client ids do not repeat and need no escaping", () => {
+  const ids = new Set(Array.from({ length: 10_000 }, () => systemRuntime.newClientId()));
+  expect(ids.size).toBe(10_000);
+  for (const id of ids) expect(id).toMatch(/^[\w-]{16}$/);
+});

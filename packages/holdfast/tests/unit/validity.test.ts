@@ -1,0 +1,109 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { earliestGrant, later, msUntil, now, validUntil } from "../../src/core/validity.js";
+import { ManualRuntime } from "./manual-runtime.js";
+
+const leaseMs = fc.integer({ min: 100, max: 31_536_000_000 });
+const ms = fc.double({ min: 0, max: 100_000_000, noNaN: true });
+
+describe("validity", () => {
+  test("is the lease less 1 % and 2 ms, on both clocks", () => {
+    const moment = { monotonicMs: 1_000, wallMs: 2_000 };
+    expect(validUntil(moment, 30_000)).toEqual({ monotonicMs: 30_698, wallMs: 31_698 });
+    expect(validUntil(moment, 100)).toEqual({ monotonicMs: 1_097, wallMs: 2_097 });
+    fc.assert(
+      fc.property(leaseMs, ms, (length, at) => {
+        const until = validUntil({ monotonicMs: at, wallMs: at }, length);
+        expect(until.monotonicMs - at).toBeCloseTo(length * 0.99 - 2, 3);
+        expect(until.wallMs).toBe(until.monotonicMs);
+        expect(until.monotonicMs - at).toBeGreaterThan(0);
+      }),
+    );
+  });
+
+  test("is over by whichever clock says so first, and never below 0", () => {
+    fc.assert(
+      fc.property(
+        leaseMs,
+        fc.integer({ min: 0, max: 1e9 }),
+        fc.integer({ min: -1e9, max: 1e9 }),
+        (length, passed, step) => {
+          const runtime = new ManualRuntime();
+          const until = validUntil(now(runtime), length);
+          runtime.block(passed);
+          runtime.stepWall(step);
+          const left = msUntil(until, runtime);
+          expect(left).toBeCloseTo(Math.max(0, length * 0.99 - 2 - passed - Math.max(0, step)), 2);
+        },
+      ),
+    );
+  });
+
+  test("of two moments is the one that is further off by the clocks as they stand", () => {
+    const runtime = new ManualRuntime();
+    const first = validUntil(now(runtime), 30_000);
+    runtime.stepWall(-3_600_000);
+    runtime.block(10_000);
+    const second = validUntil(now(runtime), 30_000);
+    expect(later(first, second, runtime)).toBe(second);
+    expect(later(second, first, runtime)).toBe(second);
+    expect(later(second, validUntil(now(runtime), 100), runtime)).toBe(second);
+  });
+
+  test("is over here before it is over on the server, with any rates that differ by less than 1 %", () => {
+    fc.assert(
+      fc.property(leaseMs, fc.double({ min: 0.99, max: 1.01, noNaN: true }), ms, (length, rate, onTheWay) => {
+        // The server sets the lease `onTheWay` after the request was sent, and its clock shows `length` more at the end.
+        const endsAfterMs = onTheWay + length * rate;
+        expect(validUntil({ monotonicMs: 0, wallMs: 0 }, length).monotonicMs).toBeLessThan(endsAfterMs);
+      }),
+    );
+  });
+});
+
+describe("the earliest moment of a grant", () => {
+  test("is never after the true one, for any offset of the clocks, any rates within 1 %, and any delays", () => {
+    fc.assert(
+      fc.property(
+        fc.record({
+          offsetUs: fc.integer({ min: -1e15, max: 1e15 }),
+          rate: fc.double({ min: 0.99, max: 1.01, noNaN: true }),
+          toServer: ms,
+          untilGrant: ms,
+          toClient: ms,
+        }),
+        ({ offsetUs, rate, toServer, untilGrant, toClient }) => {
+          const sentAtMs = 5_000;
+          const sampledAtMs = sentAtMs + toServer;
+          const grantedAtMs = sampledAtMs + untilGrant;
+          const receivedAtMs = grantedAtMs + toClient;
+          // `rate` is how much of our time passes in one unit of the server's; its clock counts whole µs.
+          const serverUs = (atMs: number): number => Math.floor((atMs * 1_000) / rate) + offsetUs + 2e15;
+          const both = (atMs: number) => ({ monotonicMs: atMs, wallMs: atMs });
+          const earliest = earliestGrant(
+            { sentAt: both(sentAtMs), serverUs: serverUs(sampledAtMs) },
+            serverUs(grantedAtMs),
+            both(receivedAtMs),
+          );
+          // Whole µs may add one; doubles of this size keep fewer digits than that.
+          expect(earliest.monotonicMs).toBeLessThanOrEqual(grantedAtMs + 0.002);
+          expect(earliest.monotonicMs).toBeGreaterThanOrEqual(sentAtMs);
+          expect(earliest.wallMs).toBe(earliest.monotonicMs);
+        },
+      ),
+      { numRuns: 1_000 },
+    );
+  });
+
+  test("is never after the message came, nor before the sample was asked for, whatever the server's clock says", () => {
+    fc.assert(
+      fc.property(fc.integer(), fc.integer(), ms, (sampleUs, grantUs, passed) => {
+        const sentAt = { monotonicMs: 100, wallMs: 200 };
+        const receivedAt = { monotonicMs: 100 + passed, wallMs: 200 + passed };
+        const earliest = earliestGrant({ sentAt, serverUs: sampleUs }, grantUs, receivedAt);
+        expect(earliest.monotonicMs).toBeLessThanOrEqual(receivedAt.monotonicMs);
+        expect(earliest.monotonicMs).toBeGreaterThanOrEqual(100);
+      }),
+    );
+  });
+});
