@@ -15,7 +15,7 @@ import { dirname, join } from "node:path";
 import { argv, exit } from "node:process";
 import { fileURLToPath, pathToFileURL } from "node:url";
 
-import { readHeader, refuse } from "./lua-header.mjs";
+import { endsInRest, readHeader, refuse } from "./lua-header.mjs";
 import { checkBody, inputsUsed } from "./lua-subset.mjs";
 
 const INCLUDE = /^[ \t]*-- include (\S+)[ \t]*$/gm;
@@ -64,9 +64,10 @@ function constant(file, text, fragments, onInclude) {
     onInclude(included);
     return fragments.get(included) ?? refuse(file, `there is no fragment lua/${included}.lua to include`);
   });
-  checkBody(body, (reason) => refuse(file, reason));
+  const computesKeys = endsInRest(signature.keys);
+  checkBody(body, (reason) => refuse(file, reason), computesKeys);
   const used = inputsUsed(body);
-  agree(file, "KEYS", signature.keys, used.KEYS);
+  if (!computesKeys) agree(file, "KEYS", signature.keys, used.KEYS);
   agree(file, "ARGV", signature.args, used.ARGV);
 
   return print(name, signature, withoutComments(name, body));

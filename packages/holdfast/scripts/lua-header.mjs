@@ -15,12 +15,17 @@
  *
  * Lines that begin with KEYS[n], ARGV[n] or REPLY in the third column are the signature. Under REPLY, a line
  * in the column of the first form is one more form, and a line further to the right is prose.
+ *
+ * A script that works on any number of locks says so by a line `KEYS[...] locks  prose` after its other keys.
+ * Only then may its body compute the n of KEYS[n], and TypeScript passes `"locks..."`, a list. Proxies that read
+ * scripts refuse such a body, so its kind must do without it when they do.
  */
 
 /** @typedef {{ code: number | null, bare: boolean, outcome: string, values: string[], rest: string | null }} Form */
 /** @typedef {{ summary: string, keys: string[], args: string[], replies: Form[] }} Signature */
 
 const WORD = /^[a-z]\w*$/;
+const REST_MARK = "[...]";
 
 /**
  * @param {string} file
@@ -34,7 +39,7 @@ export function readHeader(file, name, header) {
   if (replyAt < 0) refuse(file, "its header must say what the script replies");
 
   const inputs = lines.slice(0, replyAt);
-  const keys = inputNames(file, inputs, "KEYS");
+  const keys = [...inputNames(file, inputs, "KEYS"), ...restOfKeys(file, inputs)];
   const args = inputNames(file, inputs, "ARGV");
   unique(file, [...keys, ...args], (word) => `two inputs are called ${word}`);
 
@@ -49,13 +54,32 @@ export function readHeader(file, name, header) {
  */
 function inputNames(file, lines, table) {
   return lines
-    .filter((line) => line.startsWith(`  ${table}[`))
+    .filter((line) => line.startsWith(`  ${table}[`) && !line.startsWith(`  KEYS${REST_MARK}`))
     .map((line, i) => {
       const [, index, word = ""] = /^ {2}\w+\[(\d+)\] +(\w+)(?: |$)/.exec(line) ?? [];
       if (!WORD.test(word)) refuse(file, `this is not an input: "${line.trim()}"`);
       if (Number(index) !== i + 1) refuse(file, `${table}[${index}] is out of order in the header`);
       return word;
     });
+}
+
+/**
+ * @param {string} file
+ * @param {string[]} lines
+ */
+function restOfKeys(file, lines) {
+  const at = lines.findIndex((line) => line.startsWith(`  KEYS${REST_MARK}`));
+  if (at < 0) return [];
+  const [, word = ""] = /^ {2}KEYS\[\.\.\.\] +(\w+)(?: |$)/.exec(lines[at] ?? "") ?? [];
+  if (!WORD.test(word)) refuse(file, `this is not an input: "${(lines[at] ?? "").trim()}"`);
+  if (lines.slice(at + 1).some((line) => line.startsWith("  KEYS[")))
+    refuse(file, "KEYS[...] comes after all other keys");
+  return [`${word}...`];
+}
+
+/** Whether the last of the keys stands for any number of them. @param {string[]} keys */
+export function endsInRest(keys) {
+  return keys.at(-1)?.endsWith("...") ?? false;
 }
 
 /**

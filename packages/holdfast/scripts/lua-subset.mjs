@@ -23,8 +23,9 @@ const FORBIDDEN = [
 /**
  * @param {string} body
  * @param {(reason: string) => never} refuse
+ * @param {boolean} [computesKeys]  whether the header says that there may be any number of keys
  */
-export function checkBody(body, refuse) {
+export function checkBody(body, refuse, computesKeys = false) {
   const code = stripped(body, true);
   // Before comments are cut: a long comment is one of them.
   if (/--\[=*\[/.test(stripped(body, true, true))) refuse(`outside the common subset of Lua: ${FORBIDDEN[0]?.[1]}`);
@@ -32,7 +33,7 @@ export function checkBody(body, refuse) {
     if (pattern.test(code)) refuse(`outside the common subset of Lua: ${what}`);
   }
 
-  for (const table of ["KEYS", "ARGV"]) {
+  for (const table of computesKeys ? ["ARGV"] : ["KEYS", "ARGV"]) {
     const other = code.replace(new RegExp(`\\b${table}\\[[1-9]\\d*\\]`, "g"), "");
     if (new RegExp(`\\b${table}\\b`).test(other)) refuse(`${table} may be used as a literal ${table}[n] only`);
   }

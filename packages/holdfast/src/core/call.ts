@@ -8,6 +8,11 @@ export interface Caller {
   readonly lockName: string;
 }
 
+/** The keys of a script by name; a name that ends in `...` stands for any number of them. */
+export type Keys<Key extends string> = {
+  readonly [Name in Key]: Name extends `${string}...` ? readonly string[] : string;
+};
+
 /**
  * Runs a script by the names in its header, and gives its answer in the words of that header.
  *
@@ -16,7 +21,7 @@ export interface Caller {
 export async function call<Key extends string, Arg extends string, Form extends ReplyForm>(
   { store, lockName }: Caller,
   script: Script<Key, Arg, Form>,
-  keys: Readonly<Record<NoInfer<Key>, string>>,
+  keys: Keys<NoInfer<Key>>,
   args: Readonly<Record<NoInfer<Arg>, string | number>>,
   timeoutMs: number,
 ): Promise<Outcome<Form>> {
@@ -24,7 +29,7 @@ export async function call<Key extends string, Arg extends string, Form extends 
   try {
     reply = await store.run(
       script,
-      script.keys.map((key) => keys[key]),
+      script.keys.flatMap((key): string | readonly string[] => keys[key]),
       script.args.map((arg) => args[arg]),
       timeoutMs,
     );

@@ -14,6 +14,14 @@ import {
 } from "./options.js";
 import type { Steps } from "./steps.js";
 
+/** See `Lock.partsOf`. @internal */
+export interface LockParts<Held extends Lease> {
+  readonly engine: Engine;
+  readonly steps: Steps;
+  readonly defaults: ResolvedOptions;
+  readonly make: MakeLease<Held>;
+}
+
 /**
  * A named lock. It has no state in this process: it is a name and a way to the server, and any number of objects
  * may exist. Who acquires gets a lease, and only that lease can be extended or released.
@@ -37,6 +45,11 @@ export class Lock<Held extends Lease = Lease> {
     this.steps = steps;
     this.defaults = defaults;
     this.make = make;
+  }
+
+  /** What stands behind a lock, for kinds that are made of other locks. @internal */
+  static partsOf<Held extends Lease>({ engine, steps, defaults, make }: Lock<Held>): LockParts<Held> {
+    return { engine, steps, defaults, make };
   }
 
   /**

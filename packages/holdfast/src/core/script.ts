@@ -9,6 +9,7 @@ export interface Script<Key extends string = string, Arg extends string = string
   readonly name: string;
   /** Lower-case hex SHA-1 of `source`, as EVALSHA wants it. */
   readonly sha1: string;
+  /** A name that ends in `...`, the last if any, stands for any number of keys. */
   readonly keys: readonly Key[];
   readonly args: readonly Arg[];
   readonly replies: readonly Form[];

@@ -64,6 +64,12 @@ export interface WaitSteps {
 
 /** One lock of one kind, as its atomic steps. */
 export interface Steps extends WaitSteps {
+  /**
+   * The key that stands for the lock on the server: two locks that exclude each other have the same, whatever
+   * their kinds. Also the order in which several locks are taken, which must be the same for everybody.
+   */
+  readonly key: string;
+
   /** What `adopt` needs beside the name to find the same lock; undefined if leases of this kind cannot move. */
   readonly exported: { readonly key?: string } | undefined;
 

@@ -37,6 +37,7 @@ export function mutexSteps({ store, name, key, keys, inbox }: MutexPlace): Steps
   return {
     kind: "mutex",
     name,
+    key: lock,
     exported: key === undefined ? {} : { key },
 
     acquire({ owner, leaseMs, amount }, enqueue, timeoutMs) {

@@ -96,6 +96,12 @@ describe("a script as a typed constant", () => {
     expect(generateFrom(crlf)).toBe(generateFrom(release()));
   });
 
+  it("may take any number of keys if its header says so, and then compute which", async () => {
+    const inputs = `${INPUTS}  KEYS[...] others  string, more of them\n`;
+    const { mutexRelease } = await constants(release({ inputs, body: `${BODY}redis.call('DEL', KEYS[#KEYS - 1])\n` }));
+    expect(mutexRelease?.keys).toEqual(["lock", "others..."]);
+  });
+
   it("is absent while there are no scripts, and the file is a module all the same", () => {
     expect(generateFrom({ "core/lease.ts": "" })).toMatch(/^\/\/ Generated .*\nexport \{\};\n$/);
   });
@@ -138,6 +144,12 @@ const REFUSED: ReadonlyArray<readonly [string, Readonly<Record<string, string>>,
     /two inputs are called lock/,
   ],
   ["a key by a computed index", withBody("redis.call('DEL', KEYS[i])"), /literal KEYS\[n\] only/],
+  [
+    "a key before which there may be any number",
+    release({ inputs: `  KEYS[...] all  x\n${INPUTS}` }),
+    /after all other/,
+  ],
+  ["any number of keys without a name", release({ inputs: `${INPUTS}  KEYS[...]\n` }), /this is not an input/],
   ["the number of keys", withBody("local n = #KEYS"), /literal KEYS\[n\] only/],
   ["an argument by a computed index", withBody("local x = ARGV[i + 1]"), /literal ARGV\[n\] only/],
   ["a key under another name", withBody("local lock = KEYS[1]"), /under no other name/],

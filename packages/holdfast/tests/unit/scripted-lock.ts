@@ -152,6 +152,7 @@ export class ScriptedLock {
     this.steps = {
       kind: "mutex",
       name: "scripted",
+      key: "scripted",
       exported: {},
       acquire: (claim, enqueue, timeoutMs) => this.#answer("acquire", timeoutMs, claim, enqueue),
       extend: ({ claim }, _leaseMs, timeoutMs) => this.#answer("extend", timeoutMs, claim),
