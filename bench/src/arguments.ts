@@ -13,6 +13,7 @@ export interface Arguments {
   readonly seconds: number;
   readonly repetitions: number;
   readonly callers: number;
+  readonly autoPipelining: boolean;
 }
 
 /** Shown by `--help`. */
@@ -22,6 +23,7 @@ export const USAGE: string = `npm run bench -- [options]
   --seconds N         length of one run, 0.1 to 600 (default: 2)
   --repetitions N     runs of each contestant, 1 to 1000 (default: 5)
   --callers N         callers per process on the hot key, 1 to 100000 (default: 100)
+  --auto-pipelining   all contestants with the client's enableAutoPipelining, which is off by default
   --json              print JSON
   --help              print this
 Lists are separated by commas.`;
@@ -36,6 +38,7 @@ export function parseArguments(words: readonly string[]): Arguments {
       seconds: { type: "string", default: "2" },
       repetitions: { type: "string", default: "5" },
       callers: { type: "string", default: "100" },
+      "auto-pipelining": { type: "boolean", default: false },
       json: { type: "boolean", default: false },
       help: { type: "boolean", default: false },
     },
@@ -48,6 +51,7 @@ export function parseArguments(words: readonly string[]): Arguments {
     seconds: number("--seconds", values.seconds, 0.1, 600),
     repetitions: whole("--repetitions", values.repetitions, 1, 1_000),
     callers: whole("--callers", values.callers, 1, 100_000),
+    autoPipelining: values["auto-pipelining"],
   };
 }
 

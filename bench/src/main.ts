@@ -16,22 +16,28 @@ try {
   process.exitCode = 1;
 }
 
-async function measure({ adapters, measurements, json, seconds, repetitions, callers }: Arguments): Promise<void> {
+async function measure(wanted: Arguments): Promise<void> {
+  const { adapters, measurements, json, seconds, repetitions, callers, autoPipelining } = wanted;
   const server = await startServer();
   try {
+    const connection = { port: server.port, autoPipelining };
+    const conditions = { server, connection, seconds, callers, repetitions };
     const facts = machine(server.version);
     const comparisons: Comparison[] = [];
-    if (!json) console.log(heading(facts, adapters));
+    if (!json) console.log(heading(facts, adapters, autoPipelining));
     for (const measurement of measurements) {
       const onRun = (contestant: string, repetition: number): void =>
         progress(`${measurement.name}: ${contestant} ${repetition === 0 ? "warm-up" : `${repetition}/${repetitions}`}`);
-      const comparison = await compare(measurement, adapters, { server, seconds, callers, repetitions }, onRun);
+      const comparison = await compare(measurement, adapters, conditions, onRun);
       progress("");
       comparisons.push(comparison);
       if (!json) console.log(table(comparison, adapters[0]?.name ?? ""));
     }
     const versions = Object.fromEntries(adapters.map(({ name, version }) => [name, version]));
-    if (json) console.log(JSON.stringify({ machine: facts, versions, seconds, repetitions, callers, comparisons }));
+    if (json)
+      console.log(
+        JSON.stringify({ machine: facts, versions, seconds, repetitions, callers, autoPipelining, comparisons }),
+      );
   } finally {
     await server.stop();
   }

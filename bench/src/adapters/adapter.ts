@@ -17,7 +17,14 @@ export interface Adapter {
    */
   readonly commands: readonly string[];
   /** Connects. What it opens is closed by `close`. */
-  open(port: number): Promise<Contestant>;
+  open(connection: Connection): Promise<Contestant>;
+}
+
+/** How all contestants reach the server. */
+export interface Connection {
+  readonly port: number;
+  /** Whether the client sends the commands of one turn of the event loop together, one batch at a time. */
+  readonly autoPipelining: boolean;
 }
 
 /** One connected process's way to its locks. */

@@ -9,8 +9,8 @@ export const holdfast: Adapter = {
   version: versionOf("holdfast"),
   commands: ["evalsha"],
 
-  async open(port) {
-    const client = newClient(port);
+  async open(connection) {
+    const client = newClient(connection);
     const locks = createHoldfast({ redis: client, waitMs: Infinity });
     return {
       acquire: (name) => locks.mutex(name).acquire(),

@@ -23,8 +23,8 @@ export const raw: Adapter = {
   version: "",
   commands: ["set", "evalsha"],
 
-  async open(port) {
-    const client = newClient(port);
+  async open(connection) {
+    const client = newClient(connection);
     await client.script("LOAD", COMPARE_AND_DELETE);
     const owners = randomBytes(12).toString("base64url");
     let last = 0;

@@ -23,11 +23,11 @@ export interface Result {
 }
 
 const HOT = "hot";
-const [adapterName, port, callers, guardedPath = ""] = process.argv.slice(2);
+const [adapterName, connection = "", callers, guardedPath = ""] = process.argv.slice(2);
 const adapter = ADAPTERS.find(({ name }) => name === adapterName);
 if (adapter === undefined) throw new Error(`there is no adapter ${adapterName}`);
 const file = openSync(guardedPath, "r+");
-const contestant = await adapter.open(Number(port));
+const contestant = await adapter.open(JSON.parse(connection));
 
 process.on("message", (order: Order) => {
   obey(order).then(

@@ -29,12 +29,12 @@ export const hot: Measurement = {
     { name: "Jain's index", unit: "", digits: 3 },
   ],
 
-  async prepare(adapter, { server, seconds, callers }) {
+  async prepare(adapter, { connection, seconds, callers }) {
     const directory = mkdtempSync(join(tmpdir(), "holdfast-hot-"));
     const guarded = join(directory, "guarded-value");
     const file = openSync(guarded, "w+");
     const processes = Array.from({ length: PROCESSES }, () =>
-      fork(CALLER, [adapter.name, `${server.port}`, `${callers}`, guarded]),
+      fork(CALLER, [adapter.name, JSON.stringify(connection), `${callers}`, guarded]),
     );
     // Whatever ends this process must not leave them behind.
     const endAll = (): void => {

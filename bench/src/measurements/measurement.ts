@@ -1,5 +1,5 @@
 /** The one form of all measurements. A new one is one file in this folder and one line in all.ts. */
-import type { Adapter } from "../adapters/adapter.js";
+import type { Adapter, Connection } from "../adapters/adapter.js";
 import type { Server } from "../server.js";
 
 /** What is measured, and what it tells. */
@@ -16,6 +16,7 @@ export interface Measurement {
 /** What all measurements of one call share. */
 export interface Conditions {
   readonly server: Server;
+  readonly connection: Connection;
   /** Length of one run. */
   readonly seconds: number;
   /** Callers per process on the hot key. */

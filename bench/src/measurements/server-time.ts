@@ -16,8 +16,8 @@ export const serverTime: Measurement = {
     { name: "commands", unit: "per pair", digits: 2 },
   ],
 
-  async prepare(adapter, { server: { control, port }, seconds }) {
-    const contestant = await adapter.open(port);
+  async prepare(adapter, { server: { control }, connection, seconds }) {
+    const contestant = await adapter.open(connection);
     await warmUp(contestant, seconds, PARALLEL);
     return {
       async run() {

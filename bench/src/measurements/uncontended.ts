@@ -11,8 +11,8 @@ export const uncontended: Measurement = {
     { name: "p99", unit: "µs", digits: 1 },
   ],
 
-  async prepare(adapter, { server, seconds }) {
-    const contestant = await adapter.open(server.port);
+  async prepare(adapter, { connection, seconds }) {
+    const contestant = await adapter.open(connection);
     await warmUp(contestant, seconds, 1);
     return {
       async run() {
