@@ -1,0 +1,128 @@
+/** A real server on which scripts run alone: what is there before, one call, what is there after. */
+import { Redis } from "ioredis";
+import { afterAll, beforeAll, beforeEach } from "vitest";
+import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
+import type { Script } from "../../src/core/script.js";
+
+/** The keys of one lock, and of one client. */
+export const KEYS: Readonly<Record<string, string>> = {
+  lock: "hf:mutex:{t}",
+  fence: "hf:mutex:{t}:fence",
+  queue: "hf:mutex:{t}:queue",
+  client: "hf:client:t",
+};
+
+/** What clients listen on, less their id. */
+export const INBOX = "hf:in:";
+
+/** What one lock consists of on the server. */
+export interface LockState {
+  readonly lock?: string;
+  readonly fence?: number;
+  readonly queue?: readonly string[];
+}
+
+/** How long its keys live, in ms; -1 for ever, -2 not at all. */
+export interface Lifetimes {
+  readonly lock: number;
+  readonly fence: number;
+  readonly queue: number;
+}
+
+/** One server for a file, empty before each test. Clients `A` and `B` listen; nobody else does. */
+export class ScriptServer {
+  #server!: RedisServer;
+  #redis!: Redis;
+  #ear!: Redis;
+  /** What was published, as `<client> <message>`. */
+  readonly heard: string[] = [];
+
+  constructor() {
+    beforeAll(async () => {
+      this.#server = await startRedis();
+      this.#redis = new Redis({ port: this.#server.port });
+      this.#ear = new Redis({ port: this.#server.port });
+      this.#ear.on("message", (channel: string, message: string) => {
+        this.heard.push(`${channel.slice(INBOX.length)} ${message}`);
+      });
+      await this.#ear.subscribe(`${INBOX}A`, `${INBOX}B`);
+    });
+    beforeEach(async () => {
+      await this.#redis.flushall();
+      await this.#ear.ping();
+      this.heard.length = 0;
+    });
+    afterAll(async () => {
+      this.#redis.disconnect();
+      this.#ear.disconnect();
+      await this.#server.stop();
+    });
+  }
+
+  get redis(): Redis {
+    return this.#redis;
+  }
+
+  /** Runs a script by the names in its header. */
+  run(script: Script, args: Readonly<Record<string, string | number>> = {}): Promise<unknown> {
+    const given: Readonly<Record<string, string | number>> = {
+      inbox: INBOX,
+      block: 1,
+      enqueue: 1,
+      leaseMs: 30_000,
+      ...args,
+    };
+    const words = script.args.map((name) => {
+      const value = given[name];
+      if (value === undefined) throw new Error(`${script.name} needs ${name}`);
+      return value;
+    });
+    return this.#redis.eval(
+      script.source,
+      script.keys.length,
+      ...script.keys.map((key) => KEYS[key] as string),
+      ...words,
+    );
+  }
+
+  /** Writes a state, with leases of a minute unless told otherwise. */
+  async set({ lock, fence, queue = [] }: LockState, leaseMs = 60_000): Promise<void> {
+    if (lock !== undefined) await this.#redis.set(KEYS.lock as string, lock, "PX", leaseMs);
+    if (fence !== undefined) await this.#redis.set(KEYS.fence as string, fence, "PX", 700_000);
+    for (const [i, waiter] of queue.entries()) await this.#redis.zadd(KEYS.queue as string, i + 1, waiter);
+    if (queue.length > 0) await this.#redis.pexpire(KEYS.queue as string, 50_000);
+  }
+
+  /** Reads the state. What is not there is left out. */
+  async state(): Promise<LockState> {
+    const [lock, fence, queue] = await Promise.all([
+      this.#redis.get(KEYS.lock as string),
+      this.#redis.get(KEYS.fence as string),
+      this.#redis.zrange(KEYS.queue as string, 0, -1),
+    ]);
+    return {
+      ...(lock === null ? {} : { lock }),
+      ...(fence === null ? {} : { fence: Number(fence) }),
+      ...(queue.length === 0 ? {} : { queue }),
+    };
+  }
+
+  async lifetimes(): Promise<Lifetimes> {
+    const [lock = -2, fence = -2, queue = -2] = await Promise.all(
+      [KEYS.lock, KEYS.fence, KEYS.queue].map((key) => this.#redis.pttl(key as string)),
+    );
+    return { lock, fence, queue };
+  }
+
+  /** The server's clock in µs. */
+  async nowUs(): Promise<number> {
+    const [seconds, micros] = await this.#redis.time();
+    return Number(seconds) * 1_000_000 + Number(micros);
+  }
+
+  /** Waits until everything that was published before has been heard. */
+  async messages(): Promise<string[]> {
+    await this.#ear.ping();
+    return [...this.heard];
+  }
+}
