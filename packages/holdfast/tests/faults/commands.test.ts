@@ -1,0 +1,59 @@
+/** What a lock costs the server: which commands are sent, and which are not. */
+import { expect, test } from "vitest";
+import { startMonitor } from "../../../../tests/support/monitor.js";
+import { mutexAcquire, mutexRelease } from "../../src/generated/scripts.js";
+import { LONG_MS, SOON_MS, sleep } from "../../src/testing/delays.js";
+import { glide, ioredis, nodeRedis, useFaultScene } from "./scene.js";
+
+const scene = useFaultScene();
+
+test.each([ioredis, nodeRedis, glide])(
+  "on $name an uncontended acquire is one script call, and a release is one",
+  async (library) => {
+    const { name, server } = scene;
+    const holdfast = await scene.client(library);
+    // The first use listens, announces itself and teaches the server the scripts.
+    await holdfast.mutex(`warm:${name}`).run(() => sleep(SOON_MS / 10));
+    const { sent, stop } = await startMonitor(server);
+    const lease = await holdfast.mutex(name).acquire();
+    expect((await sent()).map((words) => words.slice(0, 4))).toEqual([
+      ["evalsha", mutexAcquire.sha1, "3", scene.keys.lock],
+    ]);
+    await lease.release();
+    expect((await sent()).map((words) => words.slice(0, 4))).toEqual([
+      ["evalsha", mutexRelease.sha1, "3", scene.keys.lock],
+    ]);
+    await holdfast.mutex(name).run(() => {});
+    const one = await holdfast.mutex(name).tryAcquire();
+    expect(await holdfast.mutex(name).tryAcquire()).toBeNull();
+    await one?.release();
+    expect((await sent()).map(([command, sha1]) => [command, sha1])).toEqual(
+      [mutexAcquire, mutexRelease, mutexAcquire, mutexAcquire, mutexRelease].map(({ sha1 }) => ["evalsha", sha1]),
+    );
+    stop();
+  },
+);
+
+test("a hundred waiters send nothing while they wait, and one call each when their turn is over", async () => {
+  const { name, server } = scene;
+  const [first, second] = [await scene.client(ioredis), await scene.client(nodeRedis)];
+  await first.mutex(`warm:${name}`).run(() => second.mutex(`warm2:${name}`).run(() => {}));
+  const lease = await first.mutex(name).acquire({ leaseMs: 4 * LONG_MS });
+  const waiting = Array.from({ length: 100 }, (_, i) =>
+    (i % 2 === 0 ? first : second).mutex(name).acquire({ waitMs: LONG_MS }),
+  );
+  // If an expectation below fails, that is the failure to be told.
+  for (const each of waiting) each.catch(() => {});
+  await scene.queued(100);
+  const { sent, stop } = await startMonitor(server);
+  await sent();
+  // Shorter than the time after which a waiter asks again whatever it was told, counted from its last question.
+  await sleep(SOON_MS);
+  expect(await sent()).toEqual([]);
+  await lease.release();
+  await Promise.all(waiting.map(async (each) => (await each).release()));
+  expect((await sent()).map(([command, sha1]) => [command, sha1])).toEqual(
+    Array.from({ length: 101 }, () => ["evalsha", mutexRelease.sha1]),
+  );
+  stop();
+});

@@ -1,0 +1,102 @@
+/** Processes that stand still for longer than their lease, and then go on as if nothing had happened. */
+import { expect, test } from "vitest";
+import { BRIEF_LEASE_MS, LONG_MS, SOON_MS, sleep, until } from "../../src/testing/delays.js";
+import { type Acquired, sharedClockMs } from "./programs/programs.js";
+import { ioredis, useFaultScene } from "./scene.js";
+
+const scene = useFaultScene();
+
+const LEASE_MS = 2 * BRIEF_LEASE_MS;
+
+/** What the worker answers to `workThroughPause`. */
+interface AfterPause {
+  readonly heldBefore: boolean;
+  readonly pausedMs: number;
+  readonly validForMs: number;
+  readonly error: unknown;
+  readonly isAborted: boolean;
+}
+
+test("a holder frozen beyond its lease knows at its first line, and can do no harm", async () => {
+  const { server, name } = scene;
+  const worker = scene.worker();
+  const rival = await scene.client(ioredis);
+  const resource = `resource:${name}`;
+  const stale = await worker.call<Acquired>("acquire", { name, as: "it", options: { leaseMs: LEASE_MS } });
+  expect(await worker.call("write", { as: "it", key: resource, value: "first" })).toBe(1);
+  const next = rival.mutex(name).acquire({ waitMs: LONG_MS });
+  await scene.queued(1);
+
+  const working = worker.heard("working");
+  const afterPause = worker.call<AfterPause>("workThroughPause", { as: "it", pauseMs: LEASE_MS });
+  await working;
+  worker.freeze();
+  const lease = await next;
+  expect(lease.token).toBeGreaterThan(stale.token);
+  await server.command("HSET", resource, "token", lease.token, "value", "second");
+  await sleep(LEASE_MS + BRIEF_LEASE_MS);
+  worker.resume();
+
+  const seen = await afterPause;
+  expect(seen.pausedMs, "it was frozen").toBeGreaterThan(LEASE_MS);
+  expect(seen.heldBefore).toBe(true);
+  expect(seen.validForMs).toBe(0);
+  expect(seen.error).toEqual({ name: "LeaseLostError", reason: "expired" });
+  expect(seen.isAborted).toBe(true);
+  expect(await worker.call("write", { as: "it", key: resource, value: "late" })).toBe(0);
+  expect(await server.command("HGET", resource, "value")).toBe("second");
+  await expect(worker.call("release", { as: "it" })).rejects.toMatchObject({ name: "LeaseLostError" });
+  expect(await worker.call("state", { as: "it" })).toEqual({ aborts: 1, validForMs: 0 });
+  expect(await scene.holder(), "the late release touched nothing").toBe(lease.owner);
+  lease.assertHeld();
+  expect(await lease.release()).toBe("released");
+});
+
+test("a holder frozen between two turns is told once, and its late release rejects", async () => {
+  const { name } = scene;
+  const worker = scene.worker();
+  const rival = await scene.client(ioredis);
+  const stale = await worker.call<Acquired>("acquire", { name, as: "it", options: { leaseMs: LEASE_MS } });
+  worker.freeze();
+  const lease = await rival.mutex(name).acquire({ waitMs: LONG_MS });
+  expect(lease.token).toBeGreaterThan(stale.token);
+  // Answered after it goes on; that the lease was granted to another shows that it stood still.
+  const state = worker.call("state", { as: "it" });
+  worker.resume();
+  expect(await state).toEqual({ aborts: 1, validForMs: 0 });
+  await expect(worker.call("release", { as: "it" })).rejects.toMatchObject({
+    name: "LeaseLostError",
+    code: "ERR_LOCK_LEASE_LOST",
+  });
+  expect(await worker.call("state", { as: "it" })).toEqual({ aborts: 1, validForMs: 0 });
+  expect(await lease.release()).toBe("released");
+});
+
+test("a waiter frozen across its own grant neither blocks the others for long nor believes it afterwards", async () => {
+  const { name } = scene;
+  const frozen = scene.worker();
+  const [holder, other] = await Promise.all([scene.client(ioredis), scene.client(ioredis)]);
+  const lease = await holder.mutex(name).acquire({ leaseMs: LEASE_MS });
+  const late = frozen.call<Acquired>("acquire", { name, as: "it", options: { waitMs: LONG_MS, leaseMs: LEASE_MS } });
+  await scene.queued(1);
+  const behind = other.mutex(name).acquire({ waitMs: LONG_MS, leaseMs: LONG_MS });
+  await scene.queued(2);
+  frozen.freeze();
+  expect(await lease.release()).toBe("released");
+  const frozenOwner = await scene.holder();
+  const grantedAtMs = sharedClockMs();
+
+  const second = await behind;
+  expect(frozenOwner, "the frozen one was granted").not.toBe(second.owner);
+  // The one behind knew the end of the first lease, asks then, and learns the end of this one.
+  expect(sharedClockMs() - grantedAtMs).toBeLessThan(2 * LEASE_MS + SOON_MS);
+  frozen.resume();
+  await until(async () => (await holder.mutex(name).inspect()).waiterCount === 1, "the frozen one to queue again");
+  const releasedAtMs = sharedClockMs();
+  expect(await second.release()).toBe("released");
+  const third = await late;
+  expect(third.atMs).toBeGreaterThan(releasedAtMs);
+  expect(third.token).toBeGreaterThan(second.token);
+  expect(third.validForMs).toBeGreaterThan(0);
+  expect(await frozen.call("release", { as: "it" })).toBe("released");
+});

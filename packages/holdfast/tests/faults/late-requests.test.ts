@@ -1,0 +1,191 @@
+/** Requests and grants that arrive when nobody expects them any more. */
+import { Redis } from "ioredis";
+import { expect, test } from "vitest";
+import type { Store } from "../../src/core/store.js";
+import { mutexAcquire } from "../../src/generated/scripts.js";
+import { StoreError } from "../../src/index.js";
+import { storeFor } from "../../src/stores/detect.js";
+import { BRIEF_LEASE_MS, LONG_MS, SOON_MS, sleep, until } from "../../src/testing/delays.js";
+import { ioredis, nodeRedis, useFaultScene } from "./scene.js";
+
+const scene = useFaultScene();
+
+const LEASE_MS = 2 * BRIEF_LEASE_MS;
+
+/** Picks the acquire of this test's lock, and keeps its words. */
+function acquireOf(copy: string[] = []): (words: readonly string[]) => boolean {
+  return (words) => {
+    const matches =
+      words[0]?.toUpperCase() === "EVALSHA" && words[1] === mutexAcquire.sha1 && words.includes(scene.keys.lock);
+    if (matches) copy.splice(0, copy.length, ...words);
+    return matches;
+  };
+}
+
+test.each([ioredis, nodeRedis])("on $name a request that reaches the server twice is one grant", async (library) => {
+  const { name, server, keys } = scene;
+  const proxy = await scene.proxy();
+  const holdfast = await scene.client(library, {}, proxy.port);
+  await holdfast.mutex(`warm:${name}`).run(() => {});
+  const struck = proxy.duplicate(acquireOf());
+  const lease = await holdfast.mutex(name).acquire({ leaseMs: LONG_MS });
+  await struck;
+  expect(Number(await server.command("GET", keys.fence))).toBe(lease.token);
+  expect(await lease.release()).toBe("released");
+  expect(await scene.holder()).toBeNull();
+});
+
+test("a request held back until its caller has given up is undone when it arrives", async () => {
+  const { name, keys, server } = scene;
+  const proxy = await scene.proxy();
+  const [slow, other] = [
+    await scene.client(ioredis, { commandTimeoutMs: BRIEF_LEASE_MS }, proxy.port),
+    await scene.client(ioredis),
+  ];
+  await slow.mutex(`warm:${name}`).run(() => {});
+  const { reached, release } = proxy.hold(acquireOf());
+  const attempt = slow.mutex(name).tryAcquire({ leaseMs: LONG_MS });
+  await reached;
+  await expect(attempt).rejects.toMatchObject({ code: "ERR_LOCK_STORE", mayHaveRun: true });
+  release();
+  // Long before the lease that it began ends by itself.
+  const lease = await other.mutex(name).acquire({ waitMs: SOON_MS });
+  expect(proxy.counts.held).toBe(1);
+  expect(await lease.release()).toBe("released");
+  await until(async () => (await server.command("EXISTS", keys.lock, keys.queue)) === 0, "nothing to be left");
+});
+
+test("a late copy of a finished request has no second holder, and ends with its lease", async () => {
+  const { name, server } = scene;
+  const proxy = await scene.proxy();
+  const [first, second] = [await scene.client(ioredis, {}, proxy.port), await scene.client(ioredis)];
+  await first.mutex(`warm:${name}`).run(() => {});
+  const copy: string[] = [];
+  const struck = proxy.duplicate(acquireOf(copy));
+  const lease = await first.mutex(name).acquire({ leaseMs: LEASE_MS });
+  await struck;
+  const { owner, token } = lease;
+  await lease.release();
+
+  const lateToken = Number(await server.command(...copy));
+  expect(lateToken).toBeGreaterThan(token);
+  expect(await scene.holder()).toBe(owner);
+  expect(lease.validForMs(), "whoever asked knows nothing of it").toBe(0);
+  const arrivedAtMs = performance.now();
+  const next = await second.mutex(name).acquire({ waitMs: LONG_MS, leaseMs: LEASE_MS });
+  expect(performance.now() - arrivedAtMs).toBeLessThan(LEASE_MS + SOON_MS);
+  expect(next.token).toBeGreaterThan(lateToken);
+
+  // The same while somebody holds: it queues, and nobody waits for its grant.
+  copy[copy.length - 2] = "1";
+  expect(Array.isArray(await server.command(...copy))).toBe(true);
+  await scene.queued(1);
+  const last = second.mutex(name).acquire({ waitMs: LONG_MS });
+  await scene.queued(2);
+  const releasedAtMs = performance.now();
+  expect(await next.release()).toBe("released");
+  const after = await last;
+  expect(performance.now() - releasedAtMs).toBeLessThan(2 * LEASE_MS + SOON_MS);
+  expect(await after.release()).toBe("released");
+  expect(await scene.holder()).toBeNull();
+});
+
+test("a wait that is given up while its grant is on the way passes the lock on at once", async () => {
+  const { name } = scene;
+  const proxy = await scene.proxy();
+  // Only what the waiter hears is delayed, not what it says.
+  const waiter = await scene.client(ioredis, { subscriber: () => new Redis({ port: proxy.port }) });
+  const [holder, other] = [await scene.client(ioredis), await scene.client(ioredis)];
+  const lease = await holder.mutex(name).acquire({ leaseMs: LONG_MS });
+  const abort = new AbortController();
+  const waiting = waiter.mutex(name).acquire({ waitMs: LONG_MS, leaseMs: LONG_MS, signal: abort.signal });
+  await scene.queued(1);
+  const behind = other.mutex(name).acquire({ waitMs: LONG_MS });
+  await scene.queued(2);
+  proxy.stall();
+  await lease.release();
+  const granted = await scene.holder();
+
+  const reason = new Error("enough");
+  abort.abort(reason);
+  await expect(waiting).rejects.toBe(reason);
+  const next = await behind;
+  expect(granted, "the one that gave up had been granted").not.toBe(next.owner);
+  proxy.resume();
+  // The grant that nobody waits for any more arrives, and is not taken for anything else.
+  const again = waiter.mutex(name).acquire({ waitMs: LONG_MS });
+  await scene.queued(1);
+  expect(await scene.holder()).toBe(next.owner);
+  await next.release();
+  expect(await (await again).release()).toBe("released");
+});
+
+test("a wait whose time is up while its grant is on the way passes the lock on at once", async () => {
+  const { name } = scene;
+  const proxy = await scene.proxy();
+  const waiter = await scene.client(ioredis, { subscriber: () => new Redis({ port: proxy.port }) });
+  const [holder, other] = [await scene.client(ioredis), await scene.client(ioredis)];
+  const lease = await holder.mutex(name).acquire({ leaseMs: LONG_MS });
+  const waiting = waiter.mutex(name).acquire({ waitMs: SOON_MS / 2, leaseMs: LONG_MS });
+  const refused = expect(waiting).rejects.toMatchObject({ code: "ERR_LOCK_ACQUIRE_TIMEOUT" });
+  await scene.queued(1);
+  const behind = other.mutex(name).acquire({ waitMs: LONG_MS });
+  await scene.queued(2);
+  proxy.stall();
+  await lease.release();
+  const granted = await scene.holder();
+  await refused;
+  const next = await behind;
+  expect(granted).not.toBe(next.owner);
+  proxy.resume();
+  expect(await next.release()).toBe("released");
+});
+
+test.each([
+  { how: "while its caller waits for it", timeoutMs: LONG_MS },
+  { how: "long after its caller has given it up", timeoutMs: BRIEF_LEASE_MS / 3 },
+])(
+  "a question that arrives after its claim was granted and released, $how, leaves nothing behind",
+  async ({ timeoutMs }) => {
+    const { name, server, keys } = scene;
+    const holder = await scene.client(ioredis);
+    // Requests change their order where a client has several connections, or sends again a script that was forgotten.
+    const store = storeFor((await ioredis.connect(server.port)).options.redis);
+    let questions = 0;
+    let letGo = (): void => {};
+    const overtaken = new Promise<void>((resolve) => {
+      letGo = resolve;
+    });
+    const run: Store["run"] = async (script, scriptKeys, args, callTimeoutMs) => {
+      if (script.name !== mutexAcquire.name || !scriptKeys.includes(keys.lock)) {
+        return store.run(script, scriptKeys, args, callTimeoutMs);
+      }
+      questions += 1;
+      // The first is refused, the second queues, the third is the re-check.
+      if (questions !== 3) return store.run(script, scriptKeys, args, callTimeoutMs);
+      const answer = overtaken.then(() => store.run(script, scriptKeys, args, callTimeoutMs));
+      const givenUp = sleep(timeoutMs).then(() => {
+        throw new StoreError(name, { mayHaveRun: true, transient: true, cause: "no answer" });
+      });
+      return Promise.race([answer, givenUp]);
+    };
+    const waiter = await scene.client({
+      name: "several connections",
+      connect: async () => ({ options: { store: { ...store, run } }, disconnect: () => store.close() }),
+    });
+    const lease = await holder.mutex(name).acquire({ leaseMs: BRIEF_LEASE_MS });
+    const waiting = waiter.mutex(name).acquire({ waitMs: LONG_MS, leaseMs: LONG_MS });
+    await scene.queued(1);
+    await until(() => questions >= 3, "the re-check at the end of the lease that it was told of");
+    expect(await lease.release()).toBe("released");
+    const next = await waiting;
+    expect(await next.release()).toBe("released");
+    letGo();
+    await overtaken;
+
+    // Long before the lease that it would begin is over.
+    const again = await holder.mutex(name).acquire({ waitMs: SOON_MS });
+    await again.release();
+    await until(async () => (await server.command("EXISTS", keys.lock, keys.queue)) === 0, "nothing to be left");
+  },
+);

@@ -1,0 +1,118 @@
+/** What a lock leaves behind in the process and on the server once nobody uses it: nothing that keeps either busy. */
+import { execFile } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { describe, expect, test } from "vitest";
+import { BRIEF_LEASE_MS, LONG_MS, SOON_MS, until } from "../../src/testing/delays.js";
+import { glide, ioredis, nodeRedis, useFaultScene } from "./scene.js";
+
+const scene = useFaultScene();
+
+interface Lifetime {
+  readonly code: number | null;
+  /** What it printed. */
+  readonly steps: Record<string, unknown>[];
+  readonly complaints: string;
+}
+
+/** Runs programs/lifetime.mjs to its end, which it has to find by itself. */
+function live(
+  library: string,
+  scenario: string,
+  options: { waitMs?: number; leaseMs?: number } = {},
+): Promise<Lifetime> {
+  const { name, server } = scene;
+  const program = fileURLToPath(new URL("./programs/lifetime.mjs", import.meta.url));
+  const input = JSON.stringify({ library, scenario, port: server.port, name, ...options });
+  return new Promise((resolve) => {
+    const child = execFile(process.execPath, [program, input], { timeout: LONG_MS, killSignal: "SIGKILL" });
+    let output = "";
+    let complaints = "";
+    child.stdout?.on("data", (text: string) => {
+      output += text;
+    });
+    child.stderr?.on("data", (text: string) => {
+      complaints += text;
+    });
+    child.on("close", (code) => {
+      const steps = output.split("\n").filter((line) => line !== "");
+      resolve({ code, complaints, steps: steps.map((line) => JSON.parse(line) as Record<string, unknown>) });
+    });
+  });
+}
+
+describe.each(["ioredis", "node-redis"])("a process on %s", (library) => {
+  test("ends by itself after a release, without a close()", async () => {
+    const { code, steps, complaints } = await live(library, "released");
+    expect({ code, steps, complaints }).toEqual({ code: 0, steps: [{ left: "by itself" }], complaints: "" });
+  });
+
+  test("ends by itself although it holds a lease that it renews", async () => {
+    const { code, steps, complaints } = await live(library, "held", { leaseMs: 4 * LONG_MS });
+    expect({ code, complaints }).toEqual({ code: 0, complaints: "" });
+    expect(steps).toEqual([{ owner: expect.any(String) }, { left: "by itself" }]);
+    expect(await scene.holder(), "the server ends the lease").toBe(steps[0]?.owner);
+  });
+
+  test("stays alive while it waits, and then ends", async () => {
+    const holder = await scene.client(ioredis);
+    const lease = await holder.mutex(scene.name).acquire({ leaseMs: 4 * LONG_MS });
+    const waitMs = 3 * BRIEF_LEASE_MS;
+    const { code, steps, complaints } = await live(library, "waiting", { waitMs });
+    expect({ code, complaints }).toEqual({ code: 0, complaints: "" });
+    expect(steps).toEqual([{ error: "AcquireTimeoutError", afterMs: expect.any(Number) }, { left: "by itself" }]);
+    expect(steps[0]?.afterMs).toBeGreaterThanOrEqual(waitMs - 1);
+    await lease.release();
+  });
+
+  test("has no timer and no connection more after close() than before", async () => {
+    const { code, steps, complaints } = await live(library, "closed", { waitMs: LONG_MS, leaseMs: LONG_MS });
+    expect({ code, complaints }).toEqual({ code: 0, complaints: "" });
+    const [closed] = steps;
+    expect(closed?.after).toEqual(closed?.before);
+    expect(closed?.waits).toEqual(Array.from({ length: 20 }, () => "ClosedError"));
+    expect(closed?.isAborted).toBe(true);
+    expect(await scene.holder()).toBeNull();
+  });
+});
+
+test.each([ioredis, nodeRedis, glide])(
+  "after close() on $name the server has no subscriber, and only keys that expire",
+  async (library) => {
+    const { name, server, keys } = scene;
+    const [first, second] = [await scene.client(library), await scene.client(library)];
+    const lease = await first.mutex(name).acquire({ leaseMs: LONG_MS });
+    const abort = new AbortController();
+    const waits = [
+      second.mutex(name).acquire({ waitMs: LONG_MS }),
+      second.mutex(name).acquire({ waitMs: BRIEF_LEASE_MS }),
+      second.mutex(name).acquire({ waitMs: LONG_MS, signal: abort.signal }),
+      first.mutex(name).acquire({ waitMs: LONG_MS }),
+    ];
+    const settled = Promise.allSettled(waits);
+    await scene.queued(4);
+    abort.abort(new Error("enough"));
+    await scene.queued(2);
+    expect(await subscribers()).toEqual([1, 1]);
+    const closedAtMs = performance.now();
+    await Promise.all([first.close(), second.close()]);
+    expect(performance.now() - closedAtMs).toBeLessThan(SOON_MS);
+    expect(lease.signal.reason).toMatchObject({ reason: "closed" });
+    expect((await settled).map(({ status }) => status)).toEqual(["rejected", "rejected", "rejected", "rejected"]);
+
+    await until(async () => (await subscribers()).length === 0, "no subscriber");
+    expect(await server.command("EXISTS", keys.lock, keys.queue)).toBe(0);
+    const left = (await server.command("KEYS", "*")) as string[];
+    expect(left.map((key) => key.replace(/[^:]+$/, (last) => (last === "fence" ? last : "<id>"))).sort()).toEqual(
+      [keys.fence, "hf:client:<id>", "hf:client:<id>"].sort(),
+    );
+    for (const key of left) expect(Number(await server.command("PTTL", key)), key).toBeGreaterThan(0);
+  },
+);
+
+/** How many listen on each of the channels that anybody listens on. */
+async function subscribers(): Promise<number[]> {
+  const channels = (await scene.server.command("PUBSUB", "CHANNELS", "*")) as string[];
+  if (channels.length === 0) return [];
+  const counts = (await scene.server.command("PUBSUB", "NUMSUB", ...channels)) as (string | number)[];
+  return counts.filter((_, i) => i % 2 === 1).map(Number);
+}

@@ -1,0 +1,138 @@
+/** Requests that the server has carried out and whose answer never arrives, on libraries that send again and that do not. */
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { TcpProxy } from "../../../../tests/support/tcp-proxy.js";
+import { mutexAcquire, mutexExtend, mutexLeave, mutexRelease } from "../../src/generated/scripts.js";
+import { type Holdfast, StoreError } from "../../src/index.js";
+import { BRIEF_LEASE_MS, LONG_MS, SOON_MS, until } from "../../src/testing/delays.js";
+import { glide, ioredis, nodeRedis, useFaultScene } from "./scene.js";
+
+const scene = useFaultScene();
+
+/** Calls of that script about the lock of this test; the warm-up has another name. */
+function callsOf({ sha1 }: { readonly sha1: string }): (words: readonly string[]) => boolean {
+  return (words) => words[0]?.toUpperCase() === "EVALSHA" && words[1] === sha1 && words.includes(scene.keys.lock);
+}
+
+describe.each([ioredis, nodeRedis, glide])("$name", (library) => {
+  let proxy: TcpProxy;
+  let holdfast: Holdfast;
+  let rival: Holdfast;
+
+  beforeEach(async () => {
+    proxy = await scene.proxy();
+    holdfast = await scene.client(library, {}, proxy.port);
+    rival = await scene.client(ioredis);
+    // The server learns the scripts, so that each call below is one request.
+    const warm = `warm:${scene.name}`;
+    const lease = await holdfast.mutex(warm).acquire();
+    await expect(holdfast.mutex(warm).acquire({ waitMs: 1 })).rejects.toThrow("not acquired");
+    await lease.extend(LONG_MS);
+    await lease.release();
+  });
+  afterEach(() => {
+    expect(proxy.counts.lostReplies, "the fault struck").toBe(1);
+  });
+
+  test("an acquire whose reply was lost has one grant, one token and no second hold", async () => {
+    const { name, server, keys } = scene;
+    const struck = proxy.cutBeforeReply(callsOf(mutexAcquire));
+    const acquiring = holdfast.mutex(name).acquire({ leaseMs: LONG_MS, waitMs: LONG_MS });
+    await struck;
+    const granted = { owner: await scene.holder(), token: Number(await server.command("GET", keys.fence)) };
+    const lease = await acquiring;
+    expect({ owner: lease.owner, token: lease.token }).toEqual(granted);
+    expect(Number(await server.command("PTTL", keys.lock))).toBeGreaterThan(lease.validForMs());
+    expect(await lease.release()).toBe("released");
+    expect(await scene.holder()).toBeNull();
+    expect(await server.command("EXISTS", keys.queue)).toBe(0);
+  });
+
+  test("a waiter whose reply was lost stands in the queue once, and is granted once", async () => {
+    const { name, server, keys } = scene;
+    const lease = await rival.mutex(name).acquire({ leaseMs: LONG_MS });
+    const struck = proxy.cutBeforeReply((words) => callsOf(mutexAcquire)(words) && words.at(-2) === "1");
+    const waiting = holdfast.mutex(name).acquire({ waitMs: LONG_MS });
+    await struck;
+    expect(await server.command("ZCARD", keys.queue)).toBe(1);
+    const behind = rival.mutex(name).acquire({ waitMs: LONG_MS });
+    await scene.queued(2);
+    await lease.release();
+    const next = await waiting;
+    expect(await next.release()).toBe("released");
+    const last = await behind;
+    expect(last.token).toBeGreaterThan(next.token);
+    await last.release();
+    expect(await scene.holder()).toBeNull();
+  });
+
+  test("a release whose reply was lost is a release", async () => {
+    const { name } = scene;
+    const lease = await holdfast.mutex(name).acquire({ leaseMs: LONG_MS });
+    const struck = proxy.cutBeforeReply(callsOf(mutexRelease));
+    const releasing = lease.release();
+    await struck;
+    expect(await scene.holder()).toBeNull();
+    expect(await releasing).toBe("released");
+  });
+
+  test("a release whose reply was lost is a release even if the next one holds by then, and does not end its hold", async () => {
+    const { name } = scene;
+    const lease = await holdfast.mutex(name).acquire({ leaseMs: LONG_MS });
+    const waiting = rival.mutex(name).acquire({ waitMs: LONG_MS });
+    await scene.queued(1);
+    const struck = proxy.cutBeforeReply(callsOf(mutexRelease));
+    const releasing = lease.release();
+    await struck;
+    const next = await waiting;
+    expect(await releasing).toBe("released");
+    expect(await scene.holder()).toBe(next.owner);
+    next.assertHeld();
+    expect(await next.release()).toBe("released");
+  });
+
+  test("an extension whose reply was lost loses nothing", async () => {
+    const { name, server, keys } = scene;
+    const lease = await holdfast.mutex(name).acquire({ leaseMs: 2 * BRIEF_LEASE_MS });
+    const { signal, token } = lease;
+    await proxy.cutBeforeReply(callsOf(mutexExtend));
+    await until(() => proxy.counts.requests > 0 && lease.validForMs() > BRIEF_LEASE_MS, "a renewal after that");
+    expect(signal.aborted).toBe(false);
+    expect(Number(await server.command("GET", keys.fence))).toBe(token);
+    expect(await rival.mutex(name).tryAcquire()).toBeNull();
+    expect(await lease.release()).toBe("released");
+  });
+
+  test("a wait that is given up leaves nothing behind although the reply to that was lost", async () => {
+    const { name, server, keys } = scene;
+    const lease = await rival.mutex(name).acquire({ leaseMs: LONG_MS });
+    const abort = new AbortController();
+    const waiting = holdfast.mutex(name).acquire({ waitMs: LONG_MS, signal: abort.signal });
+    await scene.queued(1);
+    const struck = proxy.cutBeforeReply(callsOf(mutexLeave));
+    const reason = new Error("enough");
+    abort.abort(reason);
+    await expect(waiting).rejects.toBe(reason);
+    await struck;
+    expect(await server.command("EXISTS", keys.queue)).toBe(0);
+    await lease.release();
+    expect(await scene.holder()).toBeNull();
+    await (await holdfast.mutex(name).acquire({ waitMs: SOON_MS })).release();
+  });
+
+  test("a single attempt whose reply was lost is either a lease, or an unknown outcome that is undone", async () => {
+    const { name } = scene;
+    const struck = proxy.cutBeforeReply(callsOf(mutexAcquire));
+    const attempt = holdfast.mutex(name).tryAcquire({ leaseMs: LONG_MS });
+    const outcome = await attempt.catch((error: unknown) => error);
+    await struck;
+    if (outcome instanceof Error) {
+      expect(outcome).toBeInstanceOf(StoreError);
+      expect(outcome).toMatchObject({ mayHaveRun: true, lockName: name });
+    } else {
+      expect(await (await attempt)?.release()).toBe("released");
+    }
+    // Long before the lease could have ended by itself.
+    const next = await rival.mutex(name).acquire({ waitMs: SOON_MS });
+    await next.release();
+  });
+});

@@ -1,0 +1,26 @@
+/** The programs that fault tests run in processes of their own. They use the built library, as a user does. */
+import { type Program, startProgram } from "../../../../../tests/support/program.js";
+
+/** What a worker answers to `acquire`. */
+export interface Acquired {
+  readonly token: number;
+  readonly owner: string;
+  readonly validForMs: number;
+  /** When, on a clock that all processes share. */
+  readonly atMs: number;
+}
+
+/** Starts programs/worker.mjs. */
+export function startWorker(port: number): Program {
+  return startProgram(new URL("./worker.mjs", import.meta.url), { port });
+}
+
+/** Milliseconds of the same clock as `Acquired.atMs`. */
+export function sharedClockMs(): number {
+  return Number(process.hrtime.bigint()) / 1e6;
+}
+
+/** Starts programs/crowd.mjs. */
+export function startCrowd(port: number): Program {
+  return startProgram(new URL("./crowd.mjs", import.meta.url), { port });
+}

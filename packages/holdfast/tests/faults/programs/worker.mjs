@@ -1,0 +1,82 @@
+// @ts-check
+/** A process that acquires, holds and waits as it is told, so that it can be killed or frozen while it does. */
+import process from "node:process";
+import { createHoldfast } from "holdfast";
+import { Redis } from "ioredis";
+import { args, serve, sharedClockMs, tell } from "./serve.mjs";
+
+const redis = new Redis({ port: args.port });
+redis.on("error", () => {});
+const holdfast = createHoldfast({ redis });
+/** @type {Map<string, { lease: import("holdfast").Lease, aborts: number }>} */
+const held = new Map();
+
+/** Refuses a token that is lower than one it has seen: the resource that a lock protects. */
+const FENCED_WRITE = `
+local highest = redis.call('HGET', KEYS[1], 'token')
+if highest and highest - ARGV[1] > 0 then return 0 end
+redis.call('HSET', KEYS[1], 'token', ARGV[1], 'value', ARGV[2])
+return 1`;
+
+/** @param {string} as */
+function entry(as) {
+  const found = held.get(as);
+  if (found === undefined) throw new Error(`nothing is held as ${as}`);
+  return found;
+}
+
+serve({
+  async acquire({ name, as, options }) {
+    const lease = await holdfast.mutex(name).acquire(options);
+    const found = { lease, aborts: 0 };
+    lease.signal.addEventListener("abort", () => {
+      found.aborts += 1;
+    });
+    held.set(as, found);
+    return { token: lease.token, owner: lease.owner, validForMs: lease.validForMs(), atMs: sharedClockMs() };
+  },
+
+  /** Queues callers that nobody waits for. */
+  queue({ name, count, options }) {
+    for (let n = 0; n < count; n += 1)
+      void holdfast
+        .mutex(name)
+        .acquire(options)
+        .catch(() => {});
+  },
+
+  release: ({ as }) => entry(as).lease.release(),
+  state: ({ as }) => ({ aborts: entry(as).aborts, validForMs: entry(as).lease.validForMs() }),
+
+  /**
+   * Works without giving the event loop a turn until the process has been paused, and asks the lease at once:
+   * no timer and no message can have run in between.
+   */
+  workThroughPause({ as, pauseMs }) {
+    const found = entry(as);
+    const heldBefore = found.lease.validForMs() > 0;
+    let last = sharedClockMs();
+    // Written to the pipe before the call returns, so the pause can come at any moment from here on.
+    void tell("working");
+    for (let now = last; now - last < pauseMs; now = sharedClockMs()) last = now;
+    const pausedMs = sharedClockMs() - last;
+    const validForMs = found.lease.validForMs();
+    let error;
+    try {
+      found.lease.assertHeld();
+    } catch (thrown) {
+      const { name, reason } = /** @type {any} */ (thrown);
+      error = { name, reason };
+    }
+    return { heldBefore, pausedMs, validForMs, error, isAborted: found.lease.signal.aborted };
+  },
+
+  write: ({ as, key, value }) => redis.eval(FENCED_WRITE, 1, key, entry(as).lease.token, value),
+
+  exit: () => process.exit(0),
+  fail() {
+    setImmediate(() => {
+      throw new Error("an error that nobody catches");
+    });
+  },
+});

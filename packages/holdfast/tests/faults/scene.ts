@@ -1,0 +1,130 @@
+/** What every fault test stands on: a server of its own, clients of it, and a name that no other test uses. */
+import { randomUUID } from "node:crypto";
+import { GlideClient, Logger } from "@valkey/valkey-glide";
+import { Redis } from "ioredis";
+import { createClient } from "redis";
+import { afterEach, beforeEach } from "vitest";
+import type { Program } from "../../../../tests/support/program.js";
+import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
+import { startProxy, type TcpProxy } from "../../../../tests/support/tcp-proxy.js";
+import { createHoldfast, type Holdfast, type HoldfastOptions } from "../../src/index.js";
+import { until } from "../../src/testing/delays.js";
+import { startWorker } from "./programs/programs.js";
+
+// It writes every lost connection to standard output otherwise, and here they are lost on purpose.
+Logger.setLoggerConfig("off");
+
+/** One client library: makes a client of the server at `port`. */
+export interface Library {
+  readonly name: string;
+  connect(port: number): Promise<{ options: HoldfastOptions; disconnect: () => unknown }>;
+}
+
+/** ioredis sends again what was in flight when a connection broke. */
+export const ioredis: Library = {
+  name: "ioredis 6",
+  async connect(port) {
+    const redis = new Redis({ port, retryStrategy: (times) => Math.min(times * 20, 200) });
+    redis.on("error", () => {});
+    return { options: { redis }, disconnect: () => redis.disconnect() };
+  },
+};
+
+/** node-redis rejects it. */
+export const nodeRedis: Library = {
+  name: "node-redis 6",
+  async connect(port) {
+    const reconnectStrategy = (retries: number): number => Math.min(20 + retries * 20, 200);
+    const redis = createClient({ socket: { host: "127.0.0.1", port, reconnectStrategy } });
+    redis.on("error", () => {});
+    await redis.connect();
+    return { options: { redis }, disconnect: () => redis.destroy() };
+  },
+};
+
+/** GLIDE says nothing of lost connections. */
+export const glide: Library = {
+  name: "GLIDE",
+  async connect(port) {
+    const addresses = [{ host: "127.0.0.1", port }];
+    const make = () => GlideClient.createClient({ addresses, requestTimeout: 2_000 });
+    const redis = await make();
+    return { options: { redis, subscriber: make }, disconnect: () => redis.close() };
+  },
+};
+
+/** The stage of one test. */
+export interface FaultScene {
+  readonly server: RedisServer;
+  readonly name: string;
+  /** Keys of the mutex `name`. */
+  readonly keys: { readonly lock: string; readonly fence: string; readonly queue: string };
+  /** A client, directly or through a proxy's port; closed after the test. */
+  client(library: Library, options?: Partial<HoldfastOptions>, port?: number): Promise<Holdfast>;
+  proxy(): Promise<TcpProxy>;
+  /** A process that acquires as it is told; ended after the test. */
+  worker(): Program;
+  /** Who holds the lock as the server knows it; null if nobody does. */
+  holder(): Promise<string | null>;
+  /** Resolves when `count` claims stand in the queue. */
+  queued(count: number): Promise<void>;
+}
+
+/** Sets the scene for each test of the file; the server is started anew for each, so that any fault is allowed. */
+export function useFaultScene(): FaultScene {
+  let closers: (() => unknown)[] = [];
+  let proxies: TcpProxy[] = [];
+  const scene = {} as { -readonly [Key in keyof FaultScene]: FaultScene[Key] };
+
+  beforeEach(async () => {
+    const server = await startRedis();
+    const name = `fault:${randomUUID()}`;
+    const lock = `hf:mutex:{${name}}`;
+    scene.server = server;
+    scene.name = name;
+    scene.keys = { lock, fence: `${lock}:fence`, queue: `${lock}:queue` };
+    scene.client = async (library, options = {}, port = server.port) => {
+      const { options: found, disconnect } = await library.connect(port);
+      const holdfast = createHoldfast({ ...found, ...options });
+      closers.push(async () => {
+        await holdfast.close();
+        await disconnect();
+      });
+      return holdfast;
+    };
+    scene.proxy = async () => {
+      const proxy = await startProxy(server.port);
+      proxies.push(proxy);
+      return proxy;
+    };
+    scene.worker = () => {
+      const program = startWorker(server.port);
+      closers.push(() => program.kill());
+      return program;
+    };
+    scene.holder = async () => {
+      const owner = await server.command("GET", lock);
+      return owner === null ? null : String(owner);
+    };
+    scene.queued = (count) =>
+      until(async () => (await server.command("ZCARD", scene.keys.queue)) === count, `${count} in the queue`);
+  });
+  afterEach(async () => {
+    // Clients before what they are connected to, so that they can say goodbye.
+    scene.server.resume();
+    await Promise.allSettled(closers.map((close) => close()));
+    await Promise.all(proxies.map((proxy) => proxy.close()));
+    closers = [];
+    proxies = [];
+    await scene.server.stop();
+  });
+  return scene;
+}
+
+/** Settles to the lease's or call's outcome as a value, so that a test can look at it later. */
+export function outcomeOf<Value>(promise: Promise<Value>): Promise<{ value?: Value; error?: unknown; atMs: number }> {
+  return promise.then(
+    (value) => ({ value, atMs: performance.now() }),
+    (error: unknown) => ({ error, atMs: performance.now() }),
+  );
+}

@@ -1,0 +1,89 @@
+/** A server that forgets its scripts again and again while they are in use. */
+import { expect, test } from "vitest";
+import { LONG_MS, SHORT_MS, sleep, until } from "../../src/testing/delays.js";
+import { ioredis, nodeRedis, useFaultScene } from "./scene.js";
+
+const scene = useFaultScene();
+
+/** How often the server has said that it does not know a script. */
+async function refused(): Promise<number> {
+  const errors = String(await scene.server.command("INFO", "errorstats"));
+  return Number(/errorstat_NOSCRIPT:count=(\d+)/.exec(errors)?.[1] ?? 0);
+}
+
+test("callers go on, one at a time and in order, while the script cache is flushed every few milliseconds", async () => {
+  const { name, server } = scene;
+  const clients = [await scene.client(ioredis), await scene.client(nodeRedis)];
+  const failures: string[] = [];
+  const tokens: number[] = [];
+  let inside = 0;
+  let most = 0;
+  let isOver = false;
+  const caller = async (index: number): Promise<void> => {
+    while (!isOver) {
+      await clients[index % 2]
+        ?.mutex(name)
+        .run(
+          async (lease) => {
+            inside += 1;
+            most = Math.max(most, inside);
+            tokens.push(lease.token);
+            await new Promise(setImmediate);
+            inside -= 1;
+          },
+          { waitMs: LONG_MS, leaseMs: LONG_MS },
+        )
+        .catch((error: unknown) => failures.push(String(error)));
+    }
+  };
+  const callers = Promise.all(Array.from({ length: 20 }, (_, index) => caller(index)));
+  await until(async () => {
+    await server.command("SCRIPT", "FLUSH");
+    await sleep(2);
+    return tokens.length > 200 && (await refused()) > 50;
+  }, "200 sections and 50 forgotten scripts");
+  isOver = true;
+  await callers;
+
+  expect(failures).toEqual([]);
+  expect(most).toBe(1);
+  expect(tokens.every((token, index) => index === 0 || token > (tokens[index - 1] ?? Infinity))).toBe(true);
+  expect(await scene.holder()).toBeNull();
+  expect(await server.command("EXISTS", scene.keys.queue)).toBe(0);
+  await sleep(SHORT_MS);
+  expect(await scene.holder(), "and nothing comes after").toBeNull();
+});
+
+test.each([ioredis, nodeRedis])(
+  "no single call on $name fails because the cache was flushed meanwhile",
+  async (library) => {
+    const { name, server } = scene;
+    const holdfast = await scene.client(library);
+    let isOver = false;
+    const flushing = (async () => {
+      while (!isOver) {
+        await server.command("SCRIPT", "FLUSH");
+        await sleep(1);
+      }
+    })();
+    const failures = new Set<string>();
+    let calls = 0;
+    await until(async () => {
+      try {
+        const lease = await holdfast.mutex(name).tryAcquire({ leaseMs: LONG_MS });
+        await lease?.extend(LONG_MS);
+        await holdfast.mutex(name).inspect();
+        await lease?.release();
+      } catch (error) {
+        failures.add(String(error));
+      }
+      calls += 4;
+      return calls >= 400;
+    }, "400 calls").finally(() => {
+      isOver = true;
+    });
+    await flushing;
+    expect(await refused()).toBeGreaterThan(50);
+    expect([...failures]).toEqual([]);
+  },
+);

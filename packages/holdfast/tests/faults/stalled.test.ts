@@ -1,0 +1,137 @@
+/** A server that stands still for a while: what holders, waiters and new callers see of it, and what is left after it. */
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { once } from "node:events";
+import { describe, expect, test } from "vitest";
+import { type RenewEvent, StoreError } from "../../src/index.js";
+import { BRIEF_LEASE_MS, LONG_MS, SOON_MS, sleep, until } from "../../src/testing/delays.js";
+import { glide, ioredis, nodeRedis, outcomeOf, useFaultScene } from "./scene.js";
+
+const scene = useFaultScene();
+
+const LEASE_MS = 3 * BRIEF_LEASE_MS;
+/** Requests are given up soon, so that the failures below fit into a short test. */
+const COMMAND_TIMEOUT_MS = BRIEF_LEASE_MS;
+
+describe.each([ioredis, nodeRedis, glide])("$name", (library) => {
+  test.each([false, true])(
+    "the holder's signal aborts before its lease ends on the server; renewed: %s",
+    async (renew) => {
+      const { name, server, keys } = scene;
+      const holdfast = await scene.client(library, { commandTimeoutMs: COMMAND_TIMEOUT_MS });
+      const lease = await holdfast.mutex(name).acquire({ leaseMs: LEASE_MS, renew });
+      const { signal } = lease;
+      const renewals = countRenewals(lease.owner);
+      if (renew) await until(() => renewals.confirmed >= 2, "two renewals");
+      let endsAtMs: number;
+      let confirmedAtRead: number;
+      do {
+        confirmedAtRead = renewals.confirmed;
+        endsAtMs = Number(await server.command("PEXPIRETIME", keys.lock));
+      } while (confirmedAtRead !== renewals.confirmed);
+      server.freeze();
+      // How late a busy machine runs a timer is not the lease's doing: the last turn before the abort counts.
+      let lastTurnAtMs = Date.now();
+      const turns = setInterval(() => {
+        if (!signal.aborted) lastTurnAtMs = Date.now();
+      }, 1);
+      await once(signal, "abort");
+      clearInterval(turns);
+      renewals.stop();
+      // A renewal that was carried out between the reading and the freeze, and whose answer came, moved the end.
+      expect(lastTurnAtMs).toBeLessThan(endsAtMs + (renewals.confirmed === confirmedAtRead ? 0 : LEASE_MS));
+      expect(signal.reason).toMatchObject({ code: "ERR_LOCK_LEASE_LOST", reason: "expired" });
+      expect(lease.validForMs()).toBe(0);
+      expect(await sooner(server.command("PING"), BRIEF_LEASE_MS), "it still stands still").toBeUndefined();
+      server.resume();
+    },
+  );
+
+  test("a renewed lease is given up in time, calls fail in bounded time, and all recovers when the server goes on", async () => {
+    const { name, server } = scene;
+    const options = { commandTimeoutMs: COMMAND_TIMEOUT_MS };
+    const [first, second, third] = [
+      await scene.client(library, options),
+      await scene.client(library, options),
+      await scene.client(library, options),
+    ];
+    const lease = await first.mutex(name).acquire({ leaseMs: LEASE_MS });
+    const { signal } = lease;
+    const waiting = outcomeOf(second.mutex(name).acquire({ waitMs: LONG_MS, leaseMs: LEASE_MS }));
+    await scene.queued(1);
+
+    const frozenAtMs = performance.now();
+    server.freeze();
+    const started = outcomeOf(third.mutex(name).acquire({ waitMs: SOON_MS / 2, leaseMs: LEASE_MS }));
+    const tried = outcomeOf(third.mutex(name).tryAcquire({ leaseMs: LEASE_MS }));
+    const extended = outcomeOf(lease.extend(LEASE_MS));
+    const looked = outcomeOf(third.mutex(name).inspect());
+    await until(() => signal.aborted, "the loss");
+    for (const [call, boundMs] of [
+      [tried, COMMAND_TIMEOUT_MS],
+      [extended, COMMAND_TIMEOUT_MS],
+      [looked, COMMAND_TIMEOUT_MS],
+      [started, SOON_MS / 2 + 2 * COMMAND_TIMEOUT_MS],
+      // It does not ask before the lease that it knows of ends, and then tries for a whole lease of its own.
+      [waiting, 2 * LEASE_MS + 2 * COMMAND_TIMEOUT_MS],
+    ] as const) {
+      const { error, atMs } = await call;
+      expect(error).toBeInstanceOf(StoreError);
+      expect(error).toMatchObject({ mayHaveRun: true, transient: true, lockName: name });
+      expect(atMs - frozenAtMs).toBeLessThan(boundMs + SOON_MS);
+    }
+    const releasing = outcomeOf(lease.release());
+    server.resume();
+
+    // What the server now carries out of the old requests is undone; at the worst it ends with its lease.
+    const next = await second.mutex(name).acquire({ waitMs: LEASE_MS + SOON_MS });
+    expect(next.token).toBeGreaterThan(lease.token);
+    const released = await releasing;
+    if (released.error !== undefined) {
+      expect(released.error).toMatchObject({ code: expect.stringMatching(/^ERR_LOCK_(LEASE_LOST|STORE)$/) });
+    }
+    expect(await scene.holder()).toBe(next.owner);
+    expect(await next.release()).toBe("released");
+    await until(async () => (await server.command("EXISTS", scene.keys.queue)) === 0, "the queue to be empty");
+    const last = await third.mutex(name).acquire({ waitMs: LEASE_MS + SOON_MS });
+    expect(await last.release()).toBe("released");
+    await until(async () => (await scene.holder()) === null, "the lock to be free");
+  });
+
+  test("a stall shorter than the lease costs nobody anything", async () => {
+    const { name, server } = scene;
+    const [first, second] = [await scene.client(library), await scene.client(library)];
+    const lease = await first.mutex(name).acquire({ leaseMs: LONG_MS });
+    const waiting = second.mutex(name).acquire({ waitMs: LONG_MS });
+    await scene.queued(1);
+    server.freeze();
+    const releasing = lease.release();
+    expect(await sooner(releasing, BRIEF_LEASE_MS)).toBeUndefined();
+    server.resume();
+    expect(await releasing).toBe("released");
+    const next = await waiting;
+    expect(next.token).toBeGreaterThan(lease.token);
+    expect(await next.release()).toBe("released");
+  });
+});
+
+/** What `promise` gives, or undefined if that takes longer. */
+function sooner<Value>(promise: Promise<Value>, ms: number): Promise<Value | undefined> {
+  promise.catch(() => {});
+  return Promise.race([promise, sleep(ms).then(() => undefined)]);
+}
+
+/** Counts the renewals of a lease that the server has confirmed. */
+function countRenewals(owner: string): { readonly confirmed: number; stop(): void } {
+  let confirmed = 0;
+  const onRenew = (message: unknown): void => {
+    const renewal = message as RenewEvent;
+    if (renewal.owner === owner && renewal.error === undefined) confirmed += 1;
+  };
+  subscribe("holdfast:renew", onRenew);
+  return {
+    get confirmed() {
+      return confirmed;
+    },
+    stop: () => void unsubscribe("holdfast:renew", onRenew),
+  };
+}

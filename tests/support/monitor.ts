@@ -1,0 +1,56 @@
+/** Everything that clients send to a Redis server, in the server's order, as MONITOR shows it. */
+import { once } from "node:events";
+import { createConnection } from "node:net";
+import type { RedisServer } from "./redis-server.js";
+import { encodeCommand, RespParser } from "./resp.js";
+
+/** A running MONITOR. */
+export interface Monitor {
+  /**
+   * What clients sent since the last call, or since the start, each as its words with the command in lower case.
+   * What scripts called on the server is left out.
+   */
+  sent(): Promise<string[][]>;
+  stop(): void;
+}
+
+/** Watches `server` from the moment it resolves. */
+export async function startMonitor(server: RedisServer): Promise<Monitor> {
+  const socket = createConnection({ port: server.port, host: "127.0.0.1" });
+  const parser = new RespParser();
+  let seen: string[][] = [];
+  let wake = (): void => {};
+  socket.on("data", (bytes) => {
+    for (const { value } of parser.push(bytes)) {
+      const [, source = "", words = ""] = /^[\d.]+ \[\d+ ([^\]]+)\] (.*)$/.exec(String(value)) ?? [];
+      if (source === "lua" || source === "") continue;
+      const [command = "", ...rest] = [...words.matchAll(/"((?:\\.|[^"\\])*)"/g)].map(([, word = ""]) => word);
+      seen.push([command.toLowerCase(), ...rest]);
+    }
+    wake();
+  });
+  socket.write(encodeCommand(["MONITOR"]));
+  await once(socket, "data");
+  let marks = 0;
+
+  return {
+    async sent() {
+      // A mark of our own comes after whatever was sent before now.
+      marks += 1;
+      const mark = `mark ${marks}`;
+      await server.command("ECHO", mark);
+      for (;;) {
+        const at = seen.findIndex(([command, word]) => command === "echo" && word === mark);
+        if (at >= 0) {
+          const before = seen.slice(0, at);
+          seen = seen.slice(at + 1);
+          return before;
+        }
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+      }
+    },
+    stop: () => void socket.destroy(),
+  };
+}
