@@ -6,9 +6,10 @@ import type { Machine } from "./machine.js";
 /** One line about the machine and one about versions. */
 export function heading(machine: Machine, adapters: readonly Adapter[], autoPipelining: boolean): string {
   const versions = adapters.filter(({ version }) => version !== "").map(({ name, version }) => `${name} ${version}`);
+  const client = `ioredis ${machine.ioredis} (auto-pipelining ${autoPipelining ? "on" : "off"})`;
   return [
     `${machine.cores} cores, ${machine.cpu}, load ${machine.load.toFixed(1)}; server and callers on this machine`,
-    `Node ${machine.node}, Redis ${machine.redis}, ioredis ${machine.ioredis} (auto-pipelining ${autoPipelining ? "on" : "off"}), ${versions.join(", ")}`,
+    `Node ${machine.node}, Redis ${machine.redis}, ${[client, ...versions].join(", ")}`,
   ].join("\n");
 }
 

@@ -39,6 +39,7 @@ export const hot: Measurement = {
     // Whatever ends this process must not leave them behind.
     const endAll = (): void => {
       for (const child of processes) child.kill("SIGKILL");
+      rmSync(directory, { recursive: true, force: true });
     };
     process.once("exit", endAll);
 
