@@ -1,7 +1,7 @@
 /** The verbs that make a lease, the same for every kind that is held. */
 import { depart } from "./departure.js";
 import type { Engine } from "./engine.js";
-import { AcquireTimeoutError, ClosedError, LeaseLostError } from "./errors.js";
+import { AcquireTimeoutError, ClosedError, LeaseLostError, StoreError } from "./errors.js";
 import { type AcquireEvent, channels, type GrantEvent } from "./events.js";
 import { Hold } from "./hold.js";
 import type { ExportedLease } from "./holding.js";
@@ -9,8 +9,8 @@ import { firstHolder } from "./inspection.js";
 import type { Lease } from "./lease.js";
 import type { ResolvedOptions } from "./options.js";
 import { parseOwner } from "./owner.js";
-import type { Grant, Steps, WaitSteps } from "./steps.js";
-import { now } from "./validity.js";
+import type { Grant, NotHeld, Steps, WaitSteps } from "./steps.js";
+import { type Moment, now } from "./validity.js";
 import { type Granted, type TimedOut, Waiter } from "./waiter.js";
 
 /** Makes a kind's lease of a hold. */
@@ -23,8 +23,8 @@ export async function acquire<Held extends Lease>(
   options: ResolvedOptions,
   make: MakeLease<Held>,
 ): Promise<Held> {
-  const end = await waitForGrant(engine, steps, options);
-  if ("token" in end) return make(hold(engine, steps, end, options));
+  const end = await waitForGrant(engine, steps, options, (granted) => hold(engine, steps, granted, options));
+  if (end instanceof Hold) return make(end);
   throw await timeoutError(engine, steps, options, end);
 }
 
@@ -48,8 +48,9 @@ export async function tryAcquire<Held extends Lease>(
   options: ResolvedOptions,
   make: MakeLease<Held>,
 ): Promise<Held | null> {
-  const end = await waitForGrant(engine, steps, { ...options, waitMs: 0 });
-  return "token" in end ? make(hold(engine, steps, end, options)) : null;
+  const once = { ...options, waitMs: 0 };
+  const end = await waitForGrant(engine, steps, once, (granted) => hold(engine, steps, granted, once));
+  return end instanceof Hold ? make(end) : null;
 }
 
 /**
@@ -86,8 +87,7 @@ export async function adopt<Held extends Lease>(
   const { owner, token, leaseMs, renew, maxHoldMs = Infinity, slots = [] } = exported;
   const claim = engine.newClaim(steps.name, leaseMs, parseOwner(owner)?.amount ?? 1, parseOwner(owner)?.label ?? "");
   const grant: Grant = { claim, token, slots };
-  const setAt = now(engine.runtime);
-  const outcome = await steps.adopt(owner, grant, engine.commandTimeoutMs);
+  const { outcome, setAt } = await adoptSurely(engine, steps, owner, grant);
   if (outcome !== "adopted") {
     const reason = outcome === "forgotten" ? "server-lost" : "expired";
     throw new LeaseLostError(steps.name, { reason, token, owner });
@@ -99,8 +99,39 @@ export async function adopt<Held extends Lease>(
   return make(new Hold(engine, steps, grant, setAt, { renew, maxHoldMs }));
 }
 
-/** A claim's way to a grant, or to the end of its patience. @throws StoreError, ClosedError, signal.reason */
-export function waitForGrant(engine: Engine, steps: WaitSteps, options: ResolvedOptions): Promise<Granted | TimedOut> {
+/** An answer that was lost is asked for once more, by the same claim: it may have been a yes. @throws StoreError */
+async function adoptSurely(
+  engine: Engine,
+  steps: Steps,
+  from: string,
+  to: Grant,
+): Promise<{ outcome: "adopted" | NotHeld; setAt: Moment }> {
+  for (let isRepeated = false; ; isRepeated = true) {
+    const setAt = now(engine.runtime);
+    try {
+      return { outcome: await steps.adopt(from, to, engine.commandTimeoutMs), setAt };
+    } catch (error) {
+      if (isRepeated || !(error instanceof StoreError) || !error.transient) {
+        void depart(engine, steps, to.claim, true, engine.commandTimeoutMs);
+        throw error;
+      }
+    }
+  }
+}
+
+/**
+ * A claim's way to a grant, or to the end of its patience.
+ *
+ * @param keep  what to make of the grant, in the turn in which it arrives: whoever holds must be there to be told
+ *              when it is released by force or this Holdfast closes
+ * @throws StoreError, ClosedError, signal.reason
+ */
+export function waitForGrant<Kept = Granted>(
+  engine: Engine,
+  steps: WaitSteps,
+  options: ResolvedOptions,
+  keep: (granted: Granted) => Kept = (granted) => granted as Kept,
+): Promise<Kept | TimedOut> {
   return new Promise((resolve, reject) => {
     options.signal?.throwIfAborted();
     const claim = engine.newClaim(steps.name, options.leaseMs, options.amount, options.label);
@@ -109,7 +140,11 @@ export function waitForGrant(engine: Engine, steps: WaitSteps, options: Resolved
       const event: AcquireEvent = { kind: steps.kind, lockName: steps.name, owner: claim.owner, waitMs, leaseMs };
       channels.acquire.publish(event);
     }
-    new Waiter(engine, steps, options, claim, resolve, reject);
+    new Waiter(engine, steps, options, claim, {
+      granted: (granted) => resolve(keep(granted)),
+      timedOut: resolve,
+      failed: reject,
+    });
   });
 }
 

@@ -1,10 +1,11 @@
 /** What all locks of one `createHoldfast()` stand on: one client id, one inbox, one store, one clock. */
+import { depart } from "./departure.js";
 import { ClosedError } from "./errors.js";
 import { Mailbox, type Recipient } from "./mailbox.js";
 import { newClaim } from "./owner.js";
 import { type ClientRecords, Presence } from "./presence.js";
 import type { Runtime } from "./runtime.js";
-import type { Claim } from "./steps.js";
+import type { Claim, WaitSteps } from "./steps.js";
 import type { Store } from "./store.js";
 
 /** A claim that is alive in this process, in any state. */
@@ -14,6 +15,9 @@ export interface Occupant extends Recipient {
   /** This Holdfast closes: stop waiting, give back what is held. Never rejects. */
   close(): Promise<void>;
 }
+
+/** How many claims that have waited are remembered, in case a late copy of a request gets them a grant. */
+const REMEMBERED = 1_000;
 
 /** See the file header. Made once by `createHoldfast`. */
 export class Engine {
@@ -28,6 +32,7 @@ export class Engine {
   readonly #clientId: string;
   readonly #presence: Presence;
   readonly #occupants = new Set<Occupant>();
+  readonly #departed = new Map<number, { readonly claim: Claim; readonly steps: WaitSteps }>();
   readonly #stopListening: () => void;
   #lastNumber = 0;
   #closing: Promise<void> | undefined;
@@ -49,7 +54,7 @@ export class Engine {
     this.commandTimeoutMs = facts.commandTimeoutMs;
     this.inboxPrefix = `${facts.prefix}:in:`;
     this.#clientId = facts.clientId;
-    this.mailbox = new Mailbox(facts.store, this.inboxPrefix + facts.clientId);
+    this.mailbox = new Mailbox(facts.store, this.inboxPrefix + facts.clientId, (number) => this.#stray(number));
     this.#presence = new Presence(facts.records, facts.runtime, () => this.#occupants.size > 0);
     this.#stopListening = facts.store.onReconnect((connection) => this.#reconnected(connection));
   }
@@ -68,6 +73,12 @@ export class Engine {
     return newClaim(this.#clientId, this.#lastNumber, leaseMs, amount, label);
   }
 
+  /** An id for one request that makes no claim, so that it counts once however often it is sent. @throws ClosedError */
+  newRequestId(lockName: string): string {
+    if (this.#closing !== undefined) throw new ClosedError(lockName);
+    return this.runtime.newClientId();
+  }
+
   /** From now on `occupant` gets the messages for `claim` and is told of reconnects and of the end. */
   admit(claim: Claim, occupant: Occupant): void {
     this.#occupants.add(occupant);
@@ -78,6 +89,13 @@ export class Engine {
   dismiss(claim: Claim, occupant: Occupant): void {
     this.#occupants.delete(occupant);
     this.mailbox.unregister(claim.number, occupant);
+  }
+
+  /** A claim that stood in the queue is settled: a grant that reaches it later belongs to nobody. */
+  remember(claim: Claim, steps: WaitSteps): void {
+    this.#departed.set(claim.number, { claim, steps });
+    const [oldest] = this.#departed.keys();
+    if (this.#departed.size > REMEMBERED && oldest !== undefined) this.#departed.delete(oldest);
   }
 
   /** Ends all waits, gives back all leases, closes what the store opened. A second call waits for the first. */
@@ -102,6 +120,13 @@ export class Engine {
     this.mailbox.open(this.commandTimeoutMs).catch(() => {
       // Whoever has to wait opens it again and deals with the failure.
     });
+  }
+
+  /** A grant to nobody: the network has delivered a request twice, or very late. */
+  #stray(number: number): void {
+    const departed = this.#departed.get(number);
+    if (departed === undefined || this.isClosing) return;
+    void depart(this, departed.steps, departed.claim, false, this.commandTimeoutMs);
   }
 
   #reconnected(connection: "commands" | "inbox"): void {

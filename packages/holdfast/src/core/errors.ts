@@ -73,7 +73,8 @@ export class AcquireTimeoutError extends LockError {
  *
  * - `expired`: its validity ran out before a renewal was confirmed; someone else may hold the lock since then
  * - `force-released`: somebody released it by force
- * - `server-lost`: the server no longer knew it, although its time was not over (memory loss, failover, a foreign DEL)
+ * - `server-lost`: the server no longer held it for us although its time was not over: memory loss, failover, a foreign
+ *   DEL, or a forced release whose message did not arrive
  * - `max-hold`: the caller's own `maxHoldMs` was reached, so the lease is no longer renewed
  * - `closed`: `close()` of the Holdfast gave it back while it was held
  */
@@ -105,12 +106,63 @@ const OVER: Readonly<Record<LeaseLostError["reason"], string>> = {
   expired: "it was not renewed in time, so another holder may have been granted meanwhile",
   "force-released": "it was released by force, so another holder may have been granted at once",
   "server-lost":
-    "the server no longer knows it although its time was not over, so another holder may have been granted",
+    "the server no longer holds it for us although its time was not over, so another holder may have been granted",
   "max-hold":
     "maxHoldMs was reached and it is no longer renewed, so another holder is granted when its rest has run out",
   closed: "this Holdfast was closed and gave it back, so another holder may have been granted at once",
   released: "it was released by its holder, so another holder may have been granted at once",
   "handed-over": "it was exported for another process, which may hold it now",
+};
+
+/** The wait ended before what it waited for came about. Nothing is held, and nothing waits any more. */
+export class WaitTimeoutError extends LockError {
+  readonly code = "ERR_LOCK_WAIT_TIMEOUT";
+  readonly waitMs: number;
+
+  constructor(lockName: string, facts: { readonly waitMs: number; readonly awaited: string; readonly now: string }) {
+    super(lockName, `${quote(lockName)}: ${facts.awaited} did not come within ${facts.waitMs} ms; ${facts.now}.`);
+    this.waitMs = facts.waitMs;
+  }
+}
+
+/**
+ * Why a generation of a barrier broke.
+ *
+ * - `lease-ended`: a party stopped renewing its arrival, as when its process died or stood still
+ * - `timed-out`, `aborted`: a party's `waitMs` ended, or its signal aborted
+ * - `left`: a party gave up for another reason, such as the close of its Holdfast
+ * - `reset`: somebody called `reset`
+ */
+export type BreakReason = "lease-ended" | "timed-out" | "aborted" | "left" | "reset";
+
+/** The barrier broke, for all its parties: not all of them came. Those who arrive are refused until somebody resets it. */
+export class BrokenBarrierError extends LockError {
+  readonly code = "ERR_LOCK_BROKEN_BARRIER";
+  /** The generation that broke. */
+  readonly generation: number;
+  readonly reason: BreakReason;
+  /** Whose arrival broke it; undefined for a reset, and when it broke so long ago that it is forgotten. */
+  readonly by: Omit<Holder, "token" | "sinceAtMs" | "leaseLeftMs"> | undefined;
+
+  constructor(
+    lockName: string,
+    facts: Pick<BrokenBarrierError, "generation" | "reason" | "by">,
+  ) {
+    const { generation, reason, by } = facts;
+    const who = by === undefined ? "" : ` of ${processOf(by)}`;
+    super(lockName, `Generation ${generation} of the barrier ${quote(lockName)} broke: ${BROKE[reason]}${who}.`);
+    this.generation = generation;
+    this.reason = reason;
+    this.by = by;
+  }
+}
+
+const BROKE: Readonly<Record<BreakReason, string>> = {
+  "lease-ended": "the lease ended",
+  "timed-out": "the wait timed out",
+  aborted: "the wait was aborted",
+  left: "the wait was given up",
+  reset: "it was reset",
 };
 
 /** What a store knows about a failed call. */
@@ -161,15 +213,18 @@ function timeoutMessage(
 
 function describe(holder: Holder | undefined): string {
   if (holder === undefined) return "";
-  // A foreign client may have written anything for its owner, and anybody may write a record.
-  const owner = oneLine(holder.owner);
-  const process = holder.host === undefined ? owner : `${owner} (pid ${holder.pid} on ${oneLine(holder.host)})`;
+  const process = processOf(holder);
   const label = holder.label === undefined ? "" : ` for ${quote(holder.label)}`;
   const since = holder.sinceAtMs === undefined ? "" : ` since ${new Date(holder.sinceAtMs).toISOString()}`;
   const token = holder.token === undefined ? "" : `, token ${holder.token}`;
   const { leaseLeftMs } = holder;
   const end = leaseLeftMs === Infinity ? "without end" : `lease ends in ${Math.ceil(leaseLeftMs)} ms`;
   return `: held by ${process}${label}${since}${token}, ${end}`;
+}
+
+function processOf({ owner, host, pid }: Pick<Holder, "owner" | "host" | "pid">): string {
+  // A foreign client may have written anything for its owner, and anybody may write a record.
+  return host === undefined ? oneLine(owner) : `${oneLine(owner)} (pid ${pid} on ${oneLine(host)})`;
 }
 
 function storeMessage(lockName: string, { mayHaveRun, cause }: StoreFailure): string {

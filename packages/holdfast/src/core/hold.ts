@@ -29,6 +29,9 @@ export class Hold implements Occupant, Holding {
   readonly #steps: Steps;
   readonly #options: HoldOptions;
   readonly #lossListeners: ((reason: LossReason) => void)[] = [];
+  #lost: LossReason | undefined;
+  /** Set by `close`, which gives back without being asked: whether the server has answered. */
+  #givenBack: Promise<boolean> | undefined;
   readonly heldSinceAtMs: number;
   readonly #heldAtMs: number;
   #grant: Grant;
@@ -65,6 +68,21 @@ export class Hold implements Occupant, Holding {
     return this.#steps.name;
   }
 
+  /** The key of the lock, the same for whatever means the same lock. */
+  get lockKey(): string {
+    return this.#steps.key;
+  }
+
+  /** Length of the lease that a renewal asks for, in ms. */
+  get leaseMs(): number {
+    return this.#leaseMs;
+  }
+
+  /** How it is kept, as it was asked for. */
+  get options(): HoldOptions {
+    return this.#options;
+  }
+
   /** What the server has granted; the same for the life of the hold, unless the kind can change it. */
   get grant(): Grant {
     return this.#grant;
@@ -84,7 +102,8 @@ export class Hold implements Occupant, Holding {
   }
 
   onLost(listener: (reason: LossReason) => void): void {
-    this.#lossListeners.push(listener);
+    if (this.#lost === undefined) this.#lossListeners.push(listener);
+    else listener(this.#lost);
   }
 
   validForMs(): number {
@@ -105,7 +124,7 @@ export class Hold implements Occupant, Holding {
       if (this.#options.renew) this.#renewAtMs = this.#engine.runtime.monotonicMs() + leaseMs / 3;
       this.#arm();
     } else {
-      this.lose(this.#reasonOf(outcome));
+      this.lose(this.#reasonOf());
     }
     return outcome;
   }
@@ -121,6 +140,7 @@ export class Hold implements Occupant, Holding {
   lose(reason: LossReason): void {
     if (this.#isOver) return;
     this.end();
+    this.#lost = reason;
     for (const listener of this.#lossListeners) listener(reason);
   }
 
@@ -152,6 +172,11 @@ export class Hold implements Occupant, Holding {
    * @throws StoreError  no answer in time; it is tried further in the background until the lease is over anyway
    */
   async release(): Promise<Ended> {
+    if (this.#givenBack !== undefined) {
+      if (await this.#givenBack) return "released";
+      const cause = new Error("this Holdfast was closed while the server did not answer");
+      throw new StoreError(this.lockName, { mayHaveRun: true, transient: true, cause });
+    }
     this.validForMs(); // notices an end that no timer has told yet
     this.end();
     const reconnects = this.#engine.commandReconnects;
@@ -196,7 +221,8 @@ export class Hold implements Occupant, Holding {
   async close(): Promise<void> {
     if (this.#isOver) return;
     this.lose("closed");
-    await depart(this.#engine, this.#steps, this.#claimAsExtended(), false, this.#engine.commandTimeoutMs);
+    this.#givenBack = depart(this.#engine, this.#steps, this.#claimAsExtended(), false, this.#engine.commandTimeoutMs);
+    await this.#givenBack;
   }
 
   /** For the departure, which goes on for as long as the lease on the server may last. */
@@ -246,7 +272,7 @@ export class Hold implements Occupant, Holding {
       this.#retryMs = RETRY_MIN_MS;
       this.#renewAtMs = this.#engine.runtime.monotonicMs() + this.#leaseMs / 3;
     } else {
-      this.lose(this.#reasonOf(outcome));
+      this.lose(this.#reasonOf());
     }
     this.#publishRenew(failure);
     this.#arm();
@@ -262,10 +288,10 @@ export class Hold implements Occupant, Holding {
     return outcome;
   }
 
-  /** The server says that the claim does not hold. If its time was not over, somebody has ended it. */
-  #reasonOf(notHeld: NotHeld): LossReason {
+  /** The server says that the claim does not hold. A forced release would have been told by a message. */
+  #reasonOf(): LossReason {
     if (msUntil(this.#validUntil, this.#engine.runtime) <= 0) return "expired";
-    return notHeld === "claimed" ? "force-released" : "server-lost";
+    return "server-lost";
   }
 
   #publishRenew(failure: unknown): void {

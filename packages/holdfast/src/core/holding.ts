@@ -31,7 +31,7 @@ export interface Holding {
   /** Ends it without a word to the server, and describes it, so that it can go on elsewhere. @throws UnsupportedError */
   handOver(): ExportedLease;
 
-  /** Calls `listener` once when it is lost; not if it was lost before. */
+  /** Calls `listener` once when it is lost, or at once if it was lost before. */
   onLost(listener: (reason: LossReason) => void): void;
 }
 

@@ -49,8 +49,10 @@ export class Lease implements AsyncDisposable {
   }
 
   /**
-   * Aborts once, with a LeaseLostError as its reason, when the lease is lost: at the latest when `validForMs`
-   * becomes 0, which is before the server can grant somebody else. Not aborted by `release`.
+   * Aborts once, with a LeaseLostError as its reason, when the lease is lost: in the first turn of the event loop
+   * after `validForMs` became 0, which is before the server can grant somebody else. Where this process was paused
+   * it cannot abort before it runs again: `assertHeld` and `validForMs` tell the truth at once, and make it abort.
+   * Not aborted by `release`.
    */
   get signal(): AbortSignal {
     // Made on demand: a signal costs more than the rest of an acquire on some runtimes.
@@ -122,6 +124,11 @@ export class Lease implements AsyncDisposable {
     return exported;
   }
 
+  /** What a lease stands on, for kinds that do more with it than a caller may. @internal */
+  static holdingOf(lease: Lease): Holding {
+    return lease.#holding;
+  }
+
   /** Ends this view of the holding without giving anything back, as when a script has already done so. @internal */
   end(over: "released" | "handed-over"): void {
     this.#over ??= over;
@@ -129,7 +136,6 @@ export class Lease implements AsyncDisposable {
   }
 
   async #releaseOnce(): Promise<ReleaseOutcome> {
-    if (this.#over === "closed") return "released";
     const wasValid = this.validForMs() > 0;
     this.#over ??= "released";
     let outcome: ReleaseEvent["outcome"] = "unknown";
@@ -137,7 +143,7 @@ export class Lease implements AsyncDisposable {
       const ended = await this.#give();
       outcome = ended === "released" ? "released" : ended === "unclaimed" ? "expired-unclaimed" : "lost";
       if (outcome !== "lost") return outcome;
-      throw this.#lost ?? this.#error(!wasValid ? "expired" : ended === "forgotten" ? "server-lost" : "force-released");
+      throw this.#lost ?? this.#error(wasValid ? "server-lost" : "expired");
     } finally {
       this.#publishRelease(outcome);
     }

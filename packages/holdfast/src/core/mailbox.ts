@@ -1,8 +1,9 @@
 /**
  * The client's inbox: one channel on which the server pushes grants and notices to this process.
  *
- * Messages are hints about facts that the server holds anyway: losing one costs time, never a lock, and a
- * forged one is harmless, because whoever acts on it asks the server or stands by what its own clock says.
+ * Losing a message costs time, never a lock: it is about a fact that the server holds, and whoever waits for it asks
+ * in time. A grant is believed without asking, because asking would cost a round trip for each hand-over: whoever may
+ * publish to this channel, whose name is not to be guessed, is trusted as much as whoever may write the keys.
  */
 import { UnsupportedError } from "./errors.js";
 import type { Inbox, Store } from "./store.js";
@@ -22,6 +23,7 @@ export class Mailbox {
   readonly #store: Store;
   readonly #channel: string;
   readonly #recipients = new Map<number, Recipient>();
+  readonly #onStray: (number: number) => void;
   #inbox: Inbox | undefined;
   #opening: Promise<void> | undefined;
   #closed = false;
@@ -29,9 +31,11 @@ export class Mailbox {
   /** True once it is certain that this client can never listen: its waiters must not queue. */
   unsupported = false;
 
-  constructor(store: Store, channel: string) {
+  /** @param onStray  called for a grant to a claim that nobody here answers for */
+  constructor(store: Store, channel: string, onStray: (number: number) => void) {
     this.#store = store;
     this.#channel = channel;
+    this.#onStray = onStray;
   }
 
   /** Whether the server can reach this client: only then may a claim queue. */
@@ -100,7 +104,9 @@ export class Mailbox {
     if (sort === "-") recipient?.revoked();
     else if (sort === "~") recipient?.poked();
     else if (grantedAtUs !== undefined) {
-      recipient?.granted(Number(token), Number(grantedAtUs), slots === undefined ? [] : slots.split(",").map(Number));
+      const numbers = slots === undefined ? [] : slots.split(",").map(Number);
+      if (recipient === undefined) this.#onStray(Number(number));
+      else recipient.granted(Number(token), Number(grantedAtUs), numbers);
     }
   }
 }

@@ -42,7 +42,8 @@ export class Waiter implements Occupant {
   readonly #options: ResolvedOptions;
   readonly #claim: Claim;
   readonly #startedAtMs: number;
-  readonly #resolve: (end: Granted | TimedOut) => void;
+  readonly #granted: (granted: Granted) => void;
+  readonly #timedOut: (end: TimedOut) => void;
   readonly #reject: (error: unknown) => void;
 
   #isSettled = false;
@@ -65,15 +66,20 @@ export class Waiter implements Occupant {
     steps: WaitSteps,
     options: ResolvedOptions,
     claim: Claim,
-    resolve: (end: Granted | TimedOut) => void,
-    reject: (error: unknown) => void,
+    ends: {
+      /** Called in the turn in which the grant arrives, so that no message that follows it finds nobody. */
+      readonly granted: (granted: Granted) => void;
+      readonly timedOut: (end: TimedOut) => void;
+      readonly failed: (error: unknown) => void;
+    },
   ) {
     this.#engine = engine;
     this.#steps = steps;
     this.#options = options;
     this.#claim = claim;
-    this.#resolve = resolve;
-    this.#reject = reject;
+    this.#granted = ends.granted;
+    this.#timedOut = ends.timedOut;
+    this.#reject = ends.failed;
     this.#startedAtMs = engine.runtime.monotonicMs();
     engine.admit(claim, this);
     options.signal?.addEventListener("abort", this.#onAbort);
@@ -231,7 +237,7 @@ export class Waiter implements Occupant {
     const isOutOfPatience = nowMs - this.#failingSinceMs >= this.#claim.leaseMs || this.#leftMs() <= 0;
     if (!(error instanceof StoreError) || !error.transient || this.#options.waitMs === 0 || isOutOfPatience) {
       this.#settle();
-      this.#reject(error);
+      this.#reject(this.#withDoubt(error));
       void this.#depart(this.#engine.commandTimeoutMs);
       return;
     }
@@ -240,10 +246,16 @@ export class Waiter implements Occupant {
     this.#poll();
   }
 
+  /** The last try may be known not to have run; what matters to the caller is whether any of them may have. */
+  #withDoubt(error: unknown): unknown {
+    if (!(error instanceof StoreError) || error.mayHaveRun || !this.#isUncertain) return error;
+    return new StoreError(this.#steps.name, { mayHaveRun: true, transient: error.transient, cause: error.cause });
+  }
+
   #grant(token: number, setAt: Moment, slots: readonly number[]): void {
     this.#settle();
     const waitedMs = this.#engine.runtime.monotonicMs() - this.#startedAtMs;
-    this.#resolve({ claim: this.#claim, token, slots, setAt, waitedMs });
+    this.#granted({ claim: this.#claim, token, slots, setAt, waitedMs });
   }
 
   /** The wait is over: look who has it, leave, and say so; unless it cannot be known that nothing is held. */
@@ -251,12 +263,12 @@ export class Waiter implements Occupant {
     if (this.#isSettled) return;
     this.#settle();
     if (this.#options.waitMs === 0) {
-      this.#resolve({ state: undefined });
+      this.#timedOut({ state: undefined });
       return;
     }
     if (this.#failingSinceMs !== undefined && this.#lastFailure !== undefined) {
       void this.#depart(this.#engine.commandTimeoutMs);
-      this.#reject(this.#lastFailure);
+      this.#reject(this.#withDoubt(this.#lastFailure));
       return;
     }
     const timeoutMs = this.#callTimeoutMs();
@@ -264,7 +276,7 @@ export class Waiter implements Occupant {
     const looking = this.#steps.inspect(this.#claim.owner, timeoutMs).catch(() => undefined);
     const hasLeft = await this.#depart(timeoutMs);
     if (hasLeft) {
-      this.#resolve({ state: await looking });
+      this.#timedOut({ state: await looking });
     } else {
       const cause = new Error(`the wait of ${this.#options.waitMs} ms ended while the server did not answer`);
       this.#reject(new StoreError(this.#steps.name, { mayHaveRun: true, transient: true, cause }));
@@ -279,6 +291,7 @@ export class Waiter implements Occupant {
 
   #settle(): void {
     this.#isSettled = true;
+    if (this.#isQueued || this.#isUncertain) this.#engine.remember(this.#claim, this.#steps);
     this.#deadline?.cancel();
     this.#recheck?.cancel();
     this.#options.signal?.removeEventListener("abort", this.#onAbort);

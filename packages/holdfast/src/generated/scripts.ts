@@ -35,6 +35,53 @@ end
 return {1, fields[1], fields[2], fields[3], fields[4]}` as string,
 } as const;
 
+/** multi-lock/acquire: take several mutexes if each is free and nobody waits for any; otherwise take none. */
+export const multiLockAcquire = {
+  name: "multi-lock/acquire",
+  sha1: "e3ecc3ebbc116e8f204932a99e8ade1e489b29ac",
+  keys: ["keys..."],
+  args: ["leaseMs", "owners"],
+  replies: [
+    { code: 0, outcome: "refused", values: ["member", "restMs", "nowUs"], rest: null },
+    { code: 1, outcome: "granted", values: [], rest: "tokens" },
+  ],
+  source: `-- holdfast multi-lock/acquire
+local leaseMs = ARGV[1]
+
+local owners, isOurs = {}, {}
+for owner in string.gmatch(ARGV[2], '%S+') do
+  local member = #owners + 1
+  local holder = redis.call('GET', KEYS[3 * member - 2])
+  if (holder and holder ~= owner) or (not holder and redis.call('EXISTS', KEYS[3 * member]) == 1) then
+    local time = redis.call('TIME')
+    return {0, member, redis.call('PTTL', KEYS[3 * member - 2]), time[1] * 1000000 + time[2]}
+  end
+  owners[member] = owner
+  isOurs[member] = holder == owner
+end
+
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+local reply = {1}
+for member, owner in ipairs(owners) do
+  local last = tonumber(redis.call('GET', KEYS[3 * member - 1]) or 0)
+  local token = now
+  if isOurs[member] and last > 0 then
+    token = last
+  elseif last >= now then
+    token = last + 1
+  end
+  if redis.call('PTTL', KEYS[3 * member - 2]) - leaseMs < 0 then
+    redis.call('SET', KEYS[3 * member - 2], owner, 'PX', leaseMs)
+  end
+  if token ~= last or redis.call('PTTL', KEYS[3 * member - 1]) - leaseMs - 600000 < 0 then
+    redis.call('SET', KEYS[3 * member - 1], token, 'PX', leaseMs + 600000)
+  end
+  reply[member + 1] = token
+end
+return reply` as string,
+} as const;
+
 /** mutex/acquire: take the mutex if it is free and nobody waits for it; otherwise, if asked to, queue for it. */
 export const mutexAcquire = {
   name: "mutex/acquire",
@@ -132,7 +179,7 @@ return {enqueue == '1' and 0 or 1, redis.call('PTTL', KEYS[1]), time[1] * 100000
 /** mutex/adopt: move a held lease to another claim, as when one process hands its work to another. */
 export const mutexAdopt = {
   name: "mutex/adopt",
-  sha1: "8da3a841d6d03e71a2084ee6580d66c1d1247289",
+  sha1: "a80430086ea2705f3e8e4503af40a02cec635887",
   keys: ["lock", "fence"],
   args: ["from", "to", "token", "leaseMs"],
   replies: [
@@ -148,7 +195,8 @@ local holder = redis.call('GET', KEYS[1])
 if holder == from or holder == to then
   local last = redis.call('GET', KEYS[2])
   if not last or last - token == 0 then
-    redis.call('SET', KEYS[1], to, 'PX', leaseMs)
+    local restMs = redis.call('PTTL', KEYS[1])
+    redis.call('SET', KEYS[1], to, 'PX', restMs - leaseMs > 0 and restMs or leaseMs)
     redis.call('SET', KEYS[2], token, 'PX', leaseMs + 600000)
     return 1
   end
@@ -422,4 +470,1612 @@ local function whyLost(holder, token)
   return 3
 end
 return whyLost(holder, token)` as string,
+} as const;
+
+/** permits/acquire: take permits if they are free and nobody waits for any; otherwise, if asked to, queue for them. */
+export const permitsAcquire = {
+  name: "permits/acquire",
+  sha1: "1f99724f80de0332ac61f4ffcc86d9f602b5de26",
+  keys: ["state", "fence", "holders", "slots", "queue"],
+  args: ["owner", "leaseMs", "weight", "enqueue", "inbox", "declared", "numbered"],
+  replies: [
+    { code: null, outcome: "granted", values: ["token"], rest: null },
+    { code: 0, outcome: "waiting", values: ["restMs", "nowUs"], rest: null },
+    { code: 1, outcome: "refused", values: ["restMs", "nowUs"], rest: null },
+    { code: 2, outcome: "granted", values: ["token"], rest: "slots" },
+    { code: 3, outcome: "mismatch", values: ["present", "first"], rest: null },
+    { code: 4, outcome: "heavy", values: ["present"], rest: null },
+  ],
+  source: `-- holdfast permits/acquire
+local owner, leaseMs, weight = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
+local enqueue, inbox, numbered = ARGV[4] == '1', ARGV[5], tonumber(ARGV[7])
+
+local function tell(channel, message)
+  if redis.call('PUBSUB', 'NUMSUB', channel)[2] == 0 then
+    return false
+  end
+  redis.call('PUBLISH', channel, message)
+  return true
+end
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+local state = redis.call('HMGET', KEYS[1],
+  'capacity', 'declared', 'used', 'top', 'free', 'until', 'keepMs', owner)
+local capacity, used = tonumber(state[1] or 0), tonumber(state[3] or 0)
+local top, free = tonumber(state[4] or 0), tonumber(state[5] or 0)
+local keepUntil, keepMs = tonumber(state[6] or 0), tonumber(state[7] or 600000)
+local record = state[8]
+
+local function keptMs()
+  return math.floor((keepUntil - now) / 1000)
+end
+
+local function lengthen(leaseMs)
+  local needed = now + math.max(keepMs, leaseMs + 60000) * 1000
+  if keepUntil < needed then
+    keepUntil = needed + 300000000
+    local ms = keptMs()
+    redis.call('HSET', KEYS[1], 'until', keepUntil)
+    redis.call('PEXPIRE', KEYS[1], ms)
+    redis.call('PEXPIRE', KEYS[2], ms)
+    redis.call('PEXPIRE', KEYS[3], ms)
+    redis.call('PEXPIRE', KEYS[4], ms)
+  end
+end
+
+local function begin(size, declared)
+  redis.call('DEL', KEYS[1], KEYS[3], KEYS[4])
+  capacity, used, top, free, keepUntil, record = tonumber(size), 0, 0, 0, 0, false
+  redis.call('HSET', KEYS[1], 'capacity', size, 'declared', declared, 'keepMs', keepMs)
+  lengthen(0)
+end
+
+local function putBack(slots)
+  if used == 0 then
+    if free > 0 then
+      redis.call('DEL', KEYS[4])
+    end
+    top, free = 0, 0
+  elseif slots ~= '' then
+    local isNew = free == 0
+    for slot in string.gmatch(slots, '%d+') do
+      redis.call('ZADD', KEYS[4], slot, slot)
+      free = free + 1
+    end
+    if isNew then
+      redis.call('PEXPIRE', KEYS[4], keptMs())
+    end
+  end
+end
+
+local function giveBack(holder, grant)
+  local weight, slots = string.match(grant, '^(%d+)/%d+/([%d,]*)')
+  used = used - weight
+  putBack(slots)
+  redis.call('HDEL', KEYS[1], holder)
+  redis.call('ZREM', KEYS[3], holder)
+  redis.call('HSET', KEYS[1], 'used', used, 'top', top, 'free', free)
+end
+
+local function reap()
+  if used == 0 then
+    return
+  end
+  local first = redis.call('ZRANGE', KEYS[3], 0, 0, 'WITHSCORES')
+  if not first[1] then
+    begin(capacity, state[2])
+  elseif first[2] - now <= 0 then
+    for _, holder in ipairs(redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', now, 'LIMIT', 0, 1000)) do
+      local grant = redis.call('HGET', KEYS[1], holder)
+      if grant then
+        giveBack(holder, grant)
+      else
+        redis.call('ZREM', KEYS[3], holder)
+      end
+      if holder == owner then
+        record = false
+      end
+    end
+  end
+end
+
+local function isUnder(grant, token)
+  local last, first = string.match(grant, '^%d+/(%d+)/[%d,]*/?(%d*)')
+  if first == '' then
+    first = last
+  end
+  return last - token >= 0 and token - first >= 0
+end
+local lastToken
+
+local function nextToken()
+  if not lastToken then
+    lastToken = tonumber(redis.call('GET', KEYS[2]) or 0)
+  end
+  return math.max(lastToken + 1, now)
+end
+
+local function takeSlots(weight)
+  if weight > numbered then
+    return ''
+  end
+  local slots = {}
+  if free > 0 then
+    local popped = redis.call('ZPOPMIN', KEYS[4], math.min(free, weight))
+    for i = 1, #popped, 2 do
+      slots[#slots + 1] = popped[i]
+    end
+    free = math.max(0, free - weight)
+  end
+  while #slots < weight do
+    slots[#slots + 1] = string.format('%.0f', top)
+    top = top + 1
+  end
+  return table.concat(slots, ',')
+end
+
+local function grantTo(holder, weight, leaseMs, token, slots)
+  local isFirst = used == 0
+  used = used + weight
+  lastToken = token
+  redis.call('HSET', KEYS[1], holder, string.format('%.0f/%.0f/', weight, token) .. slots,
+    'used', used, 'top', top, 'free', free)
+  redis.call('ZADD', KEYS[3], now + leaseMs * 1000, holder)
+  lengthen(leaseMs)
+  if isFirst then
+    redis.call('PEXPIRE', KEYS[3], keptMs())
+  end
+  redis.call('SET', KEYS[2], token, 'PX', keptMs())
+end
+
+local function grantHeads(self)
+  local selfToken, selfSlots
+  local last, left = 0, 10000
+  while used < capacity and left > 0 do
+    local heads = redis.call('ZRANGE', KEYS[5], 0, last)
+    if #heads == 0 then
+      return selfToken, selfSlots
+    end
+    last = 99
+    for _, head in ipairs(heads) do
+      local client, number, leaseMs, weight = string.match(head, '^([^/]+)/(%d+)/(%d+)/(%d+)')
+      weight = tonumber(weight or 0)
+      if client and weight <= capacity and used + weight > capacity then
+        return selfToken, selfSlots
+      end
+      left = left - 1
+      redis.call('ZREM', KEYS[5], head)
+      if client and weight > capacity then
+        tell(inbox .. client, '~' .. number)
+      elseif client then
+        local token, slots = nextToken(), takeSlots(weight)
+        local message = string.format('+%s %.0f %.0f', number, token, now)
+        if slots ~= '' then
+          message = message .. ' ' .. slots
+        end
+        if head == self then
+          selfToken, selfSlots = token, slots
+          grantTo(head, weight, leaseMs, token, slots)
+        elseif tell(inbox .. client, message) then
+          grantTo(head, weight, leaseMs, token, slots)
+        elseif slots ~= '' then
+          putBack(slots)
+          redis.call('HSET', KEYS[1], 'top', top, 'free', free)
+        end
+      end
+    end
+  end
+  return selfToken, selfSlots
+end
+local function answer(token, slots)
+  if slots == '' then
+    return tonumber(token)
+  end
+  return {2, tonumber(token), slots}
+end
+
+if capacity == 0 then
+  begin(ARGV[6], ARGV[6])
+elseif ARGV[6] - capacity ~= 0 and ARGV[6] ~= state[2] then
+  return {3, capacity, tonumber(state[2])}
+end
+reap()
+
+if record then
+  redis.call('ZADD', KEYS[3], 'GT', now + leaseMs * 1000, owner)
+  lengthen(leaseMs)
+  local token, slots = string.match(record, '^%d+/(%d+)/([%d,]*)')
+  return answer(token, slots)
+end
+
+local isUnqueued = redis.call('EXISTS', KEYS[5]) == 0
+if weight > capacity then
+  if not isUnqueued then
+    redis.call('ZREM', KEYS[5], owner)
+    grantHeads()
+  end
+  return {4, capacity}
+end
+if isUnqueued and used + weight <= capacity then
+  local token, slots = nextToken(), takeSlots(weight)
+  grantTo(owner, weight, leaseMs, token, slots)
+  return answer(token, slots)
+end
+
+if enqueue or (used < capacity and not isUnqueued) then
+  if not redis.call('ZSCORE', KEYS[5], owner) then
+    local latest = redis.call('ZREVRANGE', KEYS[5], 0, 0, 'WITHSCORES')[2] or 0
+    redis.call('ZADD', KEYS[5], latest + 1, owner)
+  end
+  redis.call('PEXPIRE', KEYS[5], 60000)
+  local token, slots = grantHeads(owner)
+  if token then
+    return answer(token, slots)
+  end
+  if not enqueue then
+    redis.call('ZREM', KEYS[5], owner)
+  end
+end
+
+local restMs = -1
+local first = redis.call('ZRANGE', KEYS[3], 0, 0, 'WITHSCORES')
+if first[2] then
+  restMs = math.ceil((first[2] - now) / 1000)
+end
+return {enqueue and 0 or 1, restMs, now}` as string,
+} as const;
+
+/** permits/adopt: move a held lease to another claim, as when one process hands its work to another. */
+export const permitsAdopt = {
+  name: "permits/adopt",
+  sha1: "799bc160ee0873f12708fd4a415a092b6e29f30a",
+  keys: ["state", "fence", "holders", "slots"],
+  args: ["owner", "from", "token", "leaseMs"],
+  replies: [
+    { code: 1, outcome: "adopted", values: [], rest: null },
+    { code: 2, outcome: "unclaimed", values: [], rest: null },
+    { code: 3, outcome: "claimed", values: [], rest: null },
+    { code: 4, outcome: "forgotten", values: [], rest: null },
+  ],
+  source: `-- holdfast permits/adopt
+local owner, from, token, leaseMs = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
+
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+local state = redis.call('HMGET', KEYS[1],
+  'capacity', 'declared', 'used', 'top', 'free', 'until', 'keepMs', owner)
+local capacity, used = tonumber(state[1] or 0), tonumber(state[3] or 0)
+local top, free = tonumber(state[4] or 0), tonumber(state[5] or 0)
+local keepUntil, keepMs = tonumber(state[6] or 0), tonumber(state[7] or 600000)
+local record = state[8]
+
+local function keptMs()
+  return math.floor((keepUntil - now) / 1000)
+end
+
+local function lengthen(leaseMs)
+  local needed = now + math.max(keepMs, leaseMs + 60000) * 1000
+  if keepUntil < needed then
+    keepUntil = needed + 300000000
+    local ms = keptMs()
+    redis.call('HSET', KEYS[1], 'until', keepUntil)
+    redis.call('PEXPIRE', KEYS[1], ms)
+    redis.call('PEXPIRE', KEYS[2], ms)
+    redis.call('PEXPIRE', KEYS[3], ms)
+    redis.call('PEXPIRE', KEYS[4], ms)
+  end
+end
+
+local function begin(size, declared)
+  redis.call('DEL', KEYS[1], KEYS[3], KEYS[4])
+  capacity, used, top, free, keepUntil, record = tonumber(size), 0, 0, 0, 0, false
+  redis.call('HSET', KEYS[1], 'capacity', size, 'declared', declared, 'keepMs', keepMs)
+  lengthen(0)
+end
+
+local function putBack(slots)
+  if used == 0 then
+    if free > 0 then
+      redis.call('DEL', KEYS[4])
+    end
+    top, free = 0, 0
+  elseif slots ~= '' then
+    local isNew = free == 0
+    for slot in string.gmatch(slots, '%d+') do
+      redis.call('ZADD', KEYS[4], slot, slot)
+      free = free + 1
+    end
+    if isNew then
+      redis.call('PEXPIRE', KEYS[4], keptMs())
+    end
+  end
+end
+
+local function giveBack(holder, grant)
+  local weight, slots = string.match(grant, '^(%d+)/%d+/([%d,]*)')
+  used = used - weight
+  putBack(slots)
+  redis.call('HDEL', KEYS[1], holder)
+  redis.call('ZREM', KEYS[3], holder)
+  redis.call('HSET', KEYS[1], 'used', used, 'top', top, 'free', free)
+end
+
+local function reap()
+  if used == 0 then
+    return
+  end
+  local first = redis.call('ZRANGE', KEYS[3], 0, 0, 'WITHSCORES')
+  if not first[1] then
+    begin(capacity, state[2])
+  elseif first[2] - now <= 0 then
+    for _, holder in ipairs(redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', now, 'LIMIT', 0, 1000)) do
+      local grant = redis.call('HGET', KEYS[1], holder)
+      if grant then
+        giveBack(holder, grant)
+      else
+        redis.call('ZREM', KEYS[3], holder)
+      end
+      if holder == owner then
+        record = false
+      end
+    end
+  end
+end
+
+local function isUnder(grant, token)
+  local last, first = string.match(grant, '^%d+/(%d+)/[%d,]*/?(%d*)')
+  if first == '' then
+    first = last
+  end
+  return last - token >= 0 and token - first >= 0
+end
+local function whyLost(holder, token)
+  local last = redis.call('GET', KEYS[2])
+  if not last or last - token < 0 then
+    return 4
+  end
+  if last - token == 0 and not holder then
+    return 2
+  end
+  return 3
+end
+local holder = record and owner or from
+local grant = record or redis.call('HGET', KEYS[1], from)
+local deadline = redis.call('ZSCORE', KEYS[3], holder)
+if grant and isUnder(grant, token) and deadline and deadline - now > 0 then
+  redis.call('HDEL', KEYS[1], holder)
+  redis.call('ZREM', KEYS[3], holder)
+  redis.call('HSET', KEYS[1], owner, string.match(grant, '^%d+/%d+/[%d,]*'))
+  redis.call('ZADD', KEYS[3], math.max(deadline, now + leaseMs * 1000), owner)
+  redis.call('PEXPIRE', KEYS[3], keptMs())
+  lengthen(leaseMs)
+  return 1
+end
+return whyLost(nil, token)` as string,
+} as const;
+
+/** permits/extend: begin the lease anew, if it is still ours; also how a claim learns that it still holds. */
+export const permitsExtend = {
+  name: "permits/extend",
+  sha1: "d38c046d1ead5bde130d0c1e1878027210288b24",
+  keys: ["state", "fence", "holders", "slots"],
+  args: ["owner", "token", "leaseMs"],
+  replies: [
+    { code: 1, outcome: "extended", values: [], rest: null },
+    { code: 2, outcome: "unclaimed", values: [], rest: null },
+    { code: 3, outcome: "claimed", values: [], rest: null },
+    { code: 4, outcome: "forgotten", values: [], rest: null },
+  ],
+  source: `-- holdfast permits/extend
+local owner, token, leaseMs = ARGV[1], ARGV[2], tonumber(ARGV[3])
+
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+local state = redis.call('HMGET', KEYS[1],
+  'capacity', 'declared', 'used', 'top', 'free', 'until', 'keepMs', owner)
+local capacity, used = tonumber(state[1] or 0), tonumber(state[3] or 0)
+local top, free = tonumber(state[4] or 0), tonumber(state[5] or 0)
+local keepUntil, keepMs = tonumber(state[6] or 0), tonumber(state[7] or 600000)
+local record = state[8]
+
+local function keptMs()
+  return math.floor((keepUntil - now) / 1000)
+end
+
+local function lengthen(leaseMs)
+  local needed = now + math.max(keepMs, leaseMs + 60000) * 1000
+  if keepUntil < needed then
+    keepUntil = needed + 300000000
+    local ms = keptMs()
+    redis.call('HSET', KEYS[1], 'until', keepUntil)
+    redis.call('PEXPIRE', KEYS[1], ms)
+    redis.call('PEXPIRE', KEYS[2], ms)
+    redis.call('PEXPIRE', KEYS[3], ms)
+    redis.call('PEXPIRE', KEYS[4], ms)
+  end
+end
+
+local function begin(size, declared)
+  redis.call('DEL', KEYS[1], KEYS[3], KEYS[4])
+  capacity, used, top, free, keepUntil, record = tonumber(size), 0, 0, 0, 0, false
+  redis.call('HSET', KEYS[1], 'capacity', size, 'declared', declared, 'keepMs', keepMs)
+  lengthen(0)
+end
+
+local function putBack(slots)
+  if used == 0 then
+    if free > 0 then
+      redis.call('DEL', KEYS[4])
+    end
+    top, free = 0, 0
+  elseif slots ~= '' then
+    local isNew = free == 0
+    for slot in string.gmatch(slots, '%d+') do
+      redis.call('ZADD', KEYS[4], slot, slot)
+      free = free + 1
+    end
+    if isNew then
+      redis.call('PEXPIRE', KEYS[4], keptMs())
+    end
+  end
+end
+
+local function giveBack(holder, grant)
+  local weight, slots = string.match(grant, '^(%d+)/%d+/([%d,]*)')
+  used = used - weight
+  putBack(slots)
+  redis.call('HDEL', KEYS[1], holder)
+  redis.call('ZREM', KEYS[3], holder)
+  redis.call('HSET', KEYS[1], 'used', used, 'top', top, 'free', free)
+end
+
+local function reap()
+  if used == 0 then
+    return
+  end
+  local first = redis.call('ZRANGE', KEYS[3], 0, 0, 'WITHSCORES')
+  if not first[1] then
+    begin(capacity, state[2])
+  elseif first[2] - now <= 0 then
+    for _, holder in ipairs(redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', now, 'LIMIT', 0, 1000)) do
+      local grant = redis.call('HGET', KEYS[1], holder)
+      if grant then
+        giveBack(holder, grant)
+      else
+        redis.call('ZREM', KEYS[3], holder)
+      end
+      if holder == owner then
+        record = false
+      end
+    end
+  end
+end
+
+local function isUnder(grant, token)
+  local last, first = string.match(grant, '^%d+/(%d+)/[%d,]*/?(%d*)')
+  if first == '' then
+    first = last
+  end
+  return last - token >= 0 and token - first >= 0
+end
+local function whyLost(holder, token)
+  local last = redis.call('GET', KEYS[2])
+  if not last or last - token < 0 then
+    return 4
+  end
+  if last - token == 0 and not holder then
+    return 2
+  end
+  return 3
+end
+if record and isUnder(record, token) then
+  local deadline = redis.call('ZSCORE', KEYS[3], owner)
+  if deadline and deadline - now > 0 then
+    redis.call('ZADD', KEYS[3], 'GT', now + leaseMs * 1000, owner)
+    lengthen(leaseMs)
+    return 1
+  end
+end
+return whyLost(nil, token)` as string,
+} as const;
+
+/** permits/force-release: take permits away from the holder that the caller has seen, and tell that holder. */
+export const permitsForceRelease = {
+  name: "permits/force-release",
+  sha1: "5d09df41c0dc267c4e7a71bb3147012de8232494",
+  keys: ["state", "fence", "holders", "slots", "queue"],
+  args: ["owner", "token", "inbox", "numbered"],
+  replies: [
+    { code: 0, outcome: "unchanged", values: [], rest: null },
+    { code: 1, outcome: "released", values: [], rest: null },
+  ],
+  source: `-- holdfast permits/force-release
+local owner, token, inbox, numbered = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
+
+local function tell(channel, message)
+  if redis.call('PUBSUB', 'NUMSUB', channel)[2] == 0 then
+    return false
+  end
+  redis.call('PUBLISH', channel, message)
+  return true
+end
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+local state = redis.call('HMGET', KEYS[1],
+  'capacity', 'declared', 'used', 'top', 'free', 'until', 'keepMs', owner)
+local capacity, used = tonumber(state[1] or 0), tonumber(state[3] or 0)
+local top, free = tonumber(state[4] or 0), tonumber(state[5] or 0)
+local keepUntil, keepMs = tonumber(state[6] or 0), tonumber(state[7] or 600000)
+local record = state[8]
+
+local function keptMs()
+  return math.floor((keepUntil - now) / 1000)
+end
+
+local function lengthen(leaseMs)
+  local needed = now + math.max(keepMs, leaseMs + 60000) * 1000
+  if keepUntil < needed then
+    keepUntil = needed + 300000000
+    local ms = keptMs()
+    redis.call('HSET', KEYS[1], 'until', keepUntil)
+    redis.call('PEXPIRE', KEYS[1], ms)
+    redis.call('PEXPIRE', KEYS[2], ms)
+    redis.call('PEXPIRE', KEYS[3], ms)
+    redis.call('PEXPIRE', KEYS[4], ms)
+  end
+end
+
+local function begin(size, declared)
+  redis.call('DEL', KEYS[1], KEYS[3], KEYS[4])
+  capacity, used, top, free, keepUntil, record = tonumber(size), 0, 0, 0, 0, false
+  redis.call('HSET', KEYS[1], 'capacity', size, 'declared', declared, 'keepMs', keepMs)
+  lengthen(0)
+end
+
+local function putBack(slots)
+  if used == 0 then
+    if free > 0 then
+      redis.call('DEL', KEYS[4])
+    end
+    top, free = 0, 0
+  elseif slots ~= '' then
+    local isNew = free == 0
+    for slot in string.gmatch(slots, '%d+') do
+      redis.call('ZADD', KEYS[4], slot, slot)
+      free = free + 1
+    end
+    if isNew then
+      redis.call('PEXPIRE', KEYS[4], keptMs())
+    end
+  end
+end
+
+local function giveBack(holder, grant)
+  local weight, slots = string.match(grant, '^(%d+)/%d+/([%d,]*)')
+  used = used - weight
+  putBack(slots)
+  redis.call('HDEL', KEYS[1], holder)
+  redis.call('ZREM', KEYS[3], holder)
+  redis.call('HSET', KEYS[1], 'used', used, 'top', top, 'free', free)
+end
+
+local function reap()
+  if used == 0 then
+    return
+  end
+  local first = redis.call('ZRANGE', KEYS[3], 0, 0, 'WITHSCORES')
+  if not first[1] then
+    begin(capacity, state[2])
+  elseif first[2] - now <= 0 then
+    for _, holder in ipairs(redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', now, 'LIMIT', 0, 1000)) do
+      local grant = redis.call('HGET', KEYS[1], holder)
+      if grant then
+        giveBack(holder, grant)
+      else
+        redis.call('ZREM', KEYS[3], holder)
+      end
+      if holder == owner then
+        record = false
+      end
+    end
+  end
+end
+
+local function isUnder(grant, token)
+  local last, first = string.match(grant, '^%d+/(%d+)/[%d,]*/?(%d*)')
+  if first == '' then
+    first = last
+  end
+  return last - token >= 0 and token - first >= 0
+end
+local lastToken
+
+local function nextToken()
+  if not lastToken then
+    lastToken = tonumber(redis.call('GET', KEYS[2]) or 0)
+  end
+  return math.max(lastToken + 1, now)
+end
+
+local function takeSlots(weight)
+  if weight > numbered then
+    return ''
+  end
+  local slots = {}
+  if free > 0 then
+    local popped = redis.call('ZPOPMIN', KEYS[4], math.min(free, weight))
+    for i = 1, #popped, 2 do
+      slots[#slots + 1] = popped[i]
+    end
+    free = math.max(0, free - weight)
+  end
+  while #slots < weight do
+    slots[#slots + 1] = string.format('%.0f', top)
+    top = top + 1
+  end
+  return table.concat(slots, ',')
+end
+
+local function grantTo(holder, weight, leaseMs, token, slots)
+  local isFirst = used == 0
+  used = used + weight
+  lastToken = token
+  redis.call('HSET', KEYS[1], holder, string.format('%.0f/%.0f/', weight, token) .. slots,
+    'used', used, 'top', top, 'free', free)
+  redis.call('ZADD', KEYS[3], now + leaseMs * 1000, holder)
+  lengthen(leaseMs)
+  if isFirst then
+    redis.call('PEXPIRE', KEYS[3], keptMs())
+  end
+  redis.call('SET', KEYS[2], token, 'PX', keptMs())
+end
+
+local function grantHeads(self)
+  local selfToken, selfSlots
+  local last, left = 0, 10000
+  while used < capacity and left > 0 do
+    local heads = redis.call('ZRANGE', KEYS[5], 0, last)
+    if #heads == 0 then
+      return selfToken, selfSlots
+    end
+    last = 99
+    for _, head in ipairs(heads) do
+      local client, number, leaseMs, weight = string.match(head, '^([^/]+)/(%d+)/(%d+)/(%d+)')
+      weight = tonumber(weight or 0)
+      if client and weight <= capacity and used + weight > capacity then
+        return selfToken, selfSlots
+      end
+      left = left - 1
+      redis.call('ZREM', KEYS[5], head)
+      if client and weight > capacity then
+        tell(inbox .. client, '~' .. number)
+      elseif client then
+        local token, slots = nextToken(), takeSlots(weight)
+        local message = string.format('+%s %.0f %.0f', number, token, now)
+        if slots ~= '' then
+          message = message .. ' ' .. slots
+        end
+        if head == self then
+          selfToken, selfSlots = token, slots
+          grantTo(head, weight, leaseMs, token, slots)
+        elseif tell(inbox .. client, message) then
+          grantTo(head, weight, leaseMs, token, slots)
+        elseif slots ~= '' then
+          putBack(slots)
+          redis.call('HSET', KEYS[1], 'top', top, 'free', free)
+        end
+      end
+    end
+  end
+  return selfToken, selfSlots
+end
+reap()
+local holders = owner == '' and redis.call('ZRANGE', KEYS[3], 0, 9999) or {owner}
+for _, holder in ipairs(holders) do
+  local grant = redis.call('HGET', KEYS[1], holder)
+  if grant and (token == '' or token - string.match(grant, '/(%d+)') == 0) then
+    giveBack(holder, grant)
+    redis.call('SET', KEYS[2], nextToken(), 'PX', keptMs())
+    lastToken = nextToken()
+    grantHeads()
+    local client, number = string.match(holder, '^([^/]+)/(%d+)/%d+/%d+')
+    if client then
+      redis.call('PUBLISH', inbox .. client, '-' .. number)
+    end
+    return 1
+  end
+end
+grantHeads()
+return 0` as string,
+} as const;
+
+/** permits/inspect: how many permits there are, who holds them and who waits. Changes nothing. */
+export const permitsInspect = {
+  name: "permits/inspect",
+  sha1: "dca945f30f7aee9afb13f4d019690a5922920bea",
+  keys: ["state", "fence", "holders", "queue"],
+  args: ["owner", "most", "mostHeld"],
+  replies: [
+    { code: 0, outcome: "seen", values: ["capacity", "used", "token", "waiters", "ahead", "named"], rest: "rest" },
+  ],
+  source: `-- holdfast permits/inspect
+local owner, most, mostHeld = ARGV[1], ARGV[2], ARGV[3]
+
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+local used = tonumber(redis.call('HGET', KEYS[1], 'used') or 0)
+for _, holder in ipairs(redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', now, 'LIMIT', 0, 1000)) do
+  used = used - string.match(redis.call('HGET', KEYS[1], holder) or '0', '^%d+')
+end
+local reply = {
+  0,
+  tonumber(redis.call('HGET', KEYS[1], 'capacity') or 0),
+  used,
+  tonumber(redis.call('GET', KEYS[2]) or 0),
+  redis.call('ZCARD', KEYS[4]),
+  owner ~= '' and redis.call('ZRANK', KEYS[4], owner) or -1,
+  0
+}
+local holders = redis.call('ZRANGEBYSCORE', KEYS[3], now + 1, '+inf', 'WITHSCORES', 'LIMIT', 0, mostHeld)
+for i = 1, #holders, 2 do
+  local grant = redis.call('HGET', KEYS[1], holders[i])
+  if grant then
+    reply[7] = reply[7] + 1
+    reply[#reply + 1] = holders[i]
+    reply[#reply + 1] = grant
+    reply[#reply + 1] = math.ceil((holders[i + 1] - now) / 1000)
+  end
+end
+for _, waiter in ipairs(redis.call('ZRANGE', KEYS[4], 0, most - 1)) do
+  reply[#reply + 1] = waiter
+end
+return reply` as string,
+} as const;
+
+/** permits/leave: stop waiting; and if permits were granted meanwhile, pass them on. */
+export const permitsLeave = {
+  name: "permits/leave",
+  sha1: "88524fe93aa7ed487b5af263052b974163c4a682",
+  keys: ["state", "fence", "holders", "slots", "queue"],
+  args: ["owner", "inbox", "numbered"],
+  replies: [
+    { code: 0, outcome: "absent", values: [], rest: null },
+    { code: 1, outcome: "left", values: [], rest: null },
+    { code: 2, outcome: "released", values: [], rest: null },
+  ],
+  source: `-- holdfast permits/leave
+local owner, inbox, numbered = ARGV[1], ARGV[2], tonumber(ARGV[3])
+
+local function tell(channel, message)
+  if redis.call('PUBSUB', 'NUMSUB', channel)[2] == 0 then
+    return false
+  end
+  redis.call('PUBLISH', channel, message)
+  return true
+end
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+local state = redis.call('HMGET', KEYS[1],
+  'capacity', 'declared', 'used', 'top', 'free', 'until', 'keepMs', owner)
+local capacity, used = tonumber(state[1] or 0), tonumber(state[3] or 0)
+local top, free = tonumber(state[4] or 0), tonumber(state[5] or 0)
+local keepUntil, keepMs = tonumber(state[6] or 0), tonumber(state[7] or 600000)
+local record = state[8]
+
+local function keptMs()
+  return math.floor((keepUntil - now) / 1000)
+end
+
+local function lengthen(leaseMs)
+  local needed = now + math.max(keepMs, leaseMs + 60000) * 1000
+  if keepUntil < needed then
+    keepUntil = needed + 300000000
+    local ms = keptMs()
+    redis.call('HSET', KEYS[1], 'until', keepUntil)
+    redis.call('PEXPIRE', KEYS[1], ms)
+    redis.call('PEXPIRE', KEYS[2], ms)
+    redis.call('PEXPIRE', KEYS[3], ms)
+    redis.call('PEXPIRE', KEYS[4], ms)
+  end
+end
+
+local function begin(size, declared)
+  redis.call('DEL', KEYS[1], KEYS[3], KEYS[4])
+  capacity, used, top, free, keepUntil, record = tonumber(size), 0, 0, 0, 0, false
+  redis.call('HSET', KEYS[1], 'capacity', size, 'declared', declared, 'keepMs', keepMs)
+  lengthen(0)
+end
+
+local function putBack(slots)
+  if used == 0 then
+    if free > 0 then
+      redis.call('DEL', KEYS[4])
+    end
+    top, free = 0, 0
+  elseif slots ~= '' then
+    local isNew = free == 0
+    for slot in string.gmatch(slots, '%d+') do
+      redis.call('ZADD', KEYS[4], slot, slot)
+      free = free + 1
+    end
+    if isNew then
+      redis.call('PEXPIRE', KEYS[4], keptMs())
+    end
+  end
+end
+
+local function giveBack(holder, grant)
+  local weight, slots = string.match(grant, '^(%d+)/%d+/([%d,]*)')
+  used = used - weight
+  putBack(slots)
+  redis.call('HDEL', KEYS[1], holder)
+  redis.call('ZREM', KEYS[3], holder)
+  redis.call('HSET', KEYS[1], 'used', used, 'top', top, 'free', free)
+end
+
+local function reap()
+  if used == 0 then
+    return
+  end
+  local first = redis.call('ZRANGE', KEYS[3], 0, 0, 'WITHSCORES')
+  if not first[1] then
+    begin(capacity, state[2])
+  elseif first[2] - now <= 0 then
+    for _, holder in ipairs(redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', now, 'LIMIT', 0, 1000)) do
+      local grant = redis.call('HGET', KEYS[1], holder)
+      if grant then
+        giveBack(holder, grant)
+      else
+        redis.call('ZREM', KEYS[3], holder)
+      end
+      if holder == owner then
+        record = false
+      end
+    end
+  end
+end
+
+local function isUnder(grant, token)
+  local last, first = string.match(grant, '^%d+/(%d+)/[%d,]*/?(%d*)')
+  if first == '' then
+    first = last
+  end
+  return last - token >= 0 and token - first >= 0
+end
+local lastToken
+
+local function nextToken()
+  if not lastToken then
+    lastToken = tonumber(redis.call('GET', KEYS[2]) or 0)
+  end
+  return math.max(lastToken + 1, now)
+end
+
+local function takeSlots(weight)
+  if weight > numbered then
+    return ''
+  end
+  local slots = {}
+  if free > 0 then
+    local popped = redis.call('ZPOPMIN', KEYS[4], math.min(free, weight))
+    for i = 1, #popped, 2 do
+      slots[#slots + 1] = popped[i]
+    end
+    free = math.max(0, free - weight)
+  end
+  while #slots < weight do
+    slots[#slots + 1] = string.format('%.0f', top)
+    top = top + 1
+  end
+  return table.concat(slots, ',')
+end
+
+local function grantTo(holder, weight, leaseMs, token, slots)
+  local isFirst = used == 0
+  used = used + weight
+  lastToken = token
+  redis.call('HSET', KEYS[1], holder, string.format('%.0f/%.0f/', weight, token) .. slots,
+    'used', used, 'top', top, 'free', free)
+  redis.call('ZADD', KEYS[3], now + leaseMs * 1000, holder)
+  lengthen(leaseMs)
+  if isFirst then
+    redis.call('PEXPIRE', KEYS[3], keptMs())
+  end
+  redis.call('SET', KEYS[2], token, 'PX', keptMs())
+end
+
+local function grantHeads(self)
+  local selfToken, selfSlots
+  local last, left = 0, 10000
+  while used < capacity and left > 0 do
+    local heads = redis.call('ZRANGE', KEYS[5], 0, last)
+    if #heads == 0 then
+      return selfToken, selfSlots
+    end
+    last = 99
+    for _, head in ipairs(heads) do
+      local client, number, leaseMs, weight = string.match(head, '^([^/]+)/(%d+)/(%d+)/(%d+)')
+      weight = tonumber(weight or 0)
+      if client and weight <= capacity and used + weight > capacity then
+        return selfToken, selfSlots
+      end
+      left = left - 1
+      redis.call('ZREM', KEYS[5], head)
+      if client and weight > capacity then
+        tell(inbox .. client, '~' .. number)
+      elseif client then
+        local token, slots = nextToken(), takeSlots(weight)
+        local message = string.format('+%s %.0f %.0f', number, token, now)
+        if slots ~= '' then
+          message = message .. ' ' .. slots
+        end
+        if head == self then
+          selfToken, selfSlots = token, slots
+          grantTo(head, weight, leaseMs, token, slots)
+        elseif tell(inbox .. client, message) then
+          grantTo(head, weight, leaseMs, token, slots)
+        elseif slots ~= '' then
+          putBack(slots)
+          redis.call('HSET', KEYS[1], 'top', top, 'free', free)
+        end
+      end
+    end
+  end
+  return selfToken, selfSlots
+end
+reap()
+local left = redis.call('ZREM', KEYS[5], owner)
+if record then
+  giveBack(owner, record)
+  left = 2
+end
+grantHeads()
+return left` as string,
+} as const;
+
+/** permits/release: give permits back, if they are still ours, to those who wait. */
+export const permitsRelease = {
+  name: "permits/release",
+  sha1: "fec29c349c8ff02bfb908003f4010de53c0579f7",
+  keys: ["state", "fence", "holders", "slots", "queue"],
+  args: ["owner", "token", "inbox", "numbered"],
+  replies: [
+    { code: 1, outcome: "released", values: [], rest: null },
+    { code: 2, outcome: "unclaimed", values: [], rest: null },
+    { code: 3, outcome: "claimed", values: [], rest: null },
+    { code: 4, outcome: "forgotten", values: [], rest: null },
+  ],
+  source: `-- holdfast permits/release
+local owner, token, inbox, numbered = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
+
+local function tell(channel, message)
+  if redis.call('PUBSUB', 'NUMSUB', channel)[2] == 0 then
+    return false
+  end
+  redis.call('PUBLISH', channel, message)
+  return true
+end
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+local state = redis.call('HMGET', KEYS[1],
+  'capacity', 'declared', 'used', 'top', 'free', 'until', 'keepMs', owner)
+local capacity, used = tonumber(state[1] or 0), tonumber(state[3] or 0)
+local top, free = tonumber(state[4] or 0), tonumber(state[5] or 0)
+local keepUntil, keepMs = tonumber(state[6] or 0), tonumber(state[7] or 600000)
+local record = state[8]
+
+local function keptMs()
+  return math.floor((keepUntil - now) / 1000)
+end
+
+local function lengthen(leaseMs)
+  local needed = now + math.max(keepMs, leaseMs + 60000) * 1000
+  if keepUntil < needed then
+    keepUntil = needed + 300000000
+    local ms = keptMs()
+    redis.call('HSET', KEYS[1], 'until', keepUntil)
+    redis.call('PEXPIRE', KEYS[1], ms)
+    redis.call('PEXPIRE', KEYS[2], ms)
+    redis.call('PEXPIRE', KEYS[3], ms)
+    redis.call('PEXPIRE', KEYS[4], ms)
+  end
+end
+
+local function begin(size, declared)
+  redis.call('DEL', KEYS[1], KEYS[3], KEYS[4])
+  capacity, used, top, free, keepUntil, record = tonumber(size), 0, 0, 0, 0, false
+  redis.call('HSET', KEYS[1], 'capacity', size, 'declared', declared, 'keepMs', keepMs)
+  lengthen(0)
+end
+
+local function putBack(slots)
+  if used == 0 then
+    if free > 0 then
+      redis.call('DEL', KEYS[4])
+    end
+    top, free = 0, 0
+  elseif slots ~= '' then
+    local isNew = free == 0
+    for slot in string.gmatch(slots, '%d+') do
+      redis.call('ZADD', KEYS[4], slot, slot)
+      free = free + 1
+    end
+    if isNew then
+      redis.call('PEXPIRE', KEYS[4], keptMs())
+    end
+  end
+end
+
+local function giveBack(holder, grant)
+  local weight, slots = string.match(grant, '^(%d+)/%d+/([%d,]*)')
+  used = used - weight
+  putBack(slots)
+  redis.call('HDEL', KEYS[1], holder)
+  redis.call('ZREM', KEYS[3], holder)
+  redis.call('HSET', KEYS[1], 'used', used, 'top', top, 'free', free)
+end
+
+local function reap()
+  if used == 0 then
+    return
+  end
+  local first = redis.call('ZRANGE', KEYS[3], 0, 0, 'WITHSCORES')
+  if not first[1] then
+    begin(capacity, state[2])
+  elseif first[2] - now <= 0 then
+    for _, holder in ipairs(redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', now, 'LIMIT', 0, 1000)) do
+      local grant = redis.call('HGET', KEYS[1], holder)
+      if grant then
+        giveBack(holder, grant)
+      else
+        redis.call('ZREM', KEYS[3], holder)
+      end
+      if holder == owner then
+        record = false
+      end
+    end
+  end
+end
+
+local function isUnder(grant, token)
+  local last, first = string.match(grant, '^%d+/(%d+)/[%d,]*/?(%d*)')
+  if first == '' then
+    first = last
+  end
+  return last - token >= 0 and token - first >= 0
+end
+local lastToken
+
+local function nextToken()
+  if not lastToken then
+    lastToken = tonumber(redis.call('GET', KEYS[2]) or 0)
+  end
+  return math.max(lastToken + 1, now)
+end
+
+local function takeSlots(weight)
+  if weight > numbered then
+    return ''
+  end
+  local slots = {}
+  if free > 0 then
+    local popped = redis.call('ZPOPMIN', KEYS[4], math.min(free, weight))
+    for i = 1, #popped, 2 do
+      slots[#slots + 1] = popped[i]
+    end
+    free = math.max(0, free - weight)
+  end
+  while #slots < weight do
+    slots[#slots + 1] = string.format('%.0f', top)
+    top = top + 1
+  end
+  return table.concat(slots, ',')
+end
+
+local function grantTo(holder, weight, leaseMs, token, slots)
+  local isFirst = used == 0
+  used = used + weight
+  lastToken = token
+  redis.call('HSET', KEYS[1], holder, string.format('%.0f/%.0f/', weight, token) .. slots,
+    'used', used, 'top', top, 'free', free)
+  redis.call('ZADD', KEYS[3], now + leaseMs * 1000, holder)
+  lengthen(leaseMs)
+  if isFirst then
+    redis.call('PEXPIRE', KEYS[3], keptMs())
+  end
+  redis.call('SET', KEYS[2], token, 'PX', keptMs())
+end
+
+local function grantHeads(self)
+  local selfToken, selfSlots
+  local last, left = 0, 10000
+  while used < capacity and left > 0 do
+    local heads = redis.call('ZRANGE', KEYS[5], 0, last)
+    if #heads == 0 then
+      return selfToken, selfSlots
+    end
+    last = 99
+    for _, head in ipairs(heads) do
+      local client, number, leaseMs, weight = string.match(head, '^([^/]+)/(%d+)/(%d+)/(%d+)')
+      weight = tonumber(weight or 0)
+      if client and weight <= capacity and used + weight > capacity then
+        return selfToken, selfSlots
+      end
+      left = left - 1
+      redis.call('ZREM', KEYS[5], head)
+      if client and weight > capacity then
+        tell(inbox .. client, '~' .. number)
+      elseif client then
+        local token, slots = nextToken(), takeSlots(weight)
+        local message = string.format('+%s %.0f %.0f', number, token, now)
+        if slots ~= '' then
+          message = message .. ' ' .. slots
+        end
+        if head == self then
+          selfToken, selfSlots = token, slots
+          grantTo(head, weight, leaseMs, token, slots)
+        elseif tell(inbox .. client, message) then
+          grantTo(head, weight, leaseMs, token, slots)
+        elseif slots ~= '' then
+          putBack(slots)
+          redis.call('HSET', KEYS[1], 'top', top, 'free', free)
+        end
+      end
+    end
+  end
+  return selfToken, selfSlots
+end
+local function whyLost(holder, token)
+  local last = redis.call('GET', KEYS[2])
+  if not last or last - token < 0 then
+    return 4
+  end
+  if last - token == 0 and not holder then
+    return 2
+  end
+  return 3
+end
+reap()
+local isHeld = record and isUnder(record, token)
+if isHeld then
+  giveBack(owner, record)
+end
+grantHeads()
+return isHeld and 1 or whyLost(nil, token)` as string,
+} as const;
+
+/** permits/resize: change how many permits there are, whoever holds or waits. */
+export const permitsResize = {
+  name: "permits/resize",
+  sha1: "8120feb559b5ef42d2199b17353afe27c16acb9a",
+  keys: ["state", "fence", "holders", "slots", "queue"],
+  args: ["size", "declared", "keepMs", "inbox", "numbered"],
+  replies: [
+    { code: 1, outcome: "resized", values: [], rest: null },
+  ],
+  source: `-- holdfast permits/resize
+local size, declared, inbox, numbered, owner = ARGV[1], ARGV[2], ARGV[4], tonumber(ARGV[5]), ''
+
+local function tell(channel, message)
+  if redis.call('PUBSUB', 'NUMSUB', channel)[2] == 0 then
+    return false
+  end
+  redis.call('PUBLISH', channel, message)
+  return true
+end
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+local state = redis.call('HMGET', KEYS[1],
+  'capacity', 'declared', 'used', 'top', 'free', 'until', 'keepMs', owner)
+local capacity, used = tonumber(state[1] or 0), tonumber(state[3] or 0)
+local top, free = tonumber(state[4] or 0), tonumber(state[5] or 0)
+local keepUntil, keepMs = tonumber(state[6] or 0), tonumber(state[7] or 600000)
+local record = state[8]
+
+local function keptMs()
+  return math.floor((keepUntil - now) / 1000)
+end
+
+local function lengthen(leaseMs)
+  local needed = now + math.max(keepMs, leaseMs + 60000) * 1000
+  if keepUntil < needed then
+    keepUntil = needed + 300000000
+    local ms = keptMs()
+    redis.call('HSET', KEYS[1], 'until', keepUntil)
+    redis.call('PEXPIRE', KEYS[1], ms)
+    redis.call('PEXPIRE', KEYS[2], ms)
+    redis.call('PEXPIRE', KEYS[3], ms)
+    redis.call('PEXPIRE', KEYS[4], ms)
+  end
+end
+
+local function begin(size, declared)
+  redis.call('DEL', KEYS[1], KEYS[3], KEYS[4])
+  capacity, used, top, free, keepUntil, record = tonumber(size), 0, 0, 0, 0, false
+  redis.call('HSET', KEYS[1], 'capacity', size, 'declared', declared, 'keepMs', keepMs)
+  lengthen(0)
+end
+
+local function putBack(slots)
+  if used == 0 then
+    if free > 0 then
+      redis.call('DEL', KEYS[4])
+    end
+    top, free = 0, 0
+  elseif slots ~= '' then
+    local isNew = free == 0
+    for slot in string.gmatch(slots, '%d+') do
+      redis.call('ZADD', KEYS[4], slot, slot)
+      free = free + 1
+    end
+    if isNew then
+      redis.call('PEXPIRE', KEYS[4], keptMs())
+    end
+  end
+end
+
+local function giveBack(holder, grant)
+  local weight, slots = string.match(grant, '^(%d+)/%d+/([%d,]*)')
+  used = used - weight
+  putBack(slots)
+  redis.call('HDEL', KEYS[1], holder)
+  redis.call('ZREM', KEYS[3], holder)
+  redis.call('HSET', KEYS[1], 'used', used, 'top', top, 'free', free)
+end
+
+local function reap()
+  if used == 0 then
+    return
+  end
+  local first = redis.call('ZRANGE', KEYS[3], 0, 0, 'WITHSCORES')
+  if not first[1] then
+    begin(capacity, state[2])
+  elseif first[2] - now <= 0 then
+    for _, holder in ipairs(redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', now, 'LIMIT', 0, 1000)) do
+      local grant = redis.call('HGET', KEYS[1], holder)
+      if grant then
+        giveBack(holder, grant)
+      else
+        redis.call('ZREM', KEYS[3], holder)
+      end
+      if holder == owner then
+        record = false
+      end
+    end
+  end
+end
+
+local function isUnder(grant, token)
+  local last, first = string.match(grant, '^%d+/(%d+)/[%d,]*/?(%d*)')
+  if first == '' then
+    first = last
+  end
+  return last - token >= 0 and token - first >= 0
+end
+local lastToken
+
+local function nextToken()
+  if not lastToken then
+    lastToken = tonumber(redis.call('GET', KEYS[2]) or 0)
+  end
+  return math.max(lastToken + 1, now)
+end
+
+local function takeSlots(weight)
+  if weight > numbered then
+    return ''
+  end
+  local slots = {}
+  if free > 0 then
+    local popped = redis.call('ZPOPMIN', KEYS[4], math.min(free, weight))
+    for i = 1, #popped, 2 do
+      slots[#slots + 1] = popped[i]
+    end
+    free = math.max(0, free - weight)
+  end
+  while #slots < weight do
+    slots[#slots + 1] = string.format('%.0f', top)
+    top = top + 1
+  end
+  return table.concat(slots, ',')
+end
+
+local function grantTo(holder, weight, leaseMs, token, slots)
+  local isFirst = used == 0
+  used = used + weight
+  lastToken = token
+  redis.call('HSET', KEYS[1], holder, string.format('%.0f/%.0f/', weight, token) .. slots,
+    'used', used, 'top', top, 'free', free)
+  redis.call('ZADD', KEYS[3], now + leaseMs * 1000, holder)
+  lengthen(leaseMs)
+  if isFirst then
+    redis.call('PEXPIRE', KEYS[3], keptMs())
+  end
+  redis.call('SET', KEYS[2], token, 'PX', keptMs())
+end
+
+local function grantHeads(self)
+  local selfToken, selfSlots
+  local last, left = 0, 10000
+  while used < capacity and left > 0 do
+    local heads = redis.call('ZRANGE', KEYS[5], 0, last)
+    if #heads == 0 then
+      return selfToken, selfSlots
+    end
+    last = 99
+    for _, head in ipairs(heads) do
+      local client, number, leaseMs, weight = string.match(head, '^([^/]+)/(%d+)/(%d+)/(%d+)')
+      weight = tonumber(weight or 0)
+      if client and weight <= capacity and used + weight > capacity then
+        return selfToken, selfSlots
+      end
+      left = left - 1
+      redis.call('ZREM', KEYS[5], head)
+      if client and weight > capacity then
+        tell(inbox .. client, '~' .. number)
+      elseif client then
+        local token, slots = nextToken(), takeSlots(weight)
+        local message = string.format('+%s %.0f %.0f', number, token, now)
+        if slots ~= '' then
+          message = message .. ' ' .. slots
+        end
+        if head == self then
+          selfToken, selfSlots = token, slots
+          grantTo(head, weight, leaseMs, token, slots)
+        elseif tell(inbox .. client, message) then
+          grantTo(head, weight, leaseMs, token, slots)
+        elseif slots ~= '' then
+          putBack(slots)
+          redis.call('HSET', KEYS[1], 'top', top, 'free', free)
+        end
+      end
+    end
+  end
+  return selfToken, selfSlots
+end
+keepMs = math.max(keepMs, tonumber(ARGV[3]))
+if capacity == 0 then
+  begin(size, declared)
+else
+  reap()
+  capacity = tonumber(size)
+  redis.call('HSET', KEYS[1], 'capacity', size, 'declared', declared, 'keepMs', keepMs)
+  lengthen(0)
+end
+grantHeads()
+return 1` as string,
+} as const;
+
+/** permits/reweigh: change how many permits a holder has, without a moment in which it has none. */
+export const permitsReweigh = {
+  name: "permits/reweigh",
+  sha1: "4605a3c504398ce64fdac0117339b5bcd403f0d3",
+  keys: ["state", "fence", "holders", "slots", "queue"],
+  args: ["owner", "token", "weight", "change", "inbox", "numbered"],
+  replies: [
+    { code: 0, outcome: "refused", values: [], rest: null },
+    { code: 1, outcome: "reweighed", values: ["latest"], rest: null },
+    { code: 2, outcome: "unclaimed", values: [], rest: null },
+    { code: 3, outcome: "claimed", values: [], rest: null },
+    { code: 4, outcome: "forgotten", values: [], rest: null },
+  ],
+  source: `-- holdfast permits/reweigh
+local owner, token, weight, change = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+local inbox, numbered = ARGV[5], tonumber(ARGV[6])
+
+local function tell(channel, message)
+  if redis.call('PUBSUB', 'NUMSUB', channel)[2] == 0 then
+    return false
+  end
+  redis.call('PUBLISH', channel, message)
+  return true
+end
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+local state = redis.call('HMGET', KEYS[1],
+  'capacity', 'declared', 'used', 'top', 'free', 'until', 'keepMs', owner)
+local capacity, used = tonumber(state[1] or 0), tonumber(state[3] or 0)
+local top, free = tonumber(state[4] or 0), tonumber(state[5] or 0)
+local keepUntil, keepMs = tonumber(state[6] or 0), tonumber(state[7] or 600000)
+local record = state[8]
+
+local function keptMs()
+  return math.floor((keepUntil - now) / 1000)
+end
+
+local function lengthen(leaseMs)
+  local needed = now + math.max(keepMs, leaseMs + 60000) * 1000
+  if keepUntil < needed then
+    keepUntil = needed + 300000000
+    local ms = keptMs()
+    redis.call('HSET', KEYS[1], 'until', keepUntil)
+    redis.call('PEXPIRE', KEYS[1], ms)
+    redis.call('PEXPIRE', KEYS[2], ms)
+    redis.call('PEXPIRE', KEYS[3], ms)
+    redis.call('PEXPIRE', KEYS[4], ms)
+  end
+end
+
+local function begin(size, declared)
+  redis.call('DEL', KEYS[1], KEYS[3], KEYS[4])
+  capacity, used, top, free, keepUntil, record = tonumber(size), 0, 0, 0, 0, false
+  redis.call('HSET', KEYS[1], 'capacity', size, 'declared', declared, 'keepMs', keepMs)
+  lengthen(0)
+end
+
+local function putBack(slots)
+  if used == 0 then
+    if free > 0 then
+      redis.call('DEL', KEYS[4])
+    end
+    top, free = 0, 0
+  elseif slots ~= '' then
+    local isNew = free == 0
+    for slot in string.gmatch(slots, '%d+') do
+      redis.call('ZADD', KEYS[4], slot, slot)
+      free = free + 1
+    end
+    if isNew then
+      redis.call('PEXPIRE', KEYS[4], keptMs())
+    end
+  end
+end
+
+local function giveBack(holder, grant)
+  local weight, slots = string.match(grant, '^(%d+)/%d+/([%d,]*)')
+  used = used - weight
+  putBack(slots)
+  redis.call('HDEL', KEYS[1], holder)
+  redis.call('ZREM', KEYS[3], holder)
+  redis.call('HSET', KEYS[1], 'used', used, 'top', top, 'free', free)
+end
+
+local function reap()
+  if used == 0 then
+    return
+  end
+  local first = redis.call('ZRANGE', KEYS[3], 0, 0, 'WITHSCORES')
+  if not first[1] then
+    begin(capacity, state[2])
+  elseif first[2] - now <= 0 then
+    for _, holder in ipairs(redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', now, 'LIMIT', 0, 1000)) do
+      local grant = redis.call('HGET', KEYS[1], holder)
+      if grant then
+        giveBack(holder, grant)
+      else
+        redis.call('ZREM', KEYS[3], holder)
+      end
+      if holder == owner then
+        record = false
+      end
+    end
+  end
+end
+
+local function isUnder(grant, token)
+  local last, first = string.match(grant, '^%d+/(%d+)/[%d,]*/?(%d*)')
+  if first == '' then
+    first = last
+  end
+  return last - token >= 0 and token - first >= 0
+end
+local lastToken
+
+local function nextToken()
+  if not lastToken then
+    lastToken = tonumber(redis.call('GET', KEYS[2]) or 0)
+  end
+  return math.max(lastToken + 1, now)
+end
+
+local function takeSlots(weight)
+  if weight > numbered then
+    return ''
+  end
+  local slots = {}
+  if free > 0 then
+    local popped = redis.call('ZPOPMIN', KEYS[4], math.min(free, weight))
+    for i = 1, #popped, 2 do
+      slots[#slots + 1] = popped[i]
+    end
+    free = math.max(0, free - weight)
+  end
+  while #slots < weight do
+    slots[#slots + 1] = string.format('%.0f', top)
+    top = top + 1
+  end
+  return table.concat(slots, ',')
+end
+
+local function grantTo(holder, weight, leaseMs, token, slots)
+  local isFirst = used == 0
+  used = used + weight
+  lastToken = token
+  redis.call('HSET', KEYS[1], holder, string.format('%.0f/%.0f/', weight, token) .. slots,
+    'used', used, 'top', top, 'free', free)
+  redis.call('ZADD', KEYS[3], now + leaseMs * 1000, holder)
+  lengthen(leaseMs)
+  if isFirst then
+    redis.call('PEXPIRE', KEYS[3], keptMs())
+  end
+  redis.call('SET', KEYS[2], token, 'PX', keptMs())
+end
+
+local function grantHeads(self)
+  local selfToken, selfSlots
+  local last, left = 0, 10000
+  while used < capacity and left > 0 do
+    local heads = redis.call('ZRANGE', KEYS[5], 0, last)
+    if #heads == 0 then
+      return selfToken, selfSlots
+    end
+    last = 99
+    for _, head in ipairs(heads) do
+      local client, number, leaseMs, weight = string.match(head, '^([^/]+)/(%d+)/(%d+)/(%d+)')
+      weight = tonumber(weight or 0)
+      if client and weight <= capacity and used + weight > capacity then
+        return selfToken, selfSlots
+      end
+      left = left - 1
+      redis.call('ZREM', KEYS[5], head)
+      if client and weight > capacity then
+        tell(inbox .. client, '~' .. number)
+      elseif client then
+        local token, slots = nextToken(), takeSlots(weight)
+        local message = string.format('+%s %.0f %.0f', number, token, now)
+        if slots ~= '' then
+          message = message .. ' ' .. slots
+        end
+        if head == self then
+          selfToken, selfSlots = token, slots
+          grantTo(head, weight, leaseMs, token, slots)
+        elseif tell(inbox .. client, message) then
+          grantTo(head, weight, leaseMs, token, slots)
+        elseif slots ~= '' then
+          putBack(slots)
+          redis.call('HSET', KEYS[1], 'top', top, 'free', free)
+        end
+      end
+    end
+  end
+  return selfToken, selfSlots
+end
+local function whyLost(holder, token)
+  local last = redis.call('GET', KEYS[2])
+  if not last or last - token < 0 then
+    return 4
+  end
+  if last - token == 0 and not holder then
+    return 2
+  end
+  return 3
+end
+reap()
+if not record or not isUnder(record, token) then
+  grantHeads()
+  return whyLost(nil, token)
+end
+
+local held, latest, slots, first, last = string.match(record, '^(%d+)/(%d+)/([%d,]*)/?(%d*)/?(%d*)$')
+local more = weight - held
+if first == '' then
+  first = latest
+end
+local isLate = change - tonumber(last == '' and 0 or last) < 0
+if isLate or (more > 0 and used + more > capacity) then
+  grantHeads()
+  return 0
+end
+if more > 0 then
+  latest = nextToken()
+  lastToken = latest
+  redis.call('SET', KEYS[2], latest, 'PX', keptMs())
+end
+if more ~= 0 then
+  used = used + more
+end
+redis.call('HSET', KEYS[1], 'used', used,
+  owner, string.format('%.0f/%.0f/%s/%s/%.0f', weight, latest, slots, first, change))
+grantHeads()
+return {1, tonumber(latest)}` as string,
 } as const;

@@ -2,7 +2,8 @@
   mutex/adopt: move a held lease to another claim, as when one process hands its work to another.
 
   The token stays, so the resource sees one holder. From then on the first claim holds nothing. Sent again by
-  the adopting claim it gives the same answer.
+  the adopting claim it gives the same answer. A lease is never shortened: this may be a late copy that arrives
+  after an extension.
 
   KEYS[1] lock     string, owner of the claim that holds; expires with its lease
   KEYS[2] fence    string, last token issued
@@ -21,7 +22,8 @@ local holder = redis.call('GET', KEYS[1])
 if holder == from or holder == to then
   local last = redis.call('GET', KEYS[2])
   if not last or last - token == 0 then
-    redis.call('SET', KEYS[1], to, 'PX', leaseMs)
+    local restMs = redis.call('PTTL', KEYS[1])
+    redis.call('SET', KEYS[1], to, 'PX', restMs - leaseMs > 0 and restMs or leaseMs)
     redis.call('SET', KEYS[2], token, 'PX', leaseMs + 600000)
     return 1
   end

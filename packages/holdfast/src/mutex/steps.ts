@@ -27,8 +27,13 @@ export interface MutexPlace {
   readonly inbox: string;
 }
 
+/** The steps of a mutex, and its keys for scripts that work on several. */
+export interface MutexSteps extends Steps {
+  readonly keys: { readonly base: string; readonly lock: string; readonly fence: string; readonly queue: string };
+}
+
 /** The steps of the mutex at `place`. */
-export function mutexSteps({ store, name, key, keys, inbox }: MutexPlace): Steps {
+export function mutexSteps({ store, name, key, keys, inbox }: MutexPlace): MutexSteps {
   const caller = { store, lockName: name };
   const lock = keys.lock;
   const fence = `${keys.base}:fence`;
@@ -38,6 +43,7 @@ export function mutexSteps({ store, name, key, keys, inbox }: MutexPlace): Steps
     kind: "mutex",
     name,
     key: lock,
+    keys: { base: keys.base, lock, fence, queue },
     exported: key === undefined ? {} : { key },
 
     acquire({ owner, leaseMs, amount }, enqueue, timeoutMs) {

@@ -13,7 +13,10 @@ export function timerMs(durationMs: number): number {
  */
 export function within<T>(timeoutMs: number, promise: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error(`no answer within ${timeoutMs} ms`)), timerMs(timeoutMs));
+    const timer = setTimeout(
+      () => reject(new Error(`no answer within ${Math.round(timeoutMs)} ms`)),
+      timerMs(timeoutMs),
+    );
     promise.then(
       (value) => {
         clearTimeout(timer);

@@ -62,7 +62,7 @@ describe("a release", () => {
       const lease = await world.lock.acquire();
       outcomes.push(await lease.release().catch((error: LeaseLostError) => error.reason));
     }
-    expect(outcomes).toEqual(["expired-unclaimed", "force-released", "server-lost"]);
+    expect(outcomes).toEqual(["expired-unclaimed", "server-lost", "server-lost"]);
   });
 
   test("of a lease that is over is one call, and is never told as a release because it was repeated", async () => {

@@ -180,7 +180,7 @@ describe("loss", () => {
   test.each([
     ["unclaimed", "server-lost"],
     ["forgotten", "server-lost"],
-    ["claimed", "force-released"],
+    ["claimed", "server-lost"],
   ] as const)("a renewal answered %s while the lease had time left is told as %s", async (answer, reason) => {
     world.answers.extend = async () => answer;
     const lease = await world.lock.acquire();
