@@ -2,7 +2,7 @@
 import type { Engine } from "./engine.js";
 import type { Holder } from "./errors.js";
 import { parseOwner } from "./owner.js";
-import type { HolderState, State, Steps } from "./steps.js";
+import type { HolderState, State, WaitSteps } from "./steps.js";
 
 /** What `inspect` tells about a lock. A snapshot: it may have changed when you read it. */
 export interface Inspection {
@@ -28,7 +28,7 @@ export interface WaitingClaim {
 }
 
 /** Reads the lock and the records of the clients that it names. @throws StoreError */
-export async function inspect(engine: Engine, steps: Steps): Promise<Inspection> {
+export async function inspect(engine: Engine, steps: WaitSteps): Promise<Inspection> {
   const state = await steps.inspect(undefined, engine.commandTimeoutMs);
   const records = new Map<string, ReturnType<typeof identify>>();
   // Many waiters are often few clients.
@@ -53,8 +53,18 @@ export async function inspect(engine: Engine, steps: Steps): Promise<Inspection>
 /** The first holder in `state`, for an error message; what cannot be found out in time is left out. */
 export async function firstHolder(engine: Engine, state: State | undefined): Promise<Holder | undefined> {
   const holder = state?.holders[0];
-  if (holder === undefined) return undefined;
+  return holder === undefined ? undefined : describeHolder(engine, holder);
+}
+
+/** A hold with the names of its process, as far as they can be found out quickly. Never rejects. */
+export async function describeHolder(engine: Engine, holder: HolderState): Promise<Holder> {
   return toHolder(holder, await identify(engine, parseOwner(holder.owner)?.clientId ?? ""));
+}
+
+/** A claim with the names of its process, as far as they can be found out quickly. Never rejects. */
+export async function describeClaim(engine: Engine, owner: string): Promise<WaitingClaim> {
+  const parsed = parseOwner(owner);
+  return { owner, label: parsed?.label, ...(await identify(engine, parsed?.clientId ?? "")) };
 }
 
 function toHolder(
