@@ -1,0 +1,87 @@
+/** The same calls on an embedded server and on a real one, with answers in one form. */
+import { embedded, Keyspace } from "@holdfast/embedded";
+import { Redis } from "ioredis";
+import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
+
+/** One key and what is in it; `leftMs` is -1 for ever. */
+export interface Dumped {
+  readonly key: string;
+  readonly type: string;
+  readonly value: string | readonly string[];
+  readonly leftMs: number;
+}
+
+/** A server on which scripts run, and where some clients listen. */
+export interface Side {
+  eval(source: string, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown>;
+  /** What was published since the last call, as `<channel> <message>`, in order. */
+  messages(): Promise<string[]>;
+  dump(): Promise<Dumped[]>;
+  clear(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** An embedded server whose clock goes on by 50 µs with each script, so that no two share a microsecond. */
+export async function embeddedSide(channels: readonly string[]): Promise<Side> {
+  let nowUs = Date.now() * 1_000;
+  const keyspace = new Keyspace({
+    clock: {
+      nowUs() {
+        nowUs += 50;
+        return nowUs;
+      },
+    },
+  });
+  const store = embedded({ keyspace });
+  const heard: string[] = [];
+  for (const channel of channels) await store.inbox(channel, (message) => heard.push(`${channel} ${message}`), 1_000);
+  return {
+    eval: (source, keys, args) => keyspace.eval(source, keys, args),
+    async messages() {
+      for (let turn = 0; turn < 3; turn += 1) await new Promise(setImmediate);
+      return heard.splice(0);
+    },
+    dump: async () => keyspace.dump(),
+    clear: async () => keyspace.clear(),
+    stop: () => store.close(),
+  };
+}
+
+/** A redis-server of its own. */
+export async function realSide(channels: readonly string[]): Promise<Side> {
+  const server: RedisServer = await startRedis();
+  const redis = new Redis({ port: server.port });
+  const ear = new Redis({ port: server.port });
+  const heard: string[] = [];
+  ear.on("message", (channel: string, message: string) => heard.push(`${channel} ${message}`));
+  await ear.subscribe(...channels);
+  return {
+    eval: (source, keys, args) => redis.eval(source, keys.length, ...keys, ...args),
+    async messages() {
+      await ear.ping();
+      return heard.splice(0);
+    },
+    async dump() {
+      const keys = (await redis.keysBuffer("*")).sort(Buffer.compare).map(String);
+      return Promise.all(keys.map((key) => dumpKey(redis, key)));
+    },
+    clear: async () => void (await redis.flushdb()),
+    async stop() {
+      redis.disconnect();
+      ear.disconnect();
+      await server.stop();
+    },
+  };
+}
+
+async function dumpKey(redis: Redis, key: string): Promise<Dumped> {
+  const type = await redis.type(key);
+  const leftMs = await redis.pttl(key);
+  if (type === "string") return { key, type, value: (await redis.get(key)) ?? "", leftMs };
+  if (type === "hash") {
+    const fields = Object.entries(await redis.hgetall(key)).sort(([a], [b]) => (a < b ? -1 : 1));
+    return { key, type, value: fields.flat(), leftMs };
+  }
+  const source = "return redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES')";
+  return { key, type, value: (await redis.eval(source, 1, key)) as string[], leftMs };
+}
