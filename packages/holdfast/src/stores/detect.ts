@@ -5,6 +5,7 @@
  * A new library is one more file with a store and an ear, and one more case in the two functions here.
  */
 
+import { UnsupportedError } from "../core/errors.js";
 import type { Store } from "../core/store.js";
 import type { OpenEar } from "./client-store.js";
 import { type GlideClient, glideEar, glideStore } from "./glide.js";
@@ -37,12 +38,17 @@ const ACCEPTED = "a client of ioredis, iovalkey, node-redis or @valkey/valkey-gl
 /**
  * The store for a client that the caller owns, or the object itself if it is a store already.
  *
- * @throws TypeError  it is neither
+ * @throws TypeError         it is neither
+ * @throws UnsupportedError  it is a client of a cluster
  */
 export function storeFor(redis: unknown, { subscriber }: StoreForOptions = {}): Store {
   const openEar: OpenEar | undefined =
     subscriber && (async (events) => earFor(await subscriber(), "what `subscriber` made", events));
   if (isStore(redis)) return redis;
+  if (isCluster(redis)) {
+    // Its plain pub/sub counts the listeners of one node, so a waiter on another would be taken for dead.
+    throw new UnsupportedError("redis", `Redis Cluster is not supported by this version; got ${describe(redis)}.`);
+  }
   if (isIoredis(redis)) return ioredisStore(redis, openEar);
   if (isNodeRedis(redis)) return nodeRedisStore(redis, openEar);
   if (isGlide(redis)) return glideStore(redis, openEar);
@@ -58,6 +64,13 @@ function earFor(client: unknown, what: string, events: EarEvents): Ear {
 
 function isStore(value: unknown): value is Store {
   return has(value, "run", "inbox", "onReconnect", "close");
+}
+
+/** By what clients of a cluster have and others have not; GLIDE's differ by their class alone. */
+function isCluster(value: unknown): boolean {
+  if ((typeof value !== "object" && typeof value !== "function") || value === null) return false;
+  if (Reflect.get(value, "isCluster") === true || has(value, "nodeClient", "getSlotMaster")) return true;
+  return isGlide(value) && value.constructor.name === "GlideClusterClient";
 }
 
 function isIoredis(value: unknown): value is IoredisClient {
