@@ -4,6 +4,7 @@ import { adopt } from "./core/acquire.js";
 import { Engine } from "./core/engine.js";
 import type { ExportedLease } from "./core/holding.js";
 import { Lease } from "./core/lease.js";
+import { Lock } from "./core/lock.js";
 import { checkClientName, checkKey, checkName, checkPrefix, lockKeys, mappedKeys, show } from "./core/names.js";
 import {
   type AcquireOptions,
@@ -14,10 +15,12 @@ import {
   resolve,
 } from "./core/options.js";
 import { systemRuntime } from "./core/runtime.js";
-import type { Steps } from "./core/steps.js";
 import type { Store } from "./core/store.js";
+import { MultiLock } from "./multi-lock/multi-lock.js";
 import { Mutex } from "./mutex/mutex.js";
-import { mutexSteps } from "./mutex/steps.js";
+import { type MutexSteps, mutexSteps } from "./mutex/steps.js";
+import { HoldContexts } from "./reentrant-mutex/contexts.js";
+import { ReentrantMutex } from "./reentrant-mutex/reentrant-mutex.js";
 import { storeFor } from "./stores/detect.js";
 
 /** How to reach the server, and defaults for every acquire. */
@@ -70,6 +73,20 @@ export interface Holdfast {
   mutex(name: string, options?: LockOptions): Mutex;
 
   /**
+   * The mutex of that name, for code that may acquire it again while it holds it.
+   * @throws TypeError, RangeError  a wrong name or option
+   */
+  reentrantMutex(name: string, options?: LockOptions): ReentrantMutex;
+
+  /**
+   * Several locks as one: all or none. A string is the name of a mutex.
+   *
+   * @param members  1 to 64 names and locks of this Holdfast, of any kinds, no two of which are the same lock
+   * @throws TypeError, RangeError  a wrong member, or the same lock twice
+   */
+  multiLock(members: readonly (string | Lock)[]): MultiLock;
+
+  /**
    * Goes on with a lease that `lease.export()` described in this or another process.
    *
    * @throws LeaseLostError  it had ended meanwhile
@@ -102,25 +119,44 @@ export function createHoldfast(options: HoldfastOptions): Holdfast {
   const records = clientRecords(store, { prefix, clientId, clientName, timeoutMs: commandTimeoutMs });
   const engine = new Engine({ store, runtime: systemRuntime, prefix, clientId, commandTimeoutMs, records });
 
-  const mutexStepsOf = (name: string, { key, ...rest }: LockOptions = {}): Steps => {
+  const mutexStepsOf = (name: string, { key, ...rest }: LockOptions = {}): MutexSteps => {
     checkName(name);
     if (key !== undefined) checkKey(key);
     refuseUnknown(rest, ["key"]);
     const keys = key === undefined ? withLock(lockKeys(prefix, "mutex", name)) : mappedKeys(prefix, "mutex", key);
     return mutexSteps({ store, name, key, keys, inbox: engine.inboxPrefix });
   };
-  const stepsOf: Readonly<Record<string, typeof mutexStepsOf>> = { mutex: mutexStepsOf };
+  const mutex = (name: string, lockOptions?: LockOptions): Mutex =>
+    new Mutex(engine, mutexStepsOf(name, lockOptions), defaults, (hold) => new Lease(hold));
+  const contexts = new HoldContexts();
+  const reentrantMutex = (name: string, lockOptions?: LockOptions): ReentrantMutex => {
+    const steps = { ...mutexStepsOf(name, lockOptions), kind: "reentrant-mutex" };
+    return new ReentrantMutex(engine, steps, defaults, contexts);
+  };
+  /** The kinds whose leases can move to another process. */
+  const lockOf: Readonly<Record<string, (name: string, lockOptions: LockOptions) => Lock>> = {
+    mutex,
+    "reentrant-mutex": reentrantMutex,
+  };
 
   return {
-    mutex: (name, lockOptions) =>
-      new Mutex(engine, mutexStepsOf(name, lockOptions), defaults, (hold) => new Lease(hold)),
+    mutex,
+    reentrantMutex,
+
+    multiLock(members) {
+      const locks = Array.isArray(members)
+        ? members.map((member: string | Lock) => (typeof member === "string" ? mutex(member) : member))
+        : members;
+      return new MultiLock(engine, defaults, locks as Lock[]);
+    },
 
     async adopt(exported) {
       const { kind, name, key } = checkExported(exported);
-      const make = Object.hasOwn(stepsOf, kind) ? stepsOf[kind] : undefined;
-      if (make === undefined)
-        throw new TypeError(`kind must be one of ${Object.keys(stepsOf).join(", ")}; got ${show(kind)}`);
-      return adopt(engine, make(name, key === undefined ? {} : { key }), exported, (hold) => new Lease(hold));
+      const makeLock = Object.hasOwn(lockOf, kind) ? lockOf[kind] : undefined;
+      if (makeLock === undefined)
+        throw new TypeError(`kind must be one of ${Object.keys(lockOf).join(", ")}; got ${show(kind)}`);
+      const { steps, make } = Lock.partsOf(makeLock(name, key === undefined ? {} : { key }));
+      return adopt(engine, steps, exported, make);
     },
 
     close: () => engine.close(),

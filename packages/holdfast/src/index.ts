@@ -1,6 +1,7 @@
 /** The public surface: what is not exported here may change without notice. */
 export {
   AcquireTimeoutError,
+  CapacityMismatchError,
   ClosedError,
   type Holder,
   LeaseLostError,
@@ -27,4 +28,12 @@ export { type AcquireOptions, DEFAULTS, type Fairness, type TryAcquireOptions } 
 export type { Reply, ReplyForm, Script } from "./core/script.js";
 export type { Inbox, Store } from "./core/store.js";
 export { createHoldfast, type Holdfast, type HoldfastOptions, type LockOptions } from "./holdfast.js";
+export type { MultiInspection, MultiLease, MultiLock } from "./multi-lock/multi-lock.js";
 export type { Mutex } from "./mutex/mutex.js";
+export type {
+  ReentrantLease,
+  ReentrantMutex,
+  ReentrantOptions,
+  ReentrantTryOptions,
+  Reentry,
+} from "./reentrant-mutex/reentrant-mutex.js";

@@ -35,6 +35,291 @@ end
 return {1, fields[1], fields[2], fields[3], fields[4]}` as string,
 } as const;
 
+/** condition/inspect: who waits for a signal. Changes nothing. */
+export const conditionInspect = {
+  name: "condition/inspect",
+  sha1: "2f1770b6cc3bcbd94aa7ddda5abebc08c3fae791",
+  keys: ["condition"],
+  args: ["owner", "most"],
+  replies: [
+    { code: 0, outcome: "waiting", values: ["waiters", "ahead"], rest: "owners" },
+  ],
+  source: `-- holdfast condition/inspect
+local owner, most = ARGV[1], ARGV[2]
+
+local reply = {
+  0,
+  redis.call('ZCARD', KEYS[1]),
+  owner ~= '' and redis.call('ZRANK', KEYS[1], owner) or -1
+}
+for _, waiter in ipairs(redis.call('ZRANGE', KEYS[1], 0, most - 1)) do
+  reply[#reply + 1] = waiter
+end
+return reply` as string,
+} as const;
+
+/** condition/leave: stop waiting for a signal; and if it was given already, pass it on. */
+export const conditionLeave = {
+  name: "condition/leave",
+  sha1: "ad482514620d2d7028a155d18bc27f7bdab01b48",
+  keys: ["lock", "fence", "queue", "condition"],
+  args: ["from", "token", "owner", "entered", "inbox"],
+  replies: [
+    { code: 0, outcome: "absent", values: [], rest: null },
+    { code: 1, outcome: "left", values: [], rest: null },
+    { code: 2, outcome: "passed", values: [], rest: null },
+    { code: 3, outcome: "released", values: [], rest: null },
+  ],
+  source: `-- holdfast condition/leave
+local from, token, owner, entered, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+
+local function tell(channel, message)
+  if redis.call('PUBSUB', 'NUMSUB', channel)[2] == 0 then
+    return false
+  end
+  redis.call('PUBLISH', channel, message)
+  return true
+end
+local function handOff(inbox, self)
+  local first, now
+  for _ = 1, 10000 do
+    local waiter = redis.call('ZPOPMIN', KEYS[3])[1]
+    if not waiter then
+      return
+    end
+    if not first then
+      local time = redis.call('TIME')
+      now = time[1] * 1000000 + time[2]
+      local last = redis.call('GET', KEYS[2])
+      first = now
+      if last and last - now >= 0 then
+        first = last + 1
+      end
+    end
+    local client, number, leaseMs, block = string.match(waiter, '^([^/]+)/(%d+)/(%d+)/(%d+)')
+    if client and (waiter == self
+      or tell(inbox .. client, string.format('+%s %.0f %.0f', number, first, now))) then
+      redis.call('SET', KEYS[2], first + block - 1, 'PX', leaseMs + 600000)
+      redis.call('SET', KEYS[1], waiter, 'PX', leaseMs)
+      return waiter, first
+    end
+  end
+end
+local function holds(owner, token)
+  if redis.call('GET', KEYS[1]) ~= owner then
+    return false
+  end
+  local last = redis.call('GET', KEYS[2])
+  return not last or last - token == 0
+end
+local function signalNext(inbox, most)
+  local moved = 0
+  for _ = 1, 10000 do
+    local waiter = moved < most and redis.call('ZPOPMIN', KEYS[4])[1]
+    if not waiter then
+      break
+    end
+    local client, number = string.match(waiter, '^([^/]+)/(%d+)/%d+/%d+')
+    if client and tell(inbox .. client, '~' .. number) then
+      local latest = redis.call('ZREVRANGE', KEYS[3], 0, 0, 'WITHSCORES')[2] or 0
+      redis.call('ZADD', KEYS[3], latest + 1, waiter)
+      moved = moved + 1
+    end
+  end
+  if moved > 0 then
+    redis.call('PEXPIRE', KEYS[3], 60000)
+  end
+  return moved
+end
+if redis.call('ZREM', KEYS[4], owner) == 1 then
+  return 1
+end
+
+local isHolder = redis.call('GET', KEYS[1]) == owner
+if isHolder or redis.call('ZREM', KEYS[3], owner) == 1 or entered == '1' then
+  signalNext(inbox, 1)
+  if isHolder and not handOff(inbox) then
+    redis.call('DEL', KEYS[1])
+  end
+  return 2
+end
+
+if holds(from, token) then
+  if not handOff(inbox) then
+    redis.call('DEL', KEYS[1])
+  end
+  return 3
+end
+return 0` as string,
+} as const;
+
+/** condition/signal: let waiters of a condition go on, as soon as they get the mutex. */
+export const conditionSignal = {
+  name: "condition/signal",
+  sha1: "6c9eb9fcf35f9781bc5275379744d67eeebe0dd6",
+  keys: ["lock", "fence", "queue", "condition", "signalled"],
+  args: ["owner", "token", "request", "most", "inbox"],
+  replies: [
+    { code: 1, outcome: "signalled", values: ["moved", "left"], rest: null },
+    { code: 2, outcome: "unclaimed", values: [], rest: null },
+    { code: 3, outcome: "claimed", values: [], rest: null },
+    { code: 4, outcome: "forgotten", values: [], rest: null },
+  ],
+  source: `-- holdfast condition/signal
+local owner, token, request, most, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+
+local function tell(channel, message)
+  if redis.call('PUBSUB', 'NUMSUB', channel)[2] == 0 then
+    return false
+  end
+  redis.call('PUBLISH', channel, message)
+  return true
+end
+local function holds(owner, token)
+  if redis.call('GET', KEYS[1]) ~= owner then
+    return false
+  end
+  local last = redis.call('GET', KEYS[2])
+  return not last or last - token == 0
+end
+local function whyLost(holder, token)
+  local last = redis.call('GET', KEYS[2])
+  if not last or last - token < 0 then
+    return 4
+  end
+  if last - token == 0 and not holder then
+    return 2
+  end
+  return 3
+end
+local function signalNext(inbox, most)
+  local moved = 0
+  for _ = 1, 10000 do
+    local waiter = moved < most and redis.call('ZPOPMIN', KEYS[4])[1]
+    if not waiter then
+      break
+    end
+    local client, number = string.match(waiter, '^([^/]+)/(%d+)/%d+/%d+')
+    if client and tell(inbox .. client, '~' .. number) then
+      local latest = redis.call('ZREVRANGE', KEYS[3], 0, 0, 'WITHSCORES')[2] or 0
+      redis.call('ZADD', KEYS[3], latest + 1, waiter)
+      moved = moved + 1
+    end
+  end
+  if moved > 0 then
+    redis.call('PEXPIRE', KEYS[3], 60000)
+  end
+  return moved
+end
+local last = redis.call('HMGET', KEYS[5], 'owner', 'request', 'moved')
+if last[1] == owner and request - last[2] <= 0 then
+  return {1, tonumber(last[3]), redis.call('ZCARD', KEYS[4])}
+end
+if not holds(owner, token) then
+  return {whyLost(redis.call('GET', KEYS[1]), token)}
+end
+
+local moved = signalNext(inbox, tonumber(most))
+redis.call('HSET', KEYS[5], 'owner', owner, 'request', request, 'moved', moved)
+redis.call('PEXPIRE', KEYS[5], 600000)
+return {1, moved, redis.call('ZCARD', KEYS[4])}` as string,
+} as const;
+
+/** condition/wait: give the mutex to its next waiter, and wait for a signal under a new claim. */
+export const conditionWait = {
+  name: "condition/wait",
+  sha1: "2ed39334868a327520d8cfc1c51938ebb61788ea",
+  keys: ["lock", "fence", "queue", "condition"],
+  args: ["from", "token", "owner", "again", "inbox"],
+  replies: [
+    { code: 0, outcome: "waiting", values: ["restMs", "nowUs"], rest: null },
+    { code: 1, outcome: "signalled", values: [], rest: null },
+    { code: 2, outcome: "unclaimed", values: [], rest: null },
+    { code: 3, outcome: "claimed", values: [], rest: null },
+    { code: 4, outcome: "forgotten", values: [], rest: null },
+  ],
+  source: `-- holdfast condition/wait
+local from, token, owner, again, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+
+local function tell(channel, message)
+  if redis.call('PUBSUB', 'NUMSUB', channel)[2] == 0 then
+    return false
+  end
+  redis.call('PUBLISH', channel, message)
+  return true
+end
+local function handOff(inbox, self)
+  local first, now
+  for _ = 1, 10000 do
+    local waiter = redis.call('ZPOPMIN', KEYS[3])[1]
+    if not waiter then
+      return
+    end
+    if not first then
+      local time = redis.call('TIME')
+      now = time[1] * 1000000 + time[2]
+      local last = redis.call('GET', KEYS[2])
+      first = now
+      if last and last - now >= 0 then
+        first = last + 1
+      end
+    end
+    local client, number, leaseMs, block = string.match(waiter, '^([^/]+)/(%d+)/(%d+)/(%d+)')
+    if client and (waiter == self
+      or tell(inbox .. client, string.format('+%s %.0f %.0f', number, first, now))) then
+      redis.call('SET', KEYS[2], first + block - 1, 'PX', leaseMs + 600000)
+      redis.call('SET', KEYS[1], waiter, 'PX', leaseMs)
+      return waiter, first
+    end
+  end
+end
+local function holds(owner, token)
+  if redis.call('GET', KEYS[1]) ~= owner then
+    return false
+  end
+  local last = redis.call('GET', KEYS[2])
+  return not last or last - token == 0
+end
+local function whyLost(holder, token)
+  local last = redis.call('GET', KEYS[2])
+  if not last or last - token < 0 then
+    return 4
+  end
+  if last - token == 0 and not holder then
+    return 2
+  end
+  return 3
+end
+if holds(from, token) then
+  local latest = redis.call('ZREVRANGE', KEYS[4], 0, 0, 'WITHSCORES')[2] or 0
+  redis.call('ZADD', KEYS[4], latest + 1, owner)
+  redis.call('PEXPIRE', KEYS[4], 60000)
+  if not handOff(inbox) then
+    redis.call('DEL', KEYS[1])
+  end
+  return {0, -1, now}
+end
+
+if redis.call('ZSCORE', KEYS[4], owner) then
+  redis.call('PEXPIRE', KEYS[4], 60000)
+  return {0, -1, now}
+end
+
+local holder = redis.call('GET', KEYS[1])
+local isQueued = redis.call('ZSCORE', KEYS[3], owner)
+if isQueued and holder then
+  redis.call('PEXPIRE', KEYS[3], 60000)
+  return {0, redis.call('PTTL', KEYS[1]), now}
+end
+if again == '1' or isQueued or holder == owner then
+  return {1}
+end
+return {whyLost(holder, token)}` as string,
+} as const;
+
 /** multi-lock/acquire: take several mutexes if each is free and nobody waits for any; otherwise take none. */
 export const multiLockAcquire = {
   name: "multi-lock/acquire",
@@ -728,7 +1013,7 @@ return {enqueue and 0 or 1, restMs, now}` as string,
 /** permits/adopt: move a held lease to another claim, as when one process hands its work to another. */
 export const permitsAdopt = {
   name: "permits/adopt",
-  sha1: "799bc160ee0873f12708fd4a415a092b6e29f30a",
+  sha1: "2ed4d144601b062bec6f66c6e54ff22072f3881d",
   keys: ["state", "fence", "holders", "slots"],
   args: ["owner", "from", "token", "leaseMs"],
   replies: [
@@ -845,8 +1130,8 @@ local deadline = redis.call('ZSCORE', KEYS[3], holder)
 if grant and isUnder(grant, token) and deadline and deadline - now > 0 then
   redis.call('HDEL', KEYS[1], holder)
   redis.call('ZREM', KEYS[3], holder)
-  redis.call('HSET', KEYS[1], owner, string.match(grant, '^%d+/%d+/[%d,]*'))
-  redis.call('ZADD', KEYS[3], math.max(deadline, now + leaseMs * 1000), owner)
+  redis.call('HSET', KEYS[1], owner, string.match(grant, '^%d+/%d+/[%d,]*/?%d*'))
+  redis.call('ZADD', KEYS[3], math.max(tonumber(deadline), now + leaseMs * 1000), owner)
   redis.call('PEXPIRE', KEYS[3], keptMs())
   lengthen(leaseMs)
   return 1

@@ -1,0 +1,53 @@
+--[[
+  multi-lock/acquire: take several mutexes if each is free and nobody waits for any; otherwise take none.
+
+  One step, so that nobody ever sees half of them taken, and two callers who name them in opposite order cannot
+  wait for each other. Each mutex gets a claim of its own, as if it had been acquired alone: from then on the
+  scripts of the mutex extend and release it. Sent again with the same owners it gives the same answer.
+
+  The number of mutexes differs from call to call, so this is the one script that computes the n of KEYS[n].
+  A proxy that refuses that costs nothing but speed: the mutexes are then acquired one by one, in order.
+
+  ARGV[1]   leaseMs  length of each lease
+  ARGV[2]   owners   ids of the claims, one for each mutex, with a space between; no id contains one
+  KEYS[...] keys     of each mutex in turn: lock, fence and queue, as in mutex/acquire
+  REPLY     {0, member, restMs, nowUs}  refused: that mutex, counted from 1, is held or waited for; its lease
+                                        ends in restMs, or never if -1; -2 if it is free but waited for
+            {1, tokens...}              granted: the token of each mutex in turn
+]]
+local leaseMs = ARGV[1]
+
+local owners, isOurs = {}, {}
+for owner in string.gmatch(ARGV[2], '%S+') do
+  local member = #owners + 1
+  local holder = redis.call('GET', KEYS[3 * member - 2])
+  if (holder and holder ~= owner) or (not holder and redis.call('EXISTS', KEYS[3 * member]) == 1) then
+    local time = redis.call('TIME')
+    return {0, member, redis.call('PTTL', KEYS[3 * member - 2]), time[1] * 1000000 + time[2]}
+  end
+  owners[member] = owner
+  isOurs[member] = holder == owner
+end
+
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+local reply = {1}
+for member, owner in ipairs(owners) do
+  local last = tonumber(redis.call('GET', KEYS[3 * member - 1]) or 0)
+  local token = now
+  if isOurs[member] and last > 0 then
+    -- The first reply was lost. Nobody was granted since, so the last token is ours.
+    token = last
+  elseif last >= now then
+    token = last + 1
+  end
+  -- A lease that is ours is never shortened: this may be a late copy that arrives after an extension.
+  if redis.call('PTTL', KEYS[3 * member - 2]) - leaseMs < 0 then
+    redis.call('SET', KEYS[3 * member - 2], owner, 'PX', leaseMs)
+  end
+  if token ~= last or redis.call('PTTL', KEYS[3 * member - 1]) - leaseMs - 600000 < 0 then
+    redis.call('SET', KEYS[3 * member - 1], token, 'PX', leaseMs + 600000)
+  end
+  reply[member + 1] = token
+end
+return reply

@@ -1,0 +1,117 @@
+/**
+ * Taking several locks one after the other, in one order for all callers and all kinds, so that no two callers
+ * can each have what the other waits for.
+ *
+ * Invariants: one deadline for all; whatever ends the attempt, what was taken is given back; nobody gets a set
+ * of which a part was lost while it waited for the rest.
+ */
+import { AcquireTimeoutError, StoreError } from "../core/errors.js";
+import type { Lease } from "../core/lease.js";
+import type { Lock } from "../core/lock.js";
+import type { AcquireOptions, ResolvedOptions } from "../core/options.js";
+import { giveBack } from "./multi-hold.js";
+
+/** The locks in the order in which everybody takes them. By code unit: a locale would differ between hosts. */
+export function inOrder(locks: readonly Lock[], keyOf: (lock: Lock) => string): readonly Lock[] {
+  return locks.toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
+}
+
+/** What one call of acquire asks for. */
+export interface OrderedRequest {
+  /** As `inOrder` gives them. */
+  readonly locks: readonly Lock[];
+  /** As the caller gave them, so that each lock fills in its own defaults. */
+  readonly given: AcquireOptions;
+  readonly resolved: ResolvedOptions;
+  /** What is left of the caller's patience, in ms; 0 allows one attempt at each lock. */
+  leftMs(): number;
+}
+
+/**
+ * Waits for each of the locks in turn.
+ *
+ * @returns one lease for each of `locks`, all held
+ * @throws AcquireTimeoutError  names the lock that was not had in time; nothing is held
+ * @throws StoreError, ClosedError, signal.reason, and what a member's own acquire throws
+ */
+export async function acquireInOrder(request: OrderedRequest): Promise<readonly Lease[]> {
+  for (;;) {
+    const end = await new Ascent(request).climb();
+    if ("held" in end) return end.held;
+    if (request.leftMs() <= 0) throw new AcquireTimeoutError(end.lost, { waitMs: request.resolved.waitMs });
+  }
+}
+
+/** One attempt at each of the locks in turn; null if one of them is taken. @throws as `acquireInOrder` */
+export async function tryAcquireInOrder({ locks, given }: OrderedRequest): Promise<readonly Lease[] | null> {
+  const held: Lease[] = [];
+  try {
+    for (const lock of locks) {
+      const lease = await lock.tryAcquire(given);
+      if (lease === null) break;
+      held.push(lease);
+    }
+  } catch (error) {
+    void giveBack(held);
+    throw error;
+  }
+  if (held.length === locks.length && held.every(isHeld)) return held;
+  await giveBack(held);
+  return null;
+}
+
+const MEMBER_LOST = Symbol("a member was lost while others were waited for");
+
+/** One way through all the locks, from the first. */
+class Ascent {
+  readonly #request: OrderedRequest;
+  readonly #held: Lease[] = [];
+  readonly #interrupt = new AbortController();
+
+  constructor(request: OrderedRequest) {
+    this.#request = request;
+  }
+
+  /** The leases of all; or the name of one that was lost on the way, so that it must begin anew. */
+  async climb(): Promise<{ readonly held: readonly Lease[] } | { readonly lost: string }> {
+    const { locks, given, resolved, leftMs } = this.#request;
+    const onAbort = (): void => this.#interrupt.abort(resolved.signal?.reason);
+    resolved.signal?.throwIfAborted();
+    resolved.signal?.addEventListener("abort", onAbort);
+    try {
+      for (const lock of locks) {
+        const lease = await lock
+          .acquire({ ...given, waitMs: leftMs(), signal: this.#interrupt.signal })
+          .catch((error: unknown) => this.#failed(lock, error));
+        if (lease === undefined) break;
+        this.#held.push(lease);
+        lease.signal.addEventListener("abort", () => this.#interrupt.abort(MEMBER_LOST));
+      }
+    } finally {
+      resolved.signal?.removeEventListener("abort", onAbort);
+    }
+    const lost = this.#held.find((lease) => !isHeld(lease));
+    if (lost === undefined) return { held: this.#held };
+    await giveBack(this.#held);
+    return { lost: lost.name };
+  }
+
+  /** Gives back what was taken. @throws unless the wait ended because a lock taken before was lost meanwhile */
+  async #failed(lock: Lock, error: unknown): Promise<undefined> {
+    if (error === MEMBER_LOST) return undefined;
+    const givingBack = giveBack(this.#held);
+    if (!(error instanceof AcquireTimeoutError)) throw error;
+    // "Nothing is held" is a promise: only once it is so, or else the error of the release.
+    for (const end of await givingBack) if (end.status === "rejected" && isUnknown(end.reason)) throw end.reason;
+    const { holder, waitersAhead } = error;
+    throw new AcquireTimeoutError(lock.name, { waitMs: this.#request.resolved.waitMs, holder, waitersAhead });
+  }
+}
+
+function isHeld(lease: Lease): boolean {
+  return lease.validForMs() > 0;
+}
+
+function isUnknown(error: unknown): boolean {
+  return error instanceof StoreError;
+}

@@ -1,0 +1,102 @@
+/**
+ * Several leases that count as one.
+ *
+ * Invariants: it is valid only while each of them is; as soon as one is lost the whole is lost, once, and the
+ * others are given back, since work that needs all of them has to stop.
+ */
+import { LeaseLostError, type LossReason, UnsupportedError } from "../core/errors.js";
+import type { Ended, ExportedLease, Holding } from "../core/holding.js";
+import { Lease, type ReleaseOutcome } from "../core/lease.js";
+import type { Runtime } from "../core/runtime.js";
+import type { NotHeld } from "../core/steps.js";
+
+/** See the file header. */
+export class MultiHold implements Holding {
+  readonly kind = "multi-lock";
+  readonly lockName: string;
+  readonly token: number;
+  readonly owner: string;
+  readonly heldSinceAtMs: number;
+  readonly #leases: readonly Lease[];
+  readonly #runtime: Runtime;
+  readonly #heldAtMs: number;
+  readonly #lossListeners: ((reason: LossReason) => void)[] = [];
+  #isOver = false;
+  #lostFor: LossReason | undefined;
+
+  /** @param leases  one for each member, at least one */
+  constructor(lockName: string, leases: readonly Lease[], runtime: Runtime) {
+    const highest = leases.reduce((a, b) => (b.token > a.token ? b : a));
+    this.lockName = lockName;
+    this.token = highest.token;
+    this.owner = highest.owner;
+    this.#leases = leases;
+    this.#runtime = runtime;
+    this.heldSinceAtMs = runtime.wallMs();
+    this.#heldAtMs = runtime.monotonicMs();
+    for (const lease of leases) Lease.holdingOf(lease).onLost((reason) => this.#memberLost(reason));
+  }
+
+  validForMs(): number {
+    return this.#lostFor !== undefined ? 0 : Math.min(...this.#leases.map((lease) => lease.validForMs()));
+  }
+
+  heldMs(): number {
+    return this.#runtime.monotonicMs() - this.#heldAtMs;
+  }
+
+  /** A member whose answer is unknown keeps its old end, and so does the whole. */
+  async extend(leaseMs: number): Promise<"extended" | NotHeld> {
+    const ends = await Promise.allSettled(this.#leases.map((lease) => lease.extend(leaseMs)));
+    const failures = failuresOf(ends);
+    const lost = failures.find((error) => error instanceof LeaseLostError);
+    if (lost !== undefined) return notHeld(lost);
+    if (failures.length > 0) throw failures[0];
+    return "extended";
+  }
+
+  /** Gives all back, however each of them ends; the worst end counts. */
+  async release(): Promise<Ended> {
+    this.#isOver = true;
+    const ends = await Promise.allSettled(this.#leases.map((lease) => lease.release()));
+    const failures = failuresOf(ends);
+    const lost = failures.find((error) => error instanceof LeaseLostError);
+    if (lost !== undefined) return notHeld(lost);
+    if (failures.length > 0) throw failures[0];
+    // Members that were given back early, because another was lost, may have been granted since.
+    const isEarly = this.#lostFor !== undefined && this.#lostFor !== "closed";
+    if (isEarly && this.#leases.length > 1) return "claimed";
+    const isUnclaimed = ends.some((end) => end.status === "fulfilled" && end.value === "expired-unclaimed");
+    return isUnclaimed ? "unclaimed" : "released";
+  }
+
+  handOver(): ExportedLease {
+    throw new UnsupportedError(this.lockName, "A lease of a multi-lock cannot be exported.");
+  }
+
+  onLost(listener: (reason: LossReason) => void): void {
+    if (this.#lostFor === undefined) this.#lossListeners.push(listener);
+    else listener(this.#lostFor);
+  }
+
+  #memberLost(reason: LossReason): void {
+    if (this.#isOver || this.#lostFor !== undefined) return;
+    this.#lostFor = reason;
+    // A Holdfast that closes gives all of them back itself, and waits for that.
+    if (reason !== "closed") void giveBack(this.#leases);
+    for (const listener of this.#lossListeners) listener(reason);
+  }
+}
+
+/** Releases all; resolves to how that ended. What fails is tried further in the background by each. Never rejects. */
+export function giveBack(leases: readonly Lease[]): Promise<readonly PromiseSettledResult<ReleaseOutcome>[]> {
+  return Promise.allSettled(leases.map((lease) => lease.release()));
+}
+
+function failuresOf(ends: readonly PromiseSettledResult<unknown>[]): unknown[] {
+  return ends.flatMap((end) => (end.status === "rejected" ? [end.reason] : []));
+}
+
+function notHeld({ reason }: LeaseLostError): NotHeld {
+  return reason === "server-lost" ? "forgotten" : "claimed";
+}

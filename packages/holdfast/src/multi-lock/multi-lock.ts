@@ -1,0 +1,212 @@
+import { run, timeoutError } from "../core/acquire.js";
+import type { Engine } from "../core/engine.js";
+import { StoreError, UnsupportedError } from "../core/errors.js";
+import { channels, type GrantEvent } from "../core/events.js";
+import type { Inspection } from "../core/inspection.js";
+import { Lease } from "../core/lease.js";
+import { Lock } from "../core/lock.js";
+import { show } from "../core/names.js";
+import { type AcquireOptions, NONE, type ResolvedOptions, resolve, type TryAcquireOptions } from "../core/options.js";
+import { Mutex } from "../mutex/mutex.js";
+import { acquireInOrder, inOrder, type OrderedRequest, tryAcquireInOrder } from "./in-order.js";
+import { MultiHold } from "./multi-hold.js";
+import { acquireTogether, type MutexParts, type Together } from "./together.js";
+
+const MOST_MEMBERS = 64;
+/** Whose servers, or proxies before them, do not run a script with computed keys: asked once, and not again. */
+const refusing = new WeakSet<Engine>();
+
+/**
+ * All members of a multi-lock, held as one.
+ *
+ * `token` and `owner` are those of the member with the highest token, which rises with every grant of the same
+ * members. Give each resource the token of its own member, from `leases`: only that one is compared with what
+ * others bring who lock the resource alone. Release the whole, not a part.
+ */
+export class MultiLease extends Lease {
+  /** The members' own leases, in the order in which the members were given. */
+  readonly leases: readonly Lease[];
+
+  /** @internal */
+  constructor(hold: MultiHold, leases: readonly Lease[]) {
+    super(hold);
+    this.leases = leases;
+  }
+}
+
+/** What `inspect` tells about a multi-lock: of all members together, and of each. */
+export interface MultiInspection extends Inspection {
+  /** In the order in which the members were given. */
+  readonly members: readonly Inspection[];
+}
+
+/**
+ * Several locks, all or none, with one deadline.
+ *
+ * If all are mutexes, the first attempt is one script that takes them all if all are free: one round trip. If
+ * that does not succeed, or if kinds are mixed, they are acquired one after the other in an order that is the same for
+ * everybody, so that multi-locks never wait for each other in a circle, in whatever order their members are
+ * given. While it waits for one member it holds those before it. A wait that ends, by time, abort or error,
+ * gives back what was taken; one in which a member is lost begins anew.
+ *
+ * As soon as one member is lost the lease is lost, and the other members are given back. A release gives back
+ * all of them, and the worst outcome counts.
+ */
+export class MultiLock {
+  /** Names of the members, with ", " between them. */
+  readonly name: string;
+  /** The members, as they were given. */
+  readonly members: readonly Lock[];
+  readonly #engine: Engine;
+  readonly #defaults: ResolvedOptions;
+  readonly #inOrder: readonly Lock[];
+  /** The members, if one script can take them all. */
+  readonly #mutexes: readonly MutexParts[] | undefined;
+
+  /** Locks come from the factories of a Holdfast. @throws TypeError, RangeError @internal */
+  constructor(engine: Engine, defaults: ResolvedOptions, members: readonly Lock[]) {
+    checkMembers(engine, members);
+    this.name = members.map(({ name }) => name).join(", ");
+    this.members = [...members];
+    this.#engine = engine;
+    this.#defaults = defaults;
+    this.#inOrder = inOrder(members, keyOf);
+    // A single one is taken, or queued for, in one call anyway.
+    const areMutexes = members.length > 1 && members.every((member) => member instanceof Mutex);
+    // The steps of a mutex are those of mutexSteps.
+    this.#mutexes = areMutexes ? members.map((member) => Lock.partsOf(member) as MutexParts) : undefined;
+  }
+
+  /**
+   * Waits until all members are held.
+   *
+   * @throws AcquireTimeoutError  after `waitMs`; nothing is held; `lockName` is the member that was not had in
+   *                              time, and `holder` who has it
+   * @throws StoreError           the server did not answer; what may have been granted is given back or expires
+   * @throws ClosedError          this Holdfast was closed
+   * @throws TypeError, RangeError  a wrong option; nothing was sent
+   * @throws the signal's reason, if it aborts the wait; what was taken is being given back
+   */
+  async acquire(options: AcquireOptions = NONE): Promise<MultiLease> {
+    const request = this.#request(options);
+    const { resolved } = request;
+    const together = await this.#together(resolved);
+    if (together !== undefined && "leases" in together) return this.#lease(together.leases, request);
+    if (together !== undefined && resolved.waitMs === 0) {
+      throw await timeoutError(this.#engine, together.taken.steps, resolved, { state: undefined });
+    }
+    return this.#lease(this.#asGiven(await acquireInOrder(request)), request);
+  }
+
+  /**
+   * Takes all members only if all are free now. One round trip if all are mutexes, else one for each member.
+   *
+   * @returns null if any is held or waited for by somebody else; then nothing is held
+   * @throws as `acquire`, but never AcquireTimeoutError
+   */
+  async tryAcquire(options: TryAcquireOptions = NONE): Promise<MultiLease | null> {
+    const request = this.#request(options);
+    const together = await this.#together({ ...request.resolved, waitMs: 0 });
+    if (together !== undefined) return "leases" in together ? this.#lease(together.leases, request) : null;
+    const leases = await tryAcquireInOrder(request);
+    return leases === null ? null : this.#lease(this.#asGiven(leases), request);
+  }
+
+  /** Runs `work` while holding all members. As `run` of every lock. */
+  async run<Result>(
+    work: (lease: MultiLease) => Result | Promise<Result>,
+    options: AcquireOptions = NONE,
+  ): Promise<Result> {
+    return run(() => this.acquire(options), work);
+  }
+
+  /** Who holds the members, and who waits for any of them. Reads one member after the other. @throws StoreError */
+  async inspect(): Promise<MultiInspection> {
+    const members = await Promise.all(this.members.map((member) => member.inspect()));
+    const tokens = members.flatMap(({ token }) => token ?? []);
+    return {
+      kind: "multi-lock",
+      name: this.name,
+      holders: members.flatMap(({ holders }) => holders),
+      token: tokens.length === 0 ? undefined : Math.max(...tokens),
+      waiterCount: members.reduce((sum, { waiterCount }) => sum + waiterCount, 0),
+      waiters: members.flatMap(({ waiters }) => waiters),
+      members,
+    };
+  }
+
+  /** @throws UnsupportedError  always: the members have holders of their own, and `forceRelease` for them */
+  async forceRelease(_whose: { readonly owner?: string; readonly token?: number }): Promise<boolean> {
+    const names = this.members.map(({ name }) => show(name)).join(", ");
+    const message = `A multi-lock is released by force member by member, each by its own forceRelease: ${names}.`;
+    throw new UnsupportedError(this.name, message);
+  }
+
+  #request(given: AcquireOptions): OrderedRequest & { readonly startedAtMs: number } {
+    const resolved = resolve(given, this.#defaults);
+    const { runtime } = this.#engine;
+    const startedAtMs = runtime.monotonicMs();
+    const leftMs = (): number => Math.max(0, resolved.waitMs - (runtime.monotonicMs() - startedAtMs));
+    return { locks: this.#inOrder, given, resolved, leftMs, startedAtMs };
+  }
+
+  /** Undefined if that cannot be tried here, or did not come to an answer that would be the last word. */
+  async #together(resolved: ResolvedOptions): Promise<Together | undefined> {
+    if (this.#mutexes === undefined || refusing.has(this.#engine)) return undefined;
+    try {
+      return await acquireTogether(this.#engine, this.name, this.#mutexes, resolved);
+    } catch (error) {
+      if (!(error instanceof StoreError) || (error.transient && resolved.waitMs === 0)) throw error;
+      if (!error.transient) refusing.add(this.#engine);
+      return undefined;
+    }
+  }
+
+  #asGiven(leases: readonly Lease[]): readonly Lease[] {
+    return this.members.map((member) => leases[this.#inOrder.indexOf(member)] as Lease); // the same locks, sorted
+  }
+
+  #lease(leases: readonly Lease[], { startedAtMs }: { readonly startedAtMs: number }): MultiLease {
+    const { runtime } = this.#engine;
+    const lease = new MultiLease(new MultiHold(this.name, leases, runtime), leases);
+    if (channels.grant.hasSubscribers) {
+      const waitedMs = runtime.monotonicMs() - startedAtMs;
+      const event: GrantEvent = {
+        kind: "multi-lock",
+        lockName: this.name,
+        owner: lease.owner,
+        token: lease.token,
+        waitedMs,
+      };
+      channels.grant.publish(event);
+    }
+    return lease;
+  }
+}
+
+function keyOf(lock: Lock): string {
+  return Lock.partsOf(lock).steps.key;
+}
+
+function checkMembers(engine: Engine, members: unknown): asserts members is readonly Lock[] {
+  const range = `1 to ${MOST_MEMBERS} names and locks`;
+  if (!Array.isArray(members)) throw new TypeError(`members must be an array of ${range}; got ${show(members)}`);
+  if (members.length < 1 || members.length > MOST_MEMBERS) {
+    throw new RangeError(`members must be ${range}; got ${members.length}`);
+  }
+  const seen = new Map<string, number>();
+  members.forEach((member: unknown, i) => {
+    if (!(member instanceof Lock)) {
+      throw new TypeError(`members[${i}] must be the name of a mutex, or a lock; got ${show(member)}`);
+    }
+    if (Lock.partsOf(member).engine !== engine) {
+      throw new TypeError(`members[${i}], ${show(member.name)}, must be a lock of the same Holdfast`);
+    }
+    const other = seen.get(keyOf(member));
+    if (other !== undefined) {
+      const both = `members[${other}], ${show((members[other] as Lock).name)}, and members[${i}], ${show(member.name)}`;
+      throw new TypeError(`members must be different locks; ${both}, are one`);
+    }
+    seen.set(keyOf(member), i);
+  });
+}

@@ -1,0 +1,105 @@
+/**
+ * Taking several mutexes in one script call.
+ *
+ * To the engine it is one more thing that can be waited for, except that it never queues: so that asking again
+ * after a lost answer, and giving up what may have been granted, are those of every other lock.
+ */
+import { hold, waitForGrant } from "../core/acquire.js";
+import { call } from "../core/call.js";
+import type { Engine } from "../core/engine.js";
+import type { Lease } from "../core/lease.js";
+import type { LockParts } from "../core/lock.js";
+import type { ResolvedOptions } from "../core/options.js";
+import type { Claim, State, WaitSteps } from "../core/steps.js";
+import { multiLockAcquire } from "../generated/scripts.js";
+import type { MutexSteps } from "../mutex/steps.js";
+
+/** A member that is a mutex. */
+export type MutexParts = LockParts<Lease> & { readonly steps: MutexSteps };
+
+/** All of them, in the order of `members`; or the first that was taken. */
+export type Together = { readonly leases: readonly Lease[] } | { readonly taken: MutexParts };
+
+/**
+ * One attempt.
+ *
+ * @throws StoreError   unknown; what may have been granted is given back or expires. Not transient if this
+ *                      server or proxy does not run the script at all
+ * @throws ClosedError, signal.reason
+ */
+export async function acquireTogether(
+  engine: Engine,
+  name: string,
+  members: readonly MutexParts[],
+  options: ResolvedOptions,
+): Promise<Together> {
+  const attempt = new JointAttempt(engine, name, members, options);
+  const end = await waitForGrant(engine, attempt, { ...options, waitMs: 0, amount: 1 }, (granted) =>
+    attempt.grants().map(({ member, ...own }) => ({
+      member,
+      hold: hold(engine, member.steps, { ...granted, ...own }, options),
+    })),
+  );
+  if (!Array.isArray(end)) return { taken: attempt.taken };
+  return { leases: end.map(({ member, hold: kept }) => member.make(kept)) };
+}
+
+class JointAttempt implements WaitSteps {
+  readonly kind = "multi-lock";
+  readonly name: string;
+  readonly #engine: Engine;
+  readonly #members: readonly MutexParts[];
+  readonly #options: ResolvedOptions;
+  #claims: readonly Claim[] = [];
+  #tokens: readonly number[] = [];
+  #taken = 0;
+
+  constructor(engine: Engine, name: string, members: readonly MutexParts[], options: ResolvedOptions) {
+    this.#engine = engine;
+    this.name = name;
+    this.#members = members;
+    this.#options = options;
+  }
+
+  /** The first member that was taken. */
+  get taken(): MutexParts {
+    return this.#members[this.#taken] as MutexParts; // the script counts the members that it was given
+  }
+
+  grants(): { member: MutexParts; claim: Claim; token: number }[] {
+    return this.#members.map((member, i) => ({
+      member,
+      claim: this.#claims[i] as Claim, // one for each member
+      token: this.#tokens[i] as number,
+    }));
+  }
+
+  async acquire(first: Claim, _enqueue: boolean, timeoutMs: number): ReturnType<WaitSteps["acquire"]> {
+    // The claim of this attempt is that of the first member; each other member has one of its own.
+    if (this.#claims.length === 0)
+      this.#claims = [first, ...this.#members.slice(1).map((member) => this.#claim(member))];
+    const keys = this.#members.flatMap(({ steps: { keys: all } }) => [all.lock, all.fence, all.queue]);
+    const owners = this.#claims.map(({ owner }) => owner).join(" ");
+    const caller = { store: this.#engine.store, lockName: this.name };
+    const args = { leaseMs: first.leaseMs, owners };
+    const reply = await call(caller, multiLockAcquire, { "keys...": keys }, args, timeoutMs);
+    if (reply.outcome === "refused") {
+      this.#taken = reply.member - 1;
+      return reply;
+    }
+    this.#tokens = reply.tokens.map(Number);
+    return { outcome: "granted", token: Math.max(...this.#tokens) };
+  }
+
+  async leave(_first: Claim, timeoutMs: number): Promise<void> {
+    await Promise.all(this.#members.map(({ steps }, i) => steps.leave(this.#claims[i] as Claim, timeoutMs)));
+  }
+
+  inspect(_owner: string | undefined, timeoutMs: number): Promise<State> {
+    return this.taken.steps.inspect(undefined, timeoutMs);
+  }
+
+  #claim({ steps }: MutexParts): Claim {
+    return this.#engine.newClaim(steps.name, this.#options.leaseMs, 1, this.#options.label);
+  }
+}
