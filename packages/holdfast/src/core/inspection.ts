@@ -2,7 +2,7 @@
 import type { Engine } from "./engine.js";
 import type { Holder } from "./errors.js";
 import { parseOwner } from "./owner.js";
-import type { HolderState, State, WaitSteps } from "./steps.js";
+import type { HolderState, LookSteps, State } from "./steps.js";
 
 /** What `inspect` tells about a lock. A snapshot: it may have changed when you read it. */
 export interface Inspection {
@@ -28,8 +28,12 @@ export interface WaitingClaim {
 }
 
 /** Reads the lock and the records of the clients that it names. @throws StoreError */
-export async function inspect(engine: Engine, steps: WaitSteps): Promise<Inspection> {
-  const state = await steps.inspect(undefined, engine.commandTimeoutMs);
+export async function inspect(engine: Engine, steps: LookSteps): Promise<Inspection> {
+  return describe(engine, steps, await steps.inspect(undefined, engine.commandTimeoutMs));
+}
+
+/** What the server said, with the names of the processes. Never rejects. */
+export async function describe(engine: Engine, steps: LookSteps, state: State): Promise<Inspection> {
   const records = new Map<string, ReturnType<typeof identify>>();
   // Many waiters are often few clients.
   const known = (owner: string): ReturnType<typeof identify> => {

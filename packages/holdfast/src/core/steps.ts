@@ -47,19 +47,22 @@ export type Attempt =
  */
 export type NotHeld = "unclaimed" | "claimed" | "forgotten";
 
-/** Something that can be waited for in the server's queue of one name. */
-export interface WaitSteps {
+/** Something that can be looked at. */
+export interface LookSteps {
   readonly kind: string;
   readonly name: string;
 
+  /** Who holds and who waits; `ahead` is how many wait before `owner`, or undefined. */
+  inspect(owner: string | undefined, timeoutMs: number): Promise<State>;
+}
+
+/** Something that can be waited for in the server's queue of one name. */
+export interface WaitSteps extends LookSteps {
   /** One attempt; with `enqueue` a refused claim waits in the queue and is granted through the client's inbox. */
   acquire(claim: Claim, enqueue: boolean, timeoutMs: number): Promise<Attempt>;
 
   /** Takes the claim out of the queue and, if it was granted meanwhile, passes the grant on. */
   leave(claim: Claim, timeoutMs: number): Promise<void>;
-
-  /** Who holds and who waits; `ahead` is how many wait before `owner`, or undefined. */
-  inspect(owner: string | undefined, timeoutMs: number): Promise<State>;
 }
 
 /** One lock of one kind, as its atomic steps. */

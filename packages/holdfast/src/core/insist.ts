@@ -1,0 +1,23 @@
+import type { Engine } from "./engine.js";
+import { StoreError } from "./errors.js";
+
+const PAUSE_MS = 50;
+
+/**
+ * Sends a request until it is answered, for about two command time-outs; the request must count once however
+ * often it is sent.
+ *
+ * @throws StoreError  it was not answered in that time, or never will be
+ */
+export async function insist<Answer>(engine: Engine, send: () => Promise<Answer>): Promise<Answer> {
+  const { runtime, commandTimeoutMs } = engine;
+  const stopAtMs = runtime.monotonicMs() + commandTimeoutMs * 2;
+  for (;;) {
+    try {
+      return await send();
+    } catch (error) {
+      if (!(error instanceof StoreError) || !error.transient || runtime.monotonicMs() >= stopAtMs) throw error;
+      await new Promise<void>((resume) => runtime.startTimer(resume, PAUSE_MS, true));
+    }
+  }
+}
