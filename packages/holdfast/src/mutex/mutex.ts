@@ -1,4 +1,11 @@
+import { Condition } from "../condition/condition.js";
+import type { MakeLease } from "../core/acquire.js";
+import type { Engine } from "../core/engine.js";
+import type { Lease } from "../core/lease.js";
 import { Lock } from "../core/lock.js";
+import { checkName } from "../core/names.js";
+import type { ResolvedOptions } from "../core/options.js";
+import type { MutexSteps } from "./steps.js";
 
 /**
  * Mutual exclusion across processes: at most one live lease per name, on one server, between failovers.
@@ -12,4 +19,27 @@ import { Lock } from "../core/lock.js";
  *
  * Algorithm: ours (docs/adr/001-queue-on-the-server.md). One key holds the owner, one the last token, one the queue.
  */
-export class Mutex extends Lock {}
+export class Mutex extends Lock {
+  readonly #steps: MutexSteps;
+
+  /** @internal */
+  constructor(engine: Engine, steps: MutexSteps, defaults: ResolvedOptions, make: MakeLease<Lease>) {
+    super(engine, steps, defaults, make);
+    this.#steps = steps;
+  }
+
+  /**
+   * The condition of that name, 1 to 512 bytes, on this mutex: lets a holder wait for what another brings about.
+   *
+   * @throws TypeError, RangeError  a wrong name
+   */
+  condition(name: string): Condition {
+    checkName(name);
+    const { base, lock, fence, queue } = this.#steps.keys;
+    // Percent-encoded, so that no name makes a key of something else.
+    const condition = `${base}:condition:${encodeURIComponent(name)}`;
+    const { store, inboxPrefix: inbox } = this.engine;
+    const place = { store, mutex: this.#steps, lock, fence, queue, condition, inbox };
+    return new Condition(this.engine, name, place, this.defaults, this.make);
+  }
+}

@@ -1,0 +1,121 @@
+/** The atomic steps of a condition: each one script call, with the keys of one condition of one mutex. */
+import { call } from "../core/call.js";
+import { LeaseLostError, StoreError } from "../core/errors.js";
+import type { LookSteps, NotHeld, State, Steps, WaitSteps } from "../core/steps.js";
+import type { Store } from "../core/store.js";
+import { conditionInspect, conditionLeave, conditionSignal, conditionWait } from "../generated/scripts.js";
+
+/** How many waiters `inspect` names. */
+const NAMED_WAITERS = 100;
+
+/** What the steps of one condition need to know. */
+export interface ConditionPlace {
+  readonly store: Store;
+  /** Steps of the mutex that the condition belongs to. */
+  readonly mutex: Steps;
+  /** Keys of the mutex. */
+  readonly lock: string;
+  readonly fence: string;
+  readonly queue: string;
+  /** The condition's own queue; a suffix makes its other key. */
+  readonly condition: string;
+  /** What a client id is appended to for its channel. */
+  readonly inbox: string;
+}
+
+/** The grant with which a holder waits or signals. */
+export interface HeldBy {
+  readonly owner: string;
+  readonly token: number;
+}
+
+/** Who waits. */
+export function looking({ store, mutex, condition }: ConditionPlace): LookSteps {
+  return {
+    kind: "condition",
+    name: mutex.name,
+    async inspect(owner = "", timeoutMs): Promise<State> {
+      const caller = { store, lockName: mutex.name };
+      const reply = await call(caller, conditionInspect, { condition }, { owner, most: NAMED_WAITERS }, timeoutMs);
+      const ahead = reply.ahead < 0 ? undefined : reply.ahead;
+      return { holders: [], token: undefined, waiterCount: reply.waiters, waiters: reply.owners, ahead };
+    },
+  };
+}
+
+/**
+ * The steps of one wait by the holder `from`. Once it is signalled they are those of the mutex.
+ *
+ * @param reconnects  how often the connection that sends scripts has come back: a request may have been sent twice
+ * @param isStillValid  whether the lease of `from` would still be valid if it had not waited
+ */
+export function waitSteps(
+  place: ConditionPlace,
+  from: HeldBy,
+  reconnects: () => number,
+  isStillValid: () => boolean,
+): WaitSteps {
+  const { store, mutex, lock, fence, queue, condition, inbox } = place;
+  const caller = { store, lockName: mutex.name };
+  let mayHaveEntered = false;
+  let hasEntered = false;
+  let isSignalled = false;
+
+  const ask = async (owner: string, timeoutMs: number) => {
+    const again = mayHaveEntered ? 1 : 0;
+    const args = { from: from.owner, token: from.token, owner, again, inbox };
+    try {
+      return await call(caller, conditionWait, { lock, fence, queue, condition }, args, timeoutMs);
+    } catch (error) {
+      mayHaveEntered ||= error instanceof StoreError && error.mayHaveRun;
+      throw error;
+    }
+  };
+
+  return {
+    ...looking(place),
+
+    async acquire(claim, _enqueue, timeoutMs) {
+      if (isSignalled) return mutex.acquire(claim, true, timeoutMs);
+      const reconnectsBefore = reconnects();
+      let reply = await ask(claim.owner, timeoutMs);
+      if (isNotHeld(reply.outcome) && !mayHaveEntered && reconnects() !== reconnectsBefore) {
+        // The client may have sent it twice, and the first copy gave the mutex away.
+        mayHaveEntered = true;
+        reply = await ask(claim.owner, timeoutMs);
+      }
+      if (isNotHeld(reply.outcome)) {
+        const reason = isStillValid() ? "server-lost" : "expired";
+        throw new LeaseLostError(mutex.name, { reason, ...from });
+      }
+      mayHaveEntered = true;
+      hasEntered = true;
+      if (reply.outcome === "waiting") return reply;
+      isSignalled = true;
+      return mutex.acquire(claim, true, timeoutMs);
+    },
+
+    async leave({ owner }, timeoutMs) {
+      const args = { from: from.owner, token: from.token, owner, entered: hasEntered ? 1 : 0, inbox };
+      await call(caller, conditionLeave, { lock, fence, queue, condition }, args, timeoutMs);
+      hasEntered = false;
+    },
+  };
+}
+
+/** Signals up to `most` waiters, once for each `request` of a holder. */
+export async function signal(
+  { store, mutex, lock, fence, queue, condition, inbox }: ConditionPlace,
+  { owner, token }: HeldBy,
+  request: number,
+  most: number,
+  timeoutMs: number,
+): Promise<{ readonly outcome: NotHeld } | { readonly outcome: "signalled"; readonly moved: number; readonly left: number }> {
+  const caller = { store, lockName: mutex.name };
+  const keys = { lock, fence, queue, condition, signalled: `${condition}:signalled` };
+  return call(caller, conditionSignal, keys, { owner, token, request, most, inbox }, timeoutMs);
+}
+
+function isNotHeld(outcome: string): outcome is NotHeld {
+  return outcome === "unclaimed" || outcome === "claimed" || outcome === "forgotten";
+}

@@ -1,0 +1,57 @@
+--[[
+  condition/wait: give the mutex to its next waiter, and wait for a signal under a new claim.
+
+  One step, so that no signal can fall between the two. Sent again for the same new claim it changes nothing. A
+  claim that stands in the condition's queue no longer was signalled, or dropped because it could not be reached:
+  either way it goes on as one that acquires the mutex, since a needless wake-up does no harm and a lost signal does.
+
+  KEYS[1] lock       string, owner of the claim that holds; expires with its lease
+  KEYS[2] fence      string, last token issued
+  KEYS[3] queue      sorted set, owner of a claim that waits for the mutex -> arrival number
+  KEYS[4] condition  sorted set, owner of a claim that waits for a signal -> arrival number
+  ARGV[1] from       id of the claim that holds the mutex
+  ARGV[2] token      token of its grant
+  ARGV[3] owner      id of the claim that waits
+  ARGV[4] again      1 if this claim may have entered the queue before, 0 if it is certain that it has not
+  ARGV[5] inbox      what a client id is appended to for the channel that the client listens on
+  REPLY   {0, restMs, nowUs}  waiting: for a signal, restMs is -1; or, signalled, for the lease of the holder to end
+          {1}                 signalled: or dropped; it may acquire the mutex
+          {2}                 unclaimed: the holder's lease had ended, and nobody was granted since
+          {3}                 claimed: the holder's lease had ended, and somebody else was granted since
+          {4}                 forgotten: the server does not know that there ever was such a lease
+]]
+local from, token, owner, again, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+
+-- include tell
+-- include hand-off
+-- include holds
+-- include why-lost
+if holds(from, token) then
+  local latest = redis.call('ZREVRANGE', KEYS[4], 0, 0, 'WITHSCORES')[2] or 0
+  redis.call('ZADD', KEYS[4], latest + 1, owner)
+  redis.call('PEXPIRE', KEYS[4], 60000)
+  if not handOff(inbox) then
+    redis.call('DEL', KEYS[1])
+  end
+  return {0, -1, now}
+end
+
+if redis.call('ZSCORE', KEYS[4], owner) then
+  -- Waiters ask again every few seconds; a queue that nobody asks about belongs to processes that are gone.
+  redis.call('PEXPIRE', KEYS[4], 60000)
+  return {0, -1, now}
+end
+
+local holder = redis.call('GET', KEYS[1])
+local isQueued = redis.call('ZSCORE', KEYS[3], owner)
+if isQueued and holder then
+  redis.call('PEXPIRE', KEYS[3], 60000)
+  return {0, redis.call('PTTL', KEYS[1]), now}
+end
+if again == '1' or isQueued or holder == owner then
+  return {1}
+end
+return {whyLost(holder, token)}
