@@ -19,8 +19,10 @@ import type { Store } from "./core/store.js";
 import { MultiLock } from "./multi-lock/multi-lock.js";
 import { Mutex } from "./mutex/mutex.js";
 import { type MutexSteps, mutexSteps } from "./mutex/steps.js";
+import { ReadWriteLock, readWriteLockSteps } from "./read-write-lock/read-write-lock.js";
 import { HoldContexts } from "./reentrant-mutex/contexts.js";
 import { ReentrantMutex } from "./reentrant-mutex/reentrant-mutex.js";
+import { checkPermits, MOST_PERMITS, Semaphore, type SemaphoreOptions, semaphoreSteps } from "./semaphore/semaphore.js";
 import { storeFor } from "./stores/detect.js";
 
 /** How to reach the server, and defaults for every acquire. */
@@ -87,6 +89,18 @@ export interface Holdfast {
   multiLock(members: readonly (string | Lock)[]): MultiLock;
 
   /**
+   * The semaphore of that name, 1 to 512 bytes. All processes declare the same number of permits.
+   * @throws TypeError, RangeError  a wrong name or number of permits
+   */
+  semaphore(name: string, options: SemaphoreOptions): Semaphore;
+
+  /**
+   * The read-write lock of that name, 1 to 512 bytes: `.read` is shared, `.write` is exclusive.
+   * @throws TypeError, RangeError  a wrong name
+   */
+  readWriteLock(name: string): ReadWriteLock;
+
+  /**
    * Goes on with a lease that `lease.export()` described in this or another process.
    *
    * @throws LeaseLostError  it had ended meanwhile
@@ -133,15 +147,32 @@ export function createHoldfast(options: HoldfastOptions): Holdfast {
     const steps = { ...mutexStepsOf(name, lockOptions), kind: "reentrant-mutex" };
     return new ReentrantMutex(engine, steps, defaults, contexts);
   };
+  const semaphore = (name: string, { permits, ...rest }: Partial<SemaphoreOptions> = {}): Semaphore => {
+    checkName(name);
+    const declared = checkPermits(permits, MOST_PERMITS);
+    refuseUnknown(rest, ["permits"]);
+    const keys = lockKeys(prefix, "semaphore", name);
+    const steps = semaphoreSteps({ store, name, keys, inbox: engine.inboxPrefix, declared });
+    return new Semaphore(engine, steps, defaults, declared);
+  };
+  const readWriteLock = (name: string): ReadWriteLock => {
+    const keys = lockKeys(prefix, "read-write-lock", checkName(name));
+    return new ReadWriteLock(engine, readWriteLockSteps({ store, name, keys, inbox: engine.inboxPrefix }), defaults);
+  };
   /** The kinds whose leases can move to another process. */
-  const lockOf: Readonly<Record<string, (name: string, lockOptions: LockOptions) => Lock>> = {
-    mutex,
-    "reentrant-mutex": reentrantMutex,
+  const lockOf: Readonly<Record<string, (name: string, exported: ExportedLease) => Lock>> = {
+    mutex: (name, { key }) => mutex(name, key === undefined ? {} : { key }),
+    "reentrant-mutex": (name, { key }) => reentrantMutex(name, key === undefined ? {} : { key }),
+    // The number is of no account for a lease that is held already.
+    semaphore: (name) => semaphore(name, { permits: MOST_PERMITS }),
+    "read-write-lock": (name, { mode }) => readWriteLock(name)[mode ?? "write"],
   };
 
   return {
     mutex,
     reentrantMutex,
+    semaphore,
+    readWriteLock,
 
     multiLock(members) {
       const locks = Array.isArray(members)
@@ -151,11 +182,11 @@ export function createHoldfast(options: HoldfastOptions): Holdfast {
     },
 
     async adopt(exported) {
-      const { kind, name, key } = checkExported(exported);
+      const { kind, name } = checkExported(exported);
       const makeLock = Object.hasOwn(lockOf, kind) ? lockOf[kind] : undefined;
       if (makeLock === undefined)
         throw new TypeError(`kind must be one of ${Object.keys(lockOf).join(", ")}; got ${show(kind)}`);
-      const { steps, make } = Lock.partsOf(makeLock(name, key === undefined ? {} : { key }));
+      const { steps, make } = Lock.partsOf(makeLock(name, exported));
       return adopt(engine, steps, exported, make);
     },
 
@@ -215,12 +246,14 @@ function checkExported(exported: ExportedLease): ExportedLease {
   if (exported === null || typeof exported !== "object" || exported.version !== 1) {
     throw new TypeError(`adopt needs what lease.export() returned, version 1; got ${show(exported)}`);
   }
-  const { owner, token, leaseMs, renew, maxHoldMs } = exported;
+  const { owner, token, leaseMs, renew, maxHoldMs, mode } = exported;
   if (typeof owner !== "string" || owner === "")
     throw new TypeError(`owner must be a string that is not empty; got ${show(owner)}`);
   checkWhole("token", token, 1, Number.MAX_SAFE_INTEGER);
   checkWhole("leaseMs", leaseMs, 100, 31_536_000_000);
   if (typeof renew !== "boolean") throw new TypeError(`renew must be true or false; got ${show(renew)}`);
   if (maxHoldMs !== undefined) checkWhole("maxHoldMs", maxHoldMs, 1, 31_536_000_000);
+  if (mode !== undefined && mode !== "read" && mode !== "write")
+    throw new TypeError(`mode must be "read" or "write"; got ${show(mode)}`);
   return exported;
 }

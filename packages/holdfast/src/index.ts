@@ -31,9 +31,26 @@ export { createHoldfast, type Holdfast, type HoldfastOptions, type LockOptions }
 export type { MultiInspection, MultiLease, MultiLock } from "./multi-lock/multi-lock.js";
 export type { Mutex } from "./mutex/mutex.js";
 export type {
+  ReadWriteHolder,
+  ReadWriteInspection,
+  ReadWriteLease,
+  ReadWriteLock,
+  ReadWriteMode,
+  ReadWriteSide,
+} from "./read-write-lock/read-write-lock.js";
+export type {
   ReentrantLease,
   ReentrantMutex,
   ReentrantOptions,
   ReentrantTryOptions,
   Reentry,
 } from "./reentrant-mutex/reentrant-mutex.js";
+export type {
+  Semaphore,
+  SemaphoreAcquireOptions,
+  SemaphoreHolder,
+  SemaphoreInspection,
+  SemaphoreLease,
+  SemaphoreOptions,
+  SemaphoreTryAcquireOptions,
+} from "./semaphore/semaphore.js";

@@ -144,10 +144,7 @@ export class BrokenBarrierError extends LockError {
   /** Whose arrival broke it; undefined for a reset, and when it broke so long ago that it is forgotten. */
   readonly by: Omit<Holder, "token" | "sinceAtMs" | "leaseLeftMs"> | undefined;
 
-  constructor(
-    lockName: string,
-    facts: Pick<BrokenBarrierError, "generation" | "reason" | "by">,
-  ) {
+  constructor(lockName: string, facts: Pick<BrokenBarrierError, "generation" | "reason" | "by">) {
     const { generation, reason, by } = facts;
     const who = by === undefined ? "" : ` of ${processOf(by)}`;
     super(lockName, `Generation ${generation} of the barrier ${quote(lockName)} broke: ${BROKE[reason]}${who}.`);
@@ -164,6 +161,33 @@ const BROKE: Readonly<Record<BreakReason, string>> = {
   left: "the wait was given up",
   reset: "it was reset",
 };
+
+/**
+ * This process counts on another number of permits than the server has. Nothing is held and nothing is queued.
+ *
+ * Either it was configured with a number that is neither the present nor the first one (`permits` is undefined), or
+ * it asks for more `permits` than there are since somebody made them fewer. Configure all processes alike, or
+ * `resize`; asking again as before will not help.
+ */
+export class CapacityMismatchError extends LockError {
+  readonly code = "ERR_LOCK_CAPACITY_MISMATCH";
+  /** How many permits there are. */
+  readonly capacity: number;
+  /** How many this process was configured with. */
+  readonly declared: number;
+  /** How many it asked for, if that is the trouble. */
+  readonly permits: number | undefined;
+
+  constructor(
+    lockName: string,
+    facts: { readonly capacity: number; readonly declared: number; readonly permits?: number | undefined },
+  ) {
+    super(lockName, mismatchMessage(lockName, facts));
+    this.capacity = facts.capacity;
+    this.declared = facts.declared;
+    this.permits = facts.permits;
+  }
+}
 
 /** What a store knows about a failed call. */
 export interface StoreFailure {
@@ -225,6 +249,17 @@ function describe(holder: Holder | undefined): string {
 function processOf({ owner, host, pid }: Pick<Holder, "owner" | "host" | "pid">): string {
   // A foreign client may have written anything for its owner, and anybody may write a record.
   return host === undefined ? oneLine(owner) : `${oneLine(owner)} (pid ${pid} on ${oneLine(host)})`;
+}
+
+function mismatchMessage(
+  lockName: string,
+  { capacity, declared, permits }: { capacity: number; declared: number; permits?: number | undefined },
+): string {
+  const wanted =
+    permits === undefined
+      ? `this process declares ${declared}`
+      : `${permits} were asked for at once, of ${declared} declared`;
+  return `${quote(lockName)} has ${capacity} permits, but ${wanted}; nothing is held. Declare the same number everywhere, or resize.`;
 }
 
 function storeMessage(lockName: string, { mayHaveRun, cause }: StoreFailure): string {

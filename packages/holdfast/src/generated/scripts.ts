@@ -370,30 +370,30 @@ return reply` as string,
 /** mutex/acquire: take the mutex if it is free and nobody waits for it; otherwise, if asked to, queue for it. */
 export const mutexAcquire = {
   name: "mutex/acquire",
-  sha1: "287af1f139a0f0a0873b3b15d6fc85ce24d5c342",
+  sha1: "70c5eeea762cd10908865d0b549727e2b35a0711",
   keys: ["lock", "fence", "queue"],
-  args: ["owner", "leaseMs", "block", "enqueue", "inbox"],
+  args: ["owner", "leaseMs", "fenceMs", "block", "enqueue", "inbox"],
   replies: [
     { code: null, outcome: "granted", values: ["token"], rest: null },
     { code: 0, outcome: "waiting", values: ["restMs", "nowUs"], rest: null },
     { code: 1, outcome: "refused", values: ["restMs", "nowUs"], rest: null },
   ],
   source: `-- holdfast mutex/acquire
-local owner, leaseMs, block, enqueue, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local owner, leaseMs, fenceMs, block, enqueue, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 
-local holder = redis.call('GET', KEYS[1])
-if not holder and redis.call('EXISTS', KEYS[3]) == 0 then
+if redis.call('EXISTS', KEYS[1], KEYS[3]) == 0 then
   local time = redis.call('TIME')
   local top = time[1] * 1000000 + time[2] + block - 1
-  local last = redis.call('SET', KEYS[2], top, 'PX', leaseMs + 600000, 'GET')
+  local last = redis.call('SET', KEYS[2], top, 'PX', fenceMs, 'GET')
   if last and last + block > top then
     top = last + block
-    redis.call('SET', KEYS[2], top, 'PX', leaseMs + 600000)
+    redis.call('SET', KEYS[2], top, 'PX', fenceMs)
   end
-  redis.call('SET', KEYS[1], owner, 'PX', leaseMs)
+  redis.call('PSETEX', KEYS[1], leaseMs, owner)
   return top - block + 1
 end
 
+local holder = redis.call('GET', KEYS[1])
 if holder == owner then
   if redis.call('PTTL', KEYS[1]) - leaseMs < 0 then
     redis.call('PEXPIRE', KEYS[1], leaseMs)
@@ -402,7 +402,7 @@ if holder == owner then
   if not last then
     local time = redis.call('TIME')
     last = time[1] * 1000000 + time[2] + block - 1
-    redis.call('SET', KEYS[2], last, 'PX', leaseMs + 600000)
+    redis.call('PSETEX', KEYS[2], fenceMs, last)
   end
   return last - block + 1
 end
@@ -692,7 +692,7 @@ return redis.call('ZREM', KEYS[3], owner)` as string,
 /** mutex/release: give the mutex back, if it is still ours, to the next waiter. */
 export const mutexRelease = {
   name: "mutex/release",
-  sha1: "5967b261e0628af9db2eec645d19ea7ae50dc5bf",
+  sha1: "d7c5ea8fced58bf618a5e1f086c1a8345370a519",
   keys: ["lock", "fence", "queue"],
   args: ["owner", "token", "inbox"],
   replies: [
@@ -703,6 +703,12 @@ export const mutexRelease = {
   ],
   source: `-- holdfast mutex/release
 local owner, token, inbox = ARGV[1], ARGV[2], ARGV[3]
+
+local holder = redis.call('GET', KEYS[1])
+if holder == owner and redis.call('EXISTS', KEYS[3]) == 0 then
+  redis.call('DEL', KEYS[1])
+  return 1
+end
 
 local function tell(channel, message)
   if redis.call('PUBSUB', 'NUMSUB', channel)[2] == 0 then
@@ -736,7 +742,6 @@ local function handOff(inbox, self)
     end
   end
 end
-local holder = redis.call('GET', KEYS[1])
 if holder == owner then
   if not handOff(inbox) then
     redis.call('DEL', KEYS[1])

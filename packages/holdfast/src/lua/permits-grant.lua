@@ -1,0 +1,94 @@
+--[[
+  lua/permits-grant: give permits to claims, in the order in which they came.
+
+  The one place that decides who is next, for every script that can make room. The head of the queue is never
+  overtaken: while it does not fit, nobody behind it is granted, however little they ask for. Everybody who fits
+  is granted in the same call, so a writer that leaves lets all readers up to the next writer in at once. A head
+  whose process is gone is dropped; one that asks for more than there is by now is told to ask again, and gets
+  the reason. The bound keeps one call short; what it leaves is taken up by the next caller.
+
+  Needs lua/tell and lua/permits, the local `inbox`, and the local `numbered`: the heaviest grant whose permits
+  are numbered.
+]]
+local lastToken
+
+local function nextToken()
+  if not lastToken then
+    lastToken = tonumber(redis.call('GET', KEYS[2]) or 0)
+  end
+  return math.max(lastToken + 1, now)
+end
+
+local function takeSlots(weight)
+  if weight > numbered then
+    return ''
+  end
+  local slots = {}
+  if free > 0 then
+    local popped = redis.call('ZPOPMIN', KEYS[4], math.min(free, weight))
+    for i = 1, #popped, 2 do
+      slots[#slots + 1] = popped[i]
+    end
+    free = math.max(0, free - weight)
+  end
+  while #slots < weight do
+    slots[#slots + 1] = string.format('%.0f', top)
+    top = top + 1
+  end
+  return table.concat(slots, ',')
+end
+
+local function grantTo(holder, weight, leaseMs, token, slots)
+  local isFirst = used == 0
+  used = used + weight
+  lastToken = token
+  redis.call('HSET', KEYS[1], holder, string.format('%.0f/%.0f/', weight, token) .. slots,
+    'used', used, 'top', top, 'free', free)
+  redis.call('ZADD', KEYS[3], now + leaseMs * 1000, holder)
+  lengthen(leaseMs)
+  if isFirst then
+    redis.call('PEXPIRE', KEYS[3], keptMs())
+  end
+  redis.call('SET', KEYS[2], token, 'PX', keptMs())
+end
+
+-- `self` is the caller's own claim, which needs no message. Returns its token and slots if it was granted.
+local function grantHeads(self)
+  local selfToken, selfSlots
+  local last, left = 0, 10000
+  while used < capacity and left > 0 do
+    local heads = redis.call('ZRANGE', KEYS[5], 0, last)
+    if #heads == 0 then
+      return selfToken, selfSlots
+    end
+    last = 99
+    for _, head in ipairs(heads) do
+      local client, number, leaseMs, weight = string.match(head, '^([^/]+)/(%d+)/(%d+)/(%d+)')
+      weight = tonumber(weight or 0)
+      if client and weight <= capacity and used + weight > capacity then
+        return selfToken, selfSlots
+      end
+      left = left - 1
+      redis.call('ZREM', KEYS[5], head)
+      if client and weight > capacity then
+        tell(inbox .. client, '~' .. number)
+      elseif client then
+        local token, slots = nextToken(), takeSlots(weight)
+        local message = string.format('+%s %.0f %.0f', number, token, now)
+        if slots ~= '' then
+          message = message .. ' ' .. slots
+        end
+        if head == self then
+          selfToken, selfSlots = token, slots
+          grantTo(head, weight, leaseMs, token, slots)
+        elseif tell(inbox .. client, message) then
+          grantTo(head, weight, leaseMs, token, slots)
+        elseif slots ~= '' then
+          putBack(slots)
+          redis.call('HSET', KEYS[1], 'top', top, 'free', free)
+        end
+      end
+    end
+  end
+  return selfToken, selfSlots
+end

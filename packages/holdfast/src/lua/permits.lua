@@ -1,0 +1,107 @@
+--[[
+  lua/permits: the permits of one name as they stand, and how they come back.
+
+  Reads the state once, at its include, together with the grant of the local `owner` (an empty one if the script
+  has none). What changes it writes at once, so that the state is whole after every step. A grant is
+  `<weight>/<token>/<slot>,<slot>…`, and after a change of weight also `/<first token>/<number of the change>`.
+
+  Invariants: `used` is the sum of the weights of all grants in KEYS[1], which are those in KEYS[3]; slot numbers
+  below `top` that no grant has are the `free` members of KEYS[4]; no key goes before a lease in it ends.
+
+  Uses KEYS[1] state, KEYS[2] fence, KEYS[3] holders, KEYS[4] slots.
+]]
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+local state = redis.call('HMGET', KEYS[1],
+  'capacity', 'declared', 'used', 'top', 'free', 'until', 'keepMs', owner)
+local capacity, used = tonumber(state[1] or 0), tonumber(state[3] or 0)
+local top, free = tonumber(state[4] or 0), tonumber(state[5] or 0)
+local keepUntil, keepMs = tonumber(state[6] or 0), tonumber(state[7] or 600000)
+local record = state[8]
+
+local function keptMs()
+  return math.floor((keepUntil - now) / 1000)
+end
+
+-- The keys live in steps of five minutes beyond what is needed, so that most calls need not touch their expiry.
+local function lengthen(leaseMs)
+  local needed = now + math.max(keepMs, leaseMs + 60000) * 1000
+  if keepUntil < needed then
+    keepUntil = needed + 300000000
+    local ms = keptMs()
+    redis.call('HSET', KEYS[1], 'until', keepUntil)
+    redis.call('PEXPIRE', KEYS[1], ms)
+    redis.call('PEXPIRE', KEYS[2], ms)
+    redis.call('PEXPIRE', KEYS[3], ms)
+    redis.call('PEXPIRE', KEYS[4], ms)
+  end
+end
+
+-- Also heals: a state without its holders, or holders without their state, is nobody's.
+local function begin(size, declared)
+  redis.call('DEL', KEYS[1], KEYS[3], KEYS[4])
+  capacity, used, top, free, keepUntil, record = tonumber(size), 0, 0, 0, 0, false
+  redis.call('HSET', KEYS[1], 'capacity', size, 'declared', declared, 'keepMs', keepMs)
+  lengthen(0)
+end
+
+local function putBack(slots)
+  if used == 0 then
+    -- Numbers begin anew when nobody holds, so the free ones need not be kept.
+    if free > 0 then
+      redis.call('DEL', KEYS[4])
+    end
+    top, free = 0, 0
+  elseif slots ~= '' then
+    local isNew = free == 0
+    for slot in string.gmatch(slots, '%d+') do
+      redis.call('ZADD', KEYS[4], slot, slot)
+      free = free + 1
+    end
+    if isNew then
+      redis.call('PEXPIRE', KEYS[4], keptMs())
+    end
+  end
+end
+
+local function giveBack(holder, grant)
+  local weight, slots = string.match(grant, '^(%d+)/%d+/([%d,]*)')
+  used = used - weight
+  putBack(slots)
+  redis.call('HDEL', KEYS[1], holder)
+  redis.call('ZREM', KEYS[3], holder)
+  redis.call('HSET', KEYS[1], 'used', used, 'top', top, 'free', free)
+end
+
+-- A holder that died gives its permits back here, at the first call after its lease, by the server's clock.
+local function reap()
+  if used == 0 then
+    return
+  end
+  local first = redis.call('ZRANGE', KEYS[3], 0, 0, 'WITHSCORES')
+  if not first[1] then
+    begin(capacity, state[2])
+  elseif first[2] - now <= 0 then
+    for _, holder in ipairs(redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', now, 'LIMIT', 0, 1000)) do
+      local grant = redis.call('HGET', KEYS[1], holder)
+      if grant then
+        giveBack(holder, grant)
+      else
+        redis.call('ZREM', KEYS[3], holder)
+      end
+      if holder == owner then
+        record = false
+      end
+    end
+  end
+end
+
+-- Whether the grant is the one that its holder knows by that token. A change of weight may have issued another
+-- one since, which the holder has not heard of yet.
+local function isUnder(grant, token)
+  local last, first = string.match(grant, '^%d+/(%d+)/[%d,]*/?(%d*)')
+  if first == '' then
+    first = last
+  end
+  return last - token >= 0 and token - first >= 0
+end

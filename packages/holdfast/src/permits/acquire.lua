@@ -1,0 +1,92 @@
+--[[
+  permits/acquire: take permits if they are free and nobody waits for any; otherwise, if asked to, queue for them.
+
+  One step, so that a permit is never given twice and nobody waits for permits that are free. Sent again with the
+  same owner it gives the same answer: the first reply may have been lost. The capacity is what the first caller
+  declared, until somebody resizes it; who declares another one is refused, because two processes that disagree
+  would each be right in their own logs. What the caller sees as waiting ends when the head of the queue fits,
+  or when a holder's lease ends and somebody asks.
+
+  KEYS[1] state     hash: capacity, declared, used, top, free, until, keepMs; and owner -> grant of each holder
+  KEYS[2] fence     string, last token issued
+  KEYS[3] holders   sorted set, owner of a holder -> end of its lease, in microseconds of the server's clock
+  KEYS[4] slots     sorted set, free slot numbers below top
+  KEYS[5] queue     sorted set, owner of a waiting claim -> arrival number
+  ARGV[1] owner     id of this claim
+  ARGV[2] leaseMs   length of the lease
+  ARGV[3] weight    how many permits, 1 or more
+  ARGV[4] enqueue   1 if the claim may wait in the queue, 0 if its client has no inbox or does not wait
+  ARGV[5] inbox     what a client id is appended to for the channel that the client listens on
+  ARGV[6] declared  the capacity that this client was configured with
+  ARGV[7] numbered  the heaviest grant whose permits are numbered; 0 for none
+  REPLY   token                  granted, without numbers
+          {0, restMs, nowUs}     waiting in the queue; the first lease of a holder ends in restMs, -1 if nobody holds
+          {1, restMs, nowUs}     refused, and not in the queue
+          {2, token, slots...}   granted; slots is one text, the numbers with commas between
+          {3, present, first}    mismatch: the present capacity, and the one first declared, are others
+          {4, present}           heavy: more than the present capacity, so it can never be granted
+]]
+local owner, leaseMs, weight = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
+local enqueue, inbox, numbered = ARGV[4] == '1', ARGV[5], tonumber(ARGV[7])
+
+-- include tell
+-- include permits
+-- include permits-grant
+local function answer(token, slots)
+  if slots == '' then
+    return tonumber(token)
+  end
+  return {2, tonumber(token), slots}
+end
+
+if capacity == 0 then
+  begin(ARGV[6], ARGV[6])
+elseif ARGV[6] - capacity ~= 0 and ARGV[6] ~= state[2] then
+  return {3, capacity, tonumber(state[2])}
+end
+reap()
+
+if record then
+  -- The first reply was lost. The lease is never shortened: this may be a late copy that arrives after an extension.
+  redis.call('ZADD', KEYS[3], 'GT', now + leaseMs * 1000, owner)
+  lengthen(leaseMs)
+  local token, slots = string.match(record, '^%d+/(%d+)/([%d,]*)')
+  return answer(token, slots)
+end
+
+local isUnqueued = redis.call('EXISTS', KEYS[5]) == 0
+if weight > capacity then
+  if not isUnqueued then
+    redis.call('ZREM', KEYS[5], owner)
+    grantHeads()
+  end
+  return {4, capacity}
+end
+if isUnqueued and used + weight <= capacity then
+  local token, slots = nextToken(), takeSlots(weight)
+  grantTo(owner, weight, leaseMs, token, slots)
+  return answer(token, slots)
+end
+
+if enqueue or (used < capacity and not isUnqueued) then
+  if not redis.call('ZSCORE', KEYS[5], owner) then
+    local latest = redis.call('ZREVRANGE', KEYS[5], 0, 0, 'WITHSCORES')[2] or 0
+    redis.call('ZADD', KEYS[5], latest + 1, owner)
+  end
+  -- Waiters ask again every few seconds; a queue that nobody asks about belongs to processes that are gone.
+  redis.call('PEXPIRE', KEYS[5], 60000)
+  local token, slots = grantHeads(owner)
+  if token then
+    return answer(token, slots)
+  end
+  if not enqueue then
+    redis.call('ZREM', KEYS[5], owner)
+  end
+end
+
+local restMs = -1
+local first = redis.call('ZRANGE', KEYS[3], 0, 0, 'WITHSCORES')
+if first[2] then
+  restMs = math.ceil((first[2] - now) / 1000)
+end
+return {enqueue and 0 or 1, restMs, now}

@@ -1,0 +1,38 @@
+--[[
+  permits/adopt: move a held lease to another claim, as when one process hands its work to another.
+
+  The token, the permits and their numbers stay, so the resource sees one holder. From then on the first claim
+  holds nothing. Sent again by the adopting claim it gives the same answer.
+
+  KEYS[1] state    hash: capacity, declared, used, top, free, until, keepMs; and owner -> grant of each holder
+  KEYS[2] fence    string, last token issued
+  KEYS[3] holders  sorted set, owner of a holder -> end of its lease, in microseconds of the server's clock
+  KEYS[4] slots    sorted set, free slot numbers below top
+  ARGV[1] owner    id of the claim that takes over
+  ARGV[2] from     id of the claim that held
+  ARGV[3] token    token of the grant
+  ARGV[4] leaseMs  length of the lease, counted from now
+  REPLY   1        adopted
+          2        unclaimed: it had ended, and nobody was granted since
+          3        claimed: it had ended, and somebody else was granted since
+          4        forgotten: the server does not know that it ever was
+]]
+local owner, from, token, leaseMs = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
+
+-- include permits
+-- include why-lost
+local holder = record and owner or from
+local grant = record or redis.call('HGET', KEYS[1], from)
+local deadline = redis.call('ZSCORE', KEYS[3], holder)
+if grant and isUnder(grant, token) and deadline and deadline - now > 0 then
+  redis.call('HDEL', KEYS[1], holder)
+  redis.call('ZREM', KEYS[3], holder)
+  -- Without the number of the last change of weight: the new claim counts its own.
+  redis.call('HSET', KEYS[1], owner, string.match(grant, '^%d+/%d+/[%d,]*/?%d*'))
+  redis.call('ZADD', KEYS[3], math.max(tonumber(deadline), now + leaseMs * 1000), owner)
+  -- The set may have been empty for a moment, and so without an expiry.
+  redis.call('PEXPIRE', KEYS[3], keptMs())
+  lengthen(leaseMs)
+  return 1
+end
+return whyLost(nil, token)

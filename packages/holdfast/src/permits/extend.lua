@@ -1,0 +1,32 @@
+--[[
+  permits/extend: begin the lease anew, if it is still ours; also how a claim learns that it still holds.
+
+  A lease that is over stays over, even if nobody has noticed yet that its permits are free. It is never
+  shortened, because this request may be a late copy that arrives after a longer extension. And it concerns no
+  other holder: whoever renews every second ends nobody's lease of an hour.
+
+  KEYS[1] state    hash: capacity, declared, used, top, free, until, keepMs; and owner -> grant of each holder
+  KEYS[2] fence    string, last token issued
+  KEYS[3] holders  sorted set, owner of a holder -> end of its lease, in microseconds of the server's clock
+  KEYS[4] slots    sorted set, free slot numbers below top
+  ARGV[1] owner    id of the claim that was granted
+  ARGV[2] token    token of the grant
+  ARGV[3] leaseMs  length of the lease, counted from now
+  REPLY   1        extended
+          2        unclaimed: it had ended, and nobody was granted since
+          3        claimed: it had ended, and somebody else was granted since
+          4        forgotten: the server does not know that it ever was
+]]
+local owner, token, leaseMs = ARGV[1], ARGV[2], tonumber(ARGV[3])
+
+-- include permits
+-- include why-lost
+if record and isUnder(record, token) then
+  local deadline = redis.call('ZSCORE', KEYS[3], owner)
+  if deadline and deadline - now > 0 then
+    redis.call('ZADD', KEYS[3], 'GT', now + leaseMs * 1000, owner)
+    lengthen(leaseMs)
+    return 1
+  end
+end
+return whyLost(nil, token)

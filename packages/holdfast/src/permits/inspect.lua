@@ -1,0 +1,47 @@
+--[[
+  permits/inspect: how many permits there are, who holds them and who waits. Changes nothing.
+
+  Leases that are over are left out, although their permits are still to be given back.
+
+  KEYS[1] state    hash: capacity, declared, used, top, free, until, keepMs; and owner -> grant of each holder
+  KEYS[2] fence    string, last token issued
+  KEYS[3] holders  sorted set, owner of a holder -> end of its lease, in microseconds of the server's clock
+  KEYS[4] queue    sorted set, owner of a waiting claim -> arrival number
+  ARGV[1] owner    a claim whose place in the queue is asked for; empty for none
+  ARGV[2] most     how many waiters to name, 1 or more
+  ARGV[3] mostHeld how many holders to name, 1 or more
+  REPLY   {0, capacity, used, token, waiters, ahead, named, rest...}  seen; capacity is 0 if none is on record, token
+                   0 if there was none; ahead is the place of the claim asked for, -1 if it does not wait; rest are
+                   the owner, grant and rest of the lease in ms of as many holders as named, then those who wait
+]]
+local owner, most, mostHeld = ARGV[1], ARGV[2], ARGV[3]
+
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+local used = tonumber(redis.call('HGET', KEYS[1], 'used') or 0)
+for _, holder in ipairs(redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', now, 'LIMIT', 0, 1000)) do
+  used = used - string.match(redis.call('HGET', KEYS[1], holder) or '0', '^%d+')
+end
+local reply = {
+  0,
+  tonumber(redis.call('HGET', KEYS[1], 'capacity') or 0),
+  used,
+  tonumber(redis.call('GET', KEYS[2]) or 0),
+  redis.call('ZCARD', KEYS[4]),
+  owner ~= '' and redis.call('ZRANK', KEYS[4], owner) or -1,
+  0
+}
+local holders = redis.call('ZRANGEBYSCORE', KEYS[3], now + 1, '+inf', 'WITHSCORES', 'LIMIT', 0, mostHeld)
+for i = 1, #holders, 2 do
+  local grant = redis.call('HGET', KEYS[1], holders[i])
+  if grant then
+    reply[7] = reply[7] + 1
+    reply[#reply + 1] = holders[i]
+    reply[#reply + 1] = grant
+    reply[#reply + 1] = math.ceil((holders[i + 1] - now) / 1000)
+  end
+end
+for _, waiter in ipairs(redis.call('ZRANGE', KEYS[4], 0, most - 1)) do
+  reply[#reply + 1] = waiter
+end
+return reply

@@ -1,0 +1,35 @@
+--[[
+  permits/resize: change how many permits there are, whoever holds or waits.
+
+  More permits are given at once to those who wait. With fewer, nobody is sent away: whoever holds keeps what it
+  has, and nobody is granted until what is used fits. From then on processes that were configured with the number
+  of the caller, or with the new one, are accepted. The state lives long, so that a quiet weekend does not undo it.
+
+  KEYS[1] state     hash: capacity, declared, used, top, free, until, keepMs; and owner -> grant of each holder
+  KEYS[2] fence     string, last token issued
+  KEYS[3] holders   sorted set, owner of a holder -> end of its lease, in microseconds of the server's clock
+  KEYS[4] slots     sorted set, free slot numbers below top
+  KEYS[5] queue     sorted set, owner of a waiting claim -> arrival number
+  ARGV[1] size      the new capacity
+  ARGV[2] declared  the capacity that the caller was configured with
+  ARGV[3] keepMs    how long the state outlives its last use, at least
+  ARGV[4] inbox     what a client id is appended to for the channel that the client listens on
+  ARGV[5] numbered  the heaviest grant whose permits are numbered; 0 for none
+  REPLY   1         resized
+]]
+local size, declared, inbox, numbered, owner = ARGV[1], ARGV[2], ARGV[4], tonumber(ARGV[5]), ''
+
+-- include tell
+-- include permits
+-- include permits-grant
+keepMs = math.max(keepMs, tonumber(ARGV[3]))
+if capacity == 0 then
+  begin(size, declared)
+else
+  reap()
+  capacity = tonumber(size)
+  redis.call('HSET', KEYS[1], 'capacity', size, 'declared', declared, 'keepMs', keepMs)
+  lengthen(0)
+end
+grantHeads()
+return 1

@@ -1,0 +1,177 @@
+/**
+ * The atomic steps of whatever hands out permits: each one script call, with the keys of one name.
+ *
+ * One machine under several kinds: a capacity, holders with a weight each, a queue whose head is never overtaken.
+ * Algorithm: ours (docs/adr/001-queue-on-the-server.md); a release grants as many heads of the queue as fit.
+ */
+import { call } from "../core/call.js";
+import { CapacityMismatchError } from "../core/errors.js";
+import type { LockKeys } from "../core/names.js";
+import type { Attempt, Grant, HolderState, NotHeld, State, Steps } from "../core/steps.js";
+import type { Store } from "../core/store.js";
+import {
+  permitsAcquire,
+  permitsAdopt,
+  permitsExtend,
+  permitsForceRelease,
+  permitsInspect,
+  permitsLeave,
+  permitsRelease,
+  permitsResize,
+  permitsReweigh,
+} from "../generated/scripts.js";
+
+/** How many waiters and holders `inspect` names. */
+const NAMED_WAITERS = 100;
+const NAMED_HOLDERS = 1_000;
+/** A capacity that somebody set on purpose is kept this long after its last use. */
+const RESIZED_KEEP_MS = 30 * 24 * 3_600_000;
+
+/** Where the permits of one name are, and what this process knows of them. */
+export interface PermitsPlace {
+  readonly store: Store;
+  readonly kind: string;
+  readonly name: string;
+  readonly keys: LockKeys;
+  /** What a client id is appended to for its channel. */
+  readonly inbox: string;
+  /** The capacity that this process was configured with. */
+  readonly declared: number;
+  /** The heaviest grant whose permits are numbered; 0 for none. */
+  readonly numbered: number;
+}
+
+/** A hold as the server sees it, with what it has. */
+export interface PermitHolderState extends HolderState {
+  /** How many permits. */
+  readonly weight: number;
+  readonly slots: readonly number[];
+}
+
+/** What the server says about the permits of one name. */
+export interface PermitsState extends State {
+  /** The first 1 000, the one whose lease ends first at the front. */
+  readonly holders: readonly PermitHolderState[];
+  /** How many permits there are; undefined if none is on record. */
+  readonly capacity: number | undefined;
+  /** How many of them are held. */
+  readonly used: number;
+}
+
+/** What more can be done with permits than with any lock. */
+export interface PermitsSteps extends Steps {
+  inspect(owner: string | undefined, timeoutMs: number): Promise<PermitsState>;
+
+  /** Changes the capacity, whoever holds or waits. */
+  resize(capacity: number, timeoutMs: number): Promise<void>;
+
+  /**
+   * Changes the weight of a grant; `change` is higher than that of every earlier change of the same claim.
+   *
+   * @returns the token that it has now, null if others hold what it would need
+   */
+  reweigh(grant: Grant, weight: number, change: number, timeoutMs: number): Promise<number | null | NotHeld>;
+}
+
+/** The steps of the permits at `place`. */
+export function permitsSteps(place: PermitsPlace): PermitsSteps {
+  const { kind, name, inbox, declared, numbered } = place;
+  const caller = { store: place.store, lockName: name };
+  const state = place.keys.base;
+  const fence = `${state}:fence`;
+  const holders = `${state}:holders`;
+  const queue = `${state}:queue`;
+  const held = { state, fence, holders, slots: `${state}:slots` };
+  const keys = { ...held, queue };
+  const granting = { inbox, numbered };
+
+  return {
+    kind,
+    name,
+    key: state,
+    exported: {},
+
+    async acquire({ owner, leaseMs, amount }, enqueue, timeoutMs): Promise<Attempt> {
+      const args = { owner, leaseMs, weight: amount, enqueue: enqueue ? 1 : 0, declared, ...granting };
+      const reply = await call(caller, permitsAcquire, keys, args, timeoutMs);
+      switch (reply.outcome) {
+        case "granted":
+          return { outcome: "granted", token: reply.token, slots: "slots" in reply ? toSlots(reply.slots[0]) : [] };
+        case "mismatch":
+          throw new CapacityMismatchError(name, { capacity: reply.present, declared });
+        case "heavy":
+          throw new CapacityMismatchError(name, { capacity: reply.present, declared, permits: amount });
+        default:
+          return reply;
+      }
+    },
+
+    async extend({ claim: { owner }, token }, leaseMs, timeoutMs) {
+      return (await call(caller, permitsExtend, held, { owner, token, leaseMs }, timeoutMs)).outcome;
+    },
+
+    async release({ claim: { owner }, token }, timeoutMs) {
+      return (await call(caller, permitsRelease, keys, { owner, token, ...granting }, timeoutMs)).outcome;
+    },
+
+    async leave({ owner }, timeoutMs) {
+      await call(caller, permitsLeave, keys, { owner, ...granting }, timeoutMs);
+    },
+
+    async adopt(from, { claim: { owner, leaseMs }, token }, timeoutMs) {
+      return (await call(caller, permitsAdopt, held, { owner, from, token, leaseMs }, timeoutMs)).outcome;
+    },
+
+    async forceRelease({ owner = "", token = "" }, timeoutMs) {
+      const reply = await call(caller, permitsForceRelease, keys, { owner, token, ...granting }, timeoutMs);
+      return reply.outcome === "released";
+    },
+
+    async resize(size, timeoutMs) {
+      await call(caller, permitsResize, keys, { size, declared, keepMs: RESIZED_KEEP_MS, ...granting }, timeoutMs);
+    },
+
+    async reweigh({ claim: { owner }, token }, weight, change, timeoutMs) {
+      const args = { owner, token, weight, change, ...granting };
+      const reply = await call(caller, permitsReweigh, keys, args, timeoutMs);
+      if (reply.outcome === "reweighed") return reply.latest;
+      return reply.outcome === "refused" ? null : reply.outcome;
+    },
+
+    async inspect(owner = "", timeoutMs): Promise<PermitsState> {
+      const args = { owner, most: NAMED_WAITERS, mostHeld: NAMED_HOLDERS };
+      const reply = await call(caller, permitsInspect, { state, fence, holders, queue }, args, timeoutMs);
+      return {
+        holders: parseHolders(reply.rest.slice(0, reply.named * 3)),
+        token: reply.token === 0 ? undefined : reply.token,
+        waiterCount: reply.waiters,
+        waiters: reply.rest.slice(reply.named * 3),
+        ahead: reply.ahead < 0 ? undefined : reply.ahead,
+        capacity: reply.capacity === 0 ? undefined : reply.capacity,
+        used: reply.used,
+      };
+    },
+  };
+}
+
+/** `0,1,2` as numbers. */
+function toSlots(text = ""): number[] {
+  return text === "" ? [] : text.split(",").map(Number);
+}
+
+/** Owner, grant and rest of the lease in turn; a grant is `<weight>/<token>/<slot>,<slot>…` and maybe more. */
+function parseHolders(listed: readonly string[]): PermitHolderState[] {
+  const holders: PermitHolderState[] = [];
+  for (let i = 0; i + 2 < listed.length; i += 3) {
+    const [owner = "", grant = "", restMs = ""] = listed.slice(i, i + 3);
+    const [weight, token, slots] = grant.split("/");
+    holders.push({
+      owner,
+      token: Number(token),
+      leaseLeftMs: Number(restMs),
+      weight: Number(weight),
+      slots: toSlots(slots),
+    });
+  }
+  return holders;
+}
