@@ -1,13 +1,31 @@
-/** The suite of every lock that can act as a mutex: exclusion, leases, inspection. */
+/** The suite of every lock that can act as a mutex: exclusion, leases, force, hand-over, inspection. */
 import { exclusionContract } from "./exclusion.contract.js";
+import { forcedReleaseContract, noForcedReleaseContract } from "./forced-release.contract.js";
+import { handOverContract, noHandOverContract } from "./hand-over.contract.js";
 import { inspectionContract } from "./inspection.contract.js";
 import { leaseContract } from "./lease.contract.js";
 import { type MakeLock, type StoreUnderTest, useScene } from "./subject.js";
 
+/** What not every kind can do. What a kind cannot do it must refuse with an UnsupportedError. */
+export interface Abilities {
+  /** Whether `forceRelease` takes the lock from its holder. @default true */
+  readonly forcedRelease?: boolean;
+  /** Whether a lease can be exported and adopted. @default true */
+  readonly handOver?: boolean;
+}
+
 /** Registers the cases. Call it inside a `describe` that names the kind and the store. */
-export function exclusiveContract(subject: StoreUnderTest, makeLock: MakeLock): void {
+export function exclusiveContract(
+  subject: StoreUnderTest,
+  makeLock: MakeLock,
+  { forcedRelease = true, handOver = true }: Abilities = {},
+): void {
   const scene = useScene(subject, makeLock);
   exclusionContract(scene);
   leaseContract(scene, makeLock);
+  if (forcedRelease) forcedReleaseContract(scene);
+  else noForcedReleaseContract(scene);
+  if (handOver) handOverContract(scene);
+  else noHandOverContract(scene);
   inspectionContract(scene, makeLock);
 }

@@ -2,7 +2,10 @@
  * The contract suites, for whoever writes a store: they need vitest. A store that passes them unchanged keeps
  * every promise that does not depend on the server's own faults.
  */
-export { exclusiveContract } from "./exclusive.contract.js";
+export { conditionContract } from "./condition.contract.js";
+export { type Abilities, exclusiveContract } from "./exclusive.contract.js";
 export { AWKWARD_NAMES } from "./inspection.contract.js";
+export { multiLockContract } from "./multi-lock.contract.js";
 export { mutexContract } from "./mutex.contract.js";
-export type { MakeLock, Scene, ServerUnderTest, StoreUnderTest } from "./subject.js";
+export { reentrantMutexContract } from "./reentrant-mutex.contract.js";
+export type { LockUnderTest, MakeLock, Particulars, Scene, ServerUnderTest, StoreUnderTest } from "./subject.js";

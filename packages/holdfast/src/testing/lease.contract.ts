@@ -1,7 +1,6 @@
-/** What a lease promises its holder, on every store: renewal, loss, release, hand-over to another process. */
+/** What a lease promises its holder, on every store: renewal, loss, release, close. */
 import { expect, test } from "vitest";
 import { ClosedError, LeaseLostError } from "../core/errors.js";
-import type { ExportedLease } from "../core/holding.js";
 import { BRIEF_LEASE_MS, LONG_MS, SHORT_MS, sleep, until } from "./delays.js";
 import type { MakeLock, Scene } from "./subject.js";
 
@@ -38,7 +37,7 @@ export function leaseContract(scene: Scene, makeLock: MakeLock): void {
     const fresh = await scene.rival.acquire({ waitMs: LONG_MS, leaseMs: LONG_MS });
     await expect(stale.release()).rejects.toThrow(LeaseLostError);
     await expect(stale.extend(LONG_MS)).rejects.toThrow(LeaseLostError);
-    const [holder] = (await scene.lock.inspect()).holders;
+    const [holder] = await scene.holders();
     expect(holder?.owner).toBe(fresh.owner);
     expect(holder?.leaseLeftMs).toBeGreaterThan(LONG_MS / 2);
     await fresh.extend(LONG_MS);
@@ -47,7 +46,7 @@ export function leaseContract(scene: Scene, makeLock: MakeLock): void {
 
   test("a lease that expired while nobody was granted is released without an error", async () => {
     const lease = await scene.lock.acquire({ leaseMs: BRIEF_LEASE_MS, renew: false });
-    await until(async () => (await scene.rival.inspect()).holders.length === 0, "the lease to end");
+    await until(async () => (await scene.holders(scene.rival)).length === 0, "the lease to end");
     expect(await lease.release()).toBe("expired-unclaimed");
     const next = await scene.rival.acquire({ waitMs: 0 });
     expect(next.token).toBeGreaterThan(lease.token);
@@ -61,7 +60,7 @@ export function leaseContract(scene: Scene, makeLock: MakeLock): void {
     const longMs = lease.validForMs();
     await lease.extend(BRIEF_LEASE_MS);
     expect(lease.validForMs()).toBeGreaterThan(longMs - LONG_MS / 2);
-    const [holder] = (await scene.lock.inspect()).holders;
+    const [holder] = await scene.holders();
     expect(holder?.leaseLeftMs).toBeGreaterThan(LONG_MS);
     await lease.release();
   });
@@ -79,7 +78,7 @@ export function leaseContract(scene: Scene, makeLock: MakeLock): void {
   test("validity is always shorter than the lease on the server", async () => {
     const lease = await scene.lock.acquire({ leaseMs: LONG_MS });
     const validMs = lease.validForMs();
-    const [holder] = (await scene.lock.inspect()).holders;
+    const [holder] = await scene.holders();
     expect(validMs).toBeGreaterThan(0);
     expect(validMs).toBeLessThanOrEqual(LONG_MS * 0.99 - 2);
     expect(lease.validForMs()).toBeLessThan(holder?.leaseLeftMs ?? 0);
@@ -94,7 +93,7 @@ export function leaseContract(scene: Scene, makeLock: MakeLock): void {
     await first.release();
     const lease = await waiting;
     const validMs = lease.validForMs();
-    const [holder] = (await scene.lock.inspect()).holders;
+    const [holder] = await scene.holders();
     expect(validMs).toBeLessThan(LONG_MS);
     expect(validMs).toBeGreaterThan(LONG_MS / 2);
     expect(lease.validForMs()).toBeLessThan(holder?.leaseLeftMs ?? 0);
@@ -132,7 +131,7 @@ export function leaseContract(scene: Scene, makeLock: MakeLock): void {
 
   test("run returns what the work returns, and releases", async () => {
     expect(await scene.lock.run((lease) => lease.name)).toBe(scene.name);
-    expect((await scene.lock.inspect()).holders).toEqual([]);
+    expect(await scene.holders()).toEqual([]);
   });
 
   test("run passes the work's own error on, even when the lease was lost", async () => {
@@ -143,7 +142,7 @@ export function leaseContract(scene: Scene, makeLock: MakeLock): void {
       throw fault;
     };
     await expect(scene.lock.run(work, { leaseMs: BRIEF_LEASE_MS, renew: false })).rejects.toBe(fault);
-    expect((await scene.lock.inspect()).holders).toEqual([]);
+    expect(await scene.holders()).toEqual([]);
   });
 
   test("run reports a lease that was lost under work that noticed nothing", async () => {
@@ -151,63 +150,6 @@ export function leaseContract(scene: Scene, makeLock: MakeLock): void {
       await (await scene.rival.acquire({ waitMs: LONG_MS })).release();
     };
     await expect(scene.lock.run(work, { leaseMs: BRIEF_LEASE_MS, renew: false })).rejects.toThrow(LeaseLostError);
-  });
-
-  test("a forced release aborts the holder's signal at once and hands over", async () => {
-    const lease = await scene.lock.acquire({ leaseMs: LONG_MS });
-    const aborted = new Promise<void>((resolve) => lease.signal.addEventListener("abort", () => resolve()));
-    const waiting = scene.rival.acquire({ waitMs: LONG_MS });
-    await until(async () => (await scene.lock.inspect()).waiterCount === 1, "the waiter to queue");
-    expect(await scene.rival.forceRelease({ token: lease.token })).toBe(true);
-    const next = await waiting;
-    await aborted;
-    expect(lease.signal.reason.reason).toBe("force-released");
-    expect(() => lease.assertHeld()).toThrow("released by force");
-    await expect(lease.release()).rejects.toThrow(LeaseLostError);
-    expect(next.token).toBeGreaterThan(lease.token);
-    expect(await next.release()).toBe("released");
-  });
-
-  test("a forced release that nobody waits for is still a loss", async () => {
-    const lease = await scene.lock.acquire({ leaseMs: LONG_MS });
-    expect(await scene.rival.forceRelease({ owner: lease.owner })).toBe(true);
-    await expect(lease.release()).rejects.toThrow(LeaseLostError);
-    const next = await scene.rival.acquire({ waitMs: 0 });
-    expect(next.token).toBeGreaterThan(lease.token);
-    await next.release();
-  });
-
-  test("a forced release does nothing when the holder has changed", async () => {
-    const first = await scene.lock.acquire();
-    await first.release();
-    expect(await scene.lock.forceRelease({ owner: first.owner })).toBe(false);
-    const second = await scene.rival.acquire();
-    expect(await scene.lock.forceRelease({ owner: first.owner })).toBe(false);
-    expect(await scene.lock.forceRelease({ token: first.token })).toBe(false);
-    expect(await scene.lock.forceRelease({ owner: second.owner, token: first.token })).toBe(false);
-    second.assertHeld();
-    expect(await second.release()).toBe("released");
-  });
-
-  test("an exported lease goes on in another client with the same token, and is over here", async () => {
-    const lease = await scene.lock.acquire({ label: "import 7" });
-    const wire = JSON.stringify(lease.export());
-    expect(lease.validForMs()).toBe(0);
-    expect(await lease.release()).toBe("released");
-    expect(await scene.lock.tryAcquire()).toBeNull();
-    const adopted = await scene.rivalHoldfast.adopt(JSON.parse(wire) as ExportedLease);
-    expect(adopted.token).toBe(lease.token);
-    expect(adopted.validForMs()).toBeGreaterThan(0);
-    expect((await scene.lock.inspect()).holders[0]?.label).toBe("import 7");
-    expect(await adopted.release()).toBe("released");
-    await expect(scene.rivalHoldfast.adopt(JSON.parse(wire) as ExportedLease)).rejects.toThrow(LeaseLostError);
-  });
-
-  test("an exported lease can be adopted once", async () => {
-    const exported = (await scene.lock.acquire()).export();
-    const adopted = await scene.rivalHoldfast.adopt(exported);
-    await expect(scene.holdfast.adopt(exported)).rejects.toThrow(LeaseLostError);
-    expect(await adopted.release()).toBe("released");
   });
 
   test("close gives leases back, tells their holders, and ends waits", async () => {

@@ -1,6 +1,7 @@
 /** What the contract suites run on: a store, as somebody who brings one describes it. */
 import { randomUUID } from "node:crypto";
 import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
+import type { Holder } from "../core/errors.js";
 import type { Lock } from "../core/lock.js";
 import { createHoldfast, type Holdfast, type HoldfastOptions } from "../holdfast.js";
 
@@ -27,24 +28,43 @@ export interface ServerUnderTest {
   stop(): Promise<void>;
 }
 
+/** What the suites ask of a lock: the verbs of every kind that is held. */
+export type LockUnderTest = Pick<Lock, "name" | "acquire" | "tryAcquire" | "run" | "inspect" | "forceRelease">;
+
 /** Makes the lock that a suite is about; every call with the same name means the same lock. */
-export type MakeLock = (holdfast: Holdfast, name: string) => Lock | Promise<Lock>;
+export type MakeLock = (holdfast: Holdfast, name: string) => LockUnderTest | Promise<LockUnderTest>;
+
+/** What is particular to a kind that can act as a mutex, and not to every mutex. */
+export interface Particulars {
+  /** Holders that were there before the test, such as those who have all permits but one; none without it. */
+  readonly isElsewhere?: (holder: Holder) => boolean;
+  /**
+   * Keys that may be left when all is over, if they expire.
+   * @default the fence
+   */
+  readonly remains?: RegExp;
+}
 
 /** Two clients of one server, and a name of its own for each test. */
 export interface Scene {
   readonly server: ServerUnderTest;
   readonly name: string;
   /** The lock, through the first client and through the second. */
-  readonly lock: Lock;
-  readonly rival: Lock;
+  readonly lock: LockUnderTest;
+  readonly rival: LockUnderTest;
   readonly holdfast: Holdfast;
   readonly rivalHoldfast: Holdfast;
+  /** Who holds the lock, without those who did before the test. */
+  holders(lock?: Lock): Promise<readonly Holder[]>;
+  /** Keys that may be left when all is over, if they expire. */
+  readonly remains: RegExp;
   /** One more client, closed after the test. */
   another(options?: Partial<HoldfastOptions>): Promise<Holdfast>;
 }
 
 /** Sets the scene for each test of the surrounding `describe`. */
-export function useScene(subject: StoreUnderTest, makeLock: MakeLock): Scene {
+export function useScene(subject: StoreUnderTest, makeLock: MakeLock, particulars: Particulars = {}): Scene {
+  const { isElsewhere = () => false, remains = /:fence$/ } = particulars;
   let server: ServerUnderTest;
   let clients: [Holdfast, Holdfast];
   let extra: Holdfast[] = [];
@@ -63,6 +83,8 @@ export function useScene(subject: StoreUnderTest, makeLock: MakeLock): Scene {
     [scene.holdfast, scene.rivalHoldfast] = clients;
     scene.lock = await makeLock(clients[0], scene.name);
     scene.rival = await makeLock(clients[1], scene.name);
+    scene.holders = async (lock = scene.lock) => (await lock.inspect()).holders.filter((holder) => !isElsewhere(holder));
+    scene.remains = remains;
     scene.another = async (options) => {
       const holdfast = createHoldfast({ ...(await server.connect()), ...options });
       extra.push(holdfast);
