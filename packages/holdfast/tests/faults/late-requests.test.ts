@@ -90,6 +90,24 @@ test("a late copy of a finished request has no second holder, and ends with its 
   expect(await scene.holder()).toBeNull();
 });
 
+test("a lease that was lost is told as lost, although a late copy has taken the lock for its claim once more", async () => {
+  const { name, server } = scene;
+  const proxy = await scene.proxy();
+  const [first, second] = [await scene.client(ioredis, {}, proxy.port), await scene.client(ioredis)];
+  await first.mutex(`warm:${name}`).run(() => {});
+  const copy: string[] = [];
+  const struck = proxy.duplicate(acquireOf(copy));
+  const lease = await first.mutex(name).acquire({ leaseMs: BRIEF_LEASE_MS, renew: false });
+  await struck;
+  const between = await second.mutex(name).acquire({ waitMs: LONG_MS });
+  await between.release();
+  expect(Number(await server.command(...copy))).toBeGreaterThan(between.token);
+  expect(await scene.holder()).toBe(lease.owner);
+  await expect(lease.release()).rejects.toMatchObject({ code: "ERR_LOCK_LEASE_LOST" });
+  const next = await second.mutex(name).acquire({ waitMs: BRIEF_LEASE_MS + SOON_MS });
+  expect(await next.release()).toBe("released");
+});
+
 test("a wait that is given up while its grant is on the way passes the lock on at once", async () => {
   const { name } = scene;
   const proxy = await scene.proxy();

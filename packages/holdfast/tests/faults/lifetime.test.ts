@@ -2,6 +2,7 @@
 import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
+import { createHoldfast } from "../../src/index.js";
 import { BRIEF_LEASE_MS, LONG_MS, SOON_MS, until } from "../../src/testing/delays.js";
 import { glide, ioredis, nodeRedis, useFaultScene } from "./scene.js";
 
@@ -106,6 +107,27 @@ test.each([ioredis, nodeRedis, glide])(
       [keys.fence, "hf:client:<id>", "hf:client:<id>"].sort(),
     );
     for (const key of left) expect(Number(await server.command("PTTL", key)), key).toBeGreaterThan(0);
+  },
+);
+
+test.each([ioredis, nodeRedis, glide])(
+  "a wait without end on $name ends when its client is closed under it, and leaves the process nothing to do",
+  async (library) => {
+    const { name, server } = scene;
+    const holder = await scene.client(ioredis);
+    const lease = await holder.mutex(name).acquire({ leaseMs: 2 * BRIEF_LEASE_MS });
+    const { options, disconnect } = await library.connect(server.port);
+    const holdfast = createHoldfast(options);
+    const waiting = holdfast.mutex(name).acquire({ waitMs: Infinity, leaseMs: LONG_MS });
+    const refused = expect(waiting).rejects.toMatchObject({ code: "ERR_LOCK_STORE", transient: false });
+    await scene.queued(1);
+    await disconnect();
+    await refused;
+    await holdfast.close();
+    // The library behind GLIDE lets go of its socket late, and till then the server counts a receiver.
+    await lease.release();
+    const next = await holder.mutex(name).acquire({ waitMs: LONG_MS + SOON_MS });
+    expect(await next.release()).toBe("released");
   },
 );
 

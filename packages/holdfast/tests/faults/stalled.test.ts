@@ -8,7 +8,7 @@ import { glide, ioredis, nodeRedis, outcomeOf, useFaultScene } from "./scene.js"
 
 const scene = useFaultScene();
 
-const LEASE_MS = 3 * BRIEF_LEASE_MS;
+const LEASE_MS = 2 * BRIEF_LEASE_MS;
 /** Requests are given up soon, so that the failures below fit into a short test. */
 const COMMAND_TIMEOUT_MS = BRIEF_LEASE_MS;
 
@@ -29,10 +29,14 @@ describe.each([ioredis, nodeRedis, glide])("$name", (library) => {
         endsAtMs = Number(await server.command("PEXPIRETIME", keys.lock));
       } while (confirmedAtRead !== renewals.confirmed);
       server.freeze();
-      // How late a busy machine runs a timer is not the lease's doing: the last turn before the abort counts.
+      // How late a busy machine runs a timer is not the lease's doing: no turn that begins after the end may pass
+      // without the abort. Immediates run after all timers of their turn.
       let lastTurnAtMs = Date.now();
       const turns = setInterval(() => {
-        if (!signal.aborted) lastTurnAtMs = Date.now();
+        const turnAtMs = Date.now();
+        setImmediate(() => {
+          if (!signal.aborted) lastTurnAtMs = turnAtMs;
+        });
       }, 1);
       await once(signal, "abort");
       clearInterval(turns);
@@ -95,6 +99,24 @@ describe.each([ioredis, nodeRedis, glide])("$name", (library) => {
     const last = await third.mutex(name).acquire({ waitMs: LEASE_MS + SOON_MS });
     expect(await last.release()).toBe("released");
     await until(async () => (await scene.holder()) === null, "the lock to be free");
+  });
+
+  test("close() ends in bounded time, whoever holds and waits, and gives back what it can once the server goes on", async () => {
+    const { name, server } = scene;
+    const options = { commandTimeoutMs: COMMAND_TIMEOUT_MS };
+    const [first, second] = [await scene.client(library, options), await scene.client(library, options)];
+    const lease = await first.mutex(name).acquire({ leaseMs: 2 * LONG_MS });
+    const waits = [first, second].map((client) => outcomeOf(client.mutex(name).acquire({ waitMs: Infinity })));
+    await scene.queued(2);
+    server.freeze();
+    const releasing = outcomeOf(lease.release());
+    const closedAtMs = performance.now();
+    await Promise.all([first.close(), second.close()]);
+    expect(performance.now() - closedAtMs).toBeLessThan(6 * COMMAND_TIMEOUT_MS + SOON_MS);
+    for (const wait of waits) expect((await wait).error).toMatchObject({ code: "ERR_LOCK_CLOSED" });
+    await releasing;
+    server.resume();
+    await until(async () => (await scene.holder()) === null, "what was sent before to be carried out");
   });
 
   test("a stall shorter than the lease costs nobody anything", async () => {
