@@ -34,7 +34,7 @@ export class MultiHold implements Holding {
     this.#runtime = runtime;
     this.heldSinceAtMs = runtime.wallMs();
     this.#heldAtMs = runtime.monotonicMs();
-    for (const lease of leases) Lease.holdingOf(lease).onLost((reason) => this.#memberLost(reason));
+    for (const lease of leases) Lease.holdingOf(lease).onLost((reason) => this.#memberLost(lease, reason));
   }
 
   validForMs(): number {
@@ -79,11 +79,11 @@ export class MultiHold implements Holding {
     else listener(this.#lostFor);
   }
 
-  #memberLost(reason: LossReason): void {
+  #memberLost(member: Lease, reason: LossReason): void {
     if (this.#isOver || this.#lostFor !== undefined) return;
     this.#lostFor = reason;
     // A Holdfast that closes gives all of them back itself, and waits for that.
-    if (reason !== "closed") void giveBack(this.#leases);
+    if (reason !== "closed") void giveBack(this.#leases.filter((lease) => lease !== member));
     for (const listener of this.#lossListeners) listener(reason);
   }
 }

@@ -4,7 +4,7 @@ import { forcedReleaseContract, noForcedReleaseContract } from "./forced-release
 import { handOverContract, noHandOverContract } from "./hand-over.contract.js";
 import { inspectionContract } from "./inspection.contract.js";
 import { leaseContract } from "./lease.contract.js";
-import { type MakeLock, type StoreUnderTest, useScene } from "./subject.js";
+import { type MakeLock, type Particulars, type StoreUnderTest, useScene } from "./subject.js";
 
 /** What not every kind can do. What a kind cannot do it must refuse with an UnsupportedError. */
 export interface Abilities {
@@ -18,9 +18,9 @@ export interface Abilities {
 export function exclusiveContract(
   subject: StoreUnderTest,
   makeLock: MakeLock,
-  { forcedRelease = true, handOver = true }: Abilities = {},
+  { forcedRelease = true, handOver = true, ...particulars }: Abilities & Particulars = {},
 ): void {
-  const scene = useScene(subject, makeLock);
+  const scene = useScene(subject, makeLock, particulars);
   exclusionContract(scene);
   leaseContract(scene, makeLock);
   if (forcedRelease) forcedReleaseContract(scene);

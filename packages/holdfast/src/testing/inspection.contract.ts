@@ -59,7 +59,11 @@ export function inspectionContract(scene: Scene, makeLock: MakeLock): void {
   test("inspect of a free lock says so, and changes nothing", async () => {
     const before = await scene.server.keysWith(scene.name);
     const { waiterCount, waiters, token } = await scene.lock.inspect();
-    expect({ holders: await scene.holders(), waiterCount, waiters }).toEqual({ holders: [], waiterCount: 0, waiters: [] });
+    expect({ holders: await scene.holders(), waiterCount, waiters }).toEqual({
+      holders: [],
+      waiterCount: 0,
+      waiters: [],
+    });
     // What was there before, if anything, is how the kind under test came to be free for just one.
     if (before.length === 0) expect(token).toBeUndefined();
     expect((await scene.server.keysWith(scene.name)).toSorted()).toEqual(before.toSorted());

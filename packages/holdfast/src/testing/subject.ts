@@ -55,7 +55,7 @@ export interface Scene {
   readonly holdfast: Holdfast;
   readonly rivalHoldfast: Holdfast;
   /** Who holds the lock, without those who did before the test. */
-  holders(lock?: Lock): Promise<readonly Holder[]>;
+  holders(lock?: LockUnderTest): Promise<readonly Holder[]>;
   /** Keys that may be left when all is over, if they expire. */
   readonly remains: RegExp;
   /** One more client, closed after the test. */
@@ -83,7 +83,8 @@ export function useScene(subject: StoreUnderTest, makeLock: MakeLock, particular
     [scene.holdfast, scene.rivalHoldfast] = clients;
     scene.lock = await makeLock(clients[0], scene.name);
     scene.rival = await makeLock(clients[1], scene.name);
-    scene.holders = async (lock = scene.lock) => (await lock.inspect()).holders.filter((holder) => !isElsewhere(holder));
+    scene.holders = async (lock = scene.lock) =>
+      (await lock.inspect()).holders.filter((holder) => !isElsewhere(holder));
     scene.remains = remains;
     scene.another = async (options) => {
       const holdfast = createHoldfast({ ...(await server.connect()), ...options });

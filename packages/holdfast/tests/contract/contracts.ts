@@ -1,11 +1,22 @@
 /** Every contract on every store: the whole matrix, by construction. One file for each store, so that they run side by side. */
 import { describe } from "vitest";
 
-import { mutexContract, type StoreUnderTest } from "../../src/testing/index.js";
+import {
+  conditionContract,
+  multiLockContract,
+  mutexContract,
+  reentrantMutexContract,
+  type StoreUnderTest,
+} from "../../src/testing/index.js";
 import { stores } from "../stores.js";
 
 /** The contract of each kind. A new kind is one entry here. */
-export const contracts: Readonly<Record<string, (subject: StoreUnderTest) => void>> = { mutex: mutexContract };
+export const contracts: Readonly<Record<string, (subject: StoreUnderTest) => void>> = {
+  mutex: mutexContract,
+  "reentrant-mutex": reentrantMutexContract,
+  "multi-lock": multiLockContract,
+  condition: conditionContract,
+};
 
 /** Registers all contracts on the store of that name. */
 export function contractsOn(storeName: string): void {

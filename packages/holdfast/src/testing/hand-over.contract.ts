@@ -1,0 +1,39 @@
+/** Moving a lease to another process, on every store; or that a kind which cannot says so. */
+import { expect, test } from "vitest";
+import { LeaseLostError, UnsupportedError } from "../core/errors.js";
+import type { ExportedLease } from "../core/holding.js";
+import type { Scene } from "./subject.js";
+
+/** Registers the cases. */
+export function handOverContract(scene: Scene): void {
+  test("an exported lease goes on in another client with the same token, and is over here", async () => {
+    const lease = await scene.lock.acquire({ label: "import 7" });
+    const wire = JSON.stringify(lease.export());
+    expect(lease.validForMs()).toBe(0);
+    expect(await lease.release()).toBe("released");
+    expect(await scene.lock.tryAcquire()).toBeNull();
+    const adopted = await scene.rivalHoldfast.adopt(JSON.parse(wire) as ExportedLease);
+    expect(adopted.token).toBe(lease.token);
+    expect(adopted.validForMs()).toBeGreaterThan(0);
+    expect((await scene.holders())[0]?.label).toBe("import 7");
+    expect(await adopted.release()).toBe("released");
+    await expect(scene.rivalHoldfast.adopt(JSON.parse(wire) as ExportedLease)).rejects.toThrow(LeaseLostError);
+  });
+
+  test("an exported lease can be adopted once", async () => {
+    const exported = (await scene.lock.acquire()).export();
+    const adopted = await scene.rivalHoldfast.adopt(exported);
+    await expect(scene.holdfast.adopt(exported)).rejects.toThrow(LeaseLostError);
+    expect(await adopted.release()).toBe("released");
+  });
+}
+
+/** Registers the case of a kind whose leases stay where they are. */
+export function noHandOverContract(scene: Scene): void {
+  test("an export is refused, and the holder keeps the lock", async () => {
+    const lease = await scene.lock.acquire();
+    expect(() => lease.export()).toThrow(UnsupportedError);
+    lease.assertHeld();
+    expect(await lease.release()).toBe("released");
+  });
+}

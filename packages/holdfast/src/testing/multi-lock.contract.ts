@@ -1,0 +1,207 @@
+/** What every store must make true of a multi-lock. */
+import { createHash } from "node:crypto";
+import { describe, expect, test } from "vitest";
+import { AcquireTimeoutError, LeaseLostError } from "../core/errors.js";
+import type { Holdfast } from "../holdfast.js";
+import type { MultiLease, MultiLock } from "../multi-lock/multi-lock.js";
+import { BRIEF_LEASE_MS, LONG_MS, SHORT_MS, SOON_MS, until } from "./delays.js";
+import { exclusionContract } from "./exclusion.contract.js";
+import { exclusiveContract } from "./exclusive.contract.js";
+import { type StoreUnderTest, useScene } from "./subject.js";
+
+/** Registers the cases. Call it inside a `describe` that names the store. */
+export function multiLockContract(subject: StoreUnderTest): void {
+  describe("of one", () => {
+    exclusiveContract(subject, (holdfast, name) => holdfast.multiLock([name]), {
+      forcedRelease: false,
+      handOver: false,
+    });
+  });
+  describe("of two", () => {
+    exclusionContract(useScene(subject, (holdfast, name) => holdfast.multiLock(pairOf(name))));
+  });
+  describe("of several", () => severalContract(subject));
+}
+
+/** Two names, of which the given one comes first in every order. */
+function pairOf(name: string): readonly [string, string] {
+  return [name, `~${createHash("sha1").update(name).digest("hex")}`];
+}
+
+function severalContract(subject: StoreUnderTest): void {
+  const three = (holdfast: Holdfast, name: string): MultiLock =>
+    holdfast.multiLock([`${name}:c`, `${name}:a`, `${name}:b`]);
+  const scene = useScene(subject, three);
+  const acquire = async (options = {}): Promise<MultiLease> => (await scene.lock.acquire(options)) as MultiLease;
+  const rivalMutex = (suffix: string): ReturnType<Holdfast["mutex"]> =>
+    scene.rivalHoldfast.mutex(`${scene.name}:${suffix}`);
+  const areFree = async (): Promise<boolean> => (await scene.lock.inspect()).holders.length === 0;
+
+  test("each member is held by a lease of its own, in the order in which they were given", async () => {
+    const lease = await acquire();
+    expect(lease.leases.map(({ name }) => name)).toEqual(["c", "a", "b"].map((suffix) => `${scene.name}:${suffix}`));
+    expect(new Set(lease.leases.map(({ owner }) => owner)).size).toBe(3);
+    for (const { name, token, owner } of lease.leases) {
+      expect((await scene.rivalHoldfast.mutex(name).inspect()).holders[0]).toMatchObject({ token, owner });
+    }
+    expect(lease.token).toBe(Math.max(...lease.leases.map(({ token }) => token)));
+    expect(lease.validForMs()).toBeLessThanOrEqual(Math.min(...lease.leases.map((one) => one.validForMs())) + 1);
+    await lease.release();
+    expect(await areFree()).toBe(true);
+  });
+
+  test("none is held if one cannot be had", async () => {
+    const blocker = await rivalMutex("b").acquire();
+    expect(await scene.lock.tryAcquire()).toBeNull();
+    const error: unknown = await scene.lock.acquire({ waitMs: SHORT_MS }).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(AcquireTimeoutError);
+    expect(error).toMatchObject({ lockName: `${scene.name}:b`, waitMs: SHORT_MS, token: blocker.token });
+    expect(error).toMatchObject({ holder: { owner: blocker.owner } });
+    await expect(scene.lock.acquire({ waitMs: 0 })).rejects.toMatchObject({ lockName: `${scene.name}:b` });
+    for (const suffix of ["a", "c"]) {
+      const free = await rivalMutex(suffix).acquire({ waitMs: 0 });
+      await free.release();
+    }
+    await blocker.release();
+  });
+
+  test("an abort while some are held and one is waited for leaves nothing behind", async () => {
+    const blocker = await rivalMutex("b").acquire();
+    const controller = new AbortController();
+    const reason = new Error("no longer wanted");
+    const waiting = scene.lock.acquire({ waitMs: Infinity, signal: controller.signal });
+    await until(async () => (await rivalMutex("b").inspect()).waiterCount === 1, "the wait for b");
+    expect(await rivalMutex("a").tryAcquire()).toBeNull();
+    controller.abort(reason);
+    await expect(waiting).rejects.toBe(reason);
+    await until(async () => (await rivalMutex("a").inspect()).holders.length === 0, "a to be given back");
+    await blocker.release();
+    await until(areFree, "all to be free");
+  });
+
+  test("a member that is lost while another is waited for is taken again before all are held", async () => {
+    const blocker = await rivalMutex("b").acquire();
+    const waiting = scene.lock.acquire({ waitMs: LONG_MS }) as Promise<MultiLease>;
+    await until(async () => (await rivalMutex("b").inspect()).waiterCount === 1, "the wait for b");
+    const before = (await rivalMutex("a").inspect()).token;
+    expect(await rivalMutex("a").forceRelease({ token: before as number })).toBe(true);
+    await until(async () => ((await rivalMutex("a").inspect()).token ?? 0) > (before as number) + 1, "a anew");
+    await blocker.release();
+    const lease = await waiting;
+    for (const one of lease.leases) one.assertHeld();
+    await lease.release();
+  });
+
+  test("when one member is lost the whole is lost at once, and the others are given back", async () => {
+    const lease = await acquire({ leaseMs: LONG_MS });
+    let aborts = 0;
+    lease.signal.addEventListener("abort", () => {
+      aborts += 1;
+    });
+    const owner = lease.leases[1]?.owner ?? "";
+    expect(await rivalMutex("a").forceRelease({ owner })).toBe(true);
+    await until(() => lease.signal.aborted, "the signal to abort");
+    expect(lease.signal.reason).toMatchObject({ reason: "force-released", lockName: lease.name, token: lease.token });
+    expect(lease.validForMs()).toBe(0);
+    expect(() => lease.assertHeld()).toThrow(LeaseLostError);
+    for (const suffix of ["a", "b", "c"]) await (await rivalMutex(suffix).acquire({ waitMs: SOON_MS })).release();
+    await expect(lease.release()).rejects.toThrow(LeaseLostError);
+    expect(aborts).toBe(1);
+  });
+
+  test("a release gives back all members, even those that come after one that was lost unnoticed", async () => {
+    const lease = await acquire({ leaseMs: LONG_MS });
+    await scene.server.delete(...(await scene.server.keysWith(`${scene.name}:c`)));
+    await expect(lease.release()).rejects.toThrow(LeaseLostError);
+    expect(await areFree()).toBe(true);
+  });
+
+  test("extend extends each, and one that cannot be extended is the loss of all", async () => {
+    const lease = await acquire({ leaseMs: LONG_MS });
+    await lease.extend(2 * LONG_MS);
+    for (const one of lease.leases) expect(one.validForMs()).toBeGreaterThan(LONG_MS);
+    await scene.server.delete(...(await scene.server.keysWith(`${scene.name}:b`)));
+    await expect(lease.extend(2 * LONG_MS)).rejects.toThrow(LeaseLostError);
+    expect(lease.signal.aborted).toBe(true);
+    await until(areFree, "the others to be given back");
+  });
+
+  test("leases of all members are renewed, and all end when nobody renews them", async () => {
+    const kept = await acquire({ leaseMs: BRIEF_LEASE_MS });
+    const waiting = scene.rival.acquire({ waitMs: 4 * BRIEF_LEASE_MS });
+    await expect(waiting).rejects.toThrow(AcquireTimeoutError);
+    kept.assertHeld();
+    await kept.release();
+    const lease = await acquire({ leaseMs: BRIEF_LEASE_MS, renew: false });
+    const next = await scene.rival.acquire({ waitMs: LONG_MS });
+    expect(lease.signal.aborted).toBe(true);
+    expect(next.token).toBeGreaterThan(lease.token);
+    await next.release();
+  });
+
+  test("callers that name the same locks in opposite order neither deadlock nor time out", async () => {
+    const names = ["a", "b", "c"].map((suffix) => `${scene.name}:${suffix}`);
+    const up = scene.holdfast.multiLock(names);
+    const down = scene.rivalHoldfast.multiLock(names.toReversed());
+    let inside = 0;
+    const work = (): void => {
+      expect(inside).toBe(0);
+    };
+    const rounds = async (lock: MultiLock): Promise<void> => {
+      for (let i = 0; i < 25; i += 1) {
+        await lock.run(
+          async () => {
+            work();
+            inside += 1;
+            await Promise.resolve();
+            inside -= 1;
+          },
+          { waitMs: LONG_MS },
+        );
+      }
+    };
+    await Promise.all([rounds(up), rounds(down), rounds(up), rounds(down)]);
+    expect(await areFree()).toBe(true);
+  });
+
+  test("a multi-lock that overlaps in one member waits for that one alone", async () => {
+    const other = scene.rivalHoldfast.multiLock([`${scene.name}:b`, `${scene.name}:x`]);
+    const lease = await acquire();
+    const waiting = other.acquire({ waitMs: LONG_MS });
+    await until(async () => (await rivalMutex("b").inspect()).waiterCount === 1, "the wait for b");
+    await lease.release();
+    const next = await waiting;
+    expect(await scene.lock.tryAcquire()).toBeNull();
+    await next.release();
+  });
+
+  test("a member that the caller holds already as a reentrant mutex is entered again", async () => {
+    const reentrant = scene.holdfast.reentrantMutex(`${scene.name}:a`);
+    await reentrant.run(async (outer) => {
+      const both = await scene.holdfast.multiLock([`${scene.name}:z`, reentrant]).acquire({ waitMs: 0 });
+      expect(both.leases[1]?.token).toBe(outer.token);
+      expect(reentrant.holdCount).toBe(2);
+      await both.release();
+      expect(reentrant.holdCount).toBe(1);
+    });
+  });
+
+  test("members that are not locks of this Holdfast, or one lock twice, are refused by name", () => {
+    const { holdfast, rivalHoldfast, name } = scene;
+    expect(() => holdfast.multiLock([name, "other", name])).toThrow(
+      /members\[0\], ".*", and members\[2\], ".*", are one/,
+    );
+    expect(() => holdfast.multiLock([name, holdfast.reentrantMutex(name)])).toThrow(TypeError);
+    expect(() => holdfast.multiLock([holdfast.mutex("a", { key: "k" }), holdfast.mutex("b", { key: "k" })])).toThrow(
+      /"a".*"b".*are one/,
+    );
+    expect(() => holdfast.multiLock([name, rivalHoldfast.mutex("other")])).toThrow(/the same Holdfast/);
+    expect(() => holdfast.multiLock([])).toThrow(RangeError);
+    expect(() => holdfast.multiLock(Array.from({ length: 65 }, (_, i) => `${name}${i}`))).toThrow(RangeError);
+    expect(() => holdfast.multiLock(Array.from({ length: 64 }, (_, i) => `${name}${i}`))).not.toThrow();
+    for (const wrong of [undefined, null, "name", [7], [null], [{}]]) {
+      expect(() => holdfast.multiLock(wrong as unknown as string[])).toThrow(TypeError);
+    }
+    expect(() => holdfast.multiLock([""])).toThrow(RangeError);
+  });
+}
