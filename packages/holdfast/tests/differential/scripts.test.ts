@@ -76,7 +76,9 @@ const token = fc.oneof(
 );
 
 function step(script: Script, args: Readonly<Record<string, fc.Arbitrary<string | number>>>): fc.Arbitrary<Step> {
-  return fc.record(args).map((chosen) => ({ call: script.name, args: { inbox: INBOX, ...chosen } }));
+  return fc
+    .record(args)
+    .map((chosen) => ({ call: script.name, args: { inbox: INBOX, fenceMs: 8 * QUANTUM_MS, ...chosen } }));
 }
 
 function happens(source: string): Step {

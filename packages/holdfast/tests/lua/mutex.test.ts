@@ -581,6 +581,7 @@ describe("lifetimes", () => {
   test.each([
     ["an acquire that comes again", mutexAcquire, { owner: A }],
     ["an extension", mutexExtend, { owner: A, token: PAST }],
+    ["a late copy of an adoption", mutexAdopt, { from: B, to: A, token: PAST }],
   ])("%s never shortens a lease, and lengthens a short one", async (_, script, args) => {
     await server.set({ lock: A, fence: PAST }, 500_000);
     await server.run(script, { ...args, leaseMs: 1_000 });
@@ -696,13 +697,7 @@ test("a waiter whose lease is no lease is passed at the next call, if not at thi
   expect(await server.state()).toMatchObject({ lock: B });
 });
 
-describe("known gaps, reported and not yet closed", () => {
-  test.fails("a late copy of an adoption never shortens the lease that was extended since", async () => {
-    await server.set({ lock: B, fence: PAST }, 500_000);
-    await server.run(mutexAdopt, { from: A, to: B, token: PAST, leaseMs: 1_000 });
-    expect((await server.lifetimes()).lock).toBeGreaterThan(400_000);
-  });
-
+describe("a known gap, reported and not yet closed", () => {
   test.fails("a short extension leaves the token a longer life than the lease has", async () => {
     await server.set({ lock: A, fence: PAST }, 5_000_000);
     await server.redis.pexpire(KEYS.fence as string, 5_600_000);

@@ -65,11 +65,14 @@ export class ScriptServer {
 
   /** Runs a script by the names in its header. */
   run(script: Script, args: Readonly<Record<string, string | number>> = {}): Promise<unknown> {
+    const { leaseMs = 30_000 } = args;
+    const fenceMs = Number(leaseMs) + 600_000;
     const given: Readonly<Record<string, string | number>> = {
       inbox: INBOX,
       block: 1,
       enqueue: 1,
-      leaseMs: 30_000,
+      leaseMs,
+      fenceMs,
       ...args,
     };
     const words = script.args.map((name) => {
@@ -81,7 +84,7 @@ export class ScriptServer {
       script.source,
       script.keys.length,
       ...script.keys.map((key) => KEYS[key] as string),
-      ...words,
+      ...words.map(String),
     );
   }
 

@@ -1,0 +1,52 @@
+/** Group D: waiting. The rows that are proved elsewhere are listed in README.md. */
+import { setMaxListeners } from "node:events";
+import { expect, test } from "vitest";
+import { LONG_MS, SOON_MS, until } from "../../src/testing/delays.js";
+import { usePeerScene } from "./peer-scene.js";
+
+const scene = usePeerScene();
+
+const queued = (count: number): Promise<void> =>
+  until(async () => (await scene.lock.inspect()).waiterCount === count, `${count} in the queue`);
+
+test("D2: a waiter that leaves does not deafen the others of its process", async () => {
+  const lease = await scene.lock.acquire({ leaseMs: LONG_MS });
+  const controller = new AbortController();
+  const leaving = scene.rival
+    .acquire({ waitMs: LONG_MS, signal: controller.signal })
+    .catch((reason: unknown) => reason);
+  await queued(1);
+  const staying = scene.rival.acquire({ waitMs: LONG_MS });
+  await queued(2);
+  controller.abort("gone");
+  expect(await leaving).toBe("gone");
+  await queued(1);
+  const startedAtMs = performance.now();
+  await lease.release();
+  await (await staying).release();
+  // Told, and not found out by the re-check after 5 s.
+  expect(performance.now() - startedAtMs).toBeLessThan(SOON_MS);
+});
+
+test("D9: a try, an extension and a release cost the same whether one waits or hundreds", async () => {
+  const costs: number[] = [];
+  for (const waiters of [1, 300]) {
+    const lock = scene.holdfast.mutex(`${scene.name}:${waiters}`);
+    const rival = scene.rivalHoldfast.mutex(`${scene.name}:${waiters}`);
+    const lease = await lock.acquire({ leaseMs: LONG_MS });
+    const controller = new AbortController();
+    setMaxListeners(waiters, controller.signal);
+    const waiting = Array.from({ length: waiters }, () =>
+      rival.acquire({ waitMs: LONG_MS, signal: controller.signal }).catch(() => null),
+    );
+    await until(async () => (await lock.inspect()).waiterCount === waiters, `${waiters} in the queue`);
+    const counted = await scene.count();
+    expect(await lock.tryAcquire()).toBeNull();
+    await lease.extend(LONG_MS);
+    await lease.release();
+    costs.push((await counted()).all);
+    controller.abort();
+    for (const granted of await Promise.all(waiting)) await granted?.release();
+  }
+  expect(costs[1]).toBe(costs[0]);
+});

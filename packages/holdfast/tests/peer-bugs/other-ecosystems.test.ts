@@ -1,0 +1,16 @@
+/** What other ecosystems learnt. The rows that are proved elsewhere are listed in README.md. */
+import { expect, test } from "vitest";
+import { BRIEF_LEASE_MS, LONG_MS } from "../../src/testing/delays.js";
+import { usePeerScene } from "./peer-scene.js";
+
+const scene = usePeerScene();
+
+test("O4: the token that a holder reads is its own and not the latest, and an expired lock resets no counter", async () => {
+  const stale = await scene.lock.acquire({ leaseMs: BRIEF_LEASE_MS, renew: false });
+  const { token } = stale;
+  const fresh = await scene.rival.acquire({ waitMs: LONG_MS });
+  expect(stale.token).toBe(token);
+  expect(fresh.token).toBeGreaterThan(token);
+  expect((await scene.lock.inspect()).token).toBe(fresh.token);
+  await fresh.release();
+});
