@@ -101,7 +101,7 @@ export class ScriptServer {
     const [lock, fence, queue] = await Promise.all([
       this.#redis.get(KEYS.lock as string),
       this.#redis.get(KEYS.fence as string),
-      this.#redis.zrange(KEYS.queue as string, 0, -1),
+      this.#redis.zrange(KEYS.queue as string, "0", "-1"),
     ]);
     return {
       ...(lock === null ? {} : { lock }),

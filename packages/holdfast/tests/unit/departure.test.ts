@@ -274,6 +274,37 @@ describe("close", () => {
     expect(world.runtime.running()).toBe(0);
   });
 
+  test("during a release that is not answered goes on for no longer than the lease", async () => {
+    const lease = await world.lock.acquire();
+    world.answers.release = () => never();
+    world.answers.leave = () => Promise.reject(lost());
+    const releasing = watch(lease.release());
+    await settle();
+    const closing = watch(world.engine.close());
+    await world.runtime.advance(10_000);
+    expect(closing.state).toBe("fulfilled");
+    expect(releasing.state).toBe("rejected");
+    expect(world.runtime.running(true)).toBe(0);
+    await world.runtime.advance(60_000);
+    expect(world.runtime.running()).toBe(0);
+    expect(world.sentOf("leave").length).toBeLessThan(20);
+  });
+
+  test("while an extension is under way tells its caller that the lease is over", async () => {
+    const answer = new Answer<"extended">();
+    world.answers.extend = () => answer.promise;
+    const lease = await world.lock.acquire();
+    const extending = watch(lease.extend(60_000));
+    await settle();
+    const closing = watch(world.engine.close());
+    await settle();
+    answer.resolve("extended");
+    await settle();
+    expect(closing.state).toBe("fulfilled");
+    expect(extending.error).toMatchObject({ code: "ERR_LOCK_LEASE_LOST", reason: "closed" });
+    expect(world.runtime.running()).toBe(0);
+  });
+
   test("during a departure ends it", async () => {
     world.answers.acquire = () => Promise.reject(lost());
     world.answers.leave = () => Promise.reject(lost());
