@@ -45,13 +45,7 @@ export class Condition {
   readonly #make: MakeLease<Lease>;
 
   /** Conditions come from `mutex.condition(name)`. @internal */
-  constructor(
-    engine: Engine,
-    name: string,
-    place: ConditionPlace,
-    defaults: ResolvedOptions,
-    make: MakeLease<Lease>,
-  ) {
+  constructor(engine: Engine, name: string, place: ConditionPlace, defaults: ResolvedOptions, make: MakeLease<Lease>) {
     this.name = name;
     this.lockName = place.mutex.name;
     this.#engine = engine;
@@ -149,7 +143,10 @@ export class Condition {
     const signals = signalsOf.get(lease) ?? { lastRequest: 0, last: undefined };
     signalsOf.set(lease, signals);
     const before = signals.last;
-    const done = before === undefined ? this.#move(lease, held, signals, isAll) : before.then(() => this.#move(lease, held, signals, isAll));
+    const done =
+      before === undefined
+        ? this.#move(lease, held, signals, isAll)
+        : before.then(() => this.#move(lease, held, signals, isAll));
     const settled = done.then(
       () => {},
       () => {},

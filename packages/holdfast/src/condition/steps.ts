@@ -91,8 +91,10 @@ export function waitSteps(
       mayHaveEntered = true;
       hasEntered = true;
       if (reply.outcome === "waiting") return reply;
+      // From now on it asks for the mutex, at once, unless it is given up or granted in this very turn: two calls
+      // in one step would let the second arrive after its own release.
       isSignalled = true;
-      return mutex.acquire(claim, true, timeoutMs);
+      return { ...reply, outcome: "refused" };
     },
 
     async leave({ owner }, timeoutMs) {
@@ -110,7 +112,9 @@ export async function signal(
   request: number,
   most: number,
   timeoutMs: number,
-): Promise<{ readonly outcome: NotHeld } | { readonly outcome: "signalled"; readonly moved: number; readonly left: number }> {
+): Promise<
+  { readonly outcome: NotHeld } | { readonly outcome: "signalled"; readonly moved: number; readonly left: number }
+> {
   const caller = { store, lockName: mutex.name };
   const keys = { lock, fence, queue, condition, signalled: `${condition}:signalled` };
   return call(caller, conditionSignal, keys, { owner, token, request, most, inbox }, timeoutMs);

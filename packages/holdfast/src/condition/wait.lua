@@ -15,7 +15,7 @@
   ARGV[4] again      1 if this claim may have entered the queue before, 0 if it is certain that it has not
   ARGV[5] inbox      what a client id is appended to for the channel that the client listens on
   REPLY   {0, restMs, nowUs}  waiting: for a signal, restMs is -1; or, signalled, for the lease of the holder to end
-          {1}                 signalled: or dropped; it may acquire the mutex
+          {1, restMs, nowUs}  signalled: or dropped; it may acquire the mutex
           {2}                 unclaimed: the holder's lease had ended, and nobody was granted since
           {3}                 claimed: the holder's lease had ended, and somebody else was granted since
           {4}                 forgotten: the server does not know that there ever was such a lease
@@ -52,6 +52,6 @@ if isQueued and holder then
   return {0, redis.call('PTTL', KEYS[1]), now}
 end
 if again == '1' or isQueued or holder == owner then
-  return {1}
+  return {1, redis.call('PTTL', KEYS[1]), now}
 end
 return {whyLost(holder, token)}

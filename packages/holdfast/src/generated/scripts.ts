@@ -228,12 +228,12 @@ return {1, moved, redis.call('ZCARD', KEYS[4])}` as string,
 /** condition/wait: give the mutex to its next waiter, and wait for a signal under a new claim. */
 export const conditionWait = {
   name: "condition/wait",
-  sha1: "2ed39334868a327520d8cfc1c51938ebb61788ea",
+  sha1: "45778e91d22e3b2007f43676f047e224d36ff228",
   keys: ["lock", "fence", "queue", "condition"],
   args: ["from", "token", "owner", "again", "inbox"],
   replies: [
     { code: 0, outcome: "waiting", values: ["restMs", "nowUs"], rest: null },
-    { code: 1, outcome: "signalled", values: [], rest: null },
+    { code: 1, outcome: "signalled", values: ["restMs", "nowUs"], rest: null },
     { code: 2, outcome: "unclaimed", values: [], rest: null },
     { code: 3, outcome: "claimed", values: [], rest: null },
     { code: 4, outcome: "forgotten", values: [], rest: null },
@@ -315,7 +315,7 @@ if isQueued and holder then
   return {0, redis.call('PTTL', KEYS[1]), now}
 end
 if again == '1' or isQueued or holder == owner then
-  return {1}
+  return {1, redis.call('PTTL', KEYS[1]), now}
 end
 return {whyLost(holder, token)}` as string,
 } as const;

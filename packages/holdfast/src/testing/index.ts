@@ -7,5 +7,7 @@ export { type Abilities, exclusiveContract } from "./exclusive.contract.js";
 export { AWKWARD_NAMES } from "./inspection.contract.js";
 export { multiLockContract } from "./multi-lock.contract.js";
 export { mutexContract } from "./mutex.contract.js";
+export { readWriteLockContract, writeLockContract } from "./read-write-lock.contract.js";
 export { reentrantMutexContract } from "./reentrant-mutex.contract.js";
+export { semaphoreContract, semaphoreOfFiveContract, semaphoreOfOneContract } from "./semaphore.contract.js";
 export type { LockUnderTest, MakeLock, Particulars, Scene, ServerUnderTest, StoreUnderTest } from "./subject.js";

@@ -5,8 +5,13 @@ import {
   conditionContract,
   multiLockContract,
   mutexContract,
+  readWriteLockContract,
   reentrantMutexContract,
   type StoreUnderTest,
+  semaphoreContract,
+  semaphoreOfFiveContract,
+  semaphoreOfOneContract,
+  writeLockContract,
 } from "../../src/testing/index.js";
 import { stores } from "../stores.js";
 
@@ -16,6 +21,11 @@ export const contracts: Readonly<Record<string, (subject: StoreUnderTest) => voi
   "reentrant-mutex": reentrantMutexContract,
   "multi-lock": multiLockContract,
   condition: conditionContract,
+  semaphore: semaphoreContract,
+  "semaphore of one, as a mutex": semaphoreOfOneContract,
+  "semaphore of five with four taken, as a mutex": semaphoreOfFiveContract,
+  "read-write-lock": readWriteLockContract,
+  "write lock, as a mutex": writeLockContract,
 };
 
 /** Registers all contracts on the store of that name. */
