@@ -24,3 +24,8 @@ export function sharedClockMs(): number {
 export function startCrowd(port: number): Program {
   return startProgram(new URL("./crowd.mjs", import.meta.url), { port });
 }
+
+/** Starts programs/opposite.mjs. */
+export function startOpposite(port: number): Program {
+  return startProgram(new URL("./opposite.mjs", import.meta.url), { port });
+}
