@@ -320,6 +320,161 @@ end
 return {whyLost(holder, token)}` as string,
 } as const;
 
+/** count-down-latch/await: go on if the count is zero or none is set; otherwise, if asked to, wait to be told. */
+export const countDownLatchAwait = {
+  name: "count-down-latch/await",
+  sha1: "999ccbe7fc4f53afcd1e9f98a52d3237aac0cea8",
+  keys: ["latch", "counted", "waiters"],
+  args: ["owner", "since", "enqueue", "keepMs"],
+  replies: [
+    { code: 0, outcome: "waiting", values: ["generation", "nowUs"], rest: null },
+    { code: 1, outcome: "refused", values: ["generation", "nowUs"], rest: null },
+    { code: 2, outcome: "granted", values: [], rest: null },
+  ],
+  source: `-- holdfast count-down-latch/await
+local owner, since, enqueue, keepMs = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+
+local latch = redis.call('HMGET', KEYS[1], 'count', 'generation')
+local generation = latch[2]
+if not latch[1] or latch[1] == '0' or (since ~= '0' and since - generation ~= 0) then
+  redis.call('ZREM', KEYS[3], owner)
+  return {2}
+end
+
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+if enqueue ~= '1' then
+  return {1, tonumber(generation), now}
+end
+if not redis.call('ZSCORE', KEYS[3], owner) then
+  local latest = redis.call('ZREVRANGE', KEYS[3], 0, 0, 'WITHSCORES')[2] or 0
+  redis.call('ZADD', KEYS[3], latest + 1, owner)
+end
+redis.call('PEXPIRE', KEYS[3], 60000)
+if redis.call('PTTL', KEYS[1]) - keepMs < 0 then
+  redis.call('PEXPIRE', KEYS[1], keepMs)
+  redis.call('PEXPIRE', KEYS[2], keepMs)
+end
+return {0, tonumber(generation), now}` as string,
+} as const;
+
+/** count-down-latch/count-down: take something off the count, once for each id; at zero, tell all who wait. */
+export const countDownLatchCountDown = {
+  name: "count-down-latch/count-down",
+  sha1: "8debf3527d77b93a4ed92cacb232f507163ee05e",
+  keys: ["latch", "counted", "waiters"],
+  args: ["id", "by", "keepMs", "inbox"],
+  replies: [
+    { code: null, outcome: "counted", values: ["count"], rest: null },
+  ],
+  source: `-- holdfast count-down-latch/count-down
+local id, by, keepMs, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+
+local latch = redis.call('HMGET', KEYS[1], 'count', 'generation')
+local count, generation = tonumber(latch[1] or 0), latch[2]
+if count == 0 then
+  return 0
+end
+local counted = redis.call('ZSCORE', KEYS[2], id)
+if counted and (string.sub(id, 1, 1) == '/' or counted - generation == 0) then
+  return count
+end
+
+count = math.max(0, count - by)
+redis.call('ZADD', KEYS[2], generation, id)
+redis.call('PEXPIRE', KEYS[2], keepMs)
+redis.call('HSET', KEYS[1], 'count', string.format('%.0f', count))
+redis.call('PEXPIRE', KEYS[1], keepMs)
+if count == 0 then
+  local time = redis.call('TIME')
+  local now = string.format('%.0f', time[1] * 1000000 + time[2])
+  for _, waiter in ipairs(redis.call('ZRANGE', KEYS[3], 0, 9999)) do
+    local client, number = string.match(waiter, '^([^/]+)/(%d+)/%d+/%d+')
+    if client then
+      redis.call('PUBLISH', inbox .. client, '+' .. number .. ' ' .. generation .. ' ' .. now)
+    end
+  end
+  redis.call('DEL', KEYS[3])
+end
+return count` as string,
+} as const;
+
+/** count-down-latch/inspect: the count, and who waits for zero. Changes nothing. */
+export const countDownLatchInspect = {
+  name: "count-down-latch/inspect",
+  sha1: "bc72d0d726c23863515c31ca838b8afbfa1259d0",
+  keys: ["latch", "waiters"],
+  args: ["owner", "most"],
+  replies: [
+    { code: 0, outcome: "unset", values: ["count", "initial", "waiters", "ahead"], rest: "owners" },
+    { code: 1, outcome: "set", values: ["count", "initial", "waiters", "ahead"], rest: "owners" },
+  ],
+  source: `-- holdfast count-down-latch/inspect
+local owner, most = ARGV[1], ARGV[2]
+
+local latch = redis.call('HMGET', KEYS[1], 'count', 'initial')
+local reply = {
+  latch[1] and 1 or 0,
+  tonumber(latch[1] or 0),
+  tonumber(latch[2] or 0),
+  redis.call('ZCARD', KEYS[2]),
+  owner ~= '' and redis.call('ZRANK', KEYS[2], owner) or -1
+}
+for _, waiter in ipairs(redis.call('ZRANGE', KEYS[2], 0, most - 1)) do
+  reply[#reply + 1] = waiter
+end
+return reply` as string,
+} as const;
+
+/** count-down-latch/leave: stop waiting. */
+export const countDownLatchLeave = {
+  name: "count-down-latch/leave",
+  sha1: "97180a8575152d70c89f9ab24942da0191d45415",
+  keys: ["waiters"],
+  args: ["owner"],
+  replies: [
+    { code: 0, outcome: "absent", values: [], rest: null },
+    { code: 1, outcome: "left", values: [], rest: null },
+  ],
+  source: `-- holdfast count-down-latch/leave
+return redis.call('ZREM', KEYS[1], ARGV[1])` as string,
+} as const;
+
+/** count-down-latch/set-count: set the count, if none is set or it has reached zero. */
+export const countDownLatchSetCount = {
+  name: "count-down-latch/set-count",
+  sha1: "ad44a0638ee7a888e64d548574b003cc32f418d3",
+  keys: ["latch", "counted"],
+  args: ["count", "request", "keepMs"],
+  replies: [
+    { code: 0, outcome: "refused", values: [], rest: null },
+    { code: 1, outcome: "set", values: [], rest: null },
+  ],
+  source: `-- holdfast count-down-latch/set-count
+local count, request, keepMs = ARGV[1], ARGV[2], ARGV[3]
+
+local latch = redis.call('HMGET', KEYS[1], 'count', 'generation', 'setBy')
+if latch[3] == request then
+  return 1
+end
+if latch[1] and latch[1] ~= '0' then
+  return 0
+end
+
+local time = redis.call('TIME')
+local generation = time[1] * 1000000 + time[2]
+if latch[2] then
+  if latch[2] - generation >= 0 then
+    generation = latch[2] + 1
+  end
+  redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', '(' .. latch[2])
+  redis.call('PEXPIRE', KEYS[2], keepMs)
+end
+redis.call('HSET', KEYS[1], 'count', count, 'initial', count, 'generation', generation, 'setBy', request)
+redis.call('PEXPIRE', KEYS[1], keepMs)
+return 1` as string,
+} as const;
+
 /** multi-lock/acquire: take several mutexes if each is free and nobody waits for any; otherwise take none. */
 export const multiLockAcquire = {
   name: "multi-lock/acquire",
@@ -765,7 +920,7 @@ return whyLost(holder, token)` as string,
 /** permits/acquire: take permits if they are free and nobody waits for any; otherwise, if asked to, queue for them. */
 export const permitsAcquire = {
   name: "permits/acquire",
-  sha1: "1f99724f80de0332ac61f4ffcc86d9f602b5de26",
+  sha1: "e905a0c76cf0a2557c971061f5ecdb002dc923b9",
   keys: ["state", "fence", "holders", "slots", "queue"],
   args: ["owner", "leaseMs", "weight", "enqueue", "inbox", "declared", "numbered"],
   replies: [
@@ -827,12 +982,16 @@ local function putBack(slots)
     end
     top, free = 0, 0
   elseif slots ~= '' then
-    local isNew = free == 0
+    local before = free
     for slot in string.gmatch(slots, '%d+') do
-      redis.call('ZADD', KEYS[4], slot, slot)
-      free = free + 1
+      if top - slot == 1 then
+        top = top - 1
+      else
+        redis.call('ZADD', KEYS[4], slot, slot)
+        free = free + 1
+      end
     end
-    if isNew then
+    if before == 0 and free > 0 then
       redis.call('PEXPIRE', KEYS[4], keptMs())
     end
   end
@@ -1018,7 +1177,7 @@ return {enqueue and 0 or 1, restMs, now}` as string,
 /** permits/adopt: move a held lease to another claim, as when one process hands its work to another. */
 export const permitsAdopt = {
   name: "permits/adopt",
-  sha1: "2ed4d144601b062bec6f66c6e54ff22072f3881d",
+  sha1: "ddc3d98915ed981530695c8e491572dbb60bf85a",
   keys: ["state", "fence", "holders", "slots"],
   args: ["owner", "from", "token", "leaseMs"],
   replies: [
@@ -1070,12 +1229,16 @@ local function putBack(slots)
     end
     top, free = 0, 0
   elseif slots ~= '' then
-    local isNew = free == 0
+    local before = free
     for slot in string.gmatch(slots, '%d+') do
-      redis.call('ZADD', KEYS[4], slot, slot)
-      free = free + 1
+      if top - slot == 1 then
+        top = top - 1
+      else
+        redis.call('ZADD', KEYS[4], slot, slot)
+        free = free + 1
+      end
     end
-    if isNew then
+    if before == 0 and free > 0 then
       redis.call('PEXPIRE', KEYS[4], keptMs())
     end
   end
@@ -1147,7 +1310,7 @@ return whyLost(nil, token)` as string,
 /** permits/extend: begin the lease anew, if it is still ours; also how a claim learns that it still holds. */
 export const permitsExtend = {
   name: "permits/extend",
-  sha1: "d38c046d1ead5bde130d0c1e1878027210288b24",
+  sha1: "bd41b28a6e6297cef8916d8778f12ca3db442829",
   keys: ["state", "fence", "holders", "slots"],
   args: ["owner", "token", "leaseMs"],
   replies: [
@@ -1199,12 +1362,16 @@ local function putBack(slots)
     end
     top, free = 0, 0
   elseif slots ~= '' then
-    local isNew = free == 0
+    local before = free
     for slot in string.gmatch(slots, '%d+') do
-      redis.call('ZADD', KEYS[4], slot, slot)
-      free = free + 1
+      if top - slot == 1 then
+        top = top - 1
+      else
+        redis.call('ZADD', KEYS[4], slot, slot)
+        free = free + 1
+      end
     end
-    if isNew then
+    if before == 0 and free > 0 then
       redis.call('PEXPIRE', KEYS[4], keptMs())
     end
   end
@@ -1272,7 +1439,7 @@ return whyLost(nil, token)` as string,
 /** permits/force-release: take permits away from the holder that the caller has seen, and tell that holder. */
 export const permitsForceRelease = {
   name: "permits/force-release",
-  sha1: "5d09df41c0dc267c4e7a71bb3147012de8232494",
+  sha1: "6845cd3b85fb78ff5de3b7f47adcac503916407f",
   keys: ["state", "fence", "holders", "slots", "queue"],
   args: ["owner", "token", "inbox", "numbered"],
   replies: [
@@ -1329,12 +1496,16 @@ local function putBack(slots)
     end
     top, free = 0, 0
   elseif slots ~= '' then
-    local isNew = free == 0
+    local before = free
     for slot in string.gmatch(slots, '%d+') do
-      redis.call('ZADD', KEYS[4], slot, slot)
-      free = free + 1
+      if top - slot == 1 then
+        top = top - 1
+      else
+        redis.call('ZADD', KEYS[4], slot, slot)
+        free = free + 1
+      end
     end
-    if isNew then
+    if before == 0 and free > 0 then
       redis.call('PEXPIRE', KEYS[4], keptMs())
     end
   end
@@ -1525,7 +1696,7 @@ return reply` as string,
 /** permits/leave: stop waiting; and if permits were granted meanwhile, pass them on. */
 export const permitsLeave = {
   name: "permits/leave",
-  sha1: "88524fe93aa7ed487b5af263052b974163c4a682",
+  sha1: "69598cab169b7ff03c64a24f7eb35ba908ce7f83",
   keys: ["state", "fence", "holders", "slots", "queue"],
   args: ["owner", "inbox", "numbered"],
   replies: [
@@ -1583,12 +1754,16 @@ local function putBack(slots)
     end
     top, free = 0, 0
   elseif slots ~= '' then
-    local isNew = free == 0
+    local before = free
     for slot in string.gmatch(slots, '%d+') do
-      redis.call('ZADD', KEYS[4], slot, slot)
-      free = free + 1
+      if top - slot == 1 then
+        top = top - 1
+      else
+        redis.call('ZADD', KEYS[4], slot, slot)
+        free = free + 1
+      end
     end
-    if isNew then
+    if before == 0 and free > 0 then
       redis.call('PEXPIRE', KEYS[4], keptMs())
     end
   end
@@ -1726,7 +1901,7 @@ return left` as string,
 /** permits/release: give permits back, if they are still ours, to those who wait. */
 export const permitsRelease = {
   name: "permits/release",
-  sha1: "fec29c349c8ff02bfb908003f4010de53c0579f7",
+  sha1: "074052011934a7bb702bcdc9fcb59a50a65242ea",
   keys: ["state", "fence", "holders", "slots", "queue"],
   args: ["owner", "token", "inbox", "numbered"],
   replies: [
@@ -1785,12 +1960,16 @@ local function putBack(slots)
     end
     top, free = 0, 0
   elseif slots ~= '' then
-    local isNew = free == 0
+    local before = free
     for slot in string.gmatch(slots, '%d+') do
-      redis.call('ZADD', KEYS[4], slot, slot)
-      free = free + 1
+      if top - slot == 1 then
+        top = top - 1
+      else
+        redis.call('ZADD', KEYS[4], slot, slot)
+        free = free + 1
+      end
     end
-    if isNew then
+    if before == 0 and free > 0 then
       redis.call('PEXPIRE', KEYS[4], keptMs())
     end
   end
@@ -1937,7 +2116,7 @@ return isHeld and 1 or whyLost(nil, token)` as string,
 /** permits/resize: change how many permits there are, whoever holds or waits. */
 export const permitsResize = {
   name: "permits/resize",
-  sha1: "8120feb559b5ef42d2199b17353afe27c16acb9a",
+  sha1: "90ecac52e64611f3d16876e4568ab1fbbcf4f4e7",
   keys: ["state", "fence", "holders", "slots", "queue"],
   args: ["size", "declared", "keepMs", "inbox", "numbered"],
   replies: [
@@ -1993,12 +2172,16 @@ local function putBack(slots)
     end
     top, free = 0, 0
   elseif slots ~= '' then
-    local isNew = free == 0
+    local before = free
     for slot in string.gmatch(slots, '%d+') do
-      redis.call('ZADD', KEYS[4], slot, slot)
-      free = free + 1
+      if top - slot == 1 then
+        top = top - 1
+      else
+        redis.call('ZADD', KEYS[4], slot, slot)
+        free = free + 1
+      end
     end
-    if isNew then
+    if before == 0 and free > 0 then
       redis.call('PEXPIRE', KEYS[4], keptMs())
     end
   end
@@ -2139,7 +2322,7 @@ return 1` as string,
 /** permits/reweigh: change how many permits a holder has, without a moment in which it has none. */
 export const permitsReweigh = {
   name: "permits/reweigh",
-  sha1: "4605a3c504398ce64fdac0117339b5bcd403f0d3",
+  sha1: "c52184f609c94921df73b595ce96f9d2c640f4b4",
   keys: ["state", "fence", "holders", "slots", "queue"],
   args: ["owner", "token", "weight", "change", "inbox", "numbered"],
   replies: [
@@ -2200,12 +2383,16 @@ local function putBack(slots)
     end
     top, free = 0, 0
   elseif slots ~= '' then
-    local isNew = free == 0
+    local before = free
     for slot in string.gmatch(slots, '%d+') do
-      redis.call('ZADD', KEYS[4], slot, slot)
-      free = free + 1
+      if top - slot == 1 then
+        top = top - 1
+      else
+        redis.call('ZADD', KEYS[4], slot, slot)
+        free = free + 1
+      end
     end
-    if isNew then
+    if before == 0 and free > 0 then
       redis.call('PEXPIRE', KEYS[4], keptMs())
     end
   end

@@ -53,12 +53,16 @@ local function putBack(slots)
     end
     top, free = 0, 0
   elseif slots ~= '' then
-    local isNew = free == 0
+    local before = free
     for slot in string.gmatch(slots, '%d+') do
-      redis.call('ZADD', KEYS[4], slot, slot)
-      free = free + 1
+      if top - slot == 1 then
+        top = top - 1
+      else
+        redis.call('ZADD', KEYS[4], slot, slot)
+        free = free + 1
+      end
     end
-    if isNew then
+    if before == 0 and free > 0 then
       redis.call('PEXPIRE', KEYS[4], keptMs())
     end
   end

@@ -18,10 +18,16 @@ test("every store of the registry has a file that runs all contracts on it", () 
   );
 });
 
-test("every contract in src/testing/<kind>.contract.ts of a kind with scripts is in the matrix", () => {
+test("every kind that has a contract is in the matrix, and every kind with scripts has one", () => {
   const src = join(here, "../../src");
-  const kinds = readdirSync(src, { withFileTypes: true })
-    .filter((entry) => entry.isDirectory() && readdirSync(join(src, entry.name)).includes("inspect.lua"))
-    .map(({ name }) => name);
-  expect(Object.keys(contracts)).toEqual(expect.arrayContaining(kinds));
+  // What only other kinds stand on is held through them.
+  const machines = ["permits"];
+  const folders = readdirSync(src, { withFileTypes: true }).filter((entry) => entry.isDirectory());
+  const suites = readdirSync(join(src, "testing"));
+  const kinds = folders.filter(
+    ({ name }) =>
+      !machines.includes(name) &&
+      (suites.includes(`${name}.contract.ts`) || readdirSync(join(src, name)).includes("inspect.lua")),
+  );
+  expect(Object.keys(contracts)).toEqual(expect.arrayContaining(kinds.map(({ name }) => name)));
 });

@@ -1,0 +1,233 @@
+/** What every store must make true of a read-write lock. */
+import { expect, test } from "vitest";
+import { LeaseLostError } from "../core/errors.js";
+import type { ExportedLease } from "../core/holding.js";
+import type { ReadWriteLease, ReadWriteLock } from "../read-write-lock/read-write-lock.js";
+import { BRIEF_LEASE_MS, LONG_MS, sleep, until } from "./delays.js";
+import { exclusiveContract } from "./exclusive.contract.js";
+import { type StoreUnderTest, useScene } from "./subject.js";
+
+/** What is left when nobody holds it: how much a writer takes, and the last token. */
+const REMAINS = /(:fence|:read-write-lock:\{[^]*\})$/;
+
+/** Registers the cases. Call it inside a `describe` that names the store. */
+export function readWriteLockContract(subject: StoreUnderTest): void {
+  const scene = useScene(subject, (holdfast, name) => holdfast.readWriteLock(name).write);
+  const first = (): ReadWriteLock => scene.holdfast.readWriteLock(scene.name);
+  const second = (): ReadWriteLock => scene.rivalHoldfast.readWriteLock(scene.name);
+  const queued = (count: number): Promise<void> =>
+    until(async () => (await first().read.inspect()).waiterCount === count, `${count} in the queue`);
+  const release = (...leases: ReadWriteLease[]): Promise<unknown> => Promise.all(leases.map((lease) => lease.release()));
+  const LONG_WAIT = { waitMs: LONG_MS };
+
+  test("readers are together, a writer is alone", async () => {
+    const readers = [await first().read.acquire(), await second().read.acquire(), await first().read.acquire()];
+    expect(readers.map(({ mode }) => mode)).toEqual(["read", "read", "read"]);
+    expect(await first().write.tryAcquire()).toBeNull();
+    await release(...readers);
+    const writer = await first().write.acquire({ waitMs: 0 });
+    expect(writer.mode).toBe("write");
+    expect(await second().read.tryAcquire()).toBeNull();
+    expect(await second().write.tryAcquire()).toBeNull();
+    await writer.release();
+    await release(await second().read.acquire({ waitMs: 0 }));
+  });
+
+  test("readers that come after a waiting writer wait behind it, and are granted together after it", async () => {
+    const reader = await first().read.acquire();
+    const writing = second().write.acquire(LONG_WAIT);
+    await queued(1);
+    expect(await first().read.tryAcquire()).toBeNull();
+    const reading = [first().read.acquire(LONG_WAIT), second().read.acquire(LONG_WAIT)];
+    await queued(3);
+    await reader.release();
+    const writer = await writing;
+    expect((await first().read.inspect()).waiterCount).toBe(2);
+    await writer.release();
+    const readers = await Promise.all(reading);
+    for (const { token } of readers) expect(token).toBeGreaterThan(writer.token);
+    expect(new Set(readers.map(({ token }) => token)).size).toBe(2);
+    await release(...readers);
+  });
+
+  test("a writer that gives up lets the readers behind it in at once", async () => {
+    const reader = await first().read.acquire();
+    const controller = new AbortController();
+    const writing = second().write.acquire({ ...LONG_WAIT, signal: controller.signal });
+    writing.catch(() => {});
+    await queued(1);
+    const reading = first().read.acquire(LONG_WAIT);
+    await queued(2);
+    controller.abort();
+    const behind = await reading;
+    reader.assertHeld();
+    await release(reader, behind);
+  });
+
+  test("one reader's end is no other reader's", async () => {
+    const [a, b] = [await first().read.acquire({ leaseMs: LONG_MS }), await second().read.acquire()];
+    const brief = await second().read.acquire({ leaseMs: BRIEF_LEASE_MS, renew: false });
+    await b.release();
+    await until(() => brief.validForMs() === 0, "the brief lease to end");
+    expect(await first().write.tryAcquire()).toBeNull();
+    const writing = second().write.acquire(LONG_WAIT);
+    await queued(1);
+    a.assertHeld();
+    await a.release();
+    await release(await writing);
+  });
+
+  test("a writer that becomes a reader keeps its token, lets waiting readers in, and no writer", async () => {
+    const lease = await first().write.acquire();
+    const { token } = lease;
+    const reading = [second().read.acquire(LONG_WAIT), second().read.acquire(LONG_WAIT)];
+    await queued(2);
+    const writing = first().write.acquire(LONG_WAIT);
+    await queued(3);
+    await lease.downgrade();
+    expect(lease).toMatchObject({ mode: "read", token });
+    const readers = await Promise.all(reading);
+    lease.assertHeld();
+    await lease.extend(LONG_MS);
+    await lease.downgrade();
+    expect((await first().read.inspect()).waiterCount).toBe(1);
+    expect(await lease.release()).toBe("released");
+    await release(...readers);
+    await release(await writing);
+  });
+
+  test("the only reader becomes a writer in one step, with a higher token", async () => {
+    const lease = await first().read.acquire();
+    const { token } = lease;
+    expect(await lease.tryUpgrade()).toBe(lease);
+    expect(lease.mode).toBe("write");
+    expect(lease.token).toBeGreaterThan(token);
+    expect(await second().read.tryAcquire()).toBeNull();
+    expect(await lease.tryUpgrade()).toBe(lease);
+    expect((await first().write.inspect()).holders).toMatchObject([{ token: lease.token, mode: "write" }]);
+    await lease.extend(LONG_MS);
+    await lease.downgrade();
+    const reader = await second().read.acquire({ waitMs: 0 });
+    expect(reader.token).toBeGreaterThan(lease.token);
+    expect(await lease.release()).toBe("released");
+    await reader.release();
+  });
+
+  test("of two readers neither becomes a writer, neither waits, and both still read", async () => {
+    const [a, b] = [await first().read.acquire(), await second().read.acquire()];
+    const { token } = a;
+    expect(await Promise.all([a.tryUpgrade(), b.tryUpgrade()])).toEqual([null, null]);
+    expect([a.mode, b.mode, a.token]).toEqual(["read", "read", token]);
+    await b.release();
+    expect(await a.tryUpgrade()).toBe(a);
+    await a.release();
+  });
+
+  test("an upgrade passes a waiting writer by, which is served afterwards", async () => {
+    const lease = await first().read.acquire();
+    const writing = second().write.acquire(LONG_WAIT);
+    await queued(1);
+    expect(await lease.tryUpgrade()).toBe(lease);
+    await lease.release();
+    const writer = await writing;
+    expect(writer.token).toBeGreaterThan(lease.token);
+    await writer.release();
+  });
+
+  test("a lease that is over changes nothing any more", async () => {
+    const stale = await first().read.acquire({ leaseMs: BRIEF_LEASE_MS, renew: false });
+    const { signal } = stale;
+    const writer = await second().write.acquire(LONG_WAIT);
+    await expect(stale.tryUpgrade()).rejects.toThrow(LeaseLostError);
+    await expect(stale.downgrade()).rejects.toThrow(LeaseLostError);
+    expect(signal.aborted).toBe(true);
+    writer.assertHeld();
+    expect((await first().write.inspect()).holders).toHaveLength(1);
+    await writer.release();
+    await expect(writer.downgrade()).rejects.toThrow(LeaseLostError);
+    await expect(writer.tryUpgrade()).rejects.toThrow(LeaseLostError);
+  });
+
+  test("a lease that the server has lost is told so when it wants to change", async () => {
+    const lease = await first().read.acquire({ leaseMs: LONG_MS });
+    await scene.server.delete(...(await scene.server.keysWith(scene.name)));
+    await expect(lease.tryUpgrade()).rejects.toMatchObject({ code: "ERR_LOCK_LEASE_LOST", reason: "server-lost" });
+    expect(lease.signal.aborted).toBe(true);
+    await release(await second().write.acquire({ waitMs: 0 }));
+  });
+
+  test("changes of one lease go one after the other, and release ends whatever it has become", async () => {
+    const lease = await first().write.acquire();
+    await Promise.all([lease.downgrade(), lease.tryUpgrade(), lease.downgrade(), lease.tryUpgrade()]);
+    expect(lease.mode).toBe("write");
+    expect(await second().read.tryAcquire()).toBeNull();
+    const upgrading = lease.tryUpgrade();
+    await Promise.all([upgrading.catch(() => {}), lease.release()]);
+    await release(await second().write.acquire({ waitMs: 0 }));
+  });
+
+  test("a lease moves to another process as the side that it is", async () => {
+    const lease = await first().write.acquire();
+    await lease.downgrade();
+    const wire = JSON.stringify(lease.export());
+    const adopted = (await scene.rivalHoldfast.adopt(JSON.parse(wire) as ExportedLease)) as ReadWriteLease;
+    expect([adopted.mode, adopted.token]).toEqual(["read", lease.token]);
+    const reader = await first().read.acquire({ waitMs: 0 });
+    expect(await adopted.tryUpgrade()).toBeNull();
+    await reader.release();
+    expect(await adopted.tryUpgrade()).toBe(adopted);
+    await adopted.release();
+    const other = JSON.parse(wire) as ExportedLease;
+    await expect(scene.holdfast.adopt({ ...other, mode: "both" as "read" })).rejects.toThrow(/mode must be "read" or/);
+  });
+
+  test("inspect names both sides from either side", async () => {
+    const readers = [await first().read.acquire({ label: "page" }), await second().read.acquire()];
+    const writing = second().write.acquire({ ...LONG_WAIT, label: "rebuild" });
+    await queued(1);
+    for (const side of [first().read, second().write]) {
+      const { holders, waiters, kind } = await side.inspect();
+      expect(kind).toBe("read-write-lock");
+      expect(holders.map(({ mode }) => mode)).toEqual(["read", "read"]);
+      expect(holders[0]).toMatchObject({ label: "page", token: readers[0]?.token });
+      expect(waiters).toMatchObject([{ label: "rebuild", mode: "write" }]);
+    }
+    await release(...readers);
+    await release(await writing);
+  });
+
+  test("a forced release of one reader is told to that one alone", async () => {
+    const [a, b] = [await first().read.acquire(), await second().read.acquire()];
+    expect(await first().write.forceRelease({ owner: b.owner })).toBe(true);
+    await until(() => b.validForMs() === 0, "the reader to be told");
+    a.assertHeld();
+    await expect(b.release()).rejects.toThrow(LeaseLostError);
+    expect(await a.tryUpgrade()).toBe(a);
+    await a.release();
+  });
+
+  test("what readers see is never half written, and nobody starves", async () => {
+    const pair = [0, 0];
+    let torn = 0;
+    const write = async (): Promise<void> => {
+      pair[0] = (pair[0] ?? 0) + 1;
+      await sleep(1);
+      pair[1] = (pair[1] ?? 0) + 1;
+    };
+    const read = async (): Promise<void> => {
+      if (pair[0] !== pair[1]) torn += 1;
+      await sleep(1);
+    };
+    const callers = Array.from({ length: 60 }, (_, i) => {
+      const lock = i % 2 === 0 ? first() : second();
+      return i % 4 === 0 ? lock.write.run(write, LONG_WAIT) : lock.read.run(read, LONG_WAIT);
+    });
+    await Promise.all(callers);
+    expect({ pair, torn }).toEqual({ pair: [15, 15], torn: 0 });
+  });
+}
+
+/** The write side acts as a mutex. Registers the cases. */
+export function writeLockContract(subject: StoreUnderTest): void {
+  exclusiveContract(subject, (holdfast, name) => holdfast.readWriteLock(name).write, { remains: REMAINS });
+}
