@@ -111,9 +111,10 @@ export class ScriptServer {
   }
 
   async lifetimes(): Promise<Lifetimes> {
-    const [lock = -2, fence = -2, queue = -2] = await Promise.all(
-      [KEYS.lock, KEYS.fence, KEYS.queue].map((key) => this.#redis.pttl(key as string)),
-    );
+    // In one script, so that all three are read at one time.
+    const source = "local left = {} for i, key in ipairs(KEYS) do left[i] = redis.call('PTTL', key) end return left";
+    const names = [KEYS.lock, KEYS.fence, KEYS.queue] as string[];
+    const [lock = -2, fence = -2, queue = -2] = (await this.#redis.eval(source, 3, ...names)) as number[];
     return { lock, fence, queue };
   }
 
