@@ -1,0 +1,102 @@
+/** What a reentrant mutex costs: no round trip to enter again, and no async context for those who do not use it. */
+import { createRequire, syncBuiltinESMExports } from "node:module";
+import { Keyspace } from "@holdfast/embedded";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { channels } from "../../src/core/events.js";
+import type { createHoldfast as CreateHoldfast, Holdfast } from "../../src/index.js";
+import { WatchedStore } from "./watched-store.js";
+
+// Before anything of the library is imported, so that none can be made unseen.
+const asyncHooks = createRequire(import.meta.url)("node:async_hooks") as { AsyncLocalStorage: new () => object };
+const { AsyncLocalStorage } = asyncHooks;
+let storages = 0;
+let createHoldfast: typeof CreateHoldfast;
+let store: WatchedStore;
+let holdfast: Holdfast;
+
+beforeAll(async () => {
+  asyncHooks.AsyncLocalStorage = class extends AsyncLocalStorage {
+    constructor() {
+      super();
+      storages += 1;
+    }
+  };
+  syncBuiltinESMExports();
+  ({ createHoldfast } = await import("../../src/index.js"));
+});
+afterAll(() => {
+  asyncHooks.AsyncLocalStorage = AsyncLocalStorage;
+  syncBuiltinESMExports();
+});
+beforeEach(() => {
+  storages = 0;
+  store = new WatchedStore(new Keyspace());
+  holdfast = createHoldfast({ store });
+});
+afterEach(() => holdfast.close());
+
+test("a plain mutex makes no async context, and a reentrant one makes one, at its first run", async () => {
+  await holdfast.mutex("plain").run(() => holdfast.mutex("other").run(() => {}));
+  const lease = await holdfast.reentrantMutex("explicit").acquire();
+  await (await holdfast.reentrantMutex("explicit").acquire({ within: lease })).release();
+  await lease.release();
+  expect(holdfast.reentrantMutex("explicit").holdCount).toBe(0);
+  expect(storages).toBe(0);
+  await holdfast.reentrantMutex("a").run(() => holdfast.reentrantMutex("b").run(() => {}));
+  await holdfast.reentrantMutex("a").run(() => {});
+  expect(storages).toBe(1);
+});
+
+test("entering again sends nothing, unless it lengthens the lease; the first acquire and the last release are one each", async () => {
+  const mutex = holdfast.reentrantMutex("a");
+  await mutex.run(async (outer) => {
+    expect(store.taken()).toEqual(["mutex/acquire"]);
+    await mutex.run(() => mutex.run(() => {}));
+    await (await mutex.tryAcquire())?.release();
+    await (await mutex.acquire({ within: outer, leaseMs: 1_000, waitMs: 0, label: "again" })).release();
+    expect(store.taken()).toEqual([]);
+    await (await mutex.acquire({ leaseMs: 60_000 })).release();
+    expect(store.taken()).toEqual(["mutex/extend"]);
+  });
+  expect(store.taken()).toEqual(["mutex/release"]);
+});
+
+test("an acquire outside of run establishes nothing: neither what follows it nor a sibling shares its hold", async () => {
+  const mutex = holdfast.reentrantMutex("a");
+  const sibling = async (): Promise<boolean> => {
+    const lease = await mutex.tryAcquire();
+    await new Promise(setImmediate);
+    await lease?.release();
+    return lease !== null;
+  };
+  expect((await Promise.all([sibling(), sibling()])).filter(Boolean)).toHaveLength(1);
+  const lease = await mutex.acquire();
+  expect(mutex.holdCount).toBe(0);
+  expect(await mutex.tryAcquire()).toBeNull();
+  await lease.release();
+});
+
+test("a lengthening whose outcome is unknown is an error, and leaves the hold with the leases that it had", async () => {
+  const mutex = holdfast.reentrantMutex("a");
+  const outer = await mutex.acquire();
+  store.fateOf = ({ name }) => (name === "mutex/extend" ? "reply lost" : "answered");
+  await expect(mutex.acquire({ within: outer, leaseMs: 60_000 })).rejects.toMatchObject({ code: "ERR_LOCK_STORE" });
+  expect(outer.holdCount).toBe(1);
+  expect(await outer.release()).toBe("released");
+});
+
+test("every lease is a grant and a release to whoever listens", async () => {
+  const seen: string[] = [];
+  const hear = (message: unknown, channel: string | symbol): void => {
+    const { kind, lockName } = message as { kind: string; lockName: string };
+    seen.push(`${String(channel)} ${kind} ${lockName}`);
+  };
+  channels.grant.subscribe(hear);
+  channels.release.subscribe(hear);
+  const mutex = holdfast.reentrantMutex("a");
+  await mutex.run(() => mutex.run(() => {}));
+  channels.grant.unsubscribe(hear);
+  channels.release.unsubscribe(hear);
+  const [grant, release] = ["holdfast:grant reentrant-mutex a", "holdfast:release reentrant-mutex a"];
+  expect(seen).toEqual([grant, grant, release, release]);
+});

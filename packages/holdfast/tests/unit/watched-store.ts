@@ -1,0 +1,51 @@
+/** The embedded store with an ear at its door: what is sent, and answers that a test takes away. */
+import { type EmbeddedStore, embedded, type Keyspace } from "@holdfast/embedded";
+import { StoreError } from "../../src/core/errors.js";
+import type { Reply, Script } from "../../src/core/script.js";
+import type { Inbox, Store } from "../../src/core/store.js";
+
+/** What becomes of one call. */
+export type Fate = "answered" | "reply lost" | "refused for good";
+
+/** See the file header. */
+export class WatchedStore implements Store {
+  readonly kind = "watched";
+  /** Names of the scripts that were sent, in order; client records are left out. */
+  readonly sent: string[] = [];
+  /** Replaced by a test. */
+  fateOf: (script: Script) => Fate = () => "answered";
+  readonly #store: EmbeddedStore;
+
+  constructor(keyspace: Keyspace) {
+    this.#store = embedded({ keyspace });
+  }
+
+  /** What was sent since the last time that this was asked. */
+  taken(): string[] {
+    return this.sent.splice(0);
+  }
+
+  async run(script: Script, keys: readonly string[], args: readonly (string | number)[]): Promise<Reply> {
+    if (!script.name.startsWith("client-record/")) this.sent.push(script.name);
+    const fate = this.fateOf(script);
+    if (fate === "refused for good") {
+      const cause = new Error("ERR bad lua script for redis cluster");
+      throw new StoreError(script.name, { mayHaveRun: false, transient: false, cause });
+    }
+    const reply = await this.#store.run(script, keys, args, 1_000);
+    if (fate === "answered") return reply;
+    throw new StoreError(script.name, { mayHaveRun: true, transient: true, cause: new Error("connection lost") });
+  }
+
+  inbox(channel: string, onMessage: (message: string) => void): Promise<Inbox> {
+    return this.#store.inbox(channel, onMessage, 1_000);
+  }
+
+  onReconnect(listener: (connection: "commands" | "inbox") => void): () => void {
+    return this.#store.onReconnect(listener);
+  }
+
+  close(): Promise<void> {
+    return this.#store.close();
+  }
+}
