@@ -31,6 +31,13 @@ export const TABLE: { readonly [topic: string]: readonly Row[] } = {
   "GET and SET": [
     ["GET a", null],
     ["SET a 1", OK],
+    ["PSETEX p 60000 x", OK],
+    ["GET p", "x"],
+    ["PSETEX p 0 x", { err: "ERR invalid expire time in 'psetex' command" }],
+    ["PSETEX p -5 x", { err: "ERR invalid expire time in 'psetex' command" }],
+    ["PSETEX p x x", NOT_INTEGER],
+    ["PSETEX p 5", ARITY],
+    ["DEL p", 1],
     ["get a", "1"],
     ["SET a 2 NX", null],
     ["SET a 2 NX GET", "1"],

@@ -17,6 +17,7 @@ const UNITS: readonly string[] = ["EX", "PX", "EXAT", "PXAT"];
 export const strings: Commands = {
   GET: { arity: [1, 1], run: ({ database }, args) => database.get(at(args, 0), "string") ?? null },
   SET: { arity: [2, MANY], run: set },
+  PSETEX: { arity: [3, 3], run: psetex },
   INCR: { arity: [1, 1], run: (context, args) => increment(context, at(args, 0), 1n) },
   INCRBY: {
     arity: [2, 2],
@@ -28,7 +29,9 @@ function set({ database }: Context, args: readonly Bytes[]): CommandReply {
   const key = at(args, 0);
   const options = readOptions(args.slice(2));
   const expiresAtMs =
-    options.expiry === undefined ? Infinity : absoluteMs(options.expiry.unit, options.expiry.text, database.nowMs);
+    options.expiry === undefined
+      ? Infinity
+      : absoluteMs("set", options.expiry.unit, options.expiry.text, database.nowMs);
   // The old value is read first: another type is an error even if NX or XX would refuse anyway.
   const old = options.answersOld ? (database.get(key, "string") ?? null) : null;
   const isPresent = database.type(key) !== undefined;
@@ -36,6 +39,11 @@ function set({ database }: Context, args: readonly Bytes[]): CommandReply {
   const kept = options.keepsExpiry ? (database.expiresAtMs(key) ?? Infinity) : expiresAtMs;
   database.setString(key, at(args, 1), kept);
   return options.answersOld ? old : OK;
+}
+
+function psetex({ database }: Context, args: readonly Bytes[]): CommandReply {
+  database.setString(at(args, 0), at(args, 2), absoluteMs("psetex", "PX", at(args, 1), database.nowMs));
+  return OK;
 }
 
 function readOptions(words: readonly Bytes[]): SetOptions {
@@ -62,9 +70,9 @@ function readOptions(words: readonly Bytes[]): SetOptions {
   return { onlyIf, answersOld, keepsExpiry, expiry };
 }
 
-function absoluteMs(unit: string, text: Bytes, nowMs: number): number {
-  if (parseInteger(text) <= 0) throw new ReplyError("ERR invalid expire time in 'set' command");
-  return expiryAtMs("set", text, unit.startsWith("EX") ? 1000n : 1n, unit.endsWith("AT") ? 0 : nowMs);
+function absoluteMs(command: string, unit: string, text: Bytes, nowMs: number): number {
+  if (parseInteger(text) <= 0) throw new ReplyError(`ERR invalid expire time in '${command}' command`);
+  return expiryAtMs(command, text, unit.startsWith("EX") ? 1000n : 1n, unit.endsWith("AT") ? 0 : nowMs);
 }
 
 function increment({ database }: Context, key: Bytes, by: bigint): number {

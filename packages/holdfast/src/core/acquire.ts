@@ -17,15 +17,16 @@ import { type Granted, type TimedOut, Waiter } from "./waiter.js";
 export type MakeLease<Held extends Lease> = (hold: Hold) => Held;
 
 /** Waits for the lock, at most `waitMs`. @throws AcquireTimeoutError, StoreError, ClosedError, signal.reason */
-export async function acquire<Held extends Lease>(
+export function acquire<Held extends Lease>(
   engine: Engine,
   steps: Steps,
   options: ResolvedOptions,
   make: MakeLease<Held>,
 ): Promise<Held> {
-  const end = await waitForGrant(engine, steps, options, (granted) => hold(engine, steps, granted, options));
-  if (end instanceof Hold) return make(end);
-  throw await timeoutError(engine, steps, options, end);
+  return waitForGrant(engine, steps, options, (granted) => hold(engine, steps, granted, options)).then(async (end) => {
+    if (end instanceof Hold) return make(end);
+    throw await timeoutError(engine, steps, options, end);
+  });
 }
 
 /** The error of a wait that ended: who has the lock, as far as can be found out quickly. Never rejects. */

@@ -16,29 +16,33 @@ export type Keys<Key extends string> = {
 /**
  * Runs a script by the names in its header, and gives its answer in the words of that header.
  *
+ * On the path of every acquire and release, hence plain loops, and callbacks in place of an async function.
+ *
  * @throws StoreError  the answer is unknown, or is not one that the header lists
  */
-export async function call<Key extends string, Arg extends string, Form extends ReplyForm>(
+export function call<Key extends string, Arg extends string, Form extends ReplyForm>(
   { store, lockName }: Caller,
   script: Script<Key, Arg, Form>,
   keys: Keys<NoInfer<Key>>,
   args: Readonly<Record<NoInfer<Arg>, string | number>>,
   timeoutMs: number,
 ): Promise<Outcome<Form>> {
-  let reply: Reply;
-  try {
-    reply = await store.run(
-      script,
-      script.keys.flatMap((key): string | readonly string[] => keys[key]),
-      script.args.map((arg) => args[arg]),
-      timeoutMs,
-    );
-  } catch (error) {
-    if (!(error instanceof StoreError)) throw error;
-    const { mayHaveRun, transient, cause } = error;
-    throw new StoreError(lockName, { mayHaveRun, transient, cause });
+  const keyList: string[] = [];
+  for (const name of script.keys) {
+    const key: string | readonly string[] = keys[name];
+    if (Array.isArray(key)) keyList.push(...key);
+    else keyList.push(key as string);
   }
-  return decode(lockName, script, reply);
+  const argList: (string | number)[] = [];
+  for (const name of script.args) argList.push(args[name]);
+  return store.run(script, keyList, argList, timeoutMs).then(
+    (reply) => decode(lockName, script, reply),
+    (error: unknown) => {
+      if (!(error instanceof StoreError)) throw error;
+      const { mayHaveRun, transient, cause } = error;
+      throw new StoreError(lockName, { mayHaveRun, transient, cause });
+    },
+  );
 }
 
 function decode<Form extends ReplyForm>(
@@ -46,32 +50,52 @@ function decode<Form extends ReplyForm>(
   script: Script<string, string, Form>,
   reply: Reply,
 ): Outcome<Form> {
-  const listed = Array.isArray(reply) ? reply : [reply];
-  // A bare number may also be a code that has no values: the codes are small, and the numbers never are.
-  const coded = script.replies.find(
-    (form) => form.code !== null && isNumber(listed[0]) && form.code === Number(listed[0]),
-  );
-  const form = coded ?? script.replies.find((candidate) => candidate.code === null && !Array.isArray(reply));
-  const values = form === undefined || form.code === null ? listed : listed.slice(1);
-  if (
-    form === undefined ||
-    values.length < form.values.length ||
-    (form.rest === null && values.length > form.values.length) ||
-    form.values.some((_, i) => !isNumber(values[i]))
-  ) {
+  const { replies } = script;
+  const outcome = Array.isArray(reply) ? decodeList(replies, reply) : decodeNumber(replies, reply);
+  if (outcome === undefined) {
     throw new StoreError(lockName, {
       mayHaveRun: true,
       transient: false,
       cause: `${script.name} answered ${JSON.stringify(reply)}, which its header does not list`,
     });
   }
+  // The compiler cannot follow names made at run time; the checks in the decoders are what makes the cast true.
+  return outcome as Outcome<Form>;
+}
+
+/** One number: a code that nothing follows, or else the only value of the form that has no code. */
+function decodeNumber(forms: readonly ReplyForm[], reply: unknown): Record<string, unknown> | undefined {
+  if (typeof reply !== "number" || !Number.isFinite(reply)) return undefined;
+  let bare: ReplyForm | undefined;
+  for (const form of forms) {
+    if (form.code === null) bare = form;
+    else if (form.code === reply) {
+      if (form.values.length > 0) return undefined;
+      return form.rest === null ? { outcome: form.outcome } : { outcome: form.outcome, [form.rest]: [] };
+    }
+  }
+  const [name] = bare?.values ?? [];
+  return bare === undefined || name === undefined ? undefined : { outcome: bare.outcome, [name]: reply };
+}
+
+/** A code, the values of its form, and whatever may follow. */
+function decodeList(
+  forms: readonly ReplyForm[],
+  [code, ...values]: ReadonlyArray<string | number | null>,
+): Record<string, unknown> | undefined {
+  const form = forms.find((candidate) => candidate.code !== null && isNumber(code) && candidate.code === Number(code));
+  if (form === undefined) return undefined;
+  const numbers = values.slice(0, form.values.length);
+  const rest = values.slice(form.values.length);
+  if (numbers.length < form.values.length || !numbers.every(isNumber) || (form.rest === null && rest.length > 0)) {
+    return undefined;
+  }
   const outcome: Record<string, unknown> = { outcome: form.outcome };
   form.values.forEach((name, i) => {
-    outcome[name] = Number(values[i]);
+    outcome[name] = Number(numbers[i]);
   });
-  if (form.rest !== null) outcome[form.rest] = values.slice(form.values.length).map((value) => String(value ?? ""));
-  // The compiler cannot follow names made at run time; the checks above are what makes the cast true.
-  return outcome as Outcome<Form>;
+  if (form.rest !== null) outcome[form.rest] = rest.map((value) => String(value ?? ""));
+  return outcome;
 }
 
 /** Some client libraries give integers as text. */

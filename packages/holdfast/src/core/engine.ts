@@ -23,7 +23,8 @@ const REMEMBERED = 1_000;
 export class Engine {
   readonly store: Store;
   readonly runtime: Runtime;
-  readonly mailbox: Mailbox;
+  /** Also knows who waits, holds or departs: all of them hear messages. */
+  readonly mailbox: Mailbox<Occupant>;
   readonly records: ClientRecords;
   /** What a client id is appended to for the name of its channel. */
   readonly inboxPrefix: string;
@@ -31,7 +32,6 @@ export class Engine {
   readonly commandTimeoutMs: number;
   readonly #clientId: string;
   readonly #presence: Presence;
-  readonly #occupants = new Set<Occupant>();
   readonly #departed = new Map<number, { readonly claim: Claim; readonly steps: WaitSteps }>();
   readonly #stopListening: () => void;
   #lastNumber = 0;
@@ -55,7 +55,7 @@ export class Engine {
     this.inboxPrefix = `${facts.prefix}:in:`;
     this.#clientId = facts.clientId;
     this.mailbox = new Mailbox(facts.store, this.inboxPrefix + facts.clientId, (number) => this.#stray(number));
-    this.#presence = new Presence(facts.records, facts.runtime, () => this.#occupants.size > 0);
+    this.#presence = new Presence(facts.records, facts.runtime, () => this.mailbox.size > 0);
     this.#stopListening = facts.store.onReconnect((connection) => this.#reconnected(connection));
   }
 
@@ -81,13 +81,11 @@ export class Engine {
 
   /** From now on `occupant` gets the messages for `claim` and is told of reconnects and of the end. */
   admit(claim: Claim, occupant: Occupant): void {
-    this.#occupants.add(occupant);
     this.mailbox.register(claim.number, occupant);
   }
 
   /** Undoes `admit`. */
   dismiss(claim: Claim, occupant: Occupant): void {
-    this.#occupants.delete(occupant);
     this.mailbox.unregister(claim.number, occupant);
   }
 
@@ -107,8 +105,8 @@ export class Engine {
   async #close(): Promise<void> {
     this.#presence.close();
     // Waiters turn into departures, which are occupants too: until nobody is left.
-    while (this.#occupants.size > 0) {
-      await Promise.all([...this.#occupants].map((occupant) => occupant.close()));
+    while (this.mailbox.size > 0) {
+      await Promise.all(this.mailbox.recipients().map((occupant) => occupant.close()));
     }
     this.#stopListening();
     await this.mailbox.close();
@@ -134,6 +132,6 @@ export class Engine {
       this.commandReconnects += 1;
       this.#presence.announce();
     }
-    for (const occupant of [...this.#occupants]) occupant.reconnected();
+    for (const occupant of this.mailbox.recipients()) occupant.reconnected();
   }
 }

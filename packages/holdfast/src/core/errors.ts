@@ -163,7 +163,8 @@ const BROKE: Readonly<Record<BreakReason, string>> = {
 };
 
 /**
- * This process counts on another number of permits than the server has. Nothing is held and nothing is queued.
+ * This process counts on another number of permits, or of parties, than the server has. Nothing is held and nothing
+ * is queued.
  *
  * Either it was configured with a number that is neither the present nor the first one (`permits` is undefined), or
  * it asks for more `permits` than there are since somebody made them fewer. Configure all processes alike, or
@@ -171,7 +172,7 @@ const BROKE: Readonly<Record<BreakReason, string>> = {
  */
 export class CapacityMismatchError extends LockError {
   readonly code = "ERR_LOCK_CAPACITY_MISMATCH";
-  /** How many permits there are. */
+  /** How many permits, or parties, there are. */
   readonly capacity: number;
   /** How many this process was configured with. */
   readonly declared: number;
@@ -180,7 +181,13 @@ export class CapacityMismatchError extends LockError {
 
   constructor(
     lockName: string,
-    facts: { readonly capacity: number; readonly declared: number; readonly permits?: number | undefined },
+    facts: {
+      readonly capacity: number;
+      readonly declared: number;
+      readonly permits?: number | undefined;
+      /** What there are so many of; permits if it is not said. */
+      readonly counted?: "permits" | "parties";
+    },
   ) {
     super(lockName, mismatchMessage(lockName, facts));
     this.capacity = facts.capacity;
@@ -253,13 +260,23 @@ function processOf({ owner, host, pid }: Pick<Holder, "owner" | "host" | "pid">)
 
 function mismatchMessage(
   lockName: string,
-  { capacity, declared, permits }: { capacity: number; declared: number; permits?: number | undefined },
+  {
+    capacity,
+    declared,
+    permits,
+    counted = "permits",
+  }: {
+    capacity: number;
+    declared: number;
+    permits?: number | undefined;
+    counted?: "permits" | "parties" | undefined;
+  },
 ): string {
   const wanted =
     permits === undefined
       ? `this process declares ${declared}`
       : `${permits} were asked for at once, of ${declared} declared`;
-  return `${quote(lockName)} has ${capacity} permits, but ${wanted}; nothing is held. Declare the same number everywhere, or resize.`;
+  return `${quote(lockName)} has ${capacity} ${counted}, but ${wanted}; nothing is held. Declare the same number everywhere, or ${counted === "permits" ? "resize" : "reset"}.`;
 }
 
 function storeMessage(lockName: string, { mayHaveRun, cause }: StoreFailure): string {

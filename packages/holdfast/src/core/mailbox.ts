@@ -6,6 +6,7 @@
  * publish to this channel, whose name is not to be guessed, is trusted as much as whoever may write the keys.
  */
 import { UnsupportedError } from "./errors.js";
+import { Registry } from "./registry.js";
 import type { Inbox, Store } from "./store.js";
 
 /** Who messages are for: a claim that waits, holds or departs. */
@@ -19,10 +20,10 @@ export interface Recipient {
 }
 
 /** Opens the inbox when it is first needed, and hands messages to the claims that they name. */
-export class Mailbox {
+export class Mailbox<Listener extends Recipient = Recipient> {
   readonly #store: Store;
   readonly #channel: string;
-  readonly #recipients = new Map<number, Recipient>();
+  readonly #recipients = new Registry<Listener>();
   readonly #onStray: (number: number) => void;
   #inbox: Inbox | undefined;
   #opening: Promise<void> | undefined;
@@ -58,7 +59,7 @@ export class Mailbox {
   }
 
   /** Messages that name `number` go to `recipient` from now on. */
-  register(number: number, recipient: Recipient): void {
+  register(number: number, recipient: Listener): void {
     this.#recipients.set(number, recipient);
   }
 
@@ -68,8 +69,8 @@ export class Mailbox {
   }
 
   /** A copy, so that whoever is called may unregister. */
-  recipients(): Recipient[] {
-    return [...this.#recipients.values()];
+  recipients(): Listener[] {
+    return this.#recipients.values();
   }
 
   /** Stops listening. */

@@ -51,6 +51,11 @@ export function checkLabel(label: unknown): string {
   return checkText("label", label, 0, 256);
 }
 
+/** @throws TypeError, RangeError  unless the caller id is a string of 1 to 256 bytes */
+export function checkCallerId(callerId: unknown): string {
+  return checkText("callerId", callerId, 1, 256);
+}
+
 /** @throws TypeError, RangeError  unless the client name is a string of at most 256 bytes */
 export function checkClientName(clientName: unknown): string {
   return checkText("clientName", clientName, 0, 256);

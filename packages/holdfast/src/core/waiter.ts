@@ -83,7 +83,7 @@ export class Waiter implements Occupant {
     this.#startedAtMs = engine.runtime.monotonicMs();
     engine.admit(claim, this);
     options.signal?.addEventListener("abort", this.#onAbort);
-    void this.#ask();
+    this.#ask();
   }
 
   /** A grant was pushed to the inbox. */
@@ -98,20 +98,20 @@ export class Waiter implements Occupant {
     // A grant that is older than an answer "you wait" is over; one that has half run out may be over soon.
     // In both cases the server knows, and the same question begins the lease anew if it is still ours.
     const isStale = this.#sample !== undefined && grantedAtUs < this.#sample.serverUs;
-    if (isStale || leftMs < this.#claim.leaseMs / 2) void this.#ask();
+    if (isStale || leftMs < this.#claim.leaseMs / 2) this.#ask();
     else this.#grant(token, setAt, slots);
   }
 
   poked(): void {
-    void this.#ask();
+    this.#ask();
   }
 
   revoked(): void {
-    void this.#ask();
+    this.#ask();
   }
 
   reconnected(): void {
-    void this.#ask();
+    this.#ask();
   }
 
   async close(): Promise<void> {
@@ -128,7 +128,8 @@ export class Waiter implements Occupant {
     void this.#depart(this.#engine.commandTimeoutMs);
   };
 
-  async #ask(): Promise<void> {
+  /** On the path of every acquire, hence callbacks in place of an async function. */
+  #ask(): void {
     if (this.#isSettled) return;
     if (this.#isAsking) {
       this.#askAgain = true;
@@ -140,14 +141,16 @@ export class Waiter implements Occupant {
     const sentAt = now(this.#engine.runtime);
     this.#firstSentAt ??= sentAt;
     const enqueue = this.#options.waitMs > 0 && this.#engine.mailbox.isOpen;
-    try {
-      const attempt = await this.#steps.acquire(this.#claim, enqueue, this.#callTimeoutMs());
-      this.#isAsking = false;
-      this.#answered(attempt, sentAt);
-    } catch (error) {
-      this.#isAsking = false;
-      this.#failed(error);
-    }
+    this.#steps.acquire(this.#claim, enqueue, this.#callTimeoutMs()).then(
+      (attempt) => {
+        this.#isAsking = false;
+        this.#answered(attempt, sentAt);
+      },
+      (error: unknown) => {
+        this.#isAsking = false;
+        this.#failed(error);
+      },
+    );
   }
 
   #answered(attempt: Attempt, sentAt: Moment): void {
@@ -171,7 +174,7 @@ export class Waiter implements Occupant {
       return;
     }
     if (isFirst) this.#startWaiting();
-    if (this.#askAgain) void this.#ask();
+    if (this.#askAgain) this.#ask();
     else if (this.#isQueued) this.#askIn(this.#recheckInMs(attempt.restMs));
     else this.#queueOrPoll();
   }
@@ -200,10 +203,10 @@ export class Waiter implements Occupant {
     if (mailbox.unsupported) {
       this.#poll();
     } else if (mailbox.isOpen) {
-      void this.#ask();
+      this.#ask();
     } else {
       mailbox.open(this.#engine.commandTimeoutMs).then(
-        () => void this.#ask(),
+        () => this.#ask(),
         () => this.#poll(),
       );
       // Keeps the process alive meanwhile, and asks if that takes long.
@@ -225,7 +228,7 @@ export class Waiter implements Occupant {
 
   #askIn(delayMs: number): void {
     this.#recheck?.cancel();
-    this.#recheck = this.#engine.runtime.startTimer(() => void this.#ask(), delayMs, true);
+    this.#recheck = this.#engine.runtime.startTimer(() => this.#ask(), delayMs, true);
   }
 
   #failed(error: unknown): void {

@@ -11,28 +11,29 @@
   KEYS[3] queue    sorted set, owner of a waiting claim -> arrival number
   ARGV[1] owner    id of this claim
   ARGV[2] leaseMs  length of the lease
-  ARGV[3] block    how many tokens this claim may spend, 1 or more
-  ARGV[4] enqueue  1 if the claim may wait in the queue, 0 if its client has no inbox or does not wait
-  ARGV[5] inbox    what a client id is appended to for the channel that the client listens on
+  ARGV[3] fenceMs  how long the fence outlives the grant; sent ready, because sums become text slowly here
+  ARGV[4] block    how many tokens this claim may spend, 1 or more
+  ARGV[5] enqueue  1 if the claim may wait in the queue, 0 if its client has no inbox or does not wait
+  ARGV[6] inbox    what a client id is appended to for the channel that the client listens on
   REPLY   token                granted; the first token of the block
           {0, restMs, nowUs}   waiting in the queue; the present lease ends in restMs, or never if -1
           {1, restMs, nowUs}   refused, and not in the queue
 ]]
-local owner, leaseMs, block, enqueue, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local owner, leaseMs, fenceMs, block, enqueue, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 
-local holder = redis.call('GET', KEYS[1])
-if not holder and redis.call('EXISTS', KEYS[3]) == 0 then
+if redis.call('EXISTS', KEYS[1], KEYS[3]) == 0 then
   local time = redis.call('TIME')
   local top = time[1] * 1000000 + time[2] + block - 1
-  local last = redis.call('SET', KEYS[2], top, 'PX', leaseMs + 600000, 'GET')
+  local last = redis.call('SET', KEYS[2], top, 'PX', fenceMs, 'GET')
   if last and last + block > top then
     top = last + block
-    redis.call('SET', KEYS[2], top, 'PX', leaseMs + 600000)
+    redis.call('SET', KEYS[2], top, 'PX', fenceMs)
   end
-  redis.call('SET', KEYS[1], owner, 'PX', leaseMs)
+  redis.call('PSETEX', KEYS[1], leaseMs, owner)
   return top - block + 1
 end
 
+local holder = redis.call('GET', KEYS[1])
 if holder == owner then
   -- The first reply was lost. Nobody was granted since, so the last token is ours. The lease is never
   -- shortened: this request may be a late copy that arrives after an extension.
@@ -43,7 +44,7 @@ if holder == owner then
   if not last then
     local time = redis.call('TIME')
     last = time[1] * 1000000 + time[2] + block - 1
-    redis.call('SET', KEYS[2], last, 'PX', leaseMs + 600000)
+    redis.call('PSETEX', KEYS[2], fenceMs, last)
   end
   return last - block + 1
 end

@@ -17,17 +17,10 @@
 ]]
 local owner, token, leaseMs = ARGV[1], ARGV[2], ARGV[3]
 
-local holder = redis.call('GET', KEYS[1])
-if holder == owner then
-  local last = redis.call('GET', KEYS[2])
-  if not last or last - token == 0 then
-    if redis.call('PTTL', KEYS[1]) - leaseMs < 0 then
-      redis.call('PEXPIRE', KEYS[1], leaseMs)
-    end
-    redis.call('SET', KEYS[2], token, 'PX', leaseMs + 600000)
-    return 1
-  end
+-- include extend-lease
+if extendLease(owner, token, leaseMs) then
+  return 1
 end
 
 -- include why-lost
-return whyLost(holder, token)
+return whyLost(redis.call('GET', KEYS[1]), token)

@@ -17,9 +17,14 @@
 ]]
 local owner, token, inbox = ARGV[1], ARGV[2], ARGV[3]
 
+local holder = redis.call('GET', KEYS[1])
+if holder == owner and redis.call('EXISTS', KEYS[3]) == 0 then
+  redis.call('DEL', KEYS[1])
+  return 1
+end
+
 -- include tell
 -- include hand-off
-local holder = redis.call('GET', KEYS[1])
 if holder == owner then
   if not handOff(inbox) then
     redis.call('DEL', KEYS[1])

@@ -16,6 +16,9 @@ import {
 /** How many waiters `inspect` names. */
 const NAMED_WAITERS = 100;
 
+/** How long the fence outlives a lease; the other scripts say it for themselves. */
+const FENCE_MS = 600_000;
+
 /** What the steps of one mutex need to know. */
 export interface MutexPlace {
   readonly store: Store;
@@ -47,7 +50,7 @@ export function mutexSteps({ store, name, key, keys, inbox }: MutexPlace): Mutex
     exported: key === undefined ? {} : { key },
 
     acquire({ owner, leaseMs, amount }, enqueue, timeoutMs) {
-      const args = { owner, leaseMs, block: amount, enqueue: enqueue ? 1 : 0, inbox };
+      const args = { owner, leaseMs, fenceMs: leaseMs + FENCE_MS, block: amount, enqueue: enqueue ? 1 : 0, inbox };
       return call(caller, mutexAcquire, { lock, fence, queue }, args, timeoutMs);
     },
 

@@ -41,6 +41,8 @@ export class InboxHub {
   readonly #openEar: (events: EarEvents) => Ear | Promise<Ear>;
   readonly #onReconnect: () => void;
   readonly #channels = new Map<string, Channel>();
+  /** Unsubscriptions under way, by channel: who opens the same one again must not be overtaken by them. */
+  readonly #leaving = new Map<string, Promise<void>>();
   #opening: Promise<Ear> | undefined;
   #ear: Ear | undefined;
   #reopenTimer: NodeJS.Timeout | undefined;
@@ -85,6 +87,7 @@ export class InboxHub {
     if (this.#isClosed) throw NOBODY;
     this.#opening ??= this.#connect();
     const ear = await this.#opening;
+    await Promise.all(names.map((name) => this.#leaving.get(name)));
     await ear.subscribe(names);
   }
 
@@ -144,6 +147,13 @@ export class InboxHub {
     if (!channel.listeners.delete(listener) || channel.listeners.size > 0) return;
     if (this.#channels.get(name) === channel) this.#channels.delete(name);
     // Also where the subscription was not confirmed: the server must not count a receiver that is none.
+    const leaving = this.#unsubscribe(name);
+    this.#leaving.set(name, leaving);
+    await leaving;
+    if (this.#leaving.get(name) === leaving) this.#leaving.delete(name);
+  }
+
+  async #unsubscribe(name: string): Promise<void> {
     try {
       await this.#ear?.unsubscribe(name);
     } catch {
