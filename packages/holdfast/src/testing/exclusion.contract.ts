@@ -72,7 +72,9 @@ export function exclusionContract(scene: Scene): void {
   test("tokens rise with every grant, whoever is granted and however", async () => {
     const tokens: number[] = [];
     const first = await scene.lock.acquire();
-    const waiting = [scene.rival.acquire({ waitMs: LONG_MS }), scene.lock.acquire({ waitMs: LONG_MS })];
+    const waiting = [scene.rival.acquire({ waitMs: LONG_MS })];
+    await queued(1);
+    waiting.push(scene.lock.acquire({ waitMs: LONG_MS }));
     await queued(2);
     let lease: Lease | undefined = first;
     while (lease !== undefined) {
