@@ -1,11 +1,13 @@
 /** `createHoldfast`: options, store, engine, and the factories of all kinds. */
+import { Barrier, type BarrierOptions } from "./barrier/barrier.js";
+import { barrierSteps } from "./barrier/steps.js";
 import { clientRecords } from "./client-record/client-record.js";
 import { adopt } from "./core/acquire.js";
 import { Engine } from "./core/engine.js";
 import type { ExportedLease } from "./core/holding.js";
 import { Lease } from "./core/lease.js";
 import { Lock } from "./core/lock.js";
-import { checkClientName, checkKey, checkName, checkPrefix, lockKeys, mappedKeys, show } from "./core/names.js";
+import { checkClientName, checkKey, checkName, checkPrefix, checkValue, lockKeys, mappedKeys, show } from "./core/names.js";
 import {
   type AcquireOptions,
   checkWhole,
@@ -16,6 +18,10 @@ import {
 } from "./core/options.js";
 import { systemRuntime } from "./core/runtime.js";
 import type { Store } from "./core/store.js";
+import { CountDownLatch, type LatchOptions } from "./count-down-latch/count-down-latch.js";
+import { latchSteps } from "./count-down-latch/steps.js";
+import { Election } from "./election/election.js";
+import { electionSteps } from "./election/steps.js";
 import { MultiLock } from "./multi-lock/multi-lock.js";
 import { Mutex } from "./mutex/mutex.js";
 import { type MutexSteps, mutexSteps } from "./mutex/steps.js";
@@ -101,6 +107,24 @@ export interface Holdfast {
   readWriteLock(name: string): ReadWriteLock;
 
   /**
+   * The latch of that name, 1 to 512 bytes.
+   * @throws TypeError, RangeError  a wrong name or option
+   */
+  countDownLatch(name: string, options?: LatchOptions): CountDownLatch;
+
+  /**
+   * The barrier of that name, 1 to 512 bytes, for so many parties.
+   * @throws TypeError, RangeError  a wrong name or number
+   */
+  barrier(name: string, options: BarrierOptions): Barrier;
+
+  /**
+   * The election of that name, 1 to 512 bytes.
+   * @throws TypeError, RangeError  a wrong name
+   */
+  election(name: string): Election;
+
+  /**
    * Goes on with a lease that `lease.export()` described in this or another process.
    *
    * @throws LeaseLostError  it had ended meanwhile
@@ -118,6 +142,9 @@ export interface Holdfast {
   /** As `close`. */
   [Symbol.asyncDispose](): Promise<void>;
 }
+
+/** A day: longer than most jobs, shorter than most memories. */
+const KEEP_MS = 86_400_000;
 
 const OWN_OPTIONS = ["redis", "store", "subscriber", "prefix", "clientName", "commandTimeoutMs"];
 
@@ -159,12 +186,33 @@ export function createHoldfast(options: HoldfastOptions): Holdfast {
     const keys = lockKeys(prefix, "read-write-lock", checkName(name));
     return new ReadWriteLock(engine, readWriteLockSteps({ store, name, keys, inbox: engine.inboxPrefix }), defaults);
   };
+  const countDownLatch = (name: string, { keepMs = KEEP_MS, ...rest }: LatchOptions = {}): CountDownLatch => {
+    const { base } = lockKeys(prefix, "count-down-latch", checkName(name));
+    checkWhole("keepMs", keepMs, 1_000, 31_536_000_000);
+    refuseUnknown(rest, ["keepMs"]);
+    return new CountDownLatch(engine, latchSteps({ store, name, base, inbox: engine.inboxPrefix, keepMs }), defaults);
+  };
+  const barrier = (name: string, { parties, ...rest }: Partial<BarrierOptions> = {}): Barrier => {
+    const { base } = lockKeys(prefix, "barrier", checkName(name));
+    checkWhole("parties", parties, 1, 10_000);
+    // Checked just now.
+    const count = parties as number;
+    refuseUnknown(rest, ["parties"]);
+    const steps = barrierSteps({ store, name, base, inbox: engine.inboxPrefix, parties: count });
+    return new Barrier(engine, steps, defaults, count);
+  };
+  const election = (name: string, adoptedValue = ""): Election => {
+    const keys = lockKeys(prefix, "election", checkName(name));
+    const steps = electionSteps({ store, name, keys, inbox: engine.inboxPrefix });
+    return new Election(engine, steps, defaults, adoptedValue);
+  };
   /** The kinds whose leases can move to another process. */
   const lockOf: Readonly<Record<string, (name: string, exported: ExportedLease) => Lock>> = {
     mutex: (name, { key }) => mutex(name, key === undefined ? {} : { key }),
     "reentrant-mutex": (name, { key }) => reentrantMutex(name, key === undefined ? {} : { key }),
     // The number is of no account for a lease that is held already.
     semaphore: (name) => semaphore(name, { permits: MOST_PERMITS }),
+    election: (name, { value = "" }) => election(name, checkValue(value)),
     "read-write-lock": (name, { mode }) => readWriteLock(name)[mode ?? "write"],
   };
 
@@ -173,6 +221,9 @@ export function createHoldfast(options: HoldfastOptions): Holdfast {
     reentrantMutex,
     semaphore,
     readWriteLock,
+    countDownLatch,
+    barrier,
+    election: (name) => election(name),
 
     multiLock(members) {
       const locks = Array.isArray(members)

@@ -1,6 +1,16 @@
 /** The public surface: what is not exported here may change without notice. */
+export type {
+  ArriveOptions,
+  Barrier,
+  BarrierInspection,
+  BarrierOptions,
+  Passage,
+} from "./barrier/barrier.js";
+export type { Condition } from "./condition/condition.js";
 export {
   AcquireTimeoutError,
+  type BreakReason,
+  BrokenBarrierError,
   CapacityMismatchError,
   ClosedError,
   type Holder,
@@ -10,6 +20,7 @@ export {
   StoreError,
   type StoreFailure,
   UnsupportedError,
+  WaitTimeoutError,
 } from "./core/errors.js";
 export type {
   AcquireEvent,
@@ -27,6 +38,20 @@ export type { Lock } from "./core/lock.js";
 export { type AcquireOptions, DEFAULTS, type Fairness, type TryAcquireOptions } from "./core/options.js";
 export type { Reply, ReplyForm, Script } from "./core/script.js";
 export type { Inbox, Store } from "./core/store.js";
+export type {
+  AwaitOptions,
+  CountDownLatch,
+  LatchInspection,
+  LatchOptions,
+} from "./count-down-latch/count-down-latch.js";
+export type {
+  CampaignOptions,
+  Election,
+  ElectionOptions,
+  ElectionTryOptions,
+  Leader,
+} from "./election/election.js";
+export type { Leadership } from "./election/leadership.js";
 export { createHoldfast, type Holdfast, type HoldfastOptions, type LockOptions } from "./holdfast.js";
 export type { MultiInspection, MultiLease, MultiLock } from "./multi-lock/multi-lock.js";
 export type { Mutex } from "./mutex/mutex.js";

@@ -79,12 +79,12 @@ export function waitSteps(
       if (isSignalled) return mutex.acquire(claim, true, timeoutMs);
       const reconnectsBefore = reconnects();
       let reply = await ask(claim.owner, timeoutMs);
-      if (isNotHeld(reply.outcome) && !mayHaveEntered && reconnects() !== reconnectsBefore) {
+      if (!("restMs" in reply) && !mayHaveEntered && reconnects() !== reconnectsBefore) {
         // The client may have sent it twice, and the first copy gave the mutex away.
         mayHaveEntered = true;
         reply = await ask(claim.owner, timeoutMs);
       }
-      if (isNotHeld(reply.outcome)) {
+      if (!("restMs" in reply)) {
         const reason = isStillValid() ? "server-lost" : "expired";
         throw new LeaseLostError(mutex.name, { reason, ...from });
       }
@@ -118,8 +118,4 @@ export async function signal(
   const caller = { store, lockName: mutex.name };
   const keys = { lock, fence, queue, condition, signalled: `${condition}:signalled` };
   return call(caller, conditionSignal, keys, { owner, token, request, most, inbox }, timeoutMs);
-}
-
-function isNotHeld(outcome: string): outcome is NotHeld {
-  return outcome === "unclaimed" || outcome === "claimed" || outcome === "forgotten";
 }

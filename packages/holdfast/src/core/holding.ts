@@ -50,6 +50,8 @@ export interface ExportedLease {
   readonly maxHoldMs?: number;
   /** Numbers of the permits held; absent for kinds that do not number them. */
   readonly slots?: readonly number[];
+  /** What a leader stands for; absent for all other kinds. */
+  readonly value?: string;
   /** Which side of a read-write lock it holds; absent for other kinds. */
   readonly mode?: "read" | "write";
 }

@@ -56,6 +56,11 @@ export function checkCallerId(callerId: unknown): string {
   return checkText("callerId", callerId, 1, 256);
 }
 
+/** @throws TypeError, RangeError  unless the value is a string of at most 65 536 bytes */
+export function checkValue(value: unknown): string {
+  return checkText("value", value, 0, 65_536);
+}
+
 /** @throws TypeError, RangeError  unless the client name is a string of at most 256 bytes */
 export function checkClientName(clientName: unknown): string {
   return checkText("clientName", clientName, 0, 256);

@@ -39,17 +39,24 @@ local function takeSlots(weight)
 end
 
 local function grantTo(holder, weight, leaseMs, token, slots)
-  local isFirst = used == 0
+  local ends = now + leaseMs * 1000
+  if used == 0 or ends < first then
+    first = ends
+    redis.call('HSET', KEYS[1], 'first', first)
+  end
   used = used + weight
   lastToken = token
-  redis.call('HSET', KEYS[1], holder, string.format('%.0f/%.0f/', weight, token) .. slots,
-    'used', used, 'top', top, 'free', free)
-  redis.call('ZADD', KEYS[3], now + leaseMs * 1000, holder)
+  local grant = string.format('%.0f/%.0f/', weight, token) .. slots
+  if slots == '' then
+    redis.call('HSET', KEYS[1], holder, grant, 'used', used)
+  else
+    redis.call('HSET', KEYS[1], holder, grant, 'used', used, 'top', top, 'free', free)
+  end
+  local added = redis.call('ZADD', KEYS[3], 'NX', 'inf', '-', ends, holder)
   lengthen(leaseMs)
-  if isFirst then
+  if added == 2 then
     redis.call('PEXPIRE', KEYS[3], keptMs())
   end
-  redis.call('SET', KEYS[2], token, 'PX', keptMs())
 end
 
 -- `self` is the caller's own claim, which needs no message. Returns its token and slots if it was granted.
@@ -81,8 +88,10 @@ local function grantHeads(self)
         if head == self then
           selfToken, selfSlots = token, slots
           grantTo(head, weight, leaseMs, token, slots)
+          redis.call('SET', KEYS[2], token, 'PX', keptMs())
         elseif tell(inbox .. client, message) then
           grantTo(head, weight, leaseMs, token, slots)
+          redis.call('SET', KEYS[2], token, 'PX', keptMs())
         elseif slots ~= '' then
           putBack(slots)
           redis.call('HSET', KEYS[1], 'top', top, 'free', free)

@@ -1,24 +1,10 @@
 --[[
-  lua/permits: the permits of one name as they stand, and how they come back.
+  lua/permits: how permits come back, and how their keys stay.
 
-  Reads the state once, at its include, together with the grant of the local `owner` (an empty one if the script
-  has none). What changes it writes at once, so that the state is whole after every step. A grant is
-  `<weight>/<token>/<slot>,<slot>…`, and after a change of weight also `/<first token>/<number of the change>`.
+  What changes the state writes it at once, so that it is whole after every step.
 
-  Invariants: `used` is the sum of the weights of all grants in KEYS[1], which are those in KEYS[3]; slot numbers
-  below `top` that no grant has are the `free` members of KEYS[4]; no key goes before a lease in it ends.
-
-  Uses KEYS[1] state, KEYS[2] fence, KEYS[3] holders, KEYS[4] slots.
+  Needs lua/permits-state. Uses KEYS[1] state, KEYS[2] fence, KEYS[3] holders, KEYS[4] slots.
 ]]
-local time = redis.call('TIME')
-local now = time[1] * 1000000 + time[2]
-local state = redis.call('HMGET', KEYS[1],
-  'capacity', 'declared', 'used', 'top', 'free', 'until', 'keepMs', owner)
-local capacity, used = tonumber(state[1] or 0), tonumber(state[3] or 0)
-local top, free = tonumber(state[4] or 0), tonumber(state[5] or 0)
-local keepUntil, keepMs = tonumber(state[6] or 0), tonumber(state[7] or 600000)
-local record = state[8]
-
 local function keptMs()
   return math.floor((keepUntil - now) / 1000)
 end
@@ -71,32 +57,38 @@ end
 local function giveBack(holder, grant)
   local weight, slots = string.match(grant, '^(%d+)/%d+/([%d,]*)')
   used = used - weight
-  putBack(slots)
   redis.call('HDEL', KEYS[1], holder)
   redis.call('ZREM', KEYS[3], holder)
-  redis.call('HSET', KEYS[1], 'used', used, 'top', top, 'free', free)
+  if slots == '' and free == 0 then
+    redis.call('HSET', KEYS[1], 'used', used)
+  else
+    putBack(slots)
+    redis.call('HSET', KEYS[1], 'used', used, 'top', top, 'free', free)
+  end
 end
 
 -- A holder that died gives its permits back here, at the first call after its lease, by the server's clock.
 local function reap()
-  if used == 0 then
+  if used == 0 or first - now > 0 then
     return
   end
-  local first = redis.call('ZRANGE', KEYS[3], 0, 0, 'WITHSCORES')
-  if not first[1] then
-    begin(capacity, state[2])
-  elseif first[2] - now <= 0 then
-    for _, holder in ipairs(redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', now, 'LIMIT', 0, 1000)) do
-      local grant = redis.call('HGET', KEYS[1], holder)
-      if grant then
-        giveBack(holder, grant)
-      else
-        redis.call('ZREM', KEYS[3], holder)
-      end
-      if holder == owner then
-        record = false
-      end
+  for _, holder in ipairs(redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', now, 'LIMIT', 0, 1000)) do
+    local grant = redis.call('HGET', KEYS[1], holder)
+    if grant then
+      giveBack(holder, grant)
+    else
+      redis.call('ZREM', KEYS[3], holder)
     end
+    if holder == owner then
+      record = false
+    end
+  end
+  local earliest = redis.call('ZRANGE', KEYS[3], 0, 0, 'WITHSCORES')[2]
+  if used > 0 and (not earliest or earliest == 'inf') then
+    begin(capacity, state[2])
+  elseif used > 0 then
+    first = tonumber(earliest)
+    redis.call('HSET', KEYS[1], 'first', earliest)
   end
 end
 

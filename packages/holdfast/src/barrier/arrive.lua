@@ -1,0 +1,95 @@
+--[[
+  barrier/arrive: arrive at the barrier, or say that one is still there; the last to arrive lets all go on.
+
+  One step, so that each party is in exactly one generation, and a generation either passes for all or breaks for all.
+  Sent again by the same party it gives the same answer for as long as its end is kept (the last 10 000 ends at
+  least). An arrival is a lease: whoever asks finds out that another's is over, and breaks the generation.
+
+  KEYS[1] barrier  hash: parties, generation; broken, why and by of the generation that broke last; resetBy
+  KEYS[2] arrived  sorted set, owner of an arrival of this generation -> its index
+  KEYS[3] leases   sorted set, owner of an arrival of this generation -> when its lease ends, in µs of the server's clock
+  KEYS[4] ended    sorted set, owner of an earlier arrival -> generation + index / 131072, or + 0.5 if it broke
+  ARGV[1] owner    id of this arrival
+  ARGV[2] leaseMs  length of its lease
+  ARGV[3] parties  how many parties the caller counts on
+  ARGV[4] enqueue  1 if it may wait; 0 if it arrives only when that lets all go on
+  ARGV[5] inbox    what a client id is appended to for the channel that the client listens on
+  REPLY   {0, restMs, nowUs}              waiting: ask again within restMs
+          {1, restMs, nowUs}              refused: it may not wait, and others are missing
+          {2, generation, index}          passed: all have arrived
+          {3, generation, why, parties...}  broken: why is 1 lease ended, 2 timed out, 3 aborted, 4 left, 5 reset;
+                                          the only party named is the one that broke it
+          {4, parties}                    mismatch: the barrier is for so many parties
+]]
+local owner, leaseMs, parties, enqueue, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+
+local barrier = redis.call('HMGET', KEYS[1], 'parties', 'generation', 'broken', 'why', 'by')
+local generation = tonumber(barrier[2] or 1)
+local function broken(which)
+  if tonumber(barrier[3] or 0) ~= which then
+    return {3, which, 5}
+  end
+  return {3, which, tonumber(barrier[4]), barrier[5]}
+end
+
+local ended = tonumber(redis.call('ZSCORE', KEYS[4], owner) or 0)
+if ended > 0 then
+  local which = math.floor(ended)
+  if ended - which >= 0.5 then
+    return broken(which)
+  end
+  return {2, which, math.floor((ended - which) * 131072 + 0.5)}
+end
+if barrier[1] and barrier[1] ~= parties then
+  return {4, tonumber(barrier[1])}
+end
+if tonumber(barrier[3] or 0) == generation then
+  return broken(generation)
+end
+
+-- include break-generation
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+local dead = redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', now, 'LIMIT', 0, 1)[1]
+if dead then
+  breakGeneration(inbox, generation, 1, dead)
+  return {3, generation, 1, dead}
+end
+
+local count = redis.call('ZCARD', KEYS[2])
+if not redis.call('ZSCORE', KEYS[2], owner) then
+  if enqueue ~= '1' and count + 1 < tonumber(parties) then
+    return {1, -1, now}
+  end
+  redis.call('ZADD', KEYS[2], count, owner)
+  count = count + 1
+end
+redis.call('HSET', KEYS[1], 'parties', parties, 'generation', string.format('%.0f', generation))
+redis.call('PEXPIRE', KEYS[1], 86400000)
+
+if count < tonumber(parties) then
+  redis.call('ZADD', KEYS[3], now + leaseMs * 1000, owner)
+  redis.call('PEXPIRE', KEYS[2], 86400000)
+  redis.call('PEXPIRE', KEYS[3], 86400000)
+  local first = redis.call('ZRANGE', KEYS[3], 0, 0, 'WITHSCORES')[2]
+  return {0, math.floor(math.min(leaseMs / 3, (first - now) / 1000)), now}
+end
+
+local own
+for index, party in ipairs(redis.call('ZRANGE', KEYS[2], 0, -1)) do
+  redis.call('ZADD', KEYS[4], generation + (index - 1) / 131072, party)
+  if party == owner then
+    own = index - 1
+  else
+    local client, number = string.match(party, '^([^/]+)/(%d+)/%d+/%d+')
+    redis.call('PUBLISH', inbox .. client, string.format('+%s %.0f %.0f %.0f', number, generation, now, index - 1))
+  end
+end
+redis.call('PEXPIRE', KEYS[4], 86400000)
+local excess = redis.call('ZCARD', KEYS[4]) - parties - 10000
+if excess > 0 then
+  redis.call('ZPOPMIN', KEYS[4], excess)
+end
+redis.call('HSET', KEYS[1], 'generation', string.format('%.0f', generation + 1))
+redis.call('DEL', KEYS[2], KEYS[3])
+return {2, generation, own}

@@ -1,0 +1,33 @@
+--[[
+  barrier/leave: give an arrival up, which breaks its generation for all others.
+
+  If the generation has passed or broken already, nothing happens. If the arrival has not reached the server yet, it
+  is kept as broken, so that it does not count when it does.
+
+  KEYS[1] barrier  hash: parties, generation; broken, why and by of the generation that broke last; resetBy
+  KEYS[2] arrived  sorted set, owner of an arrival of this generation -> its index
+  KEYS[3] leases   sorted set, owner of an arrival of this generation -> when its lease ends, in µs of the server's clock
+  KEYS[4] ended    sorted set, owner of an earlier arrival -> generation + index / 131072, or + 0.5 if it broke
+  ARGV[1] owner    id of the arrival
+  ARGV[2] why      2 timed out, 3 aborted, 4 left
+  ARGV[3] inbox    what a client id is appended to for the channel that the client listens on
+  REPLY   {0}                     absent: it had not arrived, or its generation had broken
+          {1}                     broke
+          {2, generation, index}  passed: all had arrived
+]]
+local owner, why, inbox = ARGV[1], ARGV[2], ARGV[3]
+
+-- include break-generation
+local generation = tonumber(redis.call('HGET', KEYS[1], 'generation') or 1)
+if redis.call('ZSCORE', KEYS[2], owner) then
+  breakGeneration(inbox, generation, why, owner)
+  return {1}
+end
+local ended = tonumber(redis.call('ZSCORE', KEYS[4], owner) or 0)
+if ended == 0 then
+  redis.call('ZADD', KEYS[4], generation + 0.5, owner)
+  redis.call('PEXPIRE', KEYS[4], 86400000)
+elseif ended - math.floor(ended) < 0.5 then
+  return {2, math.floor(ended), math.floor((ended - math.floor(ended)) * 131072 + 0.5)}
+end
+return {0}

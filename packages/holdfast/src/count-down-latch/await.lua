@@ -1,0 +1,42 @@
+--[[
+  count-down-latch/await: go on if the count is zero or none is set; otherwise, if asked to, wait to be told.
+
+  Whoever waits says which generation it waits for, as an earlier answer told it: when that one is over it goes on,
+  although a new count may be set by then. Waiting keeps the keys, so that no count is forgotten under a waiter.
+
+  KEYS[1] latch    hash, count, initial, generation and setBy
+  KEYS[2] counted  sorted set, id of a count-down that counted -> generation
+  KEYS[3] waiters  sorted set, owner of a claim that waits -> arrival number
+  ARGV[1] owner    id of this claim
+  ARGV[2] since    generation that it waits for; 0 if it does not know one yet
+  ARGV[3] enqueue  1 if it can be told, 0 if its client has no inbox or does not wait
+  ARGV[4] keepMs   how long the keys live from now, at least
+  REPLY   {0, generation, nowUs}  waiting
+          {1, generation, nowUs}  refused: not zero, and not waiting
+          {2}                     granted: zero, or not set
+]]
+local owner, since, enqueue, keepMs = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+
+local latch = redis.call('HMGET', KEYS[1], 'count', 'generation')
+local generation = latch[2]
+if not latch[1] or latch[1] == '0' or (since ~= '0' and since - generation ~= 0) then
+  redis.call('ZREM', KEYS[3], owner)
+  return {2}
+end
+
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+if enqueue ~= '1' then
+  return {1, tonumber(generation), now}
+end
+if not redis.call('ZSCORE', KEYS[3], owner) then
+  local latest = redis.call('ZREVRANGE', KEYS[3], 0, 0, 'WITHSCORES')[2] or 0
+  redis.call('ZADD', KEYS[3], latest + 1, owner)
+end
+-- Waiters ask again every few seconds; those that nobody asks about belong to processes that are gone.
+redis.call('PEXPIRE', KEYS[3], 60000)
+if redis.call('PTTL', KEYS[1]) - keepMs < 0 then
+  redis.call('PEXPIRE', KEYS[1], keepMs)
+  redis.call('PEXPIRE', KEYS[2], keepMs)
+end
+return {0, tonumber(generation), now}

@@ -1,0 +1,9 @@
+--[[
+  count-down-latch/leave: stop waiting.
+
+  KEYS[1] waiters  sorted set, owner of a claim that waits -> arrival number
+  ARGV[1] owner    id of the claim that gives up
+  REPLY   0        absent: it did not wait
+          1        left
+]]
+return redis.call('ZREM', KEYS[1], ARGV[1])

@@ -1,0 +1,38 @@
+--[[
+  count-down-latch/set-count: set the count, if none is set or it has reached zero.
+
+  A new count begins a new generation, so that whoever has not yet heard that the last one reached zero still goes on.
+  Generations are the server's time in microseconds, or the last + 1 if that is more: none comes twice. Sent again
+  with the same request it gives the same answer.
+
+  KEYS[1] latch    hash, count, initial, generation and setBy
+  KEYS[2] counted  sorted set, id of a count-down that counted -> generation
+  ARGV[1] count    how many count-downs open the latch
+  ARGV[2] request  id of this request
+  ARGV[3] keepMs   how long the keys live from now
+  REPLY   0        refused: it has a count that has not reached zero
+          1        set
+]]
+local count, request, keepMs = ARGV[1], ARGV[2], ARGV[3]
+
+local latch = redis.call('HMGET', KEYS[1], 'count', 'generation', 'setBy')
+if latch[3] == request then
+  return 1
+end
+if latch[1] and latch[1] ~= '0' then
+  return 0
+end
+
+local time = redis.call('TIME')
+local generation = time[1] * 1000000 + time[2]
+if latch[2] then
+  if latch[2] - generation >= 0 then
+    generation = latch[2] + 1
+  end
+  -- Those of the last generation stay, because a request that was sent for it may arrive only now.
+  redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', '(' .. latch[2])
+  redis.call('PEXPIRE', KEYS[2], keepMs)
+end
+redis.call('HSET', KEYS[1], 'count', count, 'initial', count, 'generation', generation, 'setBy', request)
+redis.call('PEXPIRE', KEYS[1], keepMs)
+return 1

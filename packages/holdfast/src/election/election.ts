@@ -1,0 +1,191 @@
+import type { Engine } from "../core/engine.js";
+import type { Holder } from "../core/errors.js";
+import { describeHolder } from "../core/inspection.js";
+import { Lock } from "../core/lock.js";
+import { checkValue, show } from "../core/names.js";
+import { type AcquireOptions, NONE, type ResolvedOptions, resolve, type TryAcquireOptions } from "../core/options.js";
+import type { ReleaseOutcome } from "../core/lease.js";
+import { Leadership } from "./leadership.js";
+import { LeaderObserver } from "./observer.js";
+import type { ElectionSteps, LeaderRecord } from "./steps.js";
+
+/** How to campaign. */
+export interface CampaignOptions extends AcquireOptions {
+  /**
+   * Longest random delay before standing, drawn anew each time, as part of `waitMs`: so that a restart of all
+   * processes does not always elect the one that starts fastest. Longer spreads more evenly, shorter elects sooner.
+   * Milliseconds, 0 or more.
+   * @default 0
+   */
+  readonly delayMs?: number;
+}
+
+/** How to campaign through the verbs that all locks have. */
+export interface ElectionOptions extends CampaignOptions {
+  /** What the leader stands for, at most 65 536 bytes. @default "" */
+  readonly value?: string;
+}
+
+/** The same, without waiting. */
+export interface ElectionTryOptions extends TryAcquireOptions {
+  /** What the leader stands for, at most 65 536 bytes. @default "" */
+  readonly value?: string;
+}
+
+/** Who leads, and what for. */
+export interface Leader extends Holder {
+  /** What the leader stands for, such as the address at which it is reached. */
+  readonly value: string;
+  /** Number of the leadership; rises with each new leader. */
+  readonly term: number;
+}
+
+/**
+ * At most one leader at a time among all processes, whose value everybody can see and follow.
+ *
+ * It is a mutex whose holder says something: candidates queue, and the next one leads as soon as the leader resigns,
+ * or when its lease ends. A leader must stop leading when `leadership.signal` aborts, and hand `leadership.term` to
+ * whatever must refuse a leader of the past. A winner leads, for others, from the moment its value is stored: that is
+ * a second round trip, before `campaign` resolves.
+ *
+ * The verbs follow etcd's election; different is that candidates are told by a message and do not watch each other.
+ */
+export class Election extends Lock<Leadership> {
+  readonly #election: ElectionSteps;
+
+  /** Elections come from the factory of a Holdfast. @internal */
+  constructor(engine: Engine, steps: ElectionSteps, defaults: ResolvedOptions, adoptedValue: string) {
+    super(engine, steps, defaults, (hold) => new Leadership(engine, steps, hold, adoptedValue));
+    this.#election = steps;
+  }
+
+  /**
+   * Stands for election until it is won. Two round trips if nobody leads.
+   *
+   * @param value  what the leader stands for, at most 65 536 bytes
+   * @throws AcquireTimeoutError  after `waitMs`; nothing is held; says who leads
+   * @throws LeaseLostError  it won, and lost the lease before its value was stored
+   * @throws as `acquire` otherwise
+   */
+  async campaign(value: string, options: CampaignOptions = NONE): Promise<Leadership> {
+    checkValue(value);
+    const { delayMs = 0, ...rest } = options ?? NONE;
+    checkDelay(delayMs);
+    const { waitMs, signal } = resolve(rest, this.defaults);
+    const delayedMs = this.engine.runtime.random() * Math.min(delayMs, waitMs);
+    if (delayedMs > 0) await this.#pause(delayedMs, signal);
+    const left = delayedMs > 0 && waitMs !== Infinity ? { waitMs: waitMs - delayedMs } : {};
+    return this.#takeOffice(await super.acquire({ ...rest, ...left }), value);
+  }
+
+  /** As `campaign`, with the value among the options. */
+  override async acquire({ value = "", ...options }: ElectionOptions = NONE): Promise<Leadership> {
+    return this.campaign(value, options);
+  }
+
+  /** Leads if nobody does. Two round trips, or one. @throws as `acquire`, but never for waiting */
+  override async tryAcquire({ value = "", ...options }: ElectionTryOptions = NONE): Promise<Leadership | null> {
+    checkValue(value);
+    const leadership = await super.tryAcquire(options);
+    return leadership && this.#takeOffice(leadership, value);
+  }
+
+  /** Leads while `work` runs. See `Lock.run`; the options are those of `acquire`. */
+  override run<Result>(
+    work: (leadership: Leadership) => Result | Promise<Result>,
+    options: ElectionOptions = NONE,
+  ): Promise<Result> {
+    return super.run(work, options);
+  }
+
+  /** Stops leading, as `leadership.release()`. @throws as that */
+  async resign(leadership: Leadership): Promise<ReleaseOutcome> {
+    return this.#own(leadership).release();
+  }
+
+  /** Changes what the leader stands for, as `leadership.proclaim(value)`. @throws as that */
+  async proclaim(leadership: Leadership, value: string): Promise<void> {
+    return this.#own(leadership).proclaim(value);
+  }
+
+  /** Who leads now; null if nobody does. Two round trips. @throws StoreError */
+  async leader(): Promise<Leader | null> {
+    return this.#describe(await this.#election.leader(this.engine.commandTimeoutMs));
+  }
+
+  /**
+   * Follows who leads: the present state first, then each change as it comes; null when nobody does.
+   *
+   * Changes are pushed. After a lost connection, and when the leader's lease must be over, the state is read again,
+   * so the last one is never missed. A reader that is slower than the changes gets the newest and misses those in
+   * between. Leave the loop, or abort `signal`, to stop.
+   *
+   * @throws the signal's reason, when it aborts
+   * @throws ClosedError  this Holdfast was closed
+   * @throws StoreError   the server will not answer; while it may, the observer waits
+   */
+  async *observe(options: { readonly signal?: AbortSignal } = {}): AsyncGenerator<Leader | null, void, undefined> {
+    const { signal } = options;
+    if (signal !== undefined && !(signal instanceof AbortSignal)) {
+      throw new TypeError(`signal must be an AbortSignal; got ${show(signal)}`);
+    }
+    signal?.throwIfAborted();
+    const observer = new LeaderObserver(this.engine, this.#election, signal);
+    try {
+      for (;;) {
+        const { done, value } = await observer.next();
+        if (done) return;
+        yield await this.#describe(value);
+      }
+    } finally {
+      observer.stop();
+    }
+  }
+
+  async #takeOffice(leadership: Leadership, value: string): Promise<Leadership> {
+    try {
+      await leadership.proclaim(value);
+      return leadership;
+    } catch (error) {
+      await leadership.release().catch(() => {});
+      throw error;
+    }
+  }
+
+  async #describe(record: LeaderRecord | undefined): Promise<Leader | null> {
+    if (record === undefined) return null;
+    const { value, term, owner, leaseLeftMs } = record;
+    return { ...(await describeHolder(this.engine, { owner, token: term, leaseLeftMs })), value, term };
+  }
+
+  #own(leadership: Leadership): Leadership {
+    if (!(leadership instanceof Leadership) || leadership.name !== this.name) {
+      throw new TypeError(`leadership must be one of the election ${show(this.name)}; got ${show(leadership)}`);
+    }
+    return leadership;
+  }
+
+  #pause(delayMs: number, signal: AbortSignal | undefined): Promise<void> {
+    return new Promise((resolve, reject) => {
+      signal?.throwIfAborted();
+      const onAbort = (): void => {
+        timer.cancel();
+        reject(signal?.reason);
+      };
+      const timer = this.engine.runtime.startTimer(
+        () => {
+          signal?.removeEventListener("abort", onAbort);
+          resolve();
+        },
+        delayMs,
+        true,
+      );
+      signal?.addEventListener("abort", onAbort, { once: true });
+    });
+  }
+}
+
+function checkDelay(delayMs: unknown): void {
+  if (typeof delayMs !== "number") throw new TypeError(`delayMs must be a number of milliseconds; got ${show(delayMs)}`);
+  if (!(delayMs >= 0)) throw new RangeError(`delayMs must be 0 or more; got ${delayMs}`);
+}

@@ -1,0 +1,24 @@
+--[[
+  election/extend: begin the leader's lease anew, if it is still its own, and keep its value as long.
+
+  KEYS[1] lock     string, owner of the claim that leads; expires with its lease
+  KEYS[2] fence    string, last term
+  KEYS[3] record   hash, term, value, owner and number of the last proclamation
+  ARGV[1] owner    id of the claim that leads
+  ARGV[2] term     its term
+  ARGV[3] leaseMs  length of the lease, counted from now
+  REPLY   1        extended
+          2        unclaimed: it had ended, and nobody leads since
+          3        claimed: it had ended, and somebody else has led since
+          4        forgotten: the server does not know that it ever led
+]]
+local owner, term, leaseMs = ARGV[1], ARGV[2], ARGV[3]
+
+-- include extend-lease
+if extendLease(owner, term, leaseMs) then
+  redis.call('PEXPIRE', KEYS[3], leaseMs + 600000)
+  return 1
+end
+
+-- include why-lost
+return whyLost(redis.call('GET', KEYS[1]), term)

@@ -1,0 +1,69 @@
+import type { Engine } from "../core/engine.js";
+import { LeaseLostError } from "../core/errors.js";
+import type { Hold } from "../core/hold.js";
+import type { ExportedLease } from "../core/holding.js";
+import { insist } from "../core/insist.js";
+import { Lease } from "../core/lease.js";
+import { checkValue } from "../core/names.js";
+import type { ElectionSteps } from "./steps.js";
+
+/** An election that was won: a lease that others see with a value. */
+export class Leadership extends Lease {
+  readonly #engine: Engine;
+  readonly #steps: ElectionSteps;
+  readonly #hold: Hold;
+  #value: string;
+  #lastNumber = 0;
+
+  /** Leaderships come from elections. @internal */
+  constructor(engine: Engine, steps: ElectionSteps, hold: Hold, value: string) {
+    super(hold);
+    this.#value = value;
+    this.#engine = engine;
+    this.#steps = steps;
+    this.#hold = hold;
+  }
+
+  /** Number of the leadership: higher than that of every earlier one of the election. The same as `token`. */
+  get term(): number {
+    return this.token;
+  }
+
+  /** What this leader stands for: the last value that it proclaimed. */
+  get value(): string {
+    return this.#value;
+  }
+
+  /**
+   * Changes what the leader stands for; observers are told at once. One round trip.
+   *
+   * @param value  at most 65 536 bytes
+   * @throws LeaseLostError  it leads no longer; nothing was changed
+   * @throws StoreError      outcome unknown
+   * @throws TypeError, RangeError  a wrong value
+   */
+  async proclaim(value: string): Promise<void> {
+    checkValue(value);
+    this.assertHeld();
+    this.#lastNumber += 1;
+    const number = this.#lastNumber;
+    const { owner, token } = this;
+    const { leaseMs } = this.#hold.grant.claim;
+    const outcome = await insist(this.#engine, () =>
+      this.#steps.proclaim({ owner, token }, value, number, leaseMs, this.#engine.commandTimeoutMs),
+    );
+    if (outcome === "proclaimed") {
+      if (number === this.#lastNumber) this.#value = value;
+      return;
+    }
+    const reason = this.#hold.validForMs() > 0 ? "server-lost" : "expired";
+    this.#hold.lose(reason);
+    this.assertHeld();
+    throw new LeaseLostError(this.name, { reason, token, owner });
+  }
+
+  override export(): ExportedLease {
+    const value = this.#value;
+    return { ...super.export(), value };
+  }
+}

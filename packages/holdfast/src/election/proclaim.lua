@@ -1,0 +1,34 @@
+--[[
+  election/proclaim: say what the leader stands for, if it still leads, and tell all who observe.
+
+  The value is kept with the term, so that it is never taken for that of a later leader. A late copy of an earlier
+  proclamation of the same leader changes nothing.
+
+  KEYS[1] lock     string, owner of the claim that leads; expires with its lease
+  KEYS[2] fence    string, last term
+  KEYS[3] record   hash, term, value, owner and number of the last proclamation
+  ARGV[1] owner    id of the claim that leads
+  ARGV[2] term     its term
+  ARGV[3] value    what it stands for
+  ARGV[4] number   number of this proclamation among those of the same claim
+  ARGV[5] leaseMs  length of its lease
+  ARGV[6] channel  where observers listen
+  REPLY   1        proclaimed
+          2        unclaimed: its lease had ended, and nobody leads since
+          3        claimed: its lease had ended, and somebody else has led since
+          4        forgotten: the server does not know that it ever led
+]]
+local owner, term, value, number, leaseMs, channel = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
+
+-- include holds
+-- include why-lost
+if not holds(owner, term) then
+  return whyLost(redis.call('GET', KEYS[1]), term)
+end
+local last = redis.call('HMGET', KEYS[3], 'owner', 'number')
+if last[1] ~= owner or number - last[2] > 0 then
+  redis.call('HSET', KEYS[3], 'term', term, 'value', value, 'owner', owner, 'number', number)
+  redis.call('PEXPIRE', KEYS[3], leaseMs + 600000)
+  redis.call('PUBLISH', channel, 'changed')
+end
+return 1

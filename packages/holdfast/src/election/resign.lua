@@ -1,0 +1,32 @@
+--[[
+  election/resign: stop leading, and tell all who observe; the next candidate leads at once.
+
+  KEYS[1] lock     string, owner of the claim that leads; expires with its lease
+  KEYS[2] fence    string, last term
+  KEYS[3] queue    sorted set, owner of a candidate -> arrival number
+  KEYS[4] record   hash, term, value, owner and number of the last proclamation
+  ARGV[1] owner    id of the claim that leads
+  ARGV[2] term     its term
+  ARGV[3] inbox    what a client id is appended to for the channel that the client listens on
+  ARGV[4] channel  where observers listen
+  REPLY   1        released
+          2        unclaimed: its lease had ended, and nobody leads since
+          3        claimed: its lease had ended, and somebody else has led since
+          4        forgotten: the server does not know that it ever led
+]]
+local owner, term, inbox, channel = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+
+local holder = redis.call('GET', KEYS[1])
+-- include why-lost
+if holder ~= owner then
+  return whyLost(holder, term)
+end
+
+-- include tell
+-- include hand-off
+redis.call('DEL', KEYS[4])
+if not handOff(inbox) then
+  redis.call('DEL', KEYS[1])
+end
+redis.call('PUBLISH', channel, 'changed')
+return 1

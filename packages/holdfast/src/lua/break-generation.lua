@@ -1,0 +1,20 @@
+--[[
+  lua/break-generation: break the present generation of a barrier, and tell all who have arrived.
+
+  Each arrival is kept as broken, so that a party that asks later, or asks again, learns it whatever has happened
+  since. A score of the generation and a half means broken, one with a smaller fraction means passed.
+
+  Uses KEYS[1] barrier, KEYS[2] arrived, KEYS[3] leases, KEYS[4] ended.
+]]
+local function breakGeneration(inbox, generation, why, by)
+  redis.call('HSET', KEYS[1], 'broken', string.format('%.0f', generation), 'why', why, 'by', by)
+  redis.call('PEXPIRE', KEYS[1], 86400000)
+  -- There are as many as the barrier has parties, at most.
+  for _, party in ipairs(redis.call('ZRANGE', KEYS[2], 0, -1)) do
+    redis.call('ZADD', KEYS[4], generation + 0.5, party)
+    local client, number = string.match(party, '^([^/]+)/(%d+)/%d+/%d+')
+    redis.call('PUBLISH', inbox .. client, '~' .. number)
+  end
+  redis.call('PEXPIRE', KEYS[4], 86400000)
+  redis.call('DEL', KEYS[2], KEYS[3])
+end
