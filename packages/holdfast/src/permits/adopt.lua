@@ -4,7 +4,7 @@
   The token, the permits and their numbers stay, so the resource sees one holder. From then on the first claim
   holds nothing. Sent again by the adopting claim it gives the same answer.
 
-  KEYS[1] state    hash: capacity, declared, used, top, free, until, keepMs; and owner -> grant of each holder
+  KEYS[1] state    hash: capacity, declared, used, top, free, first, until, keepMs; owner -> grant of each holder
   KEYS[2] fence    string, last token issued
   KEYS[3] holders  sorted set, owner of a holder -> end of its lease, in microseconds of the server's clock
   KEYS[4] slots    sorted set, free slot numbers below top
@@ -19,6 +19,7 @@
 ]]
 local owner, from, token, leaseMs = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 
+-- include permits-state
 -- include permits
 -- include why-lost
 local holder = record and owner or from

@@ -5,7 +5,7 @@
   shortened, because this request may be a late copy that arrives after a longer extension. And it concerns no
   other holder: whoever renews every second ends nobody's lease of an hour.
 
-  KEYS[1] state    hash: capacity, declared, used, top, free, until, keepMs; and owner -> grant of each holder
+  KEYS[1] state    hash: capacity, declared, used, top, free, first, until, keepMs; owner -> grant of each holder
   KEYS[2] fence    string, last token issued
   KEYS[3] holders  sorted set, owner of a holder -> end of its lease, in microseconds of the server's clock
   KEYS[4] slots    sorted set, free slot numbers below top
@@ -19,11 +19,17 @@
 ]]
 local owner, token, leaseMs = ARGV[1], ARGV[2], tonumber(ARGV[3])
 
+-- include permits-state
+if record and first - now > 0 and keepUntil - now >= math.max(keepMs, leaseMs + 60000) * 1000
+  and token - string.match(record, '/(%d+)') == 0 then
+  redis.call('ZADD', KEYS[3], 'GT', now + leaseMs * 1000, owner)
+  return 1
+end
+
 -- include permits
 -- include why-lost
 if record and isUnder(record, token) then
-  local deadline = redis.call('ZSCORE', KEYS[3], owner)
-  if deadline and deadline - now > 0 then
+  if first - now > 0 or redis.call('ZSCORE', KEYS[3], owner) - now > 0 then
     redis.call('ZADD', KEYS[3], 'GT', now + leaseMs * 1000, owner)
     lengthen(leaseMs)
     return 1

@@ -4,7 +4,7 @@
   The caller names the holder by owner, by token, or by both, and nothing happens if it has changed meanwhile. The
   fence moves even when nobody waits, so that the old holder's own release learns that it was too late.
 
-  KEYS[1] state     hash: capacity, declared, used, top, free, until, keepMs; and owner -> grant of each holder
+  KEYS[1] state     hash: capacity, declared, used, top, free, first, until, keepMs; owner -> grant of each holder
   KEYS[2] fence     string, last token issued
   KEYS[3] holders   sorted set, owner of a holder -> end of its lease, in microseconds of the server's clock
   KEYS[4] slots     sorted set, free slot numbers below top
@@ -19,6 +19,7 @@
 local owner, token, inbox, numbered = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 
 -- include tell
+-- include permits-state
 -- include permits
 -- include permits-grant
 reap()

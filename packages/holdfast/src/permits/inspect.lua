@@ -3,7 +3,7 @@
 
   Leases that are over are left out, although their permits are still to be given back.
 
-  KEYS[1] state    hash: capacity, declared, used, top, free, until, keepMs; and owner -> grant of each holder
+  KEYS[1] state    hash: capacity, declared, used, top, free, first, until, keepMs; owner -> grant of each holder
   KEYS[2] fence    string, last token issued
   KEYS[3] holders  sorted set, owner of a holder -> end of its lease, in microseconds of the server's clock
   KEYS[4] queue    sorted set, owner of a waiting claim -> arrival number
@@ -31,7 +31,7 @@ local reply = {
   owner ~= '' and redis.call('ZRANK', KEYS[4], owner) or -1,
   0
 }
-local holders = redis.call('ZRANGEBYSCORE', KEYS[3], now + 1, '+inf', 'WITHSCORES', 'LIMIT', 0, mostHeld)
+local holders = redis.call('ZRANGEBYSCORE', KEYS[3], now + 1, '(inf', 'WITHSCORES', 'LIMIT', 0, mostHeld)
 for i = 1, #holders, 2 do
   local grant = redis.call('HGET', KEYS[1], holders[i])
   if grant then

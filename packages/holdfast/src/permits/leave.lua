@@ -4,7 +4,7 @@
   A waiter that gives up cannot know whether its grant is already on the way, so both are undone in one step. Who
   leaves from the head of the queue may have held up others that fit.
 
-  KEYS[1] state     hash: capacity, declared, used, top, free, until, keepMs; and owner -> grant of each holder
+  KEYS[1] state     hash: capacity, declared, used, top, free, first, until, keepMs; owner -> grant of each holder
   KEYS[2] fence     string, last token issued
   KEYS[3] holders   sorted set, owner of a holder -> end of its lease, in microseconds of the server's clock
   KEYS[4] slots     sorted set, free slot numbers below top
@@ -19,6 +19,7 @@
 local owner, inbox, numbered = ARGV[1], ARGV[2], tonumber(ARGV[3])
 
 -- include tell
+-- include permits-state
 -- include permits
 -- include permits-grant
 reap()

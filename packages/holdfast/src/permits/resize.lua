@@ -5,7 +5,7 @@
   has, and nobody is granted until what is used fits. From then on processes that were configured with the number
   of the caller, or with the new one, are accepted. The state lives long, so that a quiet weekend does not undo it.
 
-  KEYS[1] state     hash: capacity, declared, used, top, free, until, keepMs; and owner -> grant of each holder
+  KEYS[1] state     hash: capacity, declared, used, top, free, first, until, keepMs; owner -> grant of each holder
   KEYS[2] fence     string, last token issued
   KEYS[3] holders   sorted set, owner of a holder -> end of its lease, in microseconds of the server's clock
   KEYS[4] slots     sorted set, free slot numbers below top
@@ -20,6 +20,7 @@
 local size, declared, inbox, numbered, owner = ARGV[1], ARGV[2], ARGV[4], tonumber(ARGV[5]), ''
 
 -- include tell
+-- include permits-state
 -- include permits
 -- include permits-grant
 keepMs = math.max(keepMs, tonumber(ARGV[3]))

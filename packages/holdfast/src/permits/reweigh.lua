@@ -6,7 +6,7 @@
   Changes of one lease are numbered: sent again, the last one gives its first answer, and an earlier one that
   arrives late changes nothing.
 
-  KEYS[1] state     hash: capacity, declared, used, top, free, until, keepMs; and owner -> grant of each holder
+  KEYS[1] state     hash: capacity, declared, used, top, free, first, until, keepMs; owner -> grant of each holder
   KEYS[2] fence     string, last token issued
   KEYS[3] holders   sorted set, owner of a holder -> end of its lease, in microseconds of the server's clock
   KEYS[4] slots     sorted set, free slot numbers below top
@@ -27,6 +27,7 @@ local owner, token, weight, change = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumb
 local inbox, numbered = ARGV[5], tonumber(ARGV[6])
 
 -- include tell
+-- include permits-state
 -- include permits
 -- include permits-grant
 -- include why-lost

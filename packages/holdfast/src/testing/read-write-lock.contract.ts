@@ -8,7 +8,7 @@ import { exclusiveContract } from "./exclusive.contract.js";
 import { type StoreUnderTest, useScene } from "./subject.js";
 
 /** What is left when nobody holds it: how much a writer takes, and the last token. */
-const REMAINS = /(:fence|:read-write-lock:\{[^]*\})$/;
+const REMAINS = /(:fence|:holders|:read-write-lock:\{[^]*\})$/;
 
 /** Registers the cases. Call it inside a `describe` that names the store. */
 export function readWriteLockContract(subject: StoreUnderTest): void {

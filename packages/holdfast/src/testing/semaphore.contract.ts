@@ -9,7 +9,7 @@ import { exclusiveContract } from "./exclusive.contract.js";
 import { type StoreUnderTest, useScene } from "./subject.js";
 
 /** What is left of a semaphore when nobody holds it: its number of permits, and the last token. */
-const REMAINS = /(:fence|:semaphore:\{[^]*\})$/;
+const REMAINS = /(:fence|:holders|:semaphore:\{[^]*\})$/;
 
 /** Registers the cases. Call it inside a `describe` that names the store. */
 export function semaphoreContract(subject: StoreUnderTest): void {
