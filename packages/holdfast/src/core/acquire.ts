@@ -156,5 +156,5 @@ export function hold(engine: Engine, steps: Steps, granted: Granted, options: Re
     const event: GrantEvent = { kind: steps.kind, lockName: steps.name, owner: claim.owner, token, waitedMs };
     channels.grant.publish(event);
   }
-  return new Hold(engine, steps, granted, granted.setAt, options);
+  return new Hold(engine, steps, granted, granted.setAt, options, () => granted.mayStillRun());
 }

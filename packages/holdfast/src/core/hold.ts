@@ -45,8 +45,18 @@ export class Hold implements Occupant, Holding {
   /** Lost or given up: from then on this object sends nothing by itself. */
   #isOver = false;
   #timer: Timer | undefined;
+  readonly #mayStillRun: () => boolean;
 
-  constructor(engine: Engine, steps: Steps, grant: Grant, setAt: Moment, options: HoldOptions) {
+  /** @param mayStillRun  whether a request of the claim may still be under way, and is to be undone when it arrives */
+  constructor(
+    engine: Engine,
+    steps: Steps,
+    grant: Grant,
+    setAt: Moment,
+    options: HoldOptions,
+    mayStillRun: () => boolean = () => false,
+  ) {
+    this.#mayStillRun = mayStillRun;
     this.#grant = grant;
     this.#engine = engine;
     this.#steps = steps;
@@ -185,6 +195,10 @@ export class Hold implements Occupant, Holding {
       try {
         const ended = await this.#steps.release(this.#grant, this.#engine.commandTimeoutMs);
         mayHaveRun ||= reconnects !== this.#engine.commandReconnects;
+        if (this.#mayStillRun()) {
+          // It would hold for nobody when it arrives.
+          void depart(this.#engine, this.#steps, this.#claimAsExtended(), true, this.#engine.commandTimeoutMs);
+        }
         const isStillValid = msUntil(this.#validUntil, this.#engine.runtime) > 0;
         return mayHaveRun && isStillValid && ended !== "forgotten" ? "released" : ended;
       } catch (error) {

@@ -18,6 +18,8 @@ import { type ClockSample, earliestGrant, type Moment, msUntil, now, validUntil 
 export interface Granted extends Grant {
   readonly setAt: Moment;
   readonly waitedMs: number;
+  /** Whether a request of this claim may still be under way, to take the lock or queue for it once more. */
+  mayStillRun(): boolean;
 }
 
 /** The wait ended without a grant, and without a trace. `state` is what the server said just before, if it was a wait. */
@@ -258,7 +260,8 @@ export class Waiter implements Occupant {
   #grant(token: number, setAt: Moment, slots: readonly number[]): void {
     this.#settle();
     const waitedMs = this.#engine.runtime.monotonicMs() - this.#startedAtMs;
-    this.#granted({ claim: this.#claim, token, slots, setAt, waitedMs });
+    const mayStillRun = (): boolean => this.#isUncertain || this.#isAsking;
+    this.#granted({ claim: this.#claim, token, slots, setAt, waitedMs, mayStillRun });
   }
 
   /** The wait is over: look who has it, leave, and say so; unless it cannot be known that nothing is held. */
