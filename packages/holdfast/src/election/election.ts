@@ -1,10 +1,10 @@
 import type { Engine } from "../core/engine.js";
 import type { Holder } from "../core/errors.js";
 import { describeHolder } from "../core/inspection.js";
+import type { ReleaseOutcome } from "../core/lease.js";
 import { Lock } from "../core/lock.js";
 import { checkValue, show } from "../core/names.js";
 import { type AcquireOptions, NONE, type ResolvedOptions, resolve, type TryAcquireOptions } from "../core/options.js";
-import type { ReleaseOutcome } from "../core/lease.js";
 import { Leadership } from "./leadership.js";
 import { LeaderObserver } from "./observer.js";
 import type { ElectionSteps, LeaderRecord } from "./steps.js";
@@ -186,6 +186,7 @@ export class Election extends Lock<Leadership> {
 }
 
 function checkDelay(delayMs: unknown): void {
-  if (typeof delayMs !== "number") throw new TypeError(`delayMs must be a number of milliseconds; got ${show(delayMs)}`);
+  if (typeof delayMs !== "number")
+    throw new TypeError(`delayMs must be a number of milliseconds; got ${show(delayMs)}`);
   if (!(delayMs >= 0)) throw new RangeError(`delayMs must be 0 or more; got ${delayMs}`);
 }

@@ -2,7 +2,10 @@
  * The contract suites, for whoever writes a store: they need vitest. A store that passes them unchanged keeps
  * every promise that does not depend on the server's own faults.
  */
+export { barrierContract } from "./barrier.contract.js";
 export { conditionContract } from "./condition.contract.js";
+export { countDownLatchContract } from "./count-down-latch.contract.js";
+export { electionContract } from "./election.contract.js";
 export { type Abilities, exclusiveContract } from "./exclusive.contract.js";
 export { AWKWARD_NAMES } from "./inspection.contract.js";
 export { multiLockContract } from "./multi-lock.contract.js";

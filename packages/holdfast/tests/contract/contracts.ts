@@ -2,7 +2,10 @@
 import { describe } from "vitest";
 
 import {
+  barrierContract,
   conditionContract,
+  countDownLatchContract,
+  electionContract,
   multiLockContract,
   mutexContract,
   readWriteLockContract,
@@ -21,6 +24,9 @@ export const contracts: Readonly<Record<string, (subject: StoreUnderTest) => voi
   "reentrant-mutex": reentrantMutexContract,
   "multi-lock": multiLockContract,
   condition: conditionContract,
+  "count-down-latch": countDownLatchContract,
+  barrier: barrierContract,
+  election: electionContract,
   semaphore: semaphoreContract,
   "semaphore of one, as a mutex": semaphoreOfOneContract,
   "semaphore of five with four taken, as a mutex": semaphoreOfFiveContract,

@@ -1,0 +1,217 @@
+/** What every store must make true of an election. */
+import { expect, test } from "vitest";
+import { ClosedError, LeaseLostError } from "../core/errors.js";
+import type { ExportedLease } from "../core/holding.js";
+import type { Election, Leader } from "../election/election.js";
+import type { Leadership } from "../election/leadership.js";
+import { BRIEF_LEASE_MS, LONG_MS, until } from "./delays.js";
+import { exclusiveContract } from "./exclusive.contract.js";
+import { type StoreUnderTest, useScene } from "./subject.js";
+
+/** Registers the cases. Call it inside a `describe` that names the store. */
+export function electionContract(subject: StoreUnderTest): void {
+  exclusiveContract(subject, (holdfast, name) => holdfast.election(name));
+
+  const scene = useScene(subject, (holdfast, name) => holdfast.election(name));
+  const first = (): Election => scene.holdfast.election(scene.name);
+  const second = (): Election => scene.rivalHoldfast.election(scene.name);
+  const queued = (count: number): Promise<void> =>
+    until(async () => (await first().inspect()).waiterCount === count, `${count} to stand`);
+
+  /** Follows the election until `isEnough`, and stops. */
+  const follow = (election: Election): { seen: (Leader | null)[]; stop: () => Promise<unknown> } => {
+    const controller = new AbortController();
+    const seen: (Leader | null)[] = [];
+    const done = (async () => {
+      for await (const leader of election.observe({ signal: controller.signal })) seen.push(leader);
+    })().catch((reason: unknown) => reason);
+    return {
+      seen,
+      stop() {
+        controller.abort("stopped");
+        return done;
+      },
+    };
+  };
+
+  test("who wins leads with its value and its term, and others see who that is", async () => {
+    expect(await second().leader()).toBeNull();
+    const leadership = await first().campaign("10.0.0.1:80", { label: "feed" });
+    expect(leadership.value).toBe("10.0.0.1:80");
+    expect(leadership.term).toBe(leadership.token);
+    await until(async () => (await second().leader())?.pid !== undefined, "the leader's record");
+    expect(await second().leader()).toMatchObject({
+      value: "10.0.0.1:80",
+      term: leadership.term,
+      token: leadership.term,
+      owner: leadership.owner,
+      label: "feed",
+      pid: process.pid,
+      clientName: "first",
+    });
+    expect((await second().leader())?.leaseLeftMs).toBeGreaterThan(0);
+    expect(await first().resign(leadership)).toBe("released");
+    expect(await second().leader()).toBeNull();
+  });
+
+  test("a candidate leads as soon as the leader resigns, in a higher term", async () => {
+    const one = await first().campaign("one");
+    const standing = second().campaign("two", { waitMs: LONG_MS });
+    await queued(1);
+    expect((await first().leader())?.value).toBe("one");
+    await one.release();
+    const two = await standing;
+    expect(two.term).toBeGreaterThan(one.term);
+    expect(await first().leader()).toMatchObject({ value: "two", term: two.term });
+    await two.release();
+  });
+
+  test("a leader changes its value, and a former leader cannot", async () => {
+    const leadership = await first().campaign("starting");
+    await first().proclaim(leadership, "ready");
+    expect(leadership.value).toBe("ready");
+    expect((await second().leader())?.value).toBe("ready");
+    await second().forceRelease({ token: leadership.term });
+    const next = await second().campaign("next");
+    await expect(leadership.proclaim("still me")).rejects.toThrow(LeaseLostError);
+    expect((await first().leader())?.value).toBe("next");
+    await next.release();
+    await expect(next.proclaim("gone")).rejects.toThrow(LeaseLostError);
+    expect(await first().leader()).toBeNull();
+  });
+
+  test("of several proclamations at once the last one stays", async () => {
+    const leadership = await first().campaign("0");
+    await Promise.all(["1", "2", "3", ""].map((value) => leadership.proclaim(value)));
+    expect(leadership.value).toBe("");
+    expect((await second().leader())?.value).toBe("");
+    await leadership.release();
+  });
+
+  test("a value may be any text", async () => {
+    const leadership = await first().campaign("");
+    for (const value of ["two words", "line\nbreak\u0000nul", '{"json": "🔐"}', "x".repeat(65_536)]) {
+      await leadership.proclaim(value);
+      expect((await second().leader())?.value).toBe(value);
+    }
+    await expect(leadership.proclaim("x".repeat(65_537))).rejects.toThrow(RangeError);
+    await expect(first().campaign(7 as unknown as string)).rejects.toThrow(TypeError);
+    await leadership.release();
+  });
+
+  test("the value stays for as long as the leader leads, however often its lease is renewed", async () => {
+    const leadership = await first().campaign("steady", { leaseMs: BRIEF_LEASE_MS });
+    await leadership.extend(BRIEF_LEASE_MS);
+    const [key = ""] = (await scene.server.keysWith(scene.name)).filter((name) => name.endsWith(":value"));
+    expect(await scene.server.pttl(key)).toBeGreaterThan(600_000);
+    await leadership.release();
+  });
+
+  test("an observer sees the present leader first, then each change, and null when nobody leads", async () => {
+    const one = await first().campaign("one");
+    const { seen, stop } = follow(second());
+    const sees = (count: number, value: string | undefined): Promise<void> =>
+      until(() => seen.length === count && seen.at(-1)?.value === value, `${count} states, the last ${value}`);
+    await sees(1, "one");
+    await one.proclaim("one and a half");
+    await sees(2, "one and a half");
+    await one.release();
+    await sees(3, undefined);
+    const two = await first().campaign("two");
+    await sees(4, "two");
+    expect(seen[3]).toMatchObject({ term: two.term, owner: two.owner });
+    await first().forceRelease({ owner: two.owner });
+    await sees(5, undefined);
+    expect(await stop()).toBe("stopped");
+  });
+
+  test("an observer of an election without a leader sees null first", async () => {
+    for await (const leader of first().observe()) {
+      expect(leader).toBeNull();
+      break;
+    }
+  });
+
+  test("an observer learns that a leader is gone when its lease ends", async () => {
+    const one = await first().campaign("mortal", { leaseMs: BRIEF_LEASE_MS, renew: false });
+    const { seen, stop } = follow(second());
+    await until(() => seen.length === 2, "the end of the leader");
+    expect(seen.map((leader) => leader?.value)).toEqual(["mortal", undefined]);
+    expect(one.validForMs()).toBe(0);
+    await stop();
+  });
+
+  test("a slow observer gets the newest state and skips those in between", async () => {
+    const leadership = await first().campaign("0");
+    const states: (string | undefined)[] = [];
+    for await (const leader of second().observe()) {
+      states.push(leader?.value);
+      if (leader?.value === "50") break;
+      if (states.length === 1) for (let i = 1; i <= 50; i += 1) await leadership.proclaim(`${i}`);
+    }
+    expect(states[0]).toBe("0");
+    expect(states.at(-1)).toBe("50");
+    expect(states.length).toBeLessThan(20);
+    await leadership.release();
+  });
+
+  test("close ends an observation", async () => {
+    const holdfast = await scene.another();
+    const { seen, stop } = follow(holdfast.election(scene.name));
+    await until(() => seen.length === 1, "the first state");
+    await holdfast.close();
+    expect(await stop()).toBeInstanceOf(ClosedError);
+  });
+
+  test("an aborted signal ends an observation before it begins", async () => {
+    const states = first().observe({ signal: AbortSignal.abort("too late") });
+    await expect(states.next()).rejects.toBe("too late");
+  });
+
+  test("a random delay before standing is part of the wait, and can be aborted", async () => {
+    const leadership = await first().campaign("delayed", { delayMs: 20 });
+    const startedAtMs = performance.now();
+    await expect(second().campaign("late", { delayMs: LONG_MS, waitMs: 50 })).rejects.toMatchObject({
+      code: "ERR_LOCK_ACQUIRE_TIMEOUT",
+    });
+    expect(performance.now() - startedAtMs).toBeLessThan(LONG_MS);
+    const controller = new AbortController();
+    const standing = second().campaign("x", { delayMs: 1e9, waitMs: Infinity, signal: controller.signal });
+    controller.abort("not today");
+    await expect(standing).rejects.toBe("not today");
+    await expect(first().campaign("x", { delayMs: -1 })).rejects.toThrow(RangeError);
+    await leadership.release();
+  });
+
+  test("a leadership that moves to another process keeps its term and value, and observers see the new owner", async () => {
+    const leadership = await first().campaign("moving");
+    const { seen, stop } = follow(second());
+    await until(() => seen.length === 1, "the first owner");
+    const wire = JSON.stringify(leadership.export());
+    const adopted = (await scene.rivalHoldfast.adopt(JSON.parse(wire) as ExportedLease)) as Leadership;
+    expect(adopted.value).toBe("moving");
+    expect(adopted.term).toBe(leadership.term);
+    await until(() => seen.at(-1)?.owner === adopted.owner, "the second owner");
+    await adopted.proclaim("moved");
+    expect(await first().leader()).toMatchObject({ value: "moved", term: leadership.term, owner: adopted.owner });
+    await adopted.release();
+    await stop();
+  });
+
+  test("only a leadership of this election can resign or proclaim", async () => {
+    const other = await scene.holdfast.election(`${scene.name}:other`).campaign("other");
+    await expect(first().resign(other)).rejects.toThrow(TypeError);
+    await expect(first().proclaim(other, "x")).rejects.toThrow(TypeError);
+    await other.release();
+  });
+
+  test("run leads while its work runs, with a value", async () => {
+    const seen = await first().run(async () => (await second().leader())?.value, { value: "running" });
+    expect(seen).toBe("running");
+    expect(await second().leader()).toBeNull();
+    const maybe = await second().tryAcquire({ value: "tried" });
+    expect((await first().leader())?.value).toBe("tried");
+    expect(await first().tryAcquire({ value: "refused" })).toBeNull();
+    await maybe?.release();
+  });
+}
