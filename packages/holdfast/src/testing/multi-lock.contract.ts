@@ -127,7 +127,7 @@ function severalContract(subject: StoreUnderTest): void {
   });
 
   test("leases of all members are renewed, and all end when nobody renews them", async () => {
-    const kept = await acquire({ leaseMs: BRIEF_LEASE_MS });
+    const kept = await acquire({ leaseMs: 2 * BRIEF_LEASE_MS });
     const waiting = scene.rival.acquire({ waitMs: 4 * BRIEF_LEASE_MS });
     await expect(waiting).rejects.toThrow(AcquireTimeoutError);
     kept.assertHeld();
@@ -184,6 +184,44 @@ function severalContract(subject: StoreUnderTest): void {
       await both.release();
       expect(reentrant.holdCount).toBe(1);
     });
+  });
+
+  test("kinds may be mixed: a read lock, a mutex and a permit, all or none", async () => {
+    const name = `${scene.name}:catalogue`;
+    const mixed = (holdfast: Holdfast, mutex: string): MultiLock =>
+      holdfast.multiLock([
+        mutex,
+        holdfast.readWriteLock(name).read,
+        holdfast.semaphore(`${name}:slots`, { permits: 2 }),
+      ]);
+    const lease = await mixed(scene.holdfast, `${name}:a`).acquire();
+    const beside = await mixed(scene.rivalHoldfast, `${name}:b`).acquire({ waitMs: LONG_MS });
+    const third = mixed(scene.rivalHoldfast, `${name}:c`);
+    expect(await third.tryAcquire()).toBeNull();
+    await expect(third.acquire({ waitMs: SHORT_MS })).rejects.toMatchObject({ lockName: `${name}:slots` });
+    expect(await scene.rivalHoldfast.mutex(`${name}:c`).tryAcquire()).not.toBeNull();
+    const { read, write } = scene.rivalHoldfast.readWriteLock(name);
+    expect(await write.tryAcquire()).toBeNull();
+    expect(() => scene.rivalHoldfast.multiLock([read, write])).toThrow(/are one/);
+    await Promise.all([lease.release(), beside.release()]);
+    const writer = await write.acquire({ waitMs: LONG_MS });
+    expect(await mixed(scene.holdfast, `${name}:a`).tryAcquire()).toBeNull();
+    await writer.release();
+  });
+
+  test("a reader and a mutex, wanted by a writer who has the mutex, do not wait for each other in a circle", async () => {
+    const shelf = `${scene.name}:shelf`;
+    const rounds = async (holdfast: Holdfast, side: "read" | "write"): Promise<void> => {
+      const lock = holdfast.readWriteLock(shelf)[side];
+      const both = side === "read" ? [lock, `${shelf}:door`] : [`${shelf}:door`, lock];
+      for (let i = 0; i < 15; i += 1) await holdfast.multiLock(both).run(() => {}, { waitMs: LONG_MS });
+    };
+    await Promise.all([
+      rounds(scene.holdfast, "read"),
+      rounds(scene.rivalHoldfast, "write"),
+      rounds(scene.holdfast, "write"),
+      rounds(scene.rivalHoldfast, "read"),
+    ]);
   });
 
   test("members that are not locks of this Holdfast, or one lock twice, are refused by name", () => {

@@ -1,0 +1,100 @@
+/**
+ * Random trees of work that take one reentrant mutex again and again, side by side and one after the other, with
+ * branches that outlive their parents, while another client wants it too. The model is a count for each token.
+ */
+import { embedded, Keyspace } from "@holdfast/embedded";
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { createHoldfast, type ReentrantLease, type ReentrantMutex } from "../../src/index.js";
+
+/** One piece of work: how it takes the mutex, how long it lasts in turns, what it starts, and what it waits for. */
+interface Work {
+  readonly by: "run" | "acquire" | "tryAcquire";
+  readonly turns: number;
+  readonly children: readonly Work[];
+  /** Whether the children run side by side, and whether the parent waits for them. */
+  readonly childrenRun: "in turn" | "side by side" | "left alone";
+}
+
+/** Trees of at most `depth` levels below the first. */
+function work(depth: number): fc.Arbitrary<Work> {
+  return fc.record({
+    by: fc.constantFrom("run", "acquire", "tryAcquire"),
+    turns: fc.nat(2),
+    children: depth === 0 ? fc.constant([]) : fc.array(work(depth - 1), { maxLength: 3 }),
+    childrenRun: fc.constantFrom("in turn", "side by side", "left alone"),
+  });
+}
+
+class Stage {
+  readonly #leases = new Map<number, number>();
+  readonly strays: Promise<void>[] = [];
+
+  /** One more lease, or one less, under a token. No two tokens may be held at a time. */
+  count(token: number, change: 1 | -1): void {
+    this.#leases.set(token, (this.#leases.get(token) ?? 0) + change);
+    const held = [...this.#leases].filter(([, count]) => count > 0);
+    expect(held.length).toBeLessThanOrEqual(1);
+  }
+
+  async perform(
+    mutex: ReentrantMutex,
+    { by, turns, children, childrenRun }: Work,
+    parent?: ReentrantLease,
+  ): Promise<void> {
+    const inside = async (lease: ReentrantLease): Promise<void> => {
+      this.count(lease.token, 1);
+      lease.assertHeld();
+      for (let turn = 0; turn < turns; turn += 1) await new Promise(setImmediate);
+      const start = (child: Work): Promise<void> => this.perform(mutex, child, lease);
+      if (childrenRun === "in turn") for (const child of children) await start(child);
+      else if (childrenRun === "side by side") await Promise.all(children.map(start));
+      else this.strays.push(...children.map(start));
+      // Counted off before it is given back: afterwards somebody else may be counted.
+      this.count(lease.token, -1);
+    };
+    // Who is in no run, but started by a holder who waits for it, has to say so, or would wait for itself.
+    const isAlone = parent === undefined || mutex.holdCount > 0 || parent.validForMs() === 0;
+    const within = isAlone ? {} : { within: parent };
+    if (by === "run") return mutex.run(inside, { ...within, waitMs: Infinity });
+    const lease =
+      by === "acquire" ? await mutex.acquire({ ...within, waitMs: Infinity }) : await mutex.tryAcquire(within);
+    if (lease === null) return;
+    await inside(lease);
+    await lease.release();
+  }
+}
+
+test("however work takes it again, one hold at a time is held, and it ends with its last lease", async () => {
+  const keyspace = new Keyspace();
+  const mine = createHoldfast({ store: embedded({ keyspace }) });
+  const theirs = createHoldfast({ store: embedded({ keyspace }) });
+  let programs = 0;
+  await fc.assert(
+    fc.asyncProperty(fc.array(work(3), { minLength: 1, maxLength: 3 }), async (works) => {
+      programs += 1;
+      const stage = new Stage();
+      const mutex = mine.reentrantMutex(`m${programs}`);
+      const rival = theirs.mutex(mutex.name);
+      const rivalling = Promise.all(
+        works.map(() =>
+          rival.run(
+            async ({ token }) => {
+              stage.count(token, 1);
+              await new Promise(setImmediate);
+              stage.count(token, -1);
+            },
+            { waitMs: Infinity },
+          ),
+        ),
+      );
+      await Promise.all(works.map((each) => stage.perform(mutex, each)));
+      while (stage.strays.length > 0) await Promise.all(stage.strays.splice(0));
+      await rivalling;
+      expect((await mutex.inspect()).holders).toEqual([]);
+      expect(mutex.holdCount).toBe(0);
+    }),
+    { numRuns: 400 },
+  );
+  await Promise.all([mine.close(), theirs.close()]);
+}, 60_000);
