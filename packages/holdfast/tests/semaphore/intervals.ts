@@ -1,0 +1,36 @@
+/** What was in use when: sweeps over intervals of a clock that all processes share. */
+
+/** Permits that somebody used for a time. */
+export interface Interval {
+  readonly beginMs: number;
+  readonly endMs: number;
+  readonly permits: number;
+  readonly slots: readonly number[];
+}
+
+/** The most permits in use at any instant. An interval that ends where another begins does not overlap it. */
+export function mostAtOnce(intervals: readonly Interval[]): number {
+  const changes = intervals.flatMap(({ beginMs, endMs, permits }) => [
+    { atMs: beginMs, by: permits },
+    { atMs: endMs, by: -permits },
+  ]);
+  changes.sort((a, b) => a.atMs - b.atMs || a.by - b.by);
+  let used = 0;
+  return changes.reduce((most, { by }) => {
+    used += by;
+    return Math.max(most, used);
+  }, 0);
+}
+
+/** Slot numbers that were in use twice at one instant, once for each pair. */
+export function overlaps(intervals: readonly Interval[]): string[] {
+  const endOf = new Map<number, number>();
+  const found: string[] = [];
+  for (const { beginMs, endMs, slots } of intervals.toSorted((a, b) => a.beginMs - b.beginMs)) {
+    for (const slot of slots) {
+      if ((endOf.get(slot) ?? 0) > beginMs) found.push(`slot ${slot} at ${beginMs}`);
+      endOf.set(slot, Math.max(endMs, endOf.get(slot) ?? 0));
+    }
+  }
+  return found;
+}
