@@ -41,6 +41,12 @@ describe("a kind", () => {
     expect(incompleteKinds(only(`${SOURCES}/barrier/arrive.lua`))).toHaveLength(2);
   });
 
+  it("that is made of other locks has a contract, and neither keys nor an inspect.lua of its own", () => {
+    expect(incompleteKinds(only(`${SOURCES}/multi-lock/acquire.lua`))).toEqual([
+      "multi-lock has no testing/multi-lock.contract.ts",
+    ]);
+  });
+
   it("that has them passes", () => {
     const kind = only(`${SOURCES}/x/acquire.lua`, `${SOURCES}/x/inspect.lua`, `${SOURCES}/testing/x.contract.ts`);
     expect(incompleteKinds([...kind, { path: "docs/redis-keys.md", text: "| `hf:x:{name}` |" }])).toEqual([]);

@@ -33,6 +33,9 @@ function constantName(script: string): string {
 /** Folders with scripts that are no locks: parts on which kinds stand, and records that all clients keep. */
 const PARTS: ReadonlySet<string> = new Set(["permits", "client-record"]);
 
+/** Kinds that are held through the locks they are made of: those have the keys, and can be inspected. */
+const MADE_OF_LOCKS: ReadonlySet<string> = new Set(["multi-lock"]);
+
 /** What a kind lacks: its contract suite, its keys in the table of keys, and, if it is held, a way to look at it. */
 export function incompleteKinds(files: readonly Source[]): string[] {
   const all = scripts(files);
@@ -45,6 +48,7 @@ export function incompleteKinds(files: readonly Source[]): string[] {
     const verbs = new Set(all.filter((script) => script.kind === kind).map(({ verb }) => verb));
     const lacks: string[] = [];
     if (!paths.has(`${SOURCES}testing/${name}.contract.ts`)) lacks.push(`${kind} has no testing/${name}.contract.ts`);
+    if (MADE_OF_LOCKS.has(kind)) return lacks;
     if (verbs.has("acquire") && !verbs.has("inspect")) lacks.push(`${kind} has no inspect.lua`);
     if (!keys.includes(`hf:${name}:`)) lacks.push(`${kind} has no row with hf:${name}: in docs/redis-keys.md`);
     return lacks;

@@ -14,8 +14,6 @@ import type { NotHeld } from "../core/steps.js";
 export class MultiHold implements Holding {
   readonly kind = "multi-lock";
   readonly lockName: string;
-  readonly token: number;
-  readonly owner: string;
   readonly heldSinceAtMs: number;
   readonly #leases: readonly Lease[];
   readonly #runtime: Runtime;
@@ -26,15 +24,20 @@ export class MultiHold implements Holding {
 
   /** @param leases  one for each member, at least one */
   constructor(lockName: string, leases: readonly Lease[], runtime: Runtime) {
-    const highest = leases.reduce((a, b) => (b.token > a.token ? b : a));
     this.lockName = lockName;
-    this.token = highest.token;
-    this.owner = highest.owner;
     this.#leases = leases;
     this.#runtime = runtime;
     this.heldSinceAtMs = runtime.wallMs();
     this.#heldAtMs = runtime.monotonicMs();
     for (const lease of leases) Lease.holdingOf(lease).onLost((reason) => this.#memberLost(lease, reason));
+  }
+
+  get token(): number {
+    return this.#highest.token;
+  }
+
+  get owner(): string {
+    return this.#highest.owner;
   }
 
   validForMs(): number {
@@ -77,6 +80,11 @@ export class MultiHold implements Holding {
   onLost(listener: (reason: LossReason) => void): void {
     if (this.#lostFor === undefined) this.#lossListeners.push(listener);
     else listener(this.#lostFor);
+  }
+
+  /** Looked for at each call: some kinds can change what a lease holds, and its token with it. */
+  get #highest(): Lease {
+    return this.#leases.reduce((a, b) => (b.token > a.token ? b : a));
   }
 
   #memberLost(member: Lease, reason: LossReason): void {
