@@ -10,6 +10,7 @@ import type { Engine, Occupant } from "./engine.js";
 import { type LossReason, StoreError, UnsupportedError } from "./errors.js";
 import { channels, type RenewEvent } from "./events.js";
 import type { Ended, ExportedLease, Holding } from "./holding.js";
+import { insist } from "./insist.js";
 import type { Timer } from "./runtime.js";
 import type { Claim, Grant, NotHeld, Steps } from "./steps.js";
 import { later, type Moment, msUntil, now, validUntil } from "./validity.js";
@@ -187,8 +188,9 @@ export class Hold implements Occupant, Holding {
       const cause = new Error("this Holdfast was closed while the server did not answer");
       throw new StoreError(this.lockName, { mayHaveRun: true, transient: true, cause });
     }
-    this.validForMs(); // notices an end that no timer has told yet
+    const isLate = this.validForMs() <= 0;
     this.end();
+    if (isLate) return this.#releaseLate();
     const reconnects = this.#engine.commandReconnects;
     const stopAtMs = this.#engine.runtime.monotonicMs() + this.#engine.commandTimeoutMs * 2;
     for (let mayHaveRun = false; ; ) {
@@ -211,6 +213,19 @@ export class Hold implements Occupant, Holding {
         await new Promise<void>((resume) => this.#engine.runtime.startTimer(resume, RETRY_MIN_MS, true));
       }
     }
+  }
+
+  /**
+   * Who is late may have been followed by others, and may even hold again, by a late copy of its own request: only
+   * the token tells, and extending compares it.
+   */
+  async #releaseLate(): Promise<Ended> {
+    const { commandTimeoutMs } = this.#engine;
+    const { claim } = this.#grant;
+    const outcome = await insist(this.#engine, () => this.#steps.extend(this.#grant, claim.leaseMs, commandTimeoutMs))
+      // Whatever it is that the server holds for this claim, nobody uses it any more.
+      .finally(() => depart(this.#engine, this.#steps, this.#claimAsExtended(), this.#mayStillRun(), commandTimeoutMs));
+    return outcome === "extended" ? "released" : outcome;
   }
 
   granted(): void {

@@ -10,6 +10,9 @@ import type { Reply, Script } from "../core/script.js";
 import { timerMs } from "./deadline.js";
 import { failureOf, isUnknownScript } from "./failure.js";
 
+/** How often one call teaches a script: the cache may be flushed again at once. */
+const LESSONS = 10;
+
 /** What a client library has to offer so that scripts can run on it. */
 export interface ScriptClient {
   evalsha(sha1: string, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown>;
@@ -40,7 +43,7 @@ export function runScript(
     const lossesAtStart = client.losses();
     const closedAtStart = client.isClosed();
     let isSettled = false;
-    let isTaught = false;
+    let lessons = 0;
 
     const timer = setTimeout(() => {
       isSettled = true;
@@ -56,8 +59,8 @@ export function runScript(
     };
     const onError = (cause: unknown): void => {
       if (isSettled) return;
-      if (!isTaught && isUnknownScript(cause)) {
-        isTaught = true;
+      if (lessons < LESSONS && isUnknownScript(cause)) {
+        lessons += 1;
         teach();
         return;
       }

@@ -65,11 +65,11 @@ describe("a release", () => {
     expect(outcomes).toEqual(["expired-unclaimed", "server-lost", "server-lost"]);
   });
 
-  test("of a lease that is over is one call, and is never told as a release because it was repeated", async () => {
+  test("of a lease that is over goes by its token, and is never told as a release because it was repeated", async () => {
     const lease = await world.lock.acquire({ renew: false });
     await world.runtime.advance(40_000);
     let first = true;
-    world.answers.release = async () => {
+    world.answers.extend = async () => {
       if (!first) return "claimed";
       first = false;
       throw lost();
@@ -77,6 +77,16 @@ describe("a release", () => {
     const releasing = watch(lease.release());
     await world.runtime.advance(1_000);
     expect(releasing.error).toMatchObject({ code: "ERR_LOCK_LEASE_LOST", reason: "expired" });
+    expect(world.timesOf("release", startMs)).toEqual([]);
+    expect(world.timesOf("leave", startMs).length).toBeGreaterThan(0);
+  });
+
+  test("of a lease that is over but that the server still holds for its token gives it back", async () => {
+    const lease = await world.lock.acquire({ renew: false });
+    await world.runtime.advance(40_000);
+    world.answers.extend = async () => "extended";
+    expect(await lease.release()).toBe("released");
+    expect(world.timesOf("leave", startMs).length).toBeGreaterThan(0);
   });
 
   test("that the server never answers rejects in bounded time and goes on by itself until the lease is over", async () => {
