@@ -125,7 +125,7 @@ export class ReentrantMutex extends Lock<ReentrantLease> {
   #sharedBy(within: unknown): SharedHold | undefined {
     if (within === undefined) return this.#contexts.find(this.steps.key);
     const shared = within instanceof ReentrantLease ? ReentrantLease.sharedOf(within) : undefined;
-    if (shared === undefined || shared.contexts !== this.#contexts || shared.hold.lockKey !== this.steps.key) {
+    if (shared === undefined || shared.home !== this.#contexts || shared.hold.lockKey !== this.steps.key) {
       const expected = `a lease of the reentrant mutex ${show(this.name)} from the same Holdfast`;
       throw new TypeError(`within must be ${expected}; got ${show(within)}`);
     }

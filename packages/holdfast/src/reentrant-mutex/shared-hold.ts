@@ -8,19 +8,18 @@ import { LeaseLostError, type LossReason, UnsupportedError } from "../core/error
 import type { Hold } from "../core/hold.js";
 import type { Ended, ExportedLease, Holding } from "../core/holding.js";
 import type { NotHeld } from "../core/steps.js";
-import type { HoldContexts } from "./contexts.js";
 
 /** See the file header. */
 export class SharedHold {
-  /** Whose locks it belongs to: leases of another Holdfast are strangers. */
-  readonly contexts: HoldContexts;
+  /** One object for all holds of a Holdfast: leases of another one are strangers. */
+  readonly home: object;
   readonly hold: Hold;
   readonly #entries = new Set<Entry>();
   #lostFor: LossReason | undefined;
   #ended: Promise<Ended> | undefined;
 
-  constructor(contexts: HoldContexts, hold: Hold) {
-    this.contexts = contexts;
+  constructor(home: object, hold: Hold) {
+    this.home = home;
     this.hold = hold;
     hold.onLost((reason) => {
       this.#lostFor = reason;
