@@ -55,7 +55,8 @@ export class Condition {
   }
 
   /**
-   * Gives the mutex up until a signal comes, then holds it again. `lease` is over from the call on, whatever comes of it.
+   * Gives the mutex up until a signal comes, then holds it again. One round trip, a message for the signal and one for
+   * the mutex. `lease` is over as soon as the request is sent, whatever comes of it.
    *
    * Unlike in Java, a wait that ends without a signal does not take the mutex back: that could take as long again, and
    * no limit would be left that the caller has set. So after any error nothing is held, except where it says otherwise.

@@ -39,8 +39,8 @@ export function conditionContract(subject: StoreUnderTest): void {
     const old = await scene.lock.acquire();
     const { signal } = old;
     const end = first().wait(old, { waitMs: LONG_MS, label: "consumer" });
-    expect(old.validForMs()).toBe(0);
     const holder = await scene.rival.acquire({ waitMs: LONG_MS });
+    expect(old.validForMs()).toBe(0);
     expect((await first().inspect()).waiters).toMatchObject([{ label: "consumer", pid: process.pid }]);
     expect(await second().signal(holder)).toBe(1);
     holder.assertHeld();

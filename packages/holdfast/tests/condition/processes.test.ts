@@ -1,0 +1,116 @@
+/** Conditions between processes, on a real server: no signal is lost and none is given twice. */
+import { expect, test } from "vitest";
+import { startProgram } from "../../../../tests/support/program.js";
+import { until } from "../../src/testing/delays.js";
+import { ioredis, useFaultScene } from "../faults/scene.js";
+
+const scene = useFaultScene();
+const PAIRS = 10_000 * Number(process.env.TEST_LOAD_FACTOR ?? 1);
+const CALLERS = 10;
+
+test("two processes that wait and signal 10 000 times wake exactly as often as they signal", async () => {
+  const { server, name } = scene;
+  const programs = [0, 1].map(() =>
+    startProgram(new URL("./programs/pairs.mjs", import.meta.url), { port: server.port, name }),
+  );
+  try {
+    await Promise.all(programs.map((program) => program.call("start", { callers: CALLERS })));
+    const signalled = await Promise.all(
+      programs.map((program) => program.call<number>("signal", { signals: PAIRS / 2 })),
+    );
+    expect(signalled).toEqual([PAIRS / 2, PAIRS / 2]);
+    const condition = (await scene.client(ioredis)).mutex(name).condition("turn");
+    await until(async () => (await condition.inspect()).waiterCount === 2 * CALLERS, "all callers to wait again");
+    const tokens = (await Promise.all(programs.map((program) => program.call<Float64Array>("wakeUps")))).flatMap(
+      (each) => [...each],
+    );
+    expect(tokens).toHaveLength(PAIRS);
+    expect(new Set(tokens).size).toBe(PAIRS);
+    await Promise.all(programs.map((program) => program.call("stop")));
+    expect((await condition.inspect()).waiterCount).toBe(0);
+  } finally {
+    await Promise.all(programs.map((program) => program.kill()));
+  }
+}, 120_000);
+
+test("a signal skips a waiter whose process was killed, and reaches the next", async () => {
+  const { server, name } = scene;
+  const dead = startProgram(new URL("./programs/pairs.mjs", import.meta.url), { port: server.port, name });
+  const holdfast = await scene.client(ioredis);
+  const mutex = holdfast.mutex(name);
+  const condition = mutex.condition("turn");
+  try {
+    await dead.call("start", { callers: 3 });
+    await until(async () => (await condition.inspect()).waiterCount === 3, "the other process to wait");
+  } finally {
+    await dead.kill();
+  }
+  const living = condition.wait(await mutex.acquire());
+  living.catch(() => {});
+  await until(async () => (await condition.inspect()).waiterCount === 4, "this process to wait");
+  const lease = await mutex.acquire();
+  expect(await condition.signal(lease)).toBe(1);
+  expect((await condition.inspect()).waiterCount).toBe(0);
+  await lease.release();
+  await (await living).release();
+});
+
+test("a signaller that is not heard of again after its signal leaves the waiter to go on when its lease ends", async () => {
+  const { name } = scene;
+  const holdfast = await scene.client(ioredis);
+  const mutex = holdfast.mutex(name);
+  const condition = mutex.condition("turn");
+  const waiting = condition.wait(await mutex.acquire(), { waitMs: 15_000 });
+  waiting.catch(() => {});
+  await until(async () => (await condition.inspect()).waiterCount === 1, "the waiter");
+  const signaller = (await scene.client(ioredis)).mutex(name);
+  const lease = await signaller.acquire({ leaseMs: 300, renew: false });
+  expect(await signaller.condition("turn").signal(lease)).toBe(1);
+  // It is never heard of again: its lease ends by itself.
+  const next = await waiting;
+  expect(next.token).toBeGreaterThan(lease.token);
+  await next.release();
+});
+
+test("a waiter whose connections break while it is signalled wakes all the same", async () => {
+  const { name, server } = scene;
+  const proxy = await scene.proxy();
+  const mutex = (await scene.client(ioredis, {}, proxy.port)).mutex(name);
+  const signaller = (await scene.client(ioredis)).mutex(name);
+  for (let i = 0; i < 5; i += 1) {
+    const waiting = mutex.condition("turn").wait(await mutex.acquire(), { waitMs: 15_000 });
+    waiting.catch(() => {});
+    const condition = signaller.condition("turn");
+    await until(async () => (await condition.inspect()).waiterCount === 1, "the waiter");
+    const lease = await signaller.acquire();
+    for (const client of String(await server.command("CLIENT", "LIST", "TYPE", "pubsub")).matchAll(/\bid=(\d+)/g)) {
+      await server.command("CLIENT", "KILL", "ID", client[1] ?? "");
+    }
+    await condition.signal(lease);
+    await lease.release();
+    await (await waiting).release();
+  }
+});
+
+test("a wait whose answer is lost is asked again, and gives the mutex up once", async () => {
+  const { name, server } = scene;
+  const mutex = (await scene.client(ioredis)).mutex(name);
+  const rival = (await scene.client(ioredis)).mutex(name);
+  const condition = rival.condition("turn");
+  const lease = await mutex.acquire();
+  await mutex.run(async () => {}, { waitMs: 1 }).catch(() => {});
+  server.freeze();
+  const waiting = mutex.condition("turn").wait(lease, { waitMs: 15_000 });
+  waiting.catch(() => {});
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  // What was sent arrives; the connections that carried it are gone when the answer comes.
+  const killed = server.command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes").catch(() => undefined);
+  server.resume();
+  await killed;
+  await until(async () => (await condition.inspect().catch(() => undefined))?.waiterCount === 1, "the waiter");
+  const holder = await rival.acquire();
+  expect(await condition.signal(holder)).toBe(1);
+  expect(await condition.signal(holder)).toBe(0);
+  await holder.release();
+  await (await waiting).release();
+});

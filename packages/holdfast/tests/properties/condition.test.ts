@@ -1,0 +1,292 @@
+/**
+ * Random programs of callers who take a mutex, wait, signal, give up, go away and come back, against a model of three
+ * lists: who holds the mutex, who stands in its queue, and who waits for a signal. Every request is sent twice.
+ */
+import { loadInterpreter } from "@holdfast/embedded";
+import fc from "fast-check";
+import { beforeAll, expect, test } from "vitest";
+import { type ConditionPlace, signal, waitSteps } from "../../src/condition/steps.js";
+import { lockKeys } from "../../src/core/names.js";
+import type { Claim, WaitSteps } from "../../src/core/steps.js";
+import { type MutexSteps, mutexSteps } from "../../src/mutex/steps.js";
+import { InstantServer } from "./instant-server.js";
+
+const LEASE_MS = 1_000;
+const CALLERS = 4;
+const TIMEOUT_MS = 1_000;
+
+type Step =
+  | {
+      readonly do: "acquire" | "ask" | "wait" | "signal" | "signal all" | "release" | "leave" | "go away" | "come back";
+      readonly caller: number;
+    }
+  | { readonly do: "pass"; readonly ms: number };
+
+const step: fc.Arbitrary<Step> = fc.oneof(
+  {
+    weight: 12,
+    arbitrary: fc.record({
+      do: fc.constantFrom("acquire", "acquire", "ask", "wait", "wait", "wait", "signal", "signal", "signal all"),
+      caller: fc.nat(CALLERS - 1),
+    }),
+  },
+  {
+    weight: 5,
+    arbitrary: fc.record({
+      do: fc.constantFrom("release", "release", "leave", "go away", "come back", "come back"),
+      caller: fc.nat(CALLERS - 1),
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant("pass" as const), ms: fc.constantFrom(1, 400, LEASE_MS) }) },
+);
+
+/** What must be true. */
+class Model {
+  holder: string | undefined;
+  endsAtMs = 0;
+  queue: string[] = [];
+  condition: string[] = [];
+  readonly #server: InstantServer;
+
+  constructor(server: InstantServer) {
+    this.#server = server;
+  }
+
+  pass(): void {
+    if (this.endsAtMs < this.#server.nowMs) this.holder = undefined; // a key lives through its last millisecond
+  }
+
+  grant(owner: string): void {
+    this.holder = owner;
+    this.endsAtMs = this.#server.nowMs + LEASE_MS;
+  }
+
+  handOff(self?: string): void {
+    this.holder = undefined;
+    for (let next = this.queue.shift(); next !== undefined; next = this.queue.shift()) {
+      if (next !== self && !this.#server.hears(next)) continue;
+      this.grant(next);
+      return;
+    }
+  }
+
+  acquire(owner: string): void {
+    if (this.holder === owner) {
+      this.grant(owner); // asking again begins the lease anew
+    } else if (this.holder === undefined && this.queue.length === 0) {
+      this.grant(owner);
+    } else {
+      if (!this.queue.includes(owner)) this.queue.push(owner);
+      if (this.holder === undefined) this.handOff(owner);
+    }
+  }
+
+  /** Asks as one that waits for a signal; it goes on as one that acquires if it stands in neither queue. */
+  ask(owner: string): void {
+    if (this.condition.includes(owner)) return;
+    if (this.queue.includes(owner) && this.holder !== undefined) return;
+    this.acquire(owner);
+  }
+
+  signal(most: number): number {
+    let moved = 0;
+    while (moved < most && this.condition.length > 0) {
+      const next = this.condition.shift() as string;
+      if (!this.#server.hears(next)) continue;
+      this.queue.push(next);
+      moved += 1;
+    }
+    return moved;
+  }
+
+  leaveCondition(owner: string): void {
+    const at = this.condition.indexOf(owner);
+    if (at >= 0) {
+      this.condition.splice(at, 1);
+      return;
+    }
+    this.queue = this.queue.filter((other) => other !== owner);
+    this.signal(1);
+    if (this.holder === owner) this.handOff();
+  }
+
+  leaveQueue(owner: string): void {
+    if (this.holder === owner) this.handOff();
+    else this.queue = this.queue.filter((other) => other !== owner);
+  }
+}
+
+interface Caller {
+  claim: Claim | undefined;
+  /** Set while the claim came to the mutex by way of the condition. */
+  wait: WaitSteps | undefined;
+  isSignalled: boolean;
+}
+
+class World {
+  readonly server = new InstantServer();
+  readonly model: Model = new Model(this.server);
+  readonly callers: Caller[] = Array.from({ length: CALLERS }, () => ({
+    claim: undefined,
+    wait: undefined,
+    isSignalled: false,
+  }));
+  readonly mutex: MutexSteps;
+  readonly place: ConditionPlace;
+  #lastNumber = 0;
+  #lastRequest = 0;
+
+  constructor() {
+    const { store, inbox } = this.server;
+    const keys = lockKeys("hf", "mutex", "m");
+    this.mutex = mutexSteps({ store, name: "m", key: undefined, keys: { ...keys, lock: keys.base }, inbox });
+    const { lock, fence, queue } = this.mutex.keys;
+    this.place = { store, mutex: this.mutex, lock, fence, queue, condition: `${keys.base}:condition:c`, inbox };
+  }
+
+  newClaim(caller: number): Claim {
+    this.#lastNumber += 1;
+    return { owner: `c${caller}/${this.#lastNumber}/${LEASE_MS}/1`, number: this.#lastNumber, leaseMs: LEASE_MS, amount: 1 };
+  }
+
+  get token(): number {
+    return Number(this.server.valueOf(this.place.fence));
+  }
+
+  async acquire(i: number): Promise<void> {
+    const caller = this.callers[i] as Caller;
+    if (caller.claim !== undefined) return;
+    caller.claim = this.newClaim(i);
+    this.model.acquire(caller.claim.owner);
+    await this.mutex.acquire(caller.claim, true, TIMEOUT_MS);
+    await this.ask(i);
+  }
+
+  async ask(i: number): Promise<void> {
+    const caller = this.callers[i] as Caller;
+    const { claim, wait } = caller;
+    if (claim === undefined) return;
+    const wasSignalled = caller.isSignalled;
+    const { outcome } = await (wait ?? this.mutex).acquire(claim, true, TIMEOUT_MS);
+    if (wait === undefined || wasSignalled) {
+      this.model.acquire(claim.owner);
+    } else if (outcome === "refused") {
+      // Signalled, or dropped: core asks again at once.
+      caller.isSignalled = true;
+      await wait.acquire(claim, true, TIMEOUT_MS);
+      this.model.ask(claim.owner);
+    } else {
+      this.model.ask(claim.owner);
+    }
+  }
+
+  async wait(i: number): Promise<void> {
+    const caller = this.callers[i] as Caller;
+    const owner = caller.claim?.owner;
+    if (owner === undefined || owner !== this.model.holder) return;
+    const steps = waitSteps(
+      this.place,
+      { owner, token: this.token },
+      () => 0,
+      () => true,
+    );
+    const claim = this.newClaim(i);
+    Object.assign(caller, { claim, wait: steps, isSignalled: false });
+    this.model.condition.push(claim.owner);
+    this.model.handOff();
+    expect(await steps.acquire(claim, true, TIMEOUT_MS)).toMatchObject({ outcome: "waiting" });
+    await this.ask(i);
+  }
+
+  async signal(i: number, most: number): Promise<void> {
+    const owner = this.callers[i]?.claim?.owner;
+    if (owner === undefined) return;
+    this.#lastRequest += 1;
+    const { token } = this;
+    if (owner !== this.model.holder) {
+      const reply = await signal(this.place, { owner, token }, this.#lastRequest, most, TIMEOUT_MS);
+      expect(reply.outcome).not.toBe("signalled");
+      return;
+    }
+    const moved = this.model.signal(most);
+    const left = this.model.condition.length;
+    for (let copy = 0; copy < 2; copy += 1) {
+      const reply = await signal(this.place, { owner, token }, this.#lastRequest, most, TIMEOUT_MS);
+      expect(reply).toEqual({ outcome: "signalled", moved, left });
+    }
+  }
+
+  async release(i: number): Promise<void> {
+    const caller = this.callers[i] as Caller;
+    if (caller.claim === undefined || caller.claim.owner !== this.model.holder) return;
+    const grant = { claim: caller.claim, token: this.token, slots: [] };
+    Object.assign(caller, { claim: undefined, wait: undefined });
+    this.model.handOff();
+    expect(await this.mutex.release(grant, TIMEOUT_MS)).toBe("released");
+    expect(await this.mutex.release(grant, TIMEOUT_MS)).not.toBe("released");
+  }
+
+  async leave(i: number): Promise<void> {
+    const caller = this.callers[i] as Caller;
+    const { claim, wait } = caller;
+    if (claim === undefined) return;
+    Object.assign(caller, { claim: undefined, wait: undefined });
+    if (wait === undefined) this.model.leaveQueue(claim.owner);
+    else this.model.leaveCondition(claim.owner);
+    await (wait ?? this.mutex).leave(claim, TIMEOUT_MS);
+    await (wait ?? this.mutex).leave(claim, TIMEOUT_MS);
+  }
+
+  async perform(step: Step): Promise<void> {
+    if (step.do === "pass") {
+      this.server.nowMs += step.ms;
+      this.model.pass();
+      return;
+    }
+    const { caller } = step;
+    switch (step.do) {
+      case "acquire":
+        return this.acquire(caller);
+      case "ask":
+        return this.ask(caller);
+      case "wait":
+        return this.wait(caller);
+      case "signal":
+        return this.signal(caller, 1);
+      case "signal all":
+        return this.signal(caller, 1_000);
+      case "release":
+        return this.release(caller);
+      case "leave":
+        return this.leave(caller);
+      case "go away":
+        return this.server.goAway(`c${caller}`);
+      case "come back":
+        return this.server.arrive(`c${caller}`);
+    }
+  }
+
+  check(): void {
+    const { server, model, place } = this;
+    expect(server.valueOf(place.lock)).toBe(model.holder);
+    expect(server.membersOf(place.queue)).toEqual(model.queue);
+    expect(server.membersOf(place.condition)).toEqual(model.condition);
+    expect(server.immortals()).toEqual([]);
+  }
+}
+
+beforeAll(() => loadInterpreter());
+
+test("mutex and condition do what three lists do, whatever is asked, and however often", async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
+      const world = new World();
+      for (let i = 0; i < CALLERS; i += 1) await world.server.arrive(`c${i}`);
+      for (const each of steps) {
+        await world.perform(each);
+        world.check();
+      }
+    }),
+    { numRuns: 2_000 },
+  );
+}, 60_000);
