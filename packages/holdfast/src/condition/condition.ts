@@ -1,6 +1,7 @@
 import { hold, type MakeLease, waitForGrant } from "../core/acquire.js";
 import type { Engine } from "../core/engine.js";
-import { LeaseLostError, quote, WaitTimeoutError } from "../core/errors.js";
+import { quote } from "../core/error-texts.js";
+import { LeaseLostError, WaitTimeoutError } from "../core/errors.js";
 import { Hold } from "../core/hold.js";
 import { insist } from "../core/insist.js";
 import { type Inspection, inspect } from "../core/inspection.js";

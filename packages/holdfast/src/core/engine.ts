@@ -1,11 +1,10 @@
 /** What all locks of one `createHoldfast()` stand on: one client id, one inbox, one store, one clock. */
-import { depart } from "./departure.js";
 import { ClosedError } from "./errors.js";
 import { Mailbox, type Recipient } from "./mailbox.js";
 import { newClaim } from "./owner.js";
 import { type ClientRecords, Presence } from "./presence.js";
 import type { Runtime } from "./runtime.js";
-import type { Claim, WaitSteps } from "./steps.js";
+import type { Claim } from "./steps.js";
 import type { Store } from "./store.js";
 
 /** A claim that is alive in this process, in any state. */
@@ -32,7 +31,7 @@ export class Engine {
   readonly commandTimeoutMs: number;
   readonly #clientId: string;
   readonly #presence: Presence;
-  readonly #departed = new Map<number, { readonly claim: Claim; readonly steps: WaitSteps }>();
+  readonly #departed = new Map<number, () => void>();
   readonly #stopListening: () => void;
   #lastNumber = 0;
   #closing: Promise<void> | undefined;
@@ -89,9 +88,9 @@ export class Engine {
     this.mailbox.unregister(claim.number, occupant);
   }
 
-  /** A claim that stood in the queue is settled: a grant that reaches it later belongs to nobody. */
-  remember(claim: Claim, steps: WaitSteps): void {
-    this.#departed.set(claim.number, { claim, steps });
+  /** A claim that stood in the queue is settled: a grant that reaches it later belongs to nobody, and is passed on. */
+  remember(claim: Claim, passOn: () => void): void {
+    this.#departed.set(claim.number, passOn);
     const [oldest] = this.#departed.keys();
     if (this.#departed.size > REMEMBERED && oldest !== undefined) this.#departed.delete(oldest);
   }
@@ -122,9 +121,7 @@ export class Engine {
 
   /** A grant to nobody: the network has delivered a request twice, or very late. */
   #stray(number: number): void {
-    const departed = this.#departed.get(number);
-    if (departed === undefined || this.isClosing) return;
-    void depart(this, departed.steps, departed.claim, false, this.commandTimeoutMs);
+    if (!this.isClosing) this.#departed.get(number)?.();
   }
 
   #reconnected(connection: "commands" | "inbox"): void {

@@ -1,4 +1,4 @@
-import type { LeaseLostError, LossReason } from "./errors.js";
+import type { LossReason } from "./error-facts.js";
 import type { NotHeld } from "./steps.js";
 
 /** How a release ended, as the server tells it. */
@@ -55,6 +55,3 @@ export interface ExportedLease {
   /** Which side of a read-write lock it holds; absent for other kinds. */
   readonly mode?: "read" | "write";
 }
-
-/** Why a lease is over. */
-export type OverReason = LeaseLostError["reason"];

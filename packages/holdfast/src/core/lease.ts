@@ -1,7 +1,8 @@
 /** What a caller holds. Everything about keeping it is in hold.ts; this is the caller's view. */
-import { LeaseLostError, type LossReason } from "./errors.js";
+import type { LossReason, OverReason } from "./error-facts.js";
+import { LeaseLostError } from "./errors.js";
 import { channels, type LostEvent, type ReleaseEvent } from "./events.js";
-import type { Ended, ExportedLease, Holding, OverReason } from "./holding.js";
+import type { Ended, ExportedLease, Holding } from "./holding.js";
 import { checkLeaseMs } from "./options.js";
 
 /** How a lease ended: given back in time, or over already but without harm, since nobody was granted since. */

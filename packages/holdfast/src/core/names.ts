@@ -4,7 +4,7 @@
  * Invariants: two locks never share a key, whatever their names are; and all keys of a lock are in one slot of
  * a Redis Cluster, which hashes what stands between the first `{` of a key and the next `}`.
  */
-import { quote } from "./errors.js";
+import { quote } from "./error-texts.js";
 
 /** Keys of one lock: `lock` itself, and what other keys of the same lock begin with. */
 export interface LockKeys {

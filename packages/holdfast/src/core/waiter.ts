@@ -297,7 +297,9 @@ export class Waiter implements Occupant {
 
   #settle(): void {
     this.#isSettled = true;
-    if (this.#isQueued || this.#isUncertain) this.#engine.remember(this.#claim, this.#steps);
+    if (this.#isQueued || this.#isUncertain) {
+      this.#engine.remember(this.#claim, () => void this.#depart(this.#engine.commandTimeoutMs));
+    }
     this.#deadline?.cancel();
     this.#recheck?.cancel();
     this.#options.signal?.removeEventListener("abort", this.#onAbort);

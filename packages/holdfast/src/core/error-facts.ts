@@ -1,0 +1,56 @@
+/** What errors know, as plain data. */
+
+/** Who holds a lock, as far as the server and the holder's own record tell. */
+export interface Holder {
+  /** Id of the claim, `<clientId>/<number>` and, with a label, `/<label>`; or what a foreign client wrote. */
+  readonly owner: string;
+  /** The `label` option of the holder's acquire; undefined when it gave none or is not a Holdfast client. */
+  readonly label: string | undefined;
+  /** Host name of the holder's process; undefined when its record is gone. */
+  readonly host: string | undefined;
+  /** Process id of the holder on that host. */
+  readonly pid: number | undefined;
+  /** The `clientName` option of the holder. */
+  readonly clientName: string | undefined;
+  /** Fencing token of the present grant; undefined for a foreign client. */
+  readonly token: number | undefined;
+  /** Time of the grant by the server's clock, in ms since 1970; undefined for a foreign client. */
+  readonly sinceAtMs: number | undefined;
+  /** What is left of the lease on the server, in ms; Infinity for a foreign key without expiry. */
+  readonly leaseLeftMs: number;
+}
+
+/**
+ * Why a lease ended before it was released.
+ *
+ * - `expired`: its validity ran out before a renewal was confirmed; someone else may hold the lock since then
+ * - `force-released`: somebody released it by force
+ * - `server-lost`: the server no longer held it for us although its time was not over: memory loss, failover, a foreign
+ *   DEL, or a forced release whose message did not arrive
+ * - `max-hold`: the caller's own `maxHoldMs` was reached, so the lease is no longer renewed
+ * - `closed`: `close()` of the Holdfast gave it back while it was held
+ */
+export type LossReason = "expired" | "force-released" | "server-lost" | "max-hold" | "closed";
+
+/** Why a lease is over: it was lost, or its holder ended it. */
+export type OverReason = LossReason | "released" | "handed-over";
+
+/**
+ * Why a generation of a barrier broke.
+ *
+ * - `lease-ended`: a party stopped renewing its arrival, as when its process died or stood still
+ * - `timed-out`, `aborted`: a party's `waitMs` ended, or its signal aborted
+ * - `left`: a party gave up for another reason, such as the close of its Holdfast
+ * - `reset`: somebody called `reset`
+ */
+export type BreakReason = "lease-ended" | "timed-out" | "aborted" | "left" | "reset";
+
+/** What a store knows about a failed call. */
+export interface StoreFailure {
+  /** False only if it is certain that the script changed nothing. */
+  readonly mayHaveRun: boolean;
+  /** True if the same call may succeed later (timeout, lost connection, server loading); false if it will not. */
+  readonly transient: boolean;
+  /** The client library's error, or a sentence. */
+  readonly cause: unknown;
+}

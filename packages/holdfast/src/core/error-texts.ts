@@ -1,0 +1,102 @@
+/** What errors say: one sentence and one line each, whatever a name, a label or a foreign client may contain. */
+import type { BreakReason, Holder, OverReason, StoreFailure } from "./error-facts.js";
+
+/** Why a lease is over. */
+export const OVER: Readonly<Record<OverReason, string>> = {
+  expired: "it was not renewed in time, so another holder may have been granted meanwhile",
+  "force-released": "it was released by force, so another holder may have been granted at once",
+  "server-lost":
+    "the server no longer holds it for us although its time was not over, so another holder may have been granted",
+  "max-hold":
+    "maxHoldMs was reached and it is no longer renewed, so another holder is granted when its rest has run out",
+  closed: "this Holdfast was closed and gave it back, so another holder may have been granted at once",
+  released: "it was released by its holder, so another holder may have been granted at once",
+  "handed-over": "it was exported for another process, which may hold it now",
+};
+
+/** Why a barrier broke. */
+export const BROKE: Readonly<Record<BreakReason, string>> = {
+  "lease-ended": "the lease ended",
+  "timed-out": "the wait timed out",
+  aborted: "the wait was aborted",
+  left: "the wait was given up",
+  reset: "it was reset",
+};
+
+/** The wait ended: who is in the way, and what may be assumed. */
+export function timeoutMessage(
+  lockName: string,
+  { waitMs, holder, waitersAhead }: { waitMs: number; holder?: Holder | undefined; waitersAhead?: number | undefined },
+): string {
+  const waited = waitMs === 0 ? "at once" : `within ${waitMs} ms`;
+  const ahead = waitersAhead ? `, with ${waitersAhead} waiting ahead` : "";
+  return `${quote(lockName)} was not acquired ${waited}${describe(holder)}${ahead}; nothing is held, and trying again is safe.`;
+}
+
+function describe(holder: Holder | undefined): string {
+  if (holder === undefined) return "";
+  const process = processOf(holder);
+  const label = holder.label === undefined ? "" : ` for ${quote(holder.label)}`;
+  const since = holder.sinceAtMs === undefined ? "" : ` since ${new Date(holder.sinceAtMs).toISOString()}`;
+  const token = holder.token === undefined ? "" : `, token ${holder.token}`;
+  const { leaseLeftMs } = holder;
+  const end = leaseLeftMs === Infinity ? "without end" : `lease ends in ${Math.ceil(leaseLeftMs)} ms`;
+  return `: held by ${process}${label}${since}${token}, ${end}`;
+}
+
+/** A process as people know it; as an owner id where no record tells more. */
+export function processOf({ owner, host, pid }: Pick<Holder, "owner" | "host" | "pid">): string {
+  // A foreign client may have written anything for its owner, and anybody may write a record.
+  return host === undefined ? oneLine(owner) : `${oneLine(owner)} (pid ${pid} on ${oneLine(host)})`;
+}
+
+/** Two processes disagree about a number. */
+export function mismatchMessage(
+  lockName: string,
+  {
+    capacity,
+    declared,
+    permits,
+    counted = "permits",
+  }: {
+    capacity: number;
+    declared: number;
+    permits?: number | undefined;
+    counted?: "permits" | "parties" | undefined;
+  },
+): string {
+  const wanted =
+    permits === undefined
+      ? `this process declares ${declared}`
+      : `${permits} were asked for at once, of ${declared} declared`;
+  return `${quote(lockName)} has ${capacity} ${counted}, but ${wanted}; nothing is held. Declare the same number everywhere, or ${counted === "permits" ? "resize" : "reset"}.`;
+}
+
+/** The server did not confirm: why, and what may have happened. */
+export function storeMessage(lockName: string, { mayHaveRun, cause }: StoreFailure): string {
+  const why = textOf(cause instanceof Error ? cause.message : cause);
+  const assume = mayHaveRun ? "it may have been carried out all the same" : "it was not carried out";
+  return `The server did not confirm a request about ${quote(lockName)} (${oneLine(why)}); ${assume}.`;
+}
+
+/** Names come from data: quoted, so that none can break a log line. */
+export function quote(text: string): string {
+  // JSON leaves U+2028, U+2029, DEL and the C1 controls as they are, and some log viewers break lines there.
+  return JSON.stringify(text).replace(
+    /[\u007f-\u009f\u2028\u2029]/g,
+    (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+}
+
+/** Whatever a client library rejected with, as text: anything can be thrown, and the report of it must not throw. */
+function textOf(cause: unknown): string {
+  try {
+    return String(cause);
+  } catch {
+    return "something that cannot be shown";
+  }
+}
+
+function oneLine(text: string): string {
+  return quote(text).slice(1, -1);
+}
