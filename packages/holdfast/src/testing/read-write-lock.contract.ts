@@ -8,7 +8,7 @@ import { exclusiveContract } from "./exclusive.contract.js";
 import { type StoreUnderTest, useScene } from "./subject.js";
 
 /** What is left when nobody holds it: how much a writer takes, and the last token. */
-const REMAINS = /(:fence|:holders|:read-write-lock:\{[^]*\})$/;
+const REMAINS = /(:fence|:holders|:read-write-lock:\{.*\})$/s;
 
 /** Registers the cases. Call it inside a `describe` that names the store. */
 export function readWriteLockContract(subject: StoreUnderTest): void {
@@ -17,7 +17,8 @@ export function readWriteLockContract(subject: StoreUnderTest): void {
   const second = (): ReadWriteLock => scene.rivalHoldfast.readWriteLock(scene.name);
   const queued = (count: number): Promise<void> =>
     until(async () => (await first().read.inspect()).waiterCount === count, `${count} in the queue`);
-  const release = (...leases: ReadWriteLease[]): Promise<unknown> => Promise.all(leases.map((lease) => lease.release()));
+  const release = (...leases: ReadWriteLease[]): Promise<unknown> =>
+    Promise.all(leases.map((lease) => lease.release()));
   const LONG_WAIT = { waitMs: LONG_MS };
 
   test("readers are together, a writer is alone", async () => {

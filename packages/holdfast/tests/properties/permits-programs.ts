@@ -1,7 +1,8 @@
 /** Random programs of several clients, run on the embedded store and on the model, and compared after every step. */
+
+import { env } from "node:process";
 import { embedded, Keyspace } from "@holdfast/embedded";
 import fc from "fast-check";
-import { env } from "node:process";
 import { expect } from "vitest";
 import { CapacityMismatchError } from "../../src/core/errors.js";
 import { lockKeys } from "../../src/core/names.js";
@@ -110,13 +111,13 @@ class Run {
   async #listen(): Promise<void> {
     const store = embedded({ keyspace: this.#keyspace });
     for (const client of ["client0", "client1"]) {
-      await store.inbox(`in:${client}`, (message) => void this.#heard.push(message));
+      await store.inbox(`in:${client}`, (message) => void this.#heard.push(message), 1_000);
     }
   }
 
   async take(step: Step): Promise<void> {
     const [actual, expected] = await this.#do(step);
-    while (this.#network.under > 0) await null;
+    while (this.#network.under > 0) await Promise.resolve();
     expect(actual).toEqual(expected);
     expect(this.#heard.splice(0)).toEqual(this.#model.messages.splice(0));
     await this.#compareStates();

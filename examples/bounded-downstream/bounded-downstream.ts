@@ -1,0 +1,65 @@
+/**
+ * A service that breaks under more than so much work at a time, called by several processes. A small request costs it
+ * one unit, an export four. All callers together stay within what it can bear, and the exports are not starved by
+ * the small ones.
+ *
+ *     npm run build && node examples/dist/bounded-downstream/bounded-downstream.js
+ *
+ * It runs in this process, or on the server that REDIS_URL names.
+ */
+import { strict as assert } from "node:assert";
+import { setTimeout as pause } from "node:timers/promises";
+import { embedded, Keyspace } from "@holdfast/embedded";
+import { createHoldfast, type Holdfast, type HoldfastOptions } from "holdfast";
+import { Redis } from "ioredis";
+
+const UNITS = 6;
+const COST = { request: 1, export: 4 } as const;
+type Job = keyof typeof COST;
+
+/** Stands for the service. It refuses what is too much, as it would in production with everybody's requests. */
+const downstream = {
+  busy: 0,
+  most: 0,
+  refused: 0,
+  async call(job: Job): Promise<void> {
+    if (this.busy + COST[job] > UNITS) this.refused += 1;
+    this.busy += COST[job];
+    this.most = Math.max(this.most, this.busy);
+    await pause(1);
+    this.busy -= COST[job];
+  },
+};
+
+async function bounded(holdfast: Holdfast, job: Job): Promise<void> {
+  const units = holdfast.semaphore("warehouse-api", { permits: UNITS });
+  await units.run(() => downstream.call(job), { permits: COST[job], waitMs: 60_000, label: job });
+}
+
+const keyspace = new Keyspace();
+const clients: Redis[] = [];
+function connect(): HoldfastOptions {
+  if (process.env.REDIS_URL === undefined) return { store: embedded({ keyspace }) };
+  const redis = new Redis(process.env.REDIS_URL);
+  clients.push(redis);
+  return { redis };
+}
+
+const jobs: Job[] = Array.from({ length: 120 }, (_, i) => (i % 10 === 5 ? "export" : "request"));
+
+await Promise.all(jobs.map((job) => downstream.call(job)));
+const refusedWithout = downstream.refused;
+assert.ok(refusedWithout > 0, "without a bound it is too much");
+
+Object.assign(downstream, { most: 0, refused: 0 });
+// Two clients stand for two processes.
+const processes = [createHoldfast(connect()), createHoldfast(connect())] as const;
+await Promise.all(jobs.map((job, i) => bounded(processes[i % 2] as Holdfast, job)));
+assert.equal(downstream.refused, 0);
+assert.ok(downstream.most <= UNITS);
+process.stdout.write(
+  `downstream: ${jobs.length} jobs, ${refusedWithout} refused without the semaphore, ${downstream.refused} with it\n`,
+);
+
+await Promise.all(processes.map((holdfast) => holdfast.close()));
+for (const client of clients) client.disconnect();

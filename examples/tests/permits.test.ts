@@ -1,0 +1,41 @@
+/** The examples of the semaphore and the read-write lock end with their assertions, in this process and on a server. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { type RedisServer, startRedis } from "../../tests/support/redis-server.js";
+
+let server: RedisServer;
+let printed: string[] = [];
+
+beforeAll(async () => {
+  server = await startRedis();
+});
+beforeEach(() => {
+  vi.resetModules();
+  printed = [];
+  vi.spyOn(process.stdout, "write").mockImplementation((text) => printed.push(String(text)) > 0);
+});
+afterAll(async () => {
+  vi.restoreAllMocks();
+  vi.unstubAllEnvs();
+  await server.stop();
+});
+
+describe.each(["in this process", "on a server"])("%s", (where) => {
+  beforeEach(() => {
+    vi.stubEnv("REDIS_URL", where === "on a server" ? `redis://127.0.0.1:${server.port}` : undefined);
+  });
+
+  test("every page is of one build although the cache is rebuilt beside them", async () => {
+    await import("../cache-rebuild/cache-rebuild.js");
+    expect(printed.join("")).toBe("cache: 400 pages read, each of one build, while it was rebuilt 5 times\n");
+  });
+
+  test("the service is never asked for more than it can bear", async () => {
+    await import("../bounded-downstream/bounded-downstream.js");
+    expect(printed.join("")).toMatch(/^downstream: 120 jobs, [1-9]\d* refused without the semaphore, 0 with it$/m);
+  });
+
+  test("no two workers have the same number, and one that died is succeeded", async () => {
+    await import("../worker-slots/worker-slots.js");
+    expect(printed.join("")).toBe("workers: 2500 ids, all different; worker 1 succeeds one that died\n");
+  });
+});
