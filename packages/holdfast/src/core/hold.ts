@@ -9,8 +9,8 @@ import { depart } from "./departure.js";
 import type { Engine, Occupant } from "./engine.js";
 import { type LossReason, StoreError, UnsupportedError } from "./errors.js";
 import { channels, type RenewEvent } from "./events.js";
+import { giveBack, giveBackLate } from "./giving-back.js";
 import type { Ended, ExportedLease, Holding } from "./holding.js";
-import { insist } from "./insist.js";
 import type { Timer } from "./runtime.js";
 import type { Claim, Grant, NotHeld, Steps } from "./steps.js";
 import { later, type Moment, msUntil, now, validUntil } from "./validity.js";
@@ -176,12 +176,7 @@ export class Hold implements Occupant, Holding {
     };
   }
 
-  /**
-   * Gives the lock back. The answer "not held" is a release, not a loss, if an earlier copy of the same request
-   * may have run, and the lease would even now certainly still be ours.
-   *
-   * @throws StoreError  no answer in time; it is tried further in the background until the lease is over anyway
-   */
+  /** As `giveBack`; after `close` it only tells how that ended. */
   async release(): Promise<Ended> {
     if (this.#givenBack !== undefined) {
       if (await this.#givenBack) return "released";
@@ -190,42 +185,15 @@ export class Hold implements Occupant, Holding {
     }
     const isLate = this.validForMs() <= 0;
     this.end();
-    if (isLate) return this.#releaseLate();
-    const reconnects = this.#engine.commandReconnects;
-    const stopAtMs = this.#engine.runtime.monotonicMs() + this.#engine.commandTimeoutMs * 2;
-    for (let mayHaveRun = false; ; ) {
-      try {
-        const ended = await this.#steps.release(this.#grant, this.#engine.commandTimeoutMs);
-        mayHaveRun ||= reconnects !== this.#engine.commandReconnects;
-        if (this.#mayStillRun()) {
-          // It would hold for nobody when it arrives.
-          void depart(this.#engine, this.#steps, this.#claimAsExtended(), true, this.#engine.commandTimeoutMs);
-        }
-        const isStillValid = msUntil(this.#validUntil, this.#engine.runtime) > 0;
-        return mayHaveRun && isStillValid && ended !== "forgotten" ? "released" : ended;
-      } catch (error) {
-        mayHaveRun ||= error instanceof StoreError && error.mayHaveRun;
-        const isHopeless = !(error instanceof StoreError) || !error.transient;
-        if (isHopeless || this.#engine.runtime.monotonicMs() >= stopAtMs) {
-          void depart(this.#engine, this.#steps, this.#claimAsExtended(), true, this.#engine.commandTimeoutMs);
-          throw error;
-        }
-        await new Promise<void>((resume) => this.#engine.runtime.startTimer(resume, RETRY_MIN_MS, true));
-      }
-    }
-  }
-
-  /**
-   * Who is late may have been followed by others, and may even hold again, by a late copy of its own request: only
-   * the token tells, and extending compares it.
-   */
-  async #releaseLate(): Promise<Ended> {
-    const { commandTimeoutMs } = this.#engine;
-    const { claim } = this.#grant;
-    const outcome = await insist(this.#engine, () => this.#steps.extend(this.#grant, claim.leaseMs, commandTimeoutMs))
-      // Whatever it is that the server holds for this claim, nobody uses it any more.
-      .finally(() => depart(this.#engine, this.#steps, this.#claimAsExtended(), this.#mayStillRun(), commandTimeoutMs));
-    return outcome === "extended" ? "released" : outcome;
+    const given = {
+      engine: this.#engine,
+      steps: this.#steps,
+      grant: this.#grant,
+      claim: this.#claimAsExtended(),
+      validUntil: this.#validUntil,
+      mayStillRun: this.#mayStillRun,
+    };
+    return isLate ? giveBackLate(given) : giveBack(given);
   }
 
   granted(): void {

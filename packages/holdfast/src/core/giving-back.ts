@@ -1,0 +1,65 @@
+/** The end of a hold that its holder wants: what was held is given to the next one, whatever happens to the requests. */
+import { depart } from "./departure.js";
+import type { Engine } from "./engine.js";
+import { StoreError } from "./errors.js";
+import type { Ended } from "./holding.js";
+import { insist } from "./insist.js";
+import type { Claim, Grant, Steps } from "./steps.js";
+import { type Moment, msUntil } from "./validity.js";
+
+/** What is given back. */
+export interface Given {
+  readonly engine: Engine;
+  readonly steps: Steps;
+  readonly grant: Grant;
+  /** The claim, with the longest lease that it was ever given. */
+  readonly claim: Claim;
+  readonly validUntil: Moment;
+  /** Whether a request of the claim may still be under way, and is to be undone when it arrives. */
+  readonly mayStillRun: () => boolean;
+}
+
+const PAUSE_MS = 50;
+
+/**
+ * Gives back a lease that is still valid. The answer "not held" is a release, not a loss, if an earlier copy of the
+ * same request may have run, and the lease would even now certainly still be ours.
+ *
+ * @throws StoreError  no answer in time; it is tried further in the background until the lease is over anyway
+ */
+export async function giveBack({ engine, steps, grant, claim, validUntil, mayStillRun }: Given): Promise<Ended> {
+  const { runtime, commandTimeoutMs } = engine;
+  const reconnects = engine.commandReconnects;
+  const stopAtMs = runtime.monotonicMs() + commandTimeoutMs * 2;
+  for (let mayHaveRun = false; ; ) {
+    try {
+      const ended = await steps.release(grant, commandTimeoutMs);
+      mayHaveRun ||= reconnects !== engine.commandReconnects;
+      // It would hold for nobody when it arrives.
+      if (mayStillRun()) void depart(engine, steps, claim, true, commandTimeoutMs);
+      const isStillValid = msUntil(validUntil, runtime) > 0;
+      return mayHaveRun && isStillValid && ended !== "forgotten" ? "released" : ended;
+    } catch (error) {
+      mayHaveRun ||= error instanceof StoreError && error.mayHaveRun;
+      if (!(error instanceof StoreError) || !error.transient || runtime.monotonicMs() >= stopAtMs) {
+        void depart(engine, steps, claim, true, commandTimeoutMs);
+        throw error;
+      }
+      await new Promise<void>((resume) => runtime.startTimer(resume, PAUSE_MS, true));
+    }
+  }
+}
+
+/**
+ * Gives back a lease that is over by this process's clocks. Who is late may have been followed by others, and may even
+ * hold again, by a late copy of its own request: only the token tells, and extending compares it.
+ *
+ * @throws StoreError  as `giveBack`
+ */
+export async function giveBackLate({ engine, steps, grant, claim, mayStillRun }: Given): Promise<Ended> {
+  const { commandTimeoutMs } = engine;
+  const outcome = await insist(engine, () => steps.extend(grant, grant.claim.leaseMs, commandTimeoutMs))
+    // Whatever it is that the server holds for this claim, nobody uses it any more.
+    .finally(() => depart(engine, steps, claim, mayStillRun(), commandTimeoutMs));
+  return outcome === "extended" ? "released" : outcome;
+}
