@@ -1,7 +1,7 @@
 /** What every store must make true of a multi-lock. */
 import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { AcquireTimeoutError, LeaseLostError } from "../core/errors.js";
+import { AcquireTimeoutError, ClosedError, LeaseLostError } from "../core/errors.js";
 import type { Holdfast } from "../holdfast.js";
 import type { MultiLease, MultiLock } from "../multi-lock/multi-lock.js";
 import { BRIEF_LEASE_MS, LONG_MS, SHORT_MS, SOON_MS, until } from "./delays.js";
@@ -124,6 +124,23 @@ function severalContract(subject: StoreUnderTest): void {
     await expect(lease.extend(2 * LONG_MS)).rejects.toThrow(LeaseLostError);
     expect(lease.signal.aborted).toBe(true);
     await until(areFree, "the others to be given back");
+  });
+
+  test("close ends a wait that holds some members, gives those back, and tells who holds all", async () => {
+    const holdfast = await scene.another();
+    const held = await holdfast.multiLock([`${scene.name}:x`, `${scene.name}:y`]).acquire();
+    const { signal } = held;
+    const blocker = await rivalMutex("b").acquire();
+    const waiting = three(holdfast, scene.name).acquire({ waitMs: Infinity });
+    waiting.catch(() => {});
+    await until(async () => (await rivalMutex("b").inspect()).waiterCount === 1, "the wait for b");
+    await holdfast.close();
+    await expect(waiting).rejects.toThrow(ClosedError);
+    expect(signal.reason).toMatchObject({ reason: "closed" });
+    expect(await held.release()).toBe("released");
+    for (const suffix of ["a", "c", "x", "y"]) await (await rivalMutex(suffix).acquire({ waitMs: SOON_MS })).release();
+    await blocker.release();
+    await until(areFree, "all to be free");
   });
 
   test("leases of all members are renewed, and all end when nobody renews them", async () => {
