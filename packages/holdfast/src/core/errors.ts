@@ -109,7 +109,7 @@ export class BrokenBarrierError extends LockError {
  * This process counts on another number of permits, or of parties, than the server has. Nothing is held and nothing
  * is queued.
  *
- * Either it was configured with a number that is neither the present nor the first one (`permits` is undefined), or
+ * Either it was configured with a number that never was in force (`permits` is undefined), or
  * it asks for more `permits` than there are since somebody made them fewer. Configure all processes alike, or
  * `resize`; asking again as before will not help.
  */

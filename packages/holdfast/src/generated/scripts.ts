@@ -1320,7 +1320,7 @@ return whyLost(holder, token)` as string,
 /** permits/acquire: take permits if they are free and nobody waits for any; otherwise, if asked to, queue for them. */
 export const permitsAcquire = {
   name: "permits/acquire",
-  sha1: "7079e0d0fd1933903439ded57404799be9e4987a",
+  sha1: "3b3dd74747f2e5f408b2e3fab738f112a06612be",
   keys: ["state", "fence", "holders", "slots", "queue"],
   args: ["owner", "leaseMs", "weight", "enqueue", "inbox", "declared", "numbered"],
   replies: [
@@ -1328,7 +1328,7 @@ export const permitsAcquire = {
     { code: 0, outcome: "waiting", values: ["restMs", "nowUs"], rest: null },
     { code: 1, outcome: "refused", values: ["restMs", "nowUs"], rest: null },
     { code: 2, outcome: "granted", values: ["token"], rest: "slots" },
-    { code: 3, outcome: "mismatch", values: ["present", "first"], rest: null },
+    { code: 3, outcome: "mismatch", values: ["present"], rest: null },
     { code: 4, outcome: "heavy", values: ["present"], rest: null },
   ],
   source: `-- holdfast permits/acquire
@@ -1346,7 +1346,7 @@ local keepUntil, keepMs = tonumber(state[7] or 0), tonumber(state[8] or 600000)
 local record = state[9]
 local ends = now + leaseMs * 1000
 if not record and used + weight <= capacity and (used == 0 or first - now > 0) and free == 0
-  and (weight <= 10 or weight > numbered) and (ARGV[6] == state[2] or ARGV[6] - capacity == 0)
+  and (weight <= 10 or weight > numbered) and ARGV[6] - capacity == 0
   and keepUntil - ends >= 60000000 and keepUntil - now >= keepMs * 1000
   and redis.call('EXISTS', KEYS[5]) == 0 then
   local token, ms = now, math.floor((keepUntil - now) / 1000)
@@ -1573,9 +1573,9 @@ local function answer(token, slots)
 end
 
 if capacity == 0 then
-  begin(ARGV[6], ARGV[6])
-elseif ARGV[6] - capacity ~= 0 and ARGV[6] ~= state[2] then
-  return {3, capacity, tonumber(state[2])}
+  begin(ARGV[6], ',' .. ARGV[6] .. ',')
+elseif ARGV[6] - capacity ~= 0 and not string.find(state[2], ',' .. ARGV[6] .. ',', 1, true) then
+  return {3, capacity}
 end
 reap()
 
@@ -2650,7 +2650,7 @@ return isHeld and 1 or whyLost(nil, token)` as string,
 /** permits/resize: change how many permits there are, whoever holds or waits. */
 export const permitsResize = {
   name: "permits/resize",
-  sha1: "649ad5e73b875328938f379d47f34679af6ecc39",
+  sha1: "fe996909466e47f438e96ebbf12aa09e7df00b40",
   keys: ["state", "fence", "holders", "slots", "queue"],
   args: ["size", "declared", "keepMs", "inbox", "numbered"],
   replies: [
@@ -2856,12 +2856,16 @@ local function grantHeads(self)
   return selfToken, selfSlots
 end
 keepMs = math.max(keepMs, tonumber(ARGV[3]))
+local known = state[2] or ',' .. declared .. ','
+if not string.find(known, ',' .. size .. ',', 1, true) then
+  known = (#known < 200 and known or string.format(',%.0f,', capacity)) .. size .. ','
+end
 if capacity == 0 then
-  begin(size, declared)
+  begin(size, known)
 else
   reap()
   capacity = tonumber(size)
-  redis.call('HSET', KEYS[1], 'capacity', size, 'declared', declared, 'keepMs', keepMs)
+  redis.call('HSET', KEYS[1], 'capacity', size, 'declared', known, 'keepMs', keepMs)
   lengthen(0)
 end
 grantHeads()

@@ -3,8 +3,9 @@
 
   One step, so that a permit is never given twice and nobody waits for permits that are free. Sent again with the
   same owner it gives the same answer: the first reply may have been lost. The capacity is what the first caller
-  declared, until somebody resizes it; who declares another one is refused, because two processes that disagree
-  would each be right in their own logs. What the caller sees as waiting ends when the head of the queue fits,
+  declared, until somebody resizes it. Who declares one that never was is refused, because two processes that
+  disagree would each be right in their own logs; one that was is taken for the present one, so that a resize does
+  not turn away the processes that are there. What the caller sees as waiting ends when the head of the queue fits,
   or when a holder's lease ends and somebody asks.
 
   KEYS[1] state     hash: capacity, declared, used, top, free, first, until, keepMs; owner -> grant of each holder
@@ -23,7 +24,7 @@
           {0, restMs, nowUs}     waiting in the queue; the first lease of a holder ends in restMs, -1 if nobody holds
           {1, restMs, nowUs}     refused, and not in the queue
           {2, token, slots...}   granted; slots is one text, the numbers with commas between
-          {3, present, first}    mismatch: the present capacity, and the one first declared, are others
+          {3, present}           mismatch: the present capacity is another one, and so was every one before
           {4, present}           heavy: more than the present capacity, so it can never be granted
 ]]
 local owner, leaseMs, weight = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
@@ -34,7 +35,7 @@ local ends = now + leaseMs * 1000
 -- What it nearly always is, without the machinery below, which costs more than the commands: the permits are free,
 -- nobody waits, no lease is over, no numbers are to be filled in, and the keys live long enough.
 if not record and used + weight <= capacity and (used == 0 or first - now > 0) and free == 0
-  and (weight <= 10 or weight > numbered) and (ARGV[6] == state[2] or ARGV[6] - capacity == 0)
+  and (weight <= 10 or weight > numbered) and ARGV[6] - capacity == 0
   and keepUntil - ends >= 60000000 and keepUntil - now >= keepMs * 1000
   and redis.call('EXISTS', KEYS[5]) == 0 then
   local token, ms = now, math.floor((keepUntil - now) / 1000)
@@ -77,9 +78,9 @@ local function answer(token, slots)
 end
 
 if capacity == 0 then
-  begin(ARGV[6], ARGV[6])
-elseif ARGV[6] - capacity ~= 0 and ARGV[6] ~= state[2] then
-  return {3, capacity, tonumber(state[2])}
+  begin(ARGV[6], ',' .. ARGV[6] .. ',')
+elseif ARGV[6] - capacity ~= 0 and not string.find(state[2], ',' .. ARGV[6] .. ',', 1, true) then
+  return {3, capacity}
 end
 reap()
 

@@ -2,8 +2,8 @@
   permits/resize: change how many permits there are, whoever holds or waits.
 
   More permits are given at once to those who wait. With fewer, nobody is sent away: whoever holds keeps what it
-  has, and nobody is granted until what is used fits. From then on processes that were configured with the number
-  of the caller, or with the new one, are accepted. The state lives long, so that a quiet weekend does not undo it.
+  has, and nobody is granted until what is used fits. Processes that declare the new number, or one that was in
+  force before, are accepted. The state lives long, so that a quiet weekend does not undo it.
 
   KEYS[1] state     hash: capacity, declared, used, top, free, first, until, keepMs; owner -> grant of each holder
   KEYS[2] fence     string, last token issued
@@ -24,12 +24,16 @@ local size, declared, inbox, numbered, owner = ARGV[1], ARGV[2], ARGV[4], tonumb
 -- include permits
 -- include permits-grant
 keepMs = math.max(keepMs, tonumber(ARGV[3]))
+local known = state[2] or ',' .. declared .. ','
+if not string.find(known, ',' .. size .. ',', 1, true) then
+  known = (#known < 200 and known or string.format(',%.0f,', capacity)) .. size .. ','
+end
 if capacity == 0 then
-  begin(size, declared)
+  begin(size, known)
 else
   reap()
   capacity = tonumber(size)
-  redis.call('HSET', KEYS[1], 'capacity', size, 'declared', declared, 'keepMs', keepMs)
+  redis.call('HSET', KEYS[1], 'capacity', size, 'declared', known, 'keepMs', keepMs)
   lengthen(0)
 end
 grantHeads()

@@ -138,8 +138,8 @@ export class Semaphore extends Lock<SemaphoreLease> {
    * Changes how many permits there are, for everybody and at once. More are given to those who wait, in this one
    * call. With fewer, whoever holds keeps what it has, and nobody is granted until what is held fits.
    *
-   * From then on processes configured with this object's number or with `permits` are accepted. The new number is
-   * forgotten 30 days after the last use: configure processes with it before.
+   * Processes that were configured with another number go on; one that was never in force is still refused. The new
+   * number is forgotten 30 days after the last use: configure processes with it before.
    *
    * @param permits  a whole number from 1 to 1 000 000
    * @throws StoreError  outcome unknown; calling it again is safe

@@ -152,9 +152,10 @@ export function semaphoreContract(subject: StoreUnderTest): void {
     expect(await first().inspect()).toMatchObject({ capacity: 8, used: 8 });
     expect(await first().tryAcquire()).toBeNull();
     await release(all, ...leases);
-    // Processes with the old number and with the new one go on side by side; with a third one they do not.
-    await release(await first(5).acquire({ permits: 5 }));
-    await release(await first(8).acquire({ permits: 8 }));
+    // Processes with a number that was in force go on, whoever resizes; with one that never was they do not.
+    await second(8).resize(6);
+    await release(await first(5).acquire({ permits: 5 }), await first(6).acquire());
+    await release(await first(8).acquire({ permits: 6 }));
     await expect(first(7).acquire()).rejects.toThrow(CapacityMismatchError);
   });
 

@@ -19,7 +19,8 @@ export type Lost = "unclaimed" | "claimed" | "forgotten";
 export class PermitsModel {
   nowUs: number;
   capacity: number | undefined;
-  declared: number | undefined;
+  /** Every capacity that was ever in force. */
+  readonly known: Set<number> = new Set();
   lastToken: number | undefined;
   queue: Claim[] = [];
   /** What clients were told since somebody last looked. */
@@ -52,9 +53,9 @@ export class PermitsModel {
 
   acquire(claim: Claim, declared: number, enqueue: boolean): object {
     this.capacity ??= declared;
-    this.declared ??= declared;
     const { capacity } = this;
-    if (declared !== capacity && declared !== this.declared) return { capacity, declared, permits: undefined };
+    this.known.add(capacity);
+    if (!this.known.has(declared)) return { capacity, declared, permits: undefined };
     const held = this.grantOf(claim);
     if (held !== undefined) {
       held.endsAtUs = Math.max(held.endsAtUs, this.nowUs + claim.leaseMs * 1_000);
@@ -121,8 +122,8 @@ export class PermitsModel {
   }
 
   resize(capacity: number, declared: number): void {
+    this.known.add(this.capacity ?? declared).add(capacity);
     this.capacity = capacity;
-    this.declared = declared;
     this.grantHeads();
   }
 
