@@ -1,0 +1,207 @@
+/**
+ * Random programs of callers who set, count down and wait, against a model of a number and two sets. Every request is
+ * sent twice, at once and again later.
+ */
+import { loadInterpreter } from "@holdfast/embedded";
+import fc from "fast-check";
+import { beforeAll, expect, test } from "vitest";
+import type { Claim, WaitSteps } from "../../src/core/steps.js";
+import { type LatchSteps, latchSteps } from "../../src/count-down-latch/steps.js";
+import { InstantServer } from "./instant-server.js";
+
+const TIMEOUT_MS = 1_000;
+const KEEP_MS = 10_000;
+const WAITERS = 3;
+
+type Step =
+  | { readonly do: "set"; readonly count: number }
+  | { readonly do: "count down"; readonly by: number; readonly callerId: string | undefined }
+  | { readonly do: "again"; readonly nth: number }
+  | { readonly do: "wait" | "ask" | "leave"; readonly waiter: number }
+  | { readonly do: "pass"; readonly ms: number };
+
+const step: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 3, arbitrary: fc.record({ do: fc.constant("set" as const), count: fc.integer({ min: 1, max: 4 }) }) },
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      do: fc.constant("count down" as const),
+      by: fc.integer({ min: 1, max: 2 }),
+      callerId: fc.constantFrom(undefined, undefined, "a", "b", "/c"),
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant("again" as const), nth: fc.nat(5) }) },
+  {
+    weight: 6,
+    arbitrary: fc.record({ do: fc.constantFrom("wait", "wait", "ask", "leave"), waiter: fc.nat(WAITERS - 1) }),
+  },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant("pass" as const), ms: fc.constantFrom(1, 400, KEEP_MS + 1) }) },
+);
+
+interface Waiter {
+  readonly claim: Claim;
+  readonly steps: WaitSteps;
+  readonly generation: number;
+  /** The server forgets who has not asked for a minute. */
+  askedAtMs: number;
+}
+
+class World {
+  readonly server = new InstantServer();
+  readonly latch: LatchSteps;
+  readonly waiters: (Waiter | undefined)[] = Array.from({ length: WAITERS }, () => undefined);
+  // The model.
+  count = 0;
+  generation = 0;
+  endsAtMs = 0;
+  counted = new Set<string>();
+  /** Requests of which copies may arrive at any time, as the ids they went by, newest first. */
+  readonly sent: { readonly id: string; readonly by: number; readonly generation: number }[] = [];
+  #lastNumber = 0;
+
+  constructor() {
+    const { store, inbox } = this.server;
+    this.latch = latchSteps({ store, name: "l", base: "hf:count-down-latch:{l}", inbox, keepMs: KEEP_MS });
+  }
+
+  next(): number {
+    this.#lastNumber += 1;
+    return this.#lastNumber;
+  }
+
+  async set(count: number): Promise<void> {
+    const request = `request ${this.next()}`;
+    const isFree = this.count === 0;
+    for (let copy = 0; copy < 2; copy += 1) {
+      expect(await this.latch.setCount(count, request, TIMEOUT_MS)).toBe(isFree);
+    }
+    if (!isFree) return;
+    this.count = count;
+    this.generation += 1;
+    this.counted = new Set();
+    this.#used();
+  }
+
+  async countDown(id: string, by: number): Promise<void> {
+    const counts = this.count > 0 && !this.counted.has(id);
+    if (counts) {
+      this.count = Math.max(0, this.count - by);
+      this.counted.add(id);
+      this.#used();
+    }
+    const before = this.server.heard.length;
+    expect(await this.latch.countDown(id, by, TIMEOUT_MS)).toBe(this.count);
+    expect(await this.latch.countDown(id, by, TIMEOUT_MS)).toBe(this.count);
+    const told = this.server.heard.slice(before).map((message) => Number(/\+(\d+) /.exec(message)?.[1]));
+    // All who wait are told at zero, once, and nobody otherwise.
+    const isZero = counts && this.count === 0;
+    expect(new Set(told).size).toBe(told.length);
+    if (isZero) expect(told).toEqual(expect.arrayContaining(this.#waiting()));
+    else expect(told).toEqual([]);
+  }
+
+  async again(nth: number): Promise<void> {
+    const request = this.sent[nth];
+    if (request === undefined) return;
+    const { id, by, generation } = request;
+    // A copy of a request without a caller id changes nothing, whatever has been set since. One that was sent before
+    // the keys were forgotten is as good as new, but nobody keeps a request for so long.
+    if (generation < this.generation - 1) return;
+    expect(await this.latch.countDown(id, by, TIMEOUT_MS)).toBe(this.count);
+  }
+
+  async wait(i: number): Promise<void> {
+    if (this.waiters[i] !== undefined) return;
+    const number = this.next();
+    const claim = { owner: `w/${number}/1000/1`, number, leaseMs: 1_000, amount: 1 };
+    const steps = this.latch.wait();
+    const attempt = await steps.acquire(claim, true, TIMEOUT_MS);
+    expect(attempt.outcome).toBe(this.count === 0 ? "granted" : "waiting");
+    if (this.count === 0) return;
+    this.waiters[i] = { claim, steps, generation: this.generation, askedAtMs: this.server.nowMs };
+    this.#used();
+  }
+
+  async ask(i: number): Promise<void> {
+    const waiter = this.waiters[i];
+    if (waiter === undefined) return;
+    const isOver = this.count === 0 || waiter.generation !== this.generation;
+    const { outcome } = await waiter.steps.acquire(waiter.claim, true, TIMEOUT_MS);
+    expect(outcome).toBe(isOver ? "granted" : "waiting");
+    if (isOver) {
+      this.waiters[i] = undefined;
+    } else {
+      waiter.askedAtMs = this.server.nowMs;
+      this.#used();
+    }
+  }
+
+  async leave(i: number): Promise<void> {
+    const waiter = this.waiters[i];
+    if (waiter === undefined) return;
+    this.waiters[i] = undefined;
+    await waiter.steps.leave(waiter.claim, TIMEOUT_MS);
+    await waiter.steps.leave(waiter.claim, TIMEOUT_MS);
+  }
+
+  async perform(step: Step): Promise<void> {
+    switch (step.do) {
+      case "set":
+        return this.set(step.count);
+      case "count down": {
+        const id = step.callerId === undefined ? `/request ${this.next()}` : `:${step.callerId}`;
+        if (step.callerId === undefined && this.count > 0) {
+          this.sent.unshift({ id, by: step.by, generation: this.generation });
+        }
+        return this.countDown(id, step.by);
+      }
+      case "again":
+        return this.again(step.nth);
+      case "wait":
+        return this.wait(step.waiter);
+      case "ask":
+        return this.ask(step.waiter);
+      case "leave":
+        return this.leave(step.waiter);
+      case "pass": {
+        this.server.nowMs += step.ms;
+        if (this.endsAtMs >= this.server.nowMs) return;
+        if (this.count > 0 || this.generation > 0) this.#forget();
+      }
+    }
+  }
+
+  #forget(): void {
+    this.count = 0;
+    this.counted = new Set();
+    this.sent.length = 0;
+  }
+
+  #used(): void {
+    this.endsAtMs = this.server.nowMs + KEEP_MS;
+  }
+
+  #waiting(): number[] {
+    return this.waiters
+      .filter((waiter) => waiter !== undefined)
+      .filter(({ generation, askedAtMs }) => generation === this.generation && askedAtMs + 60_000 > this.server.nowMs)
+      .map(({ claim }) => claim.number);
+  }
+}
+
+beforeAll(() => loadInterpreter());
+
+test("a latch does what a number and two sets do, whatever is asked, and however often", async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 40, size: "max" }), async (steps) => {
+      const world = new World();
+      await world.server.arrive("w");
+      for (const each of steps) {
+        await world.perform(each);
+        expect((await world.latch.inspect(undefined, TIMEOUT_MS)).count).toBe(world.count);
+        expect(world.server.immortals()).toEqual([]);
+      }
+    }),
+    { numRuns: 1_000 },
+  );
+}, 60_000);
