@@ -18,7 +18,7 @@ import {
   mutexLeave,
   mutexRelease,
 } from "../../src/generated/scripts.js";
-import { embeddedSide, realSide, type Side } from "./two-servers.js";
+import { embeddedSide, normalise, QUANTUM_MS, realSide, type Side } from "./two-servers.js";
 
 const INBOX = "hf:in:";
 const KEYS: Readonly<Record<string, string>> = {
@@ -27,8 +27,6 @@ const KEYS: Readonly<Record<string, string>> = {
   queue: "hf:mutex:{a b🔐}:queue",
   client: "hf:client:A",
 };
-/** Every time is a multiple of this or stays away from a half of it, and no program takes nearly as long. */
-const QUANTUM_MS = 100_000;
 const PAST = 1_600_000_000_000_000;
 const AHEAD = 4_000_000_000_000_000;
 
@@ -169,23 +167,6 @@ async function tokenOf(side: Side, value: string | number | undefined): Promise<
   if (typeof value !== "string" || !value.startsWith("@")) return value ?? "";
   const last = await side.eval("return redis.call('GET', KEYS[1])", [KEYS.fence as string], []);
   return Number(last ?? PAST) + Number(value.slice(1));
-}
-
-/** Rounds times, and puts ranks for what is dated. */
-function normalise(seen: unknown): unknown {
-  const dated = [...new Set(JSON.stringify(seen).match(/\d{16}/g))].sort();
-  const ranked = (text: string): string => text.replace(/\d{16}/g, (digits) => `#${dated.indexOf(digits)}`);
-  return JSON.parse(
-    JSON.stringify(seen, (_, value: unknown) => {
-      if (typeof value === "string") return ranked(value);
-      if (typeof value !== "number") return value;
-      return isTime(value) ? { quanta: Math.round(value / QUANTUM_MS) } : ranked(String(value));
-    }),
-  ) as unknown;
-}
-
-function isTime(value: number): boolean {
-  return value > 1_000 && value < 1e12;
 }
 
 test("a program of script calls answers the same on both servers, and leaves the same keys, messages and lifetimes", async () => {

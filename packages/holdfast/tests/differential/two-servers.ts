@@ -3,6 +3,9 @@ import { embedded, Keyspace } from "@holdfast/embedded";
 import { Redis } from "ioredis";
 import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
 
+/** Every time is a multiple of this or stays away from a half of it, and no program takes nearly as long. */
+export const QUANTUM_MS = 100_000;
+
 /** One key and what is in it; `leftMs` is -1 for ever. */
 export interface Dumped {
   readonly key: string;
@@ -84,4 +87,21 @@ async function dumpKey(redis: Redis, key: string): Promise<Dumped> {
   }
   const source = "return redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES')";
   return { key, type, value: (await redis.eval(source, 1, key)) as string[], leftMs };
+}
+
+/** Rounds times, and puts ranks for what is dated. */
+export function normalise(seen: unknown): unknown {
+  const dated = [...new Set(JSON.stringify(seen).match(/\d{16}/g))].sort();
+  const ranked = (text: string): string => text.replace(/\d{16}/g, (digits) => `#${dated.indexOf(digits)}`);
+  return JSON.parse(
+    JSON.stringify(seen, (_, value: unknown) => {
+      if (typeof value === "string") return ranked(value);
+      if (typeof value !== "number") return value;
+      return isTime(value) ? { quanta: Math.round(value / QUANTUM_MS) } : ranked(String(value));
+    }),
+  ) as unknown;
+}
+
+function isTime(value: number): boolean {
+  return value > 1_000 && value < 1e12;
 }

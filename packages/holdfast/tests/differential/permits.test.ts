@@ -1,0 +1,126 @@
+/**
+ * Random programs of the scripts of permits answer the same on the embedded server as on Redis, and leave the same
+ * behind, also when somebody deletes one of the keys under them.
+ */
+import fc from "fast-check";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Script } from "../../src/core/script.js";
+import {
+  permitsAcquire,
+  permitsAdopt,
+  permitsExtend,
+  permitsForceRelease,
+  permitsInspect,
+  permitsLeave,
+  permitsRelease,
+  permitsResize,
+  permitsReweigh,
+} from "../../src/generated/scripts.js";
+import { embeddedSide, normalise, QUANTUM_MS, realSide, type Side } from "./two-servers.js";
+
+const INBOX = "hf:in:";
+const BASE = "hf:semaphore:{a b🔐}";
+const KEYS: Readonly<Record<string, string>> = {
+  state: BASE,
+  fence: `${BASE}:fence`,
+  holders: `${BASE}:holders`,
+  slots: `${BASE}:slots`,
+  queue: `${BASE}:queue`,
+};
+
+interface Step {
+  readonly script: Script;
+  readonly args: Readonly<Record<string, string | number>>;
+}
+
+const leaseMs = fc.constantFrom(1, 2, 5).map((times) => times * QUANTUM_MS);
+const weight = fc.integer({ min: 1, max: 6 });
+/** Clients A and B listen, C is dead. */
+const owner = fc
+  .tuple(
+    fc.constantFrom("A", "B", "C"),
+    fc.constantFrom(1, 2, 3),
+    fc.constantFrom(1, 2, 4),
+    fc.constantFrom("", "/l%20x"),
+  )
+  .map(([client, number, amount, label]) => `${client}/${number}/${2 * QUANTUM_MS}/${amount}${label}`);
+/** How many grants ago the token was issued; read on each side when the step runs. */
+const token = fc.constantFrom("@0", "@0", "@-1", "@1", "1600000000000000", "4000000000000000");
+
+function step(script: Script, args: Readonly<Record<string, fc.Arbitrary<string | number>>>): fc.Arbitrary<Step> {
+  return fc.record(args).map((chosen) => ({ script, args: { inbox: INBOX, numbered: 3, ...chosen } }));
+}
+
+/** What somebody else may do to a key. */
+function happens(source: string, key: string): Script {
+  return { name: source, sha1: source, source, keys: [key], args: [], replies: [] };
+}
+
+const takes = step(permitsAcquire, {
+  owner,
+  leaseMs,
+  weight,
+  enqueue: fc.constantFrom(0, 1, 1),
+  declared: fc.constantFrom(5, 5, 5, 6),
+});
+const gives = step(permitsRelease, { owner, token });
+const anyStep: fc.Arbitrary<Step> = fc.oneof(
+  takes,
+  takes,
+  gives,
+  gives,
+  step(permitsExtend, { owner, token, leaseMs }),
+  step(permitsLeave, { owner }),
+  step(permitsAdopt, { owner, from: owner, token, leaseMs }),
+  step(permitsForceRelease, { owner: fc.oneof(owner, fc.constant("")), token: fc.oneof(token, fc.constant("")) }),
+  step(permitsReweigh, { owner, token, weight, change: fc.constantFrom(1, 2, 3) }),
+  step(permitsResize, {
+    size: fc.integer({ min: 1, max: 8 }),
+    declared: fc.constantFrom(5, 7),
+    keepMs: fc.constant(20 * QUANTUM_MS),
+  }),
+  step(permitsInspect, { owner, most: fc.constantFrom(1, 100), mostHeld: fc.constantFrom(1, 100) }),
+  fc.constantFrom(...Object.keys(KEYS)).map((key) => ({
+    script: happens("return redis.call('DEL', KEYS[1])", key),
+    args: {},
+  })),
+);
+
+let sides: [Side, Side];
+beforeAll(async () => {
+  const channels = [`${INBOX}A`, `${INBOX}B`];
+  sides = [await embeddedSide(channels), await realSide(channels)];
+});
+afterAll(async () => {
+  await Promise.all((sides ?? []).map((side) => side.stop()));
+});
+
+/** Everything that can be seen of a program on one side, in order. */
+async function play(side: Side, program: readonly Step[]): Promise<unknown> {
+  await side.clear();
+  const seen: unknown[] = [];
+  for (const { script, args } of program) {
+    const keys = script.keys.map((name) => KEYS[name] as string);
+    const words = await Promise.all(script.args.map((name) => tokenOf(side, args[name] ?? "")));
+    seen.push({ call: script.name, reply: await side.eval(script.source, keys, words) });
+    seen.push(await side.messages());
+    for (const { key, leftMs } of await side.dump()) expect(leftMs, key).toBeGreaterThan(0);
+  }
+  return normalise([...seen, await side.dump()]);
+}
+
+async function tokenOf(side: Side, value: string | number): Promise<string | number> {
+  if (typeof value !== "string" || !value.startsWith("@")) return value;
+  const last = await side.eval("return redis.call('GET', KEYS[1])", [KEYS.fence as string], []);
+  return Number(last ?? 1) + Number(value.slice(1));
+}
+
+test("a program of permits answers the same on both servers, and leaves the same keys, messages and lifetimes", async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(anyStep, { minLength: 2, maxLength: 25 }), async (program) => {
+      const [ours, theirs] = await Promise.all(sides.map((side) => play(side, program)));
+      expect(ours).toEqual(theirs);
+    }),
+    { numRuns: 200 },
+  );
+});
