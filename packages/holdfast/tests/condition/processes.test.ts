@@ -1,8 +1,9 @@
 /** Conditions between processes, on a real server: no signal is lost and none is given twice. */
 import { expect, test } from "vitest";
 import { startProgram } from "../../../../tests/support/program.js";
+import { conditionSignal, conditionWait } from "../../src/generated/scripts.js";
 import { until } from "../../src/testing/delays.js";
-import { ioredis, useFaultScene } from "../faults/scene.js";
+import { ioredis, nodeRedis, useFaultScene } from "../faults/scene.js";
 
 const scene = useFaultScene();
 const PAIRS = 10_000 * Number(process.env.TEST_LOAD_FACTOR ?? 1);
@@ -92,25 +93,46 @@ test("a waiter whose connections break while it is signalled wakes all the same"
   }
 });
 
-test("a wait whose answer is lost is asked again, and gives the mutex up once", async () => {
-  const { name, server } = scene;
-  const mutex = (await scene.client(ioredis)).mutex(name);
-  const rival = (await scene.client(ioredis)).mutex(name);
-  const condition = rival.condition("turn");
-  const lease = await mutex.acquire();
-  await mutex.run(async () => {}, { waitMs: 1 }).catch(() => {});
-  server.freeze();
-  const waiting = mutex.condition("turn").wait(lease, { waitMs: 15_000 });
-  waiting.catch(() => {});
-  await new Promise((resolve) => setTimeout(resolve, 50));
-  // What was sent arrives; the connections that carried it are gone when the answer comes.
-  const killed = server.command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes").catch(() => undefined);
-  server.resume();
-  await killed;
-  await until(async () => (await condition.inspect().catch(() => undefined))?.waiterCount === 1, "the waiter");
-  const holder = await rival.acquire();
-  expect(await condition.signal(holder)).toBe(1);
-  expect(await condition.signal(holder)).toBe(0);
-  await holder.release();
-  await (await waiting).release();
-});
+for (const library of [ioredis, nodeRedis]) {
+  test(`a wait and a signal whose answers are lost count once: ${library.name}`, async () => {
+    const { name } = scene;
+    const proxy = await scene.proxy();
+    const mutex = (await scene.client(library, {}, proxy.port)).mutex(name);
+    const others = (await scene.client(ioredis)).mutex(name);
+    const condition = others.condition("turn");
+    const cut = (script: { readonly sha1: string }): Promise<void> =>
+      proxy.cutBeforeReply((words) => words.includes(script.sha1));
+
+    // Once without a fault, so that the server knows the scripts.
+    const warm = await mutex.acquire();
+    await mutex.condition("turn").signal(warm);
+    await expect(mutex.condition("turn").wait(warm, { waitMs: 1 })).rejects.toThrow();
+
+    const lease = await mutex.acquire();
+    const cutWait = cut(conditionWait);
+    const waiting = [mutex.condition("turn").wait(lease, { waitMs: 15_000 })];
+    await cutWait;
+    for (let i = 0; i < 2; i += 1) {
+      waiting.push(condition.wait(await others.acquire({ waitMs: 15_000 }), { waitMs: 15_000 }));
+      await until(async () => (await condition.inspect()).waiterCount === i + 2, `${i + 2} waiters`);
+    }
+
+    const signaller = await mutex.acquire();
+    const cutSignal = cut(conditionSignal);
+    const signalling = mutex.condition("turn").signal(signaller);
+    await cutSignal;
+    expect(await signalling).toBe(1);
+    expect((await condition.inspect()).waiterCount).toBe(2);
+    expect(await mutex.condition("turn").signalAll(signaller)).toBe(2);
+    await signaller.release();
+    const tokens: number[] = [];
+    await Promise.all(
+      waiting.map(async (each) => {
+        const woken = await each;
+        tokens.push(woken.token);
+        await woken.release();
+      }),
+    );
+    expect(new Set(tokens).size).toBe(3);
+  });
+}

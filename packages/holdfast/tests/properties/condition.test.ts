@@ -152,7 +152,12 @@ class World {
 
   newClaim(caller: number): Claim {
     this.#lastNumber += 1;
-    return { owner: `c${caller}/${this.#lastNumber}/${LEASE_MS}/1`, number: this.#lastNumber, leaseMs: LEASE_MS, amount: 1 };
+    return {
+      owner: `c${caller}/${this.#lastNumber}/${LEASE_MS}/1`,
+      number: this.#lastNumber,
+      leaseMs: LEASE_MS,
+      amount: 1,
+    };
   }
 
   /** The caller whose claim holds the mutex, or the first. */

@@ -197,7 +197,11 @@ test("an election does what a queue and a saying do, whatever is asked, and howe
     fc.asyncProperty(fc.array(step, { maxLength: 40, size: "max" }), async (steps) => {
       const world = new World();
       await world.server.arrive("e");
-      await world.server.store.inbox(world.election.channel, (message) => world.server.heard.push(`observer ${message}`), 1);
+      await world.server.store.inbox(
+        world.election.channel,
+        (message) => world.server.heard.push(`observer ${message}`),
+        1,
+      );
       for (const each of steps) {
         await world.perform(each);
         await world.check();

@@ -1,0 +1,20 @@
+// @ts-check
+/** A party of a barrier in a process of its own. */
+import { createHoldfast } from "holdfast";
+import { Redis } from "ioredis";
+import { args, serve } from "../../faults/programs/serve.mjs";
+
+const holdfast = createHoldfast({ redis: new Redis({ port: args.port }), clientName: args.clientName });
+const barrier = holdfast.barrier(args.name, { parties: args.parties });
+
+serve({
+  /** @param {{ leaseMs?: number, label?: string }} options */
+  arrive: (options) => barrier.arrive({ waitMs: 30_000, ...options }),
+
+  /** Arrives again and again. @param {{ generations: number }} input */
+  async march({ generations }) {
+    const passed = [];
+    for (let i = 0; i < generations; i += 1) passed.push((await barrier.arrive({ waitMs: 30_000 })).generation);
+    return passed;
+  },
+});

@@ -1,0 +1,16 @@
+// @ts-check
+/** A candidate in a process of its own. */
+import { createHoldfast } from "holdfast";
+import { Redis } from "ioredis";
+import { args, serve } from "../../faults/programs/serve.mjs";
+
+const holdfast = createHoldfast({ redis: new Redis({ port: args.port }) });
+const election = holdfast.election(args.name);
+
+serve({
+  /** @param {{ value: string, leaseMs: number }} input */
+  async campaign({ value, leaseMs }) {
+    const { term } = await election.campaign(value, { leaseMs, waitMs: Infinity });
+    return term;
+  },
+});
