@@ -3,7 +3,9 @@ import { type Import, importsOf, resolve, type Source } from "./sources.js";
 const LIBRARY = "packages/holdfast/src/";
 /** Machines that kinds stand on, and kinds that are made of other kinds; see the table in docs and CONTRIBUTING. */
 const BUILT_ON: Readonly<Record<string, readonly string[]>> = {
+  election: ["mutex"],
   "multi-lock": ["mutex"],
+  mutex: ["condition"],
   "read-write-lock": ["permits"],
   semaphore: ["permits"],
 };
