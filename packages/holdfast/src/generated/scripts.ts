@@ -1320,7 +1320,7 @@ return whyLost(holder, token)` as string,
 /** permits/acquire: take permits if they are free and nobody waits for any; otherwise, if asked to, queue for them. */
 export const permitsAcquire = {
   name: "permits/acquire",
-  sha1: "3b3dd74747f2e5f408b2e3fab738f112a06612be",
+  sha1: "956e2633d95a83cb21645f1840b2ddb47fa8acf6",
   keys: ["state", "fence", "holders", "slots", "queue"],
   args: ["owner", "leaseMs", "weight", "enqueue", "inbox", "declared", "numbered"],
   replies: [
@@ -1368,8 +1368,9 @@ if not record and used + weight <= capacity and (used == 0 or first - now > 0) a
   else
     redis.call('HSET', KEYS[1], owner, grant, 'used', used + weight, 'first', ends)
   end
-  if redis.call('ZADD', KEYS[3], 'NX', 'inf', '-', ends, owner) == 2 then
+  if redis.call('ZADD', KEYS[3], 'GT', 'inf', '-', ends, owner) == 2 then
     redis.call('PEXPIRE', KEYS[3], ms)
+    redis.call('HSET', KEYS[1], 'first', 0)
   end
   if slots == '' then
     return token
@@ -1404,9 +1405,30 @@ end
 
 local function begin(size, declared)
   redis.call('DEL', KEYS[1], KEYS[3], KEYS[4])
-  capacity, used, top, free, keepUntil, record = tonumber(size), 0, 0, 0, 0, false
-  redis.call('HSET', KEYS[1], 'capacity', size, 'declared', declared, 'keepMs', keepMs)
+  capacity, used, top, free, first, keepUntil, record = tonumber(size), 0, 0, 0, 0, 0, false
+  redis.call('HSET', KEYS[1], 'capacity', size, 'declared', declared, 'keepMs', keepMs,
+    'used', 0, 'top', 0, 'free', 0, 'first', 0)
+  redis.call('ZADD', KEYS[3], 'inf', '-')
   lengthen(0)
+end
+
+local function keepLease(holder, ends)
+  if redis.call('ZADD', KEYS[3], 'GT', 'inf', '-', ends, holder) == 2 then
+    redis.call('PEXPIRE', KEYS[3], keptMs())
+    redis.call('HSET', KEYS[1], 'first', 0)
+  end
+end
+
+local function mend()
+  if redis.call('HLEN', KEYS[1]) - 8 > redis.call('ZCARD', KEYS[3]) - 1 then
+    local fields = redis.call('HGETALL', KEYS[1])
+    for i = 1, #fields, 2 do
+      local leaseMs = string.match(fields[i], '^[^/]+/%d+/(%d+)/')
+      if leaseMs and not redis.call('ZSCORE', KEYS[3], fields[i]) then
+        keepLease(fields[i], now + leaseMs * 1000)
+      end
+    end
+  end
 end
 
 local function putBack(slots)
@@ -1448,6 +1470,7 @@ local function reap()
   if used == 0 or first - now > 0 then
     return
   end
+  mend()
   for _, holder in ipairs(redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', now, 'LIMIT', 0, 1000)) do
     local grant = redis.call('HGET', KEYS[1], holder)
     if grant then
@@ -1517,11 +1540,8 @@ local function grantTo(holder, weight, leaseMs, token, slots)
   else
     redis.call('HSET', KEYS[1], holder, grant, 'used', used, 'top', top, 'free', free)
   end
-  local added = redis.call('ZADD', KEYS[3], 'NX', 'inf', '-', ends, holder)
   lengthen(leaseMs)
-  if added == 2 then
-    redis.call('PEXPIRE', KEYS[3], keptMs())
-  end
+  keepLease(holder, ends)
 end
 
 local function grantHeads(self)
@@ -1580,8 +1600,8 @@ end
 reap()
 
 if record then
-  redis.call('ZADD', KEYS[3], 'GT', ends, owner)
   lengthen(leaseMs)
+  keepLease(owner, ends)
   local token, slots = string.match(record, '^%d+/(%d+)/([%d,]*)')
   return answer(token, slots)
 end
@@ -1633,7 +1653,7 @@ return {enqueue and 0 or 1, restMs, now}` as string,
 /** permits/adopt: move a held lease to another claim, as when one process hands its work to another. */
 export const permitsAdopt = {
   name: "permits/adopt",
-  sha1: "85a1ece1ef29d75c44422448710b20fd209d4bd9",
+  sha1: "f08e4ef40087c892cc4b7a2fbae373fbed267f4a",
   keys: ["state", "fence", "holders", "slots"],
   args: ["owner", "from", "token", "leaseMs"],
   replies: [
@@ -1673,9 +1693,30 @@ end
 
 local function begin(size, declared)
   redis.call('DEL', KEYS[1], KEYS[3], KEYS[4])
-  capacity, used, top, free, keepUntil, record = tonumber(size), 0, 0, 0, 0, false
-  redis.call('HSET', KEYS[1], 'capacity', size, 'declared', declared, 'keepMs', keepMs)
+  capacity, used, top, free, first, keepUntil, record = tonumber(size), 0, 0, 0, 0, 0, false
+  redis.call('HSET', KEYS[1], 'capacity', size, 'declared', declared, 'keepMs', keepMs,
+    'used', 0, 'top', 0, 'free', 0, 'first', 0)
+  redis.call('ZADD', KEYS[3], 'inf', '-')
   lengthen(0)
+end
+
+local function keepLease(holder, ends)
+  if redis.call('ZADD', KEYS[3], 'GT', 'inf', '-', ends, holder) == 2 then
+    redis.call('PEXPIRE', KEYS[3], keptMs())
+    redis.call('HSET', KEYS[1], 'first', 0)
+  end
+end
+
+local function mend()
+  if redis.call('HLEN', KEYS[1]) - 8 > redis.call('ZCARD', KEYS[3]) - 1 then
+    local fields = redis.call('HGETALL', KEYS[1])
+    for i = 1, #fields, 2 do
+      local leaseMs = string.match(fields[i], '^[^/]+/%d+/(%d+)/')
+      if leaseMs and not redis.call('ZSCORE', KEYS[3], fields[i]) then
+        keepLease(fields[i], now + leaseMs * 1000)
+      end
+    end
+  end
 end
 
 local function putBack(slots)
@@ -1717,6 +1758,7 @@ local function reap()
   if used == 0 or first - now > 0 then
     return
   end
+  mend()
   for _, holder in ipairs(redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', now, 'LIMIT', 0, 1000)) do
     local grant = redis.call('HGET', KEYS[1], holder)
     if grant then
@@ -1754,6 +1796,7 @@ local function whyLost(holder, token)
   end
   return 3
 end
+mend()
 local holder = record and owner or from
 local grant = record or redis.call('HGET', KEYS[1], from)
 local deadline = redis.call('ZSCORE', KEYS[3], holder)
@@ -1761,9 +1804,8 @@ if grant and isUnder(grant, token) and deadline and deadline - now > 0 then
   redis.call('HDEL', KEYS[1], holder)
   redis.call('ZREM', KEYS[3], holder)
   redis.call('HSET', KEYS[1], owner, string.match(grant, '^%d+/%d+/[%d,]*/?%d*'))
-  redis.call('ZADD', KEYS[3], math.max(tonumber(deadline), now + leaseMs * 1000), owner)
-  redis.call('PEXPIRE', KEYS[3], keptMs())
   lengthen(leaseMs)
+  keepLease(owner, math.max(tonumber(deadline), now + leaseMs * 1000))
   return 1
 end
 return whyLost(nil, token)` as string,
@@ -1772,7 +1814,7 @@ return whyLost(nil, token)` as string,
 /** permits/extend: begin the lease anew, if it is still ours; also how a claim learns that it still holds. */
 export const permitsExtend = {
   name: "permits/extend",
-  sha1: "7f41e673978583463e2542073bf34606d1d81808",
+  sha1: "4b2bc9516c218b7235e31bb0968714509aa4461b",
   keys: ["state", "fence", "holders", "slots"],
   args: ["owner", "token", "leaseMs"],
   replies: [
@@ -1795,7 +1837,10 @@ local keepUntil, keepMs = tonumber(state[7] or 0), tonumber(state[8] or 600000)
 local record = state[9]
 if record and first - now > 0 and keepUntil - now >= math.max(keepMs, leaseMs + 60000) * 1000
   and token - string.match(record, '/(%d+)') == 0 then
-  redis.call('ZADD', KEYS[3], 'GT', now + leaseMs * 1000, owner)
+  if redis.call('ZADD', KEYS[3], 'GT', 'inf', '-', now + leaseMs * 1000, owner) == 2 then
+    redis.call('PEXPIRE', KEYS[3], math.floor((keepUntil - now) / 1000))
+    redis.call('HSET', KEYS[1], 'first', 0)
+  end
   return 1
 end
 
@@ -1818,9 +1863,30 @@ end
 
 local function begin(size, declared)
   redis.call('DEL', KEYS[1], KEYS[3], KEYS[4])
-  capacity, used, top, free, keepUntil, record = tonumber(size), 0, 0, 0, 0, false
-  redis.call('HSET', KEYS[1], 'capacity', size, 'declared', declared, 'keepMs', keepMs)
+  capacity, used, top, free, first, keepUntil, record = tonumber(size), 0, 0, 0, 0, 0, false
+  redis.call('HSET', KEYS[1], 'capacity', size, 'declared', declared, 'keepMs', keepMs,
+    'used', 0, 'top', 0, 'free', 0, 'first', 0)
+  redis.call('ZADD', KEYS[3], 'inf', '-')
   lengthen(0)
+end
+
+local function keepLease(holder, ends)
+  if redis.call('ZADD', KEYS[3], 'GT', 'inf', '-', ends, holder) == 2 then
+    redis.call('PEXPIRE', KEYS[3], keptMs())
+    redis.call('HSET', KEYS[1], 'first', 0)
+  end
+end
+
+local function mend()
+  if redis.call('HLEN', KEYS[1]) - 8 > redis.call('ZCARD', KEYS[3]) - 1 then
+    local fields = redis.call('HGETALL', KEYS[1])
+    for i = 1, #fields, 2 do
+      local leaseMs = string.match(fields[i], '^[^/]+/%d+/(%d+)/')
+      if leaseMs and not redis.call('ZSCORE', KEYS[3], fields[i]) then
+        keepLease(fields[i], now + leaseMs * 1000)
+      end
+    end
+  end
 end
 
 local function putBack(slots)
@@ -1862,6 +1928,7 @@ local function reap()
   if used == 0 or first - now > 0 then
     return
   end
+  mend()
   for _, holder in ipairs(redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', now, 'LIMIT', 0, 1000)) do
     local grant = redis.call('HGET', KEYS[1], holder)
     if grant then
@@ -1900,9 +1967,10 @@ local function whyLost(holder, token)
   return 3
 end
 if record and isUnder(record, token) then
-  if first - now > 0 or redis.call('ZSCORE', KEYS[3], owner) - now > 0 then
-    redis.call('ZADD', KEYS[3], 'GT', now + leaseMs * 1000, owner)
+  mend()
+  if redis.call('ZSCORE', KEYS[3], owner) - now > 0 then
     lengthen(leaseMs)
+    keepLease(owner, now + leaseMs * 1000)
     return 1
   end
 end
@@ -1912,7 +1980,7 @@ return whyLost(nil, token)` as string,
 /** permits/force-release: take permits away from the holder that the caller has seen, and tell that holder. */
 export const permitsForceRelease = {
   name: "permits/force-release",
-  sha1: "d09019e98a9147a5ef4ecf9849095f1ffa6caae6",
+  sha1: "6935e31b90aecfb34aa639d647809c96c1e2e4a0",
   keys: ["state", "fence", "holders", "slots", "queue"],
   args: ["owner", "token", "inbox", "numbered"],
   replies: [
@@ -1957,9 +2025,30 @@ end
 
 local function begin(size, declared)
   redis.call('DEL', KEYS[1], KEYS[3], KEYS[4])
-  capacity, used, top, free, keepUntil, record = tonumber(size), 0, 0, 0, 0, false
-  redis.call('HSET', KEYS[1], 'capacity', size, 'declared', declared, 'keepMs', keepMs)
+  capacity, used, top, free, first, keepUntil, record = tonumber(size), 0, 0, 0, 0, 0, false
+  redis.call('HSET', KEYS[1], 'capacity', size, 'declared', declared, 'keepMs', keepMs,
+    'used', 0, 'top', 0, 'free', 0, 'first', 0)
+  redis.call('ZADD', KEYS[3], 'inf', '-')
   lengthen(0)
+end
+
+local function keepLease(holder, ends)
+  if redis.call('ZADD', KEYS[3], 'GT', 'inf', '-', ends, holder) == 2 then
+    redis.call('PEXPIRE', KEYS[3], keptMs())
+    redis.call('HSET', KEYS[1], 'first', 0)
+  end
+end
+
+local function mend()
+  if redis.call('HLEN', KEYS[1]) - 8 > redis.call('ZCARD', KEYS[3]) - 1 then
+    local fields = redis.call('HGETALL', KEYS[1])
+    for i = 1, #fields, 2 do
+      local leaseMs = string.match(fields[i], '^[^/]+/%d+/(%d+)/')
+      if leaseMs and not redis.call('ZSCORE', KEYS[3], fields[i]) then
+        keepLease(fields[i], now + leaseMs * 1000)
+      end
+    end
+  end
 end
 
 local function putBack(slots)
@@ -2001,6 +2090,7 @@ local function reap()
   if used == 0 or first - now > 0 then
     return
   end
+  mend()
   for _, holder in ipairs(redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', now, 'LIMIT', 0, 1000)) do
     local grant = redis.call('HGET', KEYS[1], holder)
     if grant then
@@ -2070,11 +2160,8 @@ local function grantTo(holder, weight, leaseMs, token, slots)
   else
     redis.call('HSET', KEYS[1], holder, grant, 'used', used, 'top', top, 'free', free)
   end
-  local added = redis.call('ZADD', KEYS[3], 'NX', 'inf', '-', ends, holder)
   lengthen(leaseMs)
-  if added == 2 then
-    redis.call('PEXPIRE', KEYS[3], keptMs())
-  end
+  keepLease(holder, ends)
 end
 
 local function grantHeads(self)
@@ -2184,7 +2271,7 @@ return reply` as string,
 /** permits/leave: stop waiting; and if permits were granted meanwhile, pass them on. */
 export const permitsLeave = {
   name: "permits/leave",
-  sha1: "2aa5fcfea930fe8894b12bc2ace51da5ab04fa2b",
+  sha1: "a36ad152cc4ff10ee53f4a0babeecf6365da5e9c",
   keys: ["state", "fence", "holders", "slots", "queue"],
   args: ["owner", "inbox", "numbered"],
   replies: [
@@ -2230,9 +2317,30 @@ end
 
 local function begin(size, declared)
   redis.call('DEL', KEYS[1], KEYS[3], KEYS[4])
-  capacity, used, top, free, keepUntil, record = tonumber(size), 0, 0, 0, 0, false
-  redis.call('HSET', KEYS[1], 'capacity', size, 'declared', declared, 'keepMs', keepMs)
+  capacity, used, top, free, first, keepUntil, record = tonumber(size), 0, 0, 0, 0, 0, false
+  redis.call('HSET', KEYS[1], 'capacity', size, 'declared', declared, 'keepMs', keepMs,
+    'used', 0, 'top', 0, 'free', 0, 'first', 0)
+  redis.call('ZADD', KEYS[3], 'inf', '-')
   lengthen(0)
+end
+
+local function keepLease(holder, ends)
+  if redis.call('ZADD', KEYS[3], 'GT', 'inf', '-', ends, holder) == 2 then
+    redis.call('PEXPIRE', KEYS[3], keptMs())
+    redis.call('HSET', KEYS[1], 'first', 0)
+  end
+end
+
+local function mend()
+  if redis.call('HLEN', KEYS[1]) - 8 > redis.call('ZCARD', KEYS[3]) - 1 then
+    local fields = redis.call('HGETALL', KEYS[1])
+    for i = 1, #fields, 2 do
+      local leaseMs = string.match(fields[i], '^[^/]+/%d+/(%d+)/')
+      if leaseMs and not redis.call('ZSCORE', KEYS[3], fields[i]) then
+        keepLease(fields[i], now + leaseMs * 1000)
+      end
+    end
+  end
 end
 
 local function putBack(slots)
@@ -2274,6 +2382,7 @@ local function reap()
   if used == 0 or first - now > 0 then
     return
   end
+  mend()
   for _, holder in ipairs(redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', now, 'LIMIT', 0, 1000)) do
     local grant = redis.call('HGET', KEYS[1], holder)
     if grant then
@@ -2343,11 +2452,8 @@ local function grantTo(holder, weight, leaseMs, token, slots)
   else
     redis.call('HSET', KEYS[1], holder, grant, 'used', used, 'top', top, 'free', free)
   end
-  local added = redis.call('ZADD', KEYS[3], 'NX', 'inf', '-', ends, holder)
   lengthen(leaseMs)
-  if added == 2 then
-    redis.call('PEXPIRE', KEYS[3], keptMs())
-  end
+  keepLease(holder, ends)
 end
 
 local function grantHeads(self)
@@ -2404,7 +2510,7 @@ return left` as string,
 /** permits/release: give permits back, if they are still ours, to those who wait. */
 export const permitsRelease = {
   name: "permits/release",
-  sha1: "046d1d8917aef2c0dca2fe0d581ff31d5f66b6ba",
+  sha1: "42c20187a8b15e3dfa0926ebd4513d6559d1e465",
   keys: ["state", "fence", "holders", "slots", "queue"],
   args: ["owner", "token", "inbox", "numbered"],
   replies: [
@@ -2467,9 +2573,30 @@ end
 
 local function begin(size, declared)
   redis.call('DEL', KEYS[1], KEYS[3], KEYS[4])
-  capacity, used, top, free, keepUntil, record = tonumber(size), 0, 0, 0, 0, false
-  redis.call('HSET', KEYS[1], 'capacity', size, 'declared', declared, 'keepMs', keepMs)
+  capacity, used, top, free, first, keepUntil, record = tonumber(size), 0, 0, 0, 0, 0, false
+  redis.call('HSET', KEYS[1], 'capacity', size, 'declared', declared, 'keepMs', keepMs,
+    'used', 0, 'top', 0, 'free', 0, 'first', 0)
+  redis.call('ZADD', KEYS[3], 'inf', '-')
   lengthen(0)
+end
+
+local function keepLease(holder, ends)
+  if redis.call('ZADD', KEYS[3], 'GT', 'inf', '-', ends, holder) == 2 then
+    redis.call('PEXPIRE', KEYS[3], keptMs())
+    redis.call('HSET', KEYS[1], 'first', 0)
+  end
+end
+
+local function mend()
+  if redis.call('HLEN', KEYS[1]) - 8 > redis.call('ZCARD', KEYS[3]) - 1 then
+    local fields = redis.call('HGETALL', KEYS[1])
+    for i = 1, #fields, 2 do
+      local leaseMs = string.match(fields[i], '^[^/]+/%d+/(%d+)/')
+      if leaseMs and not redis.call('ZSCORE', KEYS[3], fields[i]) then
+        keepLease(fields[i], now + leaseMs * 1000)
+      end
+    end
+  end
 end
 
 local function putBack(slots)
@@ -2511,6 +2638,7 @@ local function reap()
   if used == 0 or first - now > 0 then
     return
   end
+  mend()
   for _, holder in ipairs(redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', now, 'LIMIT', 0, 1000)) do
     local grant = redis.call('HGET', KEYS[1], holder)
     if grant then
@@ -2580,11 +2708,8 @@ local function grantTo(holder, weight, leaseMs, token, slots)
   else
     redis.call('HSET', KEYS[1], holder, grant, 'used', used, 'top', top, 'free', free)
   end
-  local added = redis.call('ZADD', KEYS[3], 'NX', 'inf', '-', ends, holder)
   lengthen(leaseMs)
-  if added == 2 then
-    redis.call('PEXPIRE', KEYS[3], keptMs())
-  end
+  keepLease(holder, ends)
 end
 
 local function grantHeads(self)
@@ -2650,7 +2775,7 @@ return isHeld and 1 or whyLost(nil, token)` as string,
 /** permits/resize: change how many permits there are, whoever holds or waits. */
 export const permitsResize = {
   name: "permits/resize",
-  sha1: "fe996909466e47f438e96ebbf12aa09e7df00b40",
+  sha1: "5730081ad14e46fa796f44c0e3e159cf265c90bd",
   keys: ["state", "fence", "holders", "slots", "queue"],
   args: ["size", "declared", "keepMs", "inbox", "numbered"],
   replies: [
@@ -2694,9 +2819,30 @@ end
 
 local function begin(size, declared)
   redis.call('DEL', KEYS[1], KEYS[3], KEYS[4])
-  capacity, used, top, free, keepUntil, record = tonumber(size), 0, 0, 0, 0, false
-  redis.call('HSET', KEYS[1], 'capacity', size, 'declared', declared, 'keepMs', keepMs)
+  capacity, used, top, free, first, keepUntil, record = tonumber(size), 0, 0, 0, 0, 0, false
+  redis.call('HSET', KEYS[1], 'capacity', size, 'declared', declared, 'keepMs', keepMs,
+    'used', 0, 'top', 0, 'free', 0, 'first', 0)
+  redis.call('ZADD', KEYS[3], 'inf', '-')
   lengthen(0)
+end
+
+local function keepLease(holder, ends)
+  if redis.call('ZADD', KEYS[3], 'GT', 'inf', '-', ends, holder) == 2 then
+    redis.call('PEXPIRE', KEYS[3], keptMs())
+    redis.call('HSET', KEYS[1], 'first', 0)
+  end
+end
+
+local function mend()
+  if redis.call('HLEN', KEYS[1]) - 8 > redis.call('ZCARD', KEYS[3]) - 1 then
+    local fields = redis.call('HGETALL', KEYS[1])
+    for i = 1, #fields, 2 do
+      local leaseMs = string.match(fields[i], '^[^/]+/%d+/(%d+)/')
+      if leaseMs and not redis.call('ZSCORE', KEYS[3], fields[i]) then
+        keepLease(fields[i], now + leaseMs * 1000)
+      end
+    end
+  end
 end
 
 local function putBack(slots)
@@ -2738,6 +2884,7 @@ local function reap()
   if used == 0 or first - now > 0 then
     return
   end
+  mend()
   for _, holder in ipairs(redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', now, 'LIMIT', 0, 1000)) do
     local grant = redis.call('HGET', KEYS[1], holder)
     if grant then
@@ -2807,11 +2954,8 @@ local function grantTo(holder, weight, leaseMs, token, slots)
   else
     redis.call('HSET', KEYS[1], holder, grant, 'used', used, 'top', top, 'free', free)
   end
-  local added = redis.call('ZADD', KEYS[3], 'NX', 'inf', '-', ends, holder)
   lengthen(leaseMs)
-  if added == 2 then
-    redis.call('PEXPIRE', KEYS[3], keptMs())
-  end
+  keepLease(holder, ends)
 end
 
 local function grantHeads(self)
@@ -2875,7 +3019,7 @@ return 1` as string,
 /** permits/reweigh: change how many permits a holder has, without a moment in which it has none. */
 export const permitsReweigh = {
   name: "permits/reweigh",
-  sha1: "a3661763a9f8543cc8802ddc640025275d82b254",
+  sha1: "d6bf681976b537ae141518bcbe6e6fdaffd32875",
   keys: ["state", "fence", "holders", "slots", "queue"],
   args: ["owner", "token", "weight", "change", "inbox", "numbered"],
   replies: [
@@ -2924,9 +3068,30 @@ end
 
 local function begin(size, declared)
   redis.call('DEL', KEYS[1], KEYS[3], KEYS[4])
-  capacity, used, top, free, keepUntil, record = tonumber(size), 0, 0, 0, 0, false
-  redis.call('HSET', KEYS[1], 'capacity', size, 'declared', declared, 'keepMs', keepMs)
+  capacity, used, top, free, first, keepUntil, record = tonumber(size), 0, 0, 0, 0, 0, false
+  redis.call('HSET', KEYS[1], 'capacity', size, 'declared', declared, 'keepMs', keepMs,
+    'used', 0, 'top', 0, 'free', 0, 'first', 0)
+  redis.call('ZADD', KEYS[3], 'inf', '-')
   lengthen(0)
+end
+
+local function keepLease(holder, ends)
+  if redis.call('ZADD', KEYS[3], 'GT', 'inf', '-', ends, holder) == 2 then
+    redis.call('PEXPIRE', KEYS[3], keptMs())
+    redis.call('HSET', KEYS[1], 'first', 0)
+  end
+end
+
+local function mend()
+  if redis.call('HLEN', KEYS[1]) - 8 > redis.call('ZCARD', KEYS[3]) - 1 then
+    local fields = redis.call('HGETALL', KEYS[1])
+    for i = 1, #fields, 2 do
+      local leaseMs = string.match(fields[i], '^[^/]+/%d+/(%d+)/')
+      if leaseMs and not redis.call('ZSCORE', KEYS[3], fields[i]) then
+        keepLease(fields[i], now + leaseMs * 1000)
+      end
+    end
+  end
 end
 
 local function putBack(slots)
@@ -2968,6 +3133,7 @@ local function reap()
   if used == 0 or first - now > 0 then
     return
   end
+  mend()
   for _, holder in ipairs(redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', now, 'LIMIT', 0, 1000)) do
     local grant = redis.call('HGET', KEYS[1], holder)
     if grant then
@@ -3037,11 +3203,8 @@ local function grantTo(holder, weight, leaseMs, token, slots)
   else
     redis.call('HSET', KEYS[1], holder, grant, 'used', used, 'top', top, 'free', free)
   end
-  local added = redis.call('ZADD', KEYS[3], 'NX', 'inf', '-', ends, holder)
   lengthen(leaseMs)
-  if added == 2 then
-    redis.call('PEXPIRE', KEYS[3], keptMs())
-  end
+  keepLease(holder, ends)
 end
 
 local function grantHeads(self)

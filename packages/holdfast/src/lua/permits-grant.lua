@@ -52,11 +52,8 @@ local function grantTo(holder, weight, leaseMs, token, slots)
   else
     redis.call('HSET', KEYS[1], holder, grant, 'used', used, 'top', top, 'free', free)
   end
-  local added = redis.call('ZADD', KEYS[3], 'NX', 'inf', '-', ends, holder)
   lengthen(leaseMs)
-  if added == 2 then
-    redis.call('PEXPIRE', KEYS[3], keptMs())
-  end
+  keepLease(holder, ends)
 end
 
 -- `self` is the caller's own claim, which needs no message. Returns its token and slots if it was granted.

@@ -23,12 +23,35 @@ local function lengthen(leaseMs)
   end
 end
 
--- Also heals: a state without its holders, or holders without their state, is nobody's.
+-- All fields and the member that is nobody, so that holders can be counted in both places.
 local function begin(size, declared)
   redis.call('DEL', KEYS[1], KEYS[3], KEYS[4])
-  capacity, used, top, free, keepUntil, record = tonumber(size), 0, 0, 0, 0, false
-  redis.call('HSET', KEYS[1], 'capacity', size, 'declared', declared, 'keepMs', keepMs)
+  capacity, used, top, free, first, keepUntil, record = tonumber(size), 0, 0, 0, 0, 0, false
+  redis.call('HSET', KEYS[1], 'capacity', size, 'declared', declared, 'keepMs', keepMs,
+    'used', 0, 'top', 0, 'free', 0, 'first', 0)
+  redis.call('ZADD', KEYS[3], 'inf', '-')
   lengthen(0)
+end
+
+-- Never shortens. A key that was not there was deleted or evicted, and `first` then has the next call look into it.
+local function keepLease(holder, ends)
+  if redis.call('ZADD', KEYS[3], 'GT', 'inf', '-', ends, holder) == 2 then
+    redis.call('PEXPIRE', KEYS[3], keptMs())
+    redis.call('HSET', KEYS[1], 'first', 0)
+  end
+end
+
+-- Holders whose ends were lost get one lease more from now on: who is alive renews it, and who is dead does not.
+local function mend()
+  if redis.call('HLEN', KEYS[1]) - 8 > redis.call('ZCARD', KEYS[3]) - 1 then
+    local fields = redis.call('HGETALL', KEYS[1])
+    for i = 1, #fields, 2 do
+      local leaseMs = string.match(fields[i], '^[^/]+/%d+/(%d+)/')
+      if leaseMs and not redis.call('ZSCORE', KEYS[3], fields[i]) then
+        keepLease(fields[i], now + leaseMs * 1000)
+      end
+    end
+  end
 end
 
 local function putBack(slots)
@@ -72,6 +95,7 @@ local function reap()
   if used == 0 or first - now > 0 then
     return
   end
+  mend()
   for _, holder in ipairs(redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', now, 'LIMIT', 0, 1000)) do
     local grant = redis.call('HGET', KEYS[1], holder)
     if grant then

@@ -57,8 +57,9 @@ if not record and used + weight <= capacity and (used == 0 or first - now > 0) a
   else
     redis.call('HSET', KEYS[1], owner, grant, 'used', used + weight, 'first', ends)
   end
-  if redis.call('ZADD', KEYS[3], 'NX', 'inf', '-', ends, owner) == 2 then
+  if redis.call('ZADD', KEYS[3], 'GT', 'inf', '-', ends, owner) == 2 then
     redis.call('PEXPIRE', KEYS[3], ms)
+    redis.call('HSET', KEYS[1], 'first', 0)
   end
   if slots == '' then
     return token
@@ -86,8 +87,8 @@ reap()
 
 if record then
   -- The first reply was lost. The lease is never shortened: this may be a late copy that arrives after an extension.
-  redis.call('ZADD', KEYS[3], 'GT', ends, owner)
   lengthen(leaseMs)
+  keepLease(owner, ends)
   local token, slots = string.match(record, '^%d+/(%d+)/([%d,]*)')
   return answer(token, slots)
 end

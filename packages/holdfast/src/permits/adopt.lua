@@ -22,6 +22,7 @@ local owner, from, token, leaseMs = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 -- include permits-state
 -- include permits
 -- include why-lost
+mend()
 local holder = record and owner or from
 local grant = record or redis.call('HGET', KEYS[1], from)
 local deadline = redis.call('ZSCORE', KEYS[3], holder)
@@ -30,10 +31,8 @@ if grant and isUnder(grant, token) and deadline and deadline - now > 0 then
   redis.call('ZREM', KEYS[3], holder)
   -- Without the number of the last change of weight: the new claim counts its own.
   redis.call('HSET', KEYS[1], owner, string.match(grant, '^%d+/%d+/[%d,]*/?%d*'))
-  redis.call('ZADD', KEYS[3], math.max(tonumber(deadline), now + leaseMs * 1000), owner)
-  -- The set may have been empty for a moment, and so without an expiry.
-  redis.call('PEXPIRE', KEYS[3], keptMs())
   lengthen(leaseMs)
+  keepLease(owner, math.max(tonumber(deadline), now + leaseMs * 1000))
   return 1
 end
 return whyLost(nil, token)

@@ -22,16 +22,20 @@ local owner, token, leaseMs = ARGV[1], ARGV[2], tonumber(ARGV[3])
 -- include permits-state
 if record and first - now > 0 and keepUntil - now >= math.max(keepMs, leaseMs + 60000) * 1000
   and token - string.match(record, '/(%d+)') == 0 then
-  redis.call('ZADD', KEYS[3], 'GT', now + leaseMs * 1000, owner)
+  if redis.call('ZADD', KEYS[3], 'GT', 'inf', '-', now + leaseMs * 1000, owner) == 2 then
+    redis.call('PEXPIRE', KEYS[3], math.floor((keepUntil - now) / 1000))
+    redis.call('HSET', KEYS[1], 'first', 0)
+  end
   return 1
 end
 
 -- include permits
 -- include why-lost
 if record and isUnder(record, token) then
-  if first - now > 0 or redis.call('ZSCORE', KEYS[3], owner) - now > 0 then
-    redis.call('ZADD', KEYS[3], 'GT', now + leaseMs * 1000, owner)
+  mend()
+  if redis.call('ZSCORE', KEYS[3], owner) - now > 0 then
     lengthen(leaseMs)
+    keepLease(owner, now + leaseMs * 1000)
     return 1
   end
 end
