@@ -94,8 +94,10 @@ export class Condition {
       () => this.#engine.commandReconnects,
       () => runtime.monotonicMs() < validUntilMs,
     );
-    const keep = (granted: Parameters<typeof hold>[2]): Hold =>
-      hold(this.#engine, this.#place.mutex, granted, resolved);
+    const keep = (granted: Parameters<typeof hold>[2]): Hold => {
+      steps.granted();
+      return hold(this.#engine, this.#place.mutex, granted, resolved);
+    };
     // A wait of 0 ms is one as well: it gives the mutex up.
     const waiting = waitForGrant(this.#engine, steps, { ...resolved, waitMs: Math.max(1, resolved.waitMs) }, keep);
     // The request is on its way, and with it the old lease.

@@ -43,6 +43,12 @@ export function looking({ store, mutex, condition }: ConditionPlace): LookSteps 
   };
 }
 
+/** One wait. */
+export interface ConditionWait extends WaitSteps {
+  /** The claim holds the mutex: its signal has done its work, and is passed on to nobody. */
+  granted(): void;
+}
+
 /**
  * The steps of one wait by the holder `from`. Once it is signalled they are those of the mutex.
  *
@@ -54,7 +60,7 @@ export function waitSteps(
   from: HeldBy,
   reconnects: () => number,
   isStillValid: () => boolean,
-): WaitSteps {
+): ConditionWait {
   const { store, mutex, lock, fence, queue, condition, inbox } = place;
   const caller = { store, lockName: mutex.name };
   let mayHaveEntered = false;
@@ -74,6 +80,10 @@ export function waitSteps(
 
   return {
     ...looking(place),
+
+    granted() {
+      hasEntered = false;
+    },
 
     async acquire(claim, _enqueue, timeoutMs) {
       if (isSignalled) return mutex.acquire(claim, true, timeoutMs);

@@ -7,6 +7,7 @@ import { checkValue, show } from "../core/names.js";
 import { type AcquireOptions, NONE, type ResolvedOptions, resolve, type TryAcquireOptions } from "../core/options.js";
 import { Leadership } from "./leadership.js";
 import { LeaderObserver } from "./observer.js";
+import { pause } from "./pause.js";
 import type { ElectionSteps, LeaderRecord } from "./steps.js";
 
 /** How to campaign. */
@@ -73,7 +74,7 @@ export class Election extends Lock<Leadership> {
     checkDelay(delayMs);
     const { waitMs, signal } = resolve(rest, this.defaults);
     const delayedMs = this.engine.runtime.random() * Math.min(delayMs, waitMs);
-    if (delayedMs > 0) await this.#pause(delayedMs, signal);
+    if (delayedMs > 0) await pause(this.engine, this.name, delayedMs, signal);
     const left = delayedMs > 0 && waitMs !== Infinity ? { waitMs: waitMs - delayedMs } : {};
     return this.#takeOffice(await super.acquire({ ...rest, ...left }), value);
   }
@@ -164,29 +165,10 @@ export class Election extends Lock<Leadership> {
     }
     return leadership;
   }
-
-  #pause(delayMs: number, signal: AbortSignal | undefined): Promise<void> {
-    return new Promise((resolve, reject) => {
-      signal?.throwIfAborted();
-      const onAbort = (): void => {
-        timer.cancel();
-        reject(signal?.reason);
-      };
-      const timer = this.engine.runtime.startTimer(
-        () => {
-          signal?.removeEventListener("abort", onAbort);
-          resolve();
-        },
-        delayMs,
-        true,
-      );
-      signal?.addEventListener("abort", onAbort, { once: true });
-    });
-  }
 }
 
 function checkDelay(delayMs: unknown): void {
   if (typeof delayMs !== "number")
     throw new TypeError(`delayMs must be a number of milliseconds; got ${show(delayMs)}`);
-  if (!(delayMs >= 0)) throw new RangeError(`delayMs must be 0 or more; got ${delayMs}`);
+  if (!(delayMs >= 0 && delayMs < Infinity)) throw new RangeError(`delayMs must be 0 or more; got ${delayMs}`);
 }

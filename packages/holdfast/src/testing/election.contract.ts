@@ -180,6 +180,12 @@ export function electionContract(subject: StoreUnderTest): void {
     controller.abort("not today");
     await expect(standing).rejects.toBe("not today");
     await expect(first().campaign("x", { delayMs: -1 })).rejects.toThrow(RangeError);
+    await expect(first().campaign("x", { delayMs: Infinity })).rejects.toThrow(RangeError);
+    const closing = await scene.another();
+    const closed = closing.election(scene.name).campaign("x", { delayMs: 1e9, waitMs: Infinity });
+    closed.catch(() => {});
+    await closing.close();
+    await expect(closed).rejects.toThrow(ClosedError);
     await leadership.release();
   });
 
