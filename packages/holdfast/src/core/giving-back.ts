@@ -58,8 +58,11 @@ export async function giveBack({ engine, steps, grant, claim, validUntil, maySti
  */
 export async function giveBackLate({ engine, steps, grant, claim, mayStillRun }: Given): Promise<Ended> {
   const { commandTimeoutMs } = engine;
-  const outcome = await insist(engine, () => steps.extend(grant, grant.claim.leaseMs, commandTimeoutMs))
+  try {
+    const outcome = await insist(engine, () => steps.extend(grant, grant.claim.leaseMs, commandTimeoutMs));
+    return outcome === "extended" ? "released" : outcome;
+  } finally {
     // Whatever it is that the server holds for this claim, nobody uses it any more.
-    .finally(() => depart(engine, steps, claim, mayStillRun(), commandTimeoutMs));
-  return outcome === "extended" ? "released" : outcome;
+    await depart(engine, steps, claim, mayStillRun(), commandTimeoutMs);
+  }
 }

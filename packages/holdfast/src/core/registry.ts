@@ -10,8 +10,8 @@ const SIZE = 4_096;
 
 /** See the file header. */
 export class Registry<Value> {
-  readonly #numbers = new Array<number>(SIZE).fill(0);
-  readonly #values = new Array<Value | undefined>(SIZE).fill(undefined);
+  readonly #numbers = Array.from({ length: SIZE }, () => 0);
+  readonly #values: (Value | undefined)[] = Array.from({ length: SIZE });
   readonly #rest = new Map<number, Value>();
   #size = 0;
 

@@ -87,7 +87,7 @@ export class InboxHub {
     if (this.#isClosed) throw NOBODY;
     this.#opening ??= this.#connect();
     const ear = await this.#opening;
-    await Promise.all(names.map((name) => this.#leaving.get(name)));
+    for (const name of names) await this.#leaving.get(name);
     await ear.subscribe(names);
   }
 
