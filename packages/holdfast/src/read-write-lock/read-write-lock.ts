@@ -29,6 +29,8 @@ export class ReadWriteLease extends Lease {
   readonly #steps: PermitsSteps;
   readonly #timeoutMs: number;
   #mode: ReadWriteMode;
+  /** True while the server may have made a change without our knowing. */
+  #isInDoubt = false;
   #change = 0;
   /** Changes go one at a time, so that the mode is always that of the last one. */
   #last: Promise<unknown> = Promise.resolve();
@@ -45,7 +47,7 @@ export class ReadWriteLease extends Lease {
     this.#mode = facts.mode;
   }
 
-  /** Which side it holds now. */
+  /** Which side it certainly holds now: `"read"` while a change is under way, or its outcome unknown. */
   get mode(): ReadWriteMode {
     return this.#mode;
   }
@@ -55,12 +57,14 @@ export class ReadWriteLease extends Lease {
    * Readers that wait at the head of the queue are granted in the same call. The token stays. A reader stays one.
    *
    * @throws LeaseLostError  it is over
-   * @throws StoreError      outcome unknown, it is a writer's or a reader's; calling it again is safe
+   * @throws StoreError      outcome unknown; count on a reader's; calling it again is safe
    */
   async downgrade(): Promise<void> {
     await this.#inTurn(async () => {
       this.assertHeld();
-      if (this.#mode === "write") await this.#become("read");
+      if (this.#mode === "read" && !this.#isInDoubt) return;
+      this.#mode = "read";
+      await this.#become("read");
     });
   }
 
@@ -72,7 +76,7 @@ export class ReadWriteLease extends Lease {
    *
    * @returns this same lease, with a new and higher token; null if there are other readers, and it is still a reader's
    * @throws LeaseLostError  it is over
-   * @throws StoreError      outcome unknown, it may be a writer's already; calling it, or `downgrade`, again is safe
+   * @throws StoreError      outcome unknown; count on a reader's; calling it, or `downgrade`, again is safe
    */
   async tryUpgrade(): Promise<this | null> {
     return this.#inTurn(async () => {
@@ -87,7 +91,9 @@ export class ReadWriteLease extends Lease {
 
   async #become(mode: ReadWriteMode): Promise<boolean> {
     this.#change += 1;
+    this.#isInDoubt = true;
     const answer = await this.#steps.reweigh(this.#hold.grant, WEIGHTS[mode], this.#change, this.#timeoutMs);
+    this.#isInDoubt = false;
     if (answer === null) return false;
     if (typeof answer === "string") {
       // The server does not know it any more: a renewal finds out why, and tells whoever listens.

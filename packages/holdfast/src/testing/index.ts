@@ -12,5 +12,6 @@ export { multiLockContract } from "./multi-lock.contract.js";
 export { mutexContract } from "./mutex.contract.js";
 export { readWriteLockContract, writeLockContract } from "./read-write-lock.contract.js";
 export { reentrantMutexContract } from "./reentrant-mutex.contract.js";
-export { semaphoreContract, semaphoreOfFiveContract, semaphoreOfOneContract } from "./semaphore.contract.js";
+export { semaphoreContract } from "./semaphore.contract.js";
+export { semaphoreOfFiveContract, semaphoreOfOneContract } from "./semaphore-as-mutex.contract.js";
 export type { LockUnderTest, MakeLock, Particulars, Scene, ServerUnderTest, StoreUnderTest } from "./subject.js";

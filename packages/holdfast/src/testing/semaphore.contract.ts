@@ -2,14 +2,12 @@
 import { expect, test } from "vitest";
 import { CapacityMismatchError, LeaseLostError } from "../core/errors.js";
 import type { ExportedLease } from "../core/holding.js";
-import { createHoldfast, type Holdfast } from "../holdfast.js";
 import type { Semaphore, SemaphoreLease } from "../semaphore/semaphore.js";
 import { BRIEF_LEASE_MS, LONG_MS, SHORT_MS, sleep, until } from "./delays.js";
-import { exclusiveContract } from "./exclusive.contract.js";
 import { type StoreUnderTest, useScene } from "./subject.js";
 
 /** What is left of a semaphore when nobody holds it: its number of permits, and the last token. */
-const REMAINS = /(:fence|:holders|:semaphore:\{.*\})$/s;
+export const REMAINS: RegExp = /(:fence|:holders|:semaphore:\{.*\})$/s;
 
 /** Registers the cases. Call it inside a `describe` that names the store. */
 export function semaphoreContract(subject: StoreUnderTest): void {
@@ -271,44 +269,4 @@ export function semaphoreContract(subject: StoreUnderTest): void {
       expect(await scene.server.pttl(key)).toBeGreaterThan(0);
     }
   });
-}
-
-/** A semaphore of one acts as a mutex. Registers the cases. */
-export function semaphoreOfOneContract(subject: StoreUnderTest): void {
-  exclusiveContract(subject, (holdfast, name) => holdfast.semaphore(name, { permits: 1 }), { remains: REMAINS });
-}
-
-const ELSEWHERE = "taken elsewhere";
-
-/** So does a semaphore of five of which another client has taken four. Registers the cases. */
-export function semaphoreOfFiveContract(subject: StoreUnderTest): void {
-  let others: Holdfast;
-  const taken = new Set<string>();
-  const withOthers: StoreUnderTest = {
-    name: subject.name,
-    async start() {
-      const server = await subject.start();
-      others = createHoldfast(await server.connect());
-      return {
-        ...server,
-        async stop() {
-          await others.close();
-          await server.stop();
-        },
-      };
-    },
-  };
-  // So that its lease is never the first to end.
-  const leaseMs = 40 * LONG_MS;
-  exclusiveContract(
-    withOthers,
-    async (holdfast, name) => {
-      if (!taken.has(name)) {
-        taken.add(name);
-        await others.semaphore(name, { permits: 5 }).acquire({ permits: 4, leaseMs, label: ELSEWHERE });
-      }
-      return holdfast.semaphore(name, { permits: 5 });
-    },
-    { isElsewhere: ({ label }) => label === ELSEWHERE, remains: REMAINS },
-  );
 }
