@@ -7,11 +7,13 @@ let store: EmbeddedStore;
 let holdfast: Holdfast;
 let others: Holdfast;
 
-beforeEach(() => {
+beforeEach(async () => {
   const keyspace = new Keyspace();
   store = embedded({ keyspace });
   holdfast = createHoldfast({ store });
   others = createHoldfast({ store: embedded({ keyspace }) });
+  // A script that the server does not know yet is sent twice, and the first time does nothing.
+  await holdfast.readWriteLock("warm").write.run((lease) => lease.downgrade());
 });
 afterEach(async () => {
   await Promise.all([holdfast.close(), others.close()]);
