@@ -33,7 +33,7 @@ if holds(from, token) then
   local latest = redis.call('ZREVRANGE', KEYS[4], 0, 0, 'WITHSCORES')[2] or 0
   redis.call('ZADD', KEYS[4], latest + 1, owner)
   redis.call('PEXPIRE', KEYS[4], 60000)
-  if not handOff(inbox) then
+  if not handOff(inbox, nil, now) then
     redis.call('DEL', KEYS[1])
   end
   return {0, -1, now}

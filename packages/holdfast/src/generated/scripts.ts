@@ -260,7 +260,7 @@ return reply` as string,
 /** condition/leave: stop waiting for a signal; and if it was given already, pass it on. */
 export const conditionLeave = {
   name: "condition/leave",
-  sha1: "ad482514620d2d7028a155d18bc27f7bdab01b48",
+  sha1: "fa202b7ff8562ba01d543c3e65ac48b9facd55d7",
   keys: ["lock", "fence", "queue", "condition"],
   args: ["from", "token", "owner", "entered", "inbox"],
   replies: [
@@ -279,16 +279,18 @@ local function tell(channel, message)
   redis.call('PUBLISH', channel, message)
   return true
 end
-local function handOff(inbox, self)
-  local first, now
+local function handOff(inbox, self, now)
+  local first
   for _ = 1, 10000 do
     local waiter = redis.call('ZPOPMIN', KEYS[3])[1]
     if not waiter then
       return
     end
     if not first then
-      local time = redis.call('TIME')
-      now = time[1] * 1000000 + time[2]
+      if not now then
+        local time = redis.call('TIME')
+        now = time[1] * 1000000 + time[2]
+      end
       local last = redis.call('GET', KEYS[2])
       first = now
       if last and last - now >= 0 then
@@ -427,7 +429,7 @@ return {1, moved, redis.call('ZCARD', KEYS[4])}` as string,
 /** condition/wait: give the mutex to its next waiter, and wait for a signal under a new claim. */
 export const conditionWait = {
   name: "condition/wait",
-  sha1: "45778e91d22e3b2007f43676f047e224d36ff228",
+  sha1: "5474d46810084fe5bea95fc7746a8031b9f97d14",
   keys: ["lock", "fence", "queue", "condition"],
   args: ["from", "token", "owner", "again", "inbox"],
   replies: [
@@ -450,16 +452,18 @@ local function tell(channel, message)
   redis.call('PUBLISH', channel, message)
   return true
 end
-local function handOff(inbox, self)
-  local first, now
+local function handOff(inbox, self, now)
+  local first
   for _ = 1, 10000 do
     local waiter = redis.call('ZPOPMIN', KEYS[3])[1]
     if not waiter then
       return
     end
     if not first then
-      local time = redis.call('TIME')
-      now = time[1] * 1000000 + time[2]
+      if not now then
+        local time = redis.call('TIME')
+        now = time[1] * 1000000 + time[2]
+      end
       local last = redis.call('GET', KEYS[2])
       first = now
       if last and last - now >= 0 then
@@ -496,7 +500,7 @@ if holds(from, token) then
   local latest = redis.call('ZREVRANGE', KEYS[4], 0, 0, 'WITHSCORES')[2] or 0
   redis.call('ZADD', KEYS[4], latest + 1, owner)
   redis.call('PEXPIRE', KEYS[4], 60000)
-  if not handOff(inbox) then
+  if not handOff(inbox, nil, now) then
     redis.call('DEL', KEYS[1])
   end
   return {0, -1, now}
@@ -802,7 +806,7 @@ return 1` as string,
 /** election/resign: stop leading, and tell all who observe; the next candidate leads at once. */
 export const electionResign = {
   name: "election/resign",
-  sha1: "b07e0e5045461cca1012d08954b321c4f6fc974c",
+  sha1: "ba8bc0cf6b88e94229cedb0f804021fa448c79bb",
   keys: ["lock", "fence", "queue", "record"],
   args: ["owner", "term", "inbox", "channel"],
   replies: [
@@ -836,16 +840,18 @@ local function tell(channel, message)
   redis.call('PUBLISH', channel, message)
   return true
 end
-local function handOff(inbox, self)
-  local first, now
+local function handOff(inbox, self, now)
+  local first
   for _ = 1, 10000 do
     local waiter = redis.call('ZPOPMIN', KEYS[3])[1]
     if not waiter then
       return
     end
     if not first then
-      local time = redis.call('TIME')
-      now = time[1] * 1000000 + time[2]
+      if not now then
+        local time = redis.call('TIME')
+        now = time[1] * 1000000 + time[2]
+      end
       local last = redis.call('GET', KEYS[2])
       first = now
       if last and last - now >= 0 then
@@ -919,7 +925,7 @@ return reply` as string,
 /** mutex/acquire: take the mutex if it is free and nobody waits for it; otherwise, if asked to, queue for it. */
 export const mutexAcquire = {
   name: "mutex/acquire",
-  sha1: "70c5eeea762cd10908865d0b549727e2b35a0711",
+  sha1: "8a6a12917d8ec7872d3ff5a276068eeb48cba7e2",
   keys: ["lock", "fence", "queue"],
   args: ["owner", "leaseMs", "fenceMs", "block", "enqueue", "inbox"],
   replies: [
@@ -964,6 +970,8 @@ if enqueue == '1' or not holder then
   redis.call('PEXPIRE', KEYS[3], 60000)
 end
 
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
 local function tell(channel, message)
   if redis.call('PUBSUB', 'NUMSUB', channel)[2] == 0 then
     return false
@@ -971,16 +979,18 @@ local function tell(channel, message)
   redis.call('PUBLISH', channel, message)
   return true
 end
-local function handOff(inbox, self)
-  local first, now
+local function handOff(inbox, self, now)
+  local first
   for _ = 1, 10000 do
     local waiter = redis.call('ZPOPMIN', KEYS[3])[1]
     if not waiter then
       return
     end
     if not first then
-      local time = redis.call('TIME')
-      now = time[1] * 1000000 + time[2]
+      if not now then
+        local time = redis.call('TIME')
+        now = time[1] * 1000000 + time[2]
+      end
       local last = redis.call('GET', KEYS[2])
       first = now
       if last and last - now >= 0 then
@@ -997,7 +1007,7 @@ local function handOff(inbox, self)
   end
 end
 if not holder then
-  local granted, token = handOff(inbox, owner)
+  local granted, token = handOff(inbox, owner, now)
   if granted == owner then
     return token
   end
@@ -1006,8 +1016,7 @@ if not holder then
   end
 end
 
-local time = redis.call('TIME')
-return {enqueue == '1' and 0 or 1, redis.call('PTTL', KEYS[1]), time[1] * 1000000 + time[2]}` as string,
+return {enqueue == '1' and 0 or 1, redis.call('PTTL', KEYS[1]), now}` as string,
 } as const;
 
 /** mutex/adopt: move a held lease to another claim, as when one process hands its work to another. */
@@ -1098,7 +1107,7 @@ return whyLost(redis.call('GET', KEYS[1]), token)` as string,
 /** mutex/force-release: take the mutex away from the holder that the caller has seen, and tell that holder. */
 export const mutexForceRelease = {
   name: "mutex/force-release",
-  sha1: "1cfa4f34fade95f2bc147edc6ca940454dbda08d",
+  sha1: "1d638d5ece982eab44f97750645cc2090a75b68d",
   keys: ["lock", "fence", "queue"],
   args: ["owner", "token", "inbox"],
   replies: [
@@ -1115,16 +1124,18 @@ local function tell(channel, message)
   redis.call('PUBLISH', channel, message)
   return true
 end
-local function handOff(inbox, self)
-  local first, now
+local function handOff(inbox, self, now)
+  local first
   for _ = 1, 10000 do
     local waiter = redis.call('ZPOPMIN', KEYS[3])[1]
     if not waiter then
       return
     end
     if not first then
-      local time = redis.call('TIME')
-      now = time[1] * 1000000 + time[2]
+      if not now then
+        local time = redis.call('TIME')
+        now = time[1] * 1000000 + time[2]
+      end
       local last = redis.call('GET', KEYS[2])
       first = now
       if last and last - now >= 0 then
@@ -1192,7 +1203,7 @@ return reply` as string,
 /** mutex/leave: stop waiting; and if the grant was made meanwhile, pass it on. */
 export const mutexLeave = {
   name: "mutex/leave",
-  sha1: "9f81b7440f985f8cb872efa2ef72b51928afd9c1",
+  sha1: "7fda9cb2de1ae0f936e6bf66327e5175b01f47aa",
   keys: ["lock", "fence", "queue"],
   args: ["owner", "inbox"],
   replies: [
@@ -1210,16 +1221,18 @@ local function tell(channel, message)
   redis.call('PUBLISH', channel, message)
   return true
 end
-local function handOff(inbox, self)
-  local first, now
+local function handOff(inbox, self, now)
+  local first
   for _ = 1, 10000 do
     local waiter = redis.call('ZPOPMIN', KEYS[3])[1]
     if not waiter then
       return
     end
     if not first then
-      local time = redis.call('TIME')
-      now = time[1] * 1000000 + time[2]
+      if not now then
+        local time = redis.call('TIME')
+        now = time[1] * 1000000 + time[2]
+      end
       local last = redis.call('GET', KEYS[2])
       first = now
       if last and last - now >= 0 then
@@ -1247,7 +1260,7 @@ return redis.call('ZREM', KEYS[3], owner)` as string,
 /** mutex/release: give the mutex back, if it is still ours, to the next waiter. */
 export const mutexRelease = {
   name: "mutex/release",
-  sha1: "d7c5ea8fced58bf618a5e1f086c1a8345370a519",
+  sha1: "419cf48d3a24ebbf7f8089de7935ecdbe179dd9a",
   keys: ["lock", "fence", "queue"],
   args: ["owner", "token", "inbox"],
   replies: [
@@ -1272,16 +1285,18 @@ local function tell(channel, message)
   redis.call('PUBLISH', channel, message)
   return true
 end
-local function handOff(inbox, self)
-  local first, now
+local function handOff(inbox, self, now)
+  local first
   for _ = 1, 10000 do
     local waiter = redis.call('ZPOPMIN', KEYS[3])[1]
     if not waiter then
       return
     end
     if not first then
-      local time = redis.call('TIME')
-      now = time[1] * 1000000 + time[2]
+      if not now then
+        local time = redis.call('TIME')
+        now = time[1] * 1000000 + time[2]
+      end
       local last = redis.call('GET', KEYS[2])
       first = now
       if last and last - now >= 0 then

@@ -5,19 +5,22 @@
   nobody listens to is dropped, and the next one is asked. The bound keeps one call short however many dead stand
   in the queue; what it leaves is taken up by the next caller.
 
-  Needs lua/tell. Uses KEYS[1] lock, KEYS[2] fence, KEYS[3] queue. `self` is the caller's own claim, which needs no message.
+  Needs lua/tell. Uses KEYS[1] lock, KEYS[2] fence, KEYS[3] queue. `self` is the caller's own claim, which needs no
+  message. `now` is the time, for a caller that has read it: a script reads it once.
   Returns the claim granted and its first token, or nothing when nobody is left.
 ]]
-local function handOff(inbox, self)
-  local first, now
+local function handOff(inbox, self, now)
+  local first
   for _ = 1, 10000 do
     local waiter = redis.call('ZPOPMIN', KEYS[3])[1]
     if not waiter then
       return
     end
     if not first then
-      local time = redis.call('TIME')
-      now = time[1] * 1000000 + time[2]
+      if not now then
+        local time = redis.call('TIME')
+        now = time[1] * 1000000 + time[2]
+      end
       local last = redis.call('GET', KEYS[2])
       first = now
       if last and last - now >= 0 then

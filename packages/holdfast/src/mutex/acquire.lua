@@ -58,11 +58,13 @@ if enqueue == '1' or not holder then
   redis.call('PEXPIRE', KEYS[3], 60000)
 end
 
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
 -- include tell
 -- include hand-off
 if not holder then
   -- A holder died. Whoever asks first promotes the head of the queue, which may be the caller itself.
-  local granted, token = handOff(inbox, owner)
+  local granted, token = handOff(inbox, owner, now)
   if granted == owner then
     return token
   end
@@ -71,5 +73,4 @@ if not holder then
   end
 end
 
-local time = redis.call('TIME')
-return {enqueue == '1' and 0 or 1, redis.call('PTTL', KEYS[1]), time[1] * 1000000 + time[2]}
+return {enqueue == '1' and 0 or 1, redis.call('PTTL', KEYS[1]), now}
