@@ -93,7 +93,7 @@ async function play(side: Side, kind: string, program: readonly Step[]): Promise
   await side.clear();
   const seen: unknown[] = [];
   for (const { script, keys, args } of program) {
-    const words = await Promise.all(args.map((word) => (word === "@" ? last(side, kind) : word)));
+    const words = await Promise.all(args.map(async (word) => (word === "@" ? last(side, kind) : word)));
     const reply = await side.eval(script?.source ?? "return redis.call('DEL', KEYS[1])", keys, words);
     seen.push({ call: script?.name ?? "delete", reply }, await side.messages());
     for (const { key, leftMs } of await side.dump()) expect(leftMs, key).toBeGreaterThan(0);
