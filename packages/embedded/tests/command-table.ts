@@ -10,7 +10,7 @@ export type Expected =
   | string
   | null
   | readonly string[]
-  | readonly (string | null)[]
+  | readonly (string | number | null)[]
   | { readonly ok: string }
   | { readonly err: string };
 
