@@ -11,6 +11,7 @@ export default defineConfig({
     // Tests see one copy of the library, its source, by whatever name they import it.
     alias: [
       { find: /^holdfast\/testing$/, replacement: source("packages/holdfast/src/testing/index.ts") },
+      { find: /^holdfast\/simulation$/, replacement: source("packages/holdfast/src/simulation.ts") },
       { find: /^holdfast$/, replacement: source("packages/holdfast/src/index.ts") },
       { find: /^@holdfast\/embedded$/, replacement: source("packages/embedded/src/index.ts") },
     ],
@@ -21,6 +22,7 @@ export default defineConfig({
       "tests/**/*.test.ts",
       "examples/tests/**/*.test.ts",
       "bench/tests/**/*.test.ts",
+      "verify/tests/**/*.test.ts",
     ],
     pool: "forks",
     // Tests wait for timers and servers more than they compute, so one more than the cores of a small machine.

@@ -7,21 +7,21 @@ import { Engine } from "./core/engine.js";
 import type { ExportedLease } from "./core/holding.js";
 import { Lease } from "./core/lease.js";
 import { Lock } from "./core/lock.js";
-import { checkClientName, checkKey, checkName, checkPrefix, checkValue, lockKeys, mappedKeys, show } from "./core/names.js";
-import {
-  type AcquireOptions,
-  checkWhole,
-  DEFAULTABLE,
-  DEFAULTS,
-  type ResolvedOptions,
-  resolve,
-} from "./core/options.js";
-import { systemRuntime } from "./core/runtime.js";
-import type { Store } from "./core/store.js";
+import { checkKey, checkName, checkValue, lockKeys, mappedKeys, show } from "./core/names.js";
+import { checkWhole } from "./core/options.js";
+import { type Runtime, systemRuntime } from "./core/runtime.js";
 import { CountDownLatch, type LatchOptions } from "./count-down-latch/count-down-latch.js";
 import { latchSteps } from "./count-down-latch/steps.js";
 import { Election } from "./election/election.js";
 import { electionSteps } from "./election/steps.js";
+import {
+  checkExported,
+  checkKnown,
+  checkOptions,
+  chooseStore,
+  type HoldfastOptions,
+  type LockOptions,
+} from "./holdfast-options.js";
 import { MultiLock } from "./multi-lock/multi-lock.js";
 import { Mutex } from "./mutex/mutex.js";
 import { type MutexSteps, mutexSteps } from "./mutex/steps.js";
@@ -29,48 +29,8 @@ import { ReadWriteLock, readWriteLockSteps } from "./read-write-lock/read-write-
 import { HoldContexts } from "./reentrant-mutex/contexts.js";
 import { ReentrantMutex } from "./reentrant-mutex/reentrant-mutex.js";
 import { checkPermits, MOST_PERMITS, Semaphore, type SemaphoreOptions, semaphoreSteps } from "./semaphore/semaphore.js";
-import { storeFor } from "./stores/detect.js";
 
-/** How to reach the server, and defaults for every acquire. */
-export interface HoldfastOptions extends Omit<AcquireOptions, "signal"> {
-  /** A client that you made and that you close: ioredis, iovalkey, node-redis or GLIDE. This or `store`. */
-  readonly redis?: object;
-
-  /** A store of another making, such as `embedded()`. This or `redis`. */
-  readonly store?: Store;
-
-  /**
-   * Makes a connection that only listens, for clients that cannot be duplicated (GLIDE, pools). Holdfast closes
-   * it. Without one such a client asks again and again instead of being told.
-   */
-  readonly subscriber?: () => unknown;
-
-  /**
-   * What all keys and channels begin with; services share locks only if it is the same. 1 to 64 printable
-   * ASCII characters without spaces and braces.
-   * @default "hf"
-   */
-  readonly prefix?: string;
-
-  /** Shown, with host and process id, to whoever waits for a lock that this client holds. At most 256 bytes. */
-  readonly clientName?: string;
-
-  /**
-   * Longest wait for the answer to one request. Longer rides out a slow server; shorter finds out sooner that
-   * it does not answer. Whole milliseconds, 10 to 60 000.
-   * @default 2_000
-   */
-  readonly commandTimeoutMs?: number;
-}
-
-/** What a lock can be told when it is made. */
-export interface LockOptions {
-  /**
-   * The key that holds the lock, in place of the one made from the name: to share it with clients that do
-   * `SET key value NX PX`. 1 to 512 bytes.
-   */
-  readonly key?: string;
-}
+export type { HoldfastOptions, LockOptions } from "./holdfast-options.js";
 
 /** A way to all locks on one server. */
 export interface Holdfast {
@@ -146,24 +106,31 @@ export interface Holdfast {
 /** A day: longer than most jobs, shorter than most memories. */
 const KEEP_MS = 86_400_000;
 
-const OWN_OPTIONS = ["redis", "store", "subscriber", "prefix", "clientName", "commandTimeoutMs"];
-
 /**
  * Makes a way to the locks on one server. Sends nothing until the first acquire.
  *
  * @throws TypeError, RangeError  a wrong option; the message names it, its range and what came
  */
 export function createHoldfast(options: HoldfastOptions): Holdfast {
-  const { prefix, clientName, commandTimeoutMs, defaults } = check(options);
-  const store = chooseStore(options);
-  const clientId = systemRuntime.newClientId();
-  const records = clientRecords(store, { prefix, clientId, clientName, timeoutMs: commandTimeoutMs });
-  const engine = new Engine({ store, runtime: systemRuntime, prefix, clientId, commandTimeoutMs, records });
+  return createHoldfastOn(systemRuntime, options);
+}
 
-  const mutexStepsOf = (name: string, { key, ...rest }: LockOptions = {}): MutexSteps => {
+/**
+ * As `createHoldfast`, on clocks, timers and random numbers of the caller's: for simulations.
+ *
+ * @throws TypeError, RangeError  a wrong option
+ */
+export function createHoldfastOn(runtime: Runtime, options: HoldfastOptions): Holdfast {
+  const { prefix, clientName, commandTimeoutMs, defaults } = checkOptions(options);
+  const store = chooseStore(options);
+  const clientId = runtime.newClientId();
+  const records = clientRecords(store, { prefix, clientId, clientName, timeoutMs: commandTimeoutMs });
+  const engine = new Engine({ store, runtime, prefix, clientId, commandTimeoutMs, records });
+
+  const mutexStepsOf = (name: string, lockOptions?: LockOptions): MutexSteps => {
     checkName(name);
+    const { key } = checkKnown(lockOptions, ["key"]);
     if (key !== undefined) checkKey(key);
-    refuseUnknown(rest, ["key"]);
     const keys = key === undefined ? withLock(lockKeys(prefix, "mutex", name)) : mappedKeys(prefix, "mutex", key);
     return mutexSteps({ store, name, key, keys, inbox: engine.inboxPrefix });
   };
@@ -174,10 +141,10 @@ export function createHoldfast(options: HoldfastOptions): Holdfast {
     const steps = { ...mutexStepsOf(name, lockOptions), kind: "reentrant-mutex" };
     return new ReentrantMutex(engine, steps, defaults, contexts);
   };
-  const semaphore = (name: string, { permits, ...rest }: Partial<SemaphoreOptions> = {}): Semaphore => {
+  const semaphore = (name: string, semaphoreOptions?: SemaphoreOptions): Semaphore => {
     checkName(name);
+    const { permits } = checkKnown(semaphoreOptions, ["permits"]);
     const declared = checkPermits(permits, MOST_PERMITS);
-    refuseUnknown(rest, ["permits"]);
     const keys = lockKeys(prefix, "semaphore", name);
     const steps = semaphoreSteps({ store, name, keys, inbox: engine.inboxPrefix, declared });
     return new Semaphore(engine, steps, defaults, declared);
@@ -186,18 +153,18 @@ export function createHoldfast(options: HoldfastOptions): Holdfast {
     const keys = lockKeys(prefix, "read-write-lock", checkName(name));
     return new ReadWriteLock(engine, readWriteLockSteps({ store, name, keys, inbox: engine.inboxPrefix }), defaults);
   };
-  const countDownLatch = (name: string, { keepMs = KEEP_MS, ...rest }: LatchOptions = {}): CountDownLatch => {
+  const countDownLatch = (name: string, latchOptions?: LatchOptions): CountDownLatch => {
+    const { keepMs = KEEP_MS } = checkKnown(latchOptions, ["keepMs"]);
     const { base } = lockKeys(prefix, "count-down-latch", checkName(name));
     checkWhole("keepMs", keepMs, 1_000, 31_536_000_000);
-    refuseUnknown(rest, ["keepMs"]);
     return new CountDownLatch(engine, latchSteps({ store, name, base, inbox: engine.inboxPrefix, keepMs }), defaults);
   };
-  const barrier = (name: string, { parties, ...rest }: Partial<BarrierOptions> = {}): Barrier => {
+  const barrier = (name: string, barrierOptions?: BarrierOptions): Barrier => {
+    const { parties } = checkKnown(barrierOptions, ["parties"]);
     const { base } = lockKeys(prefix, "barrier", checkName(name));
     checkWhole("parties", parties, 1, 10_000);
     // Checked just now.
     const count = parties as number;
-    refuseUnknown(rest, ["parties"]);
     const steps = barrierSteps({ store, name, base, inbox: engine.inboxPrefix, parties: count });
     return new Barrier(engine, steps, defaults, count);
   };
@@ -248,63 +215,4 @@ export function createHoldfast(options: HoldfastOptions): Holdfast {
 
 function withLock(keys: ReturnType<typeof lockKeys>): ReturnType<typeof mappedKeys> {
   return { ...keys, lock: keys.base };
-}
-
-function check(options: HoldfastOptions): {
-  prefix: string;
-  clientName: string;
-  commandTimeoutMs: number;
-  defaults: ResolvedOptions;
-} {
-  if (options === null || typeof options !== "object") {
-    throw new TypeError(`createHoldfast needs an object with redis or store; got ${show(options)}`);
-  }
-  const { prefix = "hf", clientName = "", commandTimeoutMs = 2_000 } = options;
-  checkPrefix(prefix);
-  checkClientName(clientName);
-  checkWhole("commandTimeoutMs", commandTimeoutMs, 10, 60_000);
-  if (options.subscriber !== undefined && typeof options.subscriber !== "function") {
-    throw new TypeError(`subscriber must be a function that makes a connection; got ${show(options.subscriber)}`);
-  }
-  refuseUnknown(options, [...OWN_OPTIONS, ...DEFAULTABLE]);
-  const given = Object.entries(options).filter(([option]) => DEFAULTABLE.includes(option));
-  return {
-    prefix,
-    clientName,
-    commandTimeoutMs,
-    defaults: resolve(Object.fromEntries(given), { ...DEFAULTS, signal: undefined, amount: 1 }),
-  };
-}
-
-function chooseStore({ redis, store, subscriber }: HoldfastOptions): Store {
-  if ((redis === undefined) === (store === undefined)) {
-    throw new TypeError(
-      `createHoldfast needs exactly one of redis and store; got ${redis === undefined ? "neither" : "both"}`,
-    );
-  }
-  return storeFor(redis ?? store, subscriber === undefined ? {} : { subscriber });
-}
-
-function refuseUnknown(options: object, known: readonly string[]): void {
-  for (const option of Object.keys(options)) {
-    if (!known.includes(option)) {
-      throw new TypeError(`there is no option ${show(option)}; the options are ${known.join(", ")}`);
-    }
-  }
-}
-
-function checkExported(exported: ExportedLease): ExportedLease {
-  if (exported === null || typeof exported !== "object" || exported.version !== 1) {
-    throw new TypeError(`adopt needs what lease.export() returned, version 1; got ${show(exported)}`);
-  }
-  const { owner, token, leaseMs, renew, maxHoldMs, mode } = exported;
-  if (typeof owner !== "string" || owner === "")
-    throw new TypeError(`owner must be a string that is not empty; got ${show(owner)}`);
-  checkWhole("token", token, 1, Number.MAX_SAFE_INTEGER);
-  checkWhole("leaseMs", leaseMs, 100, 31_536_000_000);
-  if (typeof renew !== "boolean") throw new TypeError(`renew must be true or false; got ${show(renew)}`);
-  if (maxHoldMs !== undefined) checkWhole("maxHoldMs", maxHoldMs, 1, 31_536_000_000);
-  if (mode !== undefined && mode !== "read" && mode !== "write")
-    throw new TypeError(`mode must be "read" or "write"; got ${show(mode)}`);
-  return exported;
 }

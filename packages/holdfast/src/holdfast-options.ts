@@ -1,0 +1,131 @@
+/** What `createHoldfast` and the factories can be told, and the checks: once, at the door. */
+
+import type { ExportedLease } from "./core/holding.js";
+import { checkClientName, checkPrefix, show } from "./core/names.js";
+import type { AcquireOptions } from "./core/options.js";
+import { checkWhole, DEFAULTABLE, DEFAULTS, type ResolvedOptions, resolve } from "./core/options.js";
+import type { Store } from "./core/store.js";
+import { storeFor } from "./stores/detect.js";
+
+/** How to reach the server, and defaults for every acquire. */
+export interface HoldfastOptions extends Omit<AcquireOptions, "signal"> {
+  /** A client that you made and that you close: ioredis, iovalkey, node-redis or GLIDE. This or `store`. */
+  readonly redis?: object;
+
+  /** A store of another making, such as `embedded()`. This or `redis`. */
+  readonly store?: Store;
+
+  /**
+   * Makes a connection that only listens, for clients that cannot be duplicated (GLIDE, pools). Holdfast closes
+   * it. Without one such a client asks again and again instead of being told.
+   */
+  readonly subscriber?: () => unknown;
+
+  /**
+   * What all keys and channels begin with; services share locks only if it is the same. 1 to 64 printable
+   * ASCII characters without spaces and braces.
+   * @default "hf"
+   */
+  readonly prefix?: string;
+
+  /** Shown, with host and process id, to whoever waits for a lock that this client holds. At most 256 bytes. */
+  readonly clientName?: string;
+
+  /**
+   * Longest wait for the answer to one request. Longer rides out a slow server; shorter finds out sooner that
+   * it does not answer. Whole milliseconds, 10 to 60 000.
+   * @default 2_000
+   */
+  readonly commandTimeoutMs?: number;
+}
+
+/** What a lock can be told when it is made. */
+export interface LockOptions {
+  /**
+   * The key that holds the lock, in place of the one made from the name: to share it with clients that do
+   * `SET key value NX PX`. 1 to 512 bytes.
+   */
+  readonly key?: string;
+}
+
+const OWN_OPTIONS = ["redis", "store", "subscriber", "prefix", "clientName", "commandTimeoutMs"];
+
+/**
+ * Checks what `createHoldfast` was given and fills in the defaults.
+ *
+ * @throws TypeError, RangeError  a wrong option; the message names it, its range and what came
+ */
+export function checkOptions(options: HoldfastOptions): {
+  prefix: string;
+  clientName: string;
+  commandTimeoutMs: number;
+  defaults: ResolvedOptions;
+} {
+  if (options === null || typeof options !== "object") {
+    throw new TypeError(`createHoldfast needs an object with redis or store; got ${show(options)}`);
+  }
+  const { prefix = "hf", clientName = "", commandTimeoutMs = 2_000 } = options;
+  checkPrefix(prefix);
+  checkClientName(clientName);
+  checkWhole("commandTimeoutMs", commandTimeoutMs, 10, 60_000);
+  if (options.subscriber !== undefined && typeof options.subscriber !== "function") {
+    throw new TypeError(`subscriber must be a function that makes a connection; got ${show(options.subscriber)}`);
+  }
+  checkKnown<object>(options, [...OWN_OPTIONS, ...DEFAULTABLE] as never[]);
+  const given = Object.entries(options).filter(([option]) => DEFAULTABLE.includes(option));
+  return {
+    prefix,
+    clientName,
+    commandTimeoutMs,
+    defaults: resolve(Object.fromEntries(given), { ...DEFAULTS, signal: undefined, amount: 1 }),
+  };
+}
+
+/** @throws TypeError, UnsupportedError  unless exactly one of `redis` and `store` is given, and of a kind that is known */
+export function chooseStore({ redis, store, subscriber }: HoldfastOptions): Store {
+  if ((redis === undefined) === (store === undefined)) {
+    throw new TypeError(
+      `createHoldfast needs exactly one of redis and store; got ${redis === undefined ? "neither" : "both"}`,
+    );
+  }
+  return storeFor(redis ?? store, subscriber === undefined ? {} : { subscriber });
+}
+
+/**
+ * The options of a factory, if they are an object with known options only.
+ *
+ * @throws TypeError  they are not; the message names the option that does not exist, and those that do
+ */
+export function checkKnown<Options extends object>(
+  options: Options | undefined,
+  known: readonly (keyof Options & string)[],
+): Partial<Options> {
+  if (options === undefined) return {};
+  if (options === null || typeof options !== "object") {
+    throw new TypeError(`options must be an object with ${known.join(", ")}; got ${show(options)}`);
+  }
+  for (const option of Object.keys(options)) {
+    if (!(known as readonly string[]).includes(option)) {
+      throw new TypeError(`there is no option ${show(option)}; the options are ${known.join(", ")}`);
+    }
+  }
+  return options;
+}
+
+/** @throws TypeError, RangeError  unless it is what `lease.export()` returned, as far as can be seen */
+export function checkExported(exported: ExportedLease): ExportedLease {
+  if (exported === null || typeof exported !== "object" || exported.version !== 1) {
+    throw new TypeError(`adopt needs what lease.export() returned, version 1; got ${show(exported)}`);
+  }
+  const { owner, token, leaseMs, renew, maxHoldMs, mode } = exported;
+  if (typeof owner !== "string" || !/^[!-~]{1,4096}$/.test(owner)) {
+    throw new TypeError(`owner must be the owner of a lease; got ${show(owner)}`);
+  }
+  checkWhole("token", token, 1, Number.MAX_SAFE_INTEGER);
+  checkWhole("leaseMs", leaseMs, 100, 31_536_000_000);
+  if (typeof renew !== "boolean") throw new TypeError(`renew must be true or false; got ${show(renew)}`);
+  if (maxHoldMs !== undefined) checkWhole("maxHoldMs", maxHoldMs, 1, 31_536_000_000);
+  if (mode !== undefined && mode !== "read" && mode !== "write")
+    throw new TypeError(`mode must be "read" or "write"; got ${show(mode)}`);
+  return exported;
+}

@@ -1,0 +1,8 @@
+/**
+ * A Holdfast on clocks, timers and random numbers of your own: for simulations of whole systems on virtual time.
+ *
+ * With `embedded()` on a keyspace whose clock and scheduler are yours too, nothing in a run depends on the machine,
+ * and a seed replays it.
+ */
+export { type Runtime, systemRuntime, type Timer } from "./core/runtime.js";
+export { createHoldfastOn } from "./holdfast.js";
