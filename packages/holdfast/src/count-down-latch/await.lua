@@ -26,6 +26,12 @@ end
 
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
+-- Waiters ask again every few seconds, and must find the count then, however short it is kept without them.
+local waitedMs = math.max(tonumber(keepMs), 60000)
+if redis.call('PTTL', KEYS[1]) - waitedMs < 0 then
+  redis.call('PEXPIRE', KEYS[1], waitedMs)
+  redis.call('PEXPIRE', KEYS[2], waitedMs)
+end
 if enqueue ~= '1' then
   return {1, tonumber(generation), now}
 end
@@ -33,10 +39,6 @@ if not redis.call('ZSCORE', KEYS[3], owner) then
   local latest = redis.call('ZREVRANGE', KEYS[3], 0, 0, 'WITHSCORES')[2] or 0
   redis.call('ZADD', KEYS[3], latest + 1, owner)
 end
--- Waiters ask again every few seconds; those that nobody asks about belong to processes that are gone.
+-- Those that nobody asks about belong to processes that are gone.
 redis.call('PEXPIRE', KEYS[3], 60000)
-if redis.call('PTTL', KEYS[1]) - keepMs < 0 then
-  redis.call('PEXPIRE', KEYS[1], keepMs)
-  redis.call('PEXPIRE', KEYS[2], keepMs)
-end
 return {0, tonumber(generation), now}

@@ -27,10 +27,12 @@ if counted and (string.sub(id, 1, 1) == '/' or counted - generation == 0) then
 end
 
 count = math.max(0, count - by)
+-- Never shortened: whoever waits counts on finding it, and another process may keep it for longer.
+local restMs = math.max(redis.call('PTTL', KEYS[1]), tonumber(keepMs))
 redis.call('ZADD', KEYS[2], generation, id)
-redis.call('PEXPIRE', KEYS[2], keepMs)
+redis.call('PEXPIRE', KEYS[2], restMs)
 redis.call('HSET', KEYS[1], 'count', string.format('%.0f', count))
-redis.call('PEXPIRE', KEYS[1], keepMs)
+redis.call('PEXPIRE', KEYS[1], restMs)
 if count == 0 then
   local time = redis.call('TIME')
   local now = string.format('%.0f', time[1] * 1000000 + time[2])

@@ -526,7 +526,7 @@ return {whyLost(holder, token)}` as string,
 /** count-down-latch/await: go on if the count is zero or none is set; otherwise, if asked to, wait to be told. */
 export const countDownLatchAwait = {
   name: "count-down-latch/await",
-  sha1: "999ccbe7fc4f53afcd1e9f98a52d3237aac0cea8",
+  sha1: "203b610df2aada0ad85b8d492d630a27adc28d43",
   keys: ["latch", "counted", "waiters"],
   args: ["owner", "since", "enqueue", "keepMs"],
   replies: [
@@ -546,6 +546,11 @@ end
 
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
+local waitedMs = math.max(tonumber(keepMs), 60000)
+if redis.call('PTTL', KEYS[1]) - waitedMs < 0 then
+  redis.call('PEXPIRE', KEYS[1], waitedMs)
+  redis.call('PEXPIRE', KEYS[2], waitedMs)
+end
 if enqueue ~= '1' then
   return {1, tonumber(generation), now}
 end
@@ -554,17 +559,13 @@ if not redis.call('ZSCORE', KEYS[3], owner) then
   redis.call('ZADD', KEYS[3], latest + 1, owner)
 end
 redis.call('PEXPIRE', KEYS[3], 60000)
-if redis.call('PTTL', KEYS[1]) - keepMs < 0 then
-  redis.call('PEXPIRE', KEYS[1], keepMs)
-  redis.call('PEXPIRE', KEYS[2], keepMs)
-end
 return {0, tonumber(generation), now}` as string,
 } as const;
 
 /** count-down-latch/count-down: take something off the count, once for each id; at zero, tell all who wait. */
 export const countDownLatchCountDown = {
   name: "count-down-latch/count-down",
-  sha1: "8debf3527d77b93a4ed92cacb232f507163ee05e",
+  sha1: "bdf96884c00d1dcc2a35bb5d543b807d98014cd6",
   keys: ["latch", "counted", "waiters"],
   args: ["id", "by", "keepMs", "inbox"],
   replies: [
@@ -584,10 +585,11 @@ if counted and (string.sub(id, 1, 1) == '/' or counted - generation == 0) then
 end
 
 count = math.max(0, count - by)
+local restMs = math.max(redis.call('PTTL', KEYS[1]), tonumber(keepMs))
 redis.call('ZADD', KEYS[2], generation, id)
-redis.call('PEXPIRE', KEYS[2], keepMs)
+redis.call('PEXPIRE', KEYS[2], restMs)
 redis.call('HSET', KEYS[1], 'count', string.format('%.0f', count))
-redis.call('PEXPIRE', KEYS[1], keepMs)
+redis.call('PEXPIRE', KEYS[1], restMs)
 if count == 0 then
   local time = redis.call('TIME')
   local now = string.format('%.0f', time[1] * 1000000 + time[2])
