@@ -1,0 +1,6 @@
+/** The records of a run, as text and as lists, and what follows from them for each lease. */
+export { groupBy, type History, historyOf } from "./history.js";
+export { CAPS, type HygieneCaps, OpenOperations, type Width, widths } from "./hygiene.js";
+export { readHistory, readRecord, writeHistory, writeRecord } from "./json-lines.js";
+export { type Claim, type Lease, leasesOf } from "./leases.js";
+export type * from "./records.js";

@@ -1,0 +1,154 @@
+/**
+ * The machine behind the five models of a lock that one owner holds at a time.
+ *
+ * Five rows of the Hazelcast workload of jepsen-io/jepsen (hazelcast/src/jepsen/hazelcast.clj) differ only in what is
+ * compared: the owner, the count, the token. It departs from them by leases that end (server-lease.ts), by refusals
+ * that must have a reason, and by extend.
+ */
+import type { Model } from "../checker/index.js";
+import type { Operation } from "../history/records.js";
+import type { ServerLease } from "./server-lease.js";
+import {
+  EXPIRY,
+  type ExpiryRules,
+  eitherLease,
+  leaseKey,
+  mayBeOver,
+  mayStillRun,
+  serverLease,
+} from "./server-lease.js";
+import { unknownVerb } from "./timed.js";
+
+/** What a row of the table compares. */
+export interface ExclusiveRules {
+  readonly name: string;
+  /** False treats all callers as one, so that only held or free is left. */
+  readonly comparesOwners: boolean;
+  /** How often the owner may hold it at once. */
+  readonly maxHold: number;
+  readonly comparesTokens: boolean;
+  readonly expiry: ExpiryRules;
+}
+
+/** Who holds an exclusive lock. */
+export interface Holding {
+  readonly owner: string;
+  readonly count: number;
+  /** Null if unknown. */
+  readonly token: number | null;
+  readonly lease: ServerLease;
+}
+
+/** An exclusive lock between two operations. */
+export interface Exclusive {
+  readonly holding: Holding | null;
+  /** Highest token seen so far, 0 before the first. */
+  readonly highest: number;
+}
+
+/** An exclusive lock by the given rules. */
+export function exclusive(rules: ExclusiveRules): Model<Exclusive, Operation> {
+  return {
+    name: rules.name,
+    initial: { holding: null, highest: 0 },
+    step: (state, operation) => step(rules, state, operation),
+    key: ({ holding, highest }) =>
+      holding === null
+        ? `${highest}`
+        : `${highest} ${holding.count} ${holding.token} ${leaseKey(holding.lease)} ${holding.owner}`,
+  };
+}
+
+/** The rules of a row in which nothing is given. */
+export function rulesOf(name: string, rules: Partial<Omit<ExclusiveRules, "name">>): ExclusiveRules {
+  return { name, comparesOwners: true, maxHold: 1, comparesTokens: false, expiry: EXPIRY, ...rules };
+}
+
+function step(rules: ExclusiveRules, state: Exclusive, operation: Operation): readonly Exclusive[] {
+  if (operation.outcome === "no" && operation.refusal === "not-sent") return [state];
+  switch (operation.verb) {
+    case "acquire":
+      return operation.outcome === "no" ? refuseAcquire(rules, state, operation) : acquire(rules, state, operation);
+    case "extend":
+      return operation.outcome === "no" ? refuseOwner(rules, state, operation) : extend(rules, state, operation);
+    case "release":
+      return operation.outcome === "no" ? refuseOwner(rules, state, operation) : release(rules, state, operation);
+    case "force-release":
+      return operation.outcome === "no" ? [state] : [{ ...state, holding: null }];
+    default:
+      return unknownVerb(rules.name, operation);
+  }
+}
+
+function acquire(rules: ExclusiveRules, state: Exclusive, operation: Operation): Exclusive[] {
+  const { holding } = state;
+  const next: Exclusive[] = [];
+  if (holding === null || mayBeOver(holding.lease, operation, rules.expiry))
+    next.push(...first(rules, state, operation));
+  if (holding !== null && isOwn(rules, holding, operation) && holding.count < rules.maxHold)
+    next.push(...again(rules, state, holding, operation));
+  return next;
+}
+
+function first(rules: ExclusiveRules, { highest }: Exclusive, operation: Operation): Exclusive[] {
+  const token = rules.comparesTokens ? operation.token : null;
+  if (token !== null && token <= highest) return [];
+  const lease = serverLease(operation, rules.expiry);
+  return [{ holding: { owner: ownerOf(rules, operation), count: 1, token, lease }, highest: token ?? highest }];
+}
+
+function again(rules: ExclusiveRules, { highest }: Exclusive, holding: Holding, operation: Operation): Exclusive[] {
+  const token = rules.comparesTokens ? operation.token : null;
+  const isSame = token === null || token === holding.token || (holding.token === null && token > highest);
+  if (!isSame) return [];
+  // Whether to begin the lease anew on re-entry is for the implementation to say.
+  const lease = eitherLease(holding.lease, serverLease(operation, rules.expiry));
+  const count = holding.count + 1;
+  const known = token ?? holding.token;
+  return [{ holding: { ...holding, count, token: known, lease }, highest: Math.max(highest, known ?? 0) }];
+}
+
+/** Refused because somebody else had it; who was still waiting may have had it for a moment and given it back. */
+function refuseAcquire(rules: ExclusiveRules, state: Exclusive, operation: Operation): Exclusive[] {
+  if (operation.refusal === "gave-up") return [state, ...acquire(rules, state, { ...operation, token: null })];
+  const { holding } = state;
+  if (holding === null || !mayStillRun(holding.lease, operation, rules.expiry)) return [];
+  return isOwn(rules, holding, operation) && rules.comparesOwners && holding.count < rules.maxHold ? [] : [state];
+}
+
+function extend(rules: ExclusiveRules, state: Exclusive, operation: Operation): Exclusive[] {
+  const { holding, highest } = state;
+  if (!isHeldBy(rules, holding, operation)) return [];
+  const token = rules.comparesTokens ? operation.token : null;
+  const isSame = token === null || token === holding.token || (holding.token === null && token > highest);
+  if (!isSame) return [];
+  const lease = serverLease(operation, rules.expiry);
+  const known = token ?? holding.token;
+  return [{ holding: { ...holding, token: known, lease }, highest: Math.max(highest, known ?? 0) }];
+}
+
+function release(rules: ExclusiveRules, state: Exclusive, operation: Operation): Exclusive[] {
+  const { holding } = state;
+  if (!isHeldBy(rules, holding, operation)) return [];
+  if (holding.count === 1) return [{ ...state, holding: null }];
+  return [{ ...state, holding: { ...holding, count: holding.count - 1 } }];
+}
+
+/** Refused because the caller had it no longer, or never. */
+function refuseOwner(rules: ExclusiveRules, state: Exclusive, operation: Operation): Exclusive[] {
+  const { holding } = state;
+  if (holding === null || !rules.comparesOwners || !isOwn(rules, holding, operation)) return [state];
+  return mayBeOver(holding.lease, operation, rules.expiry) ? [{ ...state, holding: null }] : [];
+}
+
+function isHeldBy(rules: ExclusiveRules, holding: Holding | null, operation: Operation): holding is Holding {
+  return holding !== null && isOwn(rules, holding, operation) && mayStillRun(holding.lease, operation, rules.expiry);
+}
+
+function isOwn(rules: ExclusiveRules, { owner }: Holding, operation: Operation): boolean {
+  return owner === ownerOf(rules, operation);
+}
+
+function ownerOf({ comparesOwners }: ExclusiveRules, { owner }: Operation): string {
+  return comparesOwners ? owner : "";
+}

@@ -1,0 +1,108 @@
+/**
+ * The owner-aware lock with a queue, first come, first served.
+ *
+ * Ours. A grant goes to the head of the queue, or to a caller that never queued if the queue is empty. Somebody who
+ * gives up leaves; somebody who dies, or seems dead to the server, may be passed over from then on, so `die` is an
+ * operation of unknown outcome.
+ */
+import type { Model } from "../checker/index.js";
+import type { History } from "../history/history.js";
+import type { Operation } from "../history/records.js";
+import { type Exclusive, exclusive, rulesOf } from "./exclusive.js";
+import { EXPIRY, type ExpiryRules } from "./server-lease.js";
+
+/** A fair lock between two operations. */
+export interface Fifo {
+  readonly lock: Exclusive;
+  /** Owners that wait, the next one first. */
+  readonly queue: readonly string[];
+}
+
+/** An exclusive lock that is granted in the order of the queue. Takes the operations that `fifoOperations` makes. */
+export function fifo(expiry: ExpiryRules = EXPIRY): Model<Fifo, Operation> {
+  const lock = exclusive(rulesOf("fifo", { expiry }));
+  const without = ({ queue }: Fifo, { owner }: Operation): string[] => queue.filter((waiter) => waiter !== owner);
+  const withLock = (state: Fifo, operation: Operation): Fifo[] =>
+    lock.step(state.lock, operation).map((next) => ({ ...state, lock: next }));
+
+  function grant(state: Fifo, operation: Operation): Fifo[] {
+    const isNext = state.queue.length === 0 || state.queue[0] === operation.owner;
+    if (!isNext) return [];
+    return withLock({ ...state, queue: without(state, operation) }, operation);
+  }
+
+  /** Whoever gave up may have been granted it while it still stood in the queue; its leaving gives it back. */
+  function crossed(state: Fifo, operation: Operation): Fifo[] {
+    if (!state.queue.includes(operation.owner)) return [state];
+    return [state, ...grant(state, { ...operation, outcome: "ok" })];
+  }
+
+  function leave(state: Fifo, operation: Operation): Fifo {
+    const isGranted = state.lock.holding?.owner === operation.owner;
+    return { lock: isGranted ? { ...state.lock, holding: null } : state.lock, queue: without(state, operation) };
+  }
+
+  return {
+    name: "fifo",
+    initial: { lock: lock.initial, queue: [] },
+    key: ({ lock: inner, queue }) => JSON.stringify([lock.key(inner), queue]),
+    step(state, operation) {
+      switch (operation.verb) {
+        case "enqueue":
+          return [{ ...state, queue: [...without(state, operation), operation.owner] }];
+        case "leave":
+          return [leave(state, operation)];
+        case "die":
+          return [{ ...state, queue: without(state, operation) }];
+        case "acquire":
+          if (operation.outcome !== "no") return grant(state, operation);
+          return operation.refusal === "gave-up" ? crossed(state, operation) : withLock(state, operation);
+        default:
+          return withLock(state, operation);
+      }
+    },
+  };
+}
+
+/**
+ * What the model above steps over: each acquire with its place in the queue, if it took one.
+ *
+ * Acknowledged, an enqueue took effect by then; without an acknowledgement nobody knows whether it did. The other
+ * verbs stay as they are.
+ */
+export function fifoOperations(history: History, lockName: string): Operation[] {
+  const enqueuedAt = new Map(history.enqueued.map(({ operationId, atMs }) => [operationId, atMs]));
+  const deadFrom = new Map(history.missed.map(({ operationId, atMs }) => [operationId, atMs]));
+  return history.operations
+    .filter((operation) => operation.lockName === lockName)
+    .flatMap((operation) => {
+      if (operation.verb !== "acquire" || operation.refusal === "not-sent") return [operation];
+      const diedMs = deadFrom.get(operation.id) ?? killedAt(history, operation);
+      return [
+        ...place(operation, enqueuedAt.get(operation.id)),
+        operation,
+        ...(operation.refusal === "gave-up" ? [{ ...operation, verb: "leave" as const, outcome: "ok" as const }] : []),
+        ...(diedMs === undefined ? [] : [died(operation, diedMs)]),
+      ];
+    });
+}
+
+function place(operation: Operation, acknowledgedMs: number | undefined): Operation[] {
+  if (acknowledgedMs !== undefined)
+    return [{ ...operation, verb: "enqueue", outcome: "ok", returnMs: Math.max(operation.callMs, acknowledgedMs) }];
+  if (operation.outcome === "no" && operation.refusal !== "gave-up") return [];
+  return [{ ...operation, verb: "enqueue", outcome: "info", returnMs: Number.POSITIVE_INFINITY }];
+}
+
+function died(operation: Operation, diedMs: number): Operation {
+  const callMs = Math.max(operation.callMs, diedMs);
+  return { ...operation, verb: "die", outcome: "info", callMs, returnMs: Number.POSITIVE_INFINITY };
+}
+
+/** A kill has no end; anything else the process can come back from. */
+function killedAt({ faults }: History, { process, callMs, returnMs }: Operation): number | undefined {
+  return faults.find(
+    ({ target, beganMs, endedMs }) =>
+      target === process && endedMs === Number.POSITIVE_INFINITY && beganMs >= callMs && beganMs <= returnMs,
+  )?.beganMs;
+}

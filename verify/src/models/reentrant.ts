@@ -1,0 +1,13 @@
+import type { Model } from "../checker/index.js";
+import type { Operation } from "../history/records.js";
+import { type Exclusive, exclusive, rulesOf } from "./exclusive.js";
+import { EXPIRY, type ExpiryRules } from "./server-lease.js";
+
+/**
+ * One owner at a time, which may acquire up to `maxHold` times and has to release as often.
+ *
+ * After "reentrant mutex" of the Hazelcast workload of jepsen-io/jepsen. An end of the lease ends all holds at once.
+ */
+export function reentrant(maxHold: number, expiry: ExpiryRules = EXPIRY): Model<Exclusive, Operation> {
+  return exclusive(rulesOf("reentrant", { maxHold, expiry }));
+}

@@ -1,0 +1,80 @@
+/**
+ * When the server may, and when it must, have ended a lease.
+ *
+ * The clock of the server is not in the history, only the moments between which it set the lease. So the end of a
+ * lease is a span, and every model asks two questions of it: may it be over by now, and may it still run. The bounds
+ * are pairwise, one operation against one lease; they refuse no legal history, and could accept one that a solver over
+ * all instants at once would refuse.
+ */
+import type { Operation } from "../history/records.js";
+
+/** A time in which the server is not held to its clock. */
+export interface Unbounded {
+  readonly beganMs: number;
+  readonly endedMs: number;
+  /**
+   * `early`: what was held may vanish at any time within (clock step forward, eviction, flush, failover).
+   * `late`: what was held may stay for ever after (clock step backward, frozen clock).
+   */
+  readonly expiry: "early" | "late";
+}
+
+/** How the end of a lease on the server follows from what its client saw. */
+export interface ExpiryRules {
+  /** Largest difference of two clocks' rates. */
+  readonly rho: number;
+  readonly unbounded: readonly Unbounded[];
+}
+
+/** The rates of the assumption A1 as the library reckons with it, and a server without faults. */
+export const EXPIRY: ExpiryRules = Object.freeze({ rho: 0.01, unbounded: Object.freeze([]) });
+
+/** The span in which the server ends a lease, and when it may have begun it. */
+export interface ServerLease {
+  readonly fromMs: number;
+  readonly earliestMs: number;
+  readonly latestMs: number;
+}
+
+/** The lease that this acquire or extend gives, if it takes effect. */
+export function serverLease(operation: Operation, { rho }: ExpiryRules): ServerLease {
+  const { args, callMs, returnMs, refusal, deliveredMs, validUntilMs, outcome } = operation;
+  const appliedByMs = outcome === "info" ? (deliveredMs ?? Number.POSITIVE_INFINITY) : returnMs;
+  if (args.leaseMs === undefined) {
+    // Handed over within a process: the lease on the server runs already, and only its holder knows for how long.
+    return { fromMs: callMs, earliestMs: validUntilMs ?? callMs, latestMs: Number.POSITIVE_INFINITY };
+  }
+  // Whoever gave up waiting gives a grant that crossed its leaving back, at any time.
+  const earliestMs = refusal === "gave-up" ? callMs : callMs + args.leaseMs * (1 - rho);
+  return { fromMs: callMs, earliestMs, latestMs: appliedByMs + args.leaseMs * (1 + rho) };
+}
+
+/** One lease for two, when it is unknown which of them counts. */
+export function eitherLease(a: ServerLease, b: ServerLease): ServerLease {
+  return {
+    fromMs: Math.min(a.fromMs, b.fromMs),
+    earliestMs: Math.min(a.earliestMs, b.earliestMs),
+    latestMs: Math.max(a.latestMs, b.latestMs),
+  };
+}
+
+/** Whether the lease can have ended by itself before the operation took effect. */
+export function mayBeOver(lease: ServerLease, { returnMs }: Operation, { unbounded }: ExpiryRules): boolean {
+  if (lease.earliestMs <= returnMs) return true;
+  return unbounded.some(
+    ({ expiry, beganMs, endedMs }) => expiry === "early" && beganMs <= returnMs && lease.fromMs <= endedMs,
+  );
+}
+
+/** Whether the lease can still have run when the operation took effect. */
+export function mayStillRun(lease: ServerLease, { callMs }: Operation, { unbounded }: ExpiryRules): boolean {
+  if (lease.latestMs >= callMs) return true;
+  return unbounded.some(
+    ({ expiry, beganMs, endedMs }) => expiry === "late" && beganMs <= lease.latestMs && lease.fromMs <= endedMs,
+  );
+}
+
+/** As text for the key of a state. */
+export function leaseKey({ fromMs, earliestMs, latestMs }: ServerLease): string {
+  return `${fromMs},${earliestMs},${latestMs}`;
+}

@@ -1,0 +1,43 @@
+import { groupBy, type History } from "../history/history.js";
+import { type Claim, type Lease, leasesOf } from "../history/leases.js";
+import type { Kind } from "../history/records.js";
+
+/** Kinds of which one owner at a time holds the whole. */
+export const EXCLUSIVE: ReadonlySet<Kind> = new Set(["mutex", "reentrant-mutex", "multi-lock", "election", "redlock"]);
+
+/** A claim together with the lease it belongs to. */
+export interface LeaseClaim extends Claim {
+  readonly lease: Lease;
+}
+
+/** The claims on each lock of these kinds, by their start. */
+export function claimsByLock(history: History, kinds: ReadonlySet<Kind>): Map<string, LeaseClaim[]> {
+  const claims = leasesOf(history)
+    .filter(({ acquire }) => kinds.has(acquire.kind))
+    .flatMap((lease) => lease.claims.map((claim) => ({ ...claim, lease })));
+  claims.sort((a, b) => a.startMs - b.startMs);
+  return groupBy(claims, ({ lease }) => lease.acquire.lockName);
+}
+
+/** Whether both belong to one holder, for whom holding twice is no conflict. */
+export function isSameHolder(a: LeaseClaim, b: LeaseClaim): boolean {
+  if (a.lease === b.lease) return true;
+  return a.lease.acquire.kind === "reentrant-mutex" && a.lease.acquire.owner === b.lease.acquire.owner;
+}
+
+/**
+ * Calls `visit` with each claim and those that began no later and are not over when it begins.
+ *
+ * Touching is no overlap: what ends in the instant in which another begins is over. Costs n log n and the overlaps.
+ */
+export function sweepOverlaps<Item extends Claim>(
+  claims: readonly Item[],
+  visit: (claim: Item, running: readonly Item[]) => void,
+): void {
+  let running: Item[] = [];
+  for (const claim of claims) {
+    running = running.filter(({ endMs }) => endMs > claim.startMs);
+    visit(claim, running);
+    running.push(claim);
+  }
+}

@@ -1,0 +1,40 @@
+import type { History } from "../history/history.js";
+import type { Fault } from "../history/records.js";
+
+/** When a process was killed for good. */
+export interface Kill {
+  readonly process: string;
+  readonly atMs: number;
+  readonly fault: Fault;
+}
+
+/** The kills of clients that the history knows of: faults without an end, whose target is a process with operations. */
+export function killsOf(history: History): Kill[] {
+  const processes = new Set(history.operations.map(({ process }) => process));
+  return history.faults
+    .filter(({ target, endedMs }) => endedMs === Number.POSITIVE_INFINITY && processes.has(target))
+    .map((fault) => ({ process: fault.target, atMs: fault.beganMs, fault }))
+    .sort((a, b) => a.atMs - b.atMs);
+}
+
+/**
+ * The instant by which something is due `withinMs` from `fromMs`: a fault that forbids it starts the time anew when it
+ * ends. Infinity if a fault has no end.
+ */
+export function dueAt(history: History, forbidding: ReadonlySet<string>, fromMs: number, withinMs: number): number {
+  let dueMs = fromMs + withinMs;
+  const faults = history.faults.filter(({ id }) => forbidding.has(id)).sort((a, b) => a.beganMs - b.beganMs);
+  for (const { beganMs, endedMs } of faults)
+    if (beganMs <= dueMs && endedMs >= fromMs) dueMs = Math.max(dueMs, endedMs + withinMs);
+  return dueMs;
+}
+
+/** The last instant of which the history says anything about an operation; a wait still open then proves nothing later. */
+export function lastInstant({ operations, turns, keyScans }: History): number {
+  let lastMs = Number.NEGATIVE_INFINITY;
+  for (const { callMs, returnMs } of operations)
+    lastMs = Math.max(lastMs, Number.isFinite(returnMs) ? returnMs : callMs);
+  for (const { endedMs } of turns) lastMs = Math.max(lastMs, endedMs);
+  for (const { atMs } of keyScans) lastMs = Math.max(lastMs, atMs);
+  return lastMs;
+}

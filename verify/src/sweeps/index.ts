@@ -1,0 +1,13 @@
+/** Checks of one property each over a whole history, in time that grows with its length and not with its width. */
+export { type CrashedHolderOptions, crashedHolder } from "./crashed-holder.js";
+export { guardedTokens, untornEffects } from "./effects.js";
+export { fairOrder } from "./fair-order.js";
+export { leaseExclusion } from "./lease-exclusion.js";
+export { type LoudLossOptions, loudLoss } from "./loud-loss.js";
+export { ownersOnly } from "./owners-only.js";
+export { permitsWithinLimit } from "./permits.js";
+export type { Exclusion, Property, SweepResult, Violation } from "./result.js";
+export { type SettledWaitsOptions, settledWaits } from "./settled-waits.js";
+export { noStarvation, type StarvationOptions } from "./starvation.js";
+export { exactTokens, risingTokens, steadyTokens, uniqueTokens } from "./tokens.js";
+export { writersAlone } from "./writers-alone.js";

@@ -1,0 +1,131 @@
+import { groupBy, type History } from "../history/history.js";
+import { type Lease, leasesOf } from "../history/leases.js";
+import type { Held, Lost, Turn } from "../history/records.js";
+import { Findings, type SweepResult, showMs } from "./result.js";
+
+/** How S4 is judged. */
+export interface LoudLossOptions {
+  /** Time the library keeps for the holder to stop: the signal is due so long before `validUntilMs`. */
+  readonly marginMs: number;
+  readonly epsMs: number;
+}
+
+/**
+ * S4: a lease that is over says so at once, and never again the contrary.
+ *
+ * (a) no sample is true at or after what was known as `validUntilMs`; (b) the samples of a lease are true, then false;
+ * (c) the signal comes no later than the end of the first turn that began past its mark; (d) after a pause, or a turn,
+ * longer than the lease the first sample is false.
+ */
+export function loudLoss(history: History, options: LoudLossOptions): SweepResult {
+  const findings = new Findings("S4");
+  const lost = new Map(history.lost.map((record) => [record.leaseId, record]));
+  const turns = groupBy(history.turns, ({ process }) => process);
+  for (const list of turns.values()) list.sort((a, b) => a.beganMs - b.beganMs);
+  const leases = leasesOf(history);
+  const shortestMs = Math.min(
+    ...new Set(leases.map(({ acquire }) => acquire.args.leaseMs ?? Number.POSITIVE_INFINITY)),
+  );
+  const pauses = new Map(Array.from(turns, ([process, list]) => [process, pausesOf(list, shortestMs)]));
+  for (const lease of leases) {
+    const own = turns.get(lease.acquire.process) ?? [];
+    samplesAgree(findings, lease);
+    signalIsDue(findings, lease, own, lost.get(lease.acquire.id), options);
+    pausesShow(findings, lease, pauses.get(lease.acquire.process) ?? []);
+  }
+  return findings.result();
+}
+
+function samplesAgree(findings: Findings, { acquire, later, samples }: Lease): void {
+  let over: Held | undefined;
+  // What the holder knew at the sample: words that came later must not excuse it.
+  const words = later.filter(
+    ({ verb, outcome, validUntilMs }) => verb !== "release" && outcome === "ok" && validUntilMs !== null,
+  );
+  for (const sample of samples) {
+    const knownMs = words
+      .filter(({ returnMs }) => returnMs <= sample.atMs)
+      .reduce((last, { validUntilMs }) => Math.max(last, validUntilMs ?? 0), acquire.validUntilMs ?? 0);
+    const validUntilMs = sample.validUntilMs ?? (knownMs > 0 ? knownMs : Number.POSITIVE_INFINITY);
+    const isLate = sample.isHeld && sample.atMs >= validUntilMs;
+    findings.decide(
+      acquire.lockName,
+      [acquire, sample],
+      isLate ? `S4a: held ${showMs(sample.atMs - validUntilMs)} past its validity` : undefined,
+    );
+    if (over !== undefined)
+      findings.decide(
+        acquire.lockName,
+        [acquire, over, sample],
+        sample.isHeld ? `S4b: held at ${showMs(sample.atMs)}, after it was over at ${showMs(over.atMs)}` : undefined,
+      );
+    if (!sample.isHeld) over ??= sample;
+  }
+}
+
+function signalIsDue(
+  findings: Findings,
+  { acquire, releasedMs, validUntilMs }: Lease,
+  turns: readonly Turn[],
+  lost: Lost | undefined,
+  { marginMs, epsMs }: LoudLossOptions,
+): void {
+  const markMs = validUntilMs - marginMs;
+  if (acquire.validUntilMs === null || releasedMs <= markMs) return;
+  const turn = firstFrom(turns, markMs);
+  // A process that never ran again, or released in that very turn, had no moment to be told in.
+  if (turn === undefined || releasedMs <= turn.endedMs + epsMs) return;
+  const isLate = lost === undefined || lost.atMs > turn.endedMs + epsMs;
+  const came = lost === undefined ? "never came" : `came at ${showMs(lost.atMs)}`;
+  findings.decide(
+    acquire.lockName,
+    lost === undefined ? [acquire, turn] : [acquire, turn, lost],
+    isLate ? `S4c: the signal ${came}, due by ${showMs(turn.endedMs)}` : undefined,
+  );
+}
+
+/** The first turn that began at the mark or later, by halving: a long run has many turns. */
+function firstFrom(turns: readonly Turn[], markMs: number): Turn | undefined {
+  let low = 0;
+  let high = turns.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((turns[middle] as Turn).beganMs < markMs) low = middle + 1;
+    else high = middle;
+  }
+  return turns[low];
+}
+
+/** What a process did not run in, or what kept it from running anything else, for longer than `moreThanMs`. */
+function pausesOf(turns: readonly Turn[], moreThanMs: number): { readonly pause: Turn; readonly turn: Turn }[] {
+  return turns
+    .flatMap((turn, index) => {
+      const previous = turns[index - 1];
+      const gap = previous && { turn, pause: { ...turn, beganMs: previous.endedMs, endedMs: turn.beganMs } };
+      return gap === undefined ? [{ turn, pause: turn }] : [gap, { turn, pause: turn }];
+    })
+    .filter(({ pause }) => pause.endedMs - pause.beganMs > moreThanMs);
+}
+
+function pausesShow(
+  findings: Findings,
+  { acquire, later, samples }: Lease,
+  pauses: readonly { readonly pause: Turn; readonly turn: Turn }[],
+): void {
+  const extended = later.filter(({ verb, outcome }) => verb === "extend" && outcome === "ok");
+  const lengths = [acquire, ...extended].map(({ args }) => args.leaseMs ?? Number.POSITIVE_INFINITY);
+  const leaseMs = Math.max(...lengths);
+  for (const { pause, turn } of pauses) {
+    const { beganMs, endedMs } = pause;
+    // Answers are heard in turns, so an extend that returned within means that turns are missing from the record.
+    const ran = extended.some(({ returnMs }) => returnMs > beganMs && returnMs < endedMs);
+    if (endedMs - beganMs <= leaseMs || beganMs < acquire.returnMs || ran) continue;
+    const first = samples.find(({ atMs }) => atMs >= endedMs);
+    if (first === undefined) continue;
+    findings.decide(
+      acquire.lockName,
+      [acquire, turn, first],
+      first.isHeld ? `S4d: held after a pause of ${showMs(endedMs - beganMs)}` : undefined,
+    );
+  }
+}

@@ -1,0 +1,67 @@
+import { groupBy, type History } from "../history/history.js";
+import type { KeyScan, Operation } from "../history/records.js";
+import { killsOf, lastInstant } from "./faults.js";
+import { Findings, type SweepResult, showMs } from "./result.js";
+
+/** How L4 is judged. */
+export interface SettledWaitsOptions {
+  readonly epsMs: number;
+  /** Largest difference of two clocks' rates, by which a key may outlive its lease. */
+  readonly rho: number;
+}
+
+/**
+ * L4: an acquire with a time to wait or an abort settles by then, not before it for want of patience, and leaves no key.
+ *
+ * After one that was not granted its owner is in no key once its lease would have ended; at once, if every server could
+ * be reached and it was definitely refused.
+ *
+ * Figure `latestMs`: by how much the slowest settled past its deadline; negative if all were early.
+ */
+export function settledWaits(history: History, options: SettledWaitsOptions): SweepResult {
+  const findings = new Findings("L4");
+  const scans = groupBy(history.keyScans, ({ lockName }) => lockName);
+  const endMs = lastInstant(history);
+  const killed = new Set(killsOf(history).map(({ process }) => process));
+  for (const operation of history.operations) {
+    if (operation.verb !== "acquire") continue;
+    // A process that is gone settles nothing.
+    const isGone = Number.isFinite(operation.returnMs) ? false : killed.has(operation.process);
+    if (isGone) findings.exclude(operation, "its process was killed");
+    else settles(findings, operation, endMs, options);
+    if (operation.outcome === "ok") continue;
+    for (const scan of scans.get(operation.lockName) ?? []) leavesNothing(findings, operation, scan, options);
+  }
+  return findings.result();
+}
+
+function settles(findings: Findings, operation: Operation, endMs: number, { epsMs }: SettledWaitsOptions): void {
+  const { callMs, returnMs, lockName, owner, args, outcome, refusal } = operation;
+  const patienceMs = callMs + (args.waitMs ?? Number.POSITIVE_INFINITY);
+  const deadlineMs = Math.max(callMs, Math.min(patienceMs, args.abortedAtMs ?? Number.POSITIVE_INFINITY));
+  const settledMs = Math.min(returnMs, endMs);
+  const isOpen = settledMs < returnMs;
+  if (deadlineMs === Number.POSITIVE_INFINITY || (isOpen && settledMs <= deadlineMs + epsMs)) return;
+  const lateMs = settledMs - deadlineMs;
+  findings.most("latestMs", lateMs);
+  const isEarly = outcome === "no" && refusal === "gave-up" && lateMs < -epsMs;
+  const what = `acquire of "${lockName}" by ${owner}`;
+  if (lateMs > epsMs)
+    findings.decide(lockName, [operation], `${what} is ${showMs(lateMs)} late${isOpen ? " and still open" : ""}`);
+  else findings.decide(lockName, [operation], isEarly ? `${what} gave up ${showMs(-lateMs)} early` : undefined);
+}
+
+function leavesNothing(findings: Findings, operation: Operation, scan: KeyScan, options: SettledWaitsOptions): void {
+  const { returnMs, callMs, outcome, args, owner, lockName } = operation;
+  const { epsMs, rho } = options;
+  const sinceMs = Number.isFinite(returnMs) ? returnMs : callMs + (args.waitMs ?? Number.POSITIVE_INFINITY);
+  const overMs = sinceMs + (args.leaseMs ?? Number.POSITIVE_INFINITY) * (1 + rho) + epsMs;
+  const isDueAtOnce = outcome === "no" && scan.isReachable && scan.atMs > sinceMs + epsMs;
+  if (scan.atMs <= overMs && !isDueAtOnce) return;
+  const isLeft = scan.owners.includes(owner);
+  findings.decide(
+    lockName,
+    [operation, scan],
+    isLeft ? `${owner} is still in a key of "${lockName}" ${showMs(scan.atMs - sinceMs)} after it gave up` : undefined,
+  );
+}

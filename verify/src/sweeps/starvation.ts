@@ -1,0 +1,129 @@
+import { groupBy, type History } from "../history/history.js";
+import type { Operation } from "../history/records.js";
+import { dueAt, killsOf, lastInstant } from "./faults.js";
+import { Findings, type SweepResult, showMs } from "./result.js";
+
+/** How L6 is judged. */
+export interface StarvationOptions {
+  /** How long a dead waiter may keep the lock from the next. */
+  readonly waiterMs: number;
+  readonly epsMs: number;
+  /** More grants than this to callers that asked later are starvation. */
+  readonly mostPassed: number;
+  readonly forbidding: ReadonlySet<string>;
+}
+
+/**
+ * L6: nobody waits while any number of others are served, and a dead waiter is skipped in time.
+ *
+ * A dead waiter is judged at the first release after its kill: if somebody else waits, the next grant is due within
+ * `waiterMs`. Whether the dead one was the head does not matter, since the bound holds for all.
+ *
+ * Figures: `mostPassed`, the most grants of later callers that one wait saw; `longestWaitMs`.
+ */
+export function noStarvation(history: History, options: StarvationOptions): SweepResult {
+  const findings = new Findings("L6");
+  const acquires = history.operations.filter(({ verb }) => verb === "acquire");
+  const acknowledged = new Map(history.enqueued.map(({ operationId, atMs }) => [operationId, atMs]));
+  for (const [name, all] of groupBy(acquires, ({ lockName }) => lockName)) {
+    const calls = all.filter(({ outcome }) => outcome === "ok").sort((a, b) => a.callMs - b.callMs);
+    const passed = passedBy(
+      all.filter(({ id }) => acknowledged.has(id)),
+      calls,
+      acknowledged,
+    );
+    for (const { operation, count } of passed) {
+      findings.most("mostPassed", count);
+      if (operation.outcome === "ok") findings.most("longestWaitMs", operation.returnMs - operation.callMs);
+      const isStarved = count > options.mostPassed;
+      findings.decide(
+        name,
+        [operation],
+        isStarved ? `${operation.owner} waited for "${name}" while ${count} that asked later were served` : undefined,
+      );
+    }
+  }
+  deadWaiters(findings, history, acquires, options);
+  return findings.result();
+}
+
+interface Passed {
+  readonly operation: Operation;
+  readonly count: number;
+}
+
+/**
+ * For each waiter how many grants returned within its wait to callers that asked after it was in the queue.
+ *
+ * Waiters are few against grants when a queue works, and each looks only at the grants that were called in its wait.
+ */
+function passedBy(
+  waiters: readonly Operation[],
+  grants: readonly Operation[],
+  acknowledged: ReadonlyMap<number, number>,
+): Passed[] {
+  return waiters.map((operation) => {
+    const fromMs = acknowledged.get(operation.id) ?? operation.callMs;
+    let count = 0;
+    for (let index = firstAfter(grants, fromMs); index < grants.length; index += 1) {
+      const grant = grants[index] as Operation;
+      if (grant.callMs >= operation.returnMs) break;
+      if (grant.returnMs < operation.returnMs) count += 1;
+    }
+    return { operation, count };
+  });
+}
+
+function firstAfter(operations: readonly Operation[], atMs: number): number {
+  let low = 0;
+  let high = operations.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((operations[middle] as Operation).callMs <= atMs) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+function deadWaiters(
+  findings: Findings,
+  history: History,
+  acquires: readonly Operation[],
+  { waiterMs, epsMs, forbidding }: StarvationOptions,
+): void {
+  const kills = killsOf(history);
+  const diedMs = new Map(kills.map(({ process, atMs }) => [process, atMs]));
+  const endMs = lastInstant(history);
+  for (const { process, atMs, fault } of kills) {
+    const dead = acquires.filter((wait) => wait.process === process && wait.callMs <= atMs && wait.returnMs > atMs);
+    for (const wait of dead) {
+      const release = history.operations
+        .filter(({ verb, outcome, lockName }) => verb === "release" && outcome === "ok" && lockName === wait.lockName)
+        .filter(({ callMs }) => callMs > atMs)
+        .reduce<Operation | undefined>(
+          (least, other) => (least && least.callMs <= other.callMs ? least : other),
+          undefined,
+        );
+      if (release === undefined) continue;
+      const dueMs = dueAt(history, forbidding, release.returnMs, waiterMs + epsMs);
+      const others = acquires.filter((other) => other.lockName === wait.lockName && other.process !== process);
+      const waiting = others.find(
+        (other) =>
+          other.callMs < release.returnMs &&
+          Math.min(other.returnMs, diedMs.get(other.process) ?? endMs, endMs) > dueMs,
+      );
+      const next = others.find(
+        ({ outcome, returnMs }) => outcome === "ok" && returnMs > release.callMs && returnMs <= dueMs,
+      );
+      if (next === undefined && waiting === undefined) continue;
+      const isStuck = next === undefined;
+      findings.decide(
+        wait.lockName,
+        [wait, fault, release, ...(waiting === undefined ? [] : [waiting])],
+        isStuck
+          ? `"${wait.lockName}" was granted to nobody by ${showMs(dueMs)} behind the dead ${wait.owner}`
+          : undefined,
+      );
+    }
+  }
+}
