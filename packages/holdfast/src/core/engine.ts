@@ -31,7 +31,7 @@ export class Engine {
   readonly commandTimeoutMs: number;
   readonly #clientId: string;
   readonly #presence: Presence;
-  readonly #departed = new Map<number, () => void>();
+  readonly #departed = new Map<number, (token: number) => void>();
   readonly #stopListening: () => void;
   #lastNumber = 0;
   #closing: Promise<void> | undefined;
@@ -53,7 +53,9 @@ export class Engine {
     this.commandTimeoutMs = facts.commandTimeoutMs;
     this.inboxPrefix = `${facts.prefix}:in:`;
     this.#clientId = facts.clientId;
-    this.mailbox = new Mailbox(facts.store, this.inboxPrefix + facts.clientId, (number) => this.#stray(number));
+    this.mailbox = new Mailbox(facts.store, this.inboxPrefix + facts.clientId, (number, token) =>
+      this.#stray(number, token),
+    );
     this.#presence = new Presence(facts.records, facts.runtime, () => this.mailbox.size > 0);
     this.#stopListening = facts.store.onReconnect((connection) => this.#reconnected(connection));
   }
@@ -89,10 +91,22 @@ export class Engine {
   }
 
   /** A claim that stood in the queue is settled: a grant that reaches it later belongs to nobody, and is passed on. */
-  remember(claim: Claim, passOn: () => void): void {
+  remember(claim: Claim, passOn: (token: number) => void): void {
     this.#departed.set(claim.number, passOn);
     const [oldest] = this.#departed.keys();
     if (this.#departed.size > REMEMBERED && oldest !== undefined) this.#departed.delete(oldest);
+  }
+
+  /**
+   * The grant of that token goes on elsewhere: its message, which may come later than the answer that told the same,
+   * is no reason to give it back. A later grant still belongs to nobody.
+   */
+  handedOver(claim: Claim, token: number): void {
+    const passOn = this.#departed.get(claim.number);
+    if (passOn === undefined) return;
+    this.#departed.set(claim.number, (granted) => {
+      if (granted > token) passOn(granted);
+    });
   }
 
   /** Ends all waits, gives back all leases, closes what the store opened. A second call waits for the first. */
@@ -120,8 +134,8 @@ export class Engine {
   }
 
   /** A grant to nobody: the network has delivered a request twice, or very late. */
-  #stray(number: number): void {
-    if (!this.isClosing) this.#departed.get(number)?.();
+  #stray(number: number, token: number): void {
+    if (!this.isClosing) this.#departed.get(number)?.(token);
   }
 
   #reconnected(connection: "commands" | "inbox"): void {

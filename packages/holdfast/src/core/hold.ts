@@ -162,6 +162,7 @@ export class Hold implements Occupant, Holding {
     const { renew, maxHoldMs } = this.#options;
     const restMs = maxHoldMs - this.heldMs();
     this.end();
+    this.#engine.handedOver(claim, token);
     return {
       version: 1,
       kind,

@@ -24,7 +24,7 @@ export class Mailbox<Listener extends Recipient = Recipient> {
   readonly #store: Store;
   readonly #channel: string;
   readonly #recipients = new Registry<Listener>();
-  readonly #onStray: (number: number) => void;
+  readonly #onStray: (number: number, token: number) => void;
   #inbox: Inbox | undefined;
   #opening: Promise<void> | undefined;
   #closed = false;
@@ -33,7 +33,7 @@ export class Mailbox<Listener extends Recipient = Recipient> {
   unsupported = false;
 
   /** @param onStray  called for a grant to a claim that nobody here answers for */
-  constructor(store: Store, channel: string, onStray: (number: number) => void) {
+  constructor(store: Store, channel: string, onStray: (number: number, token: number) => void) {
     this.#store = store;
     this.#channel = channel;
     this.#onStray = onStray;
@@ -106,7 +106,7 @@ export class Mailbox<Listener extends Recipient = Recipient> {
     else if (sort === "~") recipient?.poked();
     else if (grantedAtUs !== undefined) {
       const numbers = slots === undefined ? [] : slots.split(",").map(Number);
-      if (recipient === undefined) this.#onStray(Number(number));
+      if (recipient === undefined) this.#onStray(Number(number), Number(token));
       else recipient.granted(Number(token), Number(grantedAtUs), numbers);
     }
   }
