@@ -1,6 +1,7 @@
 /** The verbs that every kind has which is held, written once. A kind adds its own, and its own steps. */
 import { acquire, type MakeLease, run, tryAcquire } from "./acquire.js";
 import type { Engine } from "./engine.js";
+import { StoreError } from "./errors.js";
 import { type Inspection, inspect } from "./inspection.js";
 import type { Lease } from "./lease.js";
 import { show } from "./names.js";
@@ -114,6 +115,13 @@ export class Lock<Held extends Lease = Lease> {
       throw new TypeError(`owner must be a string that is not empty; got ${show(owner)}`);
     }
     if (token !== undefined) checkWhole("token", token, 1, Number.MAX_SAFE_INTEGER);
-    return this.steps.forceRelease(whose, this.engine.commandTimeoutMs);
+    const reconnects = this.engine.commandReconnects;
+    const isReleased = await this.steps.forceRelease(whose, this.engine.commandTimeoutMs);
+    if (!isReleased && reconnects !== this.engine.commandReconnects) {
+      // A client may have sent it twice, and then this is the answer to the second copy.
+      const cause = new Error("the connection was lost meanwhile, and an earlier copy may have released it");
+      throw new StoreError(this.name, { mayHaveRun: true, transient: true, cause });
+    }
+    return isReleased;
   }
 }
