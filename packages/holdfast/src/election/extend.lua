@@ -15,8 +15,9 @@
 local owner, term, leaseMs = ARGV[1], ARGV[2], ARGV[3]
 
 -- include extend-lease
-if extendLease(owner, term, leaseMs) then
-  redis.call('PEXPIRE', KEYS[3], leaseMs + 600000)
+local isExtended, restMs = extendLease(owner, term, leaseMs)
+if isExtended then
+  redis.call('PEXPIRE', KEYS[3], restMs + 600000)
   return 1
 end
 

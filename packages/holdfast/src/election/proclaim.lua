@@ -28,7 +28,7 @@ end
 local last = redis.call('HMGET', KEYS[3], 'owner', 'number')
 if last[1] ~= owner or number - last[2] > 0 then
   redis.call('HSET', KEYS[3], 'term', term, 'value', value, 'owner', owner, 'number', number)
-  redis.call('PEXPIRE', KEYS[3], leaseMs + 600000)
+  redis.call('PEXPIRE', KEYS[3], math.max(redis.call('PTTL', KEYS[1]), tonumber(leaseMs)) + 600000)
   redis.call('PUBLISH', channel, 'changed')
 end
 return 1

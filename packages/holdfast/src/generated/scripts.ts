@@ -697,7 +697,7 @@ return 1` as string,
 /** election/extend: begin the leader's lease anew, if it is still its own, and keep its value as long. */
 export const electionExtend = {
   name: "election/extend",
-  sha1: "5f8ddd4bd8593a26b076cbbfcc0e2b197ee139d1",
+  sha1: "7a39befe90e3de6e61a0b0228f672d292a93a441",
   keys: ["lock", "fence", "record"],
   args: ["owner", "term", "leaseMs"],
   replies: [
@@ -717,14 +717,17 @@ local function extendLease(owner, token, leaseMs)
   if last and last - token ~= 0 then
     return false
   end
-  if redis.call('PTTL', KEYS[1]) - leaseMs < 0 then
+  local restMs = redis.call('PTTL', KEYS[1])
+  if restMs - leaseMs < 0 then
     redis.call('PEXPIRE', KEYS[1], leaseMs)
+    restMs = leaseMs
   end
-  redis.call('SET', KEYS[2], token, 'PX', leaseMs + 600000)
-  return true
+  redis.call('SET', KEYS[2], token, 'PX', restMs + 600000)
+  return true, restMs
 end
-if extendLease(owner, term, leaseMs) then
-  redis.call('PEXPIRE', KEYS[3], leaseMs + 600000)
+local isExtended, restMs = extendLease(owner, term, leaseMs)
+if isExtended then
+  redis.call('PEXPIRE', KEYS[3], restMs + 600000)
   return 1
 end
 
@@ -764,7 +767,7 @@ return {1, redis.call('PTTL', KEYS[1]), tonumber(last), holder, proclaimed[2]}` 
 /** election/proclaim: say what the leader stands for, if it still leads, and tell all who observe. */
 export const electionProclaim = {
   name: "election/proclaim",
-  sha1: "13c1b30489659f3330b30e8df43125fd44fd52d3",
+  sha1: "a56fd60a93eb30bdc8dd176d25b2c0591efcddbd",
   keys: ["lock", "fence", "record"],
   args: ["owner", "term", "value", "number", "leaseMs", "channel"],
   replies: [
@@ -799,7 +802,7 @@ end
 local last = redis.call('HMGET', KEYS[3], 'owner', 'number')
 if last[1] ~= owner or number - last[2] > 0 then
   redis.call('HSET', KEYS[3], 'term', term, 'value', value, 'owner', owner, 'number', number)
-  redis.call('PEXPIRE', KEYS[3], leaseMs + 600000)
+  redis.call('PEXPIRE', KEYS[3], math.max(redis.call('PTTL', KEYS[1]), tonumber(leaseMs)) + 600000)
   redis.call('PUBLISH', channel, 'changed')
 end
 return 1` as string,
@@ -1024,7 +1027,7 @@ return {enqueue == '1' and 0 or 1, redis.call('PTTL', KEYS[1]), now}` as string,
 /** mutex/adopt: move a held lease to another claim, as when one process hands its work to another. */
 export const mutexAdopt = {
   name: "mutex/adopt",
-  sha1: "a80430086ea2705f3e8e4503af40a02cec635887",
+  sha1: "56caf7bbe2f4f787c80eafb97c7754519e8153a1",
   keys: ["lock", "fence"],
   args: ["from", "to", "token", "leaseMs"],
   replies: [
@@ -1041,8 +1044,11 @@ if holder == from or holder == to then
   local last = redis.call('GET', KEYS[2])
   if not last or last - token == 0 then
     local restMs = redis.call('PTTL', KEYS[1])
-    redis.call('SET', KEYS[1], to, 'PX', restMs - leaseMs > 0 and restMs or leaseMs)
-    redis.call('SET', KEYS[2], token, 'PX', leaseMs + 600000)
+    if restMs - leaseMs < 0 then
+      restMs = leaseMs
+    end
+    redis.call('SET', KEYS[1], to, 'PX', restMs)
+    redis.call('SET', KEYS[2], token, 'PX', restMs + 600000)
     return 1
   end
 end
@@ -1063,7 +1069,7 @@ return whyLost(holder, token)` as string,
 /** mutex/extend: begin the lease anew, if it is still ours; also how a claim learns that it still holds. */
 export const mutexExtend = {
   name: "mutex/extend",
-  sha1: "43b1af8e872a8837b704070eda888871e63ac67d",
+  sha1: "684fe8475351edea3879ab33d318e32dd497b3c5",
   keys: ["lock", "fence"],
   args: ["owner", "token", "leaseMs"],
   replies: [
@@ -1083,11 +1089,13 @@ local function extendLease(owner, token, leaseMs)
   if last and last - token ~= 0 then
     return false
   end
-  if redis.call('PTTL', KEYS[1]) - leaseMs < 0 then
+  local restMs = redis.call('PTTL', KEYS[1])
+  if restMs - leaseMs < 0 then
     redis.call('PEXPIRE', KEYS[1], leaseMs)
+    restMs = leaseMs
   end
-  redis.call('SET', KEYS[2], token, 'PX', leaseMs + 600000)
-  return true
+  redis.call('SET', KEYS[2], token, 'PX', restMs + 600000)
+  return true, restMs
 end
 if extendLease(owner, token, leaseMs) then
   return 1

@@ -3,7 +3,8 @@
 
   The same claim may have been granted twice, and only the later grant is good. A lease is never shortened, because
   the request may be a late copy that arrives after a longer extension. Uses KEYS[1] lock, KEYS[2] fence.
-  Returns whether it was extended.
+  Returns whether it was extended, and what the lease then has left: the fence, and what else tells of the lease,
+  must outlive all of it.
 ]]
 local function extendLease(owner, token, leaseMs)
   if redis.call('GET', KEYS[1]) ~= owner then
@@ -13,9 +14,11 @@ local function extendLease(owner, token, leaseMs)
   if last and last - token ~= 0 then
     return false
   end
-  if redis.call('PTTL', KEYS[1]) - leaseMs < 0 then
+  local restMs = redis.call('PTTL', KEYS[1])
+  if restMs - leaseMs < 0 then
     redis.call('PEXPIRE', KEYS[1], leaseMs)
+    restMs = leaseMs
   end
-  redis.call('SET', KEYS[2], token, 'PX', leaseMs + 600000)
-  return true
+  redis.call('SET', KEYS[2], token, 'PX', restMs + 600000)
+  return true, restMs
 end

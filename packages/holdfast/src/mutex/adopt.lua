@@ -23,8 +23,11 @@ if holder == from or holder == to then
   local last = redis.call('GET', KEYS[2])
   if not last or last - token == 0 then
     local restMs = redis.call('PTTL', KEYS[1])
-    redis.call('SET', KEYS[1], to, 'PX', restMs - leaseMs > 0 and restMs or leaseMs)
-    redis.call('SET', KEYS[2], token, 'PX', leaseMs + 600000)
+    if restMs - leaseMs < 0 then
+      restMs = leaseMs
+    end
+    redis.call('SET', KEYS[1], to, 'PX', restMs)
+    redis.call('SET', KEYS[2], token, 'PX', restMs + 600000)
     return 1
   end
 end

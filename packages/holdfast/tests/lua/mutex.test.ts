@@ -697,8 +697,8 @@ test("a waiter whose lease is no lease is passed at the next call, if not at thi
   expect(await server.state()).toMatchObject({ lock: B });
 });
 
-describe("a known gap, reported and not yet closed", () => {
-  test.fails("a short extension leaves the token a longer life than the lease has", async () => {
+describe("after a long extension", () => {
+  test("a short extension leaves the token a longer life than the lease has", async () => {
     await server.set({ lock: A, fence: PAST }, 5_000_000);
     await server.redis.pexpire(KEYS.fence as string, 5_600_000);
     await server.run(mutexExtend, { owner: A, token: PAST, leaseMs: 1_000 });

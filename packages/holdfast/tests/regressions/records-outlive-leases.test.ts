@@ -1,0 +1,32 @@
+/** A lease that was extended for long and then for a moment keeps its long end, and so must what tells of it. */
+import { embedded, Keyspace } from "@holdfast/embedded";
+import { expect, test } from "vitest";
+import { createHoldfast } from "../../src/holdfast.js";
+
+const DAY_MS = 86_400_000;
+
+test("no key that tells of a lease goes before the lease, whatever it was last extended by", async () => {
+  const keyspace = new Keyspace();
+  const holdfast = createHoldfast({ store: embedded({ keyspace }) });
+  const briefly = { renew: false, leaseMs: 1_000 };
+  const leadership = await holdfast.election("e").campaign("a", briefly);
+  await leadership.extend(DAY_MS);
+  await leadership.extend(1_000);
+  await leadership.proclaim("b");
+  const lease = await holdfast.mutex("m").acquire(briefly);
+  await lease.extend(DAY_MS);
+  await lease.extend(1_000);
+  const adopted = await holdfast.adopt(lease.export());
+
+  expect(adopted.validForMs()).toBeGreaterThan(0);
+  const keys = keyspace.keys().filter((key) => key.includes("{"));
+  expect(keys.toSorted()).toEqual([
+    "hf:election:{e}",
+    "hf:election:{e}:fence",
+    "hf:election:{e}:value",
+    "hf:mutex:{m}",
+    "hf:mutex:{m}:fence",
+  ]);
+  for (const key of keys) expect(keyspace.pttl(key), key).toBeGreaterThan(DAY_MS / 2);
+  await holdfast.close();
+});
