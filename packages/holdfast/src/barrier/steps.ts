@@ -104,6 +104,7 @@ export function barrierSteps({ store, name, base: barrier, inbox, parties }: Bar
       return {
         kind,
         name,
+        holdsNothing: true,
         inspect: steps.inspect,
         broken: () => broken,
         passed: () => passed,

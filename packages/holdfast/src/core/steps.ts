@@ -58,6 +58,9 @@ export interface LookSteps {
 
 /** Something that can be waited for in the server's queue of one name. */
 export interface WaitSteps extends LookSteps {
+  /** True if it is an event that is waited for: no lease begins with a grant, so no answer can come too late. */
+  readonly holdsNothing?: true;
+
   /** One attempt; with `enqueue` a refused claim waits in the queue and is granted through the client's inbox. */
   acquire(claim: Claim, enqueue: boolean, timeoutMs: number): Promise<Attempt>;
 

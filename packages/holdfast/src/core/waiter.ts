@@ -158,7 +158,8 @@ export class Waiter implements Occupant {
   #answered(attempt: Attempt, sentAt: Moment): void {
     // Settled meanwhile: the departure that began then knows that this request was under way.
     if (this.#isSettled) return;
-    if (attempt.outcome === "granted" && msUntil(validUntil(sentAt, this.#claim.leaseMs), this.#engine.runtime) <= 0) {
+    const leftMs = msUntil(validUntil(sentAt, this.#claim.leaseMs), this.#engine.runtime);
+    if (attempt.outcome === "granted" && leftMs <= 0 && this.#steps.holdsNothing !== true) {
       const cause = new Error("the answer came when the lease that it granted was over");
       this.#failed(new StoreError(this.#steps.name, { mayHaveRun: true, transient: true, cause }));
       return;

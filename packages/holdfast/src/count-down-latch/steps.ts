@@ -84,6 +84,7 @@ export function latchSteps({ store, name, base: latch, inbox, keepMs }: LatchPla
       return {
         kind,
         name,
+        holdsNothing: true,
         inspect: steps.inspect,
 
         async acquire({ owner }, enqueue, timeoutMs) {
