@@ -117,7 +117,7 @@ export function checkExported(exported: ExportedLease): ExportedLease {
   if (exported === null || typeof exported !== "object" || exported.version !== 1) {
     throw new TypeError(`adopt needs what lease.export() returned, version 1; got ${show(exported)}`);
   }
-  const { owner, token, leaseMs, renew, maxHoldMs, mode } = exported;
+  const { owner, token, leaseMs, renew, maxHoldMs, mode, slots } = exported;
   if (typeof owner !== "string" || !/^[!-~]{1,4096}$/.test(owner)) {
     throw new TypeError(`owner must be the owner of a lease; got ${show(owner)}`);
   }
@@ -127,5 +127,7 @@ export function checkExported(exported: ExportedLease): ExportedLease {
   if (maxHoldMs !== undefined) checkWhole("maxHoldMs", maxHoldMs, 1, 31_536_000_000);
   if (mode !== undefined && mode !== "read" && mode !== "write")
     throw new TypeError(`mode must be "read" or "write"; got ${show(mode)}`);
+  if (slots !== undefined && !(Array.isArray(slots) && slots.every((slot) => Number.isSafeInteger(slot) && slot >= 0)))
+    throw new TypeError(`slots must be an array of whole numbers; got ${show(slots)}`);
   return exported;
 }

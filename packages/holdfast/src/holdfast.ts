@@ -194,7 +194,7 @@ export function createHoldfastOn(runtime: Runtime, options: HoldfastOptions): Ho
 
     multiLock(members) {
       const locks = Array.isArray(members)
-        ? members.map((member: string | Lock) => (typeof member === "string" ? mutex(member) : member))
+        ? Array.from(members, (member: string | Lock) => (typeof member === "string" ? mutex(member) : member))
         : members;
       return new MultiLock(engine, defaults, locks as Lock[]);
     },

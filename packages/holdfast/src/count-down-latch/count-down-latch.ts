@@ -91,7 +91,10 @@ export class CountDownLatch {
     if (options === null || typeof options !== "object") {
       throw new TypeError(`options must be an object; got ${show(options)}`);
     }
-    const { callerId } = options;
+    const { callerId, ...others } = options;
+    // A caller id that is not seen would count again and again.
+    const [unknown] = Object.keys(others);
+    if (unknown !== undefined) throw new TypeError(`there is no option ${show(unknown)}; the option is callerId`);
     if (callerId !== undefined) checkCallerId(callerId);
     const id = callerId === undefined ? `/${this.#engine.newRequestId(this.name)}` : `:${callerId}`;
     return insist(this.#engine, () => this.#steps.countDown(id, by, this.#engine.commandTimeoutMs));

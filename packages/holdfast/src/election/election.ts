@@ -70,7 +70,8 @@ export class Election extends Lock<Leadership> {
    */
   async campaign(value: string, options: CampaignOptions = NONE): Promise<Leadership> {
     checkValue(value);
-    const { delayMs = 0, ...rest } = options ?? NONE;
+    checkObject(options);
+    const { delayMs = 0, ...rest } = options;
     checkDelay(delayMs);
     const { waitMs, signal } = resolve(rest, this.defaults);
     const delayedMs = this.engine.runtime.random() * Math.min(delayMs, waitMs);
@@ -80,14 +81,18 @@ export class Election extends Lock<Leadership> {
   }
 
   /** As `campaign`, with the value among the options. */
-  override async acquire({ value = "", ...options }: ElectionOptions = NONE): Promise<Leadership> {
-    return this.campaign(value, options);
+  override async acquire(options: ElectionOptions = NONE): Promise<Leadership> {
+    checkObject(options);
+    const { value = "", ...rest } = options;
+    return this.campaign(value, rest);
   }
 
   /** Leads if nobody does. Two round trips, or one. @throws as `acquire`, but never for waiting */
-  override async tryAcquire({ value = "", ...options }: ElectionTryOptions = NONE): Promise<Leadership | null> {
+  override async tryAcquire(options: ElectionTryOptions = NONE): Promise<Leadership | null> {
+    checkObject(options);
+    const { value = "", ...rest } = options;
     checkValue(value);
-    const leadership = await super.tryAcquire(options);
+    const leadership = await super.tryAcquire(rest);
     return leadership && this.#takeOffice(leadership, value);
   }
 
@@ -126,6 +131,7 @@ export class Election extends Lock<Leadership> {
    * @throws StoreError   the server will not answer; while it may, the observer waits
    */
   async *observe(options: { readonly signal?: AbortSignal } = {}): AsyncGenerator<Leader | null, void, undefined> {
+    checkObject(options);
     const { signal } = options;
     if (signal !== undefined && !(signal instanceof AbortSignal)) {
       throw new TypeError(`signal must be an AbortSignal; got ${show(signal)}`);
@@ -164,6 +170,12 @@ export class Election extends Lock<Leadership> {
       throw new TypeError(`leadership must be one of the election ${show(this.name)}; got ${show(leadership)}`);
     }
     return leadership;
+  }
+}
+
+function checkObject(options: unknown): void {
+  if (options === null || typeof options !== "object") {
+    throw new TypeError(`options must be an object; got ${show(options)}`);
   }
 }
 
