@@ -260,7 +260,7 @@ return reply` as string,
 /** condition/leave: stop waiting for a signal; and if it was given already, pass it on. */
 export const conditionLeave = {
   name: "condition/leave",
-  sha1: "fa202b7ff8562ba01d543c3e65ac48b9facd55d7",
+  sha1: "637dc28bedc9602b361702ac25324bd4fba4abec",
   keys: ["lock", "fence", "queue", "condition"],
   args: ["from", "token", "owner", "entered", "inbox"],
   replies: [
@@ -272,8 +272,12 @@ export const conditionLeave = {
   source: `-- holdfast condition/leave
 local from, token, owner, entered, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
+local function isThere(channel)
+  return redis.call('PUBSUB', 'NUMSUB', channel)[2] ~= 0
+end
+
 local function tell(channel, message)
-  if redis.call('PUBSUB', 'NUMSUB', channel)[2] == 0 then
+  if not isThere(channel) then
     return false
   end
   redis.call('PUBLISH', channel, message)
@@ -357,7 +361,7 @@ return 0` as string,
 /** condition/signal: let waiters of a condition go on, as soon as they get the mutex. */
 export const conditionSignal = {
   name: "condition/signal",
-  sha1: "6c9eb9fcf35f9781bc5275379744d67eeebe0dd6",
+  sha1: "983c40c2f5853c03194d7dc37ec2afea20a9a175",
   keys: ["lock", "fence", "queue", "condition", "signalled"],
   args: ["owner", "token", "request", "most", "inbox"],
   replies: [
@@ -369,8 +373,12 @@ export const conditionSignal = {
   source: `-- holdfast condition/signal
 local owner, token, request, most, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
+local function isThere(channel)
+  return redis.call('PUBSUB', 'NUMSUB', channel)[2] ~= 0
+end
+
 local function tell(channel, message)
-  if redis.call('PUBSUB', 'NUMSUB', channel)[2] == 0 then
+  if not isThere(channel) then
     return false
   end
   redis.call('PUBLISH', channel, message)
@@ -429,7 +437,7 @@ return {1, moved, redis.call('ZCARD', KEYS[4])}` as string,
 /** condition/wait: give the mutex to its next waiter, and wait for a signal under a new claim. */
 export const conditionWait = {
   name: "condition/wait",
-  sha1: "5474d46810084fe5bea95fc7746a8031b9f97d14",
+  sha1: "b2c6cb1e1b72aa69b777dc894e5cb15cf6943ea5",
   keys: ["lock", "fence", "queue", "condition"],
   args: ["from", "token", "owner", "again", "inbox"],
   replies: [
@@ -445,8 +453,12 @@ local from, token, owner, again, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARG
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 
+local function isThere(channel)
+  return redis.call('PUBSUB', 'NUMSUB', channel)[2] ~= 0
+end
+
 local function tell(channel, message)
-  if redis.call('PUBSUB', 'NUMSUB', channel)[2] == 0 then
+  if not isThere(channel) then
     return false
   end
   redis.call('PUBLISH', channel, message)
@@ -811,7 +823,7 @@ return 1` as string,
 /** election/resign: stop leading, and tell all who observe; the next candidate leads at once. */
 export const electionResign = {
   name: "election/resign",
-  sha1: "ba8bc0cf6b88e94229cedb0f804021fa448c79bb",
+  sha1: "cdee6785f611ffa5aa947752cc04e140f5a45b48",
   keys: ["lock", "fence", "queue", "record"],
   args: ["owner", "term", "inbox", "channel"],
   replies: [
@@ -838,8 +850,12 @@ if holder ~= owner then
   return whyLost(holder, term)
 end
 
+local function isThere(channel)
+  return redis.call('PUBSUB', 'NUMSUB', channel)[2] ~= 0
+end
+
 local function tell(channel, message)
-  if redis.call('PUBSUB', 'NUMSUB', channel)[2] == 0 then
+  if not isThere(channel) then
     return false
   end
   redis.call('PUBLISH', channel, message)
@@ -930,7 +946,7 @@ return reply` as string,
 /** mutex/acquire: take the mutex if it is free and nobody waits for it; otherwise, if asked to, queue for it. */
 export const mutexAcquire = {
   name: "mutex/acquire",
-  sha1: "8a6a12917d8ec7872d3ff5a276068eeb48cba7e2",
+  sha1: "140899d16d1beb5851a90bcadd51af429f441ead",
   keys: ["lock", "fence", "queue"],
   args: ["owner", "leaseMs", "fenceMs", "block", "enqueue", "inbox"],
   replies: [
@@ -977,8 +993,12 @@ end
 
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
+local function isThere(channel)
+  return redis.call('PUBSUB', 'NUMSUB', channel)[2] ~= 0
+end
+
 local function tell(channel, message)
-  if redis.call('PUBSUB', 'NUMSUB', channel)[2] == 0 then
+  if not isThere(channel) then
     return false
   end
   redis.call('PUBLISH', channel, message)
@@ -1117,7 +1137,7 @@ return whyLost(redis.call('GET', KEYS[1]), token)` as string,
 /** mutex/force-release: take the mutex away from the holder that the caller has seen, and tell that holder. */
 export const mutexForceRelease = {
   name: "mutex/force-release",
-  sha1: "1d638d5ece982eab44f97750645cc2090a75b68d",
+  sha1: "bfacbc0aacdb18270cf519185193db36e2576695",
   keys: ["lock", "fence", "queue"],
   args: ["owner", "token", "inbox"],
   replies: [
@@ -1127,8 +1147,12 @@ export const mutexForceRelease = {
   source: `-- holdfast mutex/force-release
 local owner, token, inbox = ARGV[1], ARGV[2], ARGV[3]
 
+local function isThere(channel)
+  return redis.call('PUBSUB', 'NUMSUB', channel)[2] ~= 0
+end
+
 local function tell(channel, message)
-  if redis.call('PUBSUB', 'NUMSUB', channel)[2] == 0 then
+  if not isThere(channel) then
     return false
   end
   redis.call('PUBLISH', channel, message)
@@ -1213,7 +1237,7 @@ return reply` as string,
 /** mutex/leave: stop waiting; and if the grant was made meanwhile, pass it on. */
 export const mutexLeave = {
   name: "mutex/leave",
-  sha1: "7fda9cb2de1ae0f936e6bf66327e5175b01f47aa",
+  sha1: "fb0317b0dfa7a21912f8b37c0a0eb72784e8e763",
   keys: ["lock", "fence", "queue"],
   args: ["owner", "inbox"],
   replies: [
@@ -1224,8 +1248,12 @@ export const mutexLeave = {
   source: `-- holdfast mutex/leave
 local owner, inbox = ARGV[1], ARGV[2]
 
+local function isThere(channel)
+  return redis.call('PUBSUB', 'NUMSUB', channel)[2] ~= 0
+end
+
 local function tell(channel, message)
-  if redis.call('PUBSUB', 'NUMSUB', channel)[2] == 0 then
+  if not isThere(channel) then
     return false
   end
   redis.call('PUBLISH', channel, message)
@@ -1270,7 +1298,7 @@ return redis.call('ZREM', KEYS[3], owner)` as string,
 /** mutex/release: give the mutex back, if it is still ours, to the next waiter. */
 export const mutexRelease = {
   name: "mutex/release",
-  sha1: "419cf48d3a24ebbf7f8089de7935ecdbe179dd9a",
+  sha1: "3ac585c781c54528d061c05b517a293918d39f0f",
   keys: ["lock", "fence", "queue"],
   args: ["owner", "token", "inbox"],
   replies: [
@@ -1288,8 +1316,12 @@ if holder == owner and redis.call('EXISTS', KEYS[3]) == 0 then
   return 1
 end
 
+local function isThere(channel)
+  return redis.call('PUBSUB', 'NUMSUB', channel)[2] ~= 0
+end
+
 local function tell(channel, message)
-  if redis.call('PUBSUB', 'NUMSUB', channel)[2] == 0 then
+  if not isThere(channel) then
     return false
   end
   redis.call('PUBLISH', channel, message)
@@ -1345,7 +1377,7 @@ return whyLost(holder, token)` as string,
 /** permits/acquire: take permits if they are free and nobody waits for any; otherwise, if asked to, queue for them. */
 export const permitsAcquire = {
   name: "permits/acquire",
-  sha1: "956e2633d95a83cb21645f1840b2ddb47fa8acf6",
+  sha1: "563b9822a15e199eb22ae288775393fdbfe5c182",
   keys: ["state", "fence", "holders", "slots", "queue"],
   args: ["owner", "leaseMs", "weight", "enqueue", "inbox", "declared", "numbered"],
   replies: [
@@ -1404,8 +1436,12 @@ if not record and used + weight <= capacity and (used == 0 or first - now > 0) a
   return {2, token, slots}
 end
 
+local function isThere(channel)
+  return redis.call('PUBSUB', 'NUMSUB', channel)[2] ~= 0
+end
+
 local function tell(channel, message)
-  if redis.call('PUBSUB', 'NUMSUB', channel)[2] == 0 then
+  if not isThere(channel) then
     return false
   end
   redis.call('PUBLISH', channel, message)
@@ -1581,14 +1617,15 @@ local function grantHeads(self)
     for _, head in ipairs(heads) do
       local client, number, leaseMs, weight = string.match(head, '^([^/]+)/(%d+)/(%d+)/(%d+)')
       weight = tonumber(weight or 0)
-      if client and weight <= capacity and used + weight > capacity then
+      local fits = used + weight <= capacity
+      if client and weight <= capacity and not fits and (head == self or isThere(inbox .. client)) then
         return selfToken, selfSlots
       end
       left = left - 1
       redis.call('ZREM', KEYS[5], head)
       if client and weight > capacity then
         tell(inbox .. client, '~' .. number)
-      elseif client then
+      elseif client and fits then
         local token, slots = nextToken(), takeSlots(weight)
         local message = string.format('+%s %.0f %.0f', number, token, now)
         if slots ~= '' then
@@ -2005,7 +2042,7 @@ return whyLost(nil, token)` as string,
 /** permits/force-release: take permits away from the holder that the caller has seen, and tell that holder. */
 export const permitsForceRelease = {
   name: "permits/force-release",
-  sha1: "6935e31b90aecfb34aa639d647809c96c1e2e4a0",
+  sha1: "c2a13b6fd11c7bfadfed36b5d9beb701f84ff992",
   keys: ["state", "fence", "holders", "slots", "queue"],
   args: ["owner", "token", "inbox", "numbered"],
   replies: [
@@ -2015,8 +2052,12 @@ export const permitsForceRelease = {
   source: `-- holdfast permits/force-release
 local owner, token, inbox, numbered = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 
+local function isThere(channel)
+  return redis.call('PUBSUB', 'NUMSUB', channel)[2] ~= 0
+end
+
 local function tell(channel, message)
-  if redis.call('PUBSUB', 'NUMSUB', channel)[2] == 0 then
+  if not isThere(channel) then
     return false
   end
   redis.call('PUBLISH', channel, message)
@@ -2201,14 +2242,15 @@ local function grantHeads(self)
     for _, head in ipairs(heads) do
       local client, number, leaseMs, weight = string.match(head, '^([^/]+)/(%d+)/(%d+)/(%d+)')
       weight = tonumber(weight or 0)
-      if client and weight <= capacity and used + weight > capacity then
+      local fits = used + weight <= capacity
+      if client and weight <= capacity and not fits and (head == self or isThere(inbox .. client)) then
         return selfToken, selfSlots
       end
       left = left - 1
       redis.call('ZREM', KEYS[5], head)
       if client and weight > capacity then
         tell(inbox .. client, '~' .. number)
-      elseif client then
+      elseif client and fits then
         local token, slots = nextToken(), takeSlots(weight)
         local message = string.format('+%s %.0f %.0f', number, token, now)
         if slots ~= '' then
@@ -2296,7 +2338,7 @@ return reply` as string,
 /** permits/leave: stop waiting; and if permits were granted meanwhile, pass them on. */
 export const permitsLeave = {
   name: "permits/leave",
-  sha1: "a36ad152cc4ff10ee53f4a0babeecf6365da5e9c",
+  sha1: "1d8d98c51691f66e0272f5facbbaf21ea3154f58",
   keys: ["state", "fence", "holders", "slots", "queue"],
   args: ["owner", "inbox", "numbered"],
   replies: [
@@ -2307,8 +2349,12 @@ export const permitsLeave = {
   source: `-- holdfast permits/leave
 local owner, inbox, numbered = ARGV[1], ARGV[2], tonumber(ARGV[3])
 
+local function isThere(channel)
+  return redis.call('PUBSUB', 'NUMSUB', channel)[2] ~= 0
+end
+
 local function tell(channel, message)
-  if redis.call('PUBSUB', 'NUMSUB', channel)[2] == 0 then
+  if not isThere(channel) then
     return false
   end
   redis.call('PUBLISH', channel, message)
@@ -2493,14 +2539,15 @@ local function grantHeads(self)
     for _, head in ipairs(heads) do
       local client, number, leaseMs, weight = string.match(head, '^([^/]+)/(%d+)/(%d+)/(%d+)')
       weight = tonumber(weight or 0)
-      if client and weight <= capacity and used + weight > capacity then
+      local fits = used + weight <= capacity
+      if client and weight <= capacity and not fits and (head == self or isThere(inbox .. client)) then
         return selfToken, selfSlots
       end
       left = left - 1
       redis.call('ZREM', KEYS[5], head)
       if client and weight > capacity then
         tell(inbox .. client, '~' .. number)
-      elseif client then
+      elseif client and fits then
         local token, slots = nextToken(), takeSlots(weight)
         local message = string.format('+%s %.0f %.0f', number, token, now)
         if slots ~= '' then
@@ -2535,7 +2582,7 @@ return left` as string,
 /** permits/release: give permits back, if they are still ours, to those who wait. */
 export const permitsRelease = {
   name: "permits/release",
-  sha1: "42c20187a8b15e3dfa0926ebd4513d6559d1e465",
+  sha1: "65e8b20c91411bf816ed0f87768f572b566c8e6a",
   keys: ["state", "fence", "holders", "slots", "queue"],
   args: ["owner", "token", "inbox", "numbered"],
   replies: [
@@ -2572,8 +2619,12 @@ if record and first - now > 0 then
   end
 end
 
+local function isThere(channel)
+  return redis.call('PUBSUB', 'NUMSUB', channel)[2] ~= 0
+end
+
 local function tell(channel, message)
-  if redis.call('PUBSUB', 'NUMSUB', channel)[2] == 0 then
+  if not isThere(channel) then
     return false
   end
   redis.call('PUBLISH', channel, message)
@@ -2749,14 +2800,15 @@ local function grantHeads(self)
     for _, head in ipairs(heads) do
       local client, number, leaseMs, weight = string.match(head, '^([^/]+)/(%d+)/(%d+)/(%d+)')
       weight = tonumber(weight or 0)
-      if client and weight <= capacity and used + weight > capacity then
+      local fits = used + weight <= capacity
+      if client and weight <= capacity and not fits and (head == self or isThere(inbox .. client)) then
         return selfToken, selfSlots
       end
       left = left - 1
       redis.call('ZREM', KEYS[5], head)
       if client and weight > capacity then
         tell(inbox .. client, '~' .. number)
-      elseif client then
+      elseif client and fits then
         local token, slots = nextToken(), takeSlots(weight)
         local message = string.format('+%s %.0f %.0f', number, token, now)
         if slots ~= '' then
@@ -2800,7 +2852,7 @@ return isHeld and 1 or whyLost(nil, token)` as string,
 /** permits/resize: change how many permits there are, whoever holds or waits. */
 export const permitsResize = {
   name: "permits/resize",
-  sha1: "5730081ad14e46fa796f44c0e3e159cf265c90bd",
+  sha1: "23d1c04469f42a53b1174bbdf9228f2c143e9e7e",
   keys: ["state", "fence", "holders", "slots", "queue"],
   args: ["size", "declared", "keepMs", "inbox", "numbered"],
   replies: [
@@ -2809,8 +2861,12 @@ export const permitsResize = {
   source: `-- holdfast permits/resize
 local size, declared, inbox, numbered, owner = ARGV[1], ARGV[2], ARGV[4], tonumber(ARGV[5]), ''
 
+local function isThere(channel)
+  return redis.call('PUBSUB', 'NUMSUB', channel)[2] ~= 0
+end
+
 local function tell(channel, message)
-  if redis.call('PUBSUB', 'NUMSUB', channel)[2] == 0 then
+  if not isThere(channel) then
     return false
   end
   redis.call('PUBLISH', channel, message)
@@ -2995,14 +3051,15 @@ local function grantHeads(self)
     for _, head in ipairs(heads) do
       local client, number, leaseMs, weight = string.match(head, '^([^/]+)/(%d+)/(%d+)/(%d+)')
       weight = tonumber(weight or 0)
-      if client and weight <= capacity and used + weight > capacity then
+      local fits = used + weight <= capacity
+      if client and weight <= capacity and not fits and (head == self or isThere(inbox .. client)) then
         return selfToken, selfSlots
       end
       left = left - 1
       redis.call('ZREM', KEYS[5], head)
       if client and weight > capacity then
         tell(inbox .. client, '~' .. number)
-      elseif client then
+      elseif client and fits then
         local token, slots = nextToken(), takeSlots(weight)
         local message = string.format('+%s %.0f %.0f', number, token, now)
         if slots ~= '' then
@@ -3044,7 +3101,7 @@ return 1` as string,
 /** permits/reweigh: change how many permits a holder has, without a moment in which it has none. */
 export const permitsReweigh = {
   name: "permits/reweigh",
-  sha1: "d6bf681976b537ae141518bcbe6e6fdaffd32875",
+  sha1: "4d46b5942661a9e463118e585981dedc3f127248",
   keys: ["state", "fence", "holders", "slots", "queue"],
   args: ["owner", "token", "weight", "change", "inbox", "numbered"],
   replies: [
@@ -3058,8 +3115,12 @@ export const permitsReweigh = {
 local owner, token, weight, change = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local inbox, numbered = ARGV[5], tonumber(ARGV[6])
 
+local function isThere(channel)
+  return redis.call('PUBSUB', 'NUMSUB', channel)[2] ~= 0
+end
+
 local function tell(channel, message)
-  if redis.call('PUBSUB', 'NUMSUB', channel)[2] == 0 then
+  if not isThere(channel) then
     return false
   end
   redis.call('PUBLISH', channel, message)
@@ -3244,14 +3305,15 @@ local function grantHeads(self)
     for _, head in ipairs(heads) do
       local client, number, leaseMs, weight = string.match(head, '^([^/]+)/(%d+)/(%d+)/(%d+)')
       weight = tonumber(weight or 0)
-      if client and weight <= capacity and used + weight > capacity then
+      local fits = used + weight <= capacity
+      if client and weight <= capacity and not fits and (head == self or isThere(inbox .. client)) then
         return selfToken, selfSlots
       end
       left = left - 1
       redis.call('ZREM', KEYS[5], head)
       if client and weight > capacity then
         tell(inbox .. client, '~' .. number)
-      elseif client then
+      elseif client and fits then
         local token, slots = nextToken(), takeSlots(weight)
         local message = string.format('+%s %.0f %.0f', number, token, now)
         if slots ~= '' then

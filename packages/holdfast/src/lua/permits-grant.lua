@@ -4,8 +4,9 @@
   The one place that decides who is next, for every script that can make room. The head of the queue is never
   overtaken: while it does not fit, nobody behind it is granted, however little they ask for. Everybody who fits
   is granted in the same call, so a writer that leaves lets all readers up to the next writer in at once. A head
-  whose process is gone is dropped; one that asks for more than there is by now is told to ask again, and gets
-  the reason. The bound keeps one call short; what it leaves is taken up by the next caller.
+  whose process is gone is dropped, whether or not it fits: else it would hold up all the others for as long as
+  somebody holds. One that asks for more than there is by now is told to ask again, and gets the reason. The bound
+  keeps one call short; what it leaves is taken up by the next caller.
 
   Needs lua/tell and lua/permits, the local `inbox`, and the local `numbered`: the heaviest grant whose permits
   are numbered.
@@ -69,14 +70,15 @@ local function grantHeads(self)
     for _, head in ipairs(heads) do
       local client, number, leaseMs, weight = string.match(head, '^([^/]+)/(%d+)/(%d+)/(%d+)')
       weight = tonumber(weight or 0)
-      if client and weight <= capacity and used + weight > capacity then
+      local fits = used + weight <= capacity
+      if client and weight <= capacity and not fits and (head == self or isThere(inbox .. client)) then
         return selfToken, selfSlots
       end
       left = left - 1
       redis.call('ZREM', KEYS[5], head)
       if client and weight > capacity then
         tell(inbox .. client, '~' .. number)
-      elseif client then
+      elseif client and fits then
         local token, slots = nextToken(), takeSlots(weight)
         local message = string.format('+%s %.0f %.0f', number, token, now)
         if slots ~= '' then

@@ -7,8 +7,12 @@
 
   Returns whether there is one.
 ]]
+local function isThere(channel)
+  return redis.call('PUBSUB', 'NUMSUB', channel)[2] ~= 0
+end
+
 local function tell(channel, message)
-  if redis.call('PUBSUB', 'NUMSUB', channel)[2] == 0 then
+  if not isThere(channel) then
     return false
   end
   redis.call('PUBLISH', channel, message)
