@@ -1,0 +1,87 @@
+/** What each fault does to the world. */
+import type { FaultEvent } from "./plan.js";
+import type { World } from "./world.js";
+
+/** Lets a fault strike when its time comes. */
+export function schedule(world: World, fault: FaultEvent): void {
+  if (fault.what === "restart-server" && fault.keeps === "some") {
+    world.plan(Math.max(0, fault.atMs - (fault.id % 7) * 200), "the server writes to its disk", () => world.remember());
+  }
+  world.plan(fault.atMs, `FAULT ${describe(fault)}`, () => strike(world, fault));
+}
+
+/** A fault as one line of a trace. */
+export function describe({ id, atMs: _, process, ...facts }: FaultEvent): string {
+  return `${id} on p${process}: ${JSON.stringify(facts)}`;
+}
+
+function strike(world: World, fault: FaultEvent): void {
+  const member = world.members[fault.process];
+  if (member === undefined) return;
+  const { process, store } = member;
+  const inMs = (delayMs: number, what: string, happen: () => void): void =>
+    void world.plan(world.nowMs + delayMs, `${what} (end of fault ${fault.id})`, happen);
+  switch (fault.what) {
+    case "weather": {
+      const entry = { process: fault.process, weather: fault.weather };
+      world.weathers.push(entry);
+      inMs(fault.forMs, "fair weather", () => world.weathers.splice(world.weathers.indexOf(entry), 1));
+      return;
+    }
+    case "cut-commands":
+      store.cut("commands", fault.backInMs, fault.resends, 0);
+      return;
+    case "cut-inbox":
+      store.cut("inbox", fault.backInMs, false, fault.goneInMs);
+      return;
+    case "freeze":
+      process.freeze(fault.suspended);
+      inMs(fault.forMs, `${process.name} runs on`, () => process.resume());
+      return;
+    case "kill":
+      if (process.isDead) return;
+      process.kill();
+      store.abandon(fault.goneInMs);
+      inMs(fault.backInMs, `${process.name} starts again`, () => world.restart(fault.process));
+      return;
+    case "step-wall":
+      process.stepWall(fault.byMs);
+      return;
+    case "flush-scripts":
+      world.keyspace.flushScripts();
+      return;
+    case "freeze-server":
+      world.serverFrozenUntilMs = Math.max(world.serverFrozenUntilMs, world.nowMs + fault.forMs);
+      return;
+    case "restart-server":
+      restartServer(world, fault.forMs, fault.keeps);
+      return;
+    case "step-server-clock":
+      // Earlier than the tokens that it has given, it is only trusted while it remembers them.
+      if (fault.byMs > 0) world.judge.loseGround("exclusion");
+      else if (world.setup.profile === "forgets") world.judge.loseGround("tokens");
+      world.clock.step(fault.byMs);
+      return;
+    case "freeze-server-clock":
+      if (world.setup.profile === "forgets") world.judge.loseGround("tokens");
+      world.clock.freeze();
+      inMs(fault.forMs, "the server's clock goes on", () => world.clock.resume());
+  }
+}
+
+function restartServer(world: World, forMs: number, keeps: "all" | "some" | "none"): void {
+  if (world.isServerDown) return;
+  world.isServerDown = true;
+  // Waiters are known to the server by their subscriptions, which are gone.
+  world.network.isOrderly = false;
+  if (keeps !== "all") world.judge.loseGround("exclusion");
+  for (const { store } of world.members) {
+    store.cut("commands", forMs + 1, world.random.chance(0.5), 0);
+    store.cut("inbox", forMs + 1, false, 0);
+  }
+  world.plan(world.nowMs + forMs, `the server is back and knows ${keeps}`, () => {
+    world.isServerDown = false;
+    world.keyspace.flushScripts();
+    if (keeps !== "all") void world.forget(keeps);
+  });
+}

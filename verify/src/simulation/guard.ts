@@ -1,0 +1,79 @@
+/**
+ * Makes sure that a run has no other time and chance than the simulated.
+ *
+ * While a run is on, every reading of the machine's clocks, every timer and every random number is noted, if it was
+ * asked for by the code under test; others in this process, such as a test runner, go on as ever.
+ */
+import crypto from "node:crypto";
+import { syncBuiltinESMExports } from "node:module";
+
+/** The event loop's own turn, which the simulation uses to let promises settle. */
+export const realTurn: (resume: () => void) => void = setImmediate;
+
+const OURS = /(?:packages\/(?:holdfast|embedded)|verify)\/(?:src|dist|tests)\//;
+const GUARD = /\bguard\.[jt]s\b/;
+
+type AnyFunction = (...inputs: unknown[]) => unknown;
+
+/** What the code under test did that it must not; empty in a run that can be replayed. */
+export class Guard {
+  readonly found: string[] = [];
+  readonly #undo: (() => void)[] = [];
+
+  /** From now on everything is noted. */
+  start(): void {
+    for (const name of ["setTimeout", "setInterval", "setImmediate"]) this.#patch(globalThis, name);
+    this.#patch(Math, "random");
+    this.#patch(performance, "now");
+    this.#patch(crypto, "randomBytes");
+    this.#patch(crypto, "randomUUID");
+    this.#patchDate();
+    syncBuiltinESMExports();
+  }
+
+  /** Everything is as it was. */
+  stop(): void {
+    for (const undo of this.#undo.splice(0).reverse()) undo();
+    syncBuiltinESMExports();
+  }
+
+  #patch(owner: object, name: string): void {
+    const record = owner as Record<string, unknown>;
+    const isOwn = Object.hasOwn(owner, name);
+    const original = record[name] as AnyFunction;
+    const note = (): void => this.#note(name);
+    record[name] = function patched(this: unknown, ...inputs: unknown[]): unknown {
+      note();
+      return original.apply(this, inputs);
+    };
+    this.#undo.push(() => {
+      if (isOwn) record[name] = original;
+      else delete record[name];
+    });
+  }
+
+  #patchDate(): void {
+    const original = globalThis.Date;
+    const note = (what: string): void => this.#note(what);
+    globalThis.Date = new Proxy(original, {
+      construct(target, inputs, newTarget) {
+        if (inputs.length === 0) note("new Date");
+        return Reflect.construct(target, inputs, newTarget) as object;
+      },
+      get(target, property, receiver) {
+        if (property === "now") note("Date.now");
+        return Reflect.get(target, property, receiver) as unknown;
+      },
+    });
+    this.#undo.push(() => {
+      globalThis.Date = original;
+    });
+  }
+
+  #note(what: string): void {
+    const callers = (new Error().stack ?? "").split("\n").slice(1);
+    const caller = callers.find((line) => !GUARD.test(line) && !line.includes("node:"));
+    if (caller !== undefined && OURS.test(caller))
+      this.found.push(`${what} was used${caller.replace(/^\s*at/, " at")}`);
+  }
+}

@@ -1,0 +1,258 @@
+/**
+ * Watches a run from outside and decides the properties while it happens.
+ *
+ * It knows true time and asks every lease, at the instants that matter, what that lease thinks of itself. Since a
+ * lease that was over is never valid again (checked too), it is enough to look when somebody is granted: two leases
+ * that are ever valid at the same time are so at the instant at which the later one begins.
+ */
+import type { Lease } from "holdfast";
+import type { Network } from "./messages.js";
+import { FifoOrder } from "./order.js";
+import type { Session } from "./plan.js";
+import { type SimulatedProcess, TIMER_LATE_MS } from "./process.js";
+import { TokenOrder } from "./tokens.js";
+
+/** Something that must not happen. */
+export interface Violation {
+  /** Id of the property, as the reference names it. */
+  readonly property: string;
+  readonly atMs: number;
+  readonly text: string;
+}
+
+/** A call that is to end in a grant. */
+export interface Attempt {
+  readonly id: number;
+  readonly session: Session;
+  readonly process: SimulatedProcess;
+  readonly lockName: string;
+  readonly callMs: number;
+  returnMs: number;
+}
+
+/** A lease that somebody has, or had. */
+export interface View {
+  readonly attempt: Attempt | undefined;
+  readonly process: SimulatedProcess;
+  readonly lease: Lease;
+  /** The lease itself; of several that count as one, the one of this lock. */
+  readonly own: Lease;
+  readonly lockName: string;
+  token: number;
+  readonly limit: number;
+  weight: number;
+  /** Its holder has ended it, or somebody has by force: from then on others may hold. */
+  isOver: boolean;
+  /** Somebody has tried to end it by force, so it may be told that it is gone. */
+  mayBeTaken: boolean;
+  readonly grantedMs: number;
+  /** It said that it was over. */
+  wasFalse: boolean;
+  /** If it says nothing else before, it must have told its loss by then. */
+  lossDueMs: number;
+}
+
+/** Properties that a fault of this run has taken the ground from. */
+export type Ground = "exclusion" | "tokens";
+
+const SLACK_MS = TIMER_LATE_MS + 1;
+
+/** See the file header. */
+export class Judge {
+  readonly violations: Violation[] = [];
+  readonly network: Network;
+  readonly #now: () => number;
+  readonly #views = new Map<string, View[]>();
+  readonly #attempts = new Set<Attempt>();
+  readonly #tokens = new Map<string, TokenOrder>();
+  readonly #order = new FifoOrder();
+  readonly #lostGround = new Set<Ground>();
+  #ids = 0;
+
+  /** Grants, for the summary. */
+  grantCount = 0;
+  /** When a call last came to an end, which is what liveness is measured by. */
+  lastEndMs = 0;
+
+  constructor(now: () => number, network: Network) {
+    this.#now = now;
+    this.network = network;
+  }
+
+  /** Calls that have not come to an end, of processes that live. */
+  get open(): Attempt[] {
+    return [...this.#attempts].filter(({ process }) => !process.isDead);
+  }
+
+  violated(property: string, text: string): void {
+    const isGroundless =
+      (this.#lostGround.has("exclusion") && /^[SX]/.test(property) && property !== "S4" && property !== "S5") ||
+      (this.#lostGround.has("tokens") && property.startsWith("F") && property !== "F3");
+    if (!isGroundless) this.violations.push({ property, atMs: this.#now(), text });
+  }
+
+  /** Nothing is promised on this ground from now on. */
+  loseGround(ground: Ground): void {
+    this.#lostGround.add(ground);
+  }
+
+  /** Somebody calls for a lock. */
+  called(process: SimulatedProcess, session: Session, lockName: string): Attempt {
+    this.#ids += 1;
+    const attempt = { id: this.#ids, session, process, lockName, callMs: this.#now(), returnMs: Infinity };
+    this.#attempts.add(attempt);
+    this.#order.called(attempt);
+    return attempt;
+  }
+
+  /** The call ended without a grant. */
+  ended(attempt: Attempt): void {
+    if (!this.#attempts.delete(attempt)) return;
+    attempt.returnMs = this.#now();
+    this.lastEndMs = attempt.returnMs;
+    this.#order.gaveUp(attempt);
+  }
+
+  /** The call ended with a lease, which counts `weight` of `limit`. Several for one call, if it takes several locks. */
+  granted(attempt: Attempt, lease: Lease, lockName: string, weight: number, limit: number, own: Lease): View {
+    this.grantCount += 1;
+    this.#attempts.delete(attempt);
+    attempt.returnMs = this.#now();
+    this.lastEndMs = attempt.returnMs;
+    const { process } = attempt;
+    if (!this.network.wasGranted(process, own.owner)) {
+      this.violated("S5", `${process.name} has a lease of ${lockName}, and no success had reached it`);
+    }
+    this.newToken(lockName, own.token, attempt.callMs);
+    if (attempt.lockName === lockName) {
+      const token = this.network.firstToken(process, lease.owner) ?? lease.token;
+      for (const passed of this.#order.granted(attempt, token, this.network)) this.violated("X3", passed);
+    }
+    return this.#add({ attempt, process, lease, own, lockName, weight, limit });
+  }
+
+  /** A lease that goes on in another process, by the same grant. */
+  adopted(process: SimulatedProcess, lease: Lease, from: View): View {
+    if (lease.token !== from.token) this.violated("F3", `adopted ${from.lockName} with another token`);
+    const { lockName, weight, limit } = from;
+    return this.#add({ attempt: undefined, process, lease, own: lease, lockName, weight, limit });
+  }
+
+  /** A token for somebody who called at `callMs`, got now. */
+  newToken(lockName: string, token: number, callMs: number): void {
+    const tokens = this.#tokens.get(lockName) ?? new TokenOrder();
+    this.#tokens.set(lockName, tokens);
+    for (const { property, text } of tokens.granted(token, callMs, this.#now())) {
+      this.violated(property, `${lockName}: ${text}`);
+    }
+  }
+
+  /** Its holder, or somebody by force, ends it now. */
+  over(view: View): void {
+    view.isOver = true;
+  }
+
+  /** What the lease says of itself, in true ms at most; checked against all that is known. */
+  ask(view: View): number {
+    const { lease, process } = view;
+    const wasLost = lease.signal.aborted;
+    const leftMs = lease.validForMs();
+    if (view.isOver) return leftMs;
+    const nowMs = this.#now();
+    if (leftMs > 0) {
+      if (view.wasFalse || wasLost)
+        this.violated("S4", `${process.name}: a lease of ${view.lockName} came back to life`);
+      if (view.own.token !== view.token)
+        this.violated("F3", `${process.name}: a lease of ${view.lockName} changed its token`);
+      view.lossDueMs = nowMs + process.longestTrueMs(leftMs) + SLACK_MS;
+    } else {
+      if (!lease.signal.aborted)
+        this.violated("S4", `${process.name}: a lease of ${view.lockName} ended without a word`);
+      // A timer follows one clock only. Where the two came apart the lease itself knows that it is over, and its timer not yet.
+      const isOneTime = process.partedAtMs < view.grantedMs;
+      if (!wasLost && nowMs > view.lossDueMs && isOneTime && this.#runsFreely(process)) {
+        this.violated(
+          "S4",
+          `${process.name}: the loss of ${view.lockName} was told after ${view.lossDueMs.toFixed(1)}`,
+        );
+      }
+      if (!view.wasFalse) this.#checkReason(view);
+      view.wasFalse = true;
+      view.lossDueMs = Infinity;
+    }
+    return leftMs;
+  }
+
+  /** Looks for two who hold what only one may. */
+  checkExclusion(lockName: string): void {
+    let sum = 0;
+    const valid = (this.#views.get(lockName) ?? []).filter((view) => {
+      if (view.isOver || view.process.isDead || this.ask(view) <= 0) return false;
+      sum += view.weight;
+      return true;
+    });
+    const limit = Math.max(...valid.map((view) => view.limit));
+    if (valid.length === 0 || sum <= limit) return;
+    const who = valid.map(
+      ({ process, token, weight, lease }) =>
+        `${process.name} (token ${token}, ${weight} of ${limit}, ${lease.validForMs().toFixed(1)} ms left)`,
+    );
+    this.violated(limit === 1 ? "S2" : "X1", `${lockName} is held by ${who.join(" and ")}`);
+    for (const view of valid.slice(1)) view.isOver = true;
+  }
+
+  /** Called after each event: nobody may be late in telling a loss. */
+  afterEvent(): void {
+    const nowMs = this.#now();
+    for (const [lockName, views] of this.#views) {
+      for (const view of views) {
+        if (nowMs > view.lossDueMs && !view.isOver && this.#runsFreely(view.process)) this.ask(view);
+      }
+      if (views.length > 12) this.#views.set(lockName, views.filter(isAlive));
+    }
+  }
+
+  /** A request of this session stands in the queue, and its caller knows. */
+  enqueued(session: number): void {
+    this.#order.enqueued(session, this.#now());
+  }
+
+  /** What the process was to hear may not have reached it: its waiters may be passed. */
+  deafened(process: SimulatedProcess): void {
+    this.#order.excuse(process);
+  }
+
+  #add(facts: Pick<View, "attempt" | "process" | "lease" | "own" | "lockName" | "weight" | "limit">): View {
+    const view: View = {
+      ...facts,
+      token: facts.own.token,
+      grantedMs: this.#now(),
+      isOver: false,
+      mayBeTaken: false,
+      wasFalse: false,
+      lossDueMs: Infinity,
+    };
+    const views = this.#views.get(facts.lockName);
+    if (views === undefined) this.#views.set(facts.lockName, [view]);
+    else views.push(view);
+    this.ask(view);
+    this.checkExclusion(facts.lockName);
+    return view;
+  }
+
+  /** The server may not forget a lease that runs, and with a network that works a renewed one does not end. */
+  #checkReason({ lease, process, lockName, mayBeTaken }: View): void {
+    const { reason } = lease.signal.reason as { readonly reason?: string };
+    const isWrong = (reason === "server-lost" || reason === "force-released") && !mayBeTaken;
+    if (isWrong)
+      this.violated("S1", `${process.name}: the lease of ${lockName} is lost as ${reason}, and nobody took it`);
+  }
+
+  #runsFreely(process: SimulatedProcess): boolean {
+    return !process.isDead && !process.isFrozen && this.#now() - process.resumedAtMs > SLACK_MS;
+  }
+}
+
+function isAlive(view: View): boolean {
+  return !view.isOver && !view.wasFalse && !view.process.isDead;
+}

@@ -1,0 +1,20 @@
+import type { Lease, Lock } from "holdfast";
+import { type Leased, leaseProgram } from "../lease-program.js";
+import type { Kind } from "../scene.js";
+
+/** A lock that one holds at a time, as the program uses it. */
+export function exclusive<Held extends Lease>(lock: Lock<Held>, lockName: string): Leased<Held> {
+  return {
+    acquire: (options) => lock.acquire(options),
+    tryAcquire: (options) => lock.tryAcquire(options),
+    holds: (lease) => [{ lockName, lease, weight: 1, limit: 1 }],
+    forceRelease: (whose) => lock.forceRelease(whose),
+    canMove: true,
+  };
+}
+
+/** The mutex. */
+export const mutex: Kind = {
+  name: "mutex",
+  run: (scene) => leaseProgram(scene, exclusive(scene.member.holdfast.mutex(scene.lockName), scene.lockName)),
+};

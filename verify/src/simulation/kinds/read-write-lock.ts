@@ -1,0 +1,41 @@
+import { LockError } from "holdfast";
+import { leaseProgram } from "../lease-program.js";
+import type { Kind } from "../scene.js";
+
+/** A writer takes all there is, a reader one. */
+const ALL = 1_000;
+
+/** The read-write lock; some change sides while they hold. */
+export const readWriteLock: Kind = {
+  name: "read-write-lock",
+  run(scene) {
+    const { lockName, session, judge, world } = scene;
+    const side = scene.member.holdfast.readWriteLock(lockName)[session.amount <= 2 ? "read" : "write"];
+    return leaseProgram(scene, {
+      acquire: (options) => side.acquire(options),
+      tryAcquire: (options) => side.tryAcquire(options),
+      holds: (lease) => [{ lockName, lease, weight: lease.mode === "write" ? ALL : 1, limit: ALL }],
+      async meanwhile(lease, [view]) {
+        if (session.other % 2 === 0 || view === undefined || lease.validForMs() <= 0) return;
+        const calledMs = world.nowMs;
+        try {
+          if (lease.mode === "write") {
+            view.weight = 1;
+            await lease.downgrade();
+          } else if ((await lease.tryUpgrade()) !== null) {
+            view.weight = ALL;
+            view.token = lease.token;
+            judge.newToken(lockName, lease.token, calledMs);
+            judge.checkExclusion(lockName);
+          }
+        } catch (error) {
+          if (!(error instanceof LockError)) throw error;
+          // An upgrade without an answer may have given a new token, which a renewal would not tell.
+          view.mayBeTaken = true;
+        }
+      },
+      forceRelease: (whose) => side.forceRelease(whose),
+      canMove: true,
+    });
+  },
+};

@@ -1,0 +1,31 @@
+import { LockError } from "holdfast";
+import { leaseProgram, release } from "../lease-program.js";
+import type { Kind } from "../scene.js";
+import { exclusive } from "./mutex.js";
+
+/** The reentrant mutex; every second caller enters again while it holds, and leaves again. */
+export const reentrantMutex: Kind = {
+  name: "reentrant-mutex",
+  run(scene) {
+    const { lockName, session } = scene;
+    const lock = scene.member.holdfast.reentrantMutex(lockName);
+    return leaseProgram(scene, {
+      ...exclusive(lock, lockName),
+      async meanwhile(lease, [view]) {
+        if (session.amount % 2 === 0 || lease.validForMs() <= 0 || view === undefined) return;
+        try {
+          const inner = await lock.acquire({ within: lease, waitMs: 0 });
+          if (inner.validForMs() > 0 && inner.token !== lease.token) {
+            scene.judge.violated("F3", `${lockName}: entering again changed the token`);
+          }
+          await scene.member.process.sleep(session.holdMs / 4);
+          await inner.release();
+          if (view.wasFalse === false) scene.judge.ask(view);
+        } catch (error) {
+          if (!(error instanceof LockError)) throw error;
+          await release(scene, lease, [view]);
+        }
+      },
+    });
+  },
+};

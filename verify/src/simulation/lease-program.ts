@@ -1,0 +1,212 @@
+/** What a caller does with anything that is leased: get it, hold it, look at it, extend it, end it in some way. */
+import { type Lease, LeaseLostError, LockError, StoreError } from "holdfast";
+import type { Attempt, View } from "./judge.js";
+import type { Scene } from "./scene.js";
+
+/** The options of a call, as all kinds take them. */
+export interface Options {
+  readonly leaseMs: number;
+  readonly renew: boolean;
+  readonly label: string;
+  readonly maxHoldMs?: number;
+}
+
+/** One kind of lock, as the program uses it. */
+export interface Leased<Held extends Lease> {
+  acquire(options: Options & { readonly waitMs: number; readonly signal?: AbortSignal }): Promise<Held>;
+  tryAcquire(options: Options): Promise<Held | null>;
+  /** What the lease holds: of each lock so much of so much. */
+  holds(
+    lease: Held,
+  ): readonly {
+    readonly lockName: string;
+    readonly lease: Lease;
+    readonly weight: number;
+    readonly limit: number;
+    readonly own?: Lease;
+  }[];
+  /** What the kind can do besides, while the lease is held. */
+  meanwhile?(lease: Held, views: readonly View[], scene: Scene): Promise<void>;
+  forceRelease?(whose: { readonly owner: string }): Promise<boolean>;
+  readonly canMove: boolean;
+}
+
+/** A call may take this much longer than its deadline, besides the time-outs of its last requests. */
+const SETTLE_MS = 250;
+
+/** Calls for the lock. @returns undefined if it was not granted */
+export async function call<Held>(
+  scene: Scene,
+  make: (signal: AbortSignal | undefined) => Promise<Held | null>,
+): Promise<{ readonly lease: Held; readonly attempt: Attempt } | undefined> {
+  const { judge, session, member, world } = scene;
+  const { process } = member;
+  const attempt = judge.called(process, session, scene.lockName);
+  const controller = session.abortAfterMs === null ? undefined : new AbortController();
+  let abortedMs = Infinity;
+  const abortion =
+    controller &&
+    process.startTimer(
+      () => {
+        abortedMs = world.nowMs;
+        controller.abort(new Error("the caller has no time left"));
+      },
+      session.abortAfterMs ?? 0,
+      "abort",
+    );
+  try {
+    const lease = await make(controller?.signal);
+    checkSettled(scene, attempt, abortedMs);
+    if (lease !== null) return { lease, attempt };
+    judge.ended(attempt);
+  } catch (error) {
+    judge.ended(attempt);
+    checkSettled(scene, attempt, abortedMs);
+    if (!(error instanceof LockError) && error !== controller?.signal.reason) {
+      judge.violated("L4", `${process.name}: a call for ${scene.lockName} ended with ${String(error)}`);
+    }
+  } finally {
+    abortion?.cancel();
+  }
+  return undefined;
+}
+
+/** What a call that has come to an end may still take, to say who had the lock. */
+const NAMED_MS = 2_100;
+
+/** L4: whoever limits a wait is answered in time, and at once after an abort. */
+function checkSettled({ session, member, world, judge, lockName }: Scene, attempt: Attempt, abortedMs: number): void {
+  const { process } = member;
+  if (process.resumedAtMs >= attempt.callMs) return;
+  const { commandTimeoutMs } = world.setup;
+  const limitMs = process.longestTrueMs((session.isTry ? 0 : session.waitMs) + 2 * commandTimeoutMs + SETTLE_MS);
+  const tookMs = world.nowMs - attempt.callMs;
+  if (tookMs > limitMs) judge.violated("L4", `${process.name}: a call for ${lockName} took ${tookMs.toFixed(0)} ms`);
+  if (world.nowMs > abortedMs + NAMED_MS && !session.isTry) {
+    judge.violated("L4", `${process.name}: an aborted call for ${lockName} went on`);
+  }
+}
+
+/** The options of a session's call. */
+export function optionsOf({ session }: Scene): Options & { readonly waitMs: number } {
+  const { leaseMs, renew, waitMs, id, end, holdMs } = session;
+  const options = { leaseMs, renew, waitMs, label: `s${id}` };
+  // Who never releases would keep it for ever.
+  return end === "drop" && renew ? { ...options, maxHoldMs: Math.max(100, holdMs) } : options;
+}
+
+/** See the file header. */
+export async function leaseProgram<Held extends Lease>(scene: Scene, leased: Leased<Held>): Promise<void> {
+  const { session } = scene;
+  const { waitMs, ...options } = optionsOf(scene);
+  const end = await call(scene, (signal) => {
+    if (session.isTry) return leased.tryAcquire(options);
+    return leased.acquire({ ...options, waitMs, ...(signal === undefined ? {} : { signal }) });
+  });
+  if (end === undefined) return;
+  const { lease, attempt } = end;
+  const views = leased
+    .holds(lease)
+    .map((held) =>
+      scene.judge.granted(attempt, held.lease, held.lockName, held.weight, held.limit, held.own ?? held.lease),
+    );
+  await holdProgram(scene, lease, views, leased);
+}
+
+/** Holds what was granted, and ends it as the session says. */
+export async function holdProgram<Held extends Lease>(
+  scene: Scene,
+  lease: Held,
+  views: readonly View[],
+  leased: Pick<Leased<Held>, "meanwhile" | "forceRelease" | "canMove">,
+): Promise<void> {
+  const { session, judge, member } = scene;
+  const half = session.holdMs / 2;
+  await holdFor(scene, views, half);
+  if (session.extendMs !== null) await extend(scene, lease, views, session.extendMs);
+  await leased.meanwhile?.(lease, views, scene);
+  await holdFor(scene, views, half);
+  if (session.end === "drop") return;
+  if (session.end === "force" && leased.forceRelease !== undefined) {
+    for (const view of views) {
+      judge.over(view);
+      view.mayBeTaken = true;
+    }
+    const other = scene.world.members[session.other] ?? member;
+    other.process.enter(() => void leased.forceRelease?.({ owner: lease.owner }).catch(() => {}));
+    await member.process.sleep(session.leaseMs / 4);
+  }
+  if (session.end === "export" && leased.canMove && lease.validForMs() > 0) {
+    moveOn(scene, lease, views);
+    return;
+  }
+  await release(scene, lease, views);
+}
+
+/** Passes time, and looks at the lease now and then. */
+export async function holdFor({ member, random, judge }: Scene, views: readonly View[], ms: number): Promise<void> {
+  const looks = random.whole(0, 2);
+  for (let look = 0; look <= looks; look += 1) {
+    if (ms > 0) await member.process.sleep(ms / (looks + 1));
+    for (const view of views) {
+      judge.ask(view);
+      judge.checkExclusion(view.lockName);
+    }
+  }
+}
+
+async function extend(scene: Scene, lease: Lease, views: readonly View[], leaseMs: number): Promise<void> {
+  const { judge, world } = scene;
+  const leftMs = lease.validForMs();
+  const startedMs = world.nowMs;
+  try {
+    await lease.extend(leaseMs);
+    for (const view of views) judge.ask(view);
+  } catch (error) {
+    const isInTime = world.nowMs - startedMs < leftMs * 0.98 - 1;
+    if (error instanceof LeaseLostError && isInTime) refused(scene, views, "an extension");
+    else if (!(error instanceof LeaseLostError || error instanceof StoreError)) throw error;
+  }
+}
+
+/** Gives it back, and checks that nobody says it was lost who cannot know. */
+export async function release(scene: Scene, lease: Lease, views: readonly View[]): Promise<void> {
+  const { judge, world } = scene;
+  const leftMs = lease.validForMs();
+  const startedMs = world.nowMs;
+  for (const view of views) judge.over(view);
+  try {
+    await lease.release();
+  } catch (error) {
+    const isInTime = world.nowMs - startedMs < leftMs * 0.98 - 1;
+    if (error instanceof LeaseLostError && isInTime) refused(scene, views, "a release");
+    else if (!(error instanceof LeaseLostError || error instanceof StoreError)) throw error;
+  }
+}
+
+function refused({ judge, member }: Scene, views: readonly View[], what: string): void {
+  if (views.some((view) => view.mayBeTaken)) return;
+  judge.violated("S1", `${member.process.name}: ${what} of ${views[0]?.lockName} in time was refused`);
+}
+
+function moveOn(scene: Scene, lease: Lease, views: readonly View[]): void {
+  const { judge, session, world, random } = scene;
+  const exported = lease.export();
+  for (const view of views) judge.over(view);
+  const member = world.members[session.other] ?? scene.member;
+  member.process.enter(() => {
+    const goOn = async (): Promise<void> => {
+      await member.process.sleep(random.between(0, session.leaseMs / 2));
+      const [from] = views;
+      const adopted = await member.holdfast.adopt(exported).catch((error: unknown) => {
+        if (error instanceof LockError) return undefined;
+        throw error;
+      });
+      if (adopted === undefined || from === undefined) return;
+      const view = judge.adopted(member.process, adopted, from);
+      await holdFor({ ...scene, member }, [view], session.holdMs / 2);
+      await release({ ...scene, member }, adopted, [view]);
+    };
+    world.start(goOn, member);
+  });
+}

@@ -1,0 +1,62 @@
+/**
+ * X3: who knew that it stood in the queue before another called is granted before it.
+ *
+ * The order of grants is that of the tokens, since the server gives both in one step. Whoever may have missed a message
+ * or a heartbeat is excused, as is who gave up.
+ */
+import type { Attempt } from "./judge.js";
+import type { Network } from "./messages.js";
+import type { SimulatedProcess } from "./process.js";
+
+interface Waiter {
+  readonly attempt: Attempt;
+  enqueuedMs: number;
+  isExcused: boolean;
+}
+
+/** See the file header. */
+export class FifoOrder {
+  readonly #waiters = new Map<number, Waiter>();
+  readonly #granted: { readonly attempt: Attempt; readonly token: number }[] = [];
+
+  called(attempt: Attempt): void {
+    this.#waiters.set(attempt.session.id, { attempt, enqueuedMs: Infinity, isExcused: false });
+  }
+
+  /** Its process was told that it waits. */
+  enqueued(session: number, atMs: number): void {
+    const waiter = this.#waiters.get(session);
+    if (waiter !== undefined) waiter.enqueuedMs = Math.min(waiter.enqueuedMs, atMs);
+  }
+
+  gaveUp({ session }: Attempt): void {
+    this.#waiters.delete(session.id);
+  }
+
+  /** The server may have taken the waiters of this process for dead, or it may have missed its grant. */
+  excuse(process: SimulatedProcess): void {
+    for (const waiter of this.#waiters.values()) {
+      if (waiter.attempt.process === process) waiter.isExcused = true;
+    }
+  }
+
+  /** @returns who came later and was granted earlier, in words */
+  granted(attempt: Attempt, token: number, network: Network): string[] {
+    const waiter = this.#waiters.get(attempt.session.id);
+    this.#waiters.delete(attempt.session.id);
+    this.#granted.push({ attempt, token });
+    if (waiter === undefined || waiter.isExcused || !network.isOrderly) return [];
+    return this.#granted
+      .filter(
+        (other) =>
+          other.attempt !== attempt &&
+          other.attempt.lockName === attempt.lockName &&
+          other.token < token &&
+          other.attempt.callMs > waiter.enqueuedMs,
+      )
+      .map(
+        (other) =>
+          `${attempt.process.name} waited for ${attempt.lockName} when ${other.attempt.process.name} called, and was granted after it`,
+      );
+  }
+}

@@ -1,0 +1,186 @@
+/**
+ * What a run is made of: a list of sessions and a list of faults, all drawn from the seed before it starts.
+ *
+ * Whatever is left out of the lists leaves the rest as it is, and that is how a failing run is made smaller.
+ */
+import { Random } from "./random.js";
+import type { Weather } from "./weather.js";
+
+/** What one caller does with one lock. Kinds read of it what they need. */
+export interface Session {
+  readonly id: number;
+  readonly process: number;
+  readonly lock: number;
+  readonly atMs: number;
+  /** One attempt, without a wait. */
+  readonly isTry: boolean;
+  /** Infinity to wait for ever. */
+  readonly waitMs: number;
+  readonly leaseMs: number;
+  readonly renew: boolean;
+  /** When its signal aborts the wait, counted from the call; null if it does not. */
+  readonly abortAfterMs: number | null;
+  readonly holdMs: number;
+  /** Length of an extension in the middle of the hold; null for none. */
+  readonly extendMs: number | null;
+  /** How it ends: as it should, never, by export to another process, or by the force of another. */
+  readonly end: "release" | "drop" | "export" | "force";
+  /** Permits, readers against writers, which half of a pair: what it means is up to the kind. */
+  readonly amount: number;
+  /** Another process, for what takes two. */
+  readonly other: number;
+}
+
+/** One thing that goes wrong. */
+export type FaultEvent = { readonly id: number; readonly atMs: number; readonly process: number } & (
+  | { readonly what: "weather"; readonly forMs: number; readonly weather: Weather }
+  | { readonly what: "cut-commands"; readonly backInMs: number; readonly resends: boolean }
+  | { readonly what: "cut-inbox"; readonly backInMs: number; readonly goneInMs: number }
+  | { readonly what: "freeze"; readonly forMs: number; readonly suspended: boolean }
+  | { readonly what: "kill"; readonly backInMs: number; readonly goneInMs: number }
+  | { readonly what: "step-wall"; readonly byMs: number }
+  | { readonly what: "flush-scripts" }
+  | { readonly what: "freeze-server"; readonly forMs: number }
+  | { readonly what: "restart-server"; readonly forMs: number; readonly keeps: "all" | "some" | "none" }
+  | { readonly what: "step-server-clock"; readonly byMs: number }
+  | { readonly what: "freeze-server-clock"; readonly forMs: number }
+);
+
+/**
+ * Which faults may occur.
+ *
+ * - `none`: none at all
+ * - `promised`: those under which everything is promised
+ * - `forgets`: also a server that restarts with less than it knew (assumption A3)
+ * - `clock-forward`: also a server clock that is set forward (assumption A2)
+ */
+export type Profile = "none" | "promised" | "forgets" | "clock-forward";
+
+/** One run. */
+export interface Plan {
+  readonly seed: number;
+  readonly kind: string;
+  readonly profile: Profile;
+  readonly processCount: number;
+  readonly commandTimeoutMs: number;
+  readonly sessions: readonly Session[];
+  readonly faults: readonly FaultEvent[];
+  /** From here on nothing goes wrong any more. */
+  readonly calmFromMs: number;
+}
+
+const SESSIONS_END_MS = 9_000;
+const FAULTS_END_MS = 11_000;
+const LATE_MS = 4_000;
+const LEASES = [100, 250, 500, 1_000, 1_000, 2_000, 3_000] as const;
+const WAITS = [50, 300, 1_000, 3_000, 8_000, Infinity] as const;
+
+/** The run of a seed. */
+export function planOf(seed: number, kind: string, profile: Profile): Plan {
+  const random = new Random(seed);
+  const processCount = random.whole(2, 4);
+  const lockCount = random.chance(0.7) ? 1 : 2;
+  const sessionCount = random.whole(4, 18);
+  const faultCount = profile === "none" ? 0 : random.whole(0, 8);
+  const ids = { next: 0 };
+  const sessions = Array.from({ length: sessionCount }, () => drawSession(random, ids, processCount, lockCount));
+  const faults = Array.from({ length: faultCount }, () => drawFault(random, ids, processCount, profile));
+  return {
+    seed,
+    kind,
+    profile,
+    processCount,
+    commandTimeoutMs: random.pick([100, 400, 1_000, 2_000]),
+    sessions: sessions.sort((a, b) => a.atMs - b.atMs),
+    faults: faults.sort((a, b) => a.atMs - b.atMs),
+    calmFromMs: faultCount === 0 ? SESSIONS_END_MS : FAULTS_END_MS + LATE_MS,
+  };
+}
+
+/** The same run with only those sessions and faults. */
+export function reduced(plan: Plan, ids: ReadonlySet<number>): Plan {
+  return {
+    ...plan,
+    sessions: plan.sessions.filter(({ id }) => ids.has(id)),
+    faults: plan.faults.filter(({ id }) => ids.has(id)),
+  };
+}
+
+function drawSession(random: Random, ids: { next: number }, processCount: number, lockCount: number): Session {
+  ids.next += 1;
+  const leaseMs = random.pick(LEASES);
+  return {
+    id: ids.next,
+    process: random.whole(0, processCount - 1),
+    lock: random.whole(0, lockCount - 1),
+    // Half of them come at once, so that queues form.
+    atMs: random.chance(0.5) ? random.whole(0, 300) : random.whole(0, SESSIONS_END_MS),
+    isTry: random.chance(0.2),
+    waitMs: random.pick(WAITS),
+    leaseMs,
+    renew: random.chance(0.6),
+    abortAfterMs: random.chance(0.12) ? random.whole(0, 3_000) : null,
+    holdMs: random.chance(0.2) ? 0 : random.whole(1, leaseMs * 2),
+    extendMs: random.chance(0.2) ? random.pick(LEASES) : null,
+    end: random.chance(0.75) ? "release" : random.pick(["drop", "export", "force"]),
+    amount: random.whole(1, 4),
+    other: random.whole(0, processCount - 1),
+  };
+}
+
+function drawFault(random: Random, ids: { next: number }, processCount: number, profile: Profile): FaultEvent {
+  ids.next += 1;
+  const base = {
+    id: ids.next,
+    atMs: random.whole(0, FAULTS_END_MS - 4_000),
+    process: random.whole(0, processCount - 1),
+  };
+  const forMs = random.chance(0.5) ? random.whole(1, 500) : random.whole(1, 3_500);
+  if (profile === "forgets" && random.chance(0.3)) {
+    return { ...base, what: "restart-server", forMs: random.whole(1, 300), keeps: random.pick(["some", "none"]) };
+  }
+  if (profile === "clock-forward" && random.chance(0.3)) {
+    return { ...base, what: "step-server-clock", byMs: random.whole(100, 4_000) };
+  }
+  switch (random.whole(0, 12)) {
+    case 0:
+    case 1:
+    case 2:
+    case 3:
+      return { ...base, what: "weather", forMs, weather: drawWeather(random) };
+    case 4:
+      return { ...base, what: "cut-commands", backInMs: random.whole(1, 1_000), resends: random.chance(0.5) };
+    case 5:
+      return { ...base, what: "cut-inbox", backInMs: random.whole(1, 1_000), goneInMs: random.pick([0, 0, 50, 2_000]) };
+    case 6:
+      return { ...base, what: "freeze", forMs, suspended: random.chance(0.3) };
+    case 7:
+      return { ...base, what: "kill", backInMs: random.whole(1, 2_000), goneInMs: random.pick([0, 0, 50, 2_000]) };
+    case 8:
+      return { ...base, what: "step-wall", byMs: random.whole(-5_000, 5_000) };
+    case 9:
+      return { ...base, what: "flush-scripts" };
+    case 10:
+      return { ...base, what: "freeze-server", forMs };
+    case 11:
+      return { ...base, what: "restart-server", forMs: random.whole(1, 800), keeps: "all" };
+    default:
+      return random.chance(0.5)
+        ? { ...base, what: "step-server-clock", byMs: -random.whole(1, 2_000) }
+        : { ...base, what: "freeze-server-clock", forMs: random.whole(1, 1_500) };
+  }
+}
+
+function drawWeather(random: Random): Weather {
+  const rate = (): number => (random.chance(0.5) ? 0 : random.pick([0.05, 0.2, 0.6]));
+  return {
+    requestLoss: rate(),
+    replyLoss: rate(),
+    messageLoss: random.chance(0.2) ? 1 : rate(),
+    duplicate: rate(),
+    late: rate() / 2,
+    lateMs: random.pick([100, 1_000, LATE_MS]),
+    slow: rate(),
+    slowMs: random.pick([20, 200, 2_000]),
+  };
+}

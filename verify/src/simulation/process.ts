@@ -1,0 +1,173 @@
+/** One simulated process: its clocks, its timers, its event loop, and whether it runs at all. */
+import type { Runtime, Timer } from "holdfast/simulation";
+import type { Event } from "./agenda.js";
+import type { Random } from "./random.js";
+
+/** What a process needs of the world. */
+export interface Host {
+  readonly nowMs: number;
+  plan(atMs: number, what: string, happen: () => void): Event;
+  trace(text: string): void;
+}
+
+/** How the clocks of a process go, against true time. */
+export interface Clocks {
+  /** Milliseconds of both clocks per true millisecond. */
+  readonly rate: number;
+  readonly wallStartMs: number;
+  readonly monotonicStartMs: number;
+}
+
+/** How long past its time a timer may fire on a loop that is not busy, in ms. */
+export const TIMER_LATE_MS = 3;
+
+/** See the file header. One object is one incarnation: who is killed does not come back, another one starts. */
+export class SimulatedProcess {
+  readonly name: string;
+  readonly incarnation: number;
+  readonly runtime: Runtime;
+  readonly #host: Host;
+  readonly #random: Random;
+  readonly #clocks: Clocks;
+  readonly #timers = new Map<object, string>();
+  readonly #held: (() => void)[] = [];
+  #suspendedMs = 0;
+  #wallStepMs = 0;
+  #clientCount = 0;
+  #suspendedSinceMs: number | undefined;
+
+  /** It was killed. */
+  isDead = false;
+  /** It stands still, and what comes for it waits. */
+  isFrozen = false;
+  /** When its two clocks last came apart, by a step or because it was suspended. */
+  partedAtMs: number = -Infinity;
+  /** When it last ran on after it stood still. */
+  resumedAtMs: number = -Infinity;
+
+  constructor(host: Host, name: string, incarnation: number, clocks: Clocks, random: Random) {
+    this.name = name;
+    this.incarnation = incarnation;
+    this.#host = host;
+    this.#clocks = clocks;
+    this.#random = random;
+    this.runtime = {
+      monotonicMs: () => this.monotonicMs(),
+      wallMs: () => this.#wallMs(),
+      random: () => random.next(),
+      newClientId: () => this.#newId(),
+      startTimer: (callback, delayMs) => this.startTimer(callback, delayMs, "timer"),
+    };
+  }
+
+  /** How many timers are running. */
+  get timerCount(): number {
+    return this.#timers.size;
+  }
+
+  /** By its own monotonic clock. */
+  monotonicMs(): number {
+    const trueMs = this.#suspendedSinceMs ?? this.#host.nowMs;
+    return this.#clocks.monotonicStartMs + (trueMs - this.#suspendedMs) * this.#clocks.rate;
+  }
+
+  /** True milliseconds that pass while the process sees so many pass. */
+  longestTrueMs(ms: number): number {
+    return ms / this.#clocks.rate;
+  }
+
+  /** Runs `task` in this process, at once or as soon as it runs on; never, if it is dead. */
+  enter(task: () => void): void {
+    if (this.isDead) return;
+    if (this.isFrozen || this.#held.length > 0) this.#held.push(task);
+    else task();
+  }
+
+  /** As the timer of the runtime, with a name for the trace. */
+  startTimer(callback: () => void, delayMs: number, what: string): Timer {
+    const key = {};
+    this.#timers.set(key, what);
+    const dueMs = this.monotonicMs() + Math.max(1, Math.ceil(Math.min(delayMs, 1e12)));
+    const lateMs = this.#random.chance(0.1) ? this.#random.between(0, TIMER_LATE_MS) : 0;
+    let event: Event;
+    const fire = (): void =>
+      this.enter(() => {
+        if (!this.#timers.has(key)) return;
+        const leftMs = dueMs - this.monotonicMs();
+        // After a suspension the monotonic clock is behind, and so is the timer.
+        if (leftMs > 1e-6) event = this.#planIn(leftMs, what, fire);
+        else {
+          this.#timers.delete(key);
+          callback();
+        }
+      });
+    event = this.#planIn(dueMs - this.monotonicMs() + lateMs, what, fire);
+    return {
+      cancel: () => {
+        this.#timers.delete(key);
+        event.isOff = true;
+      },
+    };
+  }
+
+  /** Lets time pass in this process. Never resolves if it dies meanwhile. */
+  sleep(delayMs: number): Promise<void> {
+    return new Promise((resolve) => this.startTimer(resolve, delayMs, "program"));
+  }
+
+  /** It stands still. With `suspended` its monotonic clock does too. */
+  freeze(suspended: boolean): void {
+    if (this.isDead || this.isFrozen) return;
+    this.isFrozen = true;
+    if (suspended) this.partedAtMs = Infinity;
+    if (suspended) this.#suspendedSinceMs = this.#host.nowMs;
+  }
+
+  /** It runs on, with all that came for it meanwhile, one task per turn. */
+  resume(): void {
+    if (!this.isFrozen) return;
+    this.isFrozen = false;
+    if (this.#suspendedSinceMs !== undefined) {
+      this.#suspendedMs += this.#host.nowMs - this.#suspendedSinceMs;
+      this.partedAtMs = this.#host.nowMs;
+    }
+    this.#suspendedSinceMs = undefined;
+    this.resumedAtMs = this.#host.nowMs;
+    this.#runHeld();
+  }
+
+  /** It is gone, with its timers. */
+  kill(): void {
+    this.isDead = true;
+    this.#timers.clear();
+    this.#held.length = 0;
+  }
+
+  /** Somebody sets its wall clock. */
+  stepWall(byMs: number): void {
+    this.#wallStepMs += byMs;
+    this.partedAtMs = this.#host.nowMs;
+  }
+
+  #wallMs(): number {
+    return this.#clocks.wallStartMs + this.#host.nowMs * this.#clocks.rate + this.#wallStepMs;
+  }
+
+  #planIn(ownMs: number, what: string, fire: () => void): Event {
+    const trueMs = this.#suspendedSinceMs === undefined ? this.#host.nowMs : this.#suspendedSinceMs;
+    return this.#host.plan(Math.max(this.#host.nowMs, trueMs + ownMs / this.#clocks.rate), what, fire);
+  }
+
+  #runHeld(): void {
+    if (this.isFrozen || this.isDead || this.#held.length === 0) return;
+    this.#held[0]?.();
+    this.#held.shift();
+    this.#host.plan(this.#host.nowMs, `${this.name} catches up`, () => this.#runHeld());
+  }
+
+  #newId(): string {
+    this.#clientCount += 1;
+    const digits = String(this.#clientCount).padStart(6, "0");
+    return `${this.name}-${this.incarnation}-`.padEnd(10, "_") + digits;
+  }
+}

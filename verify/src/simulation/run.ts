@@ -1,0 +1,141 @@
+/** One run from its plan to its verdict. */
+import { loadInterpreter } from "@holdfast/embedded";
+import { describe, schedule } from "./faults.js";
+import { Guard, realTurn } from "./guard.js";
+import type { Violation } from "./judge.js";
+import { kindOf } from "./kinds/table.js";
+import type { Plan, Session } from "./plan.js";
+import { Random } from "./random.js";
+import type { Scene } from "./scene.js";
+import { type Member, type Tampering, World } from "./world.js";
+
+/** How a run ended. */
+export interface Verdict {
+  readonly violations: readonly Violation[];
+  readonly trace: readonly string[];
+  readonly grantCount: number;
+  readonly eventCount: number;
+  readonly virtualMs: number;
+}
+
+/** With fair weather a waiter asks again after 5 s, and whoever holds is gone after its lease. */
+const RECHECK_MS = 5_100;
+/** Longer than anything can take that ends by itself. */
+const CALM_MS = 120_000;
+
+/** Runs a plan. The same plan gives the same verdict, and the same trace. */
+export async function runPlan(plan: Plan, tampering: Tampering = {}, traces = false): Promise<Verdict> {
+  await loadInterpreter();
+  const guard = new Guard();
+  const world = new World(plan, guard, tampering, traces);
+  const rejected = (reason: unknown): void =>
+    world.judge.violated("L7", `a promise was rejected unseen: ${String(reason)}`);
+  process.on("unhandledRejection", rejected);
+  guard.start();
+  try {
+    await play(world);
+  } finally {
+    guard.stop();
+    process.off("unhandledRejection", rejected);
+    await new Promise<void>(realTurn);
+  }
+  const unreal = guard.found.map((text) => ({ property: "determinism", atMs: world.nowMs, text }));
+  return {
+    violations: [...unreal, ...world.judge.violations],
+    trace: world.lines,
+    grantCount: world.judge.grantCount,
+    eventCount: world.eventCount,
+    virtualMs: world.nowMs,
+  };
+}
+
+async function play(world: World): Promise<void> {
+  const { setup, judge } = world;
+  for (const fault of setup.faults) schedule(world, fault);
+  for (const session of setup.sessions) {
+    const random = new Random(setup.seed * 4_096 + session.id);
+    world.plan(session.atMs, `p${session.process} begins session ${session.id}`, () => begin(world, session, random));
+  }
+  // The agenda may be empty long before.
+  world.plan(setup.calmFromMs, "calm", () => {});
+  await world.runUntil(setup.calmFromMs);
+  if (judge.violations.length > 0) return;
+  world.weathers.length = 0;
+  watchProgress(world);
+  await world.runUntil(setup.calmFromMs + CALM_MS);
+  if (judge.violations.length > 0) return;
+  if (world.running > 0) judge.violated("L7", `${world.running} sessions never came to an end`);
+  kindOf(setup.kind).finish?.(world);
+  await closeAll(world);
+}
+
+function begin(world: World, session: Session, random: Random): void {
+  const member = world.members[session.process];
+  if (member === undefined || member.process.isDead) return;
+  member.process.enter(() => {
+    const scene: Scene = { world, judge: world.judge, session, member, random, lockName: `lock ${session.lock}` };
+    world.start(() => kindOf(world.setup.kind).run(scene), member);
+  });
+}
+
+/** L2 and L3: in calm weather somebody comes to an end within a lease and a re-check, as long as anybody waits. */
+function watchProgress(world: World): void {
+  const longestMs = Math.max(
+    0,
+    ...world.setup.sessions.map(({ leaseMs, holdMs, extendMs }) => Math.max(leaseMs, extendMs ?? 0) + 2 * holdMs),
+  );
+  const windowMs = (longestMs + RECHECK_MS + 1_000) * 1.02;
+  const startMs = world.nowMs;
+  const look = (): void => {
+    const sinceMs = Math.max(world.judge.lastEndMs, startMs);
+    const [first] = world.judge.open;
+    if (first === undefined && world.running === 0) return;
+    if (first !== undefined && world.nowMs - sinceMs > windowMs) {
+      world.judge.violated(
+        "L2",
+        `${first.process.name} waits for ${first.lockName} since ${first.callMs.toFixed(0)}, and nothing happens`,
+      );
+      return;
+    }
+    if (world.nowMs < startMs + CALM_MS - 1_000) world.plan(world.nowMs + 500, "look for progress", look);
+  };
+  look();
+}
+
+/** L7: whoever closes leaves nothing behind, and the server keeps nothing for ever. */
+async function closeAll(world: World): Promise<void> {
+  const { judge, setup } = world;
+  const alive = world.members.filter(({ process: { isDead } }) => !isDead);
+  for (const { process } of alive) process.resume();
+  let closed = 0;
+  for (const { holdfast } of alive) void holdfast.close().then(() => (closed += 1));
+  const isQuiet = await world.runUntil(world.nowMs + 4 * setup.commandTimeoutMs + 60_000);
+  if (judge.violations.length > 0) return;
+  if (closed < alive.length) judge.violated("L7", "close() never came to an end");
+  for (const member of alive) checkEmpty(world, member);
+  if (!isQuiet) judge.violated("L7", `something goes on for ever: ${world.rest().slice(0, 3).join("; ")}`);
+  for (const { key, leftMs } of world.keyspace.dump()) {
+    if (leftMs < 0) judge.violated("L7", `the server keeps ${key} for ever`);
+  }
+  // Longer than any lease and any queue, shorter than the tokens are remembered.
+  world.clock.step(90_000);
+  for (const { key } of world.keyspace.dump()) {
+    if (!/:fence$|^hf:client:|:value$|^hf:(?:semaphore|read-write-lock|count-down-latch|barrier):/.test(key)) {
+      judge.violated("L4", `${key} outlives every lease`);
+    }
+  }
+}
+
+function checkEmpty({ judge }: World, { process: { name, timerCount }, store }: Member): void {
+  if (timerCount > 0) judge.violated("L7", `${name} has ${timerCount} timers left`);
+  if (store.earCount > 0) judge.violated("L7", `${name} has ${store.earCount} subscriptions left`);
+}
+
+/** A plan in words. */
+export function describePlan({ seed, kind, profile, processCount, commandTimeoutMs, sessions, faults }: Plan): string {
+  return [
+    `seed ${seed}, ${kind}, profile ${profile}: ${processCount} processes, requests time out after ${commandTimeoutMs} ms`,
+    ...sessions.map((session) => `  session ${JSON.stringify(session)}`),
+    ...faults.map((fault) => `  fault ${fault.atMs} ms: ${describe(fault)}`),
+  ].join("\n");
+}

@@ -1,0 +1,25 @@
+/** What a caller in a simulated process works with. */
+import type { Judge } from "./judge.js";
+import type { Session } from "./plan.js";
+import type { Random } from "./random.js";
+import type { Member, World } from "./world.js";
+
+/** One session on its stage. */
+export interface Scene {
+  readonly world: World;
+  readonly judge: Judge;
+  readonly session: Session;
+  readonly member: Member;
+  readonly random: Random;
+  /** Name of the lock that the session is about. */
+  readonly lockName: string;
+}
+
+/** How one kind is driven. A new kind is one more file that exports one, and a line in kinds/table.ts. */
+export interface Kind {
+  readonly name: string;
+  /** Does what the session says, in its process. */
+  run(scene: Scene): Promise<void>;
+  /** What is left to judge when all is over. */
+  finish?(world: World): void;
+}

@@ -1,0 +1,233 @@
+/** One server, several processes, the network between them, and the only clock that is true. */
+import { type EmbeddedStore, embedded, Keyspace } from "@holdfast/embedded";
+import type { Reply, Script, Store } from "holdfast";
+import { createHoldfastOn, type Runtime } from "holdfast/simulation";
+import { Agenda, type Event } from "./agenda.js";
+import { ServerClock } from "./clocks.js";
+import { type Guard, realTurn } from "./guard.js";
+import { Judge } from "./judge.js";
+import { Network } from "./messages.js";
+import { type Call, type NetworkHost, NetworkStore } from "./network.js";
+import type { Plan } from "./plan.js";
+import { SimulatedProcess } from "./process.js";
+import { Random } from "./random.js";
+import { FAIR, type Weather } from "./weather.js";
+
+/** What is wrong on purpose, to see whether the simulation finds out. */
+export interface Tampering {
+  /** The script to run in place of another. */
+  readonly script?: (script: Script) => Script;
+  /** The clocks and timers that a process gets in place of its own. */
+  readonly runtime?: (runtime: Runtime) => Runtime;
+  /** The way to the server that a process gets in place of its own. */
+  readonly store?: (store: Store) => Store;
+}
+
+/** A process with its way to the server. */
+export interface Member {
+  readonly process: SimulatedProcess;
+  readonly store: NetworkStore;
+  readonly holdfast: ReturnType<typeof createHoldfastOn>;
+  readonly link: EmbeddedStore;
+}
+
+/** The two clocks of a process and the server's differ in rate by at most this much, as assumption A1 allows. */
+const RATE_MAX = 0.009;
+
+/** See the file header. */
+export class World implements NetworkHost {
+  readonly setup: Plan;
+  readonly random: Random;
+  readonly judge: Judge;
+  readonly network: Network = new Network();
+  readonly clock: ServerClock;
+  readonly keyspace: Keyspace;
+  readonly members: Member[] = [];
+  readonly lines: string[] = [];
+  readonly weathers: { readonly process: number; readonly weather: Weather }[] = [];
+  readonly #agenda = new Agenda();
+  readonly #guard: Guard;
+  readonly #tampering: Tampering;
+  readonly #traces: boolean;
+  readonly #scripts = new Map<Script, Script>();
+  readonly #running = new Map<object, Member | undefined>();
+  readonly #onServer: (() => void)[] = [];
+  #nowMs = 0;
+  #snapshot: ReturnType<Keyspace["dump"]> = [];
+
+  isServerDown = false;
+  serverFrozenUntilMs = 0;
+  eventCount = 0;
+
+  constructor(plan: Plan, guard: Guard, tampering: Tampering, traces: boolean) {
+    this.setup = plan;
+    this.#guard = guard;
+    this.#tampering = tampering;
+    this.#traces = traces;
+    this.random = new Random(plan.seed + 0.5 * 4_294_967_296);
+    this.judge = new Judge(() => this.#nowMs, this.network);
+    this.clock = new ServerClock(() => this.#nowMs);
+    this.keyspace = new Keyspace({ clock: this.clock, scheduler: { schedule: (task) => this.#onServer.push(task) } });
+    for (let index = 0; index < plan.processCount; index += 1) this.members.push(this.#join(index, 0));
+  }
+
+  get nowMs(): number {
+    return this.#nowMs;
+  }
+
+  plan(atMs: number, what: string, happen: () => void): Event {
+    return this.#agenda.add(atMs, what, happen);
+  }
+
+  trace(text: string): void {
+    if (this.#traces) this.lines.push(`${this.#nowMs.toFixed(2).padStart(10)}  ${text}`);
+  }
+
+  weatherOf(process: SimulatedProcess): Weather {
+    if (this.weathers.length === 0) return FAIR;
+    const index = this.members.findIndex((member) => member.process === process);
+    return this.weathers.findLast((entry) => entry.process === index)?.weather ?? FAIR;
+  }
+
+  scriptOf(script: Script): Script {
+    const { script: tamper } = this.#tampering;
+    if (tamper === undefined) return script;
+    const known = this.#scripts.get(script) ?? tamper(script);
+    this.#scripts.set(script, known);
+    return known;
+  }
+
+  ran(process: SimulatedProcess, call: Call, reply: Reply): void {
+    this.trace(
+      `  server: ${process.name}#${call.id} ${call.script.name} ${call.args.join(" ")} -> ${JSON.stringify(reply)}`,
+    );
+    this.network.ran(process, call, reply);
+  }
+
+  heard(process: SimulatedProcess, what: { readonly call: Call; readonly reply: Reply } | string): void {
+    if (typeof what === "string") this.network.message(process, what);
+    else {
+      const session = this.network.reply(process, what.call, what.reply);
+      if (session !== undefined) this.judge.enqueued(session);
+    }
+  }
+
+  pushed(process: SimulatedProcess, message: string): void {
+    this.network.pushed(process, message);
+  }
+
+  deafened(process: SimulatedProcess): void {
+    this.judge.deafened(process);
+  }
+
+  /** Sessions that have not come to an end, in processes that live. */
+  get running(): number {
+    return [...this.#running.values()].filter((member) => member === undefined || !member.process.isDead).length;
+  }
+
+  /** Runs a part of a session, of `member` if it ends with it. */
+  start(work: () => Promise<void>, member?: Member): void {
+    const key = {};
+    this.#running.set(key, member);
+    work().then(
+      () => this.#running.delete(key),
+      (error: unknown) => {
+        this.#running.delete(key);
+        this.judge.violated("L7", `a program failed: ${error instanceof Error ? error.stack : String(error)}`);
+      },
+    );
+  }
+
+  /** A process of that name starts again, as another client. */
+  restart(index: number): void {
+    const before = this.members[index];
+    if (before !== undefined) this.members[index] = this.#join(index, before.process.incarnation + 1);
+  }
+
+  /** What a server that writes now and then would find on its disk. */
+  remember(): void {
+    this.#snapshot = this.keyspace.dump();
+  }
+
+  /** The server comes back with what it found on its disk. */
+  async forget(keeps: "some" | "none"): Promise<void> {
+    this.keyspace.clear();
+    if (keeps === "none") return;
+    for (const { key, type, value, leftMs } of this.#snapshot) {
+      const list = typeof value === "string" ? [value] : value;
+      await this.keyspace.eval(RESTORE, [key], [type, leftMs, ...list]);
+    }
+  }
+
+  /** Lets time pass until nothing is left to happen, or until then. @returns whether nothing is left */
+  async runUntil(endMs: number): Promise<boolean> {
+    await this.#settle();
+    for (;;) {
+      const event = this.#agenda.take();
+      if (event === undefined) return true;
+      if (event.atMs > endMs) {
+        this.plan(event.atMs, event.what, event.happen);
+        this.#nowMs = endMs;
+        return false;
+      }
+      this.#nowMs = Math.max(this.#nowMs, event.atMs);
+      this.eventCount += 1;
+      this.trace(event.what);
+      try {
+        event.happen();
+      } catch (error) {
+        this.judge.violated("L7", `${event.what} threw ${String(error)}`);
+      }
+      await this.#settle();
+      this.judge.afterEvent();
+      if (this.judge.violations.length > 0 || this.#guard.found.length > 0) return false;
+    }
+  }
+
+  /** What is still to come. */
+  rest(): string[] {
+    return this.#agenda.rest();
+  }
+
+  /** Lets promises and the server do what they can do at this instant. */
+  async #settle(): Promise<void> {
+    do {
+      for (const task of this.#onServer.splice(0)) task();
+      await new Promise<void>(realTurn);
+    } while (this.#onServer.length > 0);
+  }
+
+  #join(index: number, incarnation: number): Member {
+    const { random } = this;
+    // One host, one quartz: only steps part its two clocks.
+    const clocks = {
+      rate: 1 + random.between(-RATE_MAX, RATE_MAX),
+      wallStartMs: 1_763_711_220_000 + random.whole(-60_000, 60_000),
+      monotonicStartMs: random.whole(0, 1_000_000),
+    };
+    const name = `p${index}`;
+    const process = new SimulatedProcess(this, name, incarnation, clocks, random.fork());
+    const link = embedded({ keyspace: this.keyspace });
+    const store = new NetworkStore(this, process, link, random.fork());
+    const { runtime, store: tamper } = this.#tampering;
+    const holdfast = createHoldfastOn(runtime?.(process.runtime) ?? process.runtime, {
+      store: tamper?.(store) ?? store,
+      commandTimeoutMs: this.setup.commandTimeoutMs,
+    });
+    return { process, store, holdfast, link };
+  }
+}
+
+const RESTORE = `
+local kind, leftMs = ARGV[1], tonumber(ARGV[2])
+for at = 3, #ARGV do
+  if kind == 'string' then redis.call('SET', KEYS[1], ARGV[at])
+  elseif kind == 'list' then redis.call('RPUSH', KEYS[1], ARGV[at])
+  elseif kind == 'set' then redis.call('SADD', KEYS[1], ARGV[at])
+  elseif at % 2 == 1 then
+    if kind == 'hash' then redis.call('HSET', KEYS[1], ARGV[at], ARGV[at + 1])
+    else redis.call('ZADD', KEYS[1], ARGV[at + 1], ARGV[at]) end
+  end
+end
+if leftMs > 0 then redis.call('PEXPIRE', KEYS[1], leftMs) end
+return 0`;
