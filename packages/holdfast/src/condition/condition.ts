@@ -93,6 +93,7 @@ export class Condition {
       { owner, token },
       () => this.#engine.commandReconnects,
       () => runtime.monotonicMs() < validUntilMs,
+      () => held.undoLateRequests(),
     );
     const keep = (granted: Parameters<typeof hold>[2]): Hold => {
       steps.granted();

@@ -54,18 +54,21 @@ export interface ConditionWait extends WaitSteps {
  *
  * @param reconnects  how often the connection that sends scripts has come back: a request may have been sent twice
  * @param isStillValid  whether the lease of `from` would still be valid if it had not waited
+ * @param onEntered  called once it is certain that `from` holds no more
  */
 export function waitSteps(
   place: ConditionPlace,
   from: HeldBy,
   reconnects: () => number,
   isStillValid: () => boolean,
+  onEntered: () => void,
 ): ConditionWait {
   const { store, mutex, lock, fence, queue, condition, inbox } = place;
   const caller = { store, lockName: mutex.name };
   let mayHaveEntered = false;
   let hasEntered = false;
   let isSignalled = false;
+  let isKnown = false;
 
   const ask = async (owner: string, timeoutMs: number) => {
     const again = mayHaveEntered ? 1 : 0;
@@ -100,6 +103,8 @@ export function waitSteps(
       }
       mayHaveEntered = true;
       hasEntered = true;
+      if (!isKnown) onEntered();
+      isKnown = true;
       if (reply.outcome === "waiting") return reply;
       // From now on it asks for the mutex, at once, unless it is given up or granted in this very turn: two calls
       // in one step would let the second arrive after its own release.

@@ -147,6 +147,15 @@ export class Hold implements Occupant, Holding {
     this.#engine.dismiss(this.#grant.claim, this);
   }
 
+  /**
+   * Undoes what a request of the claim does that may still be under way. Only for a hold that a script has undone
+   * already: whatever this claim has from then on, nobody uses.
+   */
+  undoLateRequests(): void {
+    if (!this.#mayStillRun()) return;
+    void depart(this.#engine, this.#steps, this.#claimAsExtended(), true, this.#engine.commandTimeoutMs);
+  }
+
   /** Ends the hold and tells who listens why, once. */
   lose(reason: LossReason): void {
     if (this.#isOver) return;

@@ -1,12 +1,12 @@
 /** Readers together, writers alone: two locks of one name, and the lease that can change sides. */
 import type { Engine } from "../core/engine.js";
-import { type Holder, LeaseLostError } from "../core/errors.js";
+import { type Holder, LeaseLostError, UnsupportedError } from "../core/errors.js";
 import type { Hold } from "../core/hold.js";
 import type { ExportedLease } from "../core/holding.js";
 import { describe, type Inspection, type WaitingClaim } from "../core/inspection.js";
 import { Lease } from "../core/lease.js";
 import { Lock } from "../core/lock.js";
-import type { LockKeys } from "../core/names.js";
+import { type LockKeys, show } from "../core/names.js";
 import type { ResolvedOptions } from "../core/options.js";
 import { parseOwner } from "../core/owner.js";
 import type { Store } from "../core/store.js";
@@ -85,7 +85,13 @@ export class ReadWriteLease extends Lease {
     });
   }
 
+  /** @throws UnsupportedError  also while a change is under way, or its outcome unknown: `downgrade` settles that */
   override export(): ExportedLease {
+    this.assertHeld();
+    if (this.#isInDoubt) {
+      const message = `The lease on ${show(this.name)} cannot be exported while it is not known whether it reads or writes.`;
+      throw new UnsupportedError(this.name, message);
+    }
     return { ...super.export(), mode: this.#mode };
   }
 

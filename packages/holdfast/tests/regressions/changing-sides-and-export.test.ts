@@ -1,0 +1,21 @@
+import { embedded } from "@holdfast/embedded";
+import { expect, test } from "vitest";
+import { UnsupportedError } from "../../src/core/errors.js";
+import { createHoldfast } from "../../src/holdfast.js";
+
+test("a lease is not exported as a reader's while the server may already count it as a writer's", async () => {
+  const holdfast = createHoldfast({ store: embedded() });
+  const { read } = holdfast.readWriteLock("r");
+  const lease = await read.acquire();
+  const upgrading = lease.tryUpgrade();
+  // The change begins in a turn of its own.
+  await Promise.resolve();
+  expect(() => lease.export()).toThrow(UnsupportedError);
+
+  expect(await upgrading).toBe(lease);
+  const exported = lease.export();
+  expect(exported).toMatchObject({ mode: "write", token: lease.token });
+  await holdfast.adopt(exported);
+  expect(await read.tryAcquire()).toBe(null);
+  await holdfast.close();
+});

@@ -1,0 +1,35 @@
+/** A request that was given up for lost may arrive when its claim has long given the mutex up by waiting. */
+import { embedded } from "@holdfast/embedded";
+import { expect, test } from "vitest";
+import { StoreError } from "../../src/core/errors.js";
+import type { Store } from "../../src/core/store.js";
+import { createHoldfast } from "../../src/holdfast.js";
+import { until } from "../../src/testing/delays.js";
+
+test("a mutex that a late acquire takes after its claim waits for a signal is given back", async () => {
+  const store = embedded();
+  let late: (() => Promise<unknown>) | undefined;
+  const losing: Store = {
+    kind: store.kind,
+    async run(script, ...call) {
+      if (script.name !== "mutex/acquire" || late !== undefined) return store.run(script, ...call);
+      late = () => store.run(script, ...call);
+      throw new StoreError("m", { mayHaveRun: true, transient: true, cause: new Error("connection lost") });
+    },
+    inbox: (...call) => store.inbox(...call),
+    onReconnect: (listener) => store.onReconnect(listener),
+    close: () => store.close(),
+  };
+  const holdfast = createHoldfast({ store: losing });
+  const mutex = holdfast.mutex("m");
+  const condition = mutex.condition("c");
+  const aborting = new AbortController();
+  const waiting = condition.wait(await mutex.acquire(), { waitMs: Infinity, signal: aborting.signal });
+  await until(async () => (await condition.inspect()).waiterCount === 1, "the wait");
+
+  await late?.();
+  await until(async () => (await mutex.inspect()).holders.length === 0, "the mutex to be free");
+  aborting.abort(new Error("enough"));
+  await expect(waiting).rejects.toThrow("enough");
+  await holdfast.close();
+});
