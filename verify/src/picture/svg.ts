@@ -1,0 +1,53 @@
+/** Attributes of an element; numbers are rounded to a tenth of a pixel, so that a picture is the same everywhere. */
+export type Attributes = Readonly<Record<string, string | number | undefined>>;
+
+/** What is left out of every text because XML has no place for it, not even escaped. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are the ones that are meant
+const NOT_XML = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff\p{Surrogate}]/gu;
+const ENTITIES: Readonly<Record<string, string>> = {
+  "&": "&amp;",
+  "<": "&lt;",
+  ">": "&gt;",
+  '"': "&quot;",
+  "'": "&#39;",
+};
+
+/** Text as it may stand in an element or an attribute. */
+export function escapeXml(text: string): string {
+  return text.replace(NOT_XML, "\ufffd").replace(/[&<>"']/g, (character) => ENTITIES[character] ?? character);
+}
+
+/** An element around what is already SVG. */
+export function element(name: string, attributes: Attributes, ...content: readonly string[]): string {
+  const text = Object.entries(attributes)
+    .filter(([, value]) => value !== undefined)
+    .map(([key, value]) => ` ${key}="${escapeXml(typeof value === "number" ? String(round(value)) : (value ?? ""))}"`)
+    .join("");
+  return content.length === 0 ? `<${name}${text}/>` : `<${name}${text}>${content.join("")}</${name}>`;
+}
+
+/** A line of text. */
+export function label(text: string, attributes: Attributes): string {
+  return element("text", attributes, escapeXml(text));
+}
+
+/** What a pointer shows over the element it stands in. */
+export function tooltip(text: string): string {
+  return element("title", {}, escapeXml(text));
+}
+
+/** How wide a text is drawn, near enough to keep texts apart: the font is one of fixed width. */
+export function widthOf(text: string): number {
+  return Array.from(text).length * 6.7;
+}
+
+/** A text that is no wider than this, with an ellipsis where it was cut. */
+export function fit(text: string, width: number): string {
+  const characters = Array.from(text);
+  const most = Math.max(1, Math.floor(width / 6.7));
+  return characters.length <= most ? text : `${characters.slice(0, most - 1).join("")}…`;
+}
+
+function round(value: number): number {
+  return Math.round(value * 10) / 10;
+}
