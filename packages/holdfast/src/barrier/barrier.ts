@@ -76,13 +76,14 @@ export class Barrier {
   }
 
   /**
-   * Arrives, and waits until all parties have. One round trip and a message, and a renewal every third of `leaseMs`.
+   * Arrives, and waits until all parties have, by default as long as an acquire waits. One round trip and a message, and a
+   * renewal every third of `leaseMs`.
    *
    * @returns which generation passed, and as which of its parties
    * @throws BrokenBarrierError  a party of this generation is not coming; nobody went on
    * @throws WaitTimeoutError    after `waitMs`; the generation is broken for all, unless `waitMs` is 0
-   * @throws the signal's reason, if it aborts the wait; the generation is broken for the others. If they had all arrived
-   *         at that very moment, they go on
+   * @throws the signal's reason, if it aborts the wait; the generation is broken for the others as soon as the
+   *         server hears of it; if the last of them arrives before, they go on
    * @throws CapacityMismatchError  the server counts on another number of parties; this one has not arrived
    * @throws StoreError          the server did not answer; the generation breaks, at the latest after `leaseMs`
    * @throws ClosedError         this Holdfast was closed; the generation is broken for the others

@@ -33,7 +33,7 @@ const signalsOf = new WeakMap<Lease, Signals>();
  *
  * @example
  * let lease = await mutex.acquire();
- * while (await isEmpty()) lease = await notEmpty.wait(lease);
+ * while (await isEmpty()) lease = await notEmpty.wait(lease, { waitMs: Infinity }); // 10 s unless it is said
  */
 export class Condition {
   /** Name of the condition, unique within its mutex. */

@@ -61,7 +61,7 @@ export class Election extends Lock<Leadership> {
   }
 
   /**
-   * Stands for election until it is won. Two round trips if nobody leads.
+   * Stands for election until it is won, or for `waitMs`. Two round trips if nobody leads.
    *
    * @param value  what the leader stands for, at most 65 536 bytes
    * @throws AcquireTimeoutError  after `waitMs`; nothing is held; says who leads
@@ -126,7 +126,7 @@ export class Election extends Lock<Leadership> {
    * so the last one is never missed. A reader that is slower than the changes gets the newest and misses those in
    * between. Leave the loop, or abort `signal`, to stop.
    *
-   * @throws the signal's reason, when it aborts
+   * @throws the signal's reason, when it aborts: to stop without an error, leave the loop
    * @throws ClosedError  this Holdfast was closed
    * @throws StoreError   the server will not answer; while it may, the observer waits
    */

@@ -120,7 +120,7 @@ export class MultiLock {
     return run(() => this.acquire(options), work);
   }
 
-  /** Who holds the members, and who waits for any of them. Reads one member after the other. @throws StoreError */
+  /** Who holds the members, and who waits for any of them. Each is read by itself, not all at one moment. @throws StoreError */
   async inspect(): Promise<MultiInspection> {
     const members = await Promise.all(this.members.map((member) => member.inspect()));
     const tokens = members.flatMap(({ token }) => token ?? []);
