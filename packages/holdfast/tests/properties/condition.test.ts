@@ -206,6 +206,7 @@ class World {
       { owner, token: this.token },
       () => 0,
       () => true,
+      () => {},
     );
     const claim = this.newClaim(i);
     Object.assign(caller, { claim, wait: steps, isSignalled: false });
