@@ -11,7 +11,7 @@
   ARGV[1] from       id of the claim that held the mutex before the wait
   ARGV[2] token      token of its grant
   ARGV[3] owner      id of the claim that gives up
-  ARGV[4] entered    1 if it is certain that it has waited and has not left, else 0
+  ARGV[4] entered    1 if it is certain that it has waited; 2 if its signal has done its work or was passed on; else 0
   ARGV[5] inbox      what a client id is appended to for the channel that the client listens on
   REPLY   0          absent: it neither waited nor held
           1          left: no signal had reached it
@@ -31,7 +31,9 @@ end
 local isHolder = redis.call('GET', KEYS[1]) == owner
 if isHolder or redis.call('ZREM', KEYS[3], owner) == 1 or entered == '1' then
   -- A claim in no queue was signalled, and dropped when it could not be reached at its turn.
-  signalNext(inbox, 1)
+  if entered ~= '2' then
+    signalNext(inbox, 1)
+  end
   if isHolder and not handOff(inbox) then
     redis.call('DEL', KEYS[1])
   end

@@ -69,6 +69,9 @@ export function waitSteps(
   let hasEntered = false;
   let isSignalled = false;
   let isKnown = false;
+  /** The signal has done its work, or has been passed on: once is enough, however often this claim has to leave. */
+  let isPassed = false;
+  let leaving: Promise<unknown> = Promise.resolve();
 
   const ask = async (owner: string, timeoutMs: number) => {
     const again = mayHaveEntered ? 1 : 0;
@@ -85,7 +88,7 @@ export function waitSteps(
     ...looking(place),
 
     granted() {
-      hasEntered = false;
+      isPassed = true;
     },
 
     async acquire(claim, _enqueue, timeoutMs) {
@@ -113,9 +116,14 @@ export function waitSteps(
     },
 
     async leave({ owner }, timeoutMs) {
-      const args = { from: from.owner, token: from.token, owner, entered: hasEntered ? 1 : 0, inbox };
-      await call(caller, conditionLeave, { lock, fence, queue, condition }, args, timeoutMs);
-      hasEntered = false;
+      // One after the other: a second request must know what became of the first.
+      const leave = leaving.then(async () => {
+        const args = { from: from.owner, token: from.token, owner, entered: isPassed ? 2 : hasEntered ? 1 : 0, inbox };
+        await call(caller, conditionLeave, { lock, fence, queue, condition }, args, timeoutMs);
+        isPassed = true;
+      });
+      leaving = leave.catch(() => {});
+      await leave;
     },
   };
 }

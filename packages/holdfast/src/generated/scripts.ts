@@ -260,7 +260,7 @@ return reply` as string,
 /** condition/leave: stop waiting for a signal; and if it was given already, pass it on. */
 export const conditionLeave = {
   name: "condition/leave",
-  sha1: "637dc28bedc9602b361702ac25324bd4fba4abec",
+  sha1: "5247bc24f6fd6611ae7730becadde73cf68e8699",
   keys: ["lock", "fence", "queue", "condition"],
   args: ["from", "token", "owner", "entered", "inbox"],
   replies: [
@@ -342,7 +342,9 @@ end
 
 local isHolder = redis.call('GET', KEYS[1]) == owner
 if isHolder or redis.call('ZREM', KEYS[3], owner) == 1 or entered == '1' then
-  signalNext(inbox, 1)
+  if entered ~= '2' then
+    signalNext(inbox, 1)
+  end
   if isHolder and not handOff(inbox) then
     redis.call('DEL', KEYS[1])
   end
