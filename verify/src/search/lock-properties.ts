@@ -1,0 +1,75 @@
+/** What must be true of a world of claims: in each state, after each script, and when everybody has gone. */
+import type { LockState, Verb } from "./lock-state.js";
+import type { LockWorld } from "./lock-world.js";
+import type { Held } from "./server.js";
+
+/** S2 and X1: what the clients believe, added up. @param byClock  whether a client looks at its clock */
+export function brokenInState(world: LockWorld, state: LockState, byClock: boolean): string | undefined {
+  let used = 0;
+  let oldest = Number.POSITIVE_INFINITY;
+  let latest = 0;
+  for (const [number, claim] of state.claims.entries()) {
+    latest = Math.max(latest, claim.tok);
+    const isOver = byClock && !world.isValid(claim);
+    if (claim.ph !== "held" || isOver) continue;
+    used += world.places[number]?.weight ?? 0;
+    oldest = Math.min(oldest, claim.tok);
+  }
+  const { capacity } = world.setting.kind;
+  if (used > capacity) return capacity === 1 ? "S2: two hold at once" : "X1: more permits are held than there are";
+  if (capacity === 1 && used === 1 && latest > oldest) return "S2: a lease is good again after somebody else had it";
+  return undefined;
+}
+
+/** L4, L7: nothing is left when nobody is there, and nothing is under way. */
+export function atRest(world: LockWorld, state: LockState): string | undefined {
+  const areGone = state.claims.every(({ ph }) => ph === "end" || ph === "idle");
+  if (!areGone || state.late === 1 || state.requests.length > 0 || state.pushes.length > 0) return undefined;
+  if (world.setting.kind.holders(state.held).size > 0) {
+    return isReapable(world, state) ? undefined : "ghost: it is held by nobody";
+  }
+  if (world.setting.kind.waiters(state.held).length > 0) return "ghost: nobody waits in the queue";
+  return undefined;
+}
+
+/** Permits whose lease is over are given back at the next call, not before. */
+function isReapable(world: LockWorld, state: LockState): boolean {
+  const ends = state.held.find(([key]) => key === "h")?.[2];
+  if (world.setting.kind.capacity === 1 && ends === undefined) return false;
+  if (typeof ends !== "object") return false;
+  return ends.every((score, i) => i % 2 === 0 || score === "inf" || Number(score) <= state.t);
+}
+
+/** What one script has done: who is next, and that somebody is. */
+export function brokenOnServer(
+  world: LockWorld,
+  before: LockState,
+  after: Held,
+  caller: string,
+  verb: Verb,
+  listening: readonly string[],
+): string | undefined {
+  const { kind } = world.setting;
+  const isThere = (owner: string): boolean => listening.includes(owner.split("/")[0] ?? "");
+  const [had, has] = [kind.holders(before.held), kind.holders(after)];
+  const used = [...has.values()].reduce((sum, weight) => sum + weight, 0);
+  if (used > kind.capacity) return "X1: the server gives more permits than there are";
+  const waited = kind.waiters(before.held).filter((owner) => owner === caller || isThere(owner));
+  const waits = kind.waiters(after);
+  if (waits.some((owner) => has.has(owner))) return "a holder stands in the queue";
+  const granted = [...has.keys()].filter((owner) => !had.has(owner));
+  if (granted.some((owner) => owner !== caller && !isThere(owner))) return "L6: it is granted to a process that is gone";
+
+  const turn = waited.includes(caller) ? waited : [...waited, caller];
+  const lastServed = Math.max(-1, ...granted.map((owner) => turn.indexOf(owner)));
+  const passedOver = turn.slice(0, lastServed + 1).filter((owner) => !has.has(owner));
+  if (passedOver.length > 0) return "X3: somebody who came later is granted first";
+
+  const head = waits.find((owner) => owner === caller || isThere(owner));
+  // Who holds already is answered at once, and leaves it to the others to ask.
+  const isFreed = (verb === "acquire" && !had.has(caller)) || (verb !== "acquire" && verb !== "extend" && (kind.capacity > 1 || had.size > 0));
+  if (head !== undefined && isFreed && used + Number(head.split("/")[3]) <= kind.capacity) {
+    return "L3: it is free, and somebody waits for it";
+  }
+  return undefined;
+}

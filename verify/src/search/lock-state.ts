@@ -1,0 +1,124 @@
+/** The state of a world of claims on one lock: what the server holds, what each client knows, what is under way. */
+import type { Held } from "./server.js";
+
+/** A rule of the client that can be switched off; `client-rules.ts` says what each one is. */
+export type ClientRule =
+  | "validity-from-sending"
+  | "own-clock"
+  | "earliest-grant"
+  | "stale-grant"
+  | "fresh-claim"
+  | "recheck"
+  | "keep-leaving"
+  | "over-when-sent"
+  | "sent-twice"
+  | "honour-loss"
+  | "leave-at-all";
+
+/**
+ * Where a claim is: not begun, asking or waiting, holding, giving back, giving back too late, leaving, over, or its
+ * process has died. `void` is a claim that never was.
+ */
+export type Phase = "idle" | "ask" | "held" | "rel" | "late" | "dep" | "end" | "dead";
+
+/** The scripts of a lock. */
+export type Verb = "acquire" | "extend" | "release" | "leave";
+
+/** One claim. Names are short because they are part of the name of a state. Ages are in ticks, up to `OLD`. */
+export interface Claim {
+  ph: Phase;
+  /** Whether an answer is awaited, and the age of its request. */
+  call: 0 | 1;
+  sent: number;
+  /** Age of the first request. */
+  fs: number;
+  /** Whether a request may still run without our knowing. */
+  un: 0 | 1;
+  /** Whether the server is known to have it in the queue. */
+  q: 0 | 1;
+  /** Of the last "you wait": whether its request took a tick or more, and how old it is, at most 1. */
+  s: 0 | [slow: number, age: number];
+  /** Whether it is to ask, or leave, again. */
+  aa: 0 | 1;
+  tok: number;
+  /** Age of the moment from which the lease is trusted. */
+  set: number;
+  /** Age of the departure; whether it was answered. */
+  dep: number;
+  ans: 0 | 1;
+  /** Whether the release may have run twice. */
+  may: 0 | 1;
+  /** The highest token that anybody had when this claim began. */
+  fl: number;
+}
+
+/** A request under way: `orphan` 1 when nobody awaits its answer, 2 when it is a second copy. */
+export type Request = [claim: number, verb: Verb, token: number, orphan: 0 | 1 | 2];
+/** An answer under way: a code, or the token if it is a grant; whether the request was slow; its age, at most 1. */
+export type Reply = [claim: number, code: number, slow: number, age: number];
+/**
+ * A grant under way to an inbox, and its age. `order` is 0 if it is newer than any answer "you wait" to the same
+ * claim, 1 if it is older than the one under way, 2 if it is older than one that has arrived: the client compares the
+ * server's times in both.
+ */
+export type Push = [claim: number, token: number, order: 0 | 1 | 2, age: number];
+
+/** What may still go wrong. */
+export interface Budget {
+  /** Ticks that pass while a message is under way; without any, messages arrive in the tick in which they are sent. */
+  delays: number;
+  /** Calls whose answer does not come: the request or its answer is lost, or the request is late. */
+  timeouts: number;
+  /** Requests that the client library sends twice. */
+  copies: number;
+  /** Grants that get lost on the way to the inbox. */
+  pushes: number;
+  /** Processes that die. */
+  crashes: number;
+  /** Waiters that give up. */
+  giveUps: number;
+  /** Renewals, which are no fault but have to end some time. */
+  renewals: number;
+}
+
+export interface LockState {
+  t: number;
+  held: Held;
+  claims: Claim[];
+  requests: Request[];
+  replies: Reply[];
+  pushes: Push[];
+  budget: Budget;
+  /** Clients that died. */
+  dead: number[];
+  /** Whether a request came so late that its client had stopped looking after it. */
+  late: 0 | 1;
+}
+
+/** An age from which on everything is equally old: a lease that began then is over. */
+export const OLD = 2;
+
+/** A claim that has not begun. */
+export function idleClaim(): Claim {
+  return {
+    ph: "idle",
+    call: 0,
+    sent: 0,
+    fs: 0,
+    un: 0,
+    q: 0,
+    s: 0,
+    aa: 0,
+    tok: 0,
+    set: 0,
+    dep: 0,
+    ans: 0,
+    may: 0,
+    fl: 0,
+  };
+}
+
+/** One tick older. What is told apart only as fresh or not stops at an age of 1. */
+export function older(age: number, oldest: number = OLD): number {
+  return Math.min(age + 1, oldest);
+}

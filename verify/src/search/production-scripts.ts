@@ -1,0 +1,65 @@
+/**
+ * The scripts that the library really sends, taken from what it sends: a store that writes them down on the way.
+ *
+ * A search of anything but these texts would prove something about another program. They are not exported, and need
+ * not be: a store sees every one of them.
+ */
+import { embedded } from "@holdfast/embedded";
+import { createHoldfast, type Store } from "holdfast";
+
+/** Name of a script, as its first line says it, to its source. */
+export type ScriptTexts = ReadonlyMap<string, string>;
+
+const WANTED = [
+  "mutex/acquire",
+  "mutex/extend",
+  "mutex/release",
+  "mutex/leave",
+  "permits/acquire",
+  "permits/extend",
+  "permits/release",
+  "permits/leave",
+  "permits/reweigh",
+  "condition/wait",
+  "condition/signal",
+  "condition/leave",
+] as const;
+
+/** Uses the library in every way that sends one of the wanted scripts. @throws Error  one of them was not sent */
+export async function productionScripts(): Promise<ScriptTexts> {
+  const texts = new Map<string, string>();
+  const store = embedded();
+  const recording: Store = {
+    kind: store.kind,
+    run(script, keys, args, timeoutMs) {
+      texts.set(script.name, script.source);
+      return store.run(script, keys, args, timeoutMs);
+    },
+    inbox: (channel, onMessage, timeoutMs) => store.inbox(channel, onMessage, timeoutMs),
+    onReconnect: (listener) => store.onReconnect(listener),
+    close: () => store.close(),
+  };
+  const holdfast = createHoldfast({ store: recording });
+  try {
+    const mutex = holdfast.mutex("seen");
+    const held = await mutex.acquire();
+    await held.extend(held.validForMs() > 0 ? 20_000 : 10_000);
+    await mutex.acquire({ waitMs: 1 }).catch(() => {});
+    const changed = mutex.condition("changed");
+    await changed.signal(held);
+    await changed.wait(held, { waitMs: 1 }).catch(() => {});
+    await (await mutex.acquire()).release();
+
+    const lock = holdfast.readWriteLock("seen");
+    const writer = await lock.write.acquire();
+    await writer.extend(20_000);
+    await lock.write.acquire({ waitMs: 1 }).catch(() => {});
+    await writer.downgrade();
+    await writer.release();
+  } finally {
+    await holdfast.close();
+  }
+  const missing = WANTED.filter((name) => !texts.has(name));
+  if (missing.length > 0) throw new Error(`the library did not send ${missing.join(", ")}`);
+  return texts;
+}
