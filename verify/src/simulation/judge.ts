@@ -60,6 +60,8 @@ const SLACK_MS = TIMER_LATE_MS + 1;
 /** See the file header. */
 export class Judge {
   readonly violations: Violation[] = [];
+  /** What happened after the ground for it was gone: to be expected, and missed if it never happens. */
+  readonly excused: Violation[] = [];
   readonly network: Network;
   readonly #now: () => number;
   readonly #views = new Map<string, View[]>();
@@ -88,7 +90,9 @@ export class Judge {
     const isGroundless =
       (this.#lostGround.has("exclusion") && /^[SX]/.test(property) && property !== "S4" && property !== "S5") ||
       (this.#lostGround.has("tokens") && property.startsWith("F") && property !== "F3");
-    if (!isGroundless) this.violations.push({ property, atMs: this.#now(), text });
+    const violation = { property, atMs: this.#now(), text };
+    if (isGroundless) this.excused.push(violation);
+    else this.violations.push(violation);
   }
 
   /** Nothing is promised on this ground from now on. */

@@ -16,9 +16,7 @@ export interface Leased<Held extends Lease> {
   acquire(options: Options & { readonly waitMs: number; readonly signal?: AbortSignal }): Promise<Held>;
   tryAcquire(options: Options): Promise<Held | null>;
   /** What the lease holds: of each lock so much of so much. */
-  holds(
-    lease: Held,
-  ): readonly {
+  holds(lease: Held): readonly {
     readonly lockName: string;
     readonly lease: Lease;
     readonly weight: number;
@@ -71,18 +69,22 @@ export async function call<Held>(
   return undefined;
 }
 
-/** What a call that has come to an end may still take, to say who had the lock. */
-const NAMED_MS = 2_100;
-
 /** L4: whoever limits a wait is answered in time, and at once after an abort. */
 function checkSettled({ session, member, world, judge, lockName }: Scene, attempt: Attempt, abortedMs: number): void {
   const { process } = member;
   if (process.resumedAtMs >= attempt.callMs) return;
-  const { commandTimeoutMs } = world.setup;
-  const limitMs = process.longestTrueMs((session.isTry ? 0 : session.waitMs) + 2 * commandTimeoutMs + SETTLE_MS);
+  const { commandTimeoutMs, kind } = world.setup;
+  // Who wins an election stores its value, and resigns if that fails; a multi-lock gives back what it has.
+  const requests = kind === "election" || kind === "multi-lock" ? 4 : 2;
+  const limitMs = process.longestTrueMs(
+    (session.isTry ? 0 : session.waitMs) + requests * (commandTimeoutMs + 50) + SETTLE_MS,
+  );
   const tookMs = world.nowMs - attempt.callMs;
   if (tookMs > limitMs) judge.violated("L4", `${process.name}: a call for ${lockName} took ${tookMs.toFixed(0)} ms`);
-  if (world.nowMs > abortedMs + NAMED_MS && !session.isTry) {
+  if (
+    world.nowMs > abortedMs + process.longestTrueMs(requests * (commandTimeoutMs + 50) + SETTLE_MS) &&
+    !session.isTry
+  ) {
     judge.violated("L4", `${process.name}: an aborted call for ${lockName} went on`);
   }
 }
@@ -164,7 +166,8 @@ async function extend(scene: Scene, lease: Lease, views: readonly View[], leaseM
     for (const view of views) judge.ask(view);
   } catch (error) {
     const isInTime = world.nowMs - startedMs < leftMs * 0.98 - 1;
-    if (error instanceof LeaseLostError && isInTime) refused(scene, views, "an extension");
+    if (error instanceof LeaseLostError && error.reason !== "max-hold" && isInTime)
+      refused(scene, views, "an extension");
     else if (!(error instanceof LeaseLostError || error instanceof StoreError)) throw error;
   }
 }
@@ -179,7 +182,7 @@ export async function release(scene: Scene, lease: Lease, views: readonly View[]
     await lease.release();
   } catch (error) {
     const isInTime = world.nowMs - startedMs < leftMs * 0.98 - 1;
-    if (error instanceof LeaseLostError && isInTime) refused(scene, views, "a release");
+    if (error instanceof LeaseLostError && error.reason !== "max-hold" && isInTime) refused(scene, views, "a release");
     else if (!(error instanceof LeaseLostError || error instanceof StoreError)) throw error;
   }
 }

@@ -211,9 +211,6 @@ export class NetworkStore implements Store {
     } else {
       this.#inOrder("request", weather, `${label} arrives`, () => this.#arrive(call, false));
     }
-    if (random.chance(weather.duplicate)) {
-      this.#later(random.between(0, weather.lateMs), `${label} arrives again`, () => this.#arrive(call, true));
-    }
   }
 
   #arrive(call: Pending, isCopy: boolean): void {
@@ -224,6 +221,12 @@ export class NetworkStore implements Store {
       return;
     }
     if (this.#host.isServerDown) return;
+    // A copy never comes before the first, unless the connection was lost in between.
+    const weather = this.#host.weatherOf(this.#process);
+    if (!isCopy && this.#random.chance(weather.duplicate)) {
+      const what = `${this.#process.name}#${call.id} ${call.script.name} arrives again`;
+      this.#later(this.#random.between(0, weather.lateMs), what, () => this.#arrive(call, true));
+    }
     const generation = this.#generation.commands;
     const script = this.#host.scriptOf(call.script);
     this.#server.run(script, call.keys, call.args, 0).then(

@@ -1,5 +1,7 @@
 /** What a caller in a simulated process works with. */
+import type { Reply } from "holdfast";
 import type { Judge } from "./judge.js";
+import type { Call } from "./network.js";
 import type { Session } from "./plan.js";
 import type { Random } from "./random.js";
 import type { Member, World } from "./world.js";
@@ -20,6 +22,8 @@ export interface Kind {
   readonly name: string;
   /** Does what the session says, in its process. */
   run(scene: Scene): Promise<void>;
+  /** A script has run, with that answer. */
+  ran?(world: World, call: Call, outcome: string | undefined, reply: Reply): void;
   /** What is left to judge when all is over. */
   finish?(world: World): void;
 }

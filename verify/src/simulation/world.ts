@@ -55,6 +55,8 @@ export class World implements NetworkHost {
   #nowMs = 0;
   #snapshot: ReturnType<Keyspace["dump"]> = [];
 
+  /** Called for each script that has run. */
+  onRan: ((call: Call, reply: Reply) => void) | undefined;
   isServerDown = false;
   serverFrozenUntilMs = 0;
   eventCount = 0;
@@ -102,6 +104,7 @@ export class World implements NetworkHost {
       `  server: ${process.name}#${call.id} ${call.script.name} ${call.args.join(" ")} -> ${JSON.stringify(reply)}`,
     );
     this.network.ran(process, call, reply);
+    this.onRan?.(call, reply);
   }
 
   heard(process: SimulatedProcess, what: { readonly call: Call; readonly reply: Reply } | string): void {

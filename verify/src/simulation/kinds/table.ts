@@ -1,5 +1,8 @@
 /** Every kind that the simulation drives. */
 import type { Kind } from "../scene.js";
+import { barrier } from "./barrier.js";
+import { condition } from "./condition.js";
+import { countDownLatch } from "./count-down-latch.js";
 import { election } from "./election.js";
 import { multiLock } from "./multi-lock.js";
 import { mutex } from "./mutex.js";
@@ -8,7 +11,17 @@ import { reentrantMutex } from "./reentrant-mutex.js";
 import { semaphore } from "./semaphore.js";
 
 /** By name. */
-export const KINDS: readonly Kind[] = [mutex, semaphore, readWriteLock, reentrantMutex, election, multiLock];
+export const KINDS: readonly Kind[] = [
+  mutex,
+  semaphore,
+  readWriteLock,
+  reentrantMutex,
+  election,
+  multiLock,
+  condition,
+  countDownLatch,
+  barrier,
+];
 
 /** @throws RangeError  there is no such kind */
 export function kindOf(name: string): Kind {

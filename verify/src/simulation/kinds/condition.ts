@@ -1,0 +1,57 @@
+import { LockError } from "holdfast";
+import { call, holdProgram, leaseProgram, optionsOf, release } from "../lease-program.js";
+import type { Kind, Scene } from "../scene.js";
+import { exclusive } from "./mutex.js";
+
+/** Longest wait for a signal that may never come. */
+const WAIT_MS = 6_000;
+
+/** A condition of a mutex: half of the callers wait for a signal, the others signal one or all. */
+export const condition: Kind = {
+  name: "condition",
+  run: (scene) => (scene.session.amount % 2 === 0 ? waiter(scene) : signaller(scene)),
+};
+
+async function waiter(scene: Scene): Promise<void> {
+  const { judge, session, lockName, member } = scene;
+  const mutex = member.holdfast.mutex(lockName);
+  const options = { ...optionsOf(scene), waitMs: Math.min(session.waitMs, WAIT_MS) };
+  const held = await call(scene, () => mutex.acquire(options));
+  if (held === undefined) return;
+  const [view] = [judge.granted(held.attempt, held.lease, lockName, 1, 1, held.lease)];
+  await member.process.sleep(1);
+  if (held.lease.validForMs() <= 0) {
+    await release(scene, held.lease, [view]);
+    return;
+  }
+  const again = await call(scene, async (signal) => {
+    judge.over(view);
+    try {
+      return await mutex.condition("changed").wait(held.lease, { ...options, ...(signal && { signal }) });
+    } catch (error) {
+      // An inbox that cannot be opened leaves the lease as it is.
+      if (held.lease.validForMs() > 0) void held.lease.release().catch(() => {});
+      throw error;
+    }
+  });
+  if (again === undefined) return;
+  const next = judge.granted(again.attempt, again.lease, lockName, 1, 1, again.lease);
+  await holdProgram(scene, again.lease, [next], exclusive(mutex, lockName));
+}
+
+function signaller(scene: Scene): Promise<void> {
+  const { lockName, session, member } = scene;
+  const mutex = member.holdfast.mutex(lockName);
+  const changed = mutex.condition("changed");
+  return leaseProgram(scene, {
+    ...exclusive(mutex, lockName),
+    async meanwhile(lease) {
+      try {
+        if (session.amount === 1) await changed.signal(lease);
+        else await changed.signalAll(lease);
+      } catch (error) {
+        if (!(error instanceof LockError)) throw error;
+      }
+    },
+  });
+}

@@ -1,0 +1,61 @@
+import type { CountDownLatch } from "holdfast";
+import { call } from "../lease-program.js";
+import type { Kind, Scene } from "../scene.js";
+import type { World } from "../world.js";
+
+/** When each latch was open, as the answers of the server's scripts tell. */
+interface Doors {
+  /** Since when it is shut; Infinity while it is open. */
+  shutSinceMs: number;
+}
+
+const doorsOf = new WeakMap<World, Map<string, Doors>>();
+
+/** A latch that one caller in four sets, two count down, and one waits for. */
+export const countDownLatch: Kind = {
+  name: "count-down-latch",
+
+  ran(world, { script, keys }, outcome, reply) {
+    const doors = doorsOf.get(world) ?? new Map<string, Doors>();
+    doorsOf.set(world, doors);
+    const key = keys[0] ?? "";
+    const door = doors.get(key) ?? { shutSinceMs: Infinity };
+    doors.set(key, door);
+    if (script.name === "count-down-latch/set-count" && outcome === "set") {
+      door.shutSinceMs = Math.min(door.shutSinceMs, world.nowMs);
+    }
+    if (script.name === "count-down-latch/count-down" && reply === 0) door.shutSinceMs = Infinity;
+  },
+
+  async run(scene) {
+    const { lockName, session, member, world } = scene;
+    const latch = member.holdfast.countDownLatch(lockName);
+    if (session.amount === 4) await wait(scene, latch);
+    else {
+      // Counting is no claim, and has no deadline of its own but that of its requests.
+      await call(scene, async () => {
+        await (session.amount === 1
+          ? latch.trySetCount(1 + (session.other % 3))
+          : latch.countDown(1, session.renew ? { callerId: `caller ${session.other}` } : {}));
+        return null;
+      });
+    }
+    world.judge.lastEndMs = world.nowMs;
+  },
+};
+
+async function wait(scene: Scene, latch: CountDownLatch): Promise<void> {
+  const { session, world, judge, lockName } = scene;
+  const waitMs = Math.min(session.waitMs, 8_000);
+  const calledMs = world.nowMs;
+  let hasPassed = false;
+  await call(scene, async (signal) => {
+    await latch.await({ waitMs, label: `s${session.id}`, ...(signal && { signal }) });
+    hasPassed = true;
+    return null;
+  });
+  const shutSinceMs = [...(doorsOf.get(world) ?? [])].find(([key]) => key.includes(`{${lockName}}`))?.[1].shutSinceMs;
+  if (hasPassed && shutSinceMs !== undefined && shutSinceMs < calledMs) {
+    judge.violated("S2", `${lockName} let a waiter pass, and was shut all the time`);
+  }
+}

@@ -1,0 +1,211 @@
+/**
+ * Mistakes on purpose in the production scripts and in what the engine stands on, each of which the simulation must
+ * find. A mutation that does not apply any more fails the test: then the code has moved on, and so must this list.
+ */
+import { createHash } from "node:crypto";
+import { type Script, type Store, StoreError } from "holdfast";
+import type { Runtime } from "holdfast/simulation";
+import type { Tampering } from "./world.js";
+
+/** One mistake. */
+export interface Mutation {
+  readonly name: string;
+  /** The bug that it restates, if it is one of the table in the reference. */
+  readonly bug: string;
+  readonly kind: string;
+  /** Properties of which one is violated. */
+  readonly finds: readonly string[];
+  readonly tampering: Tampering;
+}
+
+/** The script with a part of its text replaced. @throws Error  the part is not in it */
+function rewrite(name: string, ...changes: readonly (readonly [part: string, by: string])[]): Tampering {
+  return {
+    script(script: Script): Script {
+      if (script.name !== name) return script;
+      let { source } = script;
+      for (const [part, by] of changes) {
+        if (!source.includes(part)) throw new Error(`${name} has no ${JSON.stringify(part)}`);
+        source = source.replaceAll(part, by);
+      }
+      return { ...script, source, sha1: createHash("sha1").update(source).digest("hex") };
+    },
+  };
+}
+
+function onRuntime(change: (runtime: Runtime) => Partial<Runtime>): Tampering {
+  return { runtime: (runtime) => ({ ...runtime, ...change(runtime) }) };
+}
+
+function onStore(run: (store: Store, ...call: Parameters<Store["run"]>) => ReturnType<Store["run"]>): Tampering {
+  return {
+    store: (store) => ({
+      kind: store.kind,
+      run: (...call) => run(store, ...call),
+      inbox: (...call) => store.inbox(...call),
+      onReconnect: (listener) => store.onReconnect(listener),
+      close: () => store.close(),
+    }),
+  };
+}
+
+/** All of them. */
+export const MUTATIONS: readonly Mutation[] = [
+  {
+    name: "a release compares no owner",
+    bug: "B17",
+    kind: "mutex",
+    finds: ["S1", "S2"],
+    tampering: rewrite("mutex/release", ["if holder == owner", "if holder"]),
+  },
+  {
+    name: "leaving compares no owner",
+    bug: "B17",
+    kind: "mutex",
+    finds: ["S1", "S2"],
+    tampering: rewrite("mutex/leave", ["if redis.call('GET', KEYS[1]) == owner", "if redis.call('GET', KEYS[1])"]),
+  },
+  {
+    name: "an acquire passes the queue by",
+    bug: "X3",
+    kind: "mutex",
+    finds: ["X3"],
+    tampering: rewrite("mutex/acquire", [
+      "redis.call('EXISTS', KEYS[1], KEYS[3]) == 0",
+      "redis.call('EXISTS', KEYS[1]) == 0",
+    ]),
+  },
+  {
+    name: "the newest waiter is next",
+    bug: "X3",
+    kind: "mutex",
+    finds: ["X3"],
+    tampering: rewrite("mutex/release", ["'ZPOPMIN'", "'ZPOPMAX'"]),
+  },
+  {
+    name: "an extension makes an ended lease again",
+    bug: "B26",
+    kind: "mutex",
+    finds: ["S1", "S2"],
+    tampering: rewrite("mutex/extend", [
+      "  if redis.call('GET', KEYS[1]) ~= owner then\n    return false\n  end",
+      "  redis.call('SET', KEYS[1], owner, 'PX', leaseMs)",
+    ]),
+  },
+  {
+    name: "a token is not above the last",
+    bug: "B54",
+    kind: "mutex",
+    finds: ["F1", "F2"],
+    tampering: rewrite("mutex/acquire", ["+ time[2] + block - 1", "+ block - 1"], ["last + block > top", "false"]),
+  },
+  {
+    name: "a token is taken by the answer that repeats a lost one",
+    bug: "B55",
+    kind: "mutex",
+    finds: ["F1", "F2", "F3", "S1"],
+    tampering: rewrite("mutex/acquire", [
+      "  return last - block + 1\nend",
+      "  return redis.call('INCR', KEYS[2])\nend",
+    ]),
+  },
+  {
+    name: "a hold has no end",
+    bug: "B52",
+    kind: "mutex",
+    finds: ["L2", "L4", "L7"],
+    tampering: rewrite("mutex/acquire", [
+      "redis.call('PSETEX', KEYS[1], leaseMs, owner)",
+      "redis.call('SET', KEYS[1], owner)",
+    ]),
+  },
+  {
+    name: "a lease on the server is shorter than the caller was told",
+    bug: "B38",
+    kind: "mutex",
+    finds: ["S1", "S2"],
+    tampering: rewrite("mutex/acquire", [
+      "redis.call('PSETEX', KEYS[1], leaseMs, owner)",
+      "redis.call('PSETEX', KEYS[1], math.floor(leaseMs * 0.6), owner)",
+    ]),
+  },
+  {
+    name: "permits are not counted together",
+    bug: "X1",
+    kind: "semaphore",
+    finds: ["X1"],
+    tampering: rewrite("permits/acquire", ["used + weight <= capacity", "weight <= capacity"]),
+  },
+  {
+    name: "clocks run too slowly",
+    bug: "A1",
+    kind: "mutex",
+    finds: ["S2", "S1"],
+    tampering: onRuntime((runtime) => ({
+      monotonicMs: () => runtime.monotonicMs() * 0.7,
+      wallMs: () => runtime.wallMs() * 0.7,
+    })),
+  },
+  {
+    name: "nobody tells when a lease ends",
+    bug: "B32",
+    kind: "mutex",
+    finds: ["S4"],
+    tampering: onRuntime((runtime) => ({
+      startTimer: (callback, delayMs, keepAlive) =>
+        keepAlive ? runtime.startTimer(callback, delayMs, keepAlive) : { cancel: () => {} },
+    })),
+  },
+  {
+    name: "timers go on after the end",
+    bug: "B33",
+    kind: "mutex",
+    finds: ["L7"],
+    tampering: onRuntime((runtime) => ({
+      startTimer(callback, delayMs, keepAlive) {
+        const again = (): void => void runtime.startTimer(again, 1_000, false);
+        const timer = runtime.startTimer(callback, delayMs, keepAlive);
+        return {
+          cancel() {
+            timer.cancel();
+            again();
+          },
+        };
+      },
+    })),
+  },
+  {
+    name: "no answer to an acquire is taken for a yes",
+    bug: "B09",
+    kind: "mutex",
+    finds: ["S5"],
+    tampering: onStore((store, script, keys, args, timeoutMs) =>
+      store.run(script, keys, args, timeoutMs).catch((error: unknown) => {
+        if (script.name !== "mutex/acquire" || !(error instanceof StoreError)) throw error;
+        return 1_763_711_220_000_000 + Number(String(args[0]).split("/")[1]);
+      }),
+    ),
+  },
+  {
+    name: "no answer to an extension is taken for a yes",
+    bug: "B29",
+    kind: "mutex",
+    finds: ["S1", "S2"],
+    tampering: onStore((store, script, keys, args, timeoutMs) =>
+      store.run(script, keys, args, timeoutMs).catch((error: unknown) => {
+        if (script.name !== "mutex/extend" || !(error instanceof StoreError)) throw error;
+        return 1;
+      }),
+    ),
+  },
+  {
+    name: "no timer stands behind a message",
+    bug: "B41",
+    kind: "mutex",
+    finds: ["L2", "L7"],
+    tampering: onRuntime((runtime) => ({
+      startTimer: (callback, delayMs, keepAlive) =>
+        runtime.startTimer(callback, keepAlive && delayMs >= 100 ? 1e9 : delayMs, keepAlive),
+    })),
+  },
+];

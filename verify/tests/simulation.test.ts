@@ -1,0 +1,69 @@
+import { describe, expect, test } from "vitest";
+import { KINDS } from "../src/simulation/kinds/table.js";
+import { MUTATIONS } from "../src/simulation/mutations.js";
+import { type Profile, planOf } from "../src/simulation/plan.js";
+import { runPlan } from "../src/simulation/run.js";
+import { shrink } from "../src/simulation/shrink.js";
+
+const SEEDS_PER_KIND = 12;
+/** So many seeds find every mistake, with some to spare. */
+const SEARCHED = 300;
+
+describe("a simulated system", () => {
+  for (const { name } of KINDS) {
+    for (const profile of ["none", "promised", "forgets"] as const satisfies readonly Profile[]) {
+      test(`keeps what ${name} promises, with faults of the profile "${profile}"`, async () => {
+        let grants = 0;
+        for (let seed = 1; seed <= SEEDS_PER_KIND; seed += 1) {
+          const { violations, grantCount } = await runPlan(planOf(seed, name, profile));
+          expect(violations, `seed ${seed}`).toEqual([]);
+          grants += grantCount;
+        }
+        expect(grants).toBeGreaterThan(SEEDS_PER_KIND);
+      });
+    }
+  }
+
+  test("does the same again for the same seed", async () => {
+    const plan = planOf(7, "mutex", "promised");
+    const withoutProcessId = ({ trace }: { trace: readonly string[] }): string[] =>
+      trace.filter((line) => !line.includes("client-record"));
+    const first = await runPlan(plan, {}, true);
+    const second = await runPlan(plan, {}, true);
+    expect(first.trace.length).toBeGreaterThan(50);
+    expect(withoutProcessId(second)).toEqual(withoutProcessId(first));
+  });
+
+  test("has no other time and chance than its own", async () => {
+    const runtime = { monotonicMs: () => performance.now() };
+    const { violations } = await runPlan(planOf(1, "mutex", "none"), { runtime: (own) => ({ ...own, ...runtime }) });
+    expect(violations.map(({ property }) => property)).toContain("determinism");
+  });
+});
+
+describe("where nothing is promised", () => {
+  test.each(["forgets", "clock-forward"] as const)("two hold what only one may: %s", async (profile) => {
+    for (let seed = 1; seed <= SEARCHED; seed += 1) {
+      const { excused } = await runPlan(planOf(seed, "mutex", profile));
+      if (excused.some(({ property }) => property === "S2")) return;
+    }
+    expect.unreachable("no seed shows two holders");
+  });
+});
+
+describe("a mistake", () => {
+  test.each(MUTATIONS.map((mutation) => [mutation.name, mutation] as const))(
+    "is found, and made small: %s",
+    async (_, { kind, finds, tampering }) => {
+      for (let seed = 1; seed <= SEARCHED; seed += 1) {
+        const plan = planOf(seed, kind, "promised");
+        const { violations } = await runPlan(plan, tampering);
+        if (!violations.some(({ property }) => finds.includes(property))) continue;
+        const small = await shrink(plan, tampering);
+        expect(small.sessions.length).toBeLessThanOrEqual(10);
+        return;
+      }
+      expect.unreachable(`no seed up to ${SEARCHED} finds it`);
+    },
+  );
+});
