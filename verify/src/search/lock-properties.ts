@@ -58,7 +58,8 @@ export function brokenOnServer(
   const waits = kind.waiters(after);
   if (waits.some((owner) => has.has(owner))) return "a holder stands in the queue";
   const granted = [...has.keys()].filter((owner) => !had.has(owner));
-  if (granted.some((owner) => owner !== caller && !isThere(owner))) return "L6: it is granted to a process that is gone";
+  if (granted.some((owner) => owner !== caller && !isThere(owner)))
+    return "L6: it is granted to a process that is gone";
 
   const turn = waited.includes(caller) ? waited : [...waited, caller];
   const lastServed = Math.max(-1, ...granted.map((owner) => turn.indexOf(owner)));
@@ -67,7 +68,9 @@ export function brokenOnServer(
 
   const head = waits.find((owner) => owner === caller || isThere(owner));
   // Who holds already is answered at once, and leaves it to the others to ask.
-  const isFreed = (verb === "acquire" && !had.has(caller)) || (verb !== "acquire" && verb !== "extend" && (kind.capacity > 1 || had.size > 0));
+  const isFreed =
+    (verb === "acquire" && !had.has(caller)) ||
+    (verb !== "acquire" && verb !== "extend" && (kind.capacity > 1 || had.size > 0));
   if (head !== undefined && isFreed && used + Number(head.split("/")[3]) <= kind.capacity) {
     return "L3: it is free, and somebody waits for it";
   }

@@ -8,6 +8,7 @@
 import { canonical, LEASE_TICKS, START_US, TICK_MS } from "./canonical.js";
 import type { Step, World } from "./explore.js";
 import { INBOX, type LockKind } from "./lock-kinds.js";
+import { atRest, brokenInState, brokenOnServer } from "./lock-properties.js";
 import {
   type Budget,
   type Claim,
@@ -20,7 +21,6 @@ import {
   type Request,
   type Verb,
 } from "./lock-state.js";
-import { atRest, brokenInState, brokenOnServer } from "./lock-properties.js";
 import { afterTick, type Server } from "./server.js";
 
 /** A world of claims. */
@@ -93,9 +93,10 @@ export class LockWorld implements World<LockState> {
 
   async steps(state: LockState): Promise<readonly Step<LockState>[]> {
     const steps: Step<LockState>[] = [];
-    const add = (label: string, isFault: boolean, change: (next: LockState) => string | undefined | void): void => {
+    const add = (label: string, isFault: boolean, change: Change): void => {
       const next = structuredCopy(state);
-      const violation = change(next) ?? undefined;
+      const outcome = change(next);
+      const violation = typeof outcome === "string" ? outcome : undefined;
       steps.push({ label, next, isFault, violation });
     };
     this.#addClientSteps(state, add);
@@ -249,7 +250,12 @@ export class LockWorld implements World<LockState> {
         if (this.setting.clockStands !== true) next.t += 1;
         const how = orphan === 0 ? "" : orphan === 1 ? " (late)" : " (second copy)";
         const copied = isCopied ? ", and will arrive once more" : "";
-        steps.push({ label: `${verb} of ${this.#name(number)} runs${how}${copied}`, next, isFault: isCopied, violation });
+        steps.push({
+          label: `${verb} of ${this.#name(number)} runs${how}${copied}`,
+          next,
+          isFault: isCopied,
+          violation,
+        });
       }
     }
   }
@@ -263,9 +269,7 @@ export class LockWorld implements World<LockState> {
 
   /** The claim that a message to a client's inbox is for; the present one if several share a number. */
   #recipient(client: string, shown: number, state: LockState): number {
-    const named = this.places.flatMap(({ owner }, number) =>
-      owner.startsWith(`${client}/${shown}/`) ? [number] : [],
-    );
+    const named = this.places.flatMap(({ owner }, number) => (owner.startsWith(`${client}/${shown}/`) ? [number] : []));
     return named.findLast((number) => state.claims[number]?.ph !== "idle") ?? -1;
   }
 
@@ -348,7 +352,7 @@ export class LockWorld implements World<LockState> {
   #crash(next: LockState, client: number): void {
     next.budget.crashes -= 1;
     next.dead.push(client);
-    next.dead.sort();
+    next.dead.sort((left, right) => left - right);
     for (const [number, place] of this.places.entries()) {
       if (place.client !== client) continue;
       this.#abandon(next, number);
@@ -495,7 +499,9 @@ export class LockWorld implements World<LockState> {
   }
 }
 
-type Add = (label: string, isFault: boolean, change: (next: LockState) => string | undefined | void) => void;
+/** Changes the state, and says what that broke, if it is a text. */
+type Change = (next: LockState) => unknown;
+type Add = (label: string, isFault: boolean, change: Change) => void;
 
 function structuredCopy(state: LockState): LockState {
   return {

@@ -1,8 +1,9 @@
 /** The worlds that are searched, each small enough to be searched to its end. */
-import { type LockSetting, LockWorld } from "./lock-world.js";
-import { mutexKind, permitsKind } from "./lock-kinds.js";
+
 import type { World } from "./explore.js";
+import { type LockKind, mutexKind, permitsKind } from "./lock-kinds.js";
 import type { ClientRule } from "./lock-state.js";
+import { type LockSetting, LockWorld } from "./lock-world.js";
 import type { Server } from "./server.js";
 
 /** How far a world goes. */
@@ -30,122 +31,83 @@ function lock(
   };
 }
 
-const kind = mutexKind;
+const ALIKE = [[1], [1]] as const;
+const TWICE = [[1, 1], [1]] as const;
+const THREE = [[1], [1], [1]] as const;
+const MIXED = [[1], [2], [1]] as const;
+const permits = permitsKind(2);
 
-/** All worlds, by id. */
+/** All worlds, by id. In the small bound a message is late by a tick at most, in the large one it outlives a lease. */
 export const WORLDS: readonly Setting[] = [
   lock("W1", "mutex without a queue: requests and answers lost, late and sent twice, a lease ends at any moment", {
-    small: {
-      text: "2 clients, 2 + 1 claims, 1 call without an answer, 1 sent twice, 1 renewal",
-      kind,
-      enqueue: false,
-      clients: [[1, 1], [1]],
-      budget: { timeouts: 1, copies: 1, renewals: 1 },
-    },
-    large: {
-      text: "3 clients, 2 + 1 + 1 claims, 1 call without an answer, 1 sent twice, 1 renewal",
-      kind,
-      enqueue: false,
-      clients: [[1, 1], [1], [1]],
-      budget: { timeouts: 1, copies: 1, renewals: 1 },
-    },
+    small: setting("2 clients, 1 call without an answer, 1 tick of delay", mutexKind, false, ALIKE, {
+      timeouts: 1,
+      delays: 1,
+    }),
+    large: setting(
+      "2 clients, 2 + 1 claims, 1 call without an answer, 1 sent twice, 2 ticks of delay",
+      mutexKind,
+      false,
+      TWICE,
+      {
+        timeouts: 1,
+        copies: 1,
+        delays: 2,
+      },
+    ),
   }),
-  lock("W1b", "as W1, while the server's clock stands still within a tick", {
-    small: {
-      text: "2 clients, 2 + 1 claims, 1 call without an answer",
-      kind,
-      enqueue: true,
-      clockStands: true,
-      clients: [[1, 1], [1]],
-      budget: { timeouts: 1 },
-    },
-    large: {
-      text: "3 clients, 2 + 1 + 1 claims, 1 call without an answer, 1 sent twice",
-      kind,
-      enqueue: true,
-      clockStands: true,
-      clients: [[1, 1], [1], [1]],
-      budget: { timeouts: 1, copies: 1 },
-    },
-  }),
-  lock("W2", "mutex with a queue: hand-off and promotion, waiters that die or give up, grants lost", {
-    small: {
-      text: "2 clients, 1 + 1 claims, 1 call without an answer, 1 grant lost, 1 death, 1 gives up",
-      kind,
-      enqueue: true,
-      clients: [[1], [1]],
-      budget: { timeouts: 1, pushes: 1, crashes: 1, giveUps: 1 },
-    },
-    large: {
-      text: "3 clients, 1 claim each, 1 call without an answer, 1 grant lost, 1 death, 1 gives up",
-      kind,
-      enqueue: true,
-      clients: [[1], [1], [1]],
-      budget: { timeouts: 1, pushes: 1, crashes: 1, giveUps: 1 },
-    },
-  }),
-  lock("W2b", "mutex with a queue and three clients: who is next", {
-    small: {
-      text: "3 clients, 1 claim each, 1 death",
-      kind,
-      enqueue: true,
-      clients: [[1], [1], [1]],
-      budget: { crashes: 1 },
-    },
-    large: {
-      text: "3 clients, 2 + 1 + 1 claims, 1 grant lost, 1 death",
-      kind,
-      enqueue: true,
-      clients: [[1, 1], [1], [1]],
-      budget: { crashes: 1, pushes: 1 },
-    },
+  lock("W2", "mutex with a queue: hand-off and promotion, waiters that die, grants that get lost", {
+    small: setting("2 clients, 1 death, 1 grant lost, 1 tick of delay", mutexKind, true, ALIKE, {
+      crashes: 1,
+      pushes: 1,
+      delays: 1,
+    }),
+    large: setting("3 clients, 1 death, 1 grant lost, 1 gives up, 2 ticks of delay", mutexKind, true, THREE, {
+      crashes: 1,
+      pushes: 1,
+      giveUps: 1,
+      delays: 2,
+    }),
   }),
   lock("W3", "mutex: a lease is renewed, ends and is given back, with pauses anywhere", {
-    small: {
-      text: "2 clients, 1 + 1 claims, 2 renewals, 1 call without an answer, 1 sent twice",
-      kind,
-      enqueue: true,
-      clients: [[1], [1]],
-      budget: { renewals: 2, timeouts: 1, copies: 1 },
-    },
-    large: {
-      text: "2 clients, 2 + 1 claims, 3 renewals, 1 call without an answer, 1 sent twice",
-      kind,
-      enqueue: true,
-      clients: [[1, 1], [1]],
-      budget: { renewals: 3, timeouts: 1, copies: 1 },
-    },
+    small: setting("2 clients, 1 renewal, 1 tick of delay", mutexKind, true, ALIKE, { renewals: 1, delays: 1 }),
+    large: setting(
+      "2 clients, 2 + 1 claims, 2 renewals, 1 request sent twice, 2 ticks of delay",
+      mutexKind,
+      true,
+      TWICE,
+      {
+        renewals: 2,
+        copies: 1,
+        delays: 2,
+      },
+    ),
   }),
   lock("W4", "permits, two of them, for claims of one and of two", {
-    small: {
-      text: "3 clients, claims of 1, 2 and 1, 1 death",
-      kind: permitsKind(2),
-      enqueue: true,
-      clients: [[1], [2], [1]],
-      budget: { crashes: 1 },
-    },
-    large: {
-      text: "3 clients, claims of 1, 2 and 1, 1 call without an answer, 1 grant lost, 1 death, 1 gives up",
-      kind: permitsKind(2),
-      enqueue: true,
-      clients: [[1], [2], [1]],
-      budget: { timeouts: 1, pushes: 1, crashes: 1, giveUps: 1 },
-    },
-  }),
-  lock("W4b", "permits: requests and answers lost, late and sent twice, renewals", {
-    small: {
-      text: "2 clients, claims of 2 and 1, 1 call without an answer, 1 sent twice, 1 renewal",
-      kind: permitsKind(2),
-      enqueue: true,
-      clients: [[2], [1]],
-      budget: { timeouts: 1, copies: 1, renewals: 1 },
-    },
-    large: {
-      text: "2 clients, claims of 2 and 1, then 1, 2 calls without an answer, 1 sent twice, 1 gives up, 1 renewal",
-      kind: permitsKind(2),
-      enqueue: true,
-      clients: [[2, 1], [1]],
-      budget: { timeouts: 2, copies: 1, giveUps: 1, renewals: 1 },
-    },
+    small: setting("2 clients, claims of 2 and 1, 1 death, 1 tick of delay", permits, true, [[2], [1]], {
+      crashes: 1,
+      delays: 1,
+    }),
+    large: setting(
+      "3 clients, claims of 1, 2 and 1, 1 death, 1 call without an answer, 2 ticks of delay",
+      permits,
+      true,
+      MIXED,
+      {
+        crashes: 1,
+        timeouts: 1,
+        delays: 2,
+      },
+    ),
   }),
 ];
+
+function setting(
+  text: string,
+  kind: LockKind,
+  enqueue: boolean,
+  clients: LockSetting["clients"],
+  budget: LockSetting["budget"],
+): LockSetting & { readonly text: string } {
+  return { text, kind, enqueue, clients, budget };
+}

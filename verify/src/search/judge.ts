@@ -1,0 +1,34 @@
+/** Searches one world, or one world without one rule. */
+import { type Explored, explore } from "./explore.js";
+import { LockWorld } from "./lock-world.js";
+import { productionScripts, type ScriptTexts } from "./production-scripts.js";
+import { changed, type Rule } from "./rules.js";
+import { Server } from "./server.js";
+import type { Bound, Setting } from "./worlds.js";
+
+/** Enough for each missing rule to be missed. */
+export const RULE_STATES = 600_000;
+
+let texts: Promise<ScriptTexts> | undefined;
+
+/** The scripts, found out once. */
+function scripts(): Promise<ScriptTexts> {
+  texts ??= productionScripts();
+  return texts;
+}
+
+/** Searches a world with all its rules. */
+export async function searchWorld(setting: Setting, bound: Bound, maxStates: number): Promise<Explored> {
+  return explore(setting.world(bound, new Server(await scripts()), []), maxStates);
+}
+
+/** Searches for what goes wrong without `rule`. */
+export async function searchWithout(rule: Rule): Promise<Explored> {
+  const server = new Server(changed(await scripts(), rule));
+  return explore(new LockWorld(rule.setting, server, rule.off), RULE_STATES);
+}
+
+/** Searches the same world with the rule. */
+export async function searchWith(rule: Rule, maxStates: number): Promise<Explored> {
+  return explore(new LockWorld(rule.setting, new Server(await scripts())), maxStates);
+}
