@@ -5,7 +5,7 @@ import { type Profile, planOf } from "../src/simulation/plan.js";
 import { runPlan } from "../src/simulation/run.js";
 import { shrink } from "../src/simulation/shrink.js";
 
-const SEEDS_PER_KIND = 12;
+const SEEDS_PER_KIND = 6;
 /** So many seeds find every mistake, with some to spare. */
 const SEARCHED = 300;
 

@@ -11,8 +11,8 @@ export function schedule(world: World, fault: FaultEvent): void {
 }
 
 /** A fault as one line of a trace. */
-export function describe({ id, atMs: _, process, ...facts }: FaultEvent): string {
-  return `${id} on p${process}: ${JSON.stringify(facts)}`;
+export function describe({ id, atMs, process, ...facts }: FaultEvent): string {
+  return `${id} at ${atMs} ms on p${process}: ${JSON.stringify(facts)}`;
 }
 
 function strike(world: World, fault: FaultEvent): void {

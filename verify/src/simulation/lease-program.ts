@@ -36,6 +36,7 @@ const SETTLE_MS = 250;
 export async function call<Held>(
   scene: Scene,
   make: (signal: AbortSignal | undefined) => Promise<Held | null>,
+  waitMs: number = scene.session.isTry ? 0 : scene.session.waitMs,
 ): Promise<{ readonly lease: Held; readonly attempt: Attempt } | undefined> {
   const { judge, session, member, world } = scene;
   const { process } = member;
@@ -54,12 +55,12 @@ export async function call<Held>(
     );
   try {
     const lease = await make(controller?.signal);
-    checkSettled(scene, attempt, abortedMs);
+    checkSettled(scene, attempt, waitMs, abortedMs);
     if (lease !== null) return { lease, attempt };
     judge.ended(attempt);
   } catch (error) {
     judge.ended(attempt);
-    checkSettled(scene, attempt, abortedMs);
+    checkSettled(scene, attempt, waitMs, abortedMs);
     if (!(error instanceof LockError) && error !== controller?.signal.reason) {
       judge.violated("L4", `${process.name}: a call for ${scene.lockName} ended with ${String(error)}`);
     }
@@ -70,21 +71,22 @@ export async function call<Held>(
 }
 
 /** L4: whoever limits a wait is answered in time, and at once after an abort. */
-function checkSettled({ session, member, world, judge, lockName }: Scene, attempt: Attempt, abortedMs: number): void {
+function checkSettled(
+  { member, world, judge, lockName }: Scene,
+  attempt: Attempt,
+  waitMs: number,
+  abortedMs: number,
+): void {
   const { process } = member;
   if (process.resumedAtMs >= attempt.callMs) return;
   const { commandTimeoutMs, kind } = world.setup;
-  // Who wins an election stores its value, and resigns if that fails; a multi-lock gives back what it has.
-  const requests = kind === "election" || kind === "multi-lock" ? 4 : 2;
-  const limitMs = process.longestTrueMs(
-    (session.isTry ? 0 : session.waitMs) + requests * (commandTimeoutMs + 50) + SETTLE_MS,
-  );
+  // Who wins an election stores its value, and resigns if that fails; a multi-lock gives back what it has; a count-down
+  // is sent for two time-outs, and the last time for another.
+  const requests = ["election", "multi-lock", "count-down-latch"].includes(kind) ? 4 : 2;
+  const limitMs = process.longestTrueMs(waitMs + requests * (commandTimeoutMs + 50) + SETTLE_MS);
   const tookMs = world.nowMs - attempt.callMs;
   if (tookMs > limitMs) judge.violated("L4", `${process.name}: a call for ${lockName} took ${tookMs.toFixed(0)} ms`);
-  if (
-    world.nowMs > abortedMs + process.longestTrueMs(requests * (commandTimeoutMs + 50) + SETTLE_MS) &&
-    !session.isTry
-  ) {
+  if (world.nowMs > abortedMs + process.longestTrueMs(requests * (commandTimeoutMs + 50) + SETTLE_MS) && waitMs > 0) {
     judge.violated("L4", `${process.name}: an aborted call for ${lockName} went on`);
   }
 }

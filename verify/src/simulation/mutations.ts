@@ -5,7 +5,7 @@
 import { createHash } from "node:crypto";
 import { type Script, type Store, StoreError } from "holdfast";
 import type { Runtime } from "holdfast/simulation";
-import type { Tampering } from "./world.js";
+import { type Tampering, TamperingError } from "./world.js";
 
 /** One mistake. */
 export interface Mutation {
@@ -18,14 +18,14 @@ export interface Mutation {
   readonly tampering: Tampering;
 }
 
-/** The script with a part of its text replaced. @throws Error  the part is not in it */
+/** The script with a part of its text replaced. @throws TamperingError  the part is not in it */
 function rewrite(name: string, ...changes: readonly (readonly [part: string, by: string])[]): Tampering {
   return {
     script(script: Script): Script {
       if (script.name !== name) return script;
       let { source } = script;
       for (const [part, by] of changes) {
-        if (!source.includes(part)) throw new Error(`${name} has no ${JSON.stringify(part)}`);
+        if (!source.includes(part)) throw new TamperingError(`${name} has no ${JSON.stringify(part)}`);
         source = source.replaceAll(part, by);
       }
       return { ...script, source, sha1: createHash("sha1").update(source).digest("hex") };
@@ -207,5 +207,26 @@ export const MUTATIONS: readonly Mutation[] = [
       startTimer: (callback, delayMs, keepAlive) =>
         runtime.startTimer(callback, keepAlive && delayMs >= 100 ? 1e9 : delayMs, keepAlive),
     })),
+  },
+  {
+    name: "a latch opens before its count is zero",
+    bug: "latch",
+    kind: "count-down-latch",
+    finds: ["S2"],
+    tampering: rewrite("count-down-latch/await", ["latch[1] == '0'", "latch[1] == '1'"]),
+  },
+  {
+    name: "a barrier lets its parties pass under one number",
+    bug: "barrier",
+    kind: "barrier",
+    finds: ["S2"],
+    tampering: rewrite("barrier/arrive", ["(index - 1) / 131072", "0"], ["now, index - 1)", "now, 0)"]),
+  },
+  {
+    name: "a writer comes in among readers by an upgrade",
+    bug: "X2",
+    kind: "read-write-lock",
+    finds: ["X1"],
+    tampering: rewrite("permits/reweigh", ["used + more > capacity", "false"]),
   },
 ];

@@ -23,6 +23,11 @@ export interface Tampering {
   readonly store?: (store: Store) => Store;
 }
 
+/** A mistake on purpose could not be made; that says nothing about what is simulated, and ends the run. */
+export class TamperingError extends Error {
+  override readonly name = "TamperingError";
+}
+
 /** A process with its way to the server. */
 export interface Member {
   readonly process: SimulatedProcess;
@@ -179,6 +184,7 @@ export class World implements NetworkHost {
       try {
         event.happen();
       } catch (error) {
+        if (error instanceof TamperingError) throw error;
         this.judge.violated("L7", `${event.what} threw ${String(error)}`);
       }
       await this.#settle();

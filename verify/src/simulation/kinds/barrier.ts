@@ -1,4 +1,4 @@
-import { BrokenBarrierError, StoreError } from "holdfast";
+import { BrokenBarrierError } from "holdfast";
 import { call } from "../lease-program.js";
 import type { Kind } from "../scene.js";
 import type { World } from "../world.js";
@@ -31,18 +31,23 @@ export const barrier: Kind = {
     const lock = member.holdfast.barrier(lockName, { parties: PARTIES });
     const waitMs = session.isTry ? 0 : Math.min(session.waitMs, 8_000);
     if (session.end === "force") await lock.reset().catch(() => {});
-    await call(scene, async (signal) => {
-      try {
-        const options = { waitMs, leaseMs: session.leaseMs, label: `s${session.id}`, ...(signal && { signal }) };
-        const passage = await lock.arrive(options);
-        generation(world, lockName, passage.generation).indexes.push(passage.index);
-      } catch (error) {
-        if (error instanceof BrokenBarrierError) generation(world, lockName, error.generation).isBroken = true;
-        else if (error instanceof StoreError && !error.transient) throw error;
-        throw error;
-      }
-      return null;
-    });
+    await call(
+      scene,
+      async (signal) => {
+        try {
+          const options = { waitMs, leaseMs: session.leaseMs, label: `s${session.id}`, ...(signal && { signal }) };
+          const passage = await lock.arrive(options);
+          world.judge.grantCount += 1;
+          world.judge.grantCount += 1;
+          generation(world, lockName, passage.generation).indexes.push(passage.index);
+        } catch (error) {
+          if (error instanceof BrokenBarrierError) generation(world, lockName, error.generation).isBroken = true;
+          throw error;
+        }
+        return null;
+      },
+      waitMs,
+    );
   },
 
   finish(world) {

@@ -16,7 +16,7 @@ async function waiter(scene: Scene): Promise<void> {
   const { judge, session, lockName, member } = scene;
   const mutex = member.holdfast.mutex(lockName);
   const options = { ...optionsOf(scene), waitMs: Math.min(session.waitMs, WAIT_MS) };
-  const held = await call(scene, () => mutex.acquire(options));
+  const held = await call(scene, (signal) => mutex.acquire({ ...options, ...(signal && { signal }) }), options.waitMs);
   if (held === undefined) return;
   const [view] = [judge.granted(held.attempt, held.lease, lockName, 1, 1, held.lease)];
   await member.process.sleep(1);
@@ -24,16 +24,20 @@ async function waiter(scene: Scene): Promise<void> {
     await release(scene, held.lease, [view]);
     return;
   }
-  const again = await call(scene, async (signal) => {
-    judge.over(view);
-    try {
-      return await mutex.condition("changed").wait(held.lease, { ...options, ...(signal && { signal }) });
-    } catch (error) {
-      // An inbox that cannot be opened leaves the lease as it is.
-      if (held.lease.validForMs() > 0) void held.lease.release().catch(() => {});
-      throw error;
-    }
-  });
+  const again = await call(
+    scene,
+    async (signal) => {
+      judge.over(view);
+      try {
+        return await mutex.condition("changed").wait(held.lease, { ...options, ...(signal && { signal }) });
+      } catch (error) {
+        // An inbox that cannot be opened leaves the lease as it is.
+        if (held.lease.validForMs() > 0) void held.lease.release().catch(() => {});
+        throw error;
+      }
+    },
+    options.waitMs,
+  );
   if (again === undefined) return;
   const next = judge.granted(again.attempt, again.lease, lockName, 1, 1, again.lease);
   await holdProgram(scene, again.lease, [next], exclusive(mutex, lockName));

@@ -33,12 +33,16 @@ export const countDownLatch: Kind = {
     if (session.amount === 4) await wait(scene, latch);
     else {
       // Counting is no claim, and has no deadline of its own but that of its requests.
-      await call(scene, async () => {
-        await (session.amount === 1
-          ? latch.trySetCount(1 + (session.other % 3))
-          : latch.countDown(1, session.renew ? { callerId: `caller ${session.other}` } : {}));
-        return null;
-      });
+      await call(
+        scene,
+        async () => {
+          await (session.amount === 1
+            ? latch.trySetCount(1 + (session.other % 3))
+            : latch.countDown(1, session.renew ? { callerId: `caller ${session.other}` } : {}));
+          return null;
+        },
+        0,
+      );
     }
     world.judge.lastEndMs = world.nowMs;
   },
@@ -49,11 +53,16 @@ async function wait(scene: Scene, latch: CountDownLatch): Promise<void> {
   const waitMs = Math.min(session.waitMs, 8_000);
   const calledMs = world.nowMs;
   let hasPassed = false;
-  await call(scene, async (signal) => {
-    await latch.await({ waitMs, label: `s${session.id}`, ...(signal && { signal }) });
-    hasPassed = true;
-    return null;
-  });
+  await call(
+    scene,
+    async (signal) => {
+      await latch.await({ waitMs, label: `s${session.id}`, ...(signal && { signal }) });
+      hasPassed = true;
+      judge.grantCount += 1;
+      return null;
+    },
+    waitMs,
+  );
   const shutSinceMs = [...(doorsOf.get(world) ?? [])].find(([key]) => key.includes(`{${lockName}}`))?.[1].shutSinceMs;
   if (hasPassed && shutSinceMs !== undefined && shutSinceMs < calledMs) {
     judge.violated("S2", `${lockName} let a waiter pass, and was shut all the time`);
