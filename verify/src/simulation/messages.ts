@@ -25,9 +25,10 @@ export class Network {
 
   /** A script has run. */
   ran(process: SimulatedProcess, { script, args }: Call, reply: Reply): void {
-    if (typeof reply !== "number" || outcomeOf(script.replies, reply) !== "granted") return;
+    if (outcomeOf(script.replies, reply) !== "granted") return;
+    const token = typeof reply === "number" ? reply : Number(reply[1]);
     const owner = String(args[script.args.indexOf("owner")] ?? "");
-    this.#first(keyOf(process, owner.split("/")[1]), reply);
+    this.#first(keyOf(process, owner.split("/")[1]), token);
   }
 
   /** Token of the first grant that the server made to a claim, which it may have made again since. */
