@@ -6,7 +6,8 @@
   KEYS[1] barrier    hash: parties, generation; broken, why and by of the generation that broke last; resetBy
   KEYS[2] arrived    sorted set, owner of an arrival of this generation -> its index
   KEYS[3] leases     sorted set, owner of an arrival of this generation -> when its lease ends, in µs of the server's clock
-  KEYS[4] ended      sorted set, owner of an earlier arrival -> generation + index / 131072, or + 0.5 if it broke
+  KEYS[4] ended      sorted set, owner of an earlier arrival -> generation + index / 131072, or + 0.5 if it broke;
+                     and the id of a reset -> the generation that it began
   ARGV[1] request    id of this request
   ARGV[2] parties    how many parties the new generation is for
   ARGV[3] inbox      what a client id is appended to for the channel that the client listens on
@@ -16,7 +17,7 @@ local request, parties, inbox = ARGV[1], ARGV[2], ARGV[3]
 
 local barrier = redis.call('HMGET', KEYS[1], 'generation', 'resetBy')
 local generation = tonumber(barrier[1] or 1)
-if barrier[2] == request then
+if barrier[2] == request or redis.call('ZSCORE', KEYS[4], request) then
   return generation
 end
 
@@ -27,4 +28,6 @@ end
 generation = generation + 1
 redis.call('HSET', KEYS[1], 'generation', string.format('%.0f', generation), 'parties', parties, 'resetBy', request)
 redis.call('PEXPIRE', KEYS[1], 86400000)
+redis.call('ZADD', KEYS[4], generation, request)
+redis.call('PEXPIRE', KEYS[4], 86400000)
 return generation

@@ -5,6 +5,7 @@
  * long as any is unaccounted for, `leave` is sent again until the lease that it could have begun is over.
  */
 import type { Engine, Occupant } from "./engine.js";
+import { StoreError } from "./errors.js";
 import type { Timer } from "./runtime.js";
 import type { Claim, WaitSteps } from "./steps.js";
 
@@ -36,6 +37,8 @@ class Departure implements Occupant {
   readonly #startedAtMs: number;
   #isUncertain: boolean;
   #isAnswered = false;
+  /** The server will go on refusing, as with a key of another type: the rest is left to the lease. */
+  #isHopeless = false;
   #isOver = false;
   #pauseMs = FIRST_PAUSE_MS;
   #pause: Timer | undefined;
@@ -55,10 +58,11 @@ class Departure implements Occupant {
     try {
       await this.#steps.leave(this.#claim, timeoutMs);
       this.#isAnswered = true;
-    } catch {
+    } catch (error) {
       // Not answered is not "no": the claim may still stand in the queue, or hold.
       isAnswered = false;
       this.#isUncertain = true;
+      this.#isHopeless = error instanceof StoreError && !error.transient;
     }
     this.#goOn();
     return isAnswered;
@@ -87,7 +91,7 @@ class Departure implements Occupant {
     if (this.#isOver) return;
     const passedMs = this.#engine.runtime.monotonicMs() - this.#startedAtMs;
     const { leaseMs } = this.#claim;
-    const enoughMs = this.#isAnswered ? Math.min(leaseMs, STRAGGLER_MS) : leaseMs;
+    const enoughMs = this.#isAnswered || this.#isHopeless ? Math.min(leaseMs, STRAGGLER_MS) : leaseMs;
     if ((this.#isAnswered && !this.#isUncertain) || passedMs >= enoughMs) {
       this.#end();
       return;

@@ -126,8 +126,11 @@ export class Waiter implements Occupant {
   readonly #onAbort = (): void => {
     if (this.#isSettled) return;
     this.#settle();
-    this.#reject(this.#options.signal?.reason);
-    void this.#depart(this.#engine.commandTimeoutMs);
+    const departed = this.#depart(this.#engine.commandTimeoutMs);
+    const tell = (): void => this.#reject(this.#options.signal?.reason);
+    // Where nothing is held, who goes back at once could meet its own former claim, and take it for somebody else's.
+    if (this.#steps.holdsNothing === true) void departed.then(tell);
+    else tell();
   };
 
   /** On the path of every acquire, hence callbacks in place of an async function. */

@@ -6,7 +6,7 @@
   with the same request it gives the same answer.
 
   KEYS[1] latch    hash, count, initial, generation and setBy
-  KEYS[2] counted  sorted set, id of a count-down that counted -> generation
+  KEYS[2] counted  sorted set, id of a request that counted -> generation
   ARGV[1] count    how many count-downs open the latch
   ARGV[2] request  id of this request
   ARGV[3] keepMs   how long the keys live from now
@@ -16,7 +16,7 @@
 local count, request, keepMs = ARGV[1], ARGV[2], ARGV[3]
 
 local latch = redis.call('HMGET', KEYS[1], 'count', 'generation', 'setBy')
-if latch[3] == request then
+if latch[3] == request or redis.call('ZSCORE', KEYS[2], request) then
   return 1
 end
 if latch[1] and latch[1] ~= '0' then
@@ -31,8 +31,9 @@ if latch[2] then
   end
   -- Those of the last generation stay, because a request that was sent for it may arrive only now.
   redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', '(' .. latch[2])
-  redis.call('PEXPIRE', KEYS[2], keepMs)
 end
+redis.call('ZADD', KEYS[2], generation, request)
+redis.call('PEXPIRE', KEYS[2], keepMs)
 redis.call('HSET', KEYS[1], 'count', count, 'initial', count, 'generation', generation, 'setBy', request)
 redis.call('PEXPIRE', KEYS[1], keepMs)
 return 1

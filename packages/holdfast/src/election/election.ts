@@ -132,7 +132,9 @@ export class Election extends Lock<Leadership> {
    */
   async *observe(options: { readonly signal?: AbortSignal } = {}): AsyncGenerator<Leader | null, void, undefined> {
     checkObject(options);
-    const { signal } = options;
+    const { signal, ...others } = options;
+    const [unknown] = options instanceof AbortSignal ? ["an AbortSignal in place of { signal }"] : Object.keys(others);
+    if (unknown !== undefined) throw new TypeError(`there is no option ${show(unknown)}; the option is signal`);
     if (signal !== undefined && !(signal instanceof AbortSignal)) {
       throw new TypeError(`signal must be an AbortSignal; got ${show(signal)}`);
     }

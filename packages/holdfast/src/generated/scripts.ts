@@ -164,7 +164,7 @@ return {0}` as string,
 /** barrier/reset: begin a new generation, for as many parties as the caller says; break the present one if anybody waits. */
 export const barrierReset = {
   name: "barrier/reset",
-  sha1: "70f2c586d841fd8b7b521937a1cb6beabfb1303e",
+  sha1: "819336f21677877fb1ea6e4273242866ff54b4f5",
   keys: ["barrier", "arrived", "leases", "ended"],
   args: ["request", "parties", "inbox"],
   replies: [
@@ -175,7 +175,7 @@ local request, parties, inbox = ARGV[1], ARGV[2], ARGV[3]
 
 local barrier = redis.call('HMGET', KEYS[1], 'generation', 'resetBy')
 local generation = tonumber(barrier[1] or 1)
-if barrier[2] == request then
+if barrier[2] == request or redis.call('ZSCORE', KEYS[4], request) then
   return generation
 end
 
@@ -196,6 +196,8 @@ end
 generation = generation + 1
 redis.call('HSET', KEYS[1], 'generation', string.format('%.0f', generation), 'parties', parties, 'resetBy', request)
 redis.call('PEXPIRE', KEYS[1], 86400000)
+redis.call('ZADD', KEYS[4], generation, request)
+redis.call('PEXPIRE', KEYS[4], 86400000)
 return generation` as string,
 } as const;
 
@@ -662,7 +664,7 @@ return redis.call('ZREM', KEYS[1], ARGV[1])` as string,
 /** count-down-latch/set-count: set the count, if none is set or it has reached zero. */
 export const countDownLatchSetCount = {
   name: "count-down-latch/set-count",
-  sha1: "ad44a0638ee7a888e64d548574b003cc32f418d3",
+  sha1: "69065c2f2a967806afaf25b3c8cf6a877d6bb4da",
   keys: ["latch", "counted"],
   args: ["count", "request", "keepMs"],
   replies: [
@@ -673,7 +675,7 @@ export const countDownLatchSetCount = {
 local count, request, keepMs = ARGV[1], ARGV[2], ARGV[3]
 
 local latch = redis.call('HMGET', KEYS[1], 'count', 'generation', 'setBy')
-if latch[3] == request then
+if latch[3] == request or redis.call('ZSCORE', KEYS[2], request) then
   return 1
 end
 if latch[1] and latch[1] ~= '0' then
@@ -687,8 +689,9 @@ if latch[2] then
     generation = latch[2] + 1
   end
   redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', '(' .. latch[2])
-  redis.call('PEXPIRE', KEYS[2], keepMs)
 end
+redis.call('ZADD', KEYS[2], generation, request)
+redis.call('PEXPIRE', KEYS[2], keepMs)
 redis.call('HSET', KEYS[1], 'count', count, 'initial', count, 'generation', generation, 'setBy', request)
 redis.call('PEXPIRE', KEYS[1], keepMs)
 return 1` as string,

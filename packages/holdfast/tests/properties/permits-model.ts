@@ -150,11 +150,15 @@ export class PermitsModel {
     const { capacity = 0 } = this;
     while (this.used < capacity) {
       const [head] = this.queue;
-      if (head === undefined || (head.amount <= capacity && this.used + head.amount > capacity)) return;
+      if (head === undefined) return;
+      const isThere = head === self || this.#listens(head);
+      const fits = this.used + head.amount <= capacity;
+      // Who is gone holds up nobody, whether it fits or not.
+      if (head.amount <= capacity && !fits && isThere) return;
       this.queue.shift();
       if (head.amount > capacity) {
         if (this.#listens(head)) this.messages.push(`~${head.number}`);
-      } else if (head === self || this.#listens(head)) {
+      } else if (fits && isThere) {
         const { token, slots } = this.#grant(head);
         const numbers = slots.length === 0 ? "" : ` ${slots.join(",")}`;
         if (head !== self) this.messages.push(`+${head.number} ${token} ${this.nowUs}${numbers}`);

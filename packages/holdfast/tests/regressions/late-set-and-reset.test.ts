@@ -1,0 +1,47 @@
+/** A copy of a request that arrives after others of its kind does nothing, also when it is not the last one. */
+import { embedded, Keyspace } from "@holdfast/embedded";
+import { expect, test } from "vitest";
+import type { Store } from "../../src/index.js";
+import { createHoldfast } from "../../src/index.js";
+
+/** Notes the requests of one script, so that they can be sent again. */
+function watched(store: Store, scriptName: string): { store: Store; again: (() => Promise<unknown>)[] } {
+  const again: (() => Promise<unknown>)[] = [];
+  const run: Store["run"] = (script, keys, args, timeoutMs) => {
+    if (script.name === scriptName) again.push(() => store.run(script, keys, args, timeoutMs));
+    return store.run(script, keys, args, timeoutMs);
+  };
+  const passed: Store = {
+    kind: store.kind,
+    run,
+    inbox: (...args) => store.inbox(...args),
+    onReconnect: (listener) => store.onReconnect(listener),
+    close: () => store.close(),
+  };
+  return { store: passed, again };
+}
+
+test("a late copy of an earlier trySetCount does not close a latch again", async () => {
+  const { store, again } = watched(embedded({ keyspace: new Keyspace() }), "count-down-latch/set-count");
+  const holdfast = createHoldfast({ store });
+  const latch = holdfast.countDownLatch("gate");
+  expect(await latch.trySetCount(1)).toBe(true);
+  await latch.countDown();
+  expect(await latch.trySetCount(1)).toBe(true);
+  await latch.countDown();
+  await again[0]?.();
+  expect(await latch.count()).toBe(0);
+  await holdfast.close();
+});
+
+test("a late copy of an earlier reset does not begin another generation", async () => {
+  const { store, again } = watched(embedded({ keyspace: new Keyspace() }), "barrier/reset");
+  const holdfast = createHoldfast({ store });
+  const barrier = holdfast.barrier("line", { parties: 2 });
+  await barrier.reset();
+  await barrier.reset();
+  const { generation } = await barrier.inspect();
+  await again[0]?.();
+  expect((await barrier.inspect()).generation).toBe(generation);
+  await holdfast.close();
+});
