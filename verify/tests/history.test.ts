@@ -58,6 +58,7 @@ describe("a history as text", () => {
         const record = { ...sample, lockName, callMs: callMs + 0, returnMs: callMs + lengthMs } as HistoryRecord;
         expect(readRecord(writeRecord(record))).toEqual(record);
       }),
+      { numRuns: 50 },
     );
   });
 

@@ -15,6 +15,11 @@ export class Bitset {
     this.hash ^= scatter(member);
   }
 
+  /** Whether it is a member. */
+  has(member: number): boolean {
+    return (((this.#words[member >>> 5] ?? 0) >>> (member & 31)) & 1) === 1;
+  }
+
   /** The members now, to compare with later. */
   snapshot(): Uint32Array {
     return this.#words.slice();
@@ -22,8 +27,17 @@ export class Bitset {
 
   /** Whether the members are those of the snapshot. */
   equals(snapshot: Uint32Array): boolean {
-    for (let word = 0; word < snapshot.length; word += 1) if (snapshot[word] !== this.#words[word]) return false;
-    return true;
+    return snapshot.every((word, index) => word === this.#words[index]);
+  }
+
+  /** Whether all that are in the snapshot are members. */
+  contains(snapshot: Uint32Array): boolean {
+    return snapshot.every((word, index) => (word & ~(this.#words[index] ?? 0)) === 0);
+  }
+
+  /** Whether all members are in the snapshot. */
+  isWithin(snapshot: Uint32Array): boolean {
+    return snapshot.every((word, index) => ((this.#words[index] ?? 0) & ~word) === 0);
   }
 }
 

@@ -8,12 +8,14 @@
  *
  * It departs from them in two points. An operation of unknown outcome has no return, and the search is done when all
  * returns are passed: an operation that was left out never took effect, so models need no step for "nothing happened".
- * And models are nondeterministic throughout: the search carries the set of states that the order can have led to.
+ * Such operations are tried last, and an order that used fewer of them stands for those that used more (seen.ts): else
+ * each would double the search. And models are nondeterministic throughout: the search carries the set of states that
+ * the order can have led to.
  */
 import { Bitset } from "./bitset.js";
 import type { Model, Timed } from "./model.js";
 import { Seen } from "./seen.js";
-import { type Mark, Timeline } from "./timeline.js";
+import { type Mark, type Open, Timeline } from "./timeline.js";
 
 /** How far a search may go, and what it keeps. */
 export interface CheckOptions {
@@ -50,53 +52,115 @@ export function check<State, Value>(
 ): CheckResult<Value> {
   const { timeoutMs = Number.POSITIVE_INFINITY, keepsPartials = false } = options;
   const deadlineMs = performance.now() + timeoutMs;
-  const timeline = new Timeline(operations);
-  const taken = new Bitset(operations.length);
-  const seen = new Seen();
-  const orders = new Orders(operations, keepsPartials);
-  const stack: { readonly call: Mark; readonly before: StateSet<State> }[] = [];
-  let states: StateSet<State> = stateSet(model, [model.initial]);
-  let mark = timeline.head.next;
+  const search = new Search(model, operations, keepsPartials);
+  for (let step = 0; !search.isDone; step += 1) {
+    if (step % STEPS_PER_LOOK === 0 && performance.now() >= deadlineMs) return search.result("unknown");
+    if (!search.forward() && !search.back()) return search.result("violation");
+  }
+  return search.result("ok");
+}
 
-  const result = (verdict: CheckResult<Value>["verdict"]): CheckResult<Value> => ({
-    verdict,
-    partials: orders.longestFirst(),
-    stuckAt: verdict === "violation" ? orders.stuckAt : undefined,
-    visited: seen.size,
-  });
+/** A place in the search: the next call to try, or past the last of them the next operation of unknown outcome. */
+interface Place {
+  mark: Mark | null;
+  open: number;
+}
 
-  for (let step = 0; timeline.returns > 0; step += 1) {
-    if (step % STEPS_PER_LOOK === 0 && performance.now() >= deadlineMs) return result("unknown");
+/** A step that was taken, and how to take it back. */
+interface Taken<State> {
+  readonly operation: number;
+  readonly call: Mark | undefined;
+  readonly before: StateSet<State>;
+  readonly resume: Place;
+}
+
+/** The search as it stands. */
+class Search<State, Value> {
+  readonly #model: Model<State, Value>;
+  readonly #operations: readonly Timed<Value>[];
+  readonly #timeline: Timeline;
+  readonly #done: Bitset;
+  readonly #used: Bitset;
+  readonly #seen = new Seen();
+  readonly #orders: Orders<Value>;
+  readonly #stack: Taken<State>[] = [];
+  #states: StateSet<State>;
+  #place: Place;
+
+  constructor(model: Model<State, Value>, operations: readonly Timed<Value>[], keepsPartials: boolean) {
+    this.#model = model;
+    this.#operations = operations;
+    this.#timeline = new Timeline(operations);
+    this.#done = new Bitset(operations.length);
+    this.#used = new Bitset(this.#timeline.open.length);
+    this.#orders = new Orders(operations, keepsPartials);
+    this.#states = stateSet(model, [model.initial]);
+    this.#place = { mark: this.#timeline.head.next, open: 0 };
+  }
+
+  get isDone(): boolean {
+    return this.#timeline.returns === 0;
+  }
+
+  /** Tries what is at the place and moves on; false if there is nothing left to try before the next return. */
+  forward(): boolean {
+    const { mark, open } = this.#place;
     // A return stands behind every call in the list while any is left, so the search meets it before the end.
     if (mark === null) throw new Error("The timeline has a return that cannot be reached");
-
     if (mark.isCall) {
-      const next = stepAll(model, states, (operations[mark.operation] as Timed<Value>).value);
-      if (next.states.length > 0) {
-        taken.flip(mark.operation);
-        if (seen.add(taken, next.key)) {
-          stack.push({ call: mark, before: states });
-          states = next;
-          timeline.lift(mark);
-          mark = timeline.head.next;
-          continue;
-        }
-        taken.flip(mark.operation);
-      }
-      mark = mark.next;
-      continue;
+      this.#place.mark = mark.next;
+      this.#done.flip(mark.operation);
+      if (!this.#take(mark.operation, mark)) this.#done.flip(mark.operation);
+      return true;
     }
-
-    orders.keep(stack, mark.operation);
-    const last = stack.pop();
-    if (last === undefined) return result("violation");
-    states = last.before;
-    taken.flip(last.call.operation);
-    timeline.unlift(last.call);
-    mark = last.call.next;
+    const next = this.#timeline.open[open];
+    if (next === undefined || next.atMs > mark.atMs) return false;
+    this.#place.open = open + 1;
+    this.#tryOpen(next, open);
+    return true;
   }
-  orders.keep(stack, undefined);
-  return result("ok");
+
+  #tryOpen({ operation }: Open, index: number): void {
+    if (this.#used.has(index)) return;
+    this.#used.flip(index);
+    if (!this.#take(operation, undefined)) this.#used.flip(index);
+  }
+
+  /** Puts the operation next in the order, if the model lets it and it leads to something new. */
+  #take(operation: number, call: Mark | undefined): boolean {
+    const next = stepAll(this.#model, this.#states, (this.#operations[operation] as Timed<Value>).value);
+    if (next.states.length === 0 || !this.#seen.add(this.#done, this.#used, next.key)) return false;
+    this.#stack.push({ operation, call, before: this.#states, resume: this.#place });
+    this.#states = next;
+    if (call !== undefined) this.#timeline.lift(call);
+    this.#place = { mark: this.#timeline.head.next, open: 0 };
+    return true;
+  }
+
+  /** Takes the last step back; false if there is none. */
+  back(): boolean {
+    this.#orders.keep(this.#stack, this.#place.mark?.operation);
+    const last = this.#stack.pop();
+    if (last === undefined) return false;
+    this.#states = last.before;
+    this.#place = last.resume;
+    if (last.call === undefined) this.#used.flip(this.#place.open - 1);
+    else {
+      this.#done.flip(last.operation);
+      this.#timeline.unlift(last.call);
+    }
+    return true;
+  }
+
+  result(verdict: CheckResult<Value>["verdict"]): CheckResult<Value> {
+    if (verdict === "ok") this.#orders.keep(this.#stack, undefined);
+    return {
+      verdict,
+      partials: this.#orders.longestFirst(),
+      stuckAt: verdict === "violation" ? this.#orders.stuckAt : undefined,
+      visited: this.#seen.size,
+    };
+  }
 }
 
 /** The states that an order can have led to, each once, and a text that tells such sets apart. */
@@ -135,10 +199,10 @@ class Orders<Value> {
     return this.#stuckAt === undefined ? undefined : this.#operations[this.#stuckAt];
   }
 
-  keep(stack: readonly { readonly call: Mark }[], stuckAt: number | undefined): void {
+  keep(stack: readonly { readonly operation: number }[], stuckAt: number | undefined): void {
     let order: readonly number[] | undefined;
     const copy = (): readonly number[] => {
-      order ??= stack.map(({ call }) => call.operation);
+      order ??= stack.map(({ operation }) => operation);
       return order;
     };
     const isFirstOrWhole = this.#stuckAt === undefined || stuckAt === undefined;
@@ -147,8 +211,8 @@ class Orders<Value> {
       this.#stuckAt = stuckAt;
     }
     if (this.#byOperation === undefined) return;
-    for (const { call } of stack)
-      if (stack.length > (this.#byOperation[call.operation]?.length ?? 0)) this.#byOperation[call.operation] = copy();
+    for (const { operation } of stack)
+      if (stack.length > (this.#byOperation[operation]?.length ?? 0)) this.#byOperation[operation] = copy();
   }
 
   longestFirst(): (readonly Timed<Value>[])[] {

@@ -5,33 +5,47 @@ export interface Mark {
   /** Index of the operation. */
   readonly operation: number;
   readonly isCall: boolean;
+  readonly atMs: number;
   previous: Mark | null;
   next: Mark | null;
-  /** Of a call: its return; null if the outcome is unknown. */
+  /** Of a call: its return. */
   match: Mark | null;
 }
 
-/** Calls and returns in the order of time, as a linked list. */
+/** An operation that never returned. */
+export interface Open {
+  /** Index of the operation. */
+  readonly operation: number;
+  readonly atMs: number;
+}
+
+/** Calls and returns in the order of time, as a linked list; what never returned stands apart. */
 export class Timeline {
   /** Stands before the first mark. */
-  readonly head: Mark = { operation: -1, isCall: false, previous: null, next: null, match: null };
-  /** Returns still in the list. Without any the order is complete: what is left is of unknown outcome. */
+  readonly head: Mark = markOf(-1, false, Number.NEGATIVE_INFINITY);
+  /** In the order of their calls. */
+  readonly open: readonly Open[];
+  /** Returns still in the list. Without any the order is complete. */
   returns = 0;
 
   constructor(operations: readonly Timed<unknown>[]) {
-    const marks: { readonly mark: Mark; readonly atMs: number }[] = [];
+    const marks: Mark[] = [];
+    const open: Open[] = [];
     operations.forEach(({ callMs, returnMs }, operation) => {
-      const call: Mark = { operation, isCall: true, previous: null, next: null, match: null };
-      marks.push({ mark: call, atMs: callMs });
-      if (returnMs === Number.POSITIVE_INFINITY) return;
-      call.match = { operation, isCall: false, previous: null, next: null, match: null };
-      marks.push({ mark: call.match, atMs: returnMs });
+      if (returnMs === Number.POSITIVE_INFINITY) {
+        open.push({ operation, atMs: callMs });
+        return;
+      }
+      const call = markOf(operation, true, callMs);
+      call.match = markOf(operation, false, returnMs);
+      marks.push(call, call.match);
       this.returns += 1;
     });
+    this.open = open.sort((a, b) => a.atMs - b.atMs);
     // A clock has grains: what returns in the grain in which another is called may have been after it.
-    marks.sort((a, b) => (a.atMs === b.atMs ? Number(b.mark.isCall) - Number(a.mark.isCall) : a.atMs - b.atMs));
+    marks.sort((a, b) => (a.atMs === b.atMs ? Number(b.isCall) - Number(a.isCall) : a.atMs - b.atMs));
     let last = this.head;
-    for (const { mark } of marks) {
+    for (const mark of marks) {
       last.next = mark;
       mark.previous = last;
       last = mark;
@@ -41,19 +55,20 @@ export class Timeline {
   /** Takes the operation of this call out. */
   lift(call: Mark): void {
     unlink(call);
-    if (call.match === null) return;
-    unlink(call.match);
+    if (call.match !== null) unlink(call.match);
     this.returns -= 1;
   }
 
   /** Puts the operation taken out last back where it was. */
   unlift(call: Mark): void {
-    if (call.match !== null) {
-      relink(call.match);
-      this.returns += 1;
-    }
+    if (call.match !== null) relink(call.match);
     relink(call);
+    this.returns += 1;
   }
+}
+
+function markOf(operation: number, isCall: boolean, atMs: number): Mark {
+  return { operation, isCall, atMs, previous: null, next: null, match: null };
 }
 
 function unlink(mark: Mark): void {

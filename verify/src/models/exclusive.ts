@@ -17,7 +17,7 @@ import {
   mayStillRun,
   serverLease,
 } from "./server-lease.js";
-import { unknownVerb } from "./timed.js";
+import { type JudgedOperation, unknownVerb } from "./timed.js";
 
 /** What a row of the table compares. */
 export interface ExclusiveRules {
@@ -47,11 +47,12 @@ export interface Exclusive {
 }
 
 /** An exclusive lock by the given rules. */
-export function exclusive(rules: ExclusiveRules): Model<Exclusive, Operation> {
+export function exclusive(rules: ExclusiveRules): Model<Exclusive, JudgedOperation> {
   return {
     name: rules.name,
     initial: { holding: null, highest: 0 },
-    step: (state, operation) => step(rules, state, operation),
+    // Without owners whoever releases may be another than the one who was granted it.
+    step: (state, operation) => step(rules, state, rules.comparesOwners ? operation : { ...operation, isKept: false }),
     key: ({ holding, highest }) =>
       holding === null
         ? `${highest}`
@@ -64,7 +65,7 @@ export function rulesOf(name: string, rules: Partial<Omit<ExclusiveRules, "name"
   return { name, comparesOwners: true, maxHold: 1, comparesTokens: false, expiry: EXPIRY, ...rules };
 }
 
-function step(rules: ExclusiveRules, state: Exclusive, operation: Operation): readonly Exclusive[] {
+function step(rules: ExclusiveRules, state: Exclusive, operation: JudgedOperation): readonly Exclusive[] {
   if (operation.outcome === "no" && operation.refusal === "not-sent") return [state];
   switch (operation.verb) {
     case "acquire":
@@ -80,7 +81,7 @@ function step(rules: ExclusiveRules, state: Exclusive, operation: Operation): re
   }
 }
 
-function acquire(rules: ExclusiveRules, state: Exclusive, operation: Operation): Exclusive[] {
+function acquire(rules: ExclusiveRules, state: Exclusive, operation: JudgedOperation): Exclusive[] {
   const { holding } = state;
   const next: Exclusive[] = [];
   if (holding === null || mayBeOver(holding.lease, operation, rules.expiry))
@@ -90,14 +91,19 @@ function acquire(rules: ExclusiveRules, state: Exclusive, operation: Operation):
   return next;
 }
 
-function first(rules: ExclusiveRules, { highest }: Exclusive, operation: Operation): Exclusive[] {
+function first(rules: ExclusiveRules, { highest }: Exclusive, operation: JudgedOperation): Exclusive[] {
   const token = rules.comparesTokens ? operation.token : null;
   if (token !== null && token <= highest) return [];
   const lease = serverLease(operation, rules.expiry);
   return [{ holding: { owner: ownerOf(rules, operation), count: 1, token, lease }, highest: token ?? highest }];
 }
 
-function again(rules: ExclusiveRules, { highest }: Exclusive, holding: Holding, operation: Operation): Exclusive[] {
+function again(
+  rules: ExclusiveRules,
+  { highest }: Exclusive,
+  holding: Holding,
+  operation: JudgedOperation,
+): Exclusive[] {
   const token = rules.comparesTokens ? operation.token : null;
   const isSame = token === null || token === holding.token || (holding.token === null && token > highest);
   if (!isSame) return [];
@@ -109,14 +115,14 @@ function again(rules: ExclusiveRules, { highest }: Exclusive, holding: Holding, 
 }
 
 /** Refused because somebody else had it; who was still waiting may have had it for a moment and given it back. */
-function refuseAcquire(rules: ExclusiveRules, state: Exclusive, operation: Operation): Exclusive[] {
+function refuseAcquire(rules: ExclusiveRules, state: Exclusive, operation: JudgedOperation): Exclusive[] {
   if (operation.refusal === "gave-up") return [state, ...acquire(rules, state, { ...operation, token: null })];
   const { holding } = state;
   if (holding === null || !mayStillRun(holding.lease, operation, rules.expiry)) return [];
   return isOwn(rules, holding, operation) && rules.comparesOwners && holding.count < rules.maxHold ? [] : [state];
 }
 
-function extend(rules: ExclusiveRules, state: Exclusive, operation: Operation): Exclusive[] {
+function extend(rules: ExclusiveRules, state: Exclusive, operation: JudgedOperation): Exclusive[] {
   const { holding, highest } = state;
   if (!isHeldBy(rules, holding, operation)) return [];
   const token = rules.comparesTokens ? operation.token : null;
@@ -127,7 +133,7 @@ function extend(rules: ExclusiveRules, state: Exclusive, operation: Operation): 
   return [{ holding: { ...holding, token: known, lease }, highest: Math.max(highest, known ?? 0) }];
 }
 
-function release(rules: ExclusiveRules, state: Exclusive, operation: Operation): Exclusive[] {
+function release(rules: ExclusiveRules, state: Exclusive, operation: JudgedOperation): Exclusive[] {
   const { holding } = state;
   if (!isHeldBy(rules, holding, operation)) return [];
   if (holding.count === 1) return [{ ...state, holding: null }];
@@ -135,17 +141,17 @@ function release(rules: ExclusiveRules, state: Exclusive, operation: Operation):
 }
 
 /** Refused because the caller had it no longer, or never. */
-function refuseOwner(rules: ExclusiveRules, state: Exclusive, operation: Operation): Exclusive[] {
+function refuseOwner(rules: ExclusiveRules, state: Exclusive, operation: JudgedOperation): Exclusive[] {
   const { holding } = state;
   if (holding === null || !rules.comparesOwners || !isOwn(rules, holding, operation)) return [state];
   return mayBeOver(holding.lease, operation, rules.expiry) ? [{ ...state, holding: null }] : [];
 }
 
-function isHeldBy(rules: ExclusiveRules, holding: Holding | null, operation: Operation): holding is Holding {
+function isHeldBy(rules: ExclusiveRules, holding: Holding | null, operation: JudgedOperation): holding is Holding {
   return holding !== null && isOwn(rules, holding, operation) && mayStillRun(holding.lease, operation, rules.expiry);
 }
 
-function isOwn(rules: ExclusiveRules, { owner }: Holding, operation: Operation): boolean {
+function isOwn(rules: ExclusiveRules, { owner }: Holding, operation: JudgedOperation): boolean {
   return owner === ownerOf(rules, operation);
 }
 

@@ -11,4 +11,4 @@ export { type ReadWrite, type ReadWriteRules, readWrite } from "./read-write.js"
 export { reentrant } from "./reentrant.js";
 export { reentrantFenced } from "./reentrant-fenced.js";
 export { EXPIRY, type ExpiryRules, type ServerLease, type Unbounded } from "./server-lease.js";
-export { timed } from "./timed.js";
+export { type JudgedOperation, timed } from "./timed.js";

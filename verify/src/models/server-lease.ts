@@ -7,6 +7,7 @@
  * all instants at once would refuse.
  */
 import type { Operation } from "../history/records.js";
+import type { JudgedOperation } from "./timed.js";
 
 /** A time in which the server is not held to its clock. */
 export interface Unbounded {
@@ -29,7 +30,7 @@ export interface ExpiryRules {
 /** The rates of the assumption A1 as the library reckons with it, and a server without faults. */
 export const EXPIRY: ExpiryRules = Object.freeze({ rho: 0.01, unbounded: Object.freeze([]) });
 
-/** The span in which the server ends a lease, and when it may have begun it. */
+/** The span in which the server ends a lease by itself, and when it may have begun it; `earliestMs` Infinity: never. */
 export interface ServerLease {
   readonly fromMs: number;
   readonly earliestMs: number;
@@ -37,7 +38,7 @@ export interface ServerLease {
 }
 
 /** The lease that this acquire or extend gives, if it takes effect. */
-export function serverLease(operation: Operation, { rho }: ExpiryRules): ServerLease {
+export function serverLease(operation: JudgedOperation, { rho }: ExpiryRules): ServerLease {
   const { args, callMs, returnMs, refusal, deliveredMs, validUntilMs, outcome } = operation;
   const appliedByMs = outcome === "info" ? (deliveredMs ?? Number.POSITIVE_INFINITY) : returnMs;
   if (args.leaseMs === undefined) {
@@ -45,7 +46,8 @@ export function serverLease(operation: Operation, { rho }: ExpiryRules): ServerL
     return { fromMs: callMs, earliestMs: validUntilMs ?? callMs, latestMs: Number.POSITIVE_INFINITY };
   }
   // Whoever gave up waiting gives a grant that crossed its leaving back, at any time.
-  const earliestMs = refusal === "gave-up" ? callMs : callMs + args.leaseMs * (1 - rho);
+  const boundMs = refusal === "gave-up" ? callMs : callMs + args.leaseMs * (1 - rho);
+  const earliestMs = operation.isKept ? Number.POSITIVE_INFINITY : boundMs;
   return { fromMs: callMs, earliestMs, latestMs: appliedByMs + args.leaseMs * (1 + rho) };
 }
 
@@ -60,6 +62,7 @@ export function eitherLease(a: ServerLease, b: ServerLease): ServerLease {
 
 /** Whether the lease can have ended by itself before the operation took effect. */
 export function mayBeOver(lease: ServerLease, { returnMs }: Operation, { unbounded }: ExpiryRules): boolean {
+  if (lease.earliestMs === Number.POSITIVE_INFINITY) return false;
   if (lease.earliestMs <= returnMs) return true;
   return unbounded.some(
     ({ expiry, beganMs, endedMs }) => expiry === "early" && beganMs <= returnMs && lease.fromMs <= endedMs,

@@ -1,9 +1,6 @@
 /** Attributes of an element; numbers are rounded to a tenth of a pixel, so that a picture is the same everywhere. */
 export type Attributes = Readonly<Record<string, string | number | undefined>>;
 
-/** What is left out of every text because XML has no place for it, not even escaped. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: these are the ones that are meant
-const NOT_XML = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff\p{Surrogate}]/gu;
 const ENTITIES: Readonly<Record<string, string>> = {
   "&": "&amp;",
   "<": "&lt;",
@@ -14,7 +11,14 @@ const ENTITIES: Readonly<Record<string, string>> = {
 
 /** Text as it may stand in an element or an attribute. */
 export function escapeXml(text: string): string {
-  return text.replace(NOT_XML, "\ufffd").replace(/[&<>"']/g, (character) => ENTITIES[character] ?? character);
+  return Array.from(text, (character) => (isXml(character) ? (ENTITIES[character] ?? character) : "\ufffd")).join("");
+}
+
+/** Control characters and halves of pairs have no place in XML, not even escaped. */
+function isXml(character: string): boolean {
+  const code = character.codePointAt(0) ?? 0;
+  if (code < 0x20) return code === 0x09 || code === 0x0a || code === 0x0d;
+  return code < 0xd800 || (code > 0xdfff && code !== 0xfffe && code !== 0xffff);
 }
 
 /** An element around what is already SVG. */
