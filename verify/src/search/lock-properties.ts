@@ -1,4 +1,5 @@
 /** What must be true of a world of claims: in each state, after each script, and when everybody has gone. */
+import { isValid } from "./lock-client.js";
 import type { LockState, Verb } from "./lock-state.js";
 import type { LockWorld } from "./lock-world.js";
 import type { Held } from "./server.js";
@@ -10,7 +11,7 @@ export function brokenInState(world: LockWorld, state: LockState, byClock: boole
   let latest = 0;
   for (const [number, claim] of state.claims.entries()) {
     latest = Math.max(latest, claim.tok);
-    const isOver = byClock && !world.isValid(claim);
+    const isOver = byClock && !isValid(claim);
     if (claim.ph !== "held" || isOver) continue;
     used += world.places[number]?.weight ?? 0;
     oldest = Math.min(oldest, claim.tok);

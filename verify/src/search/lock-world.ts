@@ -5,8 +5,9 @@
  * moment may be done at any moment from then on, which is what a paused process does. A client judges its lease in
  * whole ticks.
  */
-import { canonical, LEASE_TICKS, START_US, TICK_MS } from "./canonical.js";
+import { canonical, LEASE_TICKS, START_US } from "./canonical.js";
 import type { Step, World } from "./explore.js";
+import { isValid, LockClients, type Place } from "./lock-client.js";
 import { INBOX, type LockKind } from "./lock-kinds.js";
 import { atRest, brokenInState, brokenOnServer } from "./lock-properties.js";
 import {
@@ -15,13 +16,10 @@ import {
   type ClientRule,
   idleClaim,
   type LockState,
-  older,
-  type Push,
   type Reply,
   type Request,
-  type Verb,
 } from "./lock-state.js";
-import { afterTick, type Server } from "./server.js";
+import type { Server } from "./server.js";
 
 /** A world of claims. */
 export interface LockSetting {
@@ -42,9 +40,9 @@ const NOTHING: Budget = { delays: 2, timeouts: 0, copies: 0, pushes: 0, crashes:
 export class LockWorld implements World<LockState> {
   readonly initial: LockState;
   readonly setting: LockSetting;
-  /** For each claim its client, its weight, its owner id. */
-  readonly places: readonly { readonly client: number; readonly weight: number; readonly owner: string }[];
+  readonly places: readonly Place[];
   readonly #server: Server;
+  readonly #clients: LockClients;
   readonly #off: ReadonlySet<ClientRule>;
 
   /** @param off  rules of the client that do not hold in this world */
@@ -59,6 +57,7 @@ export class LockWorld implements World<LockState> {
         return { client, weight, owner: `${LETTERS[client]}/${shown}/1500/${weight}` };
       }),
     );
+    this.#clients = new LockClients(this.places, this.#off);
     this.initial = {
       t: START_US,
       held: [],
@@ -105,19 +104,14 @@ export class LockWorld implements World<LockState> {
     // Messages arrive within the tick, but for so many ticks: two are enough to outlive the lease they are about.
     const isUnderWay = state.claims.some(({ call }) => call === 1) || state.pushes.length > 0;
     if (!isUnderWay) {
-      add("a tick passes", false, (next) => this.#tick(next));
+      add("a tick passes", false, (next) => this.#clients.tick(next));
     } else if (state.budget.delays > 0) {
       add("a tick passes, with messages under way", true, (next) => {
         next.budget.delays -= 1;
-        this.#tick(next);
+        this.#clients.tick(next);
       });
     }
     return steps;
-  }
-
-  /** Whether a claim may rely on its lease, by its own clock. */
-  isValid(claim: Claim): boolean {
-    return claim.set < LEASE_TICKS;
   }
 
   listening(state: LockState): string[] {
@@ -134,39 +128,39 @@ export class LockWorld implements World<LockState> {
       const name = this.#name(number);
       switch (claim.ph) {
         case "idle":
-          if (this.#mayBegin(state, number)) add(`${name} asks`, false, (next) => this.#begin(next, number));
+          if (this.#mayBegin(state, number)) add(`${name} asks`, false, (next) => this.#clients.begin(next, number));
           break;
         case "ask":
-          if (claim.call === 0 && this.#isToAsk(claim)) {
-            add(`${name} asks again`, false, (next) => this.#send(next, number, "acquire"));
+          if (claim.call === 0 && this.#clients.isToAsk(claim)) {
+            add(`${name} asks again`, false, (next) => this.#clients.send(next, number, "acquire"));
           }
           if (state.budget.giveUps > 0) {
             add(`${name} gives up`, true, (next) => {
               next.budget.giveUps -= 1;
-              this.#giveUp(next, number);
+              this.#clients.giveUp(next, number);
             });
           }
           break;
         case "held":
-          if (claim.call === 0 && claim.set >= 1 && this.isValid(claim) && state.budget.renewals > 0) {
+          if (claim.call === 0 && claim.set >= 1 && isValid(claim) && state.budget.renewals > 0) {
             add(`${name} renews`, true, (next) => {
               next.budget.renewals -= 1;
-              this.#send(next, number, "extend");
+              this.#clients.send(next, number, "extend");
             });
           }
-          add(`${name} ${this.isValid(claim) ? "releases" : "finds its lease over"}`, false, (next) =>
-            this.#letGo(next, number),
+          add(`${name} ${isValid(claim) ? "releases" : "finds its lease over"}`, false, (next) =>
+            this.#clients.letGo(next, number),
           );
           break;
         case "rel":
           if (claim.call === 0) {
-            add(`${name} releases again`, false, (next) => this.#send(next, number, "release"));
-            add(`${name} stops releasing, and leaves`, false, (next) => this.#depart(next, number, 1));
+            add(`${name} releases again`, false, (next) => this.#clients.send(next, number, "release"));
+            add(`${name} stops releasing, and leaves`, false, (next) => this.#clients.depart(next, number, 1));
           }
           break;
         case "dep":
           if (claim.call === 0 && claim.aa === 1) {
-            add(`${name} leaves again`, false, (next) => this.#send(next, number, "leave"));
+            add(`${name} leaves again`, false, (next) => this.#clients.send(next, number, "leave"));
           }
           break;
         default:
@@ -174,7 +168,7 @@ export class LockWorld implements World<LockState> {
     }
     for (const client of this.setting.clients.keys()) {
       if (state.budget.crashes > 0 && !state.dead.includes(client) && this.#isBusy(state, client)) {
-        add(`process ${LETTERS[client]} dies`, true, (next) => this.#crash(next, client));
+        add(`process ${LETTERS[client]} dies`, true, (next) => this.#clients.crash(next, client));
       }
     }
   }
@@ -184,21 +178,21 @@ export class LockWorld implements World<LockState> {
       if (claim.call === 0 || state.budget.timeouts === 0) continue;
       add(`${this.#name(number)} gets no answer in time`, true, (next) => {
         next.budget.timeouts -= 1;
-        this.#failed(next, number);
+        this.#clients.failed(next, number);
       });
     }
     for (const [at, [number, code, slow, age]] of state.replies.entries()) {
       const shown = code >= START_US / 2 ? `token ${rankOf(state, code)}` : String(code);
       add(`${this.#name(number)} is answered ${shown}`, false, (next) => {
         next.replies.splice(at, 1);
-        return this.#answered(next, number, code, slow, age);
+        return this.#clients.answered(next, number, code, slow, age);
       });
     }
     for (const [at, push] of state.pushes.entries()) {
       const shown = `the grant ${rankOf(state, push[1])} to ${this.#name(push[0])}`;
       add(`${shown} arrives`, false, (next) => {
         next.pushes.splice(at, 1);
-        return this.#pushed(next, push);
+        return this.#clients.pushed(next, push);
       });
       if (state.budget.pushes > 0) {
         add(`${shown} is lost`, true, (next) => {
@@ -291,211 +285,6 @@ export class LockWorld implements World<LockState> {
     return this.places.some(
       (place, number) => place.client === client && !["idle", "end"].includes(state.claims[number]?.ph ?? "idle"),
     );
-  }
-
-  #isToAsk(claim: Claim): boolean {
-    if (claim.aa === 1) return true;
-    if (this.#off.has("recheck") && claim.q === 1) return false;
-    return claim.s !== 0 && claim.s[1] >= 1;
-  }
-
-  #begin(next: LockState, number: number): void {
-    const claim = next.claims[number] as Claim;
-    claim.ph = "ask";
-    claim.fl = Math.max(...next.claims.map(({ tok }) => tok));
-    this.#send(next, number, "acquire");
-  }
-
-  #send(next: LockState, number: number, verb: Verb): void {
-    const claim = next.claims[number] as Claim;
-    claim.call = 1;
-    claim.sent = 0;
-    claim.aa = 0;
-    next.requests.push([number, verb, verb === "extend" || verb === "release" ? claim.tok : 0, 0]);
-  }
-
-  /** Nobody awaits the answer any more; the request may arrive all the same. */
-  #abandon(next: LockState, number: number): void {
-    Object.assign(next.claims[number] as Claim, { call: 0, sent: 0 });
-    next.replies = next.replies.filter(([to]) => to !== number);
-    for (const request of next.requests) if (request[0] === number && request[3] === 0) request[3] = 1;
-  }
-
-  #giveUp(next: LockState, number: number): void {
-    const claim = next.claims[number] as Claim;
-    const isUncertain = claim.un === 1 || claim.call === 1;
-    const mustLeave = isUncertain || claim.q === 1;
-    this.#abandon(next, number);
-    if (mustLeave && !this.#off.has("leave-at-all")) this.#depart(next, number, isUncertain ? 1 : 0);
-    else this.#end(claim);
-  }
-
-  #letGo(next: LockState, number: number): void {
-    const claim = next.claims[number] as Claim;
-    if (claim.call === 1) this.#abandon(next, number);
-    const isLate = !this.isValid(claim) && !this.#off.has("own-clock");
-    claim.ph = isLate ? "late" : "rel";
-    this.#send(next, number, isLate ? "extend" : "release");
-  }
-
-  #depart(next: LockState, number: number, isUncertain: 0 | 1): void {
-    const claim = next.claims[number] as Claim;
-    Object.assign(claim, { ph: "dep", un: isUncertain, dep: 0, ans: 0, s: 0, q: 0, fs: 0, set: 0, may: 0, fl: 0 });
-    this.#send(next, number, "leave");
-  }
-
-  #end(claim: Claim): void {
-    const { tok } = claim;
-    Object.assign(claim, idleClaim(), { ph: "end", tok });
-  }
-
-  #crash(next: LockState, client: number): void {
-    next.budget.crashes -= 1;
-    next.dead.push(client);
-    next.dead.sort((left, right) => left - right);
-    for (const [number, place] of this.places.entries()) {
-      if (place.client !== client) continue;
-      this.#abandon(next, number);
-      next.pushes = next.pushes.filter(([to]) => to !== number);
-      const { tok } = next.claims[number] as Claim;
-      next.claims[number] = { ...idleClaim(), ph: "dead", tok };
-    }
-  }
-
-  #failed(next: LockState, number: number): void {
-    const claim = next.claims[number] as Claim;
-    this.#abandon(next, number);
-    switch (claim.ph) {
-      case "ask":
-        claim.un = 1;
-        claim.aa = 1;
-        break;
-      case "rel":
-        claim.may = this.#off.has("sent-twice") ? 0 : 1;
-        break;
-      case "late":
-        this.#depart(next, number, claim.un);
-        break;
-      case "dep":
-        claim.un = 1;
-        this.#goOn(next, number);
-        // The server did not answer to the end: what it holds for this claim ends with its lease.
-        if (claim.ph !== "dep") next.late = 1;
-        break;
-      default:
-    }
-  }
-
-  #answered(next: LockState, number: number, code: number, slow: number, age: number): string | undefined {
-    const claim = next.claims[number] as Claim;
-    const { sent } = claim;
-    // An answer that took so long left no time to ask once more.
-    const isDoubtful = claim.un === 1 && sent >= 1;
-    claim.call = 0;
-    claim.sent = 0;
-    switch (claim.ph) {
-      case "ask":
-        if (code > 1) {
-          if (sent < LEASE_TICKS || this.#off.has("validity-from-sending")) {
-            return this.#believe(next, number, code, this.#off.has("validity-from-sending") ? 0 : sent);
-          }
-          claim.un = 1;
-          claim.aa = 1;
-          return undefined;
-        }
-        claim.s = [slow, age];
-        for (const push of next.pushes) if (push[0] === number && push[2] === 1) push[2] = 2;
-        claim.q = code === 0 ? 1 : 0;
-        return undefined;
-      case "held":
-        if (code === 1 || this.#off.has("honour-loss")) {
-          claim.set = Math.min(claim.set, sent);
-          return undefined;
-        }
-        if (this.isValid(claim)) return "false loss: a lease that is good is said to be lost";
-        claim.ph = "late";
-        this.#send(next, number, "extend");
-        return undefined;
-      case "rel": {
-        const mayHaveRun = claim.may === 1 && !this.#off.has("sent-twice");
-        const isLoss = code !== 1 && !(mayHaveRun && code !== 4);
-        if (isLoss && this.isValid(claim)) return "false loss: a release in time is said to be too late";
-        if (claim.un === 1) this.#depart(next, number, 1);
-        else this.#end(claim);
-        return undefined;
-      }
-      case "late":
-        this.#depart(next, number, claim.un);
-        return undefined;
-      case "dep":
-        claim.ans = 1;
-        this.#goOn(next, number);
-        if (claim.ph !== "dep" && isDoubtful) next.late = 1;
-        return undefined;
-      default:
-        return undefined;
-    }
-  }
-
-  /** A departure is over when everything is accounted for, or nothing of it can be left. */
-  #goOn(next: LockState, number: number): void {
-    const claim = next.claims[number] as Claim;
-    const isSure = (claim.ans === 1 && claim.un === 0) || claim.dep >= LEASE_TICKS;
-    if (!isSure && !(claim.ans === 1 && this.#off.has("keep-leaving"))) return;
-    // A request that is under way for longer than that is promised nothing but that its lease ends.
-    const isOutlived = next.requests.some(([of, , , orphan]) => of === number && orphan === 1);
-    if (isOutlived && claim.dep >= LEASE_TICKS) next.late = 1;
-    this.#end(claim);
-  }
-
-  #pushed(next: LockState, [number, token, order, age]: Push): string | undefined {
-    const claim = next.claims[number] as Claim;
-    if (claim.ph === "dep" && claim.call === 0) this.#send(next, number, "leave");
-    // The engine remembers who has left, and passes on what comes for it later.
-    if (claim.ph === "end" && claim.tok === 0) this.#depart(next, number, 0);
-    if (claim.ph !== "ask") return undefined;
-    let set = claim.fs;
-    if (claim.s !== 0) set = claim.s[0] + Math.min(claim.s[1], age);
-    if (this.#off.has("earliest-grant")) set = 0;
-    const isStale = order === 2 && !this.#off.has("stale-grant");
-    if (isStale || set >= 1) {
-      claim.aa = 1;
-      return undefined;
-    }
-    if (claim.call === 1) {
-      this.#abandon(next, number);
-      claim.un = 1;
-    }
-    return this.#believe(next, number, token, set);
-  }
-
-  #believe(next: LockState, number: number, token: number, set: number): string | undefined {
-    const claim = next.claims[number] as Claim;
-    const floor = claim.fl;
-    const isKnown = next.claims.some(({ tok }) => tok === token);
-    Object.assign(claim, { ph: "held", tok: token, set, s: 0, q: 0, aa: 0, fs: 0, fl: 0 });
-    if (isKnown) return "F1: two grants have the same token";
-    if (token <= floor) return "F2: a later grant has a lower token";
-    return undefined;
-  }
-
-  #tick(next: LockState): void {
-    next.t += TICK_MS * 1_000;
-    next.held = afterTick(next.held, TICK_MS);
-    for (const claim of next.claims) {
-      if (claim.call === 1) claim.sent = older(claim.sent);
-      if (claim.ph === "ask") {
-        if (claim.s === 0) claim.fs = older(claim.fs, 1);
-        else claim.s = [claim.s[0], older(claim.s[1], 1)];
-      }
-      if (claim.ph === "held" || claim.ph === "rel") claim.set = older(claim.set);
-      if (claim.ph === "dep") {
-        claim.dep = older(claim.dep);
-        if (claim.call === 0) claim.aa = 1;
-      }
-    }
-    for (const reply of next.replies) reply[3] = older(reply[3], 1);
-    for (const push of next.pushes) push[3] = older(push[3]);
   }
 }
 

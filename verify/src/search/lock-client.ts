@@ -1,0 +1,237 @@
+/**
+ * What core does at each event, rule by rule: the client's half of a world of claims.
+ *
+ * Each method changes the state that it is given, and answers what that broke, if anything.
+ */
+import { LEASE_TICKS, TICK_MS } from "./canonical.js";
+import { type Claim, type ClientRule, idleClaim, type LockState, older, type Push, type Verb } from "./lock-state.js";
+import { afterTick } from "./server.js";
+
+/** Of a claim its client, its weight, its owner id. */
+export interface Place {
+  readonly client: number;
+  readonly weight: number;
+  readonly owner: string;
+}
+
+/** Whether a claim may rely on its lease, by its own clock. */
+export function isValid(claim: Claim): boolean {
+  return claim.set < LEASE_TICKS;
+}
+
+/** See the file header. */
+export class LockClients {
+  readonly places: readonly Place[];
+  readonly #off: ReadonlySet<ClientRule>;
+
+  /** @param off  rules that do not hold */
+  constructor(places: readonly Place[], off: ReadonlySet<ClientRule>) {
+    this.places = places;
+    this.#off = off;
+  }
+
+  isToAsk(claim: Claim): boolean {
+    if (claim.aa === 1) return true;
+    if (this.#off.has("recheck") && claim.q === 1) return false;
+    return claim.s !== 0 && claim.s[1] >= 1;
+  }
+
+  begin(next: LockState, number: number): void {
+    const claim = next.claims[number] as Claim;
+    claim.ph = "ask";
+    claim.fl = Math.max(...next.claims.map(({ tok }) => tok));
+    this.send(next, number, "acquire");
+  }
+
+  send(next: LockState, number: number, verb: Verb): void {
+    const claim = next.claims[number] as Claim;
+    claim.call = 1;
+    claim.sent = 0;
+    claim.aa = 0;
+    next.requests.push([number, verb, verb === "extend" || verb === "release" ? claim.tok : 0, 0]);
+  }
+
+  /** Nobody awaits the answer any more; the request may arrive all the same. */
+  abandon(next: LockState, number: number): void {
+    Object.assign(next.claims[number] as Claim, { call: 0, sent: 0 });
+    next.replies = next.replies.filter(([to]) => to !== number);
+    for (const request of next.requests) if (request[0] === number && request[3] === 0) request[3] = 1;
+  }
+
+  giveUp(next: LockState, number: number): void {
+    const claim = next.claims[number] as Claim;
+    const isUncertain = claim.un === 1 || claim.call === 1;
+    const mustLeave = isUncertain || claim.q === 1;
+    this.abandon(next, number);
+    if (mustLeave && !this.#off.has("leave-at-all")) this.depart(next, number, isUncertain ? 1 : 0);
+    else this.end(claim);
+  }
+
+  letGo(next: LockState, number: number): void {
+    const claim = next.claims[number] as Claim;
+    if (claim.call === 1) this.abandon(next, number);
+    const isLate = !isValid(claim) && !this.#off.has("own-clock");
+    claim.ph = isLate ? "late" : "rel";
+    this.send(next, number, isLate ? "extend" : "release");
+  }
+
+  depart(next: LockState, number: number, isUncertain: 0 | 1): void {
+    const claim = next.claims[number] as Claim;
+    Object.assign(claim, { ph: "dep", un: isUncertain, dep: 0, ans: 0, s: 0, q: 0, fs: 0, set: 0, may: 0, fl: 0 });
+    this.send(next, number, "leave");
+  }
+
+  end(claim: Claim): void {
+    const { tok } = claim;
+    Object.assign(claim, idleClaim(), { ph: "end", tok });
+  }
+
+  crash(next: LockState, client: number): void {
+    next.budget.crashes -= 1;
+    next.dead.push(client);
+    next.dead.sort((left, right) => left - right);
+    for (const [number, place] of this.places.entries()) {
+      if (place.client !== client) continue;
+      this.abandon(next, number);
+      next.pushes = next.pushes.filter(([to]) => to !== number);
+      const { tok } = next.claims[number] as Claim;
+      next.claims[number] = { ...idleClaim(), ph: "dead", tok };
+    }
+  }
+
+  failed(next: LockState, number: number): void {
+    const claim = next.claims[number] as Claim;
+    this.abandon(next, number);
+    switch (claim.ph) {
+      case "ask":
+        claim.un = 1;
+        claim.aa = 1;
+        break;
+      case "rel":
+        claim.may = this.#off.has("sent-twice") ? 0 : 1;
+        break;
+      case "late":
+        this.depart(next, number, claim.un);
+        break;
+      case "dep":
+        claim.un = 1;
+        this.goOn(next, number);
+        // The server did not answer to the end: what it holds for this claim ends with its lease.
+        if (claim.ph !== "dep") next.late = 1;
+        break;
+      default:
+    }
+  }
+
+  answered(next: LockState, number: number, code: number, slow: number, age: number): string | undefined {
+    const claim = next.claims[number] as Claim;
+    const { sent } = claim;
+    // An answer that took so long left no time to ask once more.
+    const isDoubtful = claim.un === 1 && sent >= 1;
+    claim.call = 0;
+    claim.sent = 0;
+    switch (claim.ph) {
+      case "ask":
+        if (code > 1) {
+          if (sent < LEASE_TICKS || this.#off.has("validity-from-sending")) {
+            return this.believe(next, number, code, this.#off.has("validity-from-sending") ? 0 : sent);
+          }
+          claim.un = 1;
+          claim.aa = 1;
+          return undefined;
+        }
+        claim.s = [slow, age];
+        for (const push of next.pushes) if (push[0] === number && push[2] === 1) push[2] = 2;
+        claim.q = code === 0 ? 1 : 0;
+        return undefined;
+      case "held":
+        if (code === 1 || this.#off.has("honour-loss")) {
+          claim.set = Math.min(claim.set, sent);
+          return undefined;
+        }
+        if (isValid(claim)) return "false loss: a lease that is good is said to be lost";
+        claim.ph = "late";
+        this.send(next, number, "extend");
+        return undefined;
+      case "rel": {
+        const mayHaveRun = claim.may === 1 && !this.#off.has("sent-twice");
+        const isLoss = code !== 1 && !(mayHaveRun && code !== 4);
+        if (isLoss && isValid(claim)) return "false loss: a release in time is said to be too late";
+        if (claim.un === 1) this.depart(next, number, 1);
+        else this.end(claim);
+        return undefined;
+      }
+      case "late":
+        this.depart(next, number, claim.un);
+        return undefined;
+      case "dep":
+        claim.ans = 1;
+        this.goOn(next, number);
+        if (claim.ph !== "dep" && isDoubtful) next.late = 1;
+        return undefined;
+      default:
+        return undefined;
+    }
+  }
+
+  /** A departure is over when everything is accounted for, or nothing of it can be left. */
+  goOn(next: LockState, number: number): void {
+    const claim = next.claims[number] as Claim;
+    const isSure = (claim.ans === 1 && claim.un === 0) || claim.dep >= LEASE_TICKS;
+    if (!isSure && !(claim.ans === 1 && this.#off.has("keep-leaving"))) return;
+    // A request that is under way for longer than that is promised nothing but that its lease ends.
+    const isOutlived = next.requests.some(([of, , , orphan]) => of === number && orphan === 1);
+    if (isOutlived && claim.dep >= LEASE_TICKS) next.late = 1;
+    this.end(claim);
+  }
+
+  pushed(next: LockState, [number, token, order, age]: Push): string | undefined {
+    const claim = next.claims[number] as Claim;
+    if (claim.ph === "dep" && claim.call === 0) this.send(next, number, "leave");
+    // The engine remembers who has left, and passes on what comes for it later.
+    if (claim.ph === "end" && claim.tok === 0) this.depart(next, number, 0);
+    if (claim.ph !== "ask") return undefined;
+    let set = claim.fs;
+    if (claim.s !== 0) set = claim.s[0] + Math.min(claim.s[1], age);
+    if (this.#off.has("earliest-grant")) set = 0;
+    const isStale = order === 2 && !this.#off.has("stale-grant");
+    if (isStale || set >= 1) {
+      claim.aa = 1;
+      return undefined;
+    }
+    if (claim.call === 1) {
+      this.abandon(next, number);
+      claim.un = 1;
+    }
+    return this.believe(next, number, token, set);
+  }
+
+  believe(next: LockState, number: number, token: number, set: number): string | undefined {
+    const claim = next.claims[number] as Claim;
+    const floor = claim.fl;
+    const isKnown = next.claims.some(({ tok }) => tok === token);
+    Object.assign(claim, { ph: "held", tok: token, set, s: 0, q: 0, aa: 0, fs: 0, fl: 0 });
+    if (isKnown) return "F1: two grants have the same token";
+    if (token <= floor) return "F2: a later grant has a lower token";
+    return undefined;
+  }
+
+  tick(next: LockState): void {
+    next.t += TICK_MS * 1_000;
+    next.held = afterTick(next.held, TICK_MS);
+    for (const claim of next.claims) {
+      if (claim.call === 1) claim.sent = older(claim.sent);
+      if (claim.ph === "ask") {
+        if (claim.s === 0) claim.fs = older(claim.fs, 1);
+        else claim.s = [claim.s[0], older(claim.s[1], 1)];
+      }
+      if (claim.ph === "held" || claim.ph === "rel") claim.set = older(claim.set);
+      if (claim.ph === "dep") {
+        claim.dep = older(claim.dep);
+        if (claim.call === 0) claim.aa = 1;
+      }
+    }
+    for (const reply of next.replies) reply[3] = older(reply[3], 1);
+    for (const push of next.pushes) push[3] = older(push[3]);
+  }
+}
