@@ -17,6 +17,7 @@ export {
   LeaseLostError,
   LockError,
   type LossReason,
+  type OverReason,
   StoreError,
   type StoreFailure,
   UnsupportedError,

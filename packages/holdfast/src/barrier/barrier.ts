@@ -82,8 +82,8 @@ export class Barrier {
    * @returns which generation passed, and as which of its parties
    * @throws BrokenBarrierError  a party of this generation is not coming; nobody went on
    * @throws WaitTimeoutError    after `waitMs`; the generation is broken for all, unless `waitMs` is 0
-   * @throws the signal's reason, if it aborts the wait; the generation is broken for the others as soon as the
-   *         server hears of it; if the last of them arrives before, they go on
+   * @throws the signal's reason, if it aborts the wait, once the server has broken the generation for the others or has not
+   *         answered within `commandTimeoutMs`
    * @throws CapacityMismatchError  the server counts on another number of parties; this one has not arrived
    * @throws StoreError          the server did not answer; the generation breaks, at the latest after `leaseMs`
    * @throws ClosedError         this Holdfast was closed; the generation is broken for the others

@@ -8,7 +8,7 @@
 import type { BreakReason, Holder, OverReason, StoreFailure } from "./error-facts.js";
 import { BROKE, mismatchMessage, OVER, processOf, quote, storeMessage, timeoutMessage } from "./error-texts.js";
 
-export type { BreakReason, Holder, LossReason, StoreFailure } from "./error-facts.js";
+export type { BreakReason, Holder, LossReason, OverReason, StoreFailure } from "./error-facts.js";
 
 /** Base of all lock errors. `code` is stable; the message is for people. */
 export abstract class LockError extends Error {
