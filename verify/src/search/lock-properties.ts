@@ -1,11 +1,17 @@
 /** What must be true of a world of claims: in each state, after each script, and when everybody has gone. */
-import { isValid } from "./lock-client.js";
+import { isValid, type Place } from "./lock-client.js";
+import type { LockKind } from "./lock-kinds.js";
 import type { LockState, Verb } from "./lock-state.js";
-import type { LockWorld } from "./lock-world.js";
 import type { Held } from "./server.js";
 
+/** What the properties need to know of a world. */
+export interface Subject {
+  readonly setting: { readonly kind: LockKind };
+  readonly places: readonly Place[];
+}
+
 /** S2 and X1: what the clients believe, added up. @param byClock  whether a client looks at its clock */
-export function brokenInState(world: LockWorld, state: LockState, byClock: boolean): string | undefined {
+export function brokenInState(world: Subject, state: LockState, byClock: boolean): string | undefined {
   let used = 0;
   let oldest = Number.POSITIVE_INFINITY;
   let latest = 0;
@@ -23,7 +29,7 @@ export function brokenInState(world: LockWorld, state: LockState, byClock: boole
 }
 
 /** L4, L7: nothing is left when nobody is there, and nothing is under way. */
-export function atRest(world: LockWorld, state: LockState): string | undefined {
+export function atRest(world: Subject, state: LockState): string | undefined {
   const areGone = state.claims.every(({ ph }) => ph === "end" || ph === "idle");
   if (!areGone || state.late === 1 || state.requests.length > 0 || state.pushes.length > 0) return undefined;
   if (world.setting.kind.holders(state.held).size > 0) {
@@ -34,7 +40,7 @@ export function atRest(world: LockWorld, state: LockState): string | undefined {
 }
 
 /** Permits whose lease is over are given back at the next call, not before. */
-function isReapable(world: LockWorld, state: LockState): boolean {
+function isReapable(world: Subject, state: LockState): boolean {
   const ends = state.held.find(([key]) => key === "h")?.[2];
   if (world.setting.kind.capacity === 1 && ends === undefined) return false;
   if (typeof ends !== "object") return false;
@@ -43,7 +49,7 @@ function isReapable(world: LockWorld, state: LockState): boolean {
 
 /** What one script has done: who is next, and that somebody is. */
 export function brokenOnServer(
-  world: LockWorld,
+  world: Subject,
   before: LockState,
   after: Held,
   caller: string,
