@@ -6,6 +6,7 @@
  * that are ever valid at the same time are so at the instant at which the later one begins.
  */
 import type { Lease } from "holdfast";
+import type { Attempt } from "./attempt.js";
 import type { Network } from "./messages.js";
 import { FifoOrder } from "./order.js";
 import type { Session } from "./plan.js";
@@ -18,16 +19,6 @@ export interface Violation {
   readonly property: string;
   readonly atMs: number;
   readonly text: string;
-}
-
-/** A call that is to end in a grant. */
-export interface Attempt {
-  readonly id: number;
-  readonly session: Session;
-  readonly process: SimulatedProcess;
-  readonly lockName: string;
-  readonly callMs: number;
-  returnMs: number;
 }
 
 /** A lease that somebody has, or had. */

@@ -1,6 +1,7 @@
 /** What a caller does with anything that is leased: get it, hold it, look at it, extend it, end it in some way. */
 import { type Lease, LeaseLostError, LockError, StoreError } from "holdfast";
-import type { Attempt, View } from "./judge.js";
+import type { Attempt } from "./attempt.js";
+import type { View } from "./judge.js";
 import type { Scene } from "./scene.js";
 
 /** The options of a call, as all kinds take them. */

@@ -4,7 +4,7 @@
  * The order of grants is that of the tokens, since the server gives both in one step. Whoever may have missed a message
  * or a heartbeat is excused, as is who gave up.
  */
-import type { Attempt } from "./judge.js";
+import type { Attempt } from "./attempt.js";
 import type { Network } from "./messages.js";
 import type { SimulatedProcess } from "./process.js";
 

@@ -1,0 +1,13 @@
+/** One call of an acquire, as the judge sees it. */
+import type { Session } from "./plan.js";
+import type { SimulatedProcess } from "./process.js";
+
+/** A call that is to end in a grant. */
+export interface Attempt {
+  readonly id: number;
+  readonly session: Session;
+  readonly process: SimulatedProcess;
+  readonly lockName: string;
+  readonly callMs: number;
+  returnMs: number;
+}
