@@ -25,8 +25,8 @@ export default defineConfig({
       "verify/tests/**/*.test.ts",
     ],
     pool: "forks",
-    // Tests wait for timers and servers more than they compute, so one more than the cores of a small machine.
-    maxWorkers: 3,
+    // Tests wait for timers and servers more than they compute, so twice the cores of a small machine.
+    maxWorkers: 4,
     testTimeout: 20_000,
     hookTimeout: 20_000,
     passWithNoTests: false,

@@ -8,7 +8,7 @@ test("who aborts its arrival and comes back at once does not pass with its own f
   const controller = new AbortController();
   const first = barrier.arrive({ waitMs: Infinity, signal: controller.signal });
   first.catch(() => {});
-  while ((await barrier.inspect()).waiterCount === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+  while ((await barrier.inspect()).arrived.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
   controller.abort(new Error("changed my mind"));
   await expect(first).rejects.toThrow("changed my mind");
   await expect(barrier.arrive({ waitMs: 300 })).rejects.toMatchObject({ code: "ERR_LOCK_BROKEN_BARRIER" });

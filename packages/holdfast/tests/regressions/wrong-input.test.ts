@@ -36,7 +36,7 @@ test("a hole among the members of a multi-lock is refused", () => {
   const members: string[] = [];
   members[1] = "a";
   expect(() => holdfast.multiLock(members)).toThrow(/members\[0\] must be .*; got undefined/);
-  expect(() => holdfast.multiLock(unchecked(new Array(3)))).toThrow(/members\[0\]/);
+  expect(() => holdfast.multiLock(unchecked(Object.assign([], { length: 3 })))).toThrow(/members\[0\]/);
 });
 
 test("a lease whose numbers are none is not adopted", async () => {
