@@ -1,0 +1,164 @@
+/** What a fault finds to strike: servers, the lines to them, and processes that lock. */
+
+import type { Fault } from "../history/records.js";
+import type { Random } from "../simulation/random.js";
+import type { Cell } from "./cell.js";
+
+/** One server of a topology, with the line that clients reach it by. */
+export interface ServerHandle {
+  readonly name: string;
+  /** Its own port, past every proxy. */
+  readonly port: number;
+  readonly pid: number;
+  /** Sends one command past every proxy; rejects on an error reply. */
+  command(...words: (string | number)[]): Promise<unknown>;
+  freeze(): void;
+  resume(): void;
+  /** SIGKILL. */
+  kill(): Promise<void>;
+  /** SHUTDOWN, as configured. */
+  shutdown(): Promise<void>;
+  /** Starts again on the same port, on the files that are there. Resolves when it answers. */
+  restart(): Promise<void>;
+  /** Where it keeps its files. */
+  readonly directory: string;
+  /** Sets its wall clock off by so much, from now on; needs the clock shim, see `Topology.hasClockShim`. */
+  stepClock(offsetMs: number): void;
+  /** Its wall clock stands still until `stepClock`. */
+  freezeClock(): void;
+}
+
+/** Servers, and the lines by which clients reach them. */
+export interface Topology {
+  readonly servers: readonly ServerHandle[];
+  /** The port that clients connect to: a proxy before the first server. */
+  readonly port: number;
+  readonly proxy: FaultProxy;
+  readonly hasClockShim: boolean;
+  stop(): Promise<void>;
+}
+
+/** Which request a fault is for: its words joined by spaces (script bodies and hashes as script names). */
+export type Matches = (words: readonly string[]) => boolean;
+
+/** The line between clients and a server. Every fault says when it has struck. */
+export interface FaultProxy {
+  readonly port: number;
+  /** How often each thing happened since the start, by name. */
+  readonly counts: Readonly<Record<string, number>>;
+  /** The next matching request is not passed on; the connection is cut. */
+  loseRequest(matches: Matches): Promise<void>;
+  /** The next matching request is passed on; when its reply is here, the connection is cut in its place. */
+  loseReply(matches: Matches): Promise<void>;
+  /** The next matching request is passed on twice; the client gets the second reply. */
+  duplicate(matches: Matches): Promise<void>;
+  /** The next matching request arrives `delayMs` later, if need be on a connection of its own after its client's is gone. */
+  late(matches: Matches, delayMs: number): Promise<void>;
+  /** Every request and reply is passed on after so many ms, drawn anew each time and in order; undefined ends it. */
+  delay(drawMs: (() => number) | undefined): void;
+  /** Passes nothing on in a direction, sockets stay open. */
+  stall(direction: "requests" | "replies" | "both"): void;
+  resume(): void;
+  /** Share of pub/sub messages that are swallowed, 0 to 1. */
+  dropMessages(share: number): void;
+  /** The next matching request is answered with this error and not passed on. */
+  answerError(matches: Matches, text: string): Promise<void>;
+  cutAll(): void;
+  close(): Promise<void>;
+}
+
+/** How a client process is told to work on a lock by itself, over and over. */
+export interface Work {
+  /** Names are taken in turns from this many, and each is left for a new one when it is worn out. */
+  readonly names: number;
+  readonly sessions: number;
+  readonly leaseMs: number;
+  /** Longest time that a lease is held; longer than the lease if it is renewed. */
+  readonly holdMs: number;
+  readonly waitMs: number;
+  /** Effects at the guarded resource while a lease is held: none, without and with the token. */
+  readonly effects: "none" | "unfenced" | "fenced";
+}
+
+/** A lease that a client was told to take and keep. */
+export interface Taken {
+  readonly leaseId: number;
+  readonly token: number | null;
+  readonly validUntilMs: number | null;
+}
+
+/** A process that locks, and records what it does. */
+export interface Client {
+  readonly name: string;
+  readonly pid: number;
+  /** Works by itself until `rest`. */
+  work(work: Work): Promise<void>;
+  /** Begins no session any more; resolves when the last is over. */
+  rest(): Promise<void>;
+  /** Takes the lock and keeps it; resolves with undefined if it was refused or failed. */
+  take(options: {
+    readonly lockName: string;
+    readonly leaseMs: number;
+    readonly waitMs?: number;
+    readonly renew?: boolean;
+    readonly mode?: "read" | "write";
+    readonly permits?: number;
+  }): Promise<Taken | undefined>;
+  /** Extends, or gives back, what was taken. */
+  extend(leaseId: number, leaseMs: number): Promise<void>;
+  release(leaseId: number): Promise<void>;
+  /** Records what it says of itself now. */
+  sample(leaseId: number): Promise<boolean>;
+  /** Adds one value to the resource that the lock guards; false if it was refused. */
+  write(leaseId: number, isFenced: boolean): Promise<boolean>;
+  /** Runs a synchronous loop for so long. */
+  block(forMs: number): Promise<void>;
+  /** Its wall clock, as the subject sees it, is off by so much from now on. */
+  stepWall(offsetMs: number): Promise<void>;
+  freeze(): void;
+  resume(): void;
+  /** SIGKILL; records the fault. A new process of the same name takes its place with `start`. */
+  kill(): Promise<void>;
+  /** Ends without a word to anybody: process exit, or an error that nobody catches. */
+  vanish(how: "exit" | "error"): Promise<void>;
+  /** The next incarnation. */
+  start(): Promise<void>;
+}
+
+/** What a run of one cell stands on. */
+export interface Stage {
+  readonly cell: Cell;
+  readonly random: Random;
+  readonly topology: Topology;
+  readonly clients: readonly Client[];
+  readonly leaseMs: number;
+  /** The recorder's clock. */
+  nowMs(): number;
+  sleep(ms: number): Promise<void>;
+  /** Puts a fault into the history, with what shows that it struck; null proof makes the cell void. */
+  struck(fault: Omit<Fault, "type">): void;
+  /** A name for the locks of directed runs, new for each call. */
+  newName(): string;
+  /** How the server's keys of a lock begin; for faults that delete them. */
+  keyPrefix(lockName: string): string;
+}
+
+/** One row of the matrix: what goes wrong, and how we know that it did. */
+export interface Injection {
+  readonly row: string;
+  /** Whether the server needs its clock shimmed. */
+  readonly needsClockShim?: boolean;
+  /** More arguments of redis-server. */
+  readonly serverArguments?: readonly string[];
+  /** Mutations that the clients of this row work with, by name: the controls with a plain counter. */
+  readonly mutations?: readonly string[];
+  /** What the clients do meanwhile; absent leaves them idle, as directed runs want them. */
+  work?(stage: Stage): Work;
+  /** Why it cannot be done on this machine; such a cell is reported, loudly, and not run. */
+  unavailable?(): Promise<string | undefined>;
+  /**
+   * Makes it happen once, and resolves when it is over; called again and again while time is left. For a cell that
+   * is expected `broken` this directs two holders, equal tokens or torn effects in the shortest way.
+   */
+  strike(stage: Stage): Promise<void>;
+}

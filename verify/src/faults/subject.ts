@@ -1,0 +1,90 @@
+/**
+ * What a client process drives: this library, or a peer in the same place.
+ *
+ * A subject says what it can do and hides how. All instants are on the recorder's clock, which is CLOCK_MONOTONIC of
+ * the machine in ms, the same in every process, and never the clock that the subject is given.
+ */
+import type { Kind, Mode, Refusal } from "../history/records.js";
+import type { Letter } from "./cell.js";
+
+/** How a subject reaches its server, and what it is told of time. */
+export interface SubjectSettings {
+  readonly port: number;
+  /** How long the server is given to answer, in ms. */
+  readonly commandTimeoutMs: number;
+  /** How far its wall clock is off, in ms, asked again at every reading; for peers that read the real one, ignored. */
+  readonly wallOffsetMs: () => number;
+  /** What the client does on purpose wrong, by name; the empty list for the product as it is. */
+  readonly mutations: readonly string[];
+}
+
+/** One acquire. */
+export interface Request {
+  readonly lockName: string;
+  readonly leaseMs: number;
+  /** 0 tries once; absent waits for ever. */
+  readonly waitMs?: number;
+  /** Whether the subject renews it by itself. */
+  readonly renew: boolean;
+  readonly permits: number;
+  /** Of a semaphore. */
+  readonly limit: number;
+  readonly mode?: Mode;
+  readonly signal?: AbortSignal;
+  /** Id under which a subject that has owners of its own choosing shall ask; for others only a hint. */
+  readonly owner: string;
+}
+
+/** What came of an acquire, a release or an extend that did not succeed. */
+export interface Refused {
+  readonly outcome: "no" | "info";
+  /** Only for `no`. */
+  readonly refusal?: Refusal;
+  /** For the report. */
+  readonly message: string;
+}
+
+/** Something held. */
+export interface Held {
+  /** As the server knows the holder; unique per claim. */
+  readonly owner: string;
+  readonly token: number | null;
+  /** Until when the subject says that it can be relied upon, read now; null if it says nothing. */
+  validUntilMs(): number | null;
+  isHeld(): boolean;
+  /** Calls once when the subject says that it is lost; never, if it does not say so. */
+  onLost(listener: () => void): void;
+  /** Calls after each renewal by the subject itself: when it was sent, when it was answered, and what came of it. */
+  onRenewed(listener: (callMs: number, returnMs: number, leaseMs: number, outcome: "ok" | "no" | "info") => void): void;
+  extend(leaseMs: number): Promise<undefined | Refused>;
+  /** `permits` less than held only for a semaphore that can. */
+  release(): Promise<undefined | Refused>;
+}
+
+/** A connected subject. */
+export interface Connection {
+  acquire(request: Request, kind: Kind): Promise<Held | Refused>;
+  /** Operations of the latch; absent if the subject has none. */
+  readonly latch?: Latch;
+  /** Everything that it started comes to an end; what it was lent stays open. */
+  close(): Promise<void>;
+}
+
+/** A count-down latch. */
+export interface Latch {
+  setCount(lockName: string, count: number): Promise<boolean>;
+  countDown(lockName: string, callerId: string): Promise<number>;
+  count(lockName: string): Promise<number>;
+  /** False if `waitMs` passed first. */
+  await(lockName: string, waitMs: number): Promise<boolean>;
+}
+
+/** A library that locks. */
+export interface Subject {
+  readonly name: string;
+  readonly version: string;
+  /** The settings under which it runs, for the report. */
+  readonly settings: string;
+  readonly letters: readonly Letter[];
+  connect(settings: SubjectSettings): Promise<Connection>;
+}
