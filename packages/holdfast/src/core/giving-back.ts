@@ -5,7 +5,6 @@ import { StoreError } from "./errors.js";
 import type { Ended } from "./holding.js";
 import { insist } from "./insist.js";
 import type { Claim, Grant, Steps } from "./steps.js";
-import { type Moment, msUntil } from "./validity.js";
 
 /** What is given back. */
 export interface Given {
@@ -14,7 +13,6 @@ export interface Given {
   readonly grant: Grant;
   /** The claim, with the longest lease that it was ever given. */
   readonly claim: Claim;
-  readonly validUntil: Moment;
   /** Whether a request of the claim may still be under way, and is to be undone when it arrives. */
   readonly mayStillRun: () => boolean;
 }
@@ -22,12 +20,12 @@ export interface Given {
 const PAUSE_MS = 50;
 
 /**
- * Gives back a lease that is still valid. The answer "not held" is a release, not a loss, if an earlier copy of the
- * same request may have run, and the lease would even now certainly still be ours.
+ * Gives back a lease that is still valid, so whoever comes next comes after the holder's work, however late the answers
+ * are. Hence "not held" is a release and no loss if an earlier copy of the request may have run.
  *
  * @throws StoreError  no answer in time; it is tried further in the background until the lease is over anyway
  */
-export async function giveBack({ engine, steps, grant, claim, validUntil, mayStillRun }: Given): Promise<Ended> {
+export async function giveBack({ engine, steps, grant, claim, mayStillRun }: Given): Promise<Ended> {
   const { runtime, commandTimeoutMs } = engine;
   const reconnects = engine.commandReconnects;
   const stopAtMs = runtime.monotonicMs() + commandTimeoutMs * 2;
@@ -37,8 +35,7 @@ export async function giveBack({ engine, steps, grant, claim, validUntil, maySti
       mayHaveRun ||= reconnects !== engine.commandReconnects;
       // It would hold for nobody when it arrives.
       if (mayStillRun()) void depart(engine, steps, claim, true, commandTimeoutMs);
-      const isStillValid = msUntil(validUntil, runtime) > 0;
-      return mayHaveRun && isStillValid && ended !== "forgotten" ? "released" : ended;
+      return mayHaveRun && ended !== "forgotten" ? "released" : ended;
     } catch (error) {
       mayHaveRun ||= error instanceof StoreError && error.mayHaveRun;
       if (!(error instanceof StoreError) || !error.transient || runtime.monotonicMs() >= stopAtMs) {

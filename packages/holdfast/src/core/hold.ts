@@ -200,7 +200,6 @@ export class Hold implements Occupant, Holding {
       steps: this.#steps,
       grant: this.#grant,
       claim: this.#claimAsExtended(),
-      validUntil: this.#validUntil,
       mayStillRun: this.#mayStillRun,
     };
     return isLate ? giveBackLate(given) : giveBack(given);
