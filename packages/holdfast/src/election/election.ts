@@ -156,7 +156,8 @@ export class Election extends Lock<Leadership> {
       await leadership.proclaim(value);
       return leadership;
     } catch (error) {
-      await leadership.release().catch(() => {});
+      // The caller waits no longer for a server that has just not answered.
+      void leadership.release().catch(() => {});
       throw error;
     }
   }
