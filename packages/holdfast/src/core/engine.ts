@@ -1,5 +1,6 @@
 /** What all locks of one `createHoldfast()` stand on: one client id, one inbox, one store, one clock. */
 import { ClosedError } from "./errors.js";
+import { Lookout } from "./lookout.js";
 import { Mailbox, type Recipient } from "./mailbox.js";
 import { newClaim } from "./owner.js";
 import { type ClientRecords, Presence } from "./presence.js";
@@ -25,6 +26,8 @@ export class Engine {
   /** Also knows who waits, holds or departs: all of them hear messages. */
   readonly mailbox: Mailbox<Occupant>;
   readonly records: ClientRecords;
+  /** Finds, for all leases that are held, what no timer tells. */
+  readonly lookout: Lookout;
   /** What a client id is appended to for the name of its channel. */
   readonly inboxPrefix: string;
   /** Longest wait for the answer to one script call, in ms. */
@@ -56,6 +59,7 @@ export class Engine {
     this.mailbox = new Mailbox(facts.store, this.inboxPrefix + facts.clientId, (number, token) =>
       this.#stray(number, token),
     );
+    this.lookout = new Lookout(facts.runtime);
     this.#presence = new Presence(facts.records, facts.runtime, () => this.mailbox.size > 0);
     this.#stopListening = facts.store.onReconnect((connection) => this.#reconnected(connection));
   }

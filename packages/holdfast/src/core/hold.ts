@@ -11,6 +11,7 @@ import { type LossReason, StoreError, UnsupportedError } from "./errors.js";
 import { channels, type RenewEvent } from "./events.js";
 import { giveBack, giveBackLate } from "./giving-back.js";
 import type { Ended, ExportedLease, Holding } from "./holding.js";
+import { LOOK_MS } from "./lookout.js";
 import type { Timer } from "./runtime.js";
 import type { Claim, Grant, NotHeld, Steps } from "./steps.js";
 import { later, type Moment, msUntil, now, validUntil } from "./validity.js";
@@ -46,6 +47,9 @@ export class Hold implements Occupant, Holding {
   /** Lost or given up: from then on this object sends nothing by itself. */
   #isOver = false;
   #timer: Timer | undefined;
+  /** For the lookout, once it has been held for a moment: most holds are over before. */
+  readonly #look = (): void => void this.validForMs();
+  #isLookedAfter = false;
   readonly #mayStillRun: () => boolean;
 
   /** @param mayStillRun  whether a request of the claim may still be under way, and is to be undone when it arrives */
@@ -144,6 +148,7 @@ export class Hold implements Occupant, Holding {
   end(): void {
     this.#isOver = true;
     this.#timer?.cancel();
+    if (this.#isLookedAfter) this.#engine.lookout.leave(this.#look);
     this.#engine.dismiss(this.#grant.claim, this);
   }
 
@@ -237,7 +242,7 @@ export class Hold implements Occupant, Holding {
     return { ...claim, leaseMs: Math.max(claim.leaseMs, this.#longestMs) };
   }
 
-  /** One timer for whatever comes first: the end of validity, the longest hold, the next renewal. */
+  /** One timer for whatever comes first: the end of validity, the longest hold, the next renewal, the first look. */
   #arm(): void {
     this.#timer?.cancel();
     if (this.#isOver) return;
@@ -245,12 +250,17 @@ export class Hold implements Occupant, Holding {
       msUntil(this.#validUntil, this.#engine.runtime),
       this.#options.maxHoldMs - this.heldMs(),
       this.#isRenewing ? Infinity : this.#renewAtMs - this.#engine.runtime.monotonicMs(),
+      this.#isLookedAfter ? Infinity : LOOK_MS,
     );
     this.#timer = this.#engine.runtime.startTimer(() => this.#tick(), Math.max(0, inMs), false);
   }
 
   #tick(): void {
     if (this.validForMs() <= 0) return;
+    if (!this.#isLookedAfter) {
+      this.#isLookedAfter = true;
+      this.#engine.lookout.join(this.#look);
+    }
     if (this.heldMs() >= this.#options.maxHoldMs) {
       this.lose("max-hold");
       return;

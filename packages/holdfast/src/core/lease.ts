@@ -52,8 +52,8 @@ export class Lease implements AsyncDisposable {
   /**
    * Aborts once, with a LeaseLostError as its reason, when the lease is lost: when `validForMs` becomes 0, which is
    * before the server can grant somebody else. Where this process was paused it cannot abort before it runs again, and
-   * where its host was suspended or its wall clock was set forward, timers notice at the next renewal only: `assertHeld`
-   * and `validForMs` tell the truth at once, and make it abort.
+   * where its host was suspended or its wall clock was set forward, it aborts at the latest 1 s after the process runs
+   * on, and as much later as timers are late. `assertHeld` and `validForMs` tell the truth at once, and make it abort.
    * Not aborted by `release`.
    */
   get signal(): AbortSignal {
