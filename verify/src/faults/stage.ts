@@ -26,6 +26,17 @@ export interface ServerHandle {
   stepClock(offsetMs: number): void;
   /** Its wall clock stands still until `stepClock`. */
   freezeClock(): void;
+  /** Every sync of a file takes so much longer from now on; needs the sync shim, see `Topology.hasSyncShim`. */
+  slowSyncs(ms: number): void;
+  /** SIGKILL, and what was not synced is gone from the disk. Does not start it again. Needs the sync shim. */
+  powerLoss(): Promise<PowerLoss>;
+}
+
+/** What a power loss left of the last append-only file. */
+export interface PowerLoss {
+  readonly keptBytes: number;
+  /** 0 if everything had been synced. */
+  readonly cutBytes: number;
 }
 
 /** Servers, and the lines by which clients reach them. */
@@ -35,6 +46,7 @@ export interface Topology {
   readonly port: number;
   readonly proxy: FaultProxy;
   readonly hasClockShim: boolean;
+  readonly hasSyncShim: boolean;
   stop(): Promise<void>;
 }
 
@@ -63,6 +75,8 @@ export interface FaultProxy {
   dropMessages(share: number): void;
   /** The next matching request is answered with this error and not passed on. */
   answerError(matches: Matches, text: string): Promise<void>;
+  /** Forgets the faults that have not met their request; their promises stay open. */
+  disarm(): void;
   cutAll(): void;
   close(): Promise<void>;
 }
@@ -148,6 +162,8 @@ export interface Injection {
   readonly row: string;
   /** Whether the server needs its clock shimmed. */
   readonly needsClockShim?: boolean;
+  /** Whether the server has to write down what it has synced. */
+  readonly needsSyncShim?: boolean;
   /** More arguments of redis-server. */
   readonly serverArguments?: readonly string[];
   /** Mutations that the clients of this row work with, by name: the controls with a plain counter. */

@@ -1,0 +1,254 @@
+/**
+ * One connection of a client through the proxy, and the one to the server behind it.
+ *
+ * Replies come in the order of requests, so a list of what was asked tells what each reply is to; messages and
+ * confirmations of subscriptions come out of turn, and are known by their form.
+ */
+
+import { createConnection, type Socket } from "node:net";
+import type { Random } from "../../simulation/random.js";
+import type { Matches } from "../stage.js";
+import { type Exchange, isTelling, type ScriptNames } from "./exchange.js";
+import { monotonicMs } from "./monotonic.js";
+import { Pipe, type Weather } from "./pipe.js";
+import { type Frame, RespParser } from "./resp.js";
+
+/** What can happen to one request. */
+export type FaultSort = "loseRequest" | "loseReply" | "duplicate" | "late" | "answerError";
+
+/** A fault that waits for its request. */
+export interface ArmedFault {
+  readonly sort: FaultSort;
+  readonly matches: Matches;
+  /** Of `late`. */
+  readonly delayMs?: number;
+  /** Of `answerError`. */
+  readonly text?: string;
+  strike(): void;
+}
+
+/** How often each thing happened. */
+export type Counts = Record<
+  | "connections"
+  | "requests"
+  | "lostRequests"
+  | "lostReplies"
+  | "duplicated"
+  | "late"
+  | "lateArrivals"
+  | "errorsAnswered"
+  | "messages"
+  | "droppedMessages"
+  | "cuts"
+  | "scriptsUnknown",
+  number
+>;
+
+/** What the connections of one proxy share. */
+export interface Shared {
+  readonly targetPort: number;
+  readonly counts: Counts;
+  readonly faults: Set<ArmedFault>;
+  readonly links: Set<Link>;
+  readonly requests: Weather;
+  readonly replies: Weather;
+  readonly scripts: ScriptNames;
+  readonly random: Random;
+  dropShare: number;
+  note(exchange: Exchange): void;
+  /** Delivers a request on a connection of its own. */
+  deliverLate(bytes: Buffer, exchange: Exchange, fault: ArmedFault): void;
+}
+
+/** A request on its way to the server. */
+interface Sent {
+  readonly frame: Frame;
+  readonly exchange: Exchange;
+  readonly fault: ArmedFault | undefined;
+}
+
+/** What the next reply of the server is to, and what becomes of it. */
+interface Awaited {
+  readonly exchange: Exchange;
+  readonly fate: "deliver" | "swallow" | "cut";
+  /** Of a request that never went to the server. */
+  readonly canned?: string;
+  readonly strike?: () => void;
+}
+
+const SUBSCRIBES = /^[ps]?(?:un)?subscribe$/i;
+const OUT_OF_TURN = /^[ps]?(?:message|(?:un)?subscribe)$/;
+
+/** See the file header. */
+export class Link {
+  readonly #number: number;
+  readonly #client: Socket;
+  readonly #server: Socket;
+  readonly #shared: Shared;
+  readonly #requests: Pipe<Sent>;
+  readonly #replies: Pipe<{ readonly bytes: Buffer | string; readonly exchange?: Exchange }>;
+  readonly #awaited: Awaited[] = [];
+  #isSubscriber = false;
+  #isOver = false;
+
+  constructor(client: Socket, shared: Shared) {
+    this.#client = client;
+    this.#shared = shared;
+    this.#server = createConnection({ port: shared.targetPort, host: "127.0.0.1" });
+    shared.links.add(this);
+    shared.counts.connections += 1;
+    this.#number = shared.counts.connections;
+    this.#requests = new Pipe(shared.requests, (sent) => this.#forward(sent));
+    this.#replies = new Pipe(shared.replies, ({ bytes, exchange }) => {
+      client.write(bytes);
+      if (exchange !== undefined) exchange.deliveredMs = monotonicMs();
+    });
+    const requestParser = new RespParser();
+    const replyParser = new RespParser();
+    for (const socket of [client, this.#server]) {
+      socket.setNoDelay(true);
+      socket.on("error", () => {});
+    }
+    client.on("data", (bytes: Buffer) => {
+      for (const frame of requestParser.push(bytes)) this.#receive(frame);
+    });
+    this.#server.on("data", (bytes: Buffer) => {
+      for (const frame of replyParser.push(bytes)) this.#answer(frame);
+    });
+    // What was sent before the end of a connection is still on its way, as it is on a real line.
+    client.on("close", () => this.#requests.whenEmpty(() => this.#end()));
+    this.#server.on("close", () => this.#replies.whenEmpty(() => this.#end()));
+  }
+
+  /** Goes on after a stall. */
+  drain(): void {
+    this.#requests.drain();
+    this.#replies.drain();
+  }
+
+  /** Ends both connections; what was on its way is gone. */
+  cut(): void {
+    if (this.#isOver) return;
+    this.#shared.counts.cuts += 1;
+    this.#requests.clear();
+    this.#replies.clear();
+    this.#end();
+  }
+
+  #end(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#shared.links.delete(this);
+    // What was written is still sent.
+    this.#client.destroySoon();
+    this.#server.destroySoon();
+  }
+
+  #receive(frame: Frame): void {
+    if (this.#isOver) return;
+    const { counts, scripts } = this.#shared;
+    counts.requests += 1;
+    const words = scripts.named(Array.isArray(frame.value) ? frame.value.map(String) : [String(frame.value)]);
+    const exchange: Exchange = { sort: "request", connection: this.#number, words, receivedMs: monotonicMs() };
+    if (isTelling(words)) this.#shared.note(exchange);
+    const fault = this.#faultFor(words);
+    if (fault?.sort === "loseRequest") {
+      counts.lostRequests += 1;
+      this.cut();
+      fault.strike();
+    } else if (fault?.sort === "late") {
+      counts.late += 1;
+      this.#shared.deliverLate(frame.bytes, exchange, fault);
+      this.cut();
+    } else {
+      this.#requests.put({ frame, exchange, fault });
+    }
+  }
+
+  #faultFor(words: readonly string[]): ArmedFault | undefined {
+    for (const fault of this.#shared.faults) {
+      if (!fault.matches(words)) continue;
+      this.#shared.faults.delete(fault);
+      return fault;
+    }
+    return undefined;
+  }
+
+  #forward({ frame, exchange, fault }: Sent): void {
+    if (this.#isOver) return;
+    const { counts } = this.#shared;
+    if (fault?.sort === "answerError") {
+      counts.errorsAnswered += 1;
+      this.#await({ exchange, fate: "deliver", canned: `-${fault.text ?? "ERR"}\r\n` });
+      fault.strike();
+      return;
+    }
+    if (fault?.sort === "duplicate") {
+      counts.duplicated += 1;
+      this.#await({ exchange, fate: "swallow" });
+      this.#server.write(frame.bytes);
+      fault.strike();
+    }
+    // Subscriptions are confirmed out of turn, once for each channel.
+    if (SUBSCRIBES.test(exchange.words[0] ?? "")) this.#isSubscriber = true;
+    else if (fault?.sort === "loseReply") this.#await({ exchange, fate: "cut", strike: fault.strike });
+    else this.#await({ exchange, fate: "deliver" });
+    exchange.forwardedMs = monotonicMs();
+    this.#server.write(frame.bytes);
+  }
+
+  #await(awaited: Awaited): void {
+    this.#awaited.push(awaited);
+    if (awaited.canned !== undefined) this.#flushCanned();
+  }
+
+  /** An answer of our own has its turn when everything before it was answered. */
+  #flushCanned(): void {
+    for (let [next] = this.#awaited; next?.canned !== undefined; [next] = this.#awaited) {
+      this.#awaited.shift();
+      next.exchange.repliedMs = monotonicMs();
+      next.exchange.reply = new Error(next.canned.slice(1).trim());
+      this.#replies.put({ bytes: next.canned, exchange: next.exchange });
+    }
+  }
+
+  #answer(frame: Frame): void {
+    if (this.#isOver) return;
+    const first = Array.isArray(frame.value) ? String(frame.value[0]) : "";
+    if (frame.type === ">" || (this.#isSubscriber && OUT_OF_TURN.test(first))) {
+      this.#tell(frame, first);
+      return;
+    }
+    const awaited = this.#awaited.shift();
+    if (awaited === undefined) {
+      this.#replies.put({ bytes: frame.bytes });
+      return;
+    }
+    const { exchange, fate, strike } = awaited;
+    exchange.repliedMs = monotonicMs();
+    exchange.reply = frame.value;
+    if (frame.value instanceof Error && frame.value.message.startsWith("NOSCRIPT"))
+      this.#shared.counts.scriptsUnknown += 1;
+    if (fate === "deliver") this.#replies.put({ bytes: frame.bytes, exchange });
+    if (fate === "cut") {
+      this.#shared.counts.lostReplies += 1;
+      this.cut();
+      strike?.();
+    }
+    this.#flushCanned();
+  }
+
+  #tell(frame: Frame, sort: string): void {
+    if (!sort.endsWith("message") || !Array.isArray(frame.value)) {
+      this.#replies.put({ bytes: frame.bytes });
+      return;
+    }
+    const { counts, dropShare, random } = this.#shared;
+    const words = frame.value.slice(1).map(String);
+    const exchange: Exchange = { sort: "message", connection: this.#number, words, receivedMs: monotonicMs() };
+    this.#shared.note(exchange);
+    counts.messages += 1;
+    if (dropShare > 0 && random.chance(dropShare)) counts.droppedMessages += 1;
+    else this.#replies.put({ bytes: frame.bytes, exchange });
+  }
+}

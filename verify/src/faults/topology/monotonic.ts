@@ -1,0 +1,5 @@
+/** The recorder's clock: CLOCK_MONOTONIC of the machine in ms, the same in every process. */
+export function monotonicMs(): number {
+  const [seconds, nanoseconds] = process.hrtime();
+  return seconds * 1_000 + nanoseconds / 1e6;
+}

@@ -1,0 +1,134 @@
+/**
+ * The line between clients and one server: a TCP proxy in this process that makes one chosen thing go wrong.
+ *
+ * It knows where a command and a reply begin and end, so it can lose the reply to one command and nothing else.
+ * Each fault resolves when it has struck, and `counts` says how often: a run whose fault did not happen shows nothing.
+ */
+
+import { once } from "node:events";
+import { createConnection, createServer } from "node:net";
+import { Random } from "../../simulation/random.js";
+import type { FaultProxy, Matches } from "../stage.js";
+import { type Exchange, ScriptNames } from "./exchange.js";
+import { type ArmedFault, type Counts, Link, type Shared } from "./link.js";
+import { monotonicMs } from "./monotonic.js";
+import { RespParser } from "./resp.js";
+
+/** How a proxy is started. */
+export interface ProxyOptions {
+  readonly targetPort: number;
+  /** Which messages are dropped is drawn from it. */
+  readonly random?: Random;
+  /** Gets each exchange as soon as its request is here, and sees it filled in later. Keeps what it wants. */
+  readonly onExchange?: (exchange: Exchange) => void;
+  /** Address to listen on; for clients in another network namespace. */
+  readonly host?: string;
+}
+
+/** Starts a proxy on a free port of the loopback interface, unless told otherwise. */
+export async function startProxy(options: ProxyOptions): Promise<FaultProxy> {
+  const { targetPort, random = new Random(1), onExchange = () => {}, host = "127.0.0.1" } = options;
+  const counts: Counts = {
+    connections: 0,
+    requests: 0,
+    lostRequests: 0,
+    lostReplies: 0,
+    duplicated: 0,
+    late: 0,
+    lateArrivals: 0,
+    errorsAnswered: 0,
+    messages: 0,
+    droppedMessages: 0,
+    cuts: 0,
+    scriptsUnknown: 0,
+  };
+  const timers = new Set<NodeJS.Timeout>();
+  const shared: Shared = {
+    targetPort,
+    counts,
+    faults: new Set(),
+    links: new Set(),
+    requests: { isStalled: false, drawMs: undefined },
+    replies: { isStalled: false, drawMs: undefined },
+    scripts: new ScriptNames(),
+    random,
+    dropShare: 0,
+    note: onExchange,
+    deliverLate(bytes, exchange, fault) {
+      const timer = setTimeout(() => {
+        timers.delete(timer);
+        exchange.forwardedMs = monotonicMs();
+        void deliver(targetPort, bytes, exchange).then((hasArrived) => {
+          if (hasArrived) counts.lateArrivals += 1;
+          fault.strike();
+        });
+      }, fault.delayMs);
+      timers.add(timer);
+    },
+  };
+  const listener = createServer((client) => new Link(client, shared)).listen(0, host);
+  await once(listener, "listening");
+  const address = listener.address();
+  if (address === null || typeof address === "string") throw new Error("a TCP server has a port");
+
+  function arm(fault: Omit<ArmedFault, "strike">): Promise<void> {
+    return new Promise((strike) => shared.faults.add({ ...fault, strike }));
+  }
+  function cutAll(): void {
+    for (const link of shared.links) link.cut();
+  }
+  return {
+    port: address.port,
+    counts,
+    loseRequest: (matches: Matches) => arm({ sort: "loseRequest", matches }),
+    loseReply: (matches: Matches) => arm({ sort: "loseReply", matches }),
+    duplicate: (matches: Matches) => arm({ sort: "duplicate", matches }),
+    late: (matches: Matches, delayMs: number) => arm({ sort: "late", matches, delayMs }),
+    answerError: (matches: Matches, text: string) => arm({ sort: "answerError", matches, text }),
+    disarm: () => shared.faults.clear(),
+    delay(drawMs) {
+      shared.requests.drawMs = drawMs;
+      shared.replies.drawMs = drawMs;
+    },
+    stall(direction) {
+      if (direction !== "replies") shared.requests.isStalled = true;
+      if (direction !== "requests") shared.replies.isStalled = true;
+    },
+    resume() {
+      shared.requests.isStalled = false;
+      shared.replies.isStalled = false;
+      for (const link of shared.links) link.drain();
+    },
+    dropMessages(share) {
+      shared.dropShare = share;
+    },
+    cutAll,
+    async close() {
+      for (const timer of timers) clearTimeout(timer);
+      if (!listener.listening) return;
+      const closed = once(listener, "close");
+      listener.close();
+      cutAll();
+      await closed;
+    },
+  };
+}
+
+/** Sends a request on a connection of its own. Whether the server answered it. */
+function deliver(port: number, bytes: Buffer, exchange: Exchange): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = createConnection({ port, host: "127.0.0.1" });
+    const parser = new RespParser();
+    socket.on("data", (answer) => {
+      const [frame] = parser.push(answer);
+      if (frame === undefined) return;
+      exchange.repliedMs = monotonicMs();
+      exchange.reply = frame.value;
+      socket.destroy();
+      resolve(true);
+    });
+    socket.on("error", () => {});
+    socket.on("close", () => resolve(false));
+    socket.write(bytes);
+  });
+}

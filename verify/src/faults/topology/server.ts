@@ -1,0 +1,237 @@
+/**
+ * A redis-server of one's own: on a free loopback port, in a directory of its own, ended by its id.
+ *
+ * The binary comes from PATH, or from HOLDFAST_REDIS_SERVER. A server keeps its port and its directory over
+ * every kill and restart; what it finds there is the caller's business, and that is what most server faults are about.
+ */
+
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { PowerLoss, ServerHandle } from "../stage.js";
+import { ask, freePort } from "./ask.js";
+import { cutToSynced } from "./power-loss.js";
+import type { RespValue } from "./resp.js";
+import { BentClock, SyncLog, shim } from "./shims.js";
+
+const BINARY: string = process.env.HOLDFAST_REDIS_SERVER ?? "redis-server";
+const START_TRIES = 5;
+/** A guard against a server that never comes up, not a measure of how fast it should. */
+const START_TIMEOUT_MS = 20_000;
+const PROBE_EVERY_MS = 5;
+
+/** What is kept on disk: nothing; what was synced each second; everything that was answered. */
+export type Durability = "1n" | "1e" | "1a";
+
+/** How a server is started. */
+export interface ServerOptions {
+  readonly name?: string;
+  readonly durability: Durability;
+  /** More arguments of redis-server, after ours, so that they win. */
+  readonly args?: readonly string[];
+  /** Whether its wall clock can be stepped. */
+  readonly hasClockShim?: boolean;
+  /** Whether it writes down what it has synced, for a power loss. */
+  readonly hasSyncShim?: boolean;
+}
+
+/** A server, and what only its owner may do with it. */
+export interface OwnServer extends ServerHandle {
+  command(...words: (string | number)[]): Promise<RespValue>;
+  /** Ends the server and removes its directory. A second call does nothing. */
+  stop(): Promise<void>;
+}
+
+const running = new Set<ChildProcess>();
+process.on("exit", () => {
+  for (const child of running) child.kill("SIGKILL");
+});
+
+const ARGUMENTS: Readonly<Record<Durability, readonly string[]>> = {
+  "1n": ["--appendonly", "no"],
+  "1e": ["--appendonly", "yes", "--appendfsync", "everysec"],
+  "1a": ["--appendonly", "yes", "--appendfsync", "always", "--no-appendfsync-on-rewrite", "no"],
+};
+
+/**
+ * Starts a server and waits until it answers.
+ *
+ * @throws Error  there is no binary, no compiler for a shim, or the server ended; the message says which
+ */
+export async function startServer(options: ServerOptions): Promise<OwnServer> {
+  const directory = await mkdtemp(join(tmpdir(), "holdfast-server-"));
+  try {
+    return await Server.start(directory, options);
+  } catch (error) {
+    await rm(directory, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+class Server implements OwnServer {
+  readonly name: string;
+  readonly directory: string;
+  readonly #syncLog: SyncLog | undefined;
+  readonly #clock: BentClock | undefined;
+  readonly #args: readonly string[];
+  readonly #env: NodeJS.ProcessEnv;
+  #port = 0;
+  #child: ChildProcess | undefined;
+  #isStopped = false;
+
+  static async start(directory: string, options: ServerOptions): Promise<Server> {
+    const shims: string[] = [];
+    if (options.hasClockShim === true) shims.push(await shim("clock-shim"));
+    if (options.hasSyncShim === true) shims.push(await shim("sync-shim"));
+    const server = new Server(directory, options, shims);
+    for (let tries = 1; ; tries += 1) {
+      server.#port = await freePort();
+      try {
+        server.#child = await server.#launch();
+        return server;
+      } catch (error) {
+        // Somebody else may have taken the port in between.
+        if (tries === START_TRIES || !String(error).includes("Address already in use")) throw error;
+      }
+    }
+  }
+
+  private constructor(directory: string, options: ServerOptions, shims: readonly string[]) {
+    this.name = options.name ?? "server";
+    this.directory = directory;
+    const { durability, args = [] } = options;
+    this.#args = ["--save", "", "--enable-debug-command", "yes", ...ARGUMENTS[durability], ...args];
+    this.#env = { ...process.env };
+    if (shims.length > 0) this.#env.LD_PRELOAD = shims.join(":");
+    if (options.hasClockShim === true) {
+      this.#clock = new BentClock(join(directory, "clock"));
+      this.#env.HOLDFAST_CLOCK_FILE = this.#clock.path;
+    }
+    if (options.hasSyncShim === true) {
+      this.#syncLog = new SyncLog(join(directory, "synced"));
+      this.#env.HOLDFAST_SYNC_FILE = this.#syncLog.path;
+    }
+  }
+
+  get port(): number {
+    return this.#port;
+  }
+
+  get pid(): number {
+    return this.#child?.pid ?? 0;
+  }
+
+  command(...words: (string | number)[]): Promise<RespValue> {
+    return ask(this.#port, words);
+  }
+
+  freeze(): void {
+    this.#child?.kill("SIGSTOP");
+  }
+
+  resume(): void {
+    this.#child?.kill("SIGCONT");
+  }
+
+  kill(): Promise<void> {
+    return this.#end((child) => void child.kill("SIGKILL"));
+  }
+
+  async shutdown(): Promise<void> {
+    await this.#end(() => {
+      // It ends without an answer.
+      this.command("SHUTDOWN").catch(() => {});
+    });
+  }
+
+  async restart(): Promise<void> {
+    await this.kill();
+    this.#child = await this.#launch();
+  }
+
+  stepClock(offsetMs: number): void {
+    this.#bent().step(offsetMs);
+  }
+
+  freezeClock(): void {
+    this.#bent().freeze();
+  }
+
+  slowSyncs(ms: number): void {
+    this.#synced().slowDown(ms);
+  }
+
+  async powerLoss(): Promise<PowerLoss> {
+    const synced = this.#synced();
+    await this.kill();
+    return cutToSynced(this.directory, synced);
+  }
+
+  async stop(): Promise<void> {
+    if (this.#isStopped) return;
+    this.#isStopped = true;
+    await this.kill();
+    this.#clock?.close();
+    this.#syncLog?.close();
+    await rm(this.directory, { recursive: true, force: true });
+  }
+
+  #bent(): BentClock {
+    if (this.#clock === undefined) throw new Error(`${this.name} was started without the clock shim`);
+    return this.#clock;
+  }
+
+  #synced(): SyncLog {
+    if (this.#syncLog === undefined) throw new Error(`${this.name} was started without the sync shim`);
+    return this.#syncLog;
+  }
+
+  async #end(how: (child: ChildProcess) => void): Promise<void> {
+    const child = this.#child;
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    const exited = once(child, "exit");
+    how(child);
+    await exited;
+  }
+
+  async #launch(): Promise<ChildProcess> {
+    const flags = ["--port", `${this.#port}`, "--bind", "127.0.0.1", "--dir", this.directory, ...this.#args];
+    const child = spawn(BINARY, flags, { stdio: ["ignore", "pipe", "pipe"], env: this.#env });
+    const death = watch(child);
+    const giveUpAtMs = performance.now() + START_TIMEOUT_MS;
+    while (death.cause() === undefined && performance.now() < giveUpAtMs) {
+      // A restarted server may still be reading its file, and says so. On a port that was taken it is another's answer.
+      const info = await ask(this.#port, ["INFO", "server"]).catch(() => "");
+      const isReady = String(info).includes(`process_id:${child.pid}\r`);
+      if (isReady && (await ask(this.#port, ["PING"]).catch(() => "")) === "PONG") return child;
+      await sleep(PROBE_EVERY_MS);
+    }
+    child.kill("SIGKILL");
+    throw death.cause() ?? new Error(`${BINARY} did not answer within ${START_TIMEOUT_MS} ms`);
+  }
+}
+
+/** Why the process ended, as soon as it has. */
+function watch(child: ChildProcess): { cause(): Error | undefined } {
+  running.add(child);
+  let output = "";
+  let cause: Error | undefined;
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.setEncoding("utf8").on("data", (text: string) => {
+      output = (output + text).slice(-4_000);
+    });
+  }
+  child.once("error", (error: NodeJS.ErrnoException) => {
+    running.delete(child);
+    const hint = `there is no ${BINARY}: install it (apt-get install redis-server) or set HOLDFAST_REDIS_SERVER`;
+    cause = error.code === "ENOENT" ? new Error(hint) : error;
+  });
+  child.once("exit", () => {
+    running.delete(child);
+    cause ??= new Error(`${BINARY} ended: ${output.trim()}`);
+  });
+  return { cause: () => cause };
+}

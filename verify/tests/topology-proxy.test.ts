@@ -1,0 +1,180 @@
+import { createConnection, type Socket } from "node:net";
+import { afterAll, beforeEach, describe, expect, it } from "vitest";
+import type { FaultProxy, Matches } from "../src/faults/stage.js";
+import type { Exchange } from "../src/faults/topology/exchange.js";
+import { startProxy } from "../src/faults/topology/proxy.js";
+import { encodeCommand, RespParser, type RespValue } from "../src/faults/topology/resp.js";
+import { type OwnServer, startServer } from "../src/faults/topology/server.js";
+
+/** A connection through the proxy whose replies come one after the other. */
+class Line {
+  readonly #socket: Socket;
+  readonly #waiting: { resolve(value: RespValue): void; reject(error: Error): void }[] = [];
+  readonly pushed: RespValue[] = [];
+  readonly #parser = new RespParser();
+
+  constructor(port: number) {
+    this.#socket = createConnection({ port, host: "127.0.0.1" });
+    this.#socket.on("error", () => {});
+    this.#socket.on("data", (bytes) => {
+      for (const { value } of this.#parser.push(bytes)) {
+        const next = this.#waiting.shift();
+        if (next === undefined) this.pushed.push(value);
+        else next.resolve(value);
+      }
+    });
+    this.#socket.on("close", () => {
+      for (const { reject } of this.#waiting.splice(0)) reject(new Error("cut"));
+    });
+  }
+
+  send(...words: (string | number)[]): Promise<RespValue> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ resolve, reject });
+      this.#socket.write(encodeCommand(words));
+    });
+  }
+
+  end(): void {
+    this.#socket.destroy();
+  }
+}
+
+const isIncrement: Matches = (words) => words.join(" ") === "INCR n";
+
+describe("a fault proxy", () => {
+  let server: OwnServer;
+  let proxy: FaultProxy;
+  let seen: Exchange[];
+  const lines: Line[] = [];
+
+  function line(): Line {
+    const made = new Line(proxy.port);
+    lines.push(made);
+    return made;
+  }
+
+  beforeEach(async () => {
+    seen = [];
+    server ??= await startServer({ durability: "1n" });
+    await server.command("FLUSHALL");
+    proxy = await startProxy({ targetPort: server.port, onExchange: (exchange) => void seen.push(exchange) });
+    return async () => {
+      for (const made of lines.splice(0)) made.end();
+      await proxy.close();
+    };
+  });
+
+  afterAll(() => server.stop());
+
+  it("loses one request, which the server never gets, and passes on the next", async () => {
+    const struck = proxy.loseRequest(isIncrement);
+    await expect(line().send("INCR", "n")).rejects.toThrow("cut");
+    await struck;
+    expect(await line().send("INCR", "n")).toBe(1);
+    expect(proxy.counts.lostRequests).toBe(1);
+    expect(seen.map(({ forwardedMs }) => forwardedMs !== undefined)).toEqual([false, true]);
+  });
+
+  it("loses one reply after the server has done what was asked", async () => {
+    const struck = proxy.loseReply(isIncrement);
+    await expect(line().send("INCR", "n")).rejects.toThrow("cut");
+    await struck;
+    expect(await line().send("INCR", "n")).toBe(2);
+    expect(proxy.counts.lostReplies).toBe(1);
+    expect(seen[0]).toMatchObject({ reply: 1 });
+    expect(seen[0]?.deliveredMs).toBeUndefined();
+    expect(seen[1]?.deliveredMs).toBeGreaterThanOrEqual(seen[1]?.repliedMs ?? Number.NaN);
+  });
+
+  it("passes a request on twice and answers once", async () => {
+    const struck = proxy.duplicate(isIncrement);
+    const one = line();
+    expect(await one.send("INCR", "n")).toBe(2);
+    await struck;
+    expect(await one.send("INCR", "n")).toBe(3);
+    expect(proxy.counts.duplicated).toBe(1);
+  });
+
+  it("brings a request late, when its client is long gone", async () => {
+    const struck = proxy.late(isIncrement, 50);
+    await expect(line().send("INCR", "n")).rejects.toThrow("cut");
+    expect(await line().send("GET", "n")).toBe(null);
+    await struck;
+    expect(await server.command("GET", "n")).toBe("1");
+    expect(proxy.counts).toMatchObject({ late: 1, lateArrivals: 1 });
+  });
+
+  it("answers an error in the turn of the request, and does not pass it on", async () => {
+    const struck = proxy.answerError(isIncrement, "MISCONF no disk");
+    const one = line();
+    const before = one.send("SET", "m", "1");
+    const error = await one.send("INCR", "n");
+    expect([await before, String(error)]).toEqual(["OK", "Error: MISCONF no disk"]);
+    await struck;
+    expect(await one.send("GET", "n")).toBe(null);
+  });
+
+  it("knows scripts by their names, whoever loaded them through it", async () => {
+    const source = "-- holdfast mutex/acquire\nreturn 7";
+    const one = line();
+    const hash = String(await one.send("SCRIPT", "LOAD", source));
+    const struck = proxy.loseReply(([command, script]) => command === "EVALSHA" && script === "mutex/acquire");
+    await expect(one.send("EVALSHA", hash, 0)).rejects.toThrow("cut");
+    await struck;
+  });
+
+  it("passes nothing on while it stalls, in the direction it was told, and all of it after", async () => {
+    const one = line();
+    await one.send("SET", "n", "1");
+    proxy.stall("replies");
+    const answer = one.send("INCR", "n");
+    await expect.poll(() => server.command("GET", "n")).toBe("2");
+    expect(seen.at(-1)?.deliveredMs).toBeUndefined();
+    proxy.resume();
+    expect(await answer).toBe(2);
+
+    proxy.stall("requests");
+    const second = one.send("INCR", "n");
+    await expect.poll(() => seen.length).toBe(3);
+    expect(await server.command("GET", "n")).toBe("2");
+    proxy.resume();
+    expect(await second).toBe(3);
+  });
+
+  it("delays both directions and keeps the order", async () => {
+    const one = line();
+    const draws = [30, 1, 20, 1];
+    proxy.delay(() => draws.shift() ?? 0);
+    const beganMs = performance.now();
+    expect(await Promise.all([one.send("INCR", "n"), one.send("INCR", "n")])).toEqual([1, 2]);
+    // Timers end up to a millisecond early.
+    expect(performance.now() - beganMs).toBeGreaterThanOrEqual(48);
+    proxy.delay(undefined);
+  });
+
+  it("drops messages of channels, and not the confirmations of subscriptions", async () => {
+    const listener = line();
+    await listener.send("SUBSCRIBE", "c");
+    proxy.dropMessages(1);
+    expect(await server.command("PUBLISH", "c", "lost")).toBe(1);
+    await expect.poll(() => proxy.counts.droppedMessages).toBe(1);
+    proxy.dropMessages(0);
+    await server.command("PUBLISH", "c", "found");
+    await expect.poll(() => listener.pushed).toEqual([["message", "c", "found"]]);
+    expect(seen.filter(({ sort }) => sort === "message").map(({ words }) => words[1])).toEqual(["lost", "found"]);
+  });
+
+  it("forgets a fault that was disarmed", async () => {
+    void proxy.loseRequest(isIncrement);
+    proxy.disarm();
+    expect(await line().send("INCR", "n")).toBe(1);
+  });
+
+  it("passes on thousands of commands without a word lost", async () => {
+    const all = Array.from({ length: 8 }, () => line());
+    const answers = await Promise.all(all.flatMap((one) => Array.from({ length: 500 }, () => one.send("INCR", "n"))));
+    expect(new Set(answers).size).toBe(4_000);
+    expect(seen.every(({ deliveredMs }) => deliveredMs !== undefined)).toBe(true);
+  });
+});
