@@ -1,0 +1,49 @@
+/** The process of one cell: runs it, tells how it goes, writes the history of a run that was not as it should be. */
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { argv, exit } from "node:process";
+import { writeHistory } from "../history/json-lines.js";
+import type { OpenStage } from "./parts.js";
+import type { CellMessage, CellOrder } from "./pool.js";
+import { PRODUCTION } from "./production.js";
+import { type Ran, runCell } from "./run.js";
+import { runSuspended } from "./suspension.js";
+
+const PROGRESS_MS = 1_000;
+
+/** Orphaned, this ends with all that it started: it leads their group. */
+process.on("disconnect", () => process.kill(-process.pid, "SIGKILL"));
+
+function say(message: CellMessage): Promise<void> {
+  return new Promise((resolve) => {
+    if (process.send === undefined) resolve();
+    else process.send(message, () => resolve());
+  });
+}
+
+function watch({ records }: OpenStage): void {
+  setInterval(() => {
+    const all = records();
+    const operations = all.filter(({ type }) => type === "operation").length;
+    const faults = all.filter((record) => record.type === "fault" && record.proof !== null).length;
+    void say({ type: "progress", operations, faults });
+  }, PROGRESS_MS).unref();
+}
+
+function keep({ verdict, records }: Ran, directory: string): string {
+  mkdirSync(directory, { recursive: true });
+  const { cell, seed, subject } = verdict;
+  const file = join(directory, `${cell.id.replaceAll("/", "-")}-${subject.replaceAll(/\W+/g, "-")}-${seed}.jsonl`);
+  writeFileSync(file, writeHistory(records));
+  return file;
+}
+
+const order = JSON.parse(argv[2] ?? "") as CellOrder;
+const ran = order.cell.row === "J07" ? await runSuspended(order) : await runCell(order, PRODUCTION, watch);
+let { verdict } = ran;
+if (verdict.outcome !== "ok" && ran.records.length > 0 && order.historyDirectory !== undefined) {
+  const file = keep(ran, order.historyDirectory);
+  verdict = { ...verdict, notes: [...verdict.notes, `history: ${file}`] };
+}
+await say({ type: "verdict", verdict });
+exit(0);

@@ -1,0 +1,135 @@
+/**
+ * Every field of the fault matrix, as data: which fault, on which servers, against which kind, and what is promised.
+ *
+ * One line a row, one word a column in the order of `COLUMNS`. A word is letters and a mark, and stands for a cell per
+ * letter: `0` kept, `!` broken, `~` reported, `R` refused, `·` for what does not apply. A star goes before a letter that
+ * belongs to the run of a change. Adding a topology means building it and naming it in `BUILT`; its cells are here.
+ */
+import type { Cell, Column, Expectation, Judged, Letter } from "./cell.js";
+
+/** A kind of thing that goes wrong; a run of a change takes a cell of each. */
+export type FaultClass = "client" | "network" | "server" | "durability" | "clock" | "failover" | "operator";
+
+/** One line of the matrix. */
+export interface Row {
+  readonly row: string;
+  readonly title: string;
+  readonly faultClass: FaultClass;
+  readonly cells: readonly Cell[];
+}
+
+/** All columns, in the order in which they are shown. */
+export const COLUMNS: readonly Column[] = ["1n", "1e", "1a", "T", "C", "Q3", "Q5"];
+
+/** Columns whose servers can be built. */
+export const BUILT: ReadonlySet<Column> = new Set<Column>(["1n", "1e", "1a"]);
+
+const EXPECTATIONS: Readonly<Record<string, Expectation>> = {
+  "0": "kept",
+  "!": "broken",
+  "~": "reported",
+  R: "refused",
+};
+
+type Line = readonly [row: string, faultClass: FaultClass, title: string, words: string];
+
+const LEASE_LINES: readonly Line[] = [
+  ["J01", "client", "holder stands still for 0.5 to 3 leases", "m0 r0 w0 s0 f0 k0 t0"],
+  ["J02", "client", "waiter stands still in the queue", "a0 l0 m0 r0 w0 t0 k0"],
+  ["J03", "client", "holder killed", "s0 f0 a0 l0 m0 r0 k0"],
+  ["J04", "client", "exit without release", "w0 s0 f0 t0 a0 m0 r0"],
+  ["J05", "client", "event loop blocked longer than the lease", "l0 w0 s0 f0 k0 a0 t0"],
+  ["J06", "client", "client's wall clock stepped", "l0 m0 r0 w0 s0 k0 a0"],
+  ["J07", "client", "client's host suspended (simulation)", "f0 t0 l0 m0 r0 a0 k0"],
+  ["J08", "client", "thousands of waiters", "t0 w0 s0 f0 l0 m0 r0"],
+  ["J09", "network", "request lost", "r0 k0 t0 a0 m0 r0 m0"],
+  ["J10", "network", "reply lost after the script ran", "*w0 s0 f0 l0 t0 k0 a0"],
+  ["J11", "network", "connection stalled, nothing closed", "s0 f0 w0 k0 l0 t0 m0"],
+  ["J12", "network", "request late or twice", "r0 a0 l0 w0 s0 m0 t0"],
+  ["J13", "network", "delays up to more than a lease", "f0 r0 k0 s0 w0 a0 m0"],
+  ["J14", "network", "client cut off in a namespace", "k0 l0 f0 r0 t0 a0 m0"],
+  ["J15", "network", "command connection killed", "w0 s0 l0 f0 r0 t0 a0"],
+  ["J16", "network", "subscriber killed", "k0 w0 s0 l0 f0 r0 t0"],
+  ["J17", "network", "notifications dropped and forged", "m0 *k0 a0 w0 s0 r0 t0"],
+  ["J18", "server", "server stands still", "t0 m0 r0 k0 a0 m0 r0"],
+  ["J19", "server", "server slow", "s0 f0 w0 t0 l0 k0 a0"],
+  ["J20", "server", "CLIENT PAUSE", "f0 l0 m0 s0 w0 t0 r0"],
+  ["J21", "server", "SCRIPT FLUSH", "a0 k0 t0 m0 *f0 r0 k0"],
+  ["J22", "server", "error replies", "l0 a0 w0 s0 k0 m0 r0"],
+  ["J23", "durability", "clean SHUTDOWN and restart", "· t0 s0 a~ w~ k0 m0"],
+  ["J24", "durability", "kill -9, restart on its files", "· m~ k0 · · t0 a0"],
+  ["J25", "durability", "restart with empty memory", "r! · · w! s! *a! k!"],
+  ["J25q", "durability", "the same, kept out longer than the longest lease", "f0 · · l~ m~ r0 t0"],
+  ["J26", "durability", "restart on an old RDB file", "w! · · f! r! m! k!"],
+  ["J27", "durability", "power loss: AOF cut to its last fsync", "· s! l0 · · t0 a0"],
+  ["J28", "clock", "server's clock stepped a little, or back", "m0 r0 k0 t0 a0 k0 m0"],
+  ["J29", "clock", "server's clock forward by more than a lease", "s! w! f! r! t! a! m!"],
+  ["J30", "clock", "server's clock stands still", "l0 f0 r0 k0 w0 t0 a0"],
+  ["J31", "failover", "promotion with replication cut", "· · · *mrka! wsft! · ·"],
+  ["J32", "failover", "Sentinel failover, healthy link", "· · · mtl~ · · ·"],
+  ["J33", "failover", "old master alive after promotion", "· · · rwa! mfk! · ·"],
+  ["J34", "failover", "coordinated Cluster failover", "· · · · rkl~ · ·"],
+  ["J35", "failover", "slot migration", "· · · · stal0 · ·"],
+  ["J36", "operator", "eviction, start-up check off", "k! t! m! s! r! a! r!"],
+  ["J36g", "operator", "eviction policy, start-up check on", "mR mR mR mR mR mR mR"],
+  ["J37", "operator", "FLUSHALL, foreign DEL", "t! a! w! f! m! k! r!"],
+];
+
+const TOKEN_LINES: readonly Line[] = [
+  ["J38-plain", "operator", "fence counter deleted, plain counter", "t! t! t! t! t! t! t!"],
+  ["J38-seeded", "operator", "fence counter deleted, seeded by the clock", "t0 t0 t0 t0 t0 t0 t0"],
+  ["J25-plain", "durability", "token after memory loss or promotion, plain counter", "t! · · t! t! t! t!"],
+  ["J25-seeded", "durability", "the same, seeded by one clock", "t0 · · t0 t0 t0 t0"],
+  ["J33-ahead", "failover", "the same, old master alive and 10 s ahead", "· · · t! t! · ·"],
+];
+
+const EFFECT_LINES: readonly Line[] = [
+  ["J01-unfenced", "client", "effects without tokens, pause longer than the lease", "m! m! m! m! m! m! m!"],
+  ["J01-fenced", "client", "effects with tokens, pause longer than the lease", "t0 t0 *t0 t0 t0 t0 t0"],
+  ["J31-fenced", "failover", "effects with tokens, seeded by one clock, old master dead", "· · · t0 t0 · ·"],
+];
+
+const PAIR_LINES: readonly Line[] = [["pair", "network", "two kept faults at once", "a0 r0 k0 m0 f0 t0 k0"]];
+
+/** The matrix, row by row. */
+export const MATRIX: readonly Row[] = [
+  ...LEASE_LINES.map((line) => rowOf(line, "leases")),
+  ...TOKEN_LINES.map((line) => rowOf(line, "tokens")),
+  ...EFFECT_LINES.map((line) => rowOf(line, "effects")),
+  ...PAIR_LINES.map((line) => rowOf(line, "leases")),
+];
+
+/** Every cell, of whatever column. */
+export const CELLS: readonly Cell[] = MATRIX.flatMap(({ cells }) => cells);
+
+/** The cells whose servers can be built, in the order of the rows. */
+export const BUILT_CELLS: readonly Cell[] = CELLS.filter(({ column }) => BUILT.has(column));
+
+/** @throws RangeError  no row has that name */
+export function rowNamed(name: string): Row {
+  const found = MATRIX.find(({ row }) => row === name);
+  if (found === undefined) throw new RangeError(`no row ${name}; there are ${MATRIX.map(({ row }) => row).join(", ")}`);
+  return found;
+}
+
+function rowOf([row, faultClass, title, words]: Line, judged: Judged): Row {
+  const cells = words.split(" ").flatMap((word, index) => {
+    const column = COLUMNS[index];
+    const [, letters = "", mark = ""] = /^((?:\*?[mrwsfktal])+)([0!~R])$/.exec(word) ?? [];
+    const expectation = EXPECTATIONS[mark];
+    if (column === undefined || (word !== "·" && expectation === undefined))
+      throw new SyntaxError(`The row ${row} of the matrix has no meaning at: ${word}`);
+    if (expectation === undefined) return [];
+    return Array.from(letters.matchAll(/(\*?)(\w)/g), ([, star, letter]) => ({
+      id: `${row}/${column}/${letter}`,
+      row,
+      column,
+      // The expression above admits no other.
+      letter: letter as Letter,
+      expectation,
+      judged,
+      isQuick: star === "*",
+    }));
+  });
+  return { row, title, faultClass, cells };
+}

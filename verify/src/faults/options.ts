@@ -1,0 +1,131 @@
+/** What the command is told, and which cells that means. */
+import { availableParallelism } from "node:os";
+import { parseArgs } from "node:util";
+import type { Cell } from "./cell.js";
+import { BUILT, CELLS, MATRIX } from "./matrix.js";
+
+/** How to use the command. */
+export const USAGE: string = `npm run verify:faults -- [options]
+  --cells J10/1n/w,J17/1e/k   these cells
+  --rows J10,J17              cells of these rows
+  --columns 1n,1a             cells of these columns
+  --quick                     the cells of the run of a change: those marked so, and one for each class of fault
+  --subject holdfast,redlock  what is driven; peers are shown side by side, and never fail the run
+  --seconds N                 how long each cell is struck (10)
+  --minutes N                 rounds over the cells, each with a new seed, until so much time is over
+  --seed N                    of the first round (1); the same number replays a cell
+  --jobs N                    cells at once (two per core, since they mostly wait)
+  --report DIR                where index.html, verdicts.json and histories go
+  --list                      names the cells and ends`;
+
+/** The command line, read. */
+export interface Options {
+  readonly cells: readonly Cell[];
+  readonly subjects: readonly string[];
+  readonly lastsMs: number;
+  /** Undefined for one round. */
+  readonly budgetMs: number | undefined;
+  readonly seed: number;
+  readonly jobs: number;
+  readonly report: string | undefined;
+  readonly isList: boolean;
+  readonly isHelp: boolean;
+}
+
+/**
+ * Reads the arguments of the command.
+ *
+ * @throws TypeError, RangeError  something is not known, or no built cell is meant; the message says what
+ */
+export function readOptions(args: readonly string[]): Options {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      cells: { type: "string" },
+      rows: { type: "string" },
+      columns: { type: "string" },
+      quick: { type: "boolean", default: false },
+      subject: { type: "string", default: "holdfast" },
+      seconds: { type: "string", default: "10" },
+      minutes: { type: "string" },
+      seed: { type: "string", default: "1" },
+      jobs: { type: "string", default: String(2 * availableParallelism()) },
+      report: { type: "string" },
+      list: { type: "boolean", default: false },
+      help: { type: "boolean", default: false },
+    },
+  });
+  return {
+    cells: selected(values),
+    subjects: wordsOf(values.subject),
+    lastsMs: positive("--seconds", values.seconds) * 1_000,
+    budgetMs: values.minutes === undefined ? undefined : positive("--minutes", values.minutes) * 60_000,
+    seed: Math.trunc(positive("--seed", values.seed)),
+    jobs: Math.max(1, Math.trunc(positive("--jobs", values.jobs))),
+    report: values.report,
+    isList: values.list,
+    isHelp: values.help,
+  };
+}
+
+interface Selection {
+  readonly cells?: string | undefined;
+  readonly rows?: string | undefined;
+  readonly columns?: string | undefined;
+  readonly quick: boolean;
+}
+
+function selected({ cells, rows, columns, quick }: Selection): Cell[] {
+  const ids = known("cell", cells, new Set(CELLS.map(({ id }) => id)));
+  const rowNames = known("row", rows, new Set(MATRIX.map(({ row }) => row)));
+  const columnNames = known("column", columns, new Set(CELLS.map(({ column }) => column)));
+  const quickIds = quick ? new Set(quickCells().map(({ id }) => id)) : undefined;
+  const meant = CELLS.filter(
+    ({ id, row, column }) =>
+      (ids === undefined || ids.has(id)) &&
+      (rowNames === undefined || rowNames.has(row)) &&
+      (columnNames === undefined || columnNames.has(column)) &&
+      (quickIds === undefined || quickIds.has(id)),
+  );
+  const built = meant.filter(({ column }) => BUILT.has(column));
+  if (built.length > 0) return built;
+  throw new RangeError(meant.length > 0 ? "the servers of these cells cannot be built yet" : "no cell is meant");
+}
+
+/**
+ * The cells of the run of a change: what the matrix marks, and for each class of fault one promised cell and one control,
+ * each of a letter that was not taken yet where there is one.
+ */
+export function quickCells(): Cell[] {
+  const built = CELLS.filter(({ column }) => BUILT.has(column));
+  const chosen = built.filter(({ isQuick }) => isQuick);
+  for (const faultClass of new Set(MATRIX.map((row) => row.faultClass))) {
+    const rows = new Set(MATRIX.filter((row) => row.faultClass === faultClass).map(({ row }) => row));
+    for (const expectation of ["kept", "broken"]) {
+      if (chosen.some((cell) => rows.has(cell.row) && cell.expectation === expectation)) continue;
+      const candidates = built.filter((cell) => rows.has(cell.row) && cell.expectation === expectation);
+      const fresh = candidates.find(({ letter }) => chosen.every((cell) => cell.letter !== letter));
+      const next = fresh ?? candidates[0];
+      if (next !== undefined) chosen.push(next);
+    }
+  }
+  return chosen;
+}
+
+function wordsOf(text: string): string[] {
+  return text.split(",").filter((word) => word !== "");
+}
+
+function known(what: string, text: string | undefined, all: ReadonlySet<string>): ReadonlySet<string> | undefined {
+  if (text === undefined) return undefined;
+  const words = wordsOf(text);
+  const unknown = words.filter((word) => !all.has(word));
+  if (unknown.length > 0) throw new RangeError(`no ${what} ${unknown.join(", ")}; see --list`);
+  return new Set(words);
+}
+
+function positive(name: string, text: string): number {
+  const value = Number(text);
+  if (!(value > 0 && Number.isFinite(value))) throw new RangeError(`${name} is a number above 0, not ${text}`);
+  return value;
+}

@@ -1,0 +1,87 @@
+/** From what was seen to one word. */
+import type { Fault, HistoryRecord } from "../history/records.js";
+import type { Cell, Letter } from "./cell.js";
+import type { Judgement } from "./parts.js";
+import type { Breach, CellOutcome } from "./verdict.js";
+
+/** What a run of a cell has brought to light. */
+export interface Seen {
+  readonly cell: Cell;
+  readonly records: readonly HistoryRecord[];
+  readonly judgement: Judgement;
+  /** Why the run itself did not go as it should: a fault that could not be made, a process that did not answer. */
+  readonly troubles: readonly string[];
+}
+
+/** The word, and why. */
+export interface Decided {
+  readonly outcome: CellOutcome;
+  readonly notes: readonly string[];
+}
+
+const EXCLUSION: Readonly<Record<Letter, readonly string[]>> = {
+  m: ["S2"],
+  r: ["S2"],
+  f: ["S2"],
+  k: ["S2"],
+  t: ["S2"],
+  a: ["S2"],
+  w: ["X2"],
+  s: ["X1"],
+  l: ["S1"],
+};
+
+/** The properties without which a history says nothing about the cell: one of them must have decided a case. */
+export function decisive({ judged, letter }: Cell): readonly string[] {
+  if (judged === "tokens") return ["F1", "F2"];
+  return judged === "effects" ? ["E1"] : EXCLUSION[letter];
+}
+
+/** What a control has to show: a violation of just what is not promised, not of anything else. */
+export function isWanted({ judged }: Cell, { property }: Breach): boolean {
+  if (judged === "tokens") return property === "F1" || property === "F2";
+  if (judged === "effects") return property === "E1" || property === "F5";
+  return /^(?:S1|S2|X1|X2)$/.test(property);
+}
+
+/** What came of a run. A run that shows nothing is `void`, and never `ok`. */
+export function decide({ cell, records, judgement, troubles }: Seen): Decided {
+  const faults = records.filter((record) => record.type === "fault");
+  const struck = faults.filter(({ proof }) => proof !== null);
+  const missed = faults.length - struck.length;
+  const notes = missed > 0 ? [`${missed} of ${faults.length} faults did not strike`] : [];
+  const isBreached = cell.expectation === "kept" && judgement.breaches.length > 0;
+  // What was promised and broken is said first, however the run went on.
+  if (isBreached) return { outcome: "violation", notes: [...notes, ...troubles] };
+  if (troubles.length > 0) return { outcome: "void", notes: [...notes, ...troubles] };
+  if (struck.length === 0) return { outcome: "void", notes: [...notes, "no fault is proved to have struck"] };
+  const { outcome, why } = byExpectation(cell, records, judgement, struck);
+  return { outcome, notes: why === undefined ? notes : [...notes, why] };
+}
+
+function byExpectation(
+  cell: Cell,
+  records: readonly HistoryRecord[],
+  { breaches, checked, unknown }: Judgement,
+  struck: readonly Fault[],
+): { readonly outcome: CellOutcome; readonly why?: string } {
+  if (cell.expectation === "refused") return refusal(records, struck);
+  if (cell.expectation === "broken" && breaches.some((breach) => isWanted(cell, breach))) return { outcome: "ok" };
+  const wanted = decisive(cell);
+  const cases = wanted.reduce((sum, property) => sum + (checked[property] ?? 0), 0);
+  if (cases === 0) return { outcome: "void", why: `nothing in the history decides ${wanted.join(" or ")}` };
+  if (cell.expectation === "broken") return { outcome: "toothless", why: `no violation of ${wanted.join(" or ")}` };
+  if (cell.expectation === "reported") return { outcome: "ok" };
+  return unknown > 0 ? { outcome: "unknown", why: `${unknown} names were not decided` } : { outcome: "ok" };
+}
+
+/** The proof of such a fault is the library's own word of refusal; that nothing was granted is ours. */
+function refusal(records: readonly HistoryRecord[], struck: readonly Fault[]): { outcome: CellOutcome; why?: string } {
+  const granted = records.filter((record) => record.type === "operation" && isGrant(record)).length;
+  if (granted > 0) return { outcome: "violation", why: `${granted} grants on a server that has to be refused` };
+  return { outcome: "ok", why: struck[0]?.proof ?? "" };
+}
+
+function isGrant(record: HistoryRecord): boolean {
+  return record.type === "operation" && record.verb === "acquire" && record.outcome === "ok";
+}

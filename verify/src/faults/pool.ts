@@ -1,0 +1,133 @@
+/**
+ * Runs cells side by side, each in a process group of its own: servers, clients and the process between them.
+ *
+ * A cell that does not come to its end is ended by the id of its group, and counts as void. So is everything when the
+ * run itself is interrupted.
+ */
+import { type ChildProcess, fork } from "node:child_process";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { RunSettings } from "./run.js";
+import type { CellVerdict } from "./verdict.js";
+
+/** What the process of a cell says. */
+export type CellMessage =
+  | { readonly type: "progress"; readonly operations: number; readonly faults: number }
+  | { readonly type: "verdict"; readonly verdict: CellVerdict };
+
+/** What the process of a cell is told, as JSON in its first argument. */
+export interface CellOrder extends RunSettings {
+  /** Where to write the history of a run that was not as it should be; absent for nowhere. */
+  readonly historyDirectory?: string;
+}
+
+/** Where to say what happens. */
+export interface Watcher {
+  /** Totals of a run that is under way. */
+  progress(order: CellOrder, operations: number, faults: number): void;
+  done(verdict: CellVerdict): void;
+}
+
+const PROGRAM = fileURLToPath(new URL("cell-main.js", import.meta.url));
+/** On top of twice the time of a cell, for opening, for leases that have to end, and for the search. */
+const PATIENCE_MS = 90_000;
+
+/** See the file header. */
+export class Pool {
+  readonly #running = new Set<ChildProcess>();
+  readonly #watcher: Watcher;
+  readonly #program: string;
+  readonly #patienceMs: number;
+  #isStopped = false;
+
+  constructor(watcher: Watcher, program: string = PROGRAM, patienceMs: number = PATIENCE_MS) {
+    this.#watcher = watcher;
+    this.#program = program;
+    this.#patienceMs = patienceMs;
+  }
+
+  /** Runs what `next` gives, `jobs` at once, until it gives undefined. */
+  async run(next: () => CellOrder | undefined, jobs: number): Promise<void> {
+    const lane = async (): Promise<void> => {
+      for (let order = next(); order !== undefined && !this.#isStopped; order = next()) {
+        this.#watcher.done(await this.#runOne(order));
+      }
+    };
+    await Promise.all(Array.from({ length: jobs }, lane));
+  }
+
+  /** Ends everything at once; `run` resolves soon. */
+  stop(): void {
+    this.#isStopped = true;
+    for (const child of this.#running) endGroup(child);
+  }
+
+  async #runOne(order: CellOrder): Promise<CellVerdict> {
+    // Every file of a cell lies in here, so that nothing stays of one that was killed.
+    const directory = await mkdtemp(join(tmpdir(), "holdfast-cell-"));
+    const beganMs = performance.now();
+    try {
+      const said = await this.#listen(order, directory);
+      if (typeof said !== "string") return said;
+      return {
+        cell: order.cell,
+        seed: order.seed,
+        subject: order.subject,
+        outcome: "void",
+        operations: 0,
+        faults: 0,
+        tookMs: performance.now() - beganMs,
+        breaches: [],
+        checked: {},
+        notes: [said],
+      };
+    } finally {
+      await rm(directory, { recursive: true, force: true });
+    }
+  }
+
+  /** The verdict, or why there is none. */
+  #listen(order: CellOrder, directory: string): Promise<CellVerdict | string> {
+    return new Promise((resolve) => {
+      const child = fork(this.#program, [JSON.stringify(order)], {
+        detached: true,
+        env: { ...process.env, TMPDIR: directory },
+        stdio: ["ignore", "ignore", "pipe", "ipc"],
+      });
+      this.#running.add(child);
+      let verdict: CellVerdict | undefined;
+      let errors = "";
+      let isLate = false;
+      child.stderr?.setEncoding("utf8").on("data", (text: string) => (errors = (errors + text).slice(-4_000)));
+      child.on("message", (message: CellMessage) => {
+        if (message.type === "verdict") verdict = message.verdict;
+        else this.#watcher.progress(order, message.operations, message.faults);
+      });
+      const limitMs = 2 * order.lastsMs + this.#patienceMs;
+      const deadline = setTimeout(() => {
+        isLate = true;
+        endGroup(child);
+      }, limitMs);
+      child.on("error", (error) => (errors += String(error)));
+      // Its leader may be gone and others of the group not, which would keep the pipe open.
+      child.on("exit", (code) => code !== 0 && endGroup(child));
+      child.on("close", (code, signal) => {
+        clearTimeout(deadline);
+        this.#running.delete(child);
+        if (isLate) resolve(`it did not come to an end within ${Math.round(limitMs / 1_000)} s, and was killed`);
+        else resolve(verdict ?? `its process ended with ${signal ?? code} and no verdict: ${errors.trim()}`);
+      });
+    });
+  }
+}
+
+function endGroup({ pid }: ChildProcess): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, "SIGKILL");
+  } catch {
+    // Nobody of the group is left.
+  }
+}

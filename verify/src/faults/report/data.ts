@@ -1,0 +1,28 @@
+/** What a report is made from. */
+import type { Subject } from "../subject.js";
+import type { CellVerdict } from "../verdict.js";
+import type { PartResult } from "./results.js";
+
+/** How the run was set up. */
+export interface RunFacts {
+  readonly seed: number;
+  readonly lastsMs: number;
+  readonly jobs: number;
+  readonly tookMs: number;
+  /** Everything that can be driven, whether or not it was. */
+  readonly subjects: readonly SubjectFacts[];
+}
+
+/** A subject, as far as a reader has to know it. */
+export type SubjectFacts = Pick<Subject, "name" | "version" | "settings" | "letters">;
+
+/** All that stands in a report. */
+export interface ReportData {
+  readonly facts: RunFacts;
+  readonly verdicts: readonly CellVerdict[];
+  /** Of other commands, found beside this one. */
+  readonly parts: readonly PartResult[];
+  readonly versions: Readonly<Record<string, string>>;
+  /** When it was written, as ISO 8601. */
+  readonly writtenAt: string;
+}

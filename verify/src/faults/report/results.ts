@@ -1,0 +1,65 @@
+/**
+ * What another part of the verification leaves for the report: a small JSON file, of one result or a list of them.
+ *
+ *     { "part": "simulation", "title": "Simulated seeds", "passed": 20000, "failed": 0, "tookMs": 61234,
+ *       "facts": { "grants": 81234 }, "columns": ["kind", "seeds"], "rows": [["mutex", "2222"]] }
+ *
+ * `facts`, `columns` and `rows` may be absent.
+ */
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+
+/** See the file header. */
+export interface PartResult {
+  /** One of its name is shown: the one that was read last. */
+  readonly part: string;
+  readonly title: string;
+  readonly passed: number;
+  readonly failed: number;
+  readonly tookMs: number;
+  readonly facts: Readonly<Record<string, string | number>>;
+  readonly columns: readonly string[];
+  readonly rows: readonly (readonly string[])[];
+}
+
+/**
+ * Every result in these directories; one that does not exist has none, and a file that is no result is passed over.
+ *
+ * @throws SyntaxError  a file says that it is a result and lacks what one has
+ */
+export function readResults(directories: readonly string[]): PartResult[] {
+  const found = new Map<string, PartResult>();
+  for (const directory of directories) {
+    for (const file of filesIn(directory)) {
+      const value: unknown = JSON.parse(readFileSync(join(directory, file), "utf8"));
+      for (const each of Array.isArray(value) ? value : [value]) {
+        const result = resultOf(each, file);
+        if (result !== undefined) found.set(result.part, result);
+      }
+    }
+  }
+  return [...found.values()];
+}
+
+function filesIn(directory: string): string[] {
+  try {
+    return readdirSync(directory)
+      .filter((file) => file.endsWith(".json"))
+      .toSorted();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
+    throw error;
+  }
+}
+
+function resultOf(value: unknown, file: string): PartResult | undefined {
+  if (typeof value !== "object" || value === null || !("part" in value)) return undefined;
+  const { part, title, passed, failed, tookMs = 0, facts = {}, columns = [], rows = [] } = value as Partial<PartResult>;
+  if (typeof part !== "string" || typeof title !== "string" || !isCount(passed) || !isCount(failed))
+    throw new SyntaxError(`${file} is no result of a part: it needs part, title, passed and failed`);
+  return { part, title, passed, failed, tookMs, facts, columns, rows };
+}
+
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
+}

@@ -1,0 +1,76 @@
+/** The matrix with its colours, and peers side by side. */
+import { groupBy } from "../../history/history.js";
+import type { Cell } from "../cell.js";
+import { BUILT, COLUMNS, MATRIX } from "../matrix.js";
+import type { CellVerdict } from "../verdict.js";
+import { anchorOf, markClass, outcomeText, worstOf } from "./cells.js";
+import type { SubjectFacts } from "./data.js";
+import { type Html, html } from "./html.js";
+
+const SIGN = { kept: "0", broken: "!", reported: "~", refused: "R" } as const;
+
+/** Every cell there is, coloured by what came of it; those that were not run are seen to be so. */
+export function matrixTable(verdicts: readonly CellVerdict[]): Html {
+  const byCell = groupBy(verdicts, ({ cell }) => cell.id);
+  const rows = MATRIX.map(
+    ({ row, title, cells }) =>
+      html`<tr><th class="id">${row}</th><td>${title}</td>${COLUMNS.map((column) => {
+        const marks = cells
+          .filter((cell) => cell.column === column)
+          .map((cell) => mark(cell, byCell.get(cell.id) ?? []));
+        return html`<td>${marks.length > 0 ? marks : "·"}</td>`;
+      })}</tr>`,
+  );
+  const heads = COLUMNS.map(
+    (column) => html`<th>${column}${BUILT.has(column) ? "" : html` <span class="faint">not run</span>`}</th>`,
+  );
+  return html`<div class="wide"><table><thead><tr><th></th><th>fault</th>${heads}</tr></thead>
+<tbody>${rows}</tbody></table></div>`;
+}
+
+function mark(cell: Cell, verdicts: readonly CellVerdict[]): Html {
+  const worst = worstOf(verdicts);
+  const text = `${cell.letter} ${SIGN[cell.expectation]}`;
+  if (worst === undefined) return html`<span class="mark unrun" title="not run">${text}</span>`;
+  const title = outcomeText(worst);
+  return html`<a class="mark ${markClass(worst)}" href="#${anchorOf(worst)}" title="${title}">${text}</a>`;
+}
+
+/** What the colours and signs mean. */
+export function legend(): Html {
+  const meanings = [
+    ["ok", "0", "promised, and kept"],
+    ["shown", "!", "not promised, and the violation appeared, as it has to"],
+    ["reported", "~", "not promised: counted only"],
+    ["violation", "0", "promised, and violated"],
+    ["void", "0", "the run shows nothing, has no teeth, or came to no end"],
+    ["unrun", "0", "not run"],
+  ] as const;
+  return html`<p>${meanings.map(([name, sign, text]) => html`<span class="mark ${name}">${sign}</span> ${text} &nbsp; `)}</p>
+<p class="faint">m mutex, r re-entrant, w read-write, s semaphore, f fair, k multi-lock, t fenced, a renewed, l latch.
+1n one server without a file, 1e synced every second, 1a synced at every write.</p>`;
+}
+
+/** The cells that a peer was run in, a column for each subject. */
+export function peerTable(verdicts: readonly CellVerdict[], subjects: readonly SubjectFacts[]): Html {
+  const ran = subjects.filter(({ name }) => verdicts.some(({ subject }) => subject === name));
+  const rows = [...groupBy(verdicts, ({ cell }) => cell.id).values()]
+    .filter((all) => all.some(({ subject }) => subject !== "holdfast"))
+    .map((all) => {
+      const fields = ran.map(({ name }) => peerField(worstOf(all.filter(({ subject }) => subject === name))));
+      const [first] = all;
+      return html`<tr><th class="id">${first?.cell.id ?? ""}</th><td>${first?.cell.expectation ?? ""}</td>${fields}</tr>`;
+    });
+  const heads = ran.map(({ name, version }) => html`<th>${name}<br><span class="faint">${version}</span></th>`);
+  return html`<div class="wide"><table><thead><tr><th>cell</th><th>we promise</th>${heads}</tr></thead>
+<tbody>${rows}</tbody></table></div>
+<ul>${ran.map(({ name, version, settings }) => html`<li><b>${name} ${version}</b>: ${settings}</li>`)}</ul>`;
+}
+
+function peerField(verdict: CellVerdict | undefined): Html {
+  if (verdict === undefined) return html`<td class="faint" title="not run, or not offered">·</td>`;
+  const properties = [...groupBy(verdict.breaches, ({ property }) => property)];
+  const seen = properties.map(([property, breaches]) => `${property} × ${breaches.length}`).join(", ");
+  const text = seen === "" ? verdict.outcome : seen;
+  return html`<td><a class="mark ${markClass(verdict)}" href="#${anchorOf(verdict)}">${text}</a></td>`;
+}

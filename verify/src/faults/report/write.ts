@@ -1,0 +1,38 @@
+/** Puts the report into a directory: the page for people, and the verdicts for programs. */
+import { execFileSync } from "node:child_process";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { env, version as nodeVersion } from "node:process";
+import { fileURLToPath } from "node:url";
+import type { CellVerdict } from "../verdict.js";
+import type { RunFacts } from "./data.js";
+import { page } from "./page.js";
+import { readResults } from "./results.js";
+
+/** Results that are kept between runs. */
+const KEPT_RESULTS = fileURLToPath(new URL("../../../results", import.meta.url));
+
+/** Writes `index.html` and `verdicts.json`; pictures are in the first only. @returns the path of the page */
+export function writeReport(directory: string, verdicts: readonly CellVerdict[], facts: RunFacts): string {
+  mkdirSync(directory, { recursive: true });
+  const writtenAt = new Date().toISOString();
+  const holdfast = facts.subjects.find(({ name }) => name === "holdfast");
+  const versions = { holdfast: holdfast?.version ?? "unknown", node: nodeVersion, redis: redisVersion() };
+  const parts = readResults([KEPT_RESULTS, directory]);
+  const file = join(directory, "index.html");
+  writeFileSync(file, page({ facts, verdicts, parts, versions, writtenAt }));
+  const bare = verdicts.map((verdict) => ({
+    ...verdict,
+    breaches: verdict.breaches.map(({ property, lockName, message }) => ({ property, lockName, message })),
+  }));
+  writeFileSync(
+    join(directory, "verdicts.json"),
+    `${JSON.stringify({ writtenAt, versions, facts, verdicts: bare })}\n`,
+  );
+  return file;
+}
+
+function redisVersion(): string {
+  const text = execFileSync(env.HOLDFAST_REDIS_SERVER ?? "redis-server", ["--version"], { encoding: "utf8" });
+  return /\bv=(\S+)/.exec(text)?.[1] ?? text.trim();
+}

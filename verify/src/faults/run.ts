@@ -1,0 +1,162 @@
+/**
+ * One cell, from its servers to its verdict: strikes until the time is over, rests, looks at what is left, judges.
+ *
+ * A control ends after three strikes, since it directs what it has to show. Everything that this draws comes from the
+ * seed; what processes and servers do with it is theirs, so a replay does the same things and may find less.
+ */
+import type { HistoryRecord } from "../history/records.js";
+import { Random } from "../simulation/random.js";
+import type { Cell } from "./cell.js";
+import { CELLS } from "./matrix.js";
+import { decide } from "./outcome.js";
+import type { Judgement, OpenStage, Parts } from "./parts.js";
+import { lookAtKeys, lookAtListeners } from "./quiesce.js";
+import type { Injection, Stage } from "./stage.js";
+import type { Breach, CellVerdict } from "./verdict.js";
+
+/** Which cell, and for how long. */
+export interface RunSettings {
+  readonly cell: Cell;
+  readonly seed: number;
+  readonly subject: string;
+  /** For how long faults strike; opening, resting and judging come on top. */
+  readonly lastsMs: number;
+}
+
+/** A verdict, and the history that it was made from; empty if there was no run. */
+export interface Ran {
+  readonly verdict: CellVerdict;
+  readonly records: readonly HistoryRecord[];
+}
+
+/** Short, so that a cell has many leases and many faults; long against the time that a busy machine loses at times. */
+const LEASE_MS = 600;
+const STRIKES_OF_A_CONTROL = 3;
+const NOTHING: Judgement = { breaches: [], checked: {}, unknown: 0, notes: [] };
+
+/** Runs one cell. Never rejects: what goes wrong in the run itself makes it void. */
+export async function runCell(
+  settings: RunSettings,
+  parts: Parts,
+  onOpen: (open: OpenStage) => void = () => {},
+): Promise<Ran> {
+  const { cell, seed, subject } = settings;
+  const beganMs = performance.now();
+  const done = (outcome: CellVerdict["outcome"], notes: readonly string[], rest: Partial<CellVerdict> = {}) => ({
+    cell,
+    seed,
+    subject,
+    outcome,
+    operations: 0,
+    faults: 0,
+    breaches: [],
+    checked: {},
+    ...rest,
+    tookMs: performance.now() - beganMs,
+    notes,
+  });
+  const injection = parts.injection(cell.row);
+  if (injection === undefined) return { verdict: done("void", ["nobody has written this fault"]), records: [] };
+  const missing = await injection.unavailable?.();
+  if (missing !== undefined) return { verdict: done("unavailable", [missing]), records: [] };
+
+  const { records, breaches, troubles } = await play(settings, injection, parts, onOpen);
+  const judgement = judged(cell, records, parts, subject, troubles);
+  const whole = { ...judgement, breaches: [...judgement.breaches, ...breaches] };
+  const { outcome, notes } = decide({ cell, records, judgement: whole, troubles });
+  const verdict = done(outcome, [...notes, ...proofsOf(records), ...judgement.notes], {
+    operations: records.filter(({ type }) => type === "operation").length,
+    faults: records.filter((record) => record.type === "fault" && record.proof !== null).length,
+    breaches: whole.breaches,
+    checked: whole.checked,
+  });
+  return { verdict, records };
+}
+
+interface Played {
+  readonly records: readonly HistoryRecord[];
+  readonly breaches: readonly Breach[];
+  readonly troubles: string[];
+}
+
+async function play(
+  { cell, seed, subject, lastsMs }: RunSettings,
+  injection: Injection,
+  parts: Parts,
+  onOpen: (open: OpenStage) => void,
+): Promise<Played> {
+  // Cells of one seed have nothing in common.
+  const random = new Random(seed * 4_096 + CELLS.findIndex(({ id }) => id === cell.id));
+  const troubles: string[] = [];
+  const breaches: Breach[] = [];
+  let open: OpenStage;
+  try {
+    const clientCount = random.whole(2, 4);
+    open = await parts.open({ cell, subject, injection, random, clientCount, leaseMs: LEASE_MS });
+  } catch (error) {
+    return { records: [], breaches, troubles: [`the stage could not be opened: ${textOf(error)}`] };
+  }
+  onOpen(open);
+  try {
+    await strikes(open.stage, injection, lastsMs, random);
+    for (const client of open.stage.clients) client.resume();
+    await Promise.all(open.stage.clients.map((client) => client.rest()));
+    // Of a peer, and where nothing is promised, what is left on the server is no news.
+    const isOurs = subject === "holdfast" && cell.expectation === "kept";
+    if (isOurs) breaches.push(...(await lookAtKeys(open)));
+    const left = await open.closeClients();
+    if (isOurs) breaches.push(...left.map((message) => ({ property: "L7", lockName: "", message })));
+    if (isOurs) breaches.push(...(await lookAtListeners(open.stage)));
+  } catch (error) {
+    troubles.push(textOf(error));
+  } finally {
+    await open.stop().catch((error: unknown) => troubles.push(`the stage did not close: ${textOf(error)}`));
+  }
+  return { records: open.records(), breaches, troubles };
+}
+
+/** At least once; then again while there is time, with a pause in which what was struck can go on. */
+async function strikes(stage: Stage, injection: Injection, lastsMs: number, random: Random): Promise<void> {
+  const endMs = stage.nowMs() + lastsMs;
+  const work = injection.work?.(stage);
+  if (work !== undefined) {
+    await Promise.all(stage.clients.map((client) => client.work(work)));
+    await stage.sleep(random.between(0, stage.leaseMs));
+  }
+  const most = stage.cell.expectation === "broken" ? STRIKES_OF_A_CONTROL : Number.POSITIVE_INFINITY;
+  for (let count = 1; ; count += 1) {
+    await injection.strike(stage);
+    if (count >= most || stage.nowMs() >= endMs) return;
+    await stage.sleep(random.between(0, 2 * stage.leaseMs));
+  }
+}
+
+function judged(
+  cell: Cell,
+  records: readonly HistoryRecord[],
+  parts: Parts,
+  subject: string,
+  troubles: string[],
+): Judgement {
+  try {
+    return parts.judge(cell, records, subject);
+  } catch (error) {
+    troubles.push(`the history could not be judged: ${textOf(error)}`);
+    return NOTHING;
+  }
+}
+
+/** What struck, each proof once with how often it was seen. */
+function proofsOf(records: readonly HistoryRecord[]): string[] {
+  const seen = new Map<string, number>();
+  for (const record of records) {
+    if (record.type !== "fault" || record.proof === null) continue;
+    const what = `${record.id}: ${record.proof.replaceAll(/\d+(?:\.\d+)?/g, "#")}`;
+    seen.set(what, (seen.get(what) ?? 0) + 1);
+  }
+  return [...seen].slice(0, 12).map(([what, count]) => `struck ${count} times, ${what}`);
+}
+
+function textOf(error: unknown): string {
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+}

@@ -1,0 +1,90 @@
+/** What a run of many cells comes to, as text and as numbers. */
+import type { CellOutcome, CellVerdict } from "./verdict.js";
+
+/** Cells, and how many runs they had. */
+export interface Totals {
+  /** Cells of which every run was as it should be. */
+  readonly passed: number;
+  readonly failed: number;
+  /** Cells that this machine cannot make; in neither of the two, and named. */
+  readonly unavailable: number;
+  readonly runs: number;
+  readonly operations: number;
+  readonly faults: number;
+}
+
+/**
+ * Whether it speaks against the run. A peer is shown and not judged; only a run that shows nothing counts against us.
+ */
+export function isFailure({ outcome, subject }: CellVerdict): boolean {
+  if (outcome === "ok" || outcome === "unavailable") return false;
+  return subject === "holdfast" || outcome === "void" || outcome === "unknown";
+}
+
+/** Adds up verdicts. A cell that failed once has failed. */
+export function totalsOf(verdicts: readonly CellVerdict[]): Totals {
+  const cells = new Map<string, "passed" | "failed" | "unavailable">();
+  for (const verdict of verdicts) {
+    const key = `${verdict.subject} ${verdict.cell.id}`;
+    if (isFailure(verdict)) cells.set(key, "failed");
+    else if (!cells.has(key)) cells.set(key, verdict.outcome === "unavailable" ? "unavailable" : "passed");
+  }
+  const words = [...cells.values()];
+  return {
+    passed: words.filter((word) => word === "passed").length,
+    failed: words.filter((word) => word === "failed").length,
+    unavailable: words.filter((word) => word === "unavailable").length,
+    runs: verdicts.length,
+    operations: verdicts.reduce((sum, { operations }) => sum + operations, 0),
+    faults: verdicts.reduce((sum, { faults }) => sum + faults, 0),
+  };
+}
+
+/** The command that plays a run again. */
+export function replayOf({ cell, seed, subject }: CellVerdict, lastsMs: number): string {
+  const peer = subject === "holdfast" ? "" : ` --subject ${subject}`;
+  return `npm run verify:faults -- --cells ${cell.id} --seed ${seed} --seconds ${lastsMs / 1_000}${peer}`;
+}
+
+const BREACHES_SHOWN = 3;
+
+/** All that a reader of the terminal needs: what failed and how to see it again, what could not be run, the sum. */
+export function summary(verdicts: readonly CellVerdict[], lastsMs: number): string {
+  const { passed, failed, runs, operations, faults } = totalsOf(verdicts);
+  const unavailable = new Map(
+    verdicts
+      .filter(({ outcome }) => outcome === "unavailable")
+      .map(({ cell, subject, notes }) => [`${cell.id} of ${subject}`, notes.join("; ")]),
+  );
+  return [
+    ...verdicts.filter(isFailure).map((verdict) => failure(verdict, lastsMs)),
+    ...Array.from(unavailable, ([what, why]) => `NOT RUN ${what}: ${why}`),
+    ...peers(verdicts),
+    `${runs} runs, ${operations} operations, ${faults} faults`,
+    `${passed} passed, ${failed} failed`,
+  ].join("\n");
+}
+
+function failure(verdict: CellVerdict, lastsMs: number): string {
+  const { cell, seed, subject, outcome, breaches, notes } = verdict;
+  const more = breaches.length - BREACHES_SHOWN;
+  return [
+    `\n${outcome.toUpperCase()} ${cell.id} (${subject}, expected ${cell.expectation}), seed ${seed}`,
+    ...breaches.slice(0, BREACHES_SHOWN).map(({ property, message }) => `  ${property}: ${message}`),
+    ...(more > 0 ? [`  and ${more} more`] : []),
+    ...notes.map((note) => `  ${note}`),
+    `  again: ${replayOf(verdict, lastsMs)}`,
+  ].join("\n");
+}
+
+/** One line a peer: how many of its cells came to what. */
+function peers(verdicts: readonly CellVerdict[]): string[] {
+  const names = new Set(verdicts.map(({ subject }) => subject).filter((subject) => subject !== "holdfast"));
+  return [...names].map((name) => {
+    const counts = new Map<CellOutcome, number>();
+    for (const { subject, outcome } of verdicts) {
+      if (subject === name) counts.set(outcome, (counts.get(outcome) ?? 0) + 1);
+    }
+    return `${name}: ${Array.from(counts, ([outcome, count]) => `${count} ${outcome}`).join(", ")}`;
+  });
+}
