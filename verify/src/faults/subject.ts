@@ -31,6 +31,12 @@ export interface Request {
   readonly limit: number;
   readonly mode?: Mode;
   readonly signal?: AbortSignal;
+  /** Of a multi-lock: the names beside `lockName`. */
+  readonly otherNames?: readonly string[];
+  /** Told while `acquire` is being called: the owner that the server will see, where that is known so early. */
+  readonly onOwner?: (owner: string) => void;
+  /** Told when the server's word has come that this request stands in the queue. */
+  readonly onQueued?: (atMs: number) => void;
   /** Id under which a subject that has owners of its own choosing shall ask; for others only a hint. */
   readonly owner: string;
 }
@@ -44,8 +50,36 @@ export interface Refused {
   readonly message: string;
 }
 
+/** A renewal that a subject begins by itself. */
+export interface Renewal {
+  /** Which of several locks that are held as one; the only one otherwise. */
+  readonly lockName: string;
+  readonly leaseMs: number;
+  /** Settles, and never rejects, when it is answered or given up; what was refused or unknown says so. */
+  readonly ended: Promise<undefined | Refused>;
+}
+
+/** A member of a multi-lock, held with the others. */
+export interface Part {
+  readonly lockName: string;
+  readonly owner: string;
+  readonly token: number | null;
+  /** How the release of this member ended; after that of the whole. */
+  released?(): Promise<undefined | Refused>;
+}
+
 /** Something held. */
 export interface Held {
+  /** Of a multi-lock: its members. */
+  readonly parts?: readonly Part[];
+  /** When an answer that says "granted" reached this process; null: never; absent if nobody looked. */
+  readonly answeredMs?: number | null;
+  /** Calls before each renewal by the subject itself is sent. A subject that has this need not call `onRenewed`. */
+  onRenewal?(listener: (renewal: Renewal) => void): void;
+  /** Holds it once more, of a re-entrant mutex. */
+  again?(): Promise<Held | Refused>;
+  /** From writer to reader, of a read-write lock. */
+  downgrade?(): Promise<undefined | Refused>;
   /** As the server knows the holder; unique per claim. */
   readonly owner: string;
   readonly token: number | null;

@@ -101,6 +101,11 @@ export interface Operation {
   readonly validUntilMs: number | null;
   /** What a count or count-down answered. */
   readonly result?: number;
+  /**
+   * When an answer of the server that says so reached the process of an `ok` operation; null if none had when the
+   * operation returned; absent if nobody looked.
+   */
+  readonly answeredMs?: number | null;
   /** When the proxy saw the request of an `info` operation delivered to the server; absent if nobody saw it. */
   readonly deliveredMs?: number;
 }
