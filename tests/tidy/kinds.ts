@@ -30,8 +30,8 @@ function constantName(script: string): string {
   return script.replace(/[-/]+(\w)/g, (_, letter: string) => letter.toUpperCase());
 }
 
-/** Folders with scripts that are no locks: parts on which kinds stand, and records that all clients keep. */
-const PARTS: ReadonlySet<string> = new Set(["permits", "client-record"]);
+/** Folders with scripts that are no locks: parts on which kinds stand, records that all clients keep, and what is asked of a server. */
+const PARTS: ReadonlySet<string> = new Set(["permits", "client-record", "server"]);
 
 /** Kinds that are held through the locks they are made of: those have the keys, and can be inspected. */
 const MADE_OF_LOCKS: ReadonlySet<string> = new Set(["multi-lock"]);

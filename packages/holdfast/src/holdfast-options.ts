@@ -28,6 +28,14 @@ export interface HoldfastOptions extends Omit<AcquireOptions, "signal"> {
    */
   readonly prefix?: string;
 
+  /**
+   * Whether to acquire from a server that may evict keys (`maxmemory` above 0 with any `maxmemory-policy` but
+   * `noeviction`). It may evict a lock that is held, and then grants it again; so by default every acquire from such a
+   * server is refused. True also saves the question, which goes out beside the first acquire and after a reconnect.
+   * @default false
+   */
+  readonly allowEviction?: boolean;
+
   /** Shown, with host and process id, to whoever waits for a lock that this client holds. At most 256 bytes. */
   readonly clientName?: string;
 
@@ -48,7 +56,7 @@ export interface LockOptions {
   readonly key?: string;
 }
 
-const OWN_OPTIONS = ["redis", "store", "subscriber", "prefix", "clientName", "commandTimeoutMs"];
+const OWN_OPTIONS = ["redis", "store", "subscriber", "prefix", "clientName", "commandTimeoutMs", "allowEviction"];
 
 /**
  * Checks what `createHoldfast` was given and fills in the defaults.
@@ -59,15 +67,19 @@ export function checkOptions(options: HoldfastOptions): {
   prefix: string;
   clientName: string;
   commandTimeoutMs: number;
+  allowEviction: boolean;
   defaults: ResolvedOptions;
 } {
   if (options === null || typeof options !== "object") {
     throw new TypeError(`createHoldfast needs an object with redis or store; got ${show(options)}`);
   }
-  const { prefix = "hf", clientName = "", commandTimeoutMs = 2_000 } = options;
+  const { prefix = "hf", clientName = "", commandTimeoutMs = 2_000, allowEviction = false } = options;
   checkPrefix(prefix);
   checkClientName(clientName);
   checkWhole("commandTimeoutMs", commandTimeoutMs, 10, 60_000);
+  if (typeof allowEviction !== "boolean") {
+    throw new TypeError(`allowEviction must be true or false; got ${show(allowEviction)}`);
+  }
   if (options.subscriber !== undefined && typeof options.subscriber !== "function") {
     throw new TypeError(`subscriber must be a function that makes a connection; got ${show(options.subscriber)}`);
   }
@@ -77,6 +89,7 @@ export function checkOptions(options: HoldfastOptions): {
     prefix,
     clientName,
     commandTimeoutMs,
+    allowEviction,
     defaults: resolve(Object.fromEntries(given), { ...DEFAULTS, signal: undefined, amount: 1 }),
   };
 }

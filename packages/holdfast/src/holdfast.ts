@@ -4,6 +4,7 @@ import { barrierSteps } from "./barrier/steps.js";
 import { clientRecords } from "./client-record/client-record.js";
 import { adopt } from "./core/acquire.js";
 import { Engine } from "./core/engine.js";
+import { EvictionGuard } from "./core/eviction-guard.js";
 import type { ExportedLease } from "./core/holding.js";
 import { Lease } from "./core/lease.js";
 import { Lock } from "./core/lock.js";
@@ -29,6 +30,7 @@ import { ReadWriteLock, readWriteLockSteps } from "./read-write-lock/read-write-
 import { HoldContexts } from "./reentrant-mutex/contexts.js";
 import { ReentrantMutex } from "./reentrant-mutex/reentrant-mutex.js";
 import { checkPermits, MOST_PERMITS, Semaphore, type SemaphoreOptions, semaphoreSteps } from "./semaphore/semaphore.js";
+import { readMemoryPolicy, warnOfHiddenPolicy } from "./server/eviction.js";
 
 export type { HoldfastOptions, LockOptions } from "./holdfast-options.js";
 
@@ -121,11 +123,15 @@ export function createHoldfast(options: HoldfastOptions): Holdfast {
  * @throws TypeError, RangeError  a wrong option
  */
 export function createHoldfastOn(runtime: Runtime, options: HoldfastOptions): Holdfast {
-  const { prefix, clientName, commandTimeoutMs, defaults } = checkOptions(options);
+  const { prefix, clientName, commandTimeoutMs, allowEviction, defaults } = checkOptions(options);
   const store = chooseStore(options);
   const clientId = runtime.newClientId();
   const records = clientRecords(store, { prefix, clientId, clientName, timeoutMs: commandTimeoutMs });
-  const engine = new Engine({ store, runtime, prefix, clientId, commandTimeoutMs, records });
+  // Whoever wrote a store knows what is behind it; of a client's server we know only what it shows.
+  const onHidden = store === (options.store ?? options.redis) ? () => {} : warnOfHiddenPolicy;
+  const read = (): ReturnType<typeof readMemoryPolicy> => readMemoryPolicy(store, commandTimeoutMs);
+  const evictionGuard = new EvictionGuard(allowEviction ? undefined : { read, onHidden, runtime });
+  const engine = new Engine({ store, runtime, prefix, clientId, commandTimeoutMs, records, evictionGuard });
 
   const mutexStepsOf = (name: string, lockOptions?: LockOptions): MutexSteps => {
     checkName(name);

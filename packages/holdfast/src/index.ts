@@ -13,6 +13,7 @@ export {
   BrokenBarrierError,
   CapacityMismatchError,
   ClosedError,
+  EvictionError,
   type Holder,
   LeaseLostError,
   LockError,

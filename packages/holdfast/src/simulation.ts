@@ -2,7 +2,8 @@
  * A Holdfast on clocks, timers and random numbers of your own: for simulations of whole systems on virtual time.
  *
  * With `embedded()` on a keyspace whose clock and scheduler are yours too, nothing in a run depends on the machine,
- * and a seed replays it.
+ * and a seed replays it. With `storeFor` what goes to a real server can be seen, or changed, on its way.
  */
 export { type Runtime, systemRuntime, type Timer } from "./core/runtime.js";
 export { createHoldfastOn } from "./holdfast.js";
+export { type StoreForOptions, storeFor } from "./stores/detect.js";

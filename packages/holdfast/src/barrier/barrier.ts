@@ -86,6 +86,7 @@ export class Barrier {
    *         answered within `commandTimeoutMs`
    * @throws CapacityMismatchError  the server counts on another number of parties; this one has not arrived
    * @throws StoreError          the server did not answer; the generation breaks, at the latest after `leaseMs`
+   * @throws EvictionError       the server may evict keys, and that was not allowed; this one has not arrived
    * @throws ClosedError         this Holdfast was closed; the generation is broken for the others
    * @throws TypeError, RangeError  a wrong option; nothing was sent
    */

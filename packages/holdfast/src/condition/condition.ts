@@ -69,6 +69,7 @@ export class Condition {
    * @throws the signal's reason, if it aborts the wait; nothing is held. If it was aborted before, `lease` still is
    * @throws LeaseLostError    `lease` was lost; nothing is held
    * @throws UnsupportedError  this client cannot be told of a signal; `lease` is still held
+   * @throws EvictionError     the server may evict locks; `lease` is still held
    * @throws StoreError        the server did not answer; what is held ends by itself, unless it was before the wait began
    * @throws ClosedError       this Holdfast was closed
    * @throws TypeError, RangeError  a wrong option, or not a lease of this mutex; `lease` is still held
@@ -78,7 +79,12 @@ export class Condition {
     const held = this.#holdOf(lease);
     lease.assertHeld();
     resolved.signal?.throwIfAborted();
-    const { mailbox, commandTimeoutMs, runtime } = this.#engine;
+    const { evictionGuard, mailbox, commandTimeoutMs, runtime } = this.#engine;
+    if (!evictionGuard.isOpen) {
+      await evictionGuard.check(this.lockName);
+      lease.assertHeld();
+      resolved.signal?.throwIfAborted();
+    }
     if (!mailbox.isOpen) {
       // Only who can be told may enter the queue, and only before that can the mutex still be kept.
       await mailbox.open(commandTimeoutMs);

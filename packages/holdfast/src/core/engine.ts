@@ -1,5 +1,6 @@
 /** What all locks of one `createHoldfast()` stand on: one client id, one inbox, one store, one clock. */
 import { ClosedError } from "./errors.js";
+import type { EvictionGuard } from "./eviction-guard.js";
 import { Lookout } from "./lookout.js";
 import { Mailbox, type Recipient } from "./mailbox.js";
 import { newClaim } from "./owner.js";
@@ -26,6 +27,8 @@ export class Engine {
   /** Also knows who waits, holds or departs: all of them hear messages. */
   readonly mailbox: Mailbox<Occupant>;
   readonly records: ClientRecords;
+  /** Stands before every request that may take a lock. */
+  readonly evictionGuard: EvictionGuard;
   /** Finds, for all leases that are held, what no timer tells. */
   readonly lookout: Lookout;
   /** What a client id is appended to for the name of its channel. */
@@ -49,10 +52,12 @@ export class Engine {
     readonly clientId: string;
     readonly commandTimeoutMs: number;
     readonly records: ClientRecords;
+    readonly evictionGuard: EvictionGuard;
   }) {
     this.store = facts.store;
     this.runtime = facts.runtime;
     this.records = facts.records;
+    this.evictionGuard = facts.evictionGuard;
     this.commandTimeoutMs = facts.commandTimeoutMs;
     this.inboxPrefix = `${facts.prefix}:in:`;
     this.#clientId = facts.clientId;
@@ -145,6 +150,7 @@ export class Engine {
   #reconnected(connection: "commands" | "inbox"): void {
     if (connection === "commands") {
       this.commandReconnects += 1;
+      this.evictionGuard.doubt();
       this.#presence.announce();
     }
     for (const occupant of this.mailbox.recipients()) occupant.reconnected();

@@ -72,6 +72,18 @@ export function mismatchMessage(
   return `${quote(lockName)} has ${capacity} ${counted}, but ${wanted}; nothing is held. Declare the same number everywhere, or ${counted === "permits" ? "resize" : "reset"}.`;
 }
 
+/** The server may evict locks: what it is set to, what that may do, and what to do about it. */
+export function evictionMessage(
+  lockName: string,
+  { policy, maxmemoryBytes }: { policy: string; maxmemoryBytes: number },
+): string {
+  return (
+    `${quote(lockName)} was not acquired: when its ${maxmemoryBytes} bytes of memory are full, the server evicts keys ` +
+    `(maxmemory-policy ${oneLine(policy)}), and then grants a lock that is still held. ` +
+    "CONFIG SET maxmemory-policy noeviction; or accept it with createHoldfast({ allowEviction: true })."
+  );
+}
+
 /** The server did not confirm: why, and what may have happened. */
 export function storeMessage(lockName: string, { mayHaveRun, cause }: StoreFailure): string {
   const why = textOf(cause instanceof Error ? cause.message : cause);

@@ -6,7 +6,16 @@
  */
 
 import type { BreakReason, Holder, OverReason, StoreFailure } from "./error-facts.js";
-import { BROKE, mismatchMessage, OVER, processOf, quote, storeMessage, timeoutMessage } from "./error-texts.js";
+import {
+  BROKE,
+  evictionMessage,
+  mismatchMessage,
+  OVER,
+  processOf,
+  quote,
+  storeMessage,
+  timeoutMessage,
+} from "./error-texts.js";
 
 export type { BreakReason, Holder, LossReason, OverReason, StoreFailure } from "./error-facts.js";
 
@@ -155,6 +164,24 @@ export class StoreError extends LockError {
 /** This client, server or kind cannot do what was asked, and never will. Nothing was done. */
 export class UnsupportedError extends LockError {
   readonly code = "ERR_LOCK_UNSUPPORTED";
+}
+
+/**
+ * The server may evict locks while they are held, so nothing is acquired from it. Nothing is held; the server is asked
+ * again by the next acquire.
+ */
+export class EvictionError extends LockError {
+  readonly code = "ERR_LOCK_EVICTION";
+  /** The server's `maxmemory-policy`. */
+  readonly policy: string;
+  /** The server's `maxmemory`, in bytes. */
+  readonly maxmemoryBytes: number;
+
+  constructor(lockName: string, facts: { readonly policy: string; readonly maxmemoryBytes: number }) {
+    super(lockName, evictionMessage(lockName, facts));
+    this.policy = facts.policy;
+    this.maxmemoryBytes = facts.maxmemoryBytes;
+  }
 }
 
 /** This Holdfast was closed. Nothing is held by the call that was refused. */

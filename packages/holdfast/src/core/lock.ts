@@ -61,6 +61,7 @@ export class Lock<Held extends Lease = Lease> {
    * @returns a lease whose token is higher than every earlier one of this name
    * @throws AcquireTimeoutError  after `waitMs`; nothing is held; says who has it
    * @throws StoreError           the server did not answer; what may have been granted is given back or expires
+   * @throws EvictionError        the server may evict locks, and that was not allowed; nothing is held
    * @throws ClosedError          this Holdfast was closed
    * @throws TypeError, RangeError  a wrong option; nothing was sent
    * @throws the signal's reason, if it aborts the wait; nothing is held
@@ -74,6 +75,7 @@ export class Lock<Held extends Lease = Lease> {
    *
    * @returns null if someone else holds it or stands before us
    * @throws StoreError   the server did not answer; what may have been granted is given back or expires
+   * @throws EvictionError  the server may evict locks, and that was not allowed; nothing is held
    * @throws ClosedError  this Holdfast was closed
    * @throws TypeError, RangeError  a wrong option; nothing was sent
    */

@@ -7,7 +7,7 @@
  */
 import { depart } from "./departure.js";
 import type { Engine, Occupant } from "./engine.js";
-import { ClosedError, StoreError } from "./errors.js";
+import { ClosedError, EvictionError, StoreError } from "./errors.js";
 import { channels, type WaitEvent } from "./events.js";
 import type { ResolvedOptions } from "./options.js";
 import type { Timer } from "./runtime.js";
@@ -146,7 +146,12 @@ export class Waiter implements Occupant {
     const sentAt = now(this.#engine.runtime);
     this.#firstSentAt ??= sentAt;
     const enqueue = this.#options.waitMs > 0 && this.#engine.mailbox.isOpen;
-    this.#steps.acquire(this.#claim, enqueue, this.#callTimeoutMs()).then(
+    const timeoutMs = this.#callTimeoutMs();
+    const guard = this.#engine.evictionGuard;
+    const attempt = guard.isOpen
+      ? this.#steps.acquire(this.#claim, enqueue, timeoutMs)
+      : guard.pass(this.#steps.name, () => this.#steps.acquire(this.#claim, enqueue, timeoutMs), timeoutMs);
+    attempt.then(
       (attempt) => {
         this.#isAsking = false;
         this.#answered(attempt, sentAt);
@@ -240,6 +245,13 @@ export class Waiter implements Occupant {
   #failed(error: unknown): void {
     if (error instanceof StoreError && error.mayHaveRun) this.#isUncertain = true;
     if (this.#isSettled) return;
+    if (error instanceof EvictionError) {
+      // The server has answered, with a place in the queue or a grant.
+      this.#isQueued = true;
+      this.#settle();
+      void this.#depart(this.#engine.commandTimeoutMs).then(() => this.#reject(error));
+      return;
+    }
     const nowMs = this.#engine.runtime.monotonicMs();
     this.#failingSinceMs ??= nowMs;
     // After a whole lease without an answer nothing that was granted before can still be ours.

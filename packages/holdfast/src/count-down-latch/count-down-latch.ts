@@ -105,7 +105,7 @@ export class CountDownLatch {
    *
    * @throws WaitTimeoutError  after `waitMs` (by default as long as an acquire waits)
    * @throws the signal's reason, if it aborts the wait
-   * @throws StoreError, ClosedError  as when a lock is acquired
+   * @throws StoreError, EvictionError, ClosedError  as when a lock is acquired
    * @throws TypeError, RangeError  a wrong option; nothing was sent
    */
   async await(options: AwaitOptions = {}): Promise<void> {

@@ -3379,3 +3379,26 @@ redis.call('HSET', KEYS[1], 'used', used,
 grantHeads()
 return {1, tonumber(latest)}` as string,
 } as const;
+
+/** server/memory: what the server does when its memory is full. Changes nothing. */
+export const serverMemory = {
+  name: "server/memory",
+  sha1: "3c2c95ca3d05478f0fb5a75b53b1f6a68a5430a1",
+  keys: [],
+  args: [],
+  replies: [
+    { code: 0, outcome: "hidden", values: [], rest: null },
+    { code: 1, outcome: "shown", values: ["maxmemory"], rest: "words" },
+  ],
+  source: `-- holdfast server/memory
+local info = redis.pcall('INFO', 'memory')
+if type(info) ~= 'string' then
+  return 0
+end
+local maxmemory = string.match(info, 'maxmemory:(%d+)')
+local policy = string.match(info, 'maxmemory_policy:([%w-]+)')
+if not maxmemory or not policy then
+  return 0
+end
+return {1, maxmemory, policy}` as string,
+} as const;

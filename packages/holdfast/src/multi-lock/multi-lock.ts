@@ -83,6 +83,7 @@ export class MultiLock {
    * @throws AcquireTimeoutError  after `waitMs`; nothing is held; `lockName` is the member that was not had in
    *                              time, and `holder` who has it
    * @throws StoreError           the server did not answer; what may have been granted is given back or expires
+   * @throws EvictionError        the server may evict locks, and that was not allowed; nothing is held
    * @throws ClosedError          this Holdfast was closed
    * @throws TypeError, RangeError  a wrong option; nothing was sent
    * @throws the signal's reason, if it aborts the wait; what was taken is being given back

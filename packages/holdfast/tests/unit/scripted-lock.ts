@@ -1,6 +1,7 @@
 /** A lock whose server answers what a test says: the ports of core, honestly implemented, and a diary of what was sent. */
 import { Engine } from "../../src/core/engine.js";
 import { StoreError, UnsupportedError } from "../../src/core/errors.js";
+import { EvictionGuard, type MemoryPolicy } from "../../src/core/eviction-guard.js";
 import { Lease } from "../../src/core/lease.js";
 import { Lock } from "../../src/core/lock.js";
 import { DEFAULTS } from "../../src/core/options.js";
@@ -140,7 +141,11 @@ export class ScriptedLock {
   readonly steps: Steps;
   readonly lock: Lock;
 
-  constructor({ commandTimeoutMs = 2_000 }: { readonly commandTimeoutMs?: number } = {}) {
+  /** @param options  `readPolicy` answers what the server does when its memory is full; without it nobody asks */
+  constructor({
+    commandTimeoutMs = 2_000,
+    readPolicy,
+  }: { readonly commandTimeoutMs?: number; readonly readPolicy?: () => Promise<MemoryPolicy | undefined> } = {}) {
     this.engine = new Engine({
       store: this.store,
       runtime: this.runtime,
@@ -148,6 +153,7 @@ export class ScriptedLock {
       clientId: this.runtime.newClientId(),
       commandTimeoutMs,
       records: { announce: () => Promise.resolve(), read: () => Promise.resolve(undefined) },
+      evictionGuard: new EvictionGuard(readPolicy && { read: readPolicy, onHidden: () => {}, runtime: this.runtime }),
     });
     this.steps = {
       kind: "mutex",

@@ -10,7 +10,7 @@ export type Fate = "answered" | "reply lost" | "refused for good";
 /** See the file header. */
 export class WatchedStore implements Store {
   readonly kind = "watched";
-  /** Names of the scripts that were sent, in order; client records are left out. */
+  /** Names of the scripts that were sent, in order; client records and questions about the server are left out. */
   readonly sent: string[] = [];
   /** Replaced by a test. */
   fateOf: (script: Script) => Fate = () => "answered";
@@ -26,7 +26,7 @@ export class WatchedStore implements Store {
   }
 
   async run(script: Script, keys: readonly string[], args: readonly (string | number)[]): Promise<Reply> {
-    if (!script.name.startsWith("client-record/")) this.sent.push(script.name);
+    if (!/^(?:client-record|server)\//.test(script.name)) this.sent.push(script.name);
     const fate = this.fateOf(script);
     if (fate === "refused for good") {
       const cause = new Error("ERR bad lua script for redis cluster");

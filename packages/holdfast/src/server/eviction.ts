@@ -1,0 +1,26 @@
+/** Whether the server may take locks away to save memory, asked in a script because every store can run one. */
+import { emitWarning } from "node:process";
+import { call } from "../core/call.js";
+import type { MemoryPolicy } from "../core/eviction-guard.js";
+import type { Store } from "../core/store.js";
+import { serverMemory } from "../generated/scripts.js";
+
+/** The server's policy; undefined if it does not show it. @throws StoreError */
+export async function readMemoryPolicy(store: Store, timeoutMs: number): Promise<MemoryPolicy | undefined> {
+  const reply = await call({ store, lockName: serverMemory.name }, serverMemory, {}, {}, timeoutMs);
+  if (reply.outcome === "hidden") return undefined;
+  const [policy = ""] = reply.words;
+  return { policy, maxmemoryBytes: reply.maxmemory };
+}
+
+/** Tells the operator, by a warning of the process, what to check by hand. */
+export function warnOfHiddenPolicy(): void {
+  emitWarning("Holdfast cannot see whether this server evicts keys, because it does not show INFO memory.", {
+    type: "HoldfastWarning",
+    code: "HOLDFAST_EVICTION_UNKNOWN",
+    detail:
+      "Unless its maxmemory-policy is noeviction, or its maxmemory is 0, it may evict a lock that is held, and grant it to somebody else. " +
+      "Look it up (CONFIG GET maxmemory-policy, or the console of the service). Then permit INFO to this user, or say " +
+      "allowEviction: true to createHoldfast.",
+  });
+}
