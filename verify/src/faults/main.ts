@@ -1,11 +1,13 @@
 /** The command of the fault runs: cells on real servers, side by side, and what came of them. See `USAGE`. */
 import { argv, exit, stdout } from "node:process";
+import type { Cell } from "./cell.js";
 import { BUILT, CELLS } from "./matrix.js";
 import { type Options, readOptions, USAGE } from "./options.js";
 import { type CellOrder, Pool } from "./pool.js";
-import { SUBJECTS } from "./production.js";
 import { Progress, showDuration } from "./progress.js";
 import { writeReport } from "./report/write.js";
+import type { Subject } from "./subject.js";
+import { subjectOf } from "./subjects/table.js";
 import { isFailure, summary } from "./summary.js";
 
 function list(): string {
@@ -15,19 +17,19 @@ function list(): string {
   }).join("\n");
 }
 
-/** Each subject with the cells of its letters. A peer has no mutations, so the controls of our token are not for it. */
-function pairs({ cells, subjects }: Options): Pick<CellOrder, "cell" | "subject">[] {
-  return subjects.flatMap((name) => {
-    const subject = SUBJECTS.find((each) => each.name === name);
-    if (subject === undefined)
-      throw new RangeError(`no subject ${name}; there are ${SUBJECTS.map((each) => each.name).join(", ")}`);
-    return cells.filter((cell) => subject.letters.includes(cell.letter)).map((cell) => ({ cell, subject: name }));
-  });
+/** Each subject with the cells of its letters. The controls of our tokens switch something off in us, so no peer has them. */
+function pairs(cells: readonly Cell[], subjects: readonly Subject[]): Pick<CellOrder, "cell" | "subject">[] {
+  return subjects.flatMap(({ name, letters }) =>
+    cells
+      .filter(({ letter, row }) => letters.includes(letter) && (name === "holdfast" || !row.endsWith("-plain")))
+      .map((cell) => ({ cell, subject: name })),
+  );
 }
 
 async function run(options: Options): Promise<number> {
   const { seed, lastsMs, budgetMs, jobs, report } = options;
-  const round = pairs(options);
+  const subjects = await Promise.all(options.subjects.map(subjectOf));
+  const round = pairs(options.cells, subjects);
   if (round.length === 0) throw new RangeError("none of these cells is for this subject");
   const beganMs = performance.now();
   const endsMs = budgetMs === undefined ? undefined : beganMs + budgetMs;
@@ -59,7 +61,7 @@ async function run(options: Options): Promise<number> {
   progress.stop();
   const { verdicts } = progress;
   if (report !== undefined) {
-    const facts = { seed, lastsMs, jobs, tookMs: performance.now() - beganMs, subjects: SUBJECTS };
+    const facts = { seed, lastsMs, jobs, tookMs: performance.now() - beganMs, subjects };
     stdout.write(`report: ${writeReport(report, verdicts, facts)}\n`);
   }
   if (isInterrupted) stdout.write("interrupted\n");

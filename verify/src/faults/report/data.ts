@@ -9,7 +9,7 @@ export interface RunFacts {
   readonly lastsMs: number;
   readonly jobs: number;
   readonly tookMs: number;
-  /** Everything that can be driven, whether or not it was. */
+  /** What was driven. */
   readonly subjects: readonly SubjectFacts[];
 }
 

@@ -4,6 +4,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { env, version as nodeVersion } from "node:process";
 import { fileURLToPath } from "node:url";
+import { totalsOf } from "../summary.js";
 import type { CellVerdict } from "../verdict.js";
 import type { RunFacts } from "./data.js";
 import { page } from "./page.js";
@@ -12,7 +13,7 @@ import { readResults } from "./results.js";
 /** Results that are kept between runs. */
 const KEPT_RESULTS = fileURLToPath(new URL("../../../results", import.meta.url));
 
-/** Writes `index.html` and `verdicts.json`; pictures are in the first only. @returns the path of the page */
+/** Writes `index.html`, `verdicts.json` without pictures, and `totals.json`. @returns the path of the page */
 export function writeReport(directory: string, verdicts: readonly CellVerdict[], facts: RunFacts): string {
   mkdirSync(directory, { recursive: true });
   const writtenAt = new Date().toISOString();
@@ -29,6 +30,7 @@ export function writeReport(directory: string, verdicts: readonly CellVerdict[],
     join(directory, "verdicts.json"),
     `${JSON.stringify({ writtenAt, versions, facts, verdicts: bare })}\n`,
   );
+  writeFileSync(join(directory, "totals.json"), `${JSON.stringify(totalsOf(verdicts))}\n`);
   return file;
 }
 

@@ -1,0 +1,92 @@
+import { describe, expect, it } from "vitest";
+
+import type { Expectation } from "../src/faults/cell.js";
+import { BUILT, BUILT_CELLS, CELLS, MATRIX, rowNamed } from "../src/faults/matrix.js";
+import { quickCells, readOptions } from "../src/faults/options.js";
+
+function count(expectation: Expectation): number {
+  return CELLS.filter((cell) => cell.expectation === expectation).length;
+}
+
+describe("the matrix", () => {
+  it("has as many cells as the reference says", () => {
+    expect(CELLS).toHaveLength(298);
+    expect([count("kept"), count("broken"), count("reported"), count("refused")]).toEqual([213, 67, 11, 7]);
+  });
+
+  it("names each cell once", () => {
+    expect(new Set(CELLS.map(({ id }) => id)).size).toBe(CELLS.length);
+    expect(new Set(MATRIX.map(({ row }) => row)).size).toBe(MATRIX.length);
+  });
+
+  it("has every fault of the list", () => {
+    for (let number = 1; number <= 38; number += 1) {
+      const name = `J${String(number).padStart(2, "0")}`;
+      expect(
+        MATRIX.some(({ row }) => row === name || row.startsWith(`${name}-`)),
+        name,
+      ).toBe(true);
+    }
+  });
+
+  it("lets every kind meet every class of faults that its servers can have", () => {
+    for (const letter of "mrwsfktal") {
+      const classes = MATRIX.filter(({ cells }) => cells.some((cell) => cell.letter === letter)).map(
+        ({ faultClass }) => faultClass,
+      );
+      const missing = ["client", "network", "server", "durability", "clock", "failover", "operator"].filter(
+        (each) => !classes.some((found) => found === each),
+      );
+      // Nothing is promised of what an operator does to a latch.
+      expect(missing, letter).toEqual(letter === "l" ? ["operator"] : []);
+    }
+  });
+
+  it("judges tokens and effects in the rows that speak of them", () => {
+    const judged = (row: string): string[] => [...new Set(rowNamed(row).cells.map((cell) => cell.judged))];
+    expect(judged("J38-plain")).toEqual(["tokens"]);
+    expect(judged("J25")).toEqual(["leases"]);
+    expect(judged("J01-fenced")).toEqual(["effects"]);
+  });
+
+  it("has the three columns of a single server built, and names no cell of another built", () => {
+    expect([...BUILT]).toEqual(["1n", "1e", "1a"]);
+    expect(BUILT_CELLS).toHaveLength(110);
+  });
+
+  it("refuses a row that it does not have", () => {
+    expect(() => rowNamed("J99")).toThrow(RangeError);
+  });
+});
+
+describe("the run of a change", () => {
+  it("has the cells that are marked for it, and a promised one of each class that can be built", () => {
+    const quick = quickCells();
+    const ids = quick.map(({ id }) => id);
+    expect(ids).toEqual(expect.arrayContaining(["J10/1n/w", "J17/1e/k", "J01-fenced/1a/t"]));
+    expect(quick.every(({ column }) => BUILT.has(column))).toBe(true);
+    const classOf = (row: string): string => rowNamed(row).faultClass;
+    const kept = quick.filter(({ expectation }) => expectation === "kept").map(({ row }) => classOf(row));
+    expect(new Set(kept)).toEqual(new Set(["network", "client", "server", "durability", "clock", "operator"]));
+    expect(quick.filter(({ expectation }) => expectation === "broken").length).toBeGreaterThanOrEqual(4);
+  });
+});
+
+describe("the options", () => {
+  it("choose cells by name, row and column", () => {
+    const ids = (...args: string[]): string[] => readOptions(args).cells.map(({ id }) => id);
+    expect(ids("--cells", "J10/1n/w,J17/1e/k")).toEqual(["J10/1n/w", "J17/1e/k"]);
+    expect(ids("--rows", "J27", "--columns", "1e,1a")).toEqual(["J27/1e/s", "J27/1a/l"]);
+    expect(readOptions([]).cells).toEqual(BUILT_CELLS);
+  });
+
+  it.each([
+    ["a cell that there is not", ["--cells", "J10/1n/x"], /no cell J10\/1n\/x/],
+    ["a cell that cannot be built yet", ["--cells", "J31/T/m"], /cannot be built/],
+    ["a cell that the columns leave out", ["--cells", "J10/1n/w", "--columns", "1a"], /no cell/],
+    ["a length that is no number", ["--seconds", "soon"], /--seconds/],
+    ["an option that there is not", ["--fast"], /--fast/],
+  ])("refuse %s", (_, args, message) => {
+    expect(() => readOptions(args)).toThrow(message);
+  });
+});
