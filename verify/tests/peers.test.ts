@@ -1,0 +1,180 @@
+/** Every peer does, without a fault, what the fault runs ask of it; so what goes wrong there is the fault's. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type RedisServer, startRedis } from "../../tests/support/redis-server.js";
+import type { Letter } from "../src/faults/cell.js";
+import type { Connection, Held, Refused, Renewal, Request, Subject } from "../src/faults/subject.js";
+import { PEERS, peerCells } from "../src/faults/subjects/peers.js";
+import { monotonicMs } from "../src/faults/topology/monotonic.js";
+import type { Kind } from "../src/history/records.js";
+
+const LEASE_MS = 5_000;
+const KINDS: Partial<Record<Letter, Kind>> = {
+  m: "mutex",
+  a: "mutex",
+  t: "mutex",
+  s: "semaphore",
+  k: "multi-lock",
+};
+/** Their release resolves with nothing, whatever it found. */
+const SILENT: ReadonlySet<string> = new Set(["redis-semaphore", "simple-redis-mutex"]);
+
+let server: RedisServer;
+let names = 0;
+
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server.stop());
+
+describe.each(Object.keys(PEERS))("%s", (name) => {
+  let subject: Subject;
+  let connection: Connection;
+
+  beforeAll(async () => {
+    subject = (await (PEERS[name] as (typeof PEERS)[string])()).subject;
+    connection = await subject.connect({
+      port: server.port,
+      commandTimeoutMs: 2_000,
+      wallOffsetMs: () => 0,
+      mutations: [],
+    });
+  });
+  afterAll(() => connection.close());
+
+  function asked(changes: Partial<Request> = {}): Request {
+    names += 1;
+    return {
+      lockName: `lock-${names}`,
+      otherNames: [`other-${names}`],
+      leaseMs: LEASE_MS,
+      waitMs: 0,
+      renew: false,
+      permits: 1,
+      limit: 1,
+      owner: `hint-${names}`,
+      ...changes,
+    };
+  }
+
+  async function granted(request: Request, kind: Kind): Promise<Held> {
+    return heldOf(await connection.acquire(request, kind));
+  }
+
+  it("says its version and settings", () => {
+    expect(subject.name).toBe(name);
+    expect(subject.version).toMatch(/^\d+\.\d+\.\d+/);
+    expect(subject.settings).not.toBe("");
+    expect(subject.letters).toContain("m");
+  });
+
+  it("is held by one at a time, in each of its kinds, and by the next after a release", async () => {
+    for (const letter of subject.letters) {
+      const kind = KINDS[letter] as Kind;
+      const request = asked({ renew: letter === "a" });
+      const first = await granted(request, kind);
+      expect(first.isHeld()).toBe(true);
+      expect(await connection.acquire(request, kind)).toMatchObject({ outcome: "no", refusal: "busy" });
+      expect(await first.release()).toBeUndefined();
+      expect(first.isHeld()).toBe(false);
+      const second = await granted(request, kind);
+      expect(second.owner).not.toBe(first.owner);
+      await second.release();
+    }
+  });
+
+  it("knows its owner as the server does", async () => {
+    const request = asked();
+    const held = await granted(request, "mutex");
+    const keys = (await server.command("KEYS", `*${request.lockName}`)) as string[];
+    expect(keys).toHaveLength(1);
+    expect(await server.command("GET", keys[0] as string)).toBe(held.owner);
+    await held.release();
+  });
+
+  it("extends what it holds, and says no longer validity than the server gives", async () => {
+    const request = asked();
+    const held = await granted(request, "mutex");
+    const [key] = (await server.command("KEYS", `*${request.lockName}`)) as string[];
+    await server.command("PEXPIRE", key as string, LEASE_MS / 2);
+    expect(await held.extend(LEASE_MS)).toBeUndefined();
+    const untilMs = held.validUntilMs();
+    const leftMs = Number(await server.command("PTTL", key as string));
+    expect(leftMs).toBeGreaterThan(LEASE_MS / 2);
+    // Whole milliseconds of the server's clock on one side, of the wall clock on the other.
+    if (untilMs !== null) expect(untilMs).toBeLessThanOrEqual(monotonicMs() + leftMs + 2);
+    await held.release();
+  });
+
+  it("waits for a release, and gives up at the end of its time", async () => {
+    const request = asked();
+    const held = await granted(request, "mutex");
+    expect(await connection.acquire({ ...request, waitMs: 20 }, "mutex")).toMatchObject({ outcome: "no" });
+    const { waitMs: _, ...forEver } = request;
+    const waiting = connection.acquire(forEver, "mutex");
+    await held.release();
+    const next = heldOf(await waiting);
+    expect(await next.release()).toBeUndefined();
+  });
+
+  it("leaves alone what another holds, and says so if it ever says anything", async () => {
+    const request = asked();
+    const held = await granted(request, "mutex");
+    const [key] = (await server.command("KEYS", `*${request.lockName}`)) as string[];
+    await server.command("SET", key as string, "another");
+    const answer = await held.release();
+    if (!SILENT.has(name)) expect(answer).toMatchObject({ outcome: "no", refusal: "not-owner" });
+    expect(await server.command("GET", key as string)).toBe("another");
+  });
+
+  it("does what its letters say", async () => {
+    const expected: Partial<Record<Letter, () => Promise<void>>> = { a: renews, k: takesAll, s: counts, t: numbers };
+    for (const letter of subject.letters) await expected[letter]?.();
+  });
+
+  async function renews(): Promise<void> {
+    const held = await granted(asked({ leaseMs: 650, renew: true }), "mutex");
+    const renewal = await new Promise<Renewal>((resolve) => held.onRenewal?.(resolve));
+    expect(renewal.leaseMs).toBe(650);
+    // The first may go out as a hash that the server does not know yet.
+    expect([undefined, "not-sent"]).toContain((await renewal.ended)?.refusal);
+    expect(held.isHeld()).toBe(true);
+    expect(await held.release()).toBeUndefined();
+  }
+
+  async function takesAll(): Promise<void> {
+    const request = asked();
+    const held = await granted(request, "multi-lock");
+    expect(held.parts).toMatchObject([{ lockName: request.lockName }, { lockName: request.otherNames?.[0] }]);
+    const other = asked({ lockName: request.otherNames?.[0] ?? "" });
+    expect(await connection.acquire(other, "mutex")).toMatchObject({ refusal: "busy" });
+    await held.release();
+  }
+
+  async function counts(): Promise<void> {
+    const request = asked({ limit: 3 });
+    const held = [await granted({ ...request, permits: 2 }, "semaphore"), await granted(request, "semaphore")];
+    expect(await connection.acquire(request, "semaphore")).toMatchObject({ refusal: "busy" });
+    for (const permits of held) await permits.release();
+  }
+
+  async function numbers(): Promise<void> {
+    const request = asked();
+    const first = await granted(request, "mutex");
+    await first.release();
+    const second = await granted(request, "mutex");
+    expect(second.token).toBeGreaterThan(first.token ?? Number.NaN);
+    await second.release();
+  }
+
+  it("takes cells of its own letters only, each of them once", () => {
+    const cells = peerCells(subject);
+    expect(new Set(cells.map(({ letter }) => letter))).toEqual(new Set(subject.letters));
+    expect(new Set(cells.map(({ id }) => id)).size).toBe(cells.length);
+    for (const { id, row, column, letter } of cells) expect(id).toBe(`${row}/${column}/${letter}`);
+  });
+});
+
+function heldOf(answer: Held | Refused): Held {
+  if ("outcome" in answer) throw new Error(`it was refused: ${answer.message}`);
+  return answer;
+}
