@@ -2,10 +2,10 @@
  * Mistakes on purpose in the production scripts and in what the engine stands on, each of which the simulation must
  * find. A mutation that does not apply any more fails the test: then the code has moved on, and so must this list.
  */
-import { createHash } from "node:crypto";
 import { type Script, type Store, StoreError } from "holdfast";
 import type { Runtime } from "holdfast/simulation";
-import { type Tampering, TamperingError } from "./world.js";
+import { type Change, rewritten } from "./rewriting.js";
+import type { Tampering } from "./world.js";
 
 /** One mistake. */
 export interface Mutation {
@@ -19,18 +19,8 @@ export interface Mutation {
 }
 
 /** The script with a part of its text replaced. @throws TamperingError  the part is not in it */
-function rewrite(name: string, ...changes: readonly (readonly [part: string, by: string])[]): Tampering {
-  return {
-    script(script: Script): Script {
-      if (script.name !== name) return script;
-      let { source } = script;
-      for (const [part, by] of changes) {
-        if (!source.includes(part)) throw new TamperingError(`${name} has no ${JSON.stringify(part)}`);
-        source = source.replaceAll(part, by);
-      }
-      return { ...script, source, sha1: createHash("sha1").update(source).digest("hex") };
-    },
-  };
+function rewrite(name: string, ...changes: readonly Change[]): Tampering {
+  return { script: (script: Script) => (script.name === name ? rewritten(script, changes) : script) };
 }
 
 function onRuntime(change: (runtime: Runtime) => Partial<Runtime>): Tampering {

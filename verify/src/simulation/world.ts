@@ -11,7 +11,11 @@ import { type Call, type NetworkHost, NetworkStore } from "./network.js";
 import type { Plan } from "./plan.js";
 import { SimulatedProcess } from "./process.js";
 import { Random } from "./random.js";
+import { Recorder } from "./recorder.js";
+import { TamperingError } from "./rewriting.js";
 import { FAIR, type Weather } from "./weather.js";
+
+export { TamperingError } from "./rewriting.js";
 
 /** What is wrong on purpose, to see whether the simulation finds out. */
 export interface Tampering {
@@ -21,11 +25,6 @@ export interface Tampering {
   readonly runtime?: (runtime: Runtime) => Runtime;
   /** The way to the server that a process gets in place of its own. */
   readonly store?: (store: Store) => Store;
-}
-
-/** A mistake on purpose could not be made; that says nothing about what is simulated, and ends the run. */
-export class TamperingError extends Error {
-  override readonly name = "TamperingError";
 }
 
 /** A process with its way to the server. */
@@ -45,6 +44,7 @@ export class World implements NetworkHost {
   readonly random: Random;
   readonly judge: Judge;
   readonly network: Network = new Network();
+  readonly recorder: Recorder;
   readonly clock: ServerClock;
   readonly keyspace: Keyspace;
   readonly members: Member[] = [];
@@ -72,7 +72,8 @@ export class World implements NetworkHost {
     this.#tampering = tampering;
     this.#traces = traces;
     this.random = new Random(plan.seed + 0.5 * 4_294_967_296);
-    this.judge = new Judge(() => this.#nowMs, this.network);
+    this.recorder = new Recorder(plan.kind, () => this.#nowMs);
+    this.judge = new Judge(() => this.#nowMs, this.network, this.recorder);
     this.clock = new ServerClock(() => this.#nowMs);
     this.keyspace = new Keyspace({ clock: this.clock, scheduler: { schedule: (task) => this.#onServer.push(task) } });
     for (let index = 0; index < plan.processCount; index += 1) this.members.push(this.#join(index, 0));
@@ -104,11 +105,16 @@ export class World implements NetworkHost {
     return known;
   }
 
+  sent(process: SimulatedProcess, call: Call): void {
+    this.recorder.sent(process, call);
+  }
+
   ran(process: SimulatedProcess, call: Call, reply: Reply): void {
     this.trace(
       `  server: ${process.name}#${call.id} ${call.script.name} ${call.args.join(" ")} -> ${JSON.stringify(reply)}`,
     );
     this.network.ran(process, call, reply);
+    this.recorder.ran(process, call, reply);
     this.onRan?.(call, reply);
   }
 
@@ -116,12 +122,17 @@ export class World implements NetworkHost {
     if (typeof what === "string") this.network.message(process, what);
     else {
       const session = this.network.reply(process, what.call, what.reply);
-      if (session !== undefined) this.judge.enqueued(session);
+      this.recorder.heard(what.call, what.reply);
+      if (session === undefined) return;
+      this.judge.enqueued(session);
+      if (this.members.some((member) => member.process === process && !member.store.isListening))
+        this.deafened(process);
     }
   }
 
   pushed(process: SimulatedProcess, message: string): void {
     this.network.pushed(process, message);
+    this.recorder.truth.pushed(process, message, this.#nowMs);
   }
 
   deafened(process: SimulatedProcess): void {

@@ -1,0 +1,90 @@
+/** All client processes of one run, the thing that they guard, and what was recorded of all of them. */
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { HistoryRecord } from "../history/records.js";
+import type { Random } from "../simulation/random.js";
+import type { Letter } from "./cell.js";
+import { type ClientProcess, startClient } from "./client-process.js";
+import { merge, readLeft } from "./recording.js";
+import { GuardedResource } from "./resource.js";
+
+/** What to start. */
+export interface ClientsOptions {
+  readonly count: number;
+  readonly subject: string;
+  readonly letter: Letter;
+  /** Where clients connect to. */
+  readonly port: number;
+  readonly random: Random;
+  readonly mutations?: readonly string[];
+  /** How long a server is given to answer, in ms. @default 500 */
+  readonly commandTimeoutMs?: number;
+}
+
+/** See the file header. */
+export interface Clients {
+  readonly all: readonly ClientProcess[];
+  readonly resource: GuardedResource;
+  /** Puts another record into the history. */
+  record(record: HistoryRecord): void;
+  /** All that was recorded until now. Of a process that runs, what it has written so far. */
+  records(): readonly HistoryRecord[];
+  /** All end as they should. @returns what they left behind */
+  close(): Promise<readonly string[]>;
+  /** Ends what is left, and removes the files; `records` goes on to answer. A second call does nothing. */
+  stop(): Promise<void>;
+}
+
+/** How long a server is given to answer where nothing else is said; shorter than most leases of the runs. */
+export const COMMAND_TIMEOUT_MS = 500;
+
+/** Starts them. @throws Error  one did not come up; none is left running */
+export async function openClients(options: ClientsOptions): Promise<Clients> {
+  const { count, subject, letter, port, random, mutations = [], commandTimeoutMs = COMMAND_TIMEOUT_MS } = options;
+  const directory = await mkdtemp(join(tmpdir(), "holdfast-clients-"));
+  const resource = await GuardedResource.open();
+  const own: HistoryRecord[] = [];
+  const all: ClientProcess[] = [];
+  const read = (): readonly HistoryRecord[] => {
+    const incarnations = all.flatMap((client) => client.incarnations);
+    const left = incarnations.map(({ file }) => readLeft(file));
+    return merge(left, { records: own, effects: resource.effects, finalStates: resource.finalStates, incarnations });
+  };
+  let last: readonly HistoryRecord[] | undefined;
+  const clients: Clients = {
+    all,
+    resource,
+    record: (record) => void own.push(record),
+    records: () => last ?? read(),
+    async close() {
+      const left = await Promise.all(all.map((client) => client.close()));
+      return left.flat();
+    },
+    async stop() {
+      if (last !== undefined) return;
+      await Promise.all(all.map((client) => client.stop()));
+      last = read();
+      resource.close();
+      await rm(directory, { recursive: true, force: true });
+    },
+  };
+  const facts = { subject, letter, port, resourcePort: resource.port, commandTimeoutMs, mutations, clients: count };
+  const started = await Promise.allSettled(
+    Array.from({ length: count }, (_, index) =>
+      startClient({
+        ...facts,
+        name: `c${index + 1}`,
+        index,
+        directory,
+        seed: random.whole(1, 1_000_000),
+        struck: (fault) => void own.push(fault),
+      }),
+    ),
+  );
+  for (const end of started) if (end.status === "fulfilled") all.push(end.value);
+  const failed = started.find((end) => end.status === "rejected");
+  if (failed === undefined) return clients;
+  await clients.stop();
+  throw failed.reason;
+}

@@ -1,0 +1,102 @@
+/**
+ * Mistakes on purpose, for clients of the controls and for tests of the judges.
+ *
+ * A mistake is made in what a store sends, so everything above it is the production code. One that does not apply any
+ * more throws: then the code has moved on, and so must this list.
+ */
+import { type Script, type Store, StoreError } from "holdfast";
+import { type Change, rewritten, TamperingError } from "../simulation/rewriting.js";
+
+type Wrap = (store: Store) => Store;
+
+/** Counters that count by one from what is there, and begin at 1 where nothing is: what INCR does. */
+const PLAIN: Readonly<Record<string, readonly Change[]>> = {
+  "mutex/acquire": [
+    ["  local top = time[1] * 1000000 + time[2] + block - 1\n", "  local top = block\n"],
+    ["    last = time[1] * 1000000 + time[2] + block - 1\n", "    last = block\n"],
+  ],
+  "multi-lock/acquire": [
+    ["  local token = now\n", "  local token = 1\n"],
+    ["last >= now", "last >= 1"],
+  ],
+};
+/** In the part that hands a mutex over, which several scripts include. */
+const PLAIN_HAND_OFF: readonly Change[] = [
+  ["      first = now\n      if last and last - now >= 0 then", "      first = 1\n      if last then"],
+];
+
+const WRAPS: Readonly<Record<string, Wrap>> = {
+  "plain-counter": (store) => onScripts(store, plain),
+  "release-compares-no-owner": (store) =>
+    onScripts(store, changing("mutex/release", [["if holder == owner", "if holder"]])),
+  "acquire-ignores-the-holder": (store) =>
+    onScripts(
+      store,
+      changing("mutex/acquire", [["if redis.call('EXISTS', KEYS[1], KEYS[3]) == 0 then", "if true then"]]),
+    ),
+  "queue-is-passed-by": (store) =>
+    onScripts(
+      store,
+      changing("mutex/acquire", [
+        ["redis.call('EXISTS', KEYS[1], KEYS[3]) == 0", "redis.call('EXISTS', KEYS[1]) == 0"],
+      ]),
+    ),
+  "no-answer-is-yes": (store) =>
+    wrapped(store, (script, keys, args, timeoutMs) =>
+      store.run(script, keys, args, timeoutMs).catch((error: unknown) => {
+        if (script.name !== "mutex/extend" || !(error instanceof StoreError)) throw error;
+        return 1;
+      }),
+    ),
+};
+
+/** Names of all mistakes. */
+export const MUTATIONS: readonly string[] = Object.keys(WRAPS);
+
+/** The store with these mistakes. @throws RangeError  there is none of that name */
+export function mutated(store: Store, names: readonly string[]): Store {
+  return names.reduce((inner, name) => {
+    const wrap = Object.hasOwn(WRAPS, name) ? WRAPS[name] : undefined;
+    if (wrap === undefined) throw new RangeError(`there is no mutation ${name}; there are ${MUTATIONS.join(", ")}`);
+    return wrap(inner);
+  }, store);
+}
+
+function plain(script: Script): Script {
+  const changes = Object.hasOwn(PLAIN, script.name) ? (PLAIN[script.name] ?? []) : [];
+  const handsOver = script.source.includes("local function handOff(");
+  const isMutex = script.name.startsWith("mutex/") || script.name.startsWith("multi-lock/");
+  if (!isMutex && !handsOver && script.source.includes("'TIME'") && script.replies.some(givesToken))
+    throw new TamperingError(`${script.name} gives tokens, and nobody has made a plain counter of it`);
+  return changes.length === 0 && !handsOver
+    ? script
+    : rewritten(script, [...changes, ...(handsOver ? PLAIN_HAND_OFF : [])]);
+}
+
+function givesToken({ values }: Script["replies"][number]): boolean {
+  return values.includes("token");
+}
+
+function changing(name: string, changes: readonly Change[]): (script: Script) => Script {
+  return (script) => (script.name === name ? rewritten(script, changes) : script);
+}
+
+function onScripts(store: Store, change: (script: Script) => Script): Store {
+  const changed = new Map<string, Script>();
+  return wrapped(store, (script, keys, args, timeoutMs) => {
+    const known = changed.get(script.name) ?? change(script);
+    changed.set(script.name, known);
+    return store.run(known, keys, args, timeoutMs);
+  });
+}
+
+/** The store with another way to run scripts. */
+export function wrapped(store: Store, run: Store["run"]): Store {
+  return {
+    kind: store.kind,
+    run,
+    inbox: (channel, onMessage, timeoutMs) => store.inbox(channel, onMessage, timeoutMs),
+    onReconnect: (listener) => store.onReconnect(listener),
+    close: () => store.close(),
+  };
+}

@@ -1,0 +1,276 @@
+/** Calls a subject and records every call: what a session and a directed run have in common. */
+import type { Arguments, Kind, Mode } from "../../history/records.js";
+import type { Connection, Held, Part, Refused } from "../subject.js";
+import { monotonicMs } from "../topology/monotonic.js";
+import { LIMIT } from "./messages.js";
+import type { Ended, Recorder } from "./recorder.js";
+
+/** What to acquire. */
+export interface Wanted {
+  readonly lockName: string;
+  readonly otherNames?: readonly string[];
+  readonly leaseMs: number;
+  readonly waitMs?: number;
+  readonly renew: boolean;
+  readonly permits: number;
+  readonly mode?: Mode;
+  /** Aborts the wait after so long. */
+  readonly abortMs?: number;
+}
+
+/** A lease with the ids of what recorded it: one for each lock that it holds. */
+export interface Lease {
+  readonly held: Held;
+  readonly kind: Kind;
+  readonly args: Arguments;
+  readonly places: readonly Place[];
+  /** Holds of a re-entrant mutex that were entered again do not renew and have no length of their own. */
+  readonly isAgain: boolean;
+}
+
+interface Place {
+  readonly id: number;
+  readonly lockName: string;
+  readonly part: Pick<Part, "owner" | "token" | "released">;
+}
+
+/** See the file header. */
+export class Caller {
+  readonly #connection: Connection;
+  readonly #recorder: Recorder;
+  readonly #process: string;
+  #asked = 0;
+
+  constructor(connection: Connection, recorder: Recorder, process: string) {
+    this.#connection = connection;
+    this.#recorder = recorder;
+    this.#process = process;
+  }
+
+  /** Acquires; what came of it when it was not granted. */
+  async acquire(kind: Kind, wanted: Wanted): Promise<Lease | Refused> {
+    const { lockName, otherNames = [], leaseMs, waitMs, renew, permits, mode, abortMs } = wanted;
+    const args: Arguments = {
+      leaseMs,
+      ...(waitMs === undefined ? {} : { waitMs }),
+      ...(kind === "semaphore" ? { permits } : {}),
+      ...(mode === undefined ? {} : { mode }),
+    };
+    this.#asked += 1;
+    const owner = `${this.#process}?${this.#asked}`;
+    const names = [lockName, ...otherNames];
+    const ids = names.map((name) => this.#recorder.begin({ lockName: name, kind, verb: "acquire", args, owner }));
+    const [first = 0] = ids;
+    const isOne = names.length === 1;
+    const abort = abortMs === undefined ? undefined : abortAfter(abortMs);
+    const end = await this.#connection.acquire(
+      {
+        lockName,
+        otherNames,
+        leaseMs,
+        renew,
+        permits,
+        limit: LIMIT,
+        owner,
+        ...(waitMs === undefined ? {} : { waitMs }),
+        ...(mode === undefined ? {} : { mode }),
+        ...(abort === undefined ? {} : { signal: abort.signal }),
+        ...(isOne ? { onOwner: (known) => this.#recorder.owner(first, known) } : {}),
+        ...(isOne ? { onQueued: (atMs) => this.#queued(first, lockName, atMs) } : {}),
+      },
+      kind,
+    );
+    const returnMs = monotonicMs();
+    const abortedAtMs = abort?.end();
+    if (isRefused(end)) {
+      for (const id of ids)
+        this.#recorder.end(id, {
+          returnMs,
+          ...endOf(isOne ? end : whole(end)),
+          ...(abortedAtMs === undefined ? {} : { args: { ...args, abortedAtMs } }),
+        });
+      return end;
+    }
+    const places = ids.map((id, index) => ({
+      id,
+      lockName: names[index] ?? lockName,
+      part: end.parts?.[index] ?? end,
+    }));
+    const lease: Lease = { held: end, kind, args, places, isAgain: false };
+    this.#granted(lease, returnMs);
+    this.#hearLoss(lease);
+    this.#seeRenewals(lease);
+    return lease;
+  }
+
+  /** Enters a hold once more. */
+  async again({ held, kind, places, args }: Lease): Promise<Lease | Refused> {
+    const [place] = places;
+    if (place === undefined || held.again === undefined) throw new TypeError(`a ${kind} is not re-entrant`);
+    const { leaseMs: _, waitMs: __, ...more } = args;
+    const { lockName } = place;
+    const id = this.#recorder.begin({ lockName, kind, verb: "acquire", args: more, owner: held.owner });
+    const end = await held.again();
+    const returnMs = monotonicMs();
+    if (isRefused(end)) {
+      this.#recorder.end(id, { returnMs, ...endOf(end) });
+      return end;
+    }
+    const lease: Lease = { held: end, kind, args: more, places: [{ id, lockName, part: end }], isAgain: true };
+    this.#granted(lease, returnMs);
+    this.#hearLoss(lease);
+    return lease;
+  }
+
+  /** Extends; undefined if that succeeded. */
+  extend(lease: Lease, leaseMs: number): Promise<undefined | Refused> {
+    return this.#on(lease, "extend", { ...lease.args, leaseMs }, () => lease.held.extend(leaseMs));
+  }
+
+  /** From writer to reader. */
+  downgrade(lease: Lease): Promise<undefined | Refused> {
+    const { downgrade } = lease.held;
+    if (downgrade === undefined) throw new TypeError(`a ${lease.kind} has no sides`);
+    const { leaseMs: _, ...args } = lease.args;
+    return this.#on(lease, "downgrade", args, () => downgrade());
+  }
+
+  /** Gives back; undefined if that succeeded. */
+  async release(lease: Lease, mode?: Mode): Promise<undefined | Refused> {
+    const { permits } = lease.args;
+    const args = { ...(permits === undefined ? {} : { permits }), ...(mode === undefined ? {} : { mode }) };
+    return this.#on(lease, "release", args, () => lease.held.release());
+  }
+
+  /** Writes down what it says of itself. @returns whether it says that it is held */
+  sample({ held, places }: Lease): boolean {
+    const atMs = monotonicMs();
+    const isHeld = held.isHeld();
+    for (const { id, lockName, part } of places)
+      this.#recorder.add({
+        type: "held",
+        atMs,
+        process: this.#process,
+        lockName,
+        leaseId: id,
+        isHeld,
+        token: part.token,
+        // What it says now cannot be held against it; what it said before can.
+        validUntilMs: null,
+      });
+    return isHeld;
+  }
+
+  async #on(
+    { kind, places, held }: Lease,
+    verb: "extend" | "release" | "downgrade",
+    args: Arguments,
+    act: () => Promise<undefined | Refused>,
+  ): Promise<undefined | Refused> {
+    const ids = places.map(({ id: leaseId, lockName, part: { owner } }) =>
+      this.#recorder.begin({ lockName, kind, verb, args, owner, leaseId }),
+    );
+    const end = await act();
+    const returnMs = monotonicMs();
+    const isOne = places.length === 1;
+    for (const [index, { part }] of places.entries()) {
+      const own = isOne || verb !== "release" ? end : await part.released?.();
+      const id = ids[index] ?? 0;
+      if (own !== undefined) this.#recorder.end(id, { returnMs, ...endOf(isOne ? own : unclear(own)) });
+      else this.#recorder.end(id, { returnMs, outcome: "ok", token: part.token, ...validity(verb, held) });
+    }
+    return end;
+  }
+
+  #granted({ held, places, isAgain }: Lease, returnMs: number): void {
+    const validUntilMs = held.validUntilMs();
+    const { answeredMs } = held;
+    for (const { id, part } of places)
+      this.#recorder.end(id, {
+        returnMs,
+        outcome: "ok",
+        owner: part.owner,
+        token: part.token,
+        validUntilMs,
+        ...(answeredMs === undefined || isAgain ? {} : { answeredMs }),
+      });
+  }
+
+  #hearLoss({ held, places }: Lease): void {
+    held.onLost(() => {
+      const atMs = monotonicMs();
+      for (const { id, lockName } of places)
+        this.#recorder.add({ type: "lost", atMs, process: this.#process, lockName, leaseId: id });
+    });
+  }
+
+  /** Writes down the renewals that the subject makes by itself. */
+  #seeRenewals(lease: Lease): void {
+    const { held, places, kind } = lease;
+    const begin = (lockName: string, leaseMs: number): number => {
+      const place = places.find((other) => other.lockName === lockName);
+      const { id: leaseId, owner } = { id: place?.id ?? 0, owner: place?.part.owner ?? held.owner };
+      const args = { ...lease.args, leaseMs };
+      return this.#recorder.begin({ lockName, kind, verb: "extend", args, owner, leaseId });
+    };
+    held.onRenewal?.(({ lockName, leaseMs, ended }) => {
+      const id = begin(lockName, leaseMs);
+      void ended.then(async (end) => {
+        const returnMs = monotonicMs();
+        // The subject learns of the answer at the same time; what it makes of it is known a turn later.
+        await new Promise((resolve) => setImmediate(resolve));
+        if (end !== undefined) this.#recorder.end(id, { returnMs, ...endOf(end) });
+        else this.#recorder.end(id, { returnMs, outcome: "ok", token: held.token, ...validity("extend", held) });
+      });
+    });
+    if (held.onRenewal !== undefined) return;
+    held.onRenewed((_, returnMs, leaseMs, outcome) => {
+      // Told too late to say when it began: the record can only say that it was under way.
+      const id = begin(places[0]?.lockName ?? "", leaseMs);
+      this.#recorder.end(id, { returnMs, outcome, token: held.token, ...validity("extend", held) });
+    });
+  }
+
+  #queued(operationId: number, lockName: string, atMs: number): void {
+    this.#recorder.add({ type: "enqueued", atMs, lockName, operationId });
+  }
+}
+
+/** Whether it is not a success. */
+export function isRefused(end: object): end is Refused {
+  return "outcome" in end;
+}
+
+function endOf({ outcome, refusal }: Refused): Omit<Ended, "returnMs"> {
+  return outcome === "info" || refusal === undefined ? { outcome: "info" } : { outcome, refusal };
+}
+
+/** Which member refused is not said, so of none it can be said that it was taken. */
+function whole(end: Refused): Refused {
+  return end.refusal === "busy" ? { ...end, refusal: "gave-up" } : end;
+}
+
+/** One of several that was refused says nothing of the others. */
+function unclear(end: Refused): Refused {
+  return end.refusal === "not-sent" ? end : { ...end, outcome: end.refusal === "not-owner" ? "no" : "info" };
+}
+
+function validity(verb: string, held: Held): Pick<Ended, "validUntilMs"> {
+  return verb === "extend" ? { validUntilMs: held.validUntilMs() } : {};
+}
+
+function abortAfter(abortMs: number): { readonly signal: AbortSignal; end(): number | undefined } {
+  const controller = new AbortController();
+  let atMs: number | undefined;
+  const timer = setTimeout(() => {
+    atMs = monotonicMs();
+    controller.abort(new Error("nobody waits for it any more"));
+  }, abortMs);
+  return {
+    signal: controller.signal,
+    end() {
+      clearTimeout(timer);
+      return atMs;
+    },
+  };
+}

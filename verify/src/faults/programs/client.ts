@@ -1,0 +1,146 @@
+/** A process that locks because it is told to: by itself, over and over, or one lease at a time. */
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Client } from "../stage.js";
+import { subjectOf } from "../subjects/table.js";
+import { monotonicMs } from "../topology/monotonic.js";
+import { Caller, isRefused, type Lease } from "./caller.js";
+import { EffectLine } from "./effects.js";
+import { LatchCaller } from "./latch.js";
+import { type Answered, type Asked, type Call, type ClientSettings, KINDS } from "./messages.js";
+import { Recorder } from "./recorder.js";
+import { Sessions } from "./sessions.js";
+
+/** How often a turn of the event loop is written down. */
+const TURN_EVERY_MS = 20;
+/** For how long what was closed may take to go. */
+const GONE_WITHIN_MS = 3_000;
+/** What is ours and not the subject's: the line to the run, and the streams of every process. */
+const OURS = new Set(["PipeWrap", "TTYWrap", "WriteWrap", "FSReqCallback", "FSReqPromise", "CloseReq"]);
+
+const settings = JSON.parse(process.argv[2] ?? "{}") as ClientSettings;
+const recorder = new Recorder(settings);
+const unseen: string[] = [];
+let wallOffsetMs = settings.wallOffsetMs;
+
+process.on("unhandledRejection", (reason) => {
+  unseen.push(reason instanceof Error ? (reason.stack ?? reason.message) : String(reason));
+});
+// Whoever started us is gone: nobody will tell us to end.
+process.on("disconnect", () => process.exit(1));
+
+const ticking = setInterval(() => {
+  const beganMs = monotonicMs();
+  setImmediate(() => recorder.add({ type: "turn", process: settings.process, beganMs, endedMs: monotonicMs() }));
+}, TURN_EVERY_MS);
+
+const subject = await subjectOf(settings.subject);
+const connection = await subject.connect({
+  port: settings.port,
+  commandTimeoutMs: settings.commandTimeoutMs,
+  wallOffsetMs: () => wallOffsetMs,
+  mutations: settings.mutations,
+});
+const caller = new Caller(connection, recorder, settings.process);
+const latch = new LatchCaller(connection.latch, recorder, settings.process);
+const effects = new EffectLine(settings.resourcePort);
+const sessions = new Sessions({ settings, caller, latch, recorder, effects });
+const taken = new Map<number, Lease>();
+
+process.on("message", (asked: Asked) => void answer(asked));
+process.send?.({ number: 0, value: "ready" } satisfies Answered);
+
+async function answer({ number, call }: Asked): Promise<void> {
+  let answered: Answered;
+  try {
+    answered = { number, value: await act(call) };
+  } catch (error) {
+    answered = { number, error: error instanceof Error ? (error.stack ?? error.message) : String(error) };
+  }
+  process.send?.(answered);
+}
+
+async function act(call: Call): Promise<unknown> {
+  switch (call.verb) {
+    case "work":
+      sessions.begin(call.work);
+      return undefined;
+    case "rest":
+      return sessions.rest();
+    case "take":
+      return take(call.options);
+    case "extend":
+      await caller.extend(leaseOf(call.leaseId), call.leaseMs);
+      return undefined;
+    case "release": {
+      const lease = leaseOf(call.leaseId);
+      taken.delete(call.leaseId);
+      await caller.release(lease);
+      return undefined;
+    }
+    case "sample":
+      return caller.sample(leaseOf(call.leaseId));
+    case "write":
+      return sessions.write(leaseOf(call.leaseId), call.isFenced);
+    case "block":
+      for (const endMs = monotonicMs() + call.forMs; monotonicMs() < endMs; );
+      // The first that runs after it: what every lease that is held says then is what matters.
+      for (const lease of taken.values()) caller.sample(lease);
+      return undefined;
+    case "stepWall":
+      wallOffsetMs = call.offsetMs;
+      return undefined;
+    case "vanish":
+      if (call.how === "exit") process.exit(0);
+      setImmediate(() => {
+        throw new Error("an error that nobody catches, on purpose");
+      });
+      return undefined;
+    case "close":
+      return close();
+  }
+}
+
+async function take(options: Parameters<Client["take"]>[0]): ReturnType<Client["take"]> {
+  const { lockName, leaseMs, waitMs = 0, renew = false, permits = 1, mode } = options;
+  const kind = KINDS[settings.letter];
+  const lease = await caller.acquire(kind, {
+    lockName,
+    ...(kind === "multi-lock" ? { otherNames: [`${lockName}+`] } : {}),
+    leaseMs,
+    waitMs,
+    renew,
+    permits,
+    ...(kind === "read-write-lock" ? { mode: mode ?? "write" } : {}),
+  });
+  const [place] = isRefused(lease) ? [] : lease.places;
+  if (isRefused(lease) || place === undefined) return undefined;
+  taken.set(place.id, lease);
+  return { leaseId: place.id, token: place.part.token, validUntilMs: lease.held.validUntilMs() };
+}
+
+function leaseOf(leaseId: number): Lease {
+  const lease = taken.get(leaseId);
+  if (lease === undefined) throw new RangeError(`this process has no lease ${leaseId}`);
+  return lease;
+}
+
+/** Ends all that was begun. @returns what is left of it */
+async function close(): Promise<readonly string[]> {
+  await sessions.rest();
+  await connection.close();
+  effects.close();
+  clearInterval(ticking);
+  const left = (): string[] => process.getActiveResourcesInfo().filter((resource) => !OURS.has(resource));
+  const endMs = monotonicMs() + GONE_WITHIN_MS;
+  let found = left();
+  while (found.length > 0 && monotonicMs() < endMs) {
+    // A timer that does not count as one itself.
+    await sleep(10, undefined, { ref: false });
+    found = left();
+  }
+  recorder.close();
+  return [
+    ...found.map((resource) => `${settings.process} still has a ${resource} when all is closed`),
+    ...unseen.map((reason) => `${settings.process} has a rejection that nobody saw: ${reason}`),
+  ];
+}

@@ -1,0 +1,67 @@
+/** What a run and its client processes say to each other. */
+import type { Kind } from "../../history/records.js";
+import type { Letter } from "../cell.js";
+import type { Client, Work } from "../stage.js";
+
+/** What a client process is started with, as JSON in its first argument. */
+export interface ClientSettings {
+  /** Name and incarnation in one, as the records have it. */
+  readonly process: string;
+  readonly incarnation: number;
+  /** Ids of its operations begin above this. */
+  readonly idBase: number;
+  /** Where it writes its records. */
+  readonly file: string;
+  readonly subject: string;
+  readonly letter: Letter;
+  readonly port: number;
+  /** Port of the guarded resource. */
+  readonly resourcePort: number;
+  readonly commandTimeoutMs: number;
+  readonly mutations: readonly string[];
+  readonly wallOffsetMs: number;
+  /** How many processes share the caps on one name. */
+  readonly clients: number;
+  readonly seed: number;
+}
+
+/** What can be asked of it. */
+export type Call =
+  | { readonly verb: "work"; readonly work: Work }
+  | { readonly verb: "take"; readonly options: Parameters<Client["take"]>[0] }
+  | { readonly verb: "extend"; readonly leaseId: number; readonly leaseMs: number }
+  | { readonly verb: "release" | "sample"; readonly leaseId: number }
+  | { readonly verb: "write"; readonly leaseId: number; readonly isFenced: boolean }
+  | { readonly verb: "block"; readonly forMs: number }
+  | { readonly verb: "stepWall"; readonly offsetMs: number }
+  | { readonly verb: "vanish"; readonly how: "exit" | "error" }
+  | { readonly verb: "rest" | "close" };
+
+/** A call on its way. */
+export interface Asked {
+  readonly number: number;
+  readonly call: Call;
+}
+
+/** Its answer. */
+export interface Answered {
+  readonly number: number;
+  readonly value?: unknown;
+  readonly error?: string;
+}
+
+/** The semaphores of the runs have so many permits. */
+export const LIMIT = 3;
+
+/** What each letter locks. */
+export const KINDS: Readonly<Record<Letter, Kind>> = {
+  m: "mutex",
+  r: "reentrant-mutex",
+  w: "read-write-lock",
+  s: "semaphore",
+  f: "mutex",
+  k: "multi-lock",
+  t: "mutex",
+  a: "mutex",
+  l: "count-down-latch",
+};

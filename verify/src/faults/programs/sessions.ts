@@ -1,0 +1,175 @@
+/** A workload: sessions that acquire, use and give back, over and over, until they are told to rest. */
+import { setTimeout as sleep } from "node:timers/promises";
+import { CAPS, OpenOperations } from "../../history/hygiene.js";
+import { Random } from "../../simulation/random.js";
+import type { Work } from "../stage.js";
+import { monotonicMs } from "../topology/monotonic.js";
+import { type Caller, isRefused, type Lease } from "./caller.js";
+import type { EffectLine } from "./effects.js";
+import { countDownSession, type LatchCaller } from "./latch.js";
+import { type ClientSettings, KINDS, LIMIT } from "./messages.js";
+import type { Recorder } from "./recorder.js";
+
+/** What a session works with. */
+export interface Tools {
+  readonly settings: ClientSettings;
+  readonly caller: Caller;
+  readonly latch: LatchCaller;
+  readonly recorder: Recorder;
+  readonly effects: EffectLine;
+}
+
+/** After so many leases a name is left for a new one, by the clock, which all processes share. */
+const LEASES_PER_NAME = 6;
+const IDLE_MS = 15;
+
+/** See the file header. */
+export class Sessions {
+  readonly #tools: Tools;
+  readonly #random: Random;
+  readonly #open = new Map<string, OpenOperations>();
+  readonly #running = new Set<Promise<void>>();
+  #isResting = false;
+  #values = 0;
+
+  constructor(tools: Tools) {
+    this.#tools = tools;
+    this.#random = new Random(tools.settings.seed);
+  }
+
+  /** Begins. A second call adds sessions. */
+  begin(work: Work): void {
+    this.#isResting = false;
+    for (let index = 0; index < work.sessions; index += 1) {
+      const session = this.#loop(work).finally(() => this.#running.delete(session));
+      this.#running.add(session);
+    }
+  }
+
+  /** Begins no session any more; resolves when the last is over. */
+  async rest(): Promise<void> {
+    this.#isResting = true;
+    await Promise.all(this.#running);
+  }
+
+  async #loop(work: Work): Promise<void> {
+    while (!this.#isResting) {
+      const lockName = this.#name(work);
+      const open = this.#openOn(lockName);
+      if (open.mayBegin) {
+        open.began();
+        open.ended(await this.#session(work, lockName));
+      }
+      await sleep(this.#random.between(0, open.mayBegin ? IDLE_MS / 3 : IDLE_MS * 4));
+    }
+  }
+
+  #name({ names, leaseMs }: Work): string {
+    const generation = Math.floor(monotonicMs() / (leaseMs * LEASES_PER_NAME));
+    return `${this.#random.whole(0, Math.max(0, names - 1))}.${generation}`;
+  }
+
+  #openOn(lockName: string): OpenOperations {
+    const known = this.#open.get(lockName);
+    if (known !== undefined) return known;
+    // Names come with time and do not come back.
+    const [oldest] = this.#open.keys();
+    if (this.#open.size > 64 && oldest !== undefined) this.#open.delete(oldest);
+    const { clients } = this.#tools.settings;
+    const share = (cap: number): number => Math.max(1, Math.floor(cap / clients));
+    const open = new OpenOperations({ concurrent: share(CAPS.concurrent), openInfo: share(CAPS.openInfo) });
+    this.#open.set(lockName, open);
+    return open;
+  }
+
+  async #session(work: Work, lockName: string): Promise<"ok" | "no" | "info"> {
+    const { letter } = this.#tools.settings;
+    if (letter === "l") return countDownSession(this.#tools.latch, lockName, work, this.#random);
+    const random = this.#random;
+    const isTry = random.chance(0.15);
+    const lease = await this.#tools.caller.acquire(KINDS[letter], {
+      lockName,
+      ...(letter === "k" ? { otherNames: [this.#other(work, lockName)] } : {}),
+      leaseMs: work.leaseMs,
+      waitMs: isTry ? 0 : work.waitMs,
+      renew: letter === "a",
+      permits: letter === "s" ? random.whole(1, LIMIT - 1) : 1,
+      ...(letter === "w" ? { mode: random.chance(0.65) ? ("read" as const) : ("write" as const) } : {}),
+    });
+    if (isRefused(lease)) return lease.outcome;
+    return this.#hold(work, lease);
+  }
+
+  /** Another of the names of this time; two sessions that take the same two may take them in either order. */
+  #other(work: Work, lockName: string): string {
+    for (let tries = 0; tries < 20; tries += 1) {
+      const other = this.#name({ ...work, names: Math.max(2, work.names) });
+      if (other !== lockName) return other;
+    }
+    return `${lockName}+`;
+  }
+
+  async #hold(work: Work, lease: Lease): Promise<"ok" | "no" | "info"> {
+    const { caller, settings } = this.#tools;
+    const random = this.#random;
+    caller.sample(lease);
+    // Most holds are short, so that there are many; some take all the time there is.
+    const mostMs = random.chance(settings.letter === "a" ? 0.3 : 0.05) ? work.holdMs : Math.min(work.holdMs, 25);
+    const endMs = monotonicMs() + random.between(0, mostMs);
+    const lost = new Promise<void>((resolve) => lease.held.onLost(resolve));
+    if (work.effects !== "none") await this.#affect(work, lease, random.whole(1, 3));
+    if (settings.letter === "r" && random.chance(0.5)) await this.#again(lease);
+    await Promise.race([lost, pause(endMs - monotonicMs())]);
+    if (settings.letter !== "a" && random.chance(0.1) && caller.sample(lease)) await caller.extend(lease, work.leaseMs);
+    if (lease.args.mode === "write" && random.chance(0.2)) {
+      await caller.downgrade(lease);
+      await pause(random.between(0, 5));
+    }
+    caller.sample(lease);
+    const end = await caller.release(lease);
+    return end?.outcome ?? "ok";
+  }
+
+  async #again(lease: Lease): Promise<void> {
+    const { caller } = this.#tools;
+    const inner = await caller.again(lease);
+    if (isRefused(inner)) return;
+    await pause(this.#random.between(0, 5));
+    caller.sample(inner);
+    await caller.release(inner);
+  }
+
+  async #affect(work: Work, lease: Lease, count: number): Promise<void> {
+    for (let index = 0; index < count && lease.held.isHeld(); index += 1) {
+      await this.write(lease, work.effects === "fenced");
+      await pause(this.#random.between(0, 3));
+    }
+  }
+
+  /** Adds one value to what the lock guards. @returns false if it was refused, or nobody answered */
+  async write(lease: Lease, isFenced: boolean): Promise<boolean> {
+    const { effects, recorder, settings } = this.#tools;
+    const [place] = lease.places;
+    if (place === undefined) return false;
+    this.#values += 1;
+    const { lockName } = place;
+    const value = `${settings.process}.${this.#values}`;
+    const { token } = place.part;
+    const effect = {
+      resource: lockName,
+      process: settings.process,
+      lockName,
+      leaseId: place.id,
+      token,
+      value,
+      isFenced,
+    };
+    const isAccepted = await effects.write(effect).catch(() => false);
+    if (isAccepted) recorder.acknowledged(lockName, value);
+    return isAccepted;
+  }
+}
+
+function pause(ms: number): Promise<void> {
+  return ms > 0 ? sleep(ms) : Promise.resolve();
+}

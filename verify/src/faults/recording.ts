@@ -1,0 +1,100 @@
+/** The files of all processes, put together into one history. */
+import { readFileSync } from "node:fs";
+import type { Effect, Fault, FinalState, HistoryRecord, Operation } from "../history/records.js";
+
+/** A line of a process's file. */
+export type Line =
+  | ({ readonly line: "begin" } & Omit<Operation, "type" | "returnMs" | "outcome" | "token" | "validUntilMs">)
+  | ({ readonly line: "end"; readonly id: number } & Partial<Operation>)
+  | { readonly line: "owner"; readonly id: number; readonly owner: string }
+  | { readonly line: "record"; readonly record: HistoryRecord }
+  | { readonly line: "acknowledged"; readonly resource: string; readonly value: string };
+
+/** What one process left. */
+export interface Left {
+  readonly records: readonly HistoryRecord[];
+  /** Effects that it heard were accepted, as `resource value`. */
+  readonly acknowledged: ReadonlySet<string>;
+}
+
+/**
+ * Reads what a process wrote. What has no end may have happened, and never returned. A last line that was cut off by a
+ * kill was never acted upon, and is left out.
+ *
+ * @throws SyntaxError  another line is not one of a recorder
+ */
+export function readLeft(file: string): Left {
+  return leftOf(readFileSync(file, "utf8"));
+}
+
+/** As `readLeft`, of a text. */
+export function leftOf(text: string): Left {
+  const lines = text.split("\n");
+  // What follows the last line break is nothing, or a line that a kill has cut off.
+  lines.pop();
+  const operations = new Map<number, Operation>();
+  const records: HistoryRecord[] = [];
+  const acknowledged = new Set<string>();
+  lines.forEach((content, index) => {
+    const line = parse(content, index);
+    switch (line.line) {
+      case "begin": {
+        const { line: _, ...begun } = line;
+        const open = { outcome: "info", returnMs: Number.POSITIVE_INFINITY, token: null, validUntilMs: null } as const;
+        operations.set(line.id, { type: "operation", ...begun, ...open });
+        break;
+      }
+      case "owner":
+      case "end": {
+        const { line: _, ...more } = line;
+        const begun = operations.get(line.id);
+        if (begun === undefined) throw new SyntaxError(`line ${index + 1} ends what never began`);
+        operations.set(line.id, { ...begun, ...more });
+        break;
+      }
+      case "record":
+        records.push(line.record);
+        break;
+      case "acknowledged":
+        acknowledged.add(`${line.resource} ${line.value}`);
+        break;
+      default:
+        throw new SyntaxError(`line ${index + 1} is of no known sort`);
+    }
+  });
+  return { records: [...operations.values(), ...records], acknowledged };
+}
+
+function parse(content: string, index: number): Line {
+  try {
+    return JSON.parse(content) as Line;
+  } catch (error) {
+    throw new SyntaxError(`line ${index + 1} is not JSON`, { cause: error });
+  }
+}
+
+/** What the run itself adds to what its processes left. */
+export interface Around {
+  readonly records: readonly HistoryRecord[];
+  readonly effects: readonly Effect[];
+  readonly finalStates: readonly FinalState[];
+  /** The incarnations of each client: names as records have them, and since when each ran. */
+  readonly incarnations: readonly { readonly name: string; readonly process: string; readonly sinceMs: number }[];
+}
+
+/** One history of all. A fault that names a client means the incarnation that ran when it began. */
+export function merge(left: readonly Left[], around: Around): HistoryRecord[] {
+  const isAcknowledged = ({ resource, value }: Effect): boolean =>
+    left.some(({ acknowledged }) => acknowledged.has(`${resource} ${value}`));
+  return [
+    ...left.flatMap(({ records }) => records),
+    ...around.records.map((record) => (record.type === "fault" ? onIncarnation(record, around) : record)),
+    ...around.effects.map((effect) => ({ ...effect, isAcknowledged: isAcknowledged(effect) })),
+    ...around.finalStates,
+  ];
+}
+
+function onIncarnation(fault: Fault, { incarnations }: Around): Fault {
+  const ran = incarnations.filter(({ name, sinceMs }) => name === fault.target && sinceMs <= fault.beganMs).at(-1);
+  return ran === undefined ? fault : { ...fault, target: ran.process };
+}

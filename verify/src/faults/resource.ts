@@ -1,0 +1,113 @@
+/**
+ * The thing that a lock guards: a set for each name, to which holders add values.
+ *
+ * It lives in the process of the run and is reached over TCP, so a client's clock, its pauses and its death do not
+ * touch it. Checking the token and adding the value is one step, since nothing else runs meanwhile. It counts what it
+ * sees by itself, and a value that is sent again gets the answer that it got before.
+ */
+import { once } from "node:events";
+import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
+import type { Effect, FinalState } from "../history/records.js";
+import { monotonicMs } from "./topology/monotonic.js";
+
+/** What a writer asks for, as one line of JSON. */
+export interface WriteAsked extends Pick<Effect, "resource" | "process" | "lockName" | "leaseId" | "token" | "value"> {
+  readonly number: number;
+  /** False takes whatever comes, for controls. */
+  readonly isFenced: boolean;
+}
+
+/** The answer, as one line of JSON. */
+export interface Written {
+  readonly number: number;
+  readonly isAccepted: boolean;
+}
+
+interface State {
+  /** Highest token that was accepted. */
+  mark: number;
+  sequence: number;
+  readonly values: Set<string>;
+  readonly answers: Map<string, boolean>;
+}
+
+/** See the file header. */
+export class GuardedResource {
+  readonly #effects: Effect[] = [];
+  readonly #states = new Map<string, State>();
+  readonly #sockets = new Set<Socket>();
+  readonly #server: Server;
+
+  /** Begins to listen on a free loopback port. */
+  static async open(): Promise<GuardedResource> {
+    const resource = new GuardedResource();
+    resource.#server.listen(0, "127.0.0.1");
+    await once(resource.#server, "listening");
+    return resource;
+  }
+
+  private constructor() {
+    this.#server = createServer((socket) => this.#serve(socket));
+  }
+
+  /** Where it listens. */
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  /** All effects that were asked for until now, none of them acknowledged as far as the resource knows. */
+  get effects(): readonly Effect[] {
+    return this.#effects;
+  }
+
+  /** What is in each set now. */
+  get finalStates(): readonly FinalState[] {
+    return Array.from(this.#states, ([resource, { values }]) => ({
+      type: "final-state",
+      resource,
+      values: [...values],
+    }));
+  }
+
+  /** Checks and adds in one step. @returns whether it was accepted */
+  write({ number: _, isFenced, ...asked }: WriteAsked): boolean {
+    const { resource, token, value } = asked;
+    const state = this.#states.get(resource) ?? { mark: 0, sequence: 0, values: new Set(), answers: new Map() };
+    this.#states.set(resource, state);
+    const earlier = state.answers.get(value);
+    if (earlier !== undefined) return earlier;
+    const isAccepted = !isFenced || (token !== null && token >= state.mark);
+    if (isAccepted) {
+      if (isFenced && token !== null) state.mark = token;
+      state.values.add(value);
+    }
+    state.answers.set(value, isAccepted);
+    state.sequence += 1;
+    const { sequence } = state;
+    this.#effects.push({ type: "effect", atMs: monotonicMs(), ...asked, sequence, isAccepted, isAcknowledged: false });
+    return isAccepted;
+  }
+
+  /** Ends all connections. */
+  close(): void {
+    for (const socket of this.#sockets) socket.destroy();
+    this.#server.close();
+  }
+
+  #serve(socket: Socket): void {
+    this.#sockets.add(socket);
+    let rest = "";
+    socket.setEncoding("utf8").setNoDelay();
+    socket.on("data", (text: string) => {
+      const lines = (rest + text).split("\n");
+      rest = lines.pop() ?? "";
+      for (const line of lines) {
+        const asked = JSON.parse(line) as WriteAsked;
+        const written: Written = { number: asked.number, isAccepted: this.write(asked) };
+        socket.write(`${JSON.stringify(written)}\n`);
+      }
+    });
+    socket.on("error", () => {});
+    socket.on("close", () => this.#sockets.delete(socket));
+  }
+}

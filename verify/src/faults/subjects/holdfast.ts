@@ -1,0 +1,132 @@
+/** This library on ioredis, as a user would set it up, with somebody at the door of its store. */
+import { channel } from "node:diagnostics_channel";
+import { readFileSync } from "node:fs";
+import { type AcquireEvent, AcquireTimeoutError, type Holdfast, type Lease, type Store } from "holdfast";
+import { createHoldfastOn, type Runtime, storeFor, systemRuntime } from "holdfast/simulation";
+import { Redis } from "ioredis";
+import type { Kind } from "../../history/records.js";
+import { mutated } from "../mutations.js";
+import type { Connection, Refused, Request, Subject, SubjectSettings } from "../subject.js";
+import { type HeldFacts, hold } from "./holdfast-held.js";
+import { latchOf } from "./holdfast-latch.js";
+import { Trails, unanswered } from "./trails.js";
+
+/** How soon a client that lost its connection tries again, in ms. */
+const RECONNECT_MS = 20;
+const RECONNECT_MOST_MS = 200;
+
+/** See the file header. */
+export const holdfastSubject: Subject = {
+  name: "holdfast",
+  version: versionOf(),
+  settings: "ioredis, commandTimeoutMs as given, fairness strict, defaults otherwise",
+  letters: ["m", "r", "w", "s", "f", "k", "t", "a", "l"],
+  connect: async (settings) => connect(settings),
+};
+
+/** The subject under the name that the table looks for. */
+export const subject: Subject = holdfastSubject;
+
+function versionOf(): string {
+  const file = new URL("../../../../packages/holdfast/package.json", import.meta.url);
+  const { version } = JSON.parse(readFileSync(file, "utf8")) as { readonly version: string };
+  return version;
+}
+
+function connect({ port, commandTimeoutMs, wallOffsetMs, mutations }: SubjectSettings): Connection {
+  const redis = new Redis({
+    port,
+    host: "127.0.0.1",
+    retryStrategy: (times) => Math.min(times * RECONNECT_MS, RECONNECT_MOST_MS),
+  });
+  // What matters of it comes as a rejection of the call that it concerns.
+  redis.on("error", () => {});
+  const runtime: Runtime = { ...systemRuntime, wallMs: () => Date.now() + wallOffsetMs() };
+  const trails = new Trails();
+  const store: Store = trails.watch(mutated(storeFor(redis), mutations));
+  const holdfast = createHoldfastOn(runtime, { store, commandTimeoutMs, fairness: "strict" });
+
+  let told: ((owner: string) => void) | undefined;
+  const onAcquire = (event: unknown): void => told?.((event as AcquireEvent).owner);
+  channel("holdfast:acquire").subscribe(onAcquire);
+
+  return {
+    async acquire(request, kind) {
+      told = (owner) => {
+        // A call publishes one claim at most before it waits for anything.
+        told = undefined;
+        trails.of(owner).onQueued = request.onQueued;
+        request.onOwner?.(owner);
+      };
+      const asked = ask(holdfast, request, kind);
+      told = undefined;
+      try {
+        const lease = await asked;
+        return lease === null
+          ? { outcome: "no", refusal: "busy", message: "it is taken" }
+          : hold(lease, { kind, lockName: request.lockName, trails, ...reentry(holdfast, request, kind) });
+      } catch (error) {
+        return refused(error, request);
+      }
+    },
+    latch: latchOf(holdfast),
+    async close() {
+      await holdfast.close();
+      channel("holdfast:acquire").unsubscribe(onAcquire);
+      redis.disconnect();
+    },
+  };
+}
+
+function ask(holdfast: Holdfast, request: Request, kind: Kind): Promise<Lease | null> {
+  const {
+    leaseMs,
+    waitMs = Number.POSITIVE_INFINITY,
+    renew,
+    permits,
+    signal,
+    lockName,
+    limit,
+    mode = "write",
+  } = request;
+  const once = { leaseMs, renew };
+  const waiting = { ...once, waitMs, ...(signal === undefined ? {} : { signal }) };
+  const isTry = waitMs === 0;
+  switch (kind) {
+    case "mutex": {
+      const lock = holdfast.mutex(lockName);
+      return isTry ? lock.tryAcquire(once) : lock.acquire(waiting);
+    }
+    case "reentrant-mutex": {
+      const lock = holdfast.reentrantMutex(lockName);
+      return isTry ? lock.tryAcquire(once) : lock.acquire(waiting);
+    }
+    case "read-write-lock": {
+      const lock = holdfast.readWriteLock(lockName)[mode];
+      return isTry ? lock.tryAcquire(once) : lock.acquire(waiting);
+    }
+    case "semaphore": {
+      const lock = holdfast.semaphore(lockName, { permits: limit });
+      return isTry ? lock.tryAcquire({ ...once, permits }) : lock.acquire({ ...waiting, permits });
+    }
+    case "multi-lock": {
+      const lock = holdfast.multiLock([lockName, ...(request.otherNames ?? [])]);
+      return isTry ? lock.tryAcquire(once) : lock.acquire(waiting);
+    }
+    default:
+      throw new TypeError(`the fault runs do not acquire a ${kind}`);
+  }
+}
+
+function reentry(holdfast: Holdfast, { lockName }: Request, kind: Kind): Pick<HeldFacts, "again"> {
+  if (kind !== "reentrant-mutex") return {};
+  return { again: (within) => holdfast.reentrantMutex(lockName).acquire({ within }) };
+}
+
+function refused(error: unknown, { signal }: Request): Refused {
+  const message = error instanceof Error ? error.message : String(error);
+  if (error instanceof AcquireTimeoutError) return { outcome: "no", refusal: "gave-up", message };
+  // Whoever aborts is told at once, and its leaving goes on behind it: a grant that crosses it may be seen for a moment.
+  if (signal?.aborted === true) return { outcome: "info", message: "aborted" };
+  return unanswered(error);
+}

@@ -1,0 +1,21 @@
+/** All libraries that can be driven. Each is loaded when it is asked for, so that one that is broken breaks no other. */
+import type { Subject } from "../subject.js";
+
+/** What a module of this folder exports. */
+interface SubjectModule {
+  readonly subject: Subject;
+}
+
+const MODULES: Readonly<Record<string, () => Promise<SubjectModule>>> = {
+  holdfast: () => import("./holdfast.js"),
+};
+
+/** Their names; this library first. */
+export const SUBJECT_NAMES: readonly string[] = Object.keys(MODULES);
+
+/** The library of that name. @throws RangeError  there is none */
+export async function subjectOf(name: string): Promise<Subject> {
+  const load = Object.hasOwn(MODULES, name) ? MODULES[name] : undefined;
+  if (load === undefined) throw new RangeError(`there is no subject ${name}; there are ${SUBJECT_NAMES.join(", ")}`);
+  return (await load()).subject;
+}

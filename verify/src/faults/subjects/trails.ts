@@ -1,0 +1,139 @@
+/**
+ * What goes through the door to the server, claim by claim: when an answer came, what it said, what is under way.
+ *
+ * Core is not asked and cannot bend it. So a success that no answer stands behind can be told from a real one, and a
+ * renewal that core makes by itself is seen before it is sent.
+ */
+import { type Reply, type Script, type Store, StoreError } from "holdfast";
+import { wrapped } from "../mutations.js";
+import type { Refused } from "../subject.js";
+import { monotonicMs } from "../topology/monotonic.js";
+
+/** All that is known of one claim. */
+export interface Trail {
+  /** First answer or message that says it was granted. */
+  grantedMs: number | null;
+  /** Last answer to an extension, and to a release, that says it was done. */
+  extendedMs: number | null;
+  releasedMs: number | null;
+  /** What the last extension came to: null while none was sent, `open` while it is under way. */
+  extension: null | "open" | "done" | "refused" | "unknown";
+  onQueued: ((atMs: number) => void) | undefined;
+  onExtension: ((leaseMs: number, ended: Promise<undefined | Refused>) => void) | undefined;
+}
+
+/** The trails of claims that are forgotten first are the oldest; a client has few at once. */
+const REMEMBERED = 5_000;
+
+/** The claims of one client, by their numbers. */
+export class Trails {
+  readonly #trails = new Map<string, Trail>();
+
+  /** The trail of that owner, made if it is new. */
+  of(owner: string): Trail {
+    const number = owner.split("/")[1] ?? owner;
+    const known = this.#trails.get(number);
+    if (known !== undefined) return known;
+    const trail: Trail = {
+      grantedMs: null,
+      extendedMs: null,
+      releasedMs: null,
+      extension: null,
+      onQueued: undefined,
+      onExtension: undefined,
+    };
+    this.#trails.set(number, trail);
+    const [oldest] = this.#trails.keys();
+    if (this.#trails.size > REMEMBERED && oldest !== undefined) this.#trails.delete(oldest);
+    return trail;
+  }
+
+  /** The store with somebody at its door. */
+  watch(store: Store): Store {
+    const watched = wrapped(store, (script, keys, args, timeoutMs) => {
+      const answer = (): Promise<Reply> => store.run(script, keys, args, timeoutMs);
+      const owners = ownersOf(script, args);
+      if (script.name.endsWith("/acquire")) return this.#acquire(owners, answer);
+      const [owner] = owners;
+      if (owner === undefined) return answer();
+      if (script.name.endsWith("/extend")) return this.#extend(owner, leaseOf(script, args), answer);
+      return script.name.endsWith("/release") ? this.#release(owner, answer) : answer();
+    });
+    return {
+      ...watched,
+      inbox: (channel, onMessage, timeoutMs) =>
+        store.inbox(
+          channel,
+          (message) => {
+            this.#heard(message);
+            onMessage(message);
+          },
+          timeoutMs,
+        ),
+    };
+  }
+
+  async #acquire(owners: readonly string[], answer: () => Promise<Reply>): Promise<Reply> {
+    const trails = owners.map((owner) => this.of(owner));
+    const reply = await answer();
+    const atMs = monotonicMs();
+    const code = typeof reply === "number" ? undefined : reply[0];
+    const isGranted = code === undefined || (owners.length > 1 ? code === 1 : code === 2);
+    for (const trail of trails)
+      if (isGranted) trail.grantedMs ??= atMs;
+      else if (code === 0 && owners.length === 1) trail.onQueued?.(atMs);
+    return reply;
+  }
+
+  async #extend(owner: string, leaseMs: number, answer: () => Promise<Reply>): Promise<Reply> {
+    const trail = this.of(owner);
+    trail.extension = "open";
+    let settle: (end: undefined | Refused) => void = () => {};
+    const ended = new Promise<undefined | Refused>((resolve) => {
+      settle = resolve;
+    });
+    trail.onExtension?.(leaseMs, ended);
+    try {
+      const reply = await answer();
+      trail.extension = reply === 1 ? "done" : "refused";
+      if (reply === 1) trail.extendedMs = monotonicMs();
+      settle(reply === 1 ? undefined : { outcome: "no", refusal: "not-owner", message: `answered ${String(reply)}` });
+      return reply;
+    } catch (error) {
+      trail.extension = "unknown";
+      settle(unanswered(error));
+      throw error;
+    }
+  }
+
+  async #release(owner: string, answer: () => Promise<Reply>): Promise<Reply> {
+    const trail = this.of(owner);
+    const reply = await answer();
+    if (reply === 1) trail.releasedMs = monotonicMs();
+    return reply;
+  }
+
+  #heard(message: string): void {
+    const number = /^\+(\d+) /.exec(message)?.[1];
+    const trail = number === undefined ? undefined : this.#trails.get(number);
+    if (trail !== undefined) trail.grantedMs ??= monotonicMs();
+  }
+}
+
+/** What a call came to that nobody answered. */
+export function unanswered(error: unknown): Refused {
+  const message = error instanceof Error ? error.message : String(error);
+  if (error instanceof StoreError && !error.mayHaveRun) return { outcome: "no", refusal: "not-sent", message };
+  return { outcome: "info", message };
+}
+
+function ownersOf(script: Script, args: readonly (string | number)[]): string[] {
+  const one = script.args.indexOf("owner");
+  if (one >= 0) return [String(args[one])];
+  const several = script.args.indexOf("owners");
+  return several < 0 ? [] : String(args[several]).split(" ");
+}
+
+function leaseOf(script: Script, args: readonly (string | number)[]): number {
+  return Number(args[script.args.indexOf("leaseMs")]);
+}
