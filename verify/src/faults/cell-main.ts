@@ -21,13 +21,8 @@ function say(message: CellMessage): Promise<void> {
   });
 }
 
-function watch({ records }: OpenStage): void {
-  setInterval(() => {
-    const all = records();
-    const operations = all.filter(({ type }) => type === "operation").length;
-    const faults = all.filter((record) => record.type === "fault" && record.proof !== null).length;
-    void say({ type: "progress", operations, faults });
-  }, PROGRESS_MS).unref();
+function watch(open: OpenStage): void {
+  setInterval(() => void say({ type: "progress", ...open.counts() }), PROGRESS_MS).unref();
 }
 
 function keep({ verdict, records }: Ran, directory: string): string {

@@ -20,6 +20,8 @@ export interface OpenStage {
   readonly stage: Stage;
   /** All that was recorded until now. */
   records(): readonly HistoryRecord[];
+  /** How many operations and faults there were until now, near enough to be shown. */
+  counts(): { readonly operations: number; readonly faults: number };
   /** Puts another record into the history. */
   record(record: HistoryRecord): void;
   /** Clients end as they should. @returns what they left behind: timers, sockets, rejections that nobody saw */
