@@ -4,6 +4,7 @@ import type { Store } from "../core/store.js";
 import { clientStore, type OpenEar } from "./client-store.js";
 import type { Ear, EarEvents } from "./inbox-hub.js";
 import { type ScriptClient, toArgument } from "./script-runner.js";
+import { sharedWatch } from "./shared-watch.js";
 
 /**
  * What this store uses of a client. Not the library's own type: a user who has another library, or another
@@ -27,6 +28,9 @@ export interface IoredisClient {
   off(event: string, listener: (...values: string[]) => void): unknown;
 }
 
+/** How often each client has lost its connection; counted while there is a store on it. */
+const lossesOf = new WeakMap<IoredisClient, { count: number }>();
+
 /**
  * A store on one ioredis or iovalkey client.
  *
@@ -36,7 +40,8 @@ export interface IoredisClient {
  * @param openEar  makes the connection that listens; by default a duplicate of `redis`
  */
 export function ioredisStore(redis: IoredisClient, openEar: OpenEar = duplicateOf(redis)): Store {
-  let losses = 0;
+  const losses = lossesOf.get(redis) ?? { count: 0 };
+  lossesOf.set(redis, losses);
   let isCorked = false;
 
   /**
@@ -62,13 +67,13 @@ export function ioredisStore(redis: IoredisClient, openEar: OpenEar = duplicateO
     load: (source) => load(redis, source),
     isClosed: () => redis.status === "end",
     // A cluster does not say when one of its connections is lost: NaN differs from itself.
-    losses: redis.isCluster === true ? () => Number.NaN : () => losses,
+    losses: redis.isCluster === true ? () => Number.NaN : () => losses.count,
   };
 
   function watch(onBack: () => void): () => void {
     let isLost = false;
     const onClose = (): void => {
-      losses += 1;
+      losses.count += 1;
       isLost = true;
     };
     const onReady = (): void => {
@@ -83,7 +88,7 @@ export function ioredisStore(redis: IoredisClient, openEar: OpenEar = duplicateO
     };
   }
 
-  return clientStore({ kind: "ioredis", client, openEar, watch });
+  return clientStore({ kind: "ioredis", client, openEar, watch: sharedWatch(redis, watch) });
 }
 
 /** Listens on `subscriber`, a connection that from now on does nothing else. */

@@ -5,6 +5,7 @@ import type { Store } from "../core/store.js";
 import { clientStore, type OpenEar } from "./client-store.js";
 import type { Ear, EarEvents } from "./inbox-hub.js";
 import { type ScriptClient, toArgument } from "./script-runner.js";
+import { sharedWatch } from "./shared-watch.js";
 
 /** What this store uses of a client. See IoredisClient for why it is not the library's own type. */
 export interface NodeRedisClient {
@@ -62,7 +63,7 @@ export function nodeRedisStore(redis: NodeRedisClient, openEar: OpenEar = duplic
     };
   }
 
-  return clientStore({ kind: "node-redis", client, openEar, watch });
+  return clientStore({ kind: "node-redis", client, openEar, watch: sharedWatch(redis, watch) });
 }
 
 /** Listens on `subscriber`, a connection that from now on does nothing else; connects it if need be. */
