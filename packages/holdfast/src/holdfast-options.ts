@@ -12,7 +12,10 @@ export interface HoldfastOptions extends Omit<AcquireOptions, "signal"> {
   /** A client that you made and that you close: ioredis, iovalkey, node-redis or GLIDE. This or `store`. */
   readonly redis?: object;
 
-  /** A store of another making, such as `embedded()`. This or `redis`. */
+  /**
+   * A store of another making, such as `embedded()`. This or `redis`. Several Holdfasts may be made on one: it is closed
+   * when the last of them closes.
+   */
   readonly store?: Store;
 
   /**
@@ -102,6 +105,19 @@ export function chooseStore({ redis, store, subscriber }: HoldfastOptions): Stor
     );
   }
   return storeFor(redis ?? store, subscriber === undefined ? {} : { subscriber });
+}
+
+/** How many Holdfasts that are not closed stand on a store. */
+const users = new WeakMap<Store, number>();
+
+/** One more Holdfast stands on this store; answers with its way to close it, which is carried out by the last one. */
+export function shareStore(store: Store): () => Promise<void> {
+  users.set(store, (users.get(store) ?? 0) + 1);
+  return async () => {
+    const left = (users.get(store) ?? 1) - 1;
+    users.set(store, left);
+    if (left === 0) await store.close();
+  };
 }
 
 /**

@@ -22,6 +22,7 @@ import {
   chooseStore,
   type HoldfastOptions,
   type LockOptions,
+  shareStore,
 } from "./holdfast-options.js";
 import { MultiLock } from "./multi-lock/multi-lock.js";
 import { Mutex } from "./mutex/mutex.js";
@@ -97,7 +98,9 @@ export interface Holdfast {
 
   /**
    * Ends all waits with ClosedError, aborts the signal of every lease that is held and gives it back, and
-   * closes the connections that Holdfast opened, never yours. A second call waits for the first. Never rejects.
+   * closes the connections that Holdfast opened, never yours; a `store` that several Holdfasts have been made on is
+   * closed with the last of them. A second call waits for the first. Never rejects.
+   * From then on every verb that would ask the server rejects with ClosedError, those that only look included.
    */
   close(): Promise<void>;
 
@@ -125,13 +128,14 @@ export function createHoldfast(options: HoldfastOptions): Holdfast {
 export function createHoldfastOn(runtime: Runtime, options: HoldfastOptions): Holdfast {
   const { prefix, clientName, commandTimeoutMs, allowEviction, defaults } = checkOptions(options);
   const store = chooseStore(options);
+  const closeStore = shareStore(store);
   const clientId = runtime.newClientId();
   const records = clientRecords(store, { prefix, clientId, clientName, timeoutMs: commandTimeoutMs });
   // Whoever wrote a store knows what is behind it; of a client's server we know only what it shows.
   const onHidden = store === (options.store ?? options.redis) ? () => {} : warnOfHiddenPolicy;
   const read = (): ReturnType<typeof readMemoryPolicy> => readMemoryPolicy(store, commandTimeoutMs);
   const evictionGuard = new EvictionGuard(allowEviction ? undefined : { read, onHidden, runtime });
-  const engine = new Engine({ store, runtime, prefix, clientId, commandTimeoutMs, records, evictionGuard });
+  const engine = new Engine({ store, runtime, prefix, clientId, commandTimeoutMs, records, evictionGuard, closeStore });
 
   const mutexStepsOf = (name: string, lockOptions?: LockOptions): MutexSteps => {
     checkName(name);

@@ -126,8 +126,9 @@ export class Barrier {
     return insist(this.#engine, () => this.#steps.reset(request, this.#engine.commandTimeoutMs));
   }
 
-  /** Which generation it is, who has arrived, and who broke it. Changes nothing. @throws StoreError */
+  /** Which generation it is, who has arrived, and who broke it. Changes nothing. @throws StoreError, ClosedError */
   async inspect(): Promise<BarrierInspection> {
+    this.#engine.assertOpen(this.name);
     const state = await this.#steps.inspect(undefined, this.#engine.commandTimeoutMs);
     const { parties, generation, broken } = state;
     const { waiters: arrived } = await describe(this.#engine, this.#steps, state);

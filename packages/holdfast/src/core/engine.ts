@@ -3,7 +3,7 @@ import { ClosedError } from "./errors.js";
 import type { EvictionGuard } from "./eviction-guard.js";
 import { Lookout } from "./lookout.js";
 import { Mailbox, type Recipient } from "./mailbox.js";
-import { newClaim } from "./owner.js";
+import { newClaim, parseOwner } from "./owner.js";
 import { type ClientRecords, Presence } from "./presence.js";
 import type { Runtime } from "./runtime.js";
 import type { Claim } from "./steps.js";
@@ -39,6 +39,7 @@ export class Engine {
   readonly #presence: Presence;
   readonly #departed = new Map<number, (token: number) => void>();
   readonly #stopListening: () => void;
+  readonly #closeStore: () => Promise<void>;
   #lastNumber = 0;
   #closing: Promise<void> | undefined;
 
@@ -53,11 +54,13 @@ export class Engine {
     readonly commandTimeoutMs: number;
     readonly records: ClientRecords;
     readonly evictionGuard: EvictionGuard;
+    readonly closeStore: () => Promise<void>;
   }) {
     this.store = facts.store;
     this.runtime = facts.runtime;
     this.records = facts.records;
     this.evictionGuard = facts.evictionGuard;
+    this.#closeStore = facts.closeStore;
     this.commandTimeoutMs = facts.commandTimeoutMs;
     this.inboxPrefix = `${facts.prefix}:in:`;
     this.#clientId = facts.clientId;
@@ -74,9 +77,19 @@ export class Engine {
     return this.#closing !== undefined;
   }
 
+  /** @throws ClosedError  `close` was called */
+  assertOpen(lockName: string): void {
+    if (this.#closing !== undefined) throw new ClosedError(lockName);
+  }
+
+  /** Whether the claim of that owner is one of this engine's. */
+  isOwn(owner: string): boolean {
+    return parseOwner(owner)?.clientId === this.#clientId;
+  }
+
   /** A claim with an id of its own, for one request. @throws ClosedError */
   newClaim(lockName: string, leaseMs: number, amount: number, label: string): Claim {
-    if (this.#closing !== undefined) throw new ClosedError(lockName);
+    this.assertOpen(lockName);
     if (this.#lastNumber === 0) this.#openMailbox();
     this.#presence.touch(leaseMs);
     this.#lastNumber += 1;
@@ -85,7 +98,7 @@ export class Engine {
 
   /** An id for one request that makes no claim, so that it counts once however often it is sent. @throws ClosedError */
   newRequestId(lockName: string): string {
-    if (this.#closing !== undefined) throw new ClosedError(lockName);
+    this.assertOpen(lockName);
     return this.runtime.newClientId();
   }
 
@@ -132,7 +145,7 @@ export class Engine {
     }
     this.#stopListening();
     await this.mailbox.close();
-    await this.store.close();
+    await this.#closeStore();
   }
 
   /** Early, so that the first wait need not wait for it and a holder hears of a forced release. */

@@ -184,11 +184,11 @@ export class EvictionError extends LockError {
   }
 }
 
-/** This Holdfast was closed. Nothing is held by the call that was refused. */
+/** This Holdfast was closed. Nothing is held by the call that was refused, and it has asked the server for nothing more. */
 export class ClosedError extends LockError {
   readonly code = "ERR_LOCK_CLOSED";
 
   constructor(lockName: string) {
-    super(lockName, `${quote(lockName)} was not acquired: this Holdfast has been closed.`);
+    super(lockName, `This Holdfast has been closed, so the call about ${quote(lockName)} holds nothing.`);
   }
 }

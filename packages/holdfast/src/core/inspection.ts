@@ -27,8 +27,9 @@ export interface WaitingClaim {
   readonly clientName: string | undefined;
 }
 
-/** Reads the lock and the records of the clients that it names. @throws StoreError */
+/** Reads the lock and the records of the clients that it names. @throws StoreError, ClosedError */
 export async function inspect(engine: Engine, steps: LookSteps): Promise<Inspection> {
+  engine.assertOpen(steps.name);
   return describe(engine, steps, await steps.inspect(undefined, engine.commandTimeoutMs));
 }
 

@@ -95,7 +95,7 @@ export class Lock<Held extends Lease = Lease> {
     return run(() => this.acquire(options), work);
   }
 
-  /** Who holds it, since when and for how long, and who waits. Changes nothing. @throws StoreError */
+  /** Who holds it, since when and for how long, and who waits. Changes nothing. @throws StoreError, ClosedError */
   inspect(): Promise<Inspection> {
     return inspect(this.engine, this.steps);
   }
@@ -106,6 +106,7 @@ export class Lock<Held extends Lease = Lease> {
    *
    * @returns false, and nothing is done, if it is free or somebody else holds it by now
    * @throws StoreError  outcome unknown
+   * @throws ClosedError  this Holdfast was closed
    * @throws TypeError, RangeError  neither an owner nor a token was given, or a wrong one
    */
   async forceRelease(whose: { readonly owner?: string; readonly token?: number }): Promise<boolean> {
@@ -117,6 +118,7 @@ export class Lock<Held extends Lease = Lease> {
       throw new TypeError(`owner must be a string that is not empty; got ${show(owner)}`);
     }
     if (token !== undefined) checkWhole("token", token, 1, Number.MAX_SAFE_INTEGER);
+    this.engine.assertOpen(this.name);
     const reconnects = this.engine.commandReconnects;
     const isReleased = await this.steps.forceRelease(whose, this.engine.commandTimeoutMs);
     if (!isReleased && reconnects !== this.engine.commandReconnects) {

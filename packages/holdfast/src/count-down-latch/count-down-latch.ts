@@ -96,6 +96,7 @@ export class CountDownLatch {
     const [unknown] = Object.keys(others);
     if (unknown !== undefined) throw new TypeError(`there is no option ${show(unknown)}; the option is callerId`);
     if (callerId !== undefined) checkCallerId(callerId);
+    this.#engine.assertOpen(this.name);
     const id = callerId === undefined ? `/${this.#engine.newRequestId(this.name)}` : `:${callerId}`;
     return insist(this.#engine, () => this.#steps.countDown(id, by, this.#engine.commandTimeoutMs));
   }
@@ -119,13 +120,15 @@ export class CountDownLatch {
     });
   }
 
-  /** What is left; 0 also if no count is set. One round trip. @throws StoreError */
+  /** What is left; 0 also if no count is set. One round trip. @throws StoreError, ClosedError */
   async count(): Promise<number> {
+    this.#engine.assertOpen(this.name);
     return (await this.#steps.inspect(undefined, this.#engine.commandTimeoutMs)).count;
   }
 
-  /** The count, and who waits. Changes nothing. @throws StoreError */
+  /** The count, and who waits. Changes nothing. @throws StoreError, ClosedError */
   async inspect(): Promise<LatchInspection> {
+    this.#engine.assertOpen(this.name);
     const state = await this.#steps.inspect(undefined, this.#engine.commandTimeoutMs);
     const { waiterCount, waiters } = await describe(this.#engine, this.#steps, state);
     const { count, initialCount } = state;

@@ -114,8 +114,9 @@ export class Election extends Lock<Leadership> {
     return this.#own(leadership).proclaim(value);
   }
 
-  /** Who leads now; null if nobody does. Two round trips. @throws StoreError */
+  /** Who leads now; null if nobody does. Two round trips. @throws StoreError, ClosedError */
   async leader(): Promise<Leader | null> {
+    this.engine.assertOpen(this.name);
     return this.#describe(await this.#election.leader(this.engine.commandTimeoutMs));
   }
 

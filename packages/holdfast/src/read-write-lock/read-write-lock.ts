@@ -144,6 +144,7 @@ export class ReadWriteSide extends Lock<ReadWriteLease> {
 
   /** Who reads or writes, and who waits for what. Changes nothing. @throws StoreError */
   override async inspect(): Promise<ReadWriteInspection> {
+    this.engine.assertOpen(this.name);
     const state = await this.#permits.inspect(undefined, this.engine.commandTimeoutMs);
     const described = await describe(this.engine, this.steps, state);
     return {

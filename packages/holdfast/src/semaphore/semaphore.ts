@@ -143,20 +143,24 @@ export class Semaphore extends Lock<SemaphoreLease> {
    *
    * @param permits  a whole number from 1 to 1 000 000
    * @throws StoreError  outcome unknown; calling it again is safe
+   * @throws ClosedError  this Holdfast was closed
    */
   async resize(permits: number): Promise<void> {
     checkPermits(permits, MOST_PERMITS);
+    this.engine.assertOpen(this.name);
     await this.#permits.resize(permits, this.engine.commandTimeoutMs);
   }
 
-  /** How many permits there are: what the server has on record, or else what was declared here. @throws StoreError */
+  /** How many permits there are: what the server has on record, or else what was declared here. @throws StoreError, ClosedError */
   async capacity(): Promise<number> {
+    this.engine.assertOpen(this.name);
     const { capacity } = await this.#permits.inspect(undefined, this.engine.commandTimeoutMs);
     return capacity ?? this.#declared;
   }
 
-  /** How many permits there are, who holds how many, and who waits for how many. Changes nothing. @throws StoreError */
+  /** How many permits there are, who holds how many, and who waits for how many. Changes nothing. @throws StoreError, ClosedError */
   override async inspect(): Promise<SemaphoreInspection> {
+    this.engine.assertOpen(this.name);
     const state = await this.#permits.inspect(undefined, this.engine.commandTimeoutMs);
     const described = await describe(this.engine, this.steps, state);
     return {

@@ -153,6 +153,7 @@ export class ScriptedLock {
       clientId: this.runtime.newClientId(),
       commandTimeoutMs,
       records: { announce: () => Promise.resolve(), read: () => Promise.resolve(undefined) },
+      closeStore: () => this.store.close(),
       evictionGuard: new EvictionGuard(readPolicy && { read: readPolicy, onHidden: () => {}, runtime: this.runtime }),
     });
     this.steps = {
