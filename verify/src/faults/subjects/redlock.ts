@@ -40,8 +40,14 @@ function resourcesOf({ lockName, otherNames = [] }: Request, kind: Kind): string
   return kind === "multi-lock" ? [lockName, ...otherNames] : lacks("redlock", kind);
 }
 
-function partsOf(resources: readonly string[], owner: string): { readonly parts?: readonly Part[] } {
-  return resources.length > 1 ? { parts: resources.map((lockName) => ({ lockName, owner, token: null })) } : {};
+/** One request takes and gives back all of them, so that what came of one came of each. */
+function partsOf(
+  resources: readonly string[],
+  owner: string,
+  released: () => Promise<undefined | Refused>,
+): { readonly parts?: readonly Part[] } {
+  if (resources.length === 1) return {};
+  return { parts: resources.map((lockName) => ({ lockName, owner, token: null, released })) };
 }
 
 function retriesOf({ waitMs }: Request): { readonly retryCount: number } {
@@ -55,8 +61,9 @@ async function acquirePlain(plain: Redlock, request: Request, resources: string[
   } catch (error) {
     return refusedBy(error, "busy");
   }
+  let end: undefined | Refused;
   return {
-    ...partsOf(resources, lock.value),
+    ...partsOf(resources, lock.value, async () => end),
     owner: lock.value,
     token: null,
     validUntilMs: () => fromWall(lock.expiration),
@@ -73,12 +80,8 @@ async function acquirePlain(plain: Redlock, request: Request, resources: string[
       }
     },
     async release() {
-      try {
-        await lock.release();
-        return undefined;
-      } catch (error) {
-        return refusedBy(error, "not-owner");
-      }
+      end = await endOf(lock.release());
+      return end;
     },
   };
 }
@@ -96,10 +99,7 @@ class ObservedRedlock extends Redlock {
   override async extend(...call: Parameters<Redlock["extend"]>): Promise<Lock> {
     const [{ resources }, leaseMs] = call;
     const extended = super.extend(...call);
-    const ended = extended.then(
-      () => undefined,
-      (error: unknown) => refusedBy(error, "not-owner"),
-    );
+    const ended = endOf(extended);
     for (const lockName of resources)
       for (const listener of this.renewalListeners) listener({ lockName, leaseMs, ended });
     this.current = await extended;
@@ -120,8 +120,7 @@ async function acquireRenewed(client: Redis, request: Request, resources: string
         finish();
         return whole;
       };
-      const owner = observed.current?.value ?? request.owner;
-      resolve({ ...partsOf(resources, owner), owner, ...renewed(observed, signal, release) });
+      resolve(renewed(observed, signal, resources, release));
       await finished;
     });
     // Once the routine has begun this comes too late to be heard, and `release` tells of it.
@@ -129,9 +128,18 @@ async function acquireRenewed(client: Redis, request: Request, resources: string
   });
 }
 
-function renewed(observed: ObservedRedlock, signal: AbortSignal, release: () => Promise<void>): Omit<Held, "owner"> {
+function renewed(
+  observed: ObservedRedlock,
+  signal: AbortSignal,
+  resources: readonly string[],
+  finish: () => Promise<void>,
+): Held {
   let isReleased = false;
+  let end: undefined | Refused;
+  const owner = observed.current?.value ?? "";
   return {
+    ...partsOf(resources, owner, async () => end),
+    owner,
     token: null,
     validUntilMs: () => (observed.current === undefined ? null : fromWall(observed.current.expiration)),
     // What the routine is told to look at.
@@ -142,14 +150,17 @@ function renewed(observed: ObservedRedlock, signal: AbortSignal, release: () => 
     extend: async () => no("not-sent", "`using` extends by itself and gives its lock to nobody"),
     async release() {
       isReleased = true;
-      try {
-        await release();
-        return undefined;
-      } catch (error) {
-        return refusedBy(error, "not-owner");
-      }
+      end = await endOf(finish());
+      return end;
     },
   };
+}
+
+function endOf(call: Promise<unknown>): Promise<undefined | Refused> {
+  return call.then(
+    () => undefined,
+    (error: unknown) => refusedBy(error, "not-owner"),
+  );
 }
 
 /** A definite refusal only if no attempt came to any other error than that of a key which is not ours. */
