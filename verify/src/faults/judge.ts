@@ -1,0 +1,154 @@
+/**
+ * What a history of a fault run says of the properties, each decided by the code that decides it everywhere else.
+ *
+ * It does not know what the cell expects: it says what does not hold, and the runner whether that is a violation or
+ * just what a control has to show. What a fault takes the ground from is not judged while it does (judging/grounds.ts).
+ */
+import type { History } from "../history/history.js";
+import type { Operation } from "../history/records.js";
+import {
+  crashedHolder,
+  exactTokens,
+  fairOrder,
+  guardedTokens,
+  leaseExclusion,
+  loudLoss,
+  noStarvation,
+  ownersOnly,
+  permitsWithinLimit,
+  risingTokens,
+  type SweepResult,
+  settledWaits,
+  steadyTokens,
+  uniqueTokens,
+  untornEffects,
+  writersAlone,
+} from "../sweeps/index.js";
+import type { Cell } from "./cell.js";
+import { answeredSuccesses } from "./judging/answers.js";
+import { breachesOf, type Found, foundBy } from "./judging/found.js";
+import { EPS_MS, hinderingOf, missedOf, POLL_MS, pausesOf } from "./judging/grounds.js";
+import { linearizability } from "./judging/linearizability.js";
+import { noLostWakeUp } from "./judging/wake-ups.js";
+import type { Judgement } from "./parts.js";
+import { LIMIT } from "./programs/messages.js";
+
+/** What a judge has to know besides the history. */
+export interface JudgeContext {
+  /** Of a peer only safety is judged: it has promised nothing about when. */
+  readonly subject: string;
+  /** How long the server was given to answer, in ms. */
+  readonly commandTimeoutMs: number;
+}
+
+/** A wait that ends while the server does not answer asks it once more, for so long. */
+const LAST_WORD_MS = 200;
+/** The largest difference of two clocks' rates that is reckoned with (A1). */
+const RHO = 0.01;
+/** Answers and messages of one instant arrive in any order: so many may seem to have passed somebody. */
+const MOST_PASSED = 3;
+
+/** See the file header. */
+export function judge(cell: Cell, given: History, { subject, commandTimeoutMs }: JudgeContext): Judgement {
+  const history: History = { ...given, missed: [...given.missed, ...missedOf(given)] };
+  const isOurs = subject === "holdfast";
+  const found: Found[] = [];
+  const checked: Record<string, number> = {};
+  const notes: string[] = [];
+  const count = (property: string, cases: number): void => {
+    checked[property] = (checked[property] ?? 0) + cases;
+  };
+  for (const sweep of [...safety(cell, history), ...(isOurs ? liveness(cell, history, commandTimeoutMs) : [])]) {
+    found.push(...foundBy(sweep));
+    count(sweep.property, sweep.figures.checked ?? 0);
+    if (sweep.exclusions.length > 0) notes.push(`${sweep.property}: ${exclusionsOf(sweep)}`);
+  }
+  if (isOurs) {
+    const answers = answeredSuccesses(history);
+    found.push(...answers.found);
+    count("S5", answers.checked);
+    const wakeUps = noLostWakeUp(history, { withinMs: POLL_MS + EPS_MS, forbidding: hinderingOf(history) });
+    found.push(...wakeUps.found);
+    count("L3", wakeUps.checked);
+    if (wakeUps.checked > 0)
+      notes.push(`L3: the slowest grant came ${wakeUps.slowestMs.toFixed(1)} ms after a release`);
+  }
+  const linear = linearizability(history, cell.letter, isOurs);
+  found.push(...linear.found);
+  count("S1", linear.checked);
+  if (linear.unknown.length > 0) notes.push(`S1 is undecided for ${linear.unknown.join(", ")}`);
+
+  const shown = breachesOf(found, history, cell.id);
+  return { breaches: shown.breaches, checked, unknown: linear.unknown.length, notes: [...notes, ...shown.notes] };
+}
+
+function safety({ letter, judged }: Cell, history: History): SweepResult[] {
+  const names = new Set(history.operations.map(({ lockName }) => lockName));
+  return [
+    ...(letter === "l"
+      ? []
+      : [ownersOnly(history, { epsMs: EPS_MS }), loudLoss(history, { marginMs: 0, epsMs: EPS_MS })]),
+    ...(letter === "s" ? [permitsWithinLimit(history, new Map(Array.from(names, (name) => [name, LIMIT])))] : []),
+    ...(letter === "w" ? [writersAlone(history)] : []),
+    ...("swl".includes(letter) ? [] : [leaseExclusion(history)]),
+    ...(letter === "l"
+      ? []
+      : [uniqueTokens(history), risingTokens(history), steadyTokens(history), exactTokens(history)]),
+    // A resource that does not check its tokens has no order of them to keep.
+    ...(judged === "effects" && letter !== "t" ? [] : [guardedTokens(history)]),
+    untornEffects(history),
+  ];
+}
+
+function liveness({ letter }: Cell, history: History, commandTimeoutMs: number): SweepResult[] {
+  if (letter === "l") return [];
+  const forbidding = hinderingOf(history);
+  const missed = new Set(history.missed.map(({ operationId }) => operationId));
+  const inQueue: History = {
+    ...history,
+    enqueued: history.enqueued.filter(({ operationId }) => !missed.has(operationId)),
+  };
+  const leaseMs = history.operations.reduce((most, { args }) => Math.max(most, args.leaseMs ?? 0), 0);
+  return [
+    crashedHolder(history, { pollMs: POLL_MS, epsMs: EPS_MS, forbidding }),
+    settledWaits(patient(history, commandTimeoutMs), { epsMs: EPS_MS + LAST_WORD_MS, rho: RHO }),
+    ...(letter === "f"
+      ? [
+          fairOrder(history),
+          noStarvation(inQueue, {
+            waiterMs: leaseMs + POLL_MS,
+            epsMs: EPS_MS,
+            mostPassed: MOST_PASSED,
+            forbidding,
+          }),
+        ]
+      : []),
+  ];
+}
+
+/**
+ * For L4: who tries once waits for the server's answer and no longer; it has no patience that it could cut short.
+ * A process that did not run could not settle anything.
+ */
+function patient(history: History, commandTimeoutMs: number): History {
+  const pauses = pausesOf(history.turns);
+  const stood = ({ process, callMs, returnMs }: Operation): boolean =>
+    (pauses.get(process) ?? []).some(({ beganMs, endedMs }) => beganMs <= returnMs && endedMs >= callMs);
+  const operations = history.operations
+    .filter((operation) => operation.verb !== "acquire" || operation.outcome === "ok" || !stood(operation))
+    .map((operation) => {
+      if (operation.verb !== "acquire" || operation.args.waitMs !== 0) return operation;
+      const { refusal: _, ...rest } = operation;
+      return { ...rest, args: { ...operation.args, waitMs: 2 * commandTimeoutMs } };
+    });
+  return { ...history, operations };
+}
+
+function exclusionsOf({ exclusions }: SweepResult): string {
+  const reasons = new Map<string, number>();
+  for (const { reason } of exclusions) {
+    const general = reason.replaceAll(/\d+/g, "#");
+    reasons.set(general, (reasons.get(general) ?? 0) + 1);
+  }
+  return Array.from(reasons, ([reason, cases]) => `${cases} left out because ${reason}`).join("; ");
+}

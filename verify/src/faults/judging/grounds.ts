@@ -1,0 +1,72 @@
+/** What the faults of a run take away from what is promised, and from whom. */
+import { groupBy, type History } from "../../history/history.js";
+import type { Fault, Missed, Operation, Turn } from "../../history/records.js";
+import type { Unbounded } from "../../models/server-lease.js";
+
+/** By how much two readings of what is one instant may differ on the machine that runs the tests. One place, never tuned. */
+export const EPS_MS = 250;
+/** A waiter that hears nothing asks again after so long. */
+export const POLL_MS = 5_000;
+
+/** The server forgets: restarts without its memory, promotion without the last writes, eviction, deletion. */
+const FORGETS = /^J(?:24|25|26|27|31|32|33|36|37)(?!\d|q|g)/;
+/** The server's clock is not that of the machine. */
+const BENT_CLOCK = /^J(?:28|29|30)(?!\d)/;
+/** Nobody can be expected to be granted anything, or to hear of it, while these last. */
+const HINDERS = /^J(?:09|1\d|2\d|3\d)(?!\d)/;
+/** These leave the way to the server and the server alone, or touch nothing that a waiter needs. */
+const HARMLESS = /^J(?:03|04|06|08|13|21|38)(?!\d)/;
+
+/** When the server is not held to its clock, for the models. */
+export function unboundedOf({ faults }: History): Unbounded[] {
+  return faults.flatMap(({ id, beganMs, endedMs }) => [
+    ...(FORGETS.test(id) || BENT_CLOCK.test(id) ? [{ beganMs, endedMs, expiry: "early" as const }] : []),
+    ...(BENT_CLOCK.test(id) ? [{ beganMs, endedMs, expiry: "late" as const }] : []),
+  ]);
+}
+
+/** Ids of the faults of this run under which no grant can be expected. */
+export function hinderingOf({ faults }: History): ReadonlySet<string> {
+  return new Set(faults.map(({ id }) => id).filter((id) => HINDERS.test(id) && !HARMLESS.test(id)));
+}
+
+/**
+ * Waiters that the server may have taken for dead, or that may have lost their place: their process stood still or was
+ * cut off while they waited, or the server was struck. A fault is felt for a while after its end.
+ */
+export function missedOf({ faults, operations, enqueued }: History): Missed[] {
+  const waiting = new Set(enqueued.map(({ operationId }) => operationId));
+  const disturbing = faults.filter(({ id }) => !HARMLESS.test(id));
+  if (disturbing.length === 0) return [];
+  const processes = new Set(operations.map(({ process }) => process));
+  return operations
+    .filter(({ id }) => waiting.has(id))
+    .flatMap((operation) => {
+      const fault = disturbing.find((other) => disturbs(other, operation, processes));
+      if (fault === undefined) return [];
+      const { id: operationId, lockName, callMs } = operation;
+      return [{ type: "missed" as const, atMs: Math.max(callMs, fault.beganMs), lockName, operationId }];
+    });
+}
+
+function disturbs(fault: Fault, { process, callMs, returnMs }: Operation, processes: ReadonlySet<string>): boolean {
+  if (processes.has(fault.target) && fault.target !== process) return false;
+  return fault.beganMs <= returnMs && fault.endedMs + POLL_MS >= callMs;
+}
+
+/** Times in which a process did not run, or ran one thing only, longer than the tolerance lets pass. */
+export function pausesOf(
+  turns: readonly Turn[],
+): Map<string, { readonly beganMs: number; readonly endedMs: number }[]> {
+  const pauses = new Map<string, { readonly beganMs: number; readonly endedMs: number }[]>();
+  for (const [process, own] of groupBy(turns, (turn) => turn.process)) {
+    const found: { readonly beganMs: number; readonly endedMs: number }[] = [];
+    let lastMs = Number.NEGATIVE_INFINITY;
+    for (const { endedMs } of own.toSorted((a, b) => a.beganMs - b.beganMs)) {
+      if (Number.isFinite(lastMs) && endedMs - lastMs > EPS_MS / 2) found.push({ beganMs: lastMs, endedMs });
+      lastMs = endedMs;
+    }
+    pauses.set(process, found);
+  }
+  return pauses;
+}

@@ -1,0 +1,108 @@
+/** S1: each lock of a history is linearizable to the model of its kind. */
+import { check, type Model } from "../../checker/index.js";
+import { groupBy, type History } from "../../history/history.js";
+import type { Operation } from "../../history/records.js";
+import {
+  EXPIRY,
+  type ExpiryRules,
+  fenced,
+  type Latch,
+  latch,
+  ownerAware,
+  permits,
+  readWrite,
+  reentrantFenced,
+  timed,
+} from "../../models/index.js";
+import type { Letter } from "../cell.js";
+import { LIMIT } from "../programs/messages.js";
+import type { Found } from "./found.js";
+import { unboundedOf } from "./grounds.js";
+
+/** A name that is searched for longer is undecided, and that counts as a failure. */
+const TIMEOUT_MS = 20_000;
+const MAX_HOLD = 2;
+
+/** What the search says of all names. */
+export interface Linearizability {
+  readonly found: readonly Found[];
+  /** Operations in names that were decided. */
+  readonly checked: number;
+  /** Names that were not. */
+  readonly unknown: readonly string[];
+}
+
+/** See the file header. */
+export function linearizability(history: History, letter: Letter, comparesTokens: boolean): Linearizability {
+  const expiry: ExpiryRules = { ...EXPIRY, unbounded: unboundedOf(history) };
+  const found: Found[] = [];
+  const unknown: string[] = [];
+  let checked = 0;
+  for (const [lockName, operations] of groupBy(history.operations, (operation) => operation.lockName)) {
+    const result = checkName(letter, comparesTokens, expiry, operations);
+    if (result.verdict === "unknown") unknown.push(lockName);
+    else checked += operations.length;
+    if (result.verdict !== "violation") continue;
+    const { stuckAt } = result;
+    const what = stuckAt === undefined ? "no order is legal" : `no legal order passes ${describe(stuckAt)}`;
+    found.push({
+      property: "S1",
+      lockName,
+      message: `"${lockName}" is not linearizable: ${what}`,
+      records: stuckAt === undefined ? [] : [stuckAt],
+    });
+  }
+  return { found, checked, unknown };
+}
+
+interface NameResult {
+  readonly verdict: "ok" | "violation" | "unknown";
+  readonly stuckAt: Operation | undefined;
+}
+
+function checkName(
+  letter: Letter,
+  comparesTokens: boolean,
+  expiry: ExpiryRules,
+  operations: readonly Operation[],
+): NameResult {
+  const judged = timed(operations.map(mayGiveBack));
+  const run = <State>(model: Model<State, Operation>): NameResult => {
+    const { verdict, stuckAt } = check(model, judged, { timeoutMs: TIMEOUT_MS });
+    return { verdict, stuckAt: stuckAt?.value };
+  };
+  switch (letter) {
+    case "r":
+      return run(reentrantFenced(MAX_HOLD, expiry));
+    case "w":
+      return run(readWrite({ expiry }));
+    case "s":
+      return run(permits({ limit: LIMIT, expiry }));
+    case "l":
+      return run(silentAtZero(latch()));
+    default:
+      return run(comparesTokens ? fenced(expiry) : ownerAware(expiry));
+  }
+}
+
+/** Who does not know whether it was granted gives back what it may have, at any time; as does whoever gives up. */
+function mayGiveBack(operation: Operation): Operation {
+  if (operation.verb !== "acquire" || operation.outcome !== "info") return operation;
+  return { ...operation, refusal: "gave-up" };
+}
+
+/** A count-down that answers 0 may have found 0, which is then no refusal: the answer is the same. */
+function silentAtZero(model: Model<Latch, Operation>): Model<Latch, Operation> {
+  return {
+    ...model,
+    step(state, operation) {
+      const next = model.step(state, operation);
+      const isSilent = operation.verb === "count-down" && operation.outcome === "ok" && operation.result === 0;
+      return isSilent && (state.left ?? 0) === 0 ? [...next, state] : next;
+    },
+  };
+}
+
+function describe({ verb, outcome, owner, id, process }: Operation): string {
+  return `${verb} ${outcome} by ${owner} of ${process} (operation ${id})`;
+}
