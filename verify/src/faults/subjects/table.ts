@@ -1,5 +1,6 @@
 /** All libraries that can be driven. Each is loaded when it is asked for, so that one that is broken breaks no other. */
 import type { Subject } from "../subject.js";
+import { PEERS } from "./peers.js";
 
 /** What a module of this folder exports. */
 interface SubjectModule {
@@ -8,6 +9,7 @@ interface SubjectModule {
 
 const MODULES: Readonly<Record<string, () => Promise<SubjectModule>>> = {
   holdfast: () => import("./holdfast.js"),
+  ...PEERS,
 };
 
 /** Their names; this library first. */
