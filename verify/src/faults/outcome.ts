@@ -44,13 +44,18 @@ export function isWanted({ judged }: Cell, { property }: Breach): boolean {
   return /^(?:S1|S2|X1|X2)$/.test(property);
 }
 
+/** Whether it is promised in such a cell: where tokens are judged, leases may well overlap. */
+export function isPromised({ judged }: Cell, { property }: Breach): boolean {
+  return judged !== "tokens" || property.startsWith("F");
+}
+
 /** What came of a run. A run that shows nothing is `void`, and never `ok`. */
 export function decide({ cell, records, judgement, troubles }: Seen): Decided {
   const faults = records.filter((record) => record.type === "fault");
   const struck = faults.filter(({ proof }) => proof !== null);
   const missed = faults.length - struck.length;
   const notes = missed > 0 ? [`${missed} of ${faults.length} faults did not strike`] : [];
-  const isBreached = cell.expectation === "kept" && judgement.breaches.length > 0;
+  const isBreached = cell.expectation === "kept" && judgement.breaches.some((breach) => isPromised(cell, breach));
   // What was promised and broken is said first, however the run went on.
   if (isBreached) return { outcome: "violation", notes: [...notes, ...troubles] };
   if (troubles.length > 0) return { outcome: "void", notes: [...notes, ...troubles] };

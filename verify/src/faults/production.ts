@@ -1,9 +1,91 @@
-/** The parts that a run on real servers is put together from. */
-import type { Parts } from "./parts.js";
+/** The parts that a run on real servers is put together from: servers, a line, client processes, the judges of all histories. */
+import { setTimeout as sleep } from "node:timers/promises";
+import { historyOf } from "../history/index.js";
+import type { Column, Letter } from "./cell.js";
+import { COMMAND_TIMEOUT_MS, openClients } from "./clients.js";
+import { injectionOf } from "./injections/table.js";
+import { judge } from "./judge.js";
+import { OperationCount } from "./operation-count.js";
+import type { Opening, OpenStage, Parts } from "./parts.js";
+import { KINDS } from "./programs/messages.js";
+import type { Stage } from "./stage.js";
+import { monotonicMs } from "./topology/monotonic.js";
+import type { Durability } from "./topology/server.js";
+import { startSingle } from "./topology/topology.js";
 
-/** Real servers, real processes, and the judges of all histories. */
+/** Real servers, real processes. */
 export const PRODUCTION: Parts = {
-  injection: () => undefined,
-  open: () => Promise.reject(new Error("not connected yet")),
-  judge: () => ({ breaches: [], checked: {}, unknown: 0, notes: [] }),
+  injection: injectionOf,
+  open,
+  judge: (cell, records, subject) => judge(cell, historyOf(records), { subject, commandTimeoutMs: COMMAND_TIMEOUT_MS }),
 };
+
+/** A re-entrant mutex is the mutex of its name, and a multi-lock is several. */
+const KEY_OF: Readonly<Record<string, string>> = { "reentrant-mutex": "mutex", "multi-lock": "mutex" };
+
+async function open(opening: Opening): Promise<OpenStage> {
+  const { cell, subject, injection, random, clientCount, leaseMs } = opening;
+  const { serverArguments, needsClockShim, needsSyncShim, mutations } = injection;
+  const topology = await startSingle({
+    durability: durabilityOf(cell.column),
+    random: random.fork(),
+    ...(serverArguments === undefined ? {} : { serverArguments }),
+    ...(needsClockShim === undefined ? {} : { needsClockShim }),
+    ...(needsSyncShim === undefined ? {} : { needsSyncShim }),
+  });
+  try {
+    const { port } = topology;
+    const { letter } = cell;
+    const options = { count: clientCount, subject, letter, port, random: random.fork() };
+    const clients = await openClients(mutations === undefined ? options : { ...options, mutations });
+    const count = new OperationCount();
+    let names = 0;
+    let faults = 0;
+    const stage: Stage = {
+      cell,
+      random,
+      topology,
+      clients: clients.all,
+      leaseMs,
+      nowMs: monotonicMs,
+      sleep: async (ms) => void (await sleep(ms)),
+      struck(fault) {
+        if (fault.proof !== null) faults += 1;
+        clients.record({ type: "fault", ...fault });
+      },
+      newName() {
+        names += 1;
+        return `${cell.row}-${names}`;
+      },
+      keyPrefix: (lockName) => keyPrefix(letter, lockName),
+    };
+    return {
+      stage,
+      records: () => clients.records(),
+      counts: () => ({
+        operations: count.of(clients.all.flatMap(({ incarnations }) => incarnations.map(({ file }) => file))),
+        faults,
+      }),
+      record: (record) => clients.record(record),
+      closeClients: () => clients.close(),
+      async stop() {
+        await clients.stop();
+        await topology.stop();
+      },
+    };
+  } catch (error) {
+    await topology.stop();
+    throw error;
+  }
+}
+
+/** How the keys of a lock begin, see docs/redis-keys.md. */
+export function keyPrefix(letter: Letter, lockName: string): string {
+  const kind = KINDS[letter];
+  return `hf:${KEY_OF[kind] ?? kind}:{${lockName}}`;
+}
+
+function durabilityOf(column: Column): Durability {
+  if (column === "1n" || column === "1e" || column === "1a") return column;
+  throw new RangeError(`the servers of the column ${column} cannot be built yet`);
+}
