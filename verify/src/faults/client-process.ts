@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Fault } from "../history/records.js";
-import type { Answered, Asked, Call, ClientSettings } from "./programs/messages.js";
+import type { Answered, Asked, Call, ClientSettings, TakeAnswer } from "./programs/messages.js";
 import type { Client, Taken, Work } from "./stage.js";
 import { monotonicMs } from "./topology/monotonic.js";
 
@@ -23,6 +23,8 @@ export interface ClientFacts
   /** Place among the clients of the run, from 0. */
   readonly index: number;
   readonly seed: number;
+  /** What runs in place of node, as in a network of its own. */
+  readonly execPath?: string;
   /** Where files go. */
   readonly directory: string;
   /** Told of the faults that the client makes itself. */
@@ -51,6 +53,7 @@ export class ClientProcess implements Client {
   #asked = 0;
   #wallOffsetMs = 0;
   #errors = "";
+  #lastRefusal: string | undefined;
   #isEnding = false;
 
   /** Use `startClient`. */
@@ -60,6 +63,11 @@ export class ClientProcess implements Client {
 
   get name(): string {
     return this.#facts.name;
+  }
+
+  /** Why the last `take` came to nothing, in the subject's words; undefined if it did not. */
+  get lastRefusal(): string | undefined {
+    return this.#lastRefusal;
   }
 
   get pid(): number {
@@ -73,7 +81,7 @@ export class ClientProcess implements Client {
 
   async start(): Promise<void> {
     if (this.#child !== undefined) return;
-    const { name, index, directory, struck: _, seed, ...rest } = this.#facts;
+    const { name, index, directory, struck: _, seed, execPath, ...rest } = this.#facts;
     const incarnation = this.#incarnations.length + 1;
     const process = `${name}#${incarnation}`;
     const file = join(directory, `${name}-${incarnation}.jsonl`);
@@ -86,7 +94,10 @@ export class ClientProcess implements Client {
       wallOffsetMs: this.#wallOffsetMs,
       seed: seed * INCARNATIONS + incarnation,
     };
-    const child = fork(PROGRAM, [JSON.stringify(settings)], { stdio: ["ignore", "ignore", "pipe", "ipc"] });
+    const child = fork(PROGRAM, [JSON.stringify(settings)], {
+      stdio: ["ignore", "ignore", "pipe", "ipc"],
+      ...(execPath === undefined ? {} : { execPath }),
+    });
     this.#child = child;
     this.#isEnding = false;
     running.add(child);
@@ -113,7 +124,9 @@ export class ClientProcess implements Client {
 
   async take(options: Parameters<Client["take"]>[0]): Promise<Taken | undefined> {
     // What a process answers is what this very code sent.
-    return (await this.#ask({ verb: "take", options })) as Taken | undefined;
+    const { taken, refusal } = (await this.#ask({ verb: "take", options })) as TakeAnswer;
+    this.#lastRefusal = refusal;
+    return taken;
   }
 
   async extend(leaseId: number, leaseMs: number): Promise<void> {

@@ -20,6 +20,8 @@ export interface ClientsOptions {
   readonly mutations?: readonly string[];
   /** How long a server is given to answer, in ms. @default 500 */
   readonly commandTimeoutMs?: number;
+  /** What runs in place of node to start a client, by its place from 0; undefined for node itself. */
+  readonly execPath?: (index: number) => string | undefined;
 }
 
 /** See the file header. */
@@ -71,16 +73,18 @@ export async function openClients(options: ClientsOptions): Promise<Clients> {
   };
   const facts = { subject, letter, port, resourcePort: resource.port, commandTimeoutMs, mutations, clients: count };
   const started = await Promise.allSettled(
-    Array.from({ length: count }, (_, index) =>
-      startClient({
+    Array.from({ length: count }, (_, index) => {
+      const execPath = options.execPath?.(index);
+      return startClient({
         ...facts,
+        ...(execPath === undefined ? {} : { execPath }),
         name: `c${index + 1}`,
         index,
         directory,
         seed: random.whole(1, 1_000_000),
         struck: (fault) => void own.push(fault),
-      }),
-    ),
+      });
+    }),
   );
   for (const end of started) if (end.status === "fulfilled") all.push(end.value);
   const failed = started.find((end) => end.status === "rejected");

@@ -103,10 +103,12 @@ function safety({ letter, judged }: Cell, history: History): SweepResult[] {
 function liveness({ letter }: Cell, history: History, commandTimeoutMs: number): SweepResult[] {
   if (letter === "l") return [];
   const forbidding = hinderingOf(history);
-  const missed = new Set(history.missed.map(({ operationId }) => operationId));
+  // Whoever was taken for dead, or is, is passed over.
+  const gone = new Set(history.missed.map(({ operationId }) => operationId));
+  for (const { id, outcome } of history.operations) if (outcome === "info") gone.add(id);
   const inQueue: History = {
     ...history,
-    enqueued: history.enqueued.filter(({ operationId }) => !missed.has(operationId)),
+    enqueued: history.enqueued.filter(({ operationId }) => !gone.has(operationId)),
   };
   const leaseMs = history.operations.reduce((most, { args }) => Math.max(most, args.leaseMs ?? 0), 0);
   return [

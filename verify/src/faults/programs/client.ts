@@ -6,7 +6,7 @@ import { monotonicMs } from "../topology/monotonic.js";
 import { Caller, isRefused, type Lease } from "./caller.js";
 import { EffectLine } from "./effects.js";
 import { LatchCaller } from "./latch.js";
-import { type Answered, type Asked, type Call, type ClientSettings, KINDS } from "./messages.js";
+import { type Answered, type Asked, type Call, type ClientSettings, KINDS, type TakeAnswer } from "./messages.js";
 import { Recorder } from "./recorder.js";
 import { Sessions } from "./sessions.js";
 
@@ -100,7 +100,7 @@ async function act(call: Call): Promise<unknown> {
   }
 }
 
-async function take(options: Parameters<Client["take"]>[0]): ReturnType<Client["take"]> {
+async function take(options: Parameters<Client["take"]>[0]): Promise<TakeAnswer> {
   const { lockName, leaseMs, waitMs = 0, renew = false, permits = 1, mode } = options;
   const kind = KINDS[settings.letter];
   const lease = await caller.acquire(kind, {
@@ -113,9 +113,10 @@ async function take(options: Parameters<Client["take"]>[0]): ReturnType<Client["
     ...(kind === "read-write-lock" ? { mode: mode ?? "write" } : {}),
   });
   const [place] = isRefused(lease) ? [] : lease.places;
-  if (isRefused(lease) || place === undefined) return undefined;
+  if (isRefused(lease)) return { refusal: lease.message };
+  if (place === undefined) return { refusal: "it holds nothing" };
   taken.set(place.id, lease);
-  return { leaseId: place.id, token: place.part.token, validUntilMs: lease.held.validUntilMs() };
+  return { taken: { leaseId: place.id, token: place.part.token, validUntilMs: lease.held.validUntilMs() } };
 }
 
 function leaseOf(leaseId: number): Lease {

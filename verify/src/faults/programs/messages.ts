@@ -1,7 +1,7 @@
 /** What a run and its client processes say to each other. */
 import type { Kind } from "../../history/records.js";
 import type { Letter } from "../cell.js";
-import type { Client, Work } from "../stage.js";
+import type { Client, Taken, Work } from "../stage.js";
 
 /** What a client process is started with, as JSON in its first argument. */
 export interface ClientSettings {
@@ -48,6 +48,12 @@ export interface Answered {
   readonly number: number;
   readonly value?: unknown;
   readonly error?: string;
+}
+
+/** What `take` came to: the lease, or why there is none. */
+export interface TakeAnswer {
+  readonly taken?: Taken;
+  readonly refusal?: string;
 }
 
 /** The semaphores of the runs have so many permits. */

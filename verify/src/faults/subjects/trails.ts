@@ -122,7 +122,7 @@ export class Trails {
 
 /** What a call came to that nobody answered. */
 export function unanswered(error: unknown): Refused {
-  const message = error instanceof Error ? error.message : String(error);
+  const message = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
   if (error instanceof StoreError && !error.mayHaveRun) return { outcome: "no", refusal: "not-sent", message };
   return { outcome: "info", message };
 }
