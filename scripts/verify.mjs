@@ -6,9 +6,10 @@
  * `verify:nightly` and `verify:release` are several in a row, bounded in time, with one report. They close with
  * `N passed, N failed`: the sum of what each part counts.
  */
+import { spawn } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { argv, exit } from "node:process";
+import { argv, execPath, exit, stdout } from "node:process";
 
 import { build, dependencies, node, redisServer, root } from "./setup.mjs";
 
@@ -100,12 +101,9 @@ async function several(name, make) {
       continue;
     }
     console.log(`\n— ${part} ${args.join(" ")}`);
-    const result = join(report, `${part}.json`);
-    const where = part === "faults" ? ["--report", report] : ["--json", result];
-    const code = await one({ part, args: [...args, ...where] });
-    const counts = part === "faults" ? countsOf(join(report, "totals.json")) : countsOf(result);
-    passed += counts?.passed ?? 0;
-    failed += Math.max(counts?.failed ?? 1, code === 0 ? 0 : 1);
+    const counts = part === "faults" ? await faults(args, report) : await other(part, args, report);
+    passed += counts.passed;
+    failed += counts.failed;
   }
   console.log(`\nreport: verify/reports/${name}/index.html`);
   console.log(`${passed} passed, ${failed} failed`);
@@ -113,13 +111,61 @@ async function several(name, make) {
 }
 
 /**
- * What a part says of itself; undefined if it died before it could.
- *
- * @param {string} file
- * @returns {{ passed: number, failed: number } | undefined}
+ * @typedef {object} Counts
+ * @property {number} passed
+ * @property {number} failed
  */
-function countsOf(file) {
-  return existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : undefined;
+
+/**
+ * The fault runs have the terminal for themselves, for their line of progress.
+ *
+ * @param {string[]} args
+ * @param {string} report
+ * @returns {Promise<Counts>}
+ */
+async function faults(args, report) {
+  const code = await one({ part: "faults", args: [...args, "--report", report] });
+  const totals = join(report, "totals.json");
+  return counted(existsSync(totals) ? JSON.parse(readFileSync(totals, "utf8")) : undefined, code);
+}
+
+/**
+ * Any other part: its last line says what it counts.
+ *
+ * @param {string} part
+ * @param {string[]} args
+ * @param {string} report
+ * @returns {Promise<Counts>}
+ */
+function other(part, args, report) {
+  return new Promise((resolve) => {
+    const words = [`verify/dist/${part}/main.js`, ...args, "--json", join(report, `${part}.json`)];
+    const child = spawn(execPath, words, { cwd: root, stdio: ["ignore", "pipe", "inherit"] });
+    let tail = "";
+    child.stdout.setEncoding("utf8").on("data", (/** @type {string} */ text) => {
+      stdout.write(text);
+      tail = (tail + text).slice(-1_000);
+    });
+    child.on("error", (error) => console.error(`${part}: ${error.message}`));
+    child.on("close", (code) => {
+      const [, passed, failed] = /^(\d+) passed, (\d+) failed$/m.exec(tail.trimEnd().split("\n").at(-1) ?? "") ?? [];
+      resolve(
+        counted(passed === undefined ? undefined : { passed: Number(passed), failed: Number(failed) }, code ?? 1),
+      );
+    });
+  });
+}
+
+/**
+ * A part that does not say what it counts has failed, and so has one that ends with an error.
+ *
+ * @param {Counts | undefined} counts
+ * @param {number} code
+ * @returns {Counts}
+ */
+function counted(counts, code) {
+  if (counts === undefined) return { passed: 0, failed: 1 };
+  return { passed: counts.passed, failed: Math.max(counts.failed, code === 0 ? 0 : 1) };
 }
 
 /**

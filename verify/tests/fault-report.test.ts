@@ -161,6 +161,22 @@ describe("results of other parts", () => {
     ]);
   });
 
+  it("are read of the simulation as it writes them", () => {
+    const byKind = { mutex: { seeds: 10, grants: 70, failed: 1 } };
+    put("simulation.json", {
+      seeds: 10,
+      grants: 70,
+      failed: 1,
+      unknown: 0,
+      checked: { S2: 70 },
+      byKind,
+      seedsPerMinute: 60,
+    });
+    expect(readResults([directory])).toEqual([
+      expect.objectContaining({ passed: 9, failed: 1, tookMs: 10_000, rows: [["mutex", "10", "70", "1"]] }),
+    ]);
+  });
+
   it("that say less than they have to are refused", () => {
     put("simulation.json", { part: "simulation", title: "Seeds", passed: "all" });
     expect(() => readResults([directory])).toThrow("simulation.json");

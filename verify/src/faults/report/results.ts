@@ -4,7 +4,7 @@
  *     { "part": "simulation", "title": "Simulated seeds", "passed": 20000, "failed": 0, "tookMs": 61234,
  *       "facts": { "grants": 81234 }, "columns": ["kind", "seeds"], "rows": [["mutex", "2222"]] }
  *
- * `facts`, `columns` and `rows` may be absent.
+ * `facts`, `columns` and `rows` may be absent. The numbers of the simulation are read as it writes them.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -53,11 +53,40 @@ function filesIn(directory: string): string[] {
 }
 
 function resultOf(value: unknown, file: string): PartResult | undefined {
-  if (typeof value !== "object" || value === null || !("part" in value)) return undefined;
+  if (typeof value !== "object" || value === null) return undefined;
+  if ("seeds" in value && "byKind" in value) return simulated(value as Simulated);
+  if (!("part" in value)) return undefined;
   const { part, title, passed, failed, tookMs = 0, facts = {}, columns = [], rows = [] } = value as Partial<PartResult>;
   if (typeof part !== "string" || typeof title !== "string" || !isCount(passed) || !isCount(failed))
     throw new SyntaxError(`${file} is no result of a part: it needs part, title, passed and failed`);
   return { part, title, passed, failed, tookMs, facts, columns, rows };
+}
+
+/** What the simulation counts, in its own words. */
+interface Simulated {
+  readonly seeds: number;
+  readonly failed: number;
+  readonly seedsPerMinute: number;
+  readonly checked: Readonly<Record<string, number>>;
+  readonly byKind: Readonly<
+    Record<string, { readonly seeds: number; readonly grants: number; readonly failed: number }>
+  >;
+  readonly [figure: string]: unknown;
+}
+
+function simulated({ seeds, failed, seedsPerMinute, checked, byKind, ...figures }: Simulated): PartResult {
+  const numbers = Object.entries(figures).filter((entry): entry is [string, number] => typeof entry[1] === "number");
+  const cases = Object.entries(checked).map(([property, count]) => `${property} ${count}`);
+  return {
+    part: "simulation",
+    title: "Simulated seeds",
+    passed: seeds - failed,
+    failed,
+    tookMs: (seeds / seedsPerMinute) * 60_000,
+    facts: { ...Object.fromEntries(numbers), "seeds a minute": seedsPerMinute, "cases decided": cases.join(", ") },
+    columns: ["kind", "seeds", "grants", "failed"],
+    rows: Object.entries(byKind).map(([kind, own]) => [kind, `${own.seeds}`, `${own.grants}`, `${own.failed}`]),
+  };
 }
 
 function isCount(value: unknown): value is number {
