@@ -141,6 +141,17 @@ export function checkKnown<Options extends object>(
   return options;
 }
 
+/**
+ * For factories without options: what is given to them was meant for a verb, and would be ignored.
+ *
+ * @throws TypeError  something was given
+ */
+export function checkNoMore(takes: string, rest: readonly unknown[]): void {
+  const extra = rest.find((value) => value !== undefined);
+  if (extra === undefined) return;
+  throw new TypeError(`${takes} and nothing else, since options are those of acquire and the like; got ${show(extra)}`);
+}
+
 /** @throws TypeError, RangeError  unless it is what `lease.export()` returned, as far as can be seen */
 export function checkExported(exported: ExportedLease): ExportedLease {
   if (exported === null || typeof exported !== "object" || exported.version !== 1) {

@@ -18,6 +18,7 @@ import { electionSteps } from "./election/steps.js";
 import {
   checkExported,
   checkKnown,
+  checkNoMore,
   checkOptions,
   chooseStore,
   type HoldfastOptions,
@@ -159,7 +160,8 @@ export function createHoldfastOn(runtime: Runtime, options: HoldfastOptions): Ho
     const steps = semaphoreSteps({ store, name, keys, inbox: engine.inboxPrefix, declared });
     return new Semaphore(engine, steps, defaults, declared);
   };
-  const readWriteLock = (name: string): ReadWriteLock => {
+  const readWriteLock = (name: string, ...rest: readonly unknown[]): ReadWriteLock => {
+    checkNoMore("readWriteLock takes a name", rest);
     const keys = lockKeys(prefix, "read-write-lock", checkName(name));
     return new ReadWriteLock(engine, readWriteLockSteps({ store, name, keys, inbox: engine.inboxPrefix }), defaults);
   };
@@ -200,9 +202,13 @@ export function createHoldfastOn(runtime: Runtime, options: HoldfastOptions): Ho
     readWriteLock,
     countDownLatch,
     barrier,
-    election: (name) => election(name),
+    election(name, ...rest: readonly unknown[]) {
+      checkNoMore("election takes a name", rest);
+      return election(name);
+    },
 
-    multiLock(members) {
+    multiLock(members, ...rest: readonly unknown[]) {
+      checkNoMore("multiLock takes an array of members", rest);
       const locks = Array.isArray(members)
         ? Array.from(members, (member: string | Lock) => (typeof member === "string" ? mutex(member) : member))
         : members;

@@ -44,6 +44,8 @@ export interface BarrierInspection {
   readonly broken: { readonly reason: BreakReason; readonly by: WaitingClaim | undefined } | undefined;
 }
 
+const ARRIVE_OPTIONS: readonly string[] = ["waitMs", "signal", "label", "leaseMs"];
+
 /** A barrier forgets itself after a day, so no lease may come near that. */
 const LEASE_MAX_MS = 43_200_000;
 
@@ -91,7 +93,7 @@ export class Barrier {
    * @throws TypeError, RangeError  a wrong option; nothing was sent
    */
   async arrive(options: ArriveOptions = {}): Promise<Passage> {
-    const resolved = resolve(options, this.#defaults);
+    const resolved = resolve(options, this.#defaults, ARRIVE_OPTIONS);
     checkWhole("leaseMs", resolved.leaseMs, 100, LEASE_MAX_MS);
     const { waitMs, signal } = resolved;
     const { runtime, mailbox } = this.#engine;

@@ -107,12 +107,20 @@ const CHECKS: Readonly<Record<string, (value: unknown) => void>> = {
 /** Names of the options of `acquire` that `createHoldfast` takes as defaults. */
 export const DEFAULTABLE: readonly string[] = Object.keys(DEFAULTS);
 
+/** Names of the options of every `acquire`. */
+export const ACQUIRE_OPTIONS: readonly string[] = Object.keys(CHECKS);
+
 /**
  * Checks the given options and fills in the rest from `defaults`.
  *
+ * @param names  what the verb takes, with those options of its own that it has taken out already
  * @throws TypeError, RangeError  an option that does not exist or has a wrong value; the message names both
  */
-export function resolve(options: AcquireOptions, defaults: ResolvedOptions): ResolvedOptions {
+export function resolve(
+  options: AcquireOptions,
+  defaults: ResolvedOptions,
+  names: readonly string[] = ACQUIRE_OPTIONS,
+): ResolvedOptions {
   if (options === NONE) return defaults;
   if (options === null || typeof options !== "object") {
     throw new TypeError(`options must be an object; got ${show(options)}`);
@@ -120,9 +128,9 @@ export function resolve(options: AcquireOptions, defaults: ResolvedOptions): Res
   const resolved: Record<string, unknown> = { ...defaults };
   for (const [option, value] of Object.entries(options)) {
     if (value === undefined) continue;
-    const check = Object.hasOwn(CHECKS, option) ? CHECKS[option] : undefined;
+    const check = names.includes(option) && Object.hasOwn(CHECKS, option) ? CHECKS[option] : undefined;
     if (check === undefined) {
-      throw new TypeError(`there is no option ${show(option)}; the options are ${Object.keys(CHECKS).join(", ")}`);
+      throw new TypeError(`there is no option ${show(option)}; the options are ${names.join(", ")}`);
     }
     check(value);
     resolved[option] = value;

@@ -33,6 +33,7 @@ export interface LatchInspection {
   readonly waiters: readonly WaitingClaim[];
 }
 
+const AWAIT_OPTIONS: readonly string[] = ["waitMs", "signal", "label"];
 const COUNT_MAX = 1_000_000_000;
 
 /**
@@ -110,7 +111,7 @@ export class CountDownLatch {
    * @throws TypeError, RangeError  a wrong option; nothing was sent
    */
   async await(options: AwaitOptions = {}): Promise<void> {
-    const resolved = resolve(options, this.#defaults);
+    const resolved = resolve(options, this.#defaults, AWAIT_OPTIONS);
     const end = await waitForGrant(this.#engine, this.#steps.wait(), resolved);
     if ("token" in end) return;
     throw new WaitTimeoutError(this.name, {

@@ -4,7 +4,14 @@ import { describeHolder } from "../core/inspection.js";
 import type { ReleaseOutcome } from "../core/lease.js";
 import { Lock } from "../core/lock.js";
 import { checkValue, show } from "../core/names.js";
-import { type AcquireOptions, NONE, type ResolvedOptions, resolve, type TryAcquireOptions } from "../core/options.js";
+import {
+  ACQUIRE_OPTIONS,
+  type AcquireOptions,
+  NONE,
+  type ResolvedOptions,
+  resolve,
+  type TryAcquireOptions,
+} from "../core/options.js";
 import { Leadership } from "./leadership.js";
 import { LeaderObserver } from "./observer.js";
 import { pause } from "./pause.js";
@@ -69,11 +76,15 @@ export class Election extends Lock<Leadership> {
    * @throws as `acquire` otherwise
    */
   async campaign(value: string, options: CampaignOptions = NONE): Promise<Leadership> {
+    return this.#campaign(value, options, [...ACQUIRE_OPTIONS, "delayMs"]);
+  }
+
+  async #campaign(value: string, options: CampaignOptions, names: readonly string[]): Promise<Leadership> {
     checkValue(value);
     checkObject(options);
     const { delayMs = 0, ...rest } = options;
     checkDelay(delayMs);
-    const { waitMs, signal } = resolve(rest, this.defaults);
+    const { waitMs, signal } = resolve(rest, this.defaults, names);
     const delayedMs = this.engine.runtime.random() * Math.min(delayMs, waitMs);
     if (delayedMs > 0) await pause(this.engine, this.name, delayedMs, signal);
     const left = delayedMs > 0 && waitMs !== Infinity ? { waitMs: waitMs - delayedMs } : {};
@@ -84,7 +95,7 @@ export class Election extends Lock<Leadership> {
   override async acquire(options: ElectionOptions = NONE): Promise<Leadership> {
     checkObject(options);
     const { value = "", ...rest } = options;
-    return this.campaign(value, rest);
+    return this.#campaign(value, rest, [...ACQUIRE_OPTIONS, "value", "delayMs"]);
   }
 
   /** Leads if nobody does. Two round trips, or one. @throws as `acquire`, but never for waiting */
@@ -92,6 +103,7 @@ export class Election extends Lock<Leadership> {
     checkObject(options);
     const { value = "", ...rest } = options;
     checkValue(value);
+    resolve(rest, this.defaults, [...ACQUIRE_OPTIONS, "value"]);
     const leadership = await super.tryAcquire(rest);
     return leadership && this.#takeOffice(leadership, value);
   }
@@ -125,13 +137,35 @@ export class Election extends Lock<Leadership> {
    *
    * Changes are pushed. After a lost connection, and when the leader's lease must be over, the state is read again,
    * so the last one is never missed. A reader that is slower than the changes gets the newest and misses those in
-   * between. Leave the loop, or abort `signal`, to stop.
+   * between. Leave the loop, call `return()`, or abort `signal`, to stop: a `next()` that waits ends too.
    *
    * @throws the signal's reason, when it aborts: to stop without an error, leave the loop
    * @throws ClosedError  this Holdfast was closed
    * @throws StoreError   the server will not answer; while it may, the observer waits
    */
-  async *observe(options: { readonly signal?: AbortSignal } = {}): AsyncGenerator<Leader | null, void, undefined> {
+  observe(options: { readonly signal?: AbortSignal } = {}): AsyncGenerator<Leader | null, void, undefined> {
+    let stop = (): void => {};
+    const leaders = this.#follow(options, (observer) => {
+      stop = () => observer.stop();
+    });
+    // A generator takes calls one after the other: by itself it would stop only when the next leader is known.
+    const end = leaders.return.bind(leaders);
+    const fail = leaders.throw.bind(leaders);
+    leaders.return = (value) => {
+      stop();
+      return end(value);
+    };
+    leaders.throw = (error) => {
+      stop();
+      return fail(error);
+    };
+    return leaders;
+  }
+
+  async *#follow(
+    options: { readonly signal?: AbortSignal },
+    begun: (observer: LeaderObserver) => void,
+  ): AsyncGenerator<Leader | null, void, undefined> {
     checkObject(options);
     const { signal, ...others } = options;
     const [unknown] = options instanceof AbortSignal ? ["an AbortSignal in place of { signal }"] : Object.keys(others);
@@ -141,6 +175,7 @@ export class Election extends Lock<Leadership> {
     }
     signal?.throwIfAborted();
     const observer = new LeaderObserver(this.engine, this.#election, signal);
+    begun(observer);
     try {
       for (;;) {
         const { done, value } = await observer.next();

@@ -5,7 +5,14 @@ import { type AcquireEvent, channels, type GrantEvent } from "../core/events.js"
 import { Lease } from "../core/lease.js";
 import { Lock } from "../core/lock.js";
 import { show } from "../core/names.js";
-import { type AcquireOptions, NONE, type ResolvedOptions, resolve, type TryAcquireOptions } from "../core/options.js";
+import {
+  ACQUIRE_OPTIONS,
+  type AcquireOptions,
+  NONE,
+  type ResolvedOptions,
+  resolve,
+  type TryAcquireOptions,
+} from "../core/options.js";
 import type { Steps } from "../core/steps.js";
 import type { HoldContexts } from "./contexts.js";
 import { type Entry, SharedHold } from "./shared-hold.js";
@@ -24,6 +31,8 @@ export type ReentrantOptions = AcquireOptions & Reentry;
 
 /** How to acquire a reentrant mutex without waiting. */
 export type ReentrantTryOptions = TryAcquireOptions & Reentry;
+
+const REENTRANT_OPTIONS: readonly string[] = [...ACQUIRE_OPTIONS, "within"];
 
 /** A lease of a reentrant mutex. It may share its hold with others: same token, same owner, one end. */
 export class ReentrantLease extends Lease {
@@ -92,7 +101,7 @@ export class ReentrantMutex extends Lock<ReentrantLease> {
    */
   override async acquire(options: ReentrantOptions = NONE): Promise<ReentrantLease> {
     const { within, others } = split(options);
-    const resolved = resolve(others, this.defaults);
+    const resolved = resolve(others, this.defaults, REENTRANT_OPTIONS);
     const shared = this.#sharedBy(within);
     if (shared !== undefined) return this.#enter(shared, others, resolved);
     return acquire(this.engine, this.steps, resolved, this.make);
@@ -101,7 +110,7 @@ export class ReentrantMutex extends Lock<ReentrantLease> {
   /** Enters the hold that the caller stands in, or takes the lock if it is free now. @throws as `acquire` */
   override async tryAcquire(options: ReentrantTryOptions = NONE): Promise<ReentrantLease | null> {
     const { within, others } = split(options);
-    const resolved = resolve(others, this.defaults);
+    const resolved = resolve(others, this.defaults, REENTRANT_OPTIONS);
     const shared = this.#sharedBy(within);
     if (shared !== undefined) return this.#enter(shared, others, { ...resolved, waitMs: 0 });
     return tryAcquire(this.engine, this.steps, resolved, this.make);

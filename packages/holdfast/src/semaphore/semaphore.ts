@@ -8,6 +8,7 @@ import { Lease } from "../core/lease.js";
 import { Lock } from "../core/lock.js";
 import type { LockKeys } from "../core/names.js";
 import {
+  ACQUIRE_OPTIONS,
   type AcquireOptions,
   checkWhole,
   NONE,
@@ -82,6 +83,8 @@ export interface SemaphoreInspection extends Inspection {
   /** How many are held. More than `capacity` for a while, if it was made smaller. */
   readonly used: number;
 }
+
+const SEMAPHORE_OPTIONS: readonly string[] = [...ACQUIRE_OPTIONS, "permits"];
 
 /**
  * At most so many permits are held at a time across processes, on one server, between failovers.
@@ -180,7 +183,7 @@ export class Semaphore extends Lock<SemaphoreLease> {
     if (options === NONE || options === null || typeof options !== "object") return resolve(options, this.defaults);
     const { permits = 1, ...rest } = options;
     checkPermits(permits, this.#declared);
-    return { ...resolve(rest, this.defaults), amount: permits };
+    return { ...resolve(rest, this.defaults, SEMAPHORE_OPTIONS), amount: permits };
   }
 }
 

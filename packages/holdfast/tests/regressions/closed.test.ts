@@ -44,9 +44,9 @@ test.each(Object.entries(VERBS))(
     const store = new ScriptedStore();
     let sent = 0;
     store.run = () => {
-    sent += 1;
-    return Promise.reject(new Error("sent"));
-  };
+      sent += 1;
+      return Promise.reject(new Error("sent"));
+    };
     const closed = createHoldfast({ store });
     const condition = closed.mutex("a").condition("c");
     await closed.close();

@@ -47,3 +47,57 @@ test("a lease whose numbers are none is not adopted", async () => {
   const adopted = await holdfast.adopt(exported);
   expect(adopted.token).toBe(exported.token);
 });
+
+const ACQUIRE = "leaseMs, renew, maxHoldMs, label, waitMs, signal, fairness";
+
+test.each<[string, string, () => Promise<unknown>]>([
+  ["a mutex", ACQUIRE, () => holdfast.mutex("m").acquire(unchecked({ ttl: 1 }))],
+  ["a reentrant mutex", `${ACQUIRE}, within`, () => holdfast.reentrantMutex("m").acquire(unchecked({ ttl: 1 }))],
+  ["a semaphore", `${ACQUIRE}, permits`, () => holdfast.semaphore("s", { permits: 2 }).acquire(unchecked({ ttl: 1 }))],
+  [
+    "a try for permits",
+    `${ACQUIRE}, permits`,
+    () => holdfast.semaphore("s", { permits: 2 }).tryAcquire(unchecked({ ttl: 1 })),
+  ],
+  ["a campaign", `${ACQUIRE}, delayMs`, () => holdfast.election("e").campaign("v", unchecked({ ttl: 1 }))],
+  ["an election", `${ACQUIRE}, value, delayMs`, () => holdfast.election("e").acquire(unchecked({ ttl: 1 }))],
+  ["a try to lead", `${ACQUIRE}, value`, () => holdfast.election("e").tryAcquire(unchecked({ ttl: 1 }))],
+  [
+    "an arrival",
+    "waitMs, signal, label, leaseMs",
+    () => holdfast.barrier("b", { parties: 1 }).arrive(unchecked({ ttl: 1 })),
+  ],
+  ["a wait for zero", "waitMs, signal, label", () => holdfast.countDownLatch("l").await(unchecked({ ttl: 1 }))],
+])("the options that %s lists for one that it has not are all that it has", async (_what, names, call) => {
+  const message = `there is no option "ttl"; the options are ${names}`;
+  await expect(call()).rejects.toMatchObject({ name: "TypeError", message });
+});
+
+test.each(["renew", "maxHoldMs", "fairness"])(
+  "%s, which only a hold has, is refused by a barrier and a latch",
+  async (option) => {
+    const value = { renew: false, maxHoldMs: 1_000, fairness: "strict" }[option];
+    const refused = { name: "TypeError", message: expect.stringContaining(`there is no option "${option}"`) };
+    await expect(holdfast.barrier("b", { parties: 1 }).arrive(unchecked({ [option]: value }))).rejects.toMatchObject(
+      refused,
+    );
+    await expect(holdfast.countDownLatch("l").await(unchecked({ [option]: value }))).rejects.toMatchObject(refused);
+  },
+);
+
+test("defaults that only a hold has do not keep a barrier or a latch from working", async () => {
+  const other = createHoldfast({ store: embedded(), renew: false, maxHoldMs: 5_000, fairness: "strict" });
+  await other.countDownLatch("l").await();
+  expect(await other.barrier("b", { parties: 1 }).arrive()).toMatchObject({ index: 0 });
+  await other.close();
+});
+
+test("options that are given to a factory without options are refused, not ignored", () => {
+  const given = { leaseMs: 60_000 };
+  const expected = /takes .* and nothing else, since options are those of acquire and the like; got an object/;
+  expect(() => (holdfast.readWriteLock as (...all: unknown[]) => unknown)("r", given)).toThrow(expected);
+  expect(() => (holdfast.election as (...all: unknown[]) => unknown)("e", given)).toThrow(expected);
+  expect(() => (holdfast.multiLock as (...all: unknown[]) => unknown)(["a"], given)).toThrow(expected);
+  expect(() => (holdfast.election as (...all: unknown[]) => unknown)("e", undefined)).not.toThrow();
+  expect(() => holdfast.mutex("m", unchecked(given))).toThrow('there is no option "leaseMs"; the options are key');
+});
