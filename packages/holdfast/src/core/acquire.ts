@@ -39,7 +39,13 @@ export async function timeoutError(
   // Who does not wait has not looked either: `tryAcquire` has no use for it.
   const state = waitMs > 0 ? end.state : await steps.inspect(undefined, engine.commandTimeoutMs).catch(() => undefined);
   const holder = await firstHolder(engine, state);
-  return new AcquireTimeoutError(steps.name, { waitMs, holder, waitersAhead: state?.ahead ?? state?.waiterCount });
+  const isOwn = holder !== undefined && engine.isOwn(holder.owner);
+  return new AcquireTimeoutError(steps.name, {
+    waitMs,
+    holder,
+    isOwn,
+    waitersAhead: state?.ahead ?? state?.waiterCount,
+  });
 }
 
 /** One attempt; null if the lock is taken. @throws StoreError, ClosedError */
@@ -124,8 +130,8 @@ async function adoptSurely(
  * A claim's way to a grant, or to the end of its patience.
  *
  * @param keep  what to make of the grant, in the turn in which it arrives: whoever holds must be there to be told
- *              when it is released by force or this Holdfast closes
- * @throws StoreError, ClosedError, signal.reason
+ *              when it is released by force or this Holdfast closes; if it throws, the grant is given back
+ * @throws StoreError, EvictionError, ClosedError, signal.reason, what `keep` throws
  */
 export function waitForGrant<Kept = Granted>(
   engine: Engine,
@@ -142,7 +148,14 @@ export function waitForGrant<Kept = Granted>(
       channels.acquire.publish(event);
     }
     new Waiter(engine, steps, options, claim, {
-      granted: (granted) => resolve(keep(granted)),
+      granted(granted) {
+        try {
+          resolve(keep(granted));
+        } catch (error) {
+          void depart(engine, steps, granted.claim, granted.mayStillRun(), engine.commandTimeoutMs);
+          reject(error);
+        }
+      },
       timedOut: resolve,
       failed: reject,
     });

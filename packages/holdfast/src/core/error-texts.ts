@@ -26,14 +26,20 @@ export const BROKE: Readonly<Record<BreakReason, string>> = {
 /** The wait ended: who is in the way, and what may be assumed. */
 export function timeoutMessage(
   lockName: string,
-  { waitMs, holder, waitersAhead }: { waitMs: number; holder?: Holder | undefined; waitersAhead?: number | undefined },
+  {
+    waitMs,
+    holder,
+    isOwn = false,
+    waitersAhead,
+  }: { waitMs: number; holder?: Holder | undefined; isOwn?: boolean; waitersAhead?: number | undefined },
 ): string {
   const waited = waitMs === 0 ? "at once" : `within ${waitMs} ms`;
+  const hint = isOwn ? " Its holder is a lease of this same Holdfast: check that it does not wait for itself." : "";
   const ahead = waitersAhead ? `, with ${waitersAhead} waiting ahead` : "";
-  return `${quote(lockName)} was not acquired ${waited}${describe(holder)}${ahead}; nothing is held, and trying again is safe.`;
+  return `${quote(lockName)} was not acquired ${waited}${describe(holder, isOwn)}${ahead}; nothing is held, and trying again is safe.${hint}`;
 }
 
-function describe(holder: Holder | undefined): string {
+function describe(holder: Holder | undefined, isOwn: boolean): string {
   if (holder === undefined) return "";
   const process = processOf(holder);
   const label = holder.label === undefined ? "" : ` for ${quote(holder.label)}`;
@@ -41,7 +47,7 @@ function describe(holder: Holder | undefined): string {
   const token = holder.token === undefined ? "" : `, token ${holder.token}`;
   const { leaseLeftMs } = holder;
   const end = leaseLeftMs === Infinity ? "without end" : `lease ends in ${Math.ceil(leaseLeftMs)} ms`;
-  return `: held by ${process}${label}${since}${token}, ${end}`;
+  return `: held by ${isOwn ? "this very process, " : ""}${process}${label}${since}${token}, ${end}`;
 }
 
 /** A process as people know it; as an owner id where no record tells more. */

@@ -39,6 +39,11 @@ export class AcquireTimeoutError extends LockError {
   readonly waitMs: number;
   /** Who held it when the wait ended; undefined if it was free just then, or the server did not say. */
   readonly holder: Holder | undefined;
+  /**
+   * True if `holder` is a lease of this very Holdfast, whether or not the caller has it: only then can a caller have
+   * waited for itself.
+   */
+  readonly isOwn: boolean;
   /** How many stood before this caller in the queue; undefined if it did not queue or the server did not say. */
   readonly waitersAhead: number | undefined;
 
@@ -47,12 +52,14 @@ export class AcquireTimeoutError extends LockError {
     facts: {
       readonly waitMs: number;
       readonly holder?: Holder | undefined;
+      readonly isOwn?: boolean;
       readonly waitersAhead?: number | undefined;
     },
   ) {
     super(lockName, timeoutMessage(lockName, facts));
     this.waitMs = facts.waitMs;
     this.holder = facts.holder;
+    this.isOwn = facts.isOwn ?? false;
     this.waitersAhead = facts.waitersAhead;
   }
 

@@ -30,10 +30,7 @@ export interface AcquireEvent extends LockEvent {
 
 /** `holdfast:wait` */
 export interface WaitEvent extends LockEvent {
-  /**
-   * True if the caller stands in the server's queue already; false if not yet, as in the first waits of a client, which
-   * queue when its inbox is there, or if it cannot listen and asks again by itself.
-   */
+  /** True if the caller stands in the server's queue; false if it cannot listen now, and asks again by itself. */
   readonly queued: boolean;
 }
 

@@ -54,6 +54,7 @@ export class Waiter implements Occupant {
   /** True if a request may have queued this claim, or been granted, without our knowing. */
   #isUncertain = false;
   #isQueued = false;
+  #hasTold = false;
   #sample: ClockSample | undefined;
   #firstSentAt: Moment | undefined;
   #failingSinceMs: number | undefined;
@@ -184,14 +185,17 @@ export class Waiter implements Occupant {
       void this.#timeUp();
       return;
     }
-    if (isFirst) this.#startWaiting();
+    if (isFirst) this.#startDeadline();
+    if (this.#isQueued) this.#tellWait();
     if (this.#askAgain) this.#ask();
     else if (this.#isQueued) this.#askIn(this.#recheckInMs(attempt.restMs));
     else this.#queueOrPoll();
   }
 
-  #startWaiting(): void {
-    this.#startDeadline();
+  /** Once: when it stands in the queue, or when it is clear that it has to do without. */
+  #tellWait(): void {
+    if (this.#hasTold) return;
+    this.#hasTold = true;
     if (channels.wait.hasSubscribers) {
       const event: WaitEvent = {
         kind: this.#steps.kind,
@@ -211,15 +215,16 @@ export class Waiter implements Occupant {
   /** Who cannot be reached must not queue: it listens first, or asks now and then if it never can. */
   #queueOrPoll(): void {
     const { mailbox } = this.#engine;
-    if (mailbox.unsupported) {
+    const goWithout = (): void => {
+      if (!this.#isSettled) this.#tellWait();
       this.#poll();
+    };
+    if (mailbox.unsupported) {
+      goWithout();
     } else if (mailbox.isOpen) {
       this.#ask();
     } else {
-      mailbox.open(this.#engine.commandTimeoutMs).then(
-        () => this.#ask(),
-        () => this.#poll(),
-      );
+      mailbox.open(this.#engine.commandTimeoutMs).then(() => this.#ask(), goWithout);
       // Keeps the process alive meanwhile, and asks if that takes long.
       this.#askIn(this.#engine.commandTimeoutMs);
     }

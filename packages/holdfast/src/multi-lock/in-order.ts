@@ -103,8 +103,13 @@ class Ascent {
     if (!(error instanceof AcquireTimeoutError)) throw error;
     // "Nothing is held" is a promise: only once it is so, or else the error of the release.
     for (const end of await givingBack) if (end.status === "rejected" && isUnknown(end.reason)) throw end.reason;
-    const { holder, waitersAhead } = error;
-    throw new AcquireTimeoutError(lock.name, { waitMs: this.#request.resolved.waitMs, holder, waitersAhead });
+    const { holder, isOwn, waitersAhead } = error;
+    throw new AcquireTimeoutError(lock.name, {
+      waitMs: this.#request.resolved.waitMs,
+      holder,
+      isOwn,
+      waitersAhead,
+    });
   }
 }
 

@@ -95,6 +95,17 @@ describe("an acquire that timed out", () => {
     expect(error).toMatchObject({ waitMs: 5_000, holder: HOLDER, waitersAhead: 3, token: HOLDER.token });
   });
 
+  test("says that this very process holds it, and may wait for itself", () => {
+    const error = new AcquireTimeoutError("order:42", { waitMs: 5_000, holder: HOLDER, isOwn: true });
+    expect(error.message).toBe(
+      '"order:42" was not acquired within 5000 ms: held by this very process, abcdefghijklmnop/7/30000/1/report ' +
+        '(pid 4242 on web-3) for "nightly report" since 2025-11-21T07:47:00.000Z, token 1763711220000000, lease ends in 1235 ms; ' +
+        "nothing is held, and trying again is safe. " +
+        "Its holder is a lease of this same Holdfast: check that it does not wait for itself.",
+    );
+    expect(error.isOwn).toBe(true);
+  });
+
   test("says only what is known", () => {
     const foreign: Holder = {
       owner: "legacy",

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { channels } from "../../src/core/events.js";
-import { lost, NOW_US, ScriptedLock } from "./scripted-lock.js";
+import { lost, NOW_US, ScriptedLock, ScriptedStore } from "./scripted-lock.js";
 
 let world: ScriptedLock;
 let heard: [string, Record<string, unknown>][];
@@ -68,6 +68,30 @@ test("a wait is told once, with whether it is in the queue, and the grant says h
   const lease = await acquiring;
   expect(of("wait")).toEqual([{ kind: "mutex", lockName: "scripted", owner: lease.owner, queued: true }]);
   expect(of("grant")).toMatchObject([{ token: 9, waitedMs: 6_000 }]);
+});
+
+test("the first wait of a client is told when it stands in the queue, which is when its inbox is there", async () => {
+  listen();
+  world.answers.acquire = async ({ enqueue }) => ({
+    outcome: enqueue === true ? "waiting" : "refused",
+    restMs: 30_000,
+    nowUs: NOW_US,
+  });
+  void world.lock.acquire({ waitMs: Infinity });
+  await world.runtime.advance(60_000);
+  expect(of("wait")).toMatchObject([{ queued: true }]);
+});
+
+test.each([
+  ["cannot listen", ScriptedStore.unsupported],
+  ["cannot listen now", () => Promise.reject(lost())],
+])("the wait of a client that %s is told once, as one without a place in the queue", async (_, opening) => {
+  listen();
+  world.store.subscribe = opening;
+  world.answers.acquire = async () => ({ outcome: "refused", restMs: 30_000, nowUs: NOW_US });
+  void world.lock.acquire({ waitMs: Infinity });
+  await world.runtime.advance(20_000);
+  expect(of("wait")).toMatchObject([{ queued: false }]);
 });
 
 test("a loss is told once, with its reason, and before the signal aborts", async () => {

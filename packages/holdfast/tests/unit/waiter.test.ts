@@ -1,6 +1,8 @@
 /** One claim on its way to a grant, under a clock that a test holds. */
 import { beforeEach, describe, expect, test } from "vitest";
+import { waitForGrant } from "../../src/core/acquire.js";
 import { AcquireTimeoutError, StoreError } from "../../src/core/errors.js";
+import { DEFAULTS } from "../../src/core/options.js";
 import type { Attempt } from "../../src/core/steps.js";
 import { settle } from "./manual-runtime.js";
 import { Answer, lost, NOBODY, NOW_US, never, ScriptedLock, ScriptedStore, watch } from "./scripted-lock.js";
@@ -26,6 +28,26 @@ function usAfter(ms: number): number {
 function taken(restMs = 30_000): void {
   world.answers.acquire = async ({ enqueue }) => waiting(restMs, enqueue ? "waiting" : "refused");
 }
+
+test("a grant of which nothing can be made is given back, and the wait ends with what was thrown", async () => {
+  for (const isPushed of [false, true]) {
+    world = new ScriptedLock();
+    if (isPushed) taken();
+    const thrown = new Error("no room");
+    const options = { ...DEFAULTS, waitMs: Infinity, signal: undefined, amount: 1 };
+    const waiting = watch(
+      waitForGrant(world.engine, world.steps, options, () => {
+        throw thrown;
+      }),
+    );
+    await world.runtime.advance(10);
+    if (isPushed) world.store.push(`+${world.lastNumber} 7 ${usAfter(5)}`);
+    await world.runtime.advance(0);
+    expect(waiting).toMatchObject({ state: "rejected", error: thrown });
+    expect(world.sentOf("leave")).toHaveLength(1);
+    expect(world.runtime.running(true)).toBe(0);
+  }
+});
 
 describe("a waiter in the queue", () => {
   test("asks without queueing until it can be reached, then queues, and asks no more than every 5 s", async () => {

@@ -1,0 +1,40 @@
+/** Who waits for a lock that this very process holds may wait for itself for ever, so the error says so. */
+import { embedded, Keyspace } from "@holdfast/embedded";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { AcquireTimeoutError, createHoldfast, type Holdfast, type Lease } from "../../src/index.js";
+
+let here: Holdfast;
+let elsewhere: Holdfast;
+beforeEach(() => {
+  const keyspace = new Keyspace();
+  here = createHoldfast({ store: embedded({ keyspace }) });
+  elsewhere = createHoldfast({ store: embedded({ keyspace }) });
+});
+afterEach(() => Promise.all([here.close(), elsewhere.close()]));
+
+async function timeoutOf(acquiring: Promise<unknown>): Promise<AcquireTimeoutError> {
+  const error = await acquiring.catch((thrown: unknown) => thrown);
+  if (!(error instanceof AcquireTimeoutError)) throw new Error("it did not time out", { cause: error });
+  return error;
+}
+
+test.each([0, 30])("with waitMs %i the error says that this process holds it, and since when", async (waitMs) => {
+  await here.mutex("a").run(async (lease: Lease) => {
+    const own = await timeoutOf(here.mutex("a").run(() => {}, { waitMs }));
+    expect(own.isOwn).toBe(true);
+    expect(own.holder?.owner).toBe(lease.owner);
+    expect(own.message).toContain(`held by this very process, ${lease.owner}`);
+    expect(own.message).toContain(` since ${new Date(own.holder?.sinceAtMs ?? 0).toISOString()}`);
+    expect(own.message).toContain("check that it does not wait for itself");
+
+    const others = await timeoutOf(elsewhere.mutex("a").acquire({ waitMs }));
+    expect(others.isOwn).toBe(false);
+    expect(others.message).not.toMatch(/this very process|itself/);
+  });
+});
+
+test("a multi-lock says so of the member that it did not get", async () => {
+  await here.mutex("b").acquire();
+  const error = await timeoutOf(here.multiLock(["a", "b"]).acquire({ waitMs: 30 }));
+  expect(error).toMatchObject({ lockName: "b", isOwn: true });
+});
