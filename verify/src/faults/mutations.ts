@@ -12,8 +12,8 @@ type Wrap = (store: Store) => Store;
 /** Counters that count by one from what is there, and begin at 1 where nothing is: what INCR does. */
 const PLAIN: Readonly<Record<string, readonly Change[]>> = {
   "mutex/acquire": [
-    ["  local top = time[1] * 1000000 + time[2] + block - 1\n", "  local top = block\n"],
-    ["    last = time[1] * 1000000 + time[2] + block - 1\n", "    last = block\n"],
+    ["  local top = time[1] * 1000000 + time[2] + block - 1\n", "  local top = block + 0\n"],
+    ["    last = time[1] * 1000000 + time[2] + block - 1\n", "    last = block + 0\n"],
   ],
   "multi-lock/acquire": [
     ["  local token = now\n", "  local token = 1\n"],
@@ -34,13 +34,7 @@ const WRAPS: Readonly<Record<string, Wrap>> = {
       store,
       changing("mutex/acquire", [["if redis.call('EXISTS', KEYS[1], KEYS[3]) == 0 then", "if true then"]]),
     ),
-  "queue-is-passed-by": (store) =>
-    onScripts(
-      store,
-      changing("mutex/acquire", [
-        ["redis.call('EXISTS', KEYS[1], KEYS[3]) == 0", "redis.call('EXISTS', KEYS[1]) == 0"],
-      ]),
-    ),
+  "newest-waiter-first": (store) => onScripts(store, changing("mutex/release", [["'ZPOPMIN'", "'ZPOPMAX'"]])),
   "no-answer-is-yes": (store) =>
     wrapped(store, (script, keys, args, timeoutMs) =>
       store.run(script, keys, args, timeoutMs).catch((error: unknown) => {

@@ -70,7 +70,7 @@ export class GuardedResource {
   }
 
   /** Checks and adds in one step. @returns whether it was accepted */
-  write({ number: _, isFenced, ...asked }: WriteAsked): boolean {
+  write({ isFenced, ...asked }: Omit<WriteAsked, "number">): boolean {
     const { resource, token, value } = asked;
     const state = this.#states.get(resource) ?? { mark: 0, sequence: 0, values: new Set(), answers: new Map() };
     this.#states.set(resource, state);
@@ -102,8 +102,8 @@ export class GuardedResource {
       const lines = (rest + text).split("\n");
       rest = lines.pop() ?? "";
       for (const line of lines) {
-        const asked = JSON.parse(line) as WriteAsked;
-        const written: Written = { number: asked.number, isAccepted: this.write(asked) };
+        const { number, ...asked } = JSON.parse(line) as WriteAsked;
+        const written: Written = { number, isAccepted: this.write(asked) };
         socket.write(`${JSON.stringify(written)}\n`);
       }
     });

@@ -1,0 +1,247 @@
+import { describe, expect, test } from "vitest";
+
+import type { Cell, Letter } from "../src/faults/cell.js";
+import { judge } from "../src/faults/judge.js";
+import { leftOf, merge } from "../src/faults/recording.js";
+import { GuardedResource } from "../src/faults/resource.js";
+import { historyOf } from "../src/history/index.js";
+import type { HistoryRecord, Kind } from "../src/history/records.js";
+import { operations } from "./histories.js";
+
+const CONTEXT = { subject: "holdfast", commandTimeoutMs: 500 };
+
+function cellOf(letter: Letter): Cell {
+  return {
+    id: `none/1n/${letter}`,
+    row: "none",
+    column: "1n",
+    letter,
+    expectation: "kept",
+    judged: "leases",
+    isQuick: false,
+  };
+}
+
+/** Properties that do not hold, each once. */
+function broken(letter: Letter, kind: Kind, lines: readonly string[], more: readonly HistoryRecord[] = []): string[] {
+  const { breaches } = judge(cellOf(letter), historyOf([...operations(lines, kind), ...more]), CONTEXT);
+  return [...new Set(breaches.map(({ property }) => property))].sort();
+}
+
+function fault(id: string, beganMs: number, endedMs: number, target = "server"): HistoryRecord {
+  return { type: "fault", id, beganMs, endedMs, target, proof: "seen" };
+}
+
+describe("the judge of a fault run", () => {
+  test("finds nothing where nothing is wrong, and says how much it looked at", () => {
+    const lines = [
+      "A acquire 0-2 ok token=1 valid=900",
+      "A release 10-12 ok",
+      "B acquire 3-13 ok token=2 valid=990",
+      "B release 20-21 ok",
+    ];
+    const { breaches, checked, unknown } = judge(cellOf("m"), historyOf(operations(lines)), CONTEXT);
+    expect(breaches).toEqual([]);
+    expect(unknown).toBe(0);
+    for (const property of ["S1", "S2", "S3", "F1", "F2", "L3"]) expect(checked[property], property).toBeGreaterThan(0);
+  });
+
+  test.each<[string, Letter, Kind, string[], string[]]>([
+    [
+      "two holders",
+      "m",
+      "mutex",
+      [
+        "A acquire 0-2 ok token=1 valid=900",
+        "B acquire 10-12 ok token=2 valid=990",
+        "A release 50-51 no not-owner",
+        "B release 60-61 ok",
+      ],
+      ["S1", "S2"],
+    ],
+    [
+      "a token that is there again",
+      "t",
+      "mutex",
+      [
+        "A acquire 0-2 ok token=5 valid=900",
+        "A release 3-4 ok",
+        "B acquire 10-12 ok token=5 valid=900",
+        "B release 13-14 ok",
+      ],
+      ["F1", "F2", "S1"],
+    ],
+    [
+      "a reader beside the writer",
+      "w",
+      "read-write-lock",
+      [
+        "A acquire 0-2 ok mode=write token=1 valid=900",
+        "B acquire 10-12 ok mode=read token=2 valid=900",
+        "A release 20-21 ok",
+        "B release 22-23 ok",
+      ],
+      ["S1", "X2"],
+    ],
+    [
+      "more permits than there are",
+      "s",
+      "semaphore",
+      [
+        "A acquire 0-2 ok permits=2 token=1 valid=900",
+        "B acquire 10-12 ok permits=2 token=2 valid=900",
+        "A release 20-21 ok permits=2",
+        "B release 22-23 ok permits=2",
+      ],
+      ["S1", "X1"],
+    ],
+    [
+      "a lock that is free and granted to nobody",
+      "m",
+      "mutex",
+      [
+        "A acquire 0-2 ok token=1 valid=900",
+        "A release 10-12 ok",
+        "B acquire 5-9000 ok token=2 valid=9500 lease=500",
+        "B release 9001-9002 ok",
+      ],
+      ["L3"],
+    ],
+    ["a wait that goes on past its time", "m", "mutex", ["A acquire 0-5000 no gave-up wait=100"], ["L4"]],
+    [
+      "a latch that opens before its count is zero",
+      "l",
+      "count-down-latch",
+      ["A set-count 0-1 ok count=2", "B await 2-3 ok wait=10"],
+      ["S1"],
+    ],
+  ])("finds %s", (_, letter, kind, lines, found) => {
+    expect(broken(letter, kind, lines)).toEqual(found);
+  });
+
+  test("finds a success that no answer stands behind", () => {
+    const [acquire, release] = operations(["A acquire 0-2 ok token=1 valid=900", "A release 3-4 ok"]);
+    const history = historyOf([{ ...acquire, answeredMs: null } as HistoryRecord, release as HistoryRecord]);
+    expect(judge(cellOf("m"), history, CONTEXT).breaches.map(({ property }) => property)).toEqual(["S5"]);
+  });
+
+  test("finds somebody who passed the queue by, and excuses it for who was cut off meanwhile", () => {
+    const lines = [
+      "A acquire 0-2 ok token=1 valid=900",
+      "A release 50-51 ok",
+      "B acquire 5-80 ok token=3 valid=900",
+      "B release 81-82 ok",
+      "C acquire 20-60 ok token=2 valid=900",
+      "C release 61-62 ok",
+    ];
+    const queued: HistoryRecord = { type: "enqueued", atMs: 10, lockName: "orders", operationId: 2 };
+    expect(broken("f", "mutex", lines, [queued])).toEqual(["X3"]);
+    expect(broken("f", "mutex", lines, [queued, fault("J02", 30, 40, "B")])).toEqual([]);
+    expect(broken("f", "mutex", lines, [queued, fault("J02", 30, 40, "C")])).toEqual(["X3"]);
+  });
+
+  test("finds effects of two holders in each other, with a picture of them", () => {
+    const lines = [
+      "A acquire 0-2 ok token=1 valid=900",
+      "A release 30-31 ok",
+      "B acquire 40-42 ok token=2 valid=900",
+      "B release 60-61 ok",
+    ];
+    const resource = effects([
+      ["A", 0, 1],
+      ["B", 2, 2],
+      ["A", 0, 1],
+    ]);
+    const history = historyOf([...operations(lines), ...resource]);
+    const { breaches } = judge({ ...cellOf("m"), judged: "effects" }, history, CONTEXT);
+    expect(breaches.map(({ property }) => property)).toEqual(["E1"]);
+    expect(breaches[0]?.picture).toContain("<svg");
+  });
+
+  test("holds a server to its clock until that is bent", () => {
+    const lines = [
+      "A acquire 0-2 ok token=1 lease=1000",
+      "B acquire 100-102 ok token=2 valid=600 lease=1000",
+      "B release 200-201 ok",
+    ];
+    expect(broken("m", "mutex", lines)).toEqual(["S1"]);
+    expect(broken("m", "mutex", lines, [fault("J29", 50, 60)])).toEqual([]);
+    expect(broken("m", "mutex", lines, [fault("J21", 50, 60)])).toEqual(["S1"]);
+  });
+});
+
+describe("the guarded resource", () => {
+  test("takes no lower token than before, and answers what is sent again as before", async () => {
+    const resource = await GuardedResource.open();
+    try {
+      const write = (value: string, token: number, isFenced = true): boolean =>
+        resource.write({ resource: "r", lockName: "r", process: "A", leaseId: token, token, value, isFenced });
+      expect([write("a", 5), write("b", 7), write("c", 5), write("a", 5), write("d", 5, false)]).toEqual([
+        true,
+        true,
+        false,
+        true,
+        true,
+      ]);
+      expect(resource.effects.map(({ sequence }) => sequence)).toEqual([1, 2, 3, 4]);
+      expect(resource.finalStates).toEqual([{ type: "final-state", resource: "r", values: ["a", "b", "d"] }]);
+    } finally {
+      resource.close();
+    }
+  });
+});
+
+describe("a recording", () => {
+  const begin = {
+    line: "begin",
+    id: 1,
+    process: "c1#1",
+    incarnation: 1,
+    lockName: "x",
+    kind: "mutex",
+    verb: "acquire",
+    args: {},
+    owner: "?",
+    leaseId: 1,
+    callMs: 5,
+  };
+  const text = (...lines: readonly object[]): string => lines.map((line) => `${JSON.stringify(line)}\n`).join("");
+
+  test("takes what was killed for something that may have happened", () => {
+    const { records } = leftOf(`${text(begin, { line: "owner", id: 1, owner: "me" })}{"line":"end","id":1,"outc`);
+    expect(records).toEqual([
+      expect.objectContaining({ outcome: "info", returnMs: Number.POSITIVE_INFINITY, owner: "me" }),
+    ]);
+  });
+
+  test("does not take a broken file for a short one", () => {
+    expect(() => leftOf(`${text(begin)}{"line":\n${text(begin)}`)).toThrow(SyntaxError);
+    expect(() => leftOf(text({ line: "end", id: 9 }))).toThrow(SyntaxError);
+  });
+
+  test("gives a fault to the process that ran when it began", () => {
+    const incarnations = [
+      { name: "c1", process: "c1#1", sinceMs: 0 },
+      { name: "c1", process: "c1#2", sinceMs: 100 },
+    ];
+    const records = [fault("J01", 50, 60, "c1"), fault("J01", 150, 160, "c1"), fault("J18", 150, 160)];
+    const merged = merge([], { records, effects: [], finalStates: [], incarnations });
+    expect(merged.map((record) => (record.type === "fault" ? record.target : ""))).toEqual(["c1#1", "c1#2", "server"]);
+  });
+});
+
+function effects(writes: readonly (readonly [process: string, leaseId: number, token: number])[]): HistoryRecord[] {
+  return writes.map(([process, leaseId, token], index) => ({
+    type: "effect",
+    atMs: 10 * index,
+    resource: "orders",
+    sequence: index + 1,
+    process,
+    lockName: "orders",
+    leaseId,
+    token,
+    isAccepted: true,
+    isAcknowledged: true,
+    value: `${process}${index}`,
+  }));
+}
