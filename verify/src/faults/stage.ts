@@ -71,10 +71,14 @@ export interface FaultProxy {
   /** Passes nothing on in a direction, sockets stay open. */
   stall(direction: "requests" | "replies" | "both"): void;
   resume(): void;
+  /** The newest message of pub/sub that the server sent to anybody here. */
+  lastMessage(): { readonly channel: string; readonly text: string } | undefined;
   /** Share of pub/sub messages that are swallowed, 0 to 1. */
   dropMessages(share: number): void;
   /** The next matching request is answered with this error and not passed on. */
   answerError(matches: Matches, text: string): Promise<void>;
+  /** Lets the next matching request pass, and says that it is here: for a strike at that very moment. */
+  meet(matches: Matches): Promise<void>;
   /** Forgets the faults that have not met their request; their promises stay open. */
   disarm(): void;
   cutAll(): void;
@@ -118,6 +122,8 @@ export interface Client {
     readonly mode?: "read" | "write";
     readonly permits?: number;
   }): Promise<Taken | undefined>;
+  /** What the subject said when it refused the last `take`; undefined if it did not. */
+  readonly lastRefusal?: string | undefined;
   /** Extends, or gives back, what was taken. */
   extend(leaseId: number, leaseMs: number): Promise<void>;
   release(leaseId: number): Promise<void>;
@@ -139,6 +145,18 @@ export interface Client {
   start(): Promise<void>;
 }
 
+/** A network of its own for some of the clients. They reach the server under the same address as those outside. */
+export interface Place {
+  /** Runs in place of node to start a client there, by its place from 0; undefined for those that stay outside. */
+  execPath(index: number): string | undefined;
+  /** The line between there and here goes down. Says what the kernel says of it. */
+  cutOff(): Promise<string>;
+  /** The line is up again. Says what the kernel says of it. */
+  restore(): Promise<string>;
+  /** Removes the network. Clients there must have ended. */
+  end(): Promise<void>;
+}
+
 /** What a run of one cell stands on. */
 export interface Stage {
   readonly cell: Cell;
@@ -146,6 +164,8 @@ export interface Stage {
   readonly topology: Topology;
   readonly clients: readonly Client[];
   readonly leaseMs: number;
+  /** Present if the injection asked for one. */
+  readonly place?: Place;
   /** The recorder's clock. */
   nowMs(): number;
   sleep(ms: number): Promise<void>;
@@ -168,6 +188,8 @@ export interface Injection {
   readonly serverArguments?: readonly string[];
   /** Mutations that the clients of this row work with, by name: the controls with a plain counter. */
   readonly mutations?: readonly string[];
+  /** Makes the place in which clients run that is made before they start; `port` is what they connect to. */
+  place?(port: number): Promise<Place>;
   /** What the clients do meanwhile; absent leaves them idle, as directed runs want them. */
   work?(stage: Stage): Work;
   /** Why it cannot be done on this machine; such a cell is reported, loudly, and not run. */

@@ -14,7 +14,7 @@ import { Pipe, type Weather } from "./pipe.js";
 import { type Frame, RespParser } from "./resp.js";
 
 /** What can happen to one request. */
-export type FaultSort = "loseRequest" | "loseReply" | "duplicate" | "late" | "answerError";
+export type FaultSort = "loseRequest" | "loseReply" | "duplicate" | "late" | "answerError" | "meet";
 
 /** A fault that waits for its request. */
 export interface ArmedFault {
@@ -31,6 +31,8 @@ export interface ArmedFault {
 export type Counts = Record<
   | "connections"
   | "requests"
+  | "forwarded"
+  | "delivered"
   | "lostRequests"
   | "lostReplies"
   | "duplicated"
@@ -101,6 +103,7 @@ export class Link {
     this.#requests = new Pipe(shared.requests, (sent) => this.#forward(sent));
     this.#replies = new Pipe(shared.replies, ({ bytes, exchange }) => {
       client.write(bytes);
+      shared.counts.delivered += 1;
       if (exchange !== undefined) exchange.deliveredMs = monotonicMs();
     });
     const requestParser = new RespParser();
@@ -161,6 +164,7 @@ export class Link {
       this.#shared.deliverLate(frame.bytes, exchange, fault);
       this.cut();
     } else {
+      if (fault?.sort === "meet") fault.strike();
       this.#requests.put({ frame, exchange, fault });
     }
   }
@@ -194,6 +198,7 @@ export class Link {
     else if (fault?.sort === "loseReply") this.#await({ exchange, fate: "cut", strike: fault.strike });
     else this.#await({ exchange, fate: "deliver" });
     exchange.forwardedMs = monotonicMs();
+    counts.forwarded += 1;
     this.#server.write(frame.bytes);
   }
 

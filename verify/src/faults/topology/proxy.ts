@@ -31,6 +31,8 @@ export async function startProxy(options: ProxyOptions): Promise<FaultProxy> {
   const counts: Counts = {
     connections: 0,
     requests: 0,
+    forwarded: 0,
+    delivered: 0,
     lostRequests: 0,
     lostReplies: 0,
     duplicated: 0,
@@ -42,6 +44,7 @@ export async function startProxy(options: ProxyOptions): Promise<FaultProxy> {
     cuts: 0,
     scriptsUnknown: 0,
   };
+  let last: Exchange | undefined;
   const timers = new Set<NodeJS.Timeout>();
   const shared: Shared = {
     targetPort,
@@ -53,7 +56,10 @@ export async function startProxy(options: ProxyOptions): Promise<FaultProxy> {
     scripts: new ScriptNames(),
     random,
     dropShare: 0,
-    note: onExchange,
+    note(exchange) {
+      if (exchange.sort === "message") last = exchange;
+      onExchange(exchange);
+    },
     deliverLate(bytes, exchange, fault) {
       const timer = setTimeout(() => {
         timers.delete(timer);
@@ -85,6 +91,7 @@ export async function startProxy(options: ProxyOptions): Promise<FaultProxy> {
     duplicate: (matches: Matches) => arm({ sort: "duplicate", matches }),
     late: (matches: Matches, delayMs: number) => arm({ sort: "late", matches, delayMs }),
     answerError: (matches: Matches, text: string) => arm({ sort: "answerError", matches, text }),
+    meet: (matches: Matches) => arm({ sort: "meet", matches }),
     disarm: () => shared.faults.clear(),
     delay(drawMs) {
       shared.requests.drawMs = drawMs;
@@ -98,6 +105,10 @@ export async function startProxy(options: ProxyOptions): Promise<FaultProxy> {
       shared.requests.isStalled = false;
       shared.replies.isStalled = false;
       for (const link of shared.links) link.drain();
+    },
+    lastMessage() {
+      const [channel, text] = last?.words ?? [];
+      return channel === undefined || text === undefined ? undefined : { channel, text };
     },
     dropMessages(share) {
       shared.dropShare = share;

@@ -1,0 +1,220 @@
+/** J01 to J06 and J08: what happens to the processes that lock. */
+
+import type { Client, Injection, Stage } from "../stage.js";
+import { letGo, takeAll, tryAfter, twoClients } from "./directed.js";
+import { contention, freezeFor, happens, isAbout, keysOf, pauseMs, strikeOver, untilGivenUp } from "./striking.js";
+
+/** Freezes the client as soon as a request of it about that name is on its way. */
+async function freezeAt(stage: Stage, client: Client, lockName: string, verb: string, forMs: number): Promise<void> {
+  const armed = untilGivenUp(isAbout(lockName, verb));
+  const isMet = await happens(stage, stage.topology.proxy.meet(armed.matches), 2 * stage.leaseMs);
+  armed.giveUp();
+  const beganMs = stage.nowMs();
+  const proof = await freezeFor(stage, client, forMs);
+  strikeOver(stage, "J01", client.name, beganMs, isMet ? `${proof} inside ${verb}` : proof);
+}
+
+/** In an acquire or extend, between sending and receiving, while another client wants the same lock. */
+async function freezeWithin(stage: Stage, verb: "acquire" | "extend"): Promise<void> {
+  const lockName = stage.newName();
+  const [client, rival] = twoClients(stage);
+  const { leaseMs } = stage;
+  const forMs = pauseMs(stage);
+  if (verb === "acquire") {
+    const frozen = freezeAt(stage, client, lockName, verb, forMs);
+    const asked = takeAll(stage, client, lockName, leaseMs).catch(() => undefined);
+    await frozen;
+    const after = await tryAfter(stage, rival, lockName, leaseMs);
+    const grip = await asked;
+    await letGo(after, ...(grip === undefined ? [] : [grip]));
+    return;
+  }
+  const grip = await takeAll(stage, client, lockName, leaseMs);
+  const frozen = freezeAt(stage, client, lockName, verb, forMs);
+  const extended = client.extend(grip.taken[0]?.leaseId ?? 0, leaseMs).catch(() => {});
+  const after = await tryAfter(stage, rival, lockName, leaseMs);
+  await frozen;
+  await extended;
+  await letGo(grip, after);
+}
+
+/** Right after the grant, so that the first line that it runs comes after its lease. */
+async function freezeHolder(stage: Stage): Promise<void> {
+  const lockName = stage.newName();
+  const [client, rival] = twoClients(stage);
+  const grip = await takeAll(stage, client, lockName, stage.leaseMs);
+  const beganMs = stage.nowMs();
+  const frozen = freezeFor(stage, client, pauseMs(stage));
+  const after = await tryAfter(stage, rival, lockName, stage.leaseMs);
+  strikeOver(stage, "J01", client.name, beganMs, await frozen);
+  await letGo(grip, after);
+}
+
+/** J01: a holder stands still for 0.5 to 3 leases, at random and at the worst moments. */
+export const frozenHolder: Injection = {
+  row: "J01",
+  work: contention,
+  async strike(stage) {
+    const where = stage.random.pick(["anywhere", "anywhere", "granted", "acquire", "extend"] as const);
+    if (where === "granted") return await freezeHolder(stage);
+    if (where !== "anywhere") return await freezeWithin(stage, where);
+    const client = stage.random.pick(stage.clients);
+    const beganMs = stage.nowMs();
+    strikeOver(stage, "J01", client.name, beganMs, await freezeFor(stage, client, pauseMs(stage)));
+  },
+};
+
+/** J02: a waiter stands still in the queue, across its own grant. */
+export const frozenWaiter: Injection = {
+  row: "J02",
+  work: contention,
+  async strike(stage) {
+    const { leaseMs } = stage;
+    const [client, rival] = twoClients(stage);
+    if (stage.cell.letter === "l") {
+      const beganMs = stage.nowMs();
+      strikeOver(stage, "J02", client.name, beganMs, await freezeFor(stage, client, pauseMs(stage)));
+      return;
+    }
+    const lockName = stage.newName();
+    const grip = await takeAll(stage, rival, lockName, leaseMs);
+    const armed = untilGivenUp(isAbout(lockName, "acquire"));
+    const asked = happens(stage, stage.topology.proxy.meet(armed.matches), leaseMs);
+    const waiting = client.take({ lockName, leaseMs, renew: stage.cell.letter === "a", waitMs: 6 * leaseMs });
+    await asked;
+    armed.giveUp();
+    const isQueued = await sees(stage, async () =>
+      (await keysOf(stage, lockName)).some((key) => key.endsWith(":queue")),
+    );
+    const beganMs = stage.nowMs();
+    const frozen = freezeFor(stage, client, pauseMs(stage));
+    await stage.sleep(stage.random.between(0, leaseMs / 2));
+    await letGo(grip);
+    const after = await tryAfter(stage, rival, lockName, leaseMs);
+    const proof = await frozen;
+    strikeOver(stage, "J02", client.name, beganMs, isQueued && proof !== null ? `${proof} in the queue` : null);
+    await letGo(after);
+    const taken = await waiting;
+    if (taken !== undefined) await letGo({ client, lockName, taken: [taken] });
+  },
+};
+
+/** Asks until it is so, for one lease. */
+async function sees(stage: Stage, ask: () => Promise<boolean>): Promise<boolean> {
+  const endMs = stage.nowMs() + stage.leaseMs;
+  while (stage.nowMs() < endMs) {
+    if (await ask()) return true;
+    await stage.sleep(2);
+  }
+  return false;
+}
+
+/** Somebody holds a lock and goes, and another one has to be given it when the lease is over. */
+async function leaveBehind(stage: Stage, go: (client: Client) => Promise<void>): Promise<string | null> {
+  const [client, rival] = twoClients(stage);
+  const { pid } = client;
+  if (stage.cell.letter === "l") {
+    await go(client);
+    await again(stage, client);
+    return `process ${pid} gone in the middle of its work`;
+  }
+  const lockName = stage.newName();
+  await takeAll(stage, client, lockName, stage.leaseMs);
+  await go(client);
+  const left = await keysOf(stage, lockName);
+  await letGo(await tryAfter(stage, rival, lockName, 4 * stage.leaseMs));
+  await again(stage, client);
+  return left.length > 0 ? `process ${pid} gone, ${left.length} keys left behind` : null;
+}
+
+async function again(stage: Stage, client: Client): Promise<void> {
+  await client.start();
+  await client.work(contention(stage));
+}
+
+/** J03: a holder is killed. */
+export const killedHolder: Injection = {
+  row: "J03",
+  work: contention,
+  async strike(stage) {
+    const beganMs = stage.nowMs();
+    const proof = await leaveBehind(stage, (client) => client.kill());
+    strikeOver(stage, "J03", "client", beganMs, proof);
+  },
+};
+
+/** J04: a process ends without giving anything back. */
+export const vanishedHolder: Injection = {
+  row: "J04",
+  work: contention,
+  async strike(stage) {
+    const how = stage.random.pick(["exit", "error"] as const);
+    const beganMs = stage.nowMs();
+    const proof = await leaveBehind(stage, (client) => client.vanish(how));
+    strikeOver(stage, "J04", "client", beganMs, proof === null ? null : `${proof} by ${how}`);
+  },
+};
+
+/** J05: the event loop stands still for longer than a lease. */
+export const blockedLoop: Injection = {
+  row: "J05",
+  work: contention,
+  async strike(stage) {
+    const client = stage.random.pick(stage.clients);
+    const forMs = stage.random.between(1, 3) * stage.leaseMs;
+    const beganMs = stage.nowMs();
+    await client.block(forMs);
+    const tookMs = stage.nowMs() - beganMs;
+    strikeOver(
+      stage,
+      "J05",
+      client.name,
+      beganMs,
+      tookMs >= forMs ? `loop stood still for ${forMs.toFixed(0)} ms` : null,
+    );
+  },
+};
+
+/** J06: the wall clock of a client jumps, either way; of a lease that it holds it then says less, never more. */
+export const steppedClient: Injection = {
+  row: "J06",
+  work: contention,
+  async strike(stage) {
+    const { leaseMs, random } = stage;
+    const client = random.pick(stage.clients);
+    const offsetMs = random.pick([-1, 1]) * random.pick([leaseMs / 2, 2 * leaseMs, 3_600_000]);
+    const beganMs = stage.nowMs();
+    await client.stepWall(offsetMs);
+    await stage.sleep(random.between(0.5, 2) * leaseMs);
+    await client.stepWall(0);
+    strikeOver(stage, "J06", client.name, beganMs, `wall clock off by ${offsetMs} ms, monotonic clock untouched`);
+  },
+};
+
+const WAITERS = 1_000;
+
+/** J08: a thousand waiters of one name, over all processes; each is granted or told that it waited too long. */
+export const manyWaiters: Injection = {
+  row: "J08",
+  async strike(stage) {
+    const { leaseMs } = stage;
+    const lockName = stage.newName();
+    const [holder] = twoClients(stage);
+    const grip = await takeAll(stage, holder, lockName, 10 * leaseMs);
+    const beganMs = stage.nowMs();
+    let waiting = 0;
+    const all = Array.from({ length: WAITERS }, async (_, index) => {
+      const client = stage.clients[index % stage.clients.length] ?? holder;
+      waiting += 1;
+      const mode = stage.random.chance(0.5) ? ("read" as const) : ("write" as const);
+      const taken = await client.take({ lockName, leaseMs: 10 * leaseMs, waitMs: 30 * leaseMs, mode });
+      waiting -= 1;
+      if (taken !== undefined) await client.release(taken.leaseId);
+    });
+    await stage.sleep(leaseMs);
+    const most = waiting;
+    await letGo(grip);
+    await Promise.all(all);
+    strikeOver(stage, "J08", "clients", beganMs, most >= WAITERS ? `${most} waited at once for ${lockName}` : null);
+  },
+};

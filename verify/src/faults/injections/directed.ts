@@ -1,0 +1,78 @@
+/**
+ * The shortest way to two holders: one client holds, the server forgets it by the fault, another one asks.
+ *
+ * What is not promised has to be seen to go wrong, or the suite has no teeth; so nothing here is left to chance.
+ */
+
+import type { Client, Stage, Taken } from "../stage.js";
+
+/** Two different clients, drawn anew. @throws Error  there are not two */
+export function twoClients(stage: Stage): readonly [Client, Client] {
+  const first = stage.random.pick(stage.clients);
+  return [first, stage.random.pick(stage.clients.filter((client) => client !== first))];
+}
+
+/** Everything that a client holds of one name. */
+export interface Grip {
+  readonly client: Client;
+  readonly lockName: string;
+  readonly taken: readonly Taken[];
+}
+
+const MOST_PERMITS = 16;
+
+/**
+ * Takes all that there is to take of the name: the lock, or every permit.
+ *
+ * @throws Error  there was nothing to take, so the strike cannot show anything
+ */
+export async function takeAll(stage: Stage, client: Client, lockName: string, leaseMs: number): Promise<Grip> {
+  const renew = stage.cell.letter === "a";
+  const once = { lockName, leaseMs, renew, mode: "write" as const };
+  const first = await client.take({ ...once, waitMs: leaseMs });
+  if (first === undefined) throw new Error(`${client.name} was not given a lock that is new`);
+  const taken = [first];
+  while (stage.cell.letter === "s" && taken.length < MOST_PERMITS) {
+    const next = await client.take({ ...once, waitMs: 0 });
+    if (next === undefined) break;
+    taken.push(next);
+  }
+  return { client, lockName, taken };
+}
+
+/** What the second one gets, who has to be given it at once or not at all. */
+export async function tryAfter(stage: Stage, client: Client, lockName: string, leaseMs: number): Promise<Grip> {
+  const renew = stage.cell.letter === "a";
+  // Of a read-write lock now and then a reader: it may not be beside a writer either.
+  const mode = stage.random.chance(0.5) ? ("read" as const) : ("write" as const);
+  const taken = await client.take({ lockName, leaseMs, renew, mode, waitMs: leaseMs });
+  return { client, lockName, taken: taken === undefined ? [] : [taken] };
+}
+
+/** Asks each what it says of itself, so that the history shows who believed to hold, and gives all of it back. */
+export async function letGo(...grips: readonly Grip[]): Promise<void> {
+  for (const { client, taken } of grips) {
+    for (const { leaseId } of taken) await client.sample(leaseId);
+  }
+  await Promise.all(
+    grips.flatMap(({ client, taken }) => taken.map(({ leaseId }) => client.release(leaseId).catch(() => {}))),
+  );
+}
+
+/**
+ * A holds, `forget` makes the server forget it, B asks while A still counts on its lease.
+ *
+ * The leases are long, so that nothing of this is decided by how fast the machine is.
+ */
+export async function twoHolders(
+  stage: Stage,
+  forget: (lockName: string, leaseMs: number) => Promise<void>,
+): Promise<void> {
+  const lockName = stage.newName();
+  const leaseMs = 10 * stage.leaseMs;
+  const [first, second] = twoClients(stage);
+  const held = await takeAll(stage, first, lockName, leaseMs);
+  await forget(lockName, leaseMs);
+  const taken = await tryAfter(stage, second, lockName, leaseMs);
+  await letGo(held, taken);
+}

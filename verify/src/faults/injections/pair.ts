@@ -1,0 +1,35 @@
+/** Two kept faults at once, of those that can strike together without one hiding the other's proof. */
+
+import type { Injection } from "../stage.js";
+import { blockedLoop, frozenHolder } from "./client.js";
+import {
+  bentMessages,
+  delays,
+  killedCommands,
+  killedSubscribers,
+  lateRequest,
+  lostReply,
+  lostRequest,
+  stalledLine,
+} from "./network.js";
+import { flushedScripts, frozenServer, pausedClients } from "./server.js";
+import { contention } from "./striking.js";
+
+const OF_CLIENTS = [frozenHolder, blockedLoop];
+const OF_SERVERS = [frozenServer, pausedClients, flushedScripts];
+const OF_LINES = [lostRequest, lostReply, stalledLine, lateRequest, delays, killedSubscribers, bentMessages];
+
+const PAIRS: readonly (readonly [Injection, Injection])[] = [
+  ...OF_LINES.flatMap((line) => [...OF_CLIENTS, ...OF_SERVERS].map((other) => [line, other] as const)),
+  // With a fault of the server it would end the connections on which that one is made.
+  ...OF_CLIENTS.map((other) => [killedCommands, other] as const),
+];
+
+/** See the file header; which two is drawn anew at each strike. */
+export const pairs: Injection = {
+  row: "pair",
+  work: contention,
+  async strike(stage) {
+    await Promise.all(stage.random.pick(PAIRS).map((injection) => injection.strike(stage)));
+  },
+};

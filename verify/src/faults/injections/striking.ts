@@ -1,0 +1,126 @@
+/** What strikes have in common: whom they hit, what they look at for a proof, and how long they wait for it. */
+
+import { readFileSync } from "node:fs";
+import type { Client, Matches, ServerHandle, Stage, Work } from "../stage.js";
+
+/** The first server: the only one, of a single server. @throws Error  there is none */
+export function serverOf(stage: Stage): ServerHandle {
+  const [server] = stage.topology.servers;
+  if (server === undefined) throw new Error("the topology has no server");
+  return server;
+}
+
+/**
+ * What the clients do while faults strike: few names, so that somebody nearly always waits, and leases that are given
+ * back well before they end, unless they are renewed.
+ */
+export function contention(stage: Stage): Work {
+  const { leaseMs, cell } = stage;
+  return {
+    names: 3,
+    sessions: 2,
+    leaseMs,
+    holdMs: cell.letter === "a" ? 2.5 * leaseMs : leaseMs / 4,
+    waitMs: 4 * leaseMs,
+    effects: "none",
+  };
+}
+
+/** Puts a fault on record that began then and is over now. */
+export function strikeOver(stage: Stage, id: string, target: string, beganMs: number, proof: string | null): void {
+  stage.struck({ id, target, beganMs, endedMs: stage.nowMs(), proof });
+}
+
+/** Whether it happened in that time. A rejection is not what was waited for. */
+export async function happens(stage: Stage, event: Promise<unknown>, withinMs: number): Promise<boolean> {
+  const seen = event.then(
+    () => true,
+    () => false,
+  );
+  return await Promise.race([seen, stage.sleep(withinMs).then(() => false)]);
+}
+
+/** Requests that change a lock, by the names of their scripts. */
+export const isOfALock: Matches = ([command, script]) =>
+  command?.toUpperCase() === "EVALSHA" &&
+  !script?.startsWith("client-record/") &&
+  script?.endsWith("/inspect") !== true;
+
+/** Requests of that lock, whatever its kind. */
+export function isAbout(lockName: string, verb?: string): Matches {
+  const tag = `{${lockName}}`;
+  return (words) =>
+    isOfALock(words) &&
+    (verb === undefined || words[1]?.endsWith(`/${verb}`) === true) &&
+    words.some((word) => word.includes(tag));
+}
+
+/**
+ * As `matches`, until it is given up: what is armed and never met would strike later, when nobody counts it.
+ */
+export function untilGivenUp(matches: Matches): { readonly matches: Matches; giveUp(): void } {
+  let isGivenUp = false;
+  return {
+    matches: (words) => !isGivenUp && matches(words),
+    giveUp() {
+      isGivenUp = true;
+    },
+  };
+}
+
+/** What the server calls this life of its own. */
+export async function runIdOf(server: ServerHandle): Promise<string> {
+  return /run_id:(\w+)/.exec(String(await server.command("INFO", "server")))?.[1] ?? "";
+}
+
+/** The server's wall clock in ms, less that of this host. */
+export async function aheadMs(server: ServerHandle): Promise<number> {
+  const [seconds, microseconds] = (await server.command("TIME")) as string[];
+  return Number(seconds) * 1_000 + Number(microseconds) / 1_000 - Date.now();
+}
+
+/** How many errors of that sort the server has answered in this life. */
+export async function errorCount(server: ServerHandle, sort: string): Promise<number> {
+  const info = String(await server.command("INFO", "errorstats"));
+  return Number(new RegExp(`errorstat_${sort}:count=(\\d+)`).exec(info)?.[1] ?? 0);
+}
+
+/** A number from INFO. */
+export async function infoNumber(server: ServerHandle, section: string, field: string): Promise<number> {
+  const info = String(await server.command("INFO", section));
+  return Number(new RegExp(`^${field}:(\\d+)`, "m").exec(info)?.[1] ?? Number.NaN);
+}
+
+/** The keys of a lock that are there now. */
+export async function keysOf(stage: Stage, lockName: string): Promise<string[]> {
+  return (await serverOf(stage).command("KEYS", `${stage.keyPrefix(lockName)}*`)) as string[];
+}
+
+/** Whether the kernel has stopped the process. */
+export function isStopped(pid: number): boolean {
+  const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+  return stat.slice(stat.lastIndexOf(")") + 2).startsWith("T");
+}
+
+/**
+ * Freezes a client for so long. Says how long the kernel had it stopped, or null if it had not.
+ *
+ * The kernel is asked at the end too: a process that somebody continued in between was not frozen.
+ */
+export async function freezeFor(stage: Stage, client: Client, forMs: number): Promise<string | null> {
+  client.freeze();
+  const beganMs = stage.nowMs();
+  let proof: string | null = null;
+  try {
+    await stage.sleep(forMs);
+    if (isStopped(client.pid)) proof = `process ${client.pid} stopped for ${(stage.nowMs() - beganMs).toFixed(0)} ms`;
+  } finally {
+    client.resume();
+  }
+  return proof;
+}
+
+/** Between half a lease and three. */
+export function pauseMs(stage: Stage): number {
+  return stage.random.between(0.5, 3) * stage.leaseMs;
+}
