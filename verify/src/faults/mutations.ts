@@ -9,20 +9,23 @@ import { type Change, rewritten, TamperingError } from "../simulation/rewriting.
 
 type Wrap = (store: Store) => Store;
 
-/** Counters that count by one from what is there, and begin at 1 where nothing is: what INCR does. */
+/**
+ * Counters that count by one from what is there, and begin anew where nothing is: what INCR does. They begin at 1000, since
+ * a bare 1 is a refusal in the words of the scripts.
+ */
 const PLAIN: Readonly<Record<string, readonly Change[]>> = {
   "mutex/acquire": [
-    ["  local top = time[1] * 1000000 + time[2] + block - 1\n", "  local top = block + 0\n"],
-    ["    last = time[1] * 1000000 + time[2] + block - 1\n", "    last = block + 0\n"],
+    ["  local top = time[1] * 1000000 + time[2] + block - 1\n", "  local top = block + 999\n"],
+    ["    last = time[1] * 1000000 + time[2] + block - 1\n", "    last = block + 999\n"],
   ],
   "multi-lock/acquire": [
-    ["  local token = now\n", "  local token = 1\n"],
-    ["last >= now", "last >= 1"],
+    ["  local token = now\n", "  local token = 1000\n"],
+    ["last >= now", "last >= 1000"],
   ],
 };
 /** In the part that hands a mutex over, which several scripts include. */
 const PLAIN_HAND_OFF: readonly Change[] = [
-  ["      first = now\n      if last and last - now >= 0 then", "      first = 1\n      if last then"],
+  ["      first = now\n      if last and last - now >= 0 then", "      first = 1000\n      if last then"],
 ];
 
 const WRAPS: Readonly<Record<string, Wrap>> = {

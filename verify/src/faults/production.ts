@@ -8,7 +8,7 @@ import { judge } from "./judge.js";
 import { OperationCount } from "./operation-count.js";
 import type { Opening, OpenStage, Parts } from "./parts.js";
 import { KINDS } from "./programs/messages.js";
-import type { Stage } from "./stage.js";
+import type { Place, Stage } from "./stage.js";
 import { monotonicMs } from "./topology/monotonic.js";
 import type { Durability } from "./topology/server.js";
 import { startSingle } from "./topology/topology.js";
@@ -33,11 +33,20 @@ async function open(opening: Opening): Promise<OpenStage> {
     ...(needsClockShim === undefined ? {} : { needsClockShim }),
     ...(needsSyncShim === undefined ? {} : { needsSyncShim }),
   });
+  let place: Place | undefined;
   try {
     const { port } = topology;
     const { letter } = cell;
-    const options = { count: clientCount, subject, letter, port, random: random.fork() };
-    const clients = await openClients(mutations === undefined ? options : { ...options, mutations });
+    place = await injection.place?.(port);
+    const clients = await openClients({
+      count: clientCount,
+      subject,
+      letter,
+      port,
+      random: random.fork(),
+      ...(mutations === undefined ? {} : { mutations }),
+      ...(place === undefined ? {} : { execPath: (index: number) => place?.execPath(index) }),
+    });
     const count = new OperationCount();
     let names = 0;
     let faults = 0;
@@ -47,6 +56,7 @@ async function open(opening: Opening): Promise<OpenStage> {
       topology,
       clients: clients.all,
       leaseMs,
+      ...(place === undefined ? {} : { place }),
       nowMs: monotonicMs,
       sleep: async (ms) => void (await sleep(ms)),
       struck(fault) {
@@ -70,10 +80,12 @@ async function open(opening: Opening): Promise<OpenStage> {
       closeClients: () => clients.close(),
       async stop() {
         await clients.stop();
+        await place?.end();
         await topology.stop();
       },
     };
   } catch (error) {
+    await place?.end();
     await topology.stop();
     throw error;
   }

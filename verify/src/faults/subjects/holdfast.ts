@@ -14,6 +14,8 @@ import { Trails, unanswered } from "./trails.js";
 /** How soon a client that lost its connection tries again, in ms. */
 const RECONNECT_MS = 20;
 const RECONNECT_MOST_MS = 200;
+/** Not a mistake in what is sent, but an option that a user can set too: for servers that may evict. */
+const ALLOW_EVICTION = "allow-eviction";
 
 /** See the file header. */
 export const holdfastSubject: Subject = {
@@ -43,8 +45,10 @@ function connect({ port, commandTimeoutMs, wallOffsetMs, mutations }: SubjectSet
   redis.on("error", () => {});
   const runtime: Runtime = { ...systemRuntime, wallMs: () => Date.now() + wallOffsetMs() };
   const trails = new Trails();
-  const store: Store = trails.watch(mutated(storeFor(redis), mutations));
-  const holdfast = createHoldfastOn(runtime, { store, commandTimeoutMs, fairness: "strict" });
+  const mistakes = mutations.filter((name) => name !== ALLOW_EVICTION);
+  const store: Store = trails.watch(mutated(storeFor(redis), mistakes));
+  const allowEviction = mistakes.length < mutations.length;
+  const holdfast = createHoldfastOn(runtime, { store, commandTimeoutMs, fairness: "strict", allowEviction });
 
   let told: ((owner: string) => void) | undefined;
   const onAcquire = (event: unknown): void => told?.((event as AcquireEvent).owner);
