@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type RedisServer, startRedis } from "../../tests/support/redis-server.js";
 import type { Letter } from "../src/faults/cell.js";
 import type { Connection, Held, Refused, Renewal, Request, Subject } from "../src/faults/subject.js";
-import { PEERS, peerCells } from "../src/faults/subjects/peers.js";
+import { PEERS, peerCells, peerKey } from "../src/faults/subjects/peers.js";
 import { monotonicMs } from "../src/faults/topology/monotonic.js";
 import type { Kind } from "../src/history/records.js";
 
@@ -56,6 +56,10 @@ describe.concurrent.each(Object.keys(PEERS))("%s", (name) => {
     };
   }
 
+  function keyOf({ lockName }: Request): string {
+    return peerKey(name, "m", lockName);
+  }
+
   async function granted(request: Request, kind: Kind): Promise<Held> {
     return heldOf(await connection.acquire(request, kind));
   }
@@ -85,20 +89,18 @@ describe.concurrent.each(Object.keys(PEERS))("%s", (name) => {
   it("knows its owner as the server does", async () => {
     const request = asked();
     const held = await granted(request, "mutex");
-    const keys = (await server.command("KEYS", `*${request.lockName}`)) as string[];
-    expect(keys).toHaveLength(1);
-    expect(await server.command("GET", keys[0] as string)).toBe(held.owner);
+    expect(await server.command("GET", keyOf(request))).toBe(held.owner);
     await held.release();
   });
 
   it("extends what it holds, and says no longer validity than the server gives", async () => {
     const request = asked();
     const held = await granted(request, "mutex");
-    const [key] = (await server.command("KEYS", `*${request.lockName}`)) as string[];
-    await server.command("PEXPIRE", key as string, LEASE_MS / 2);
+    const key = keyOf(request);
+    await server.command("PEXPIRE", key, LEASE_MS / 2);
     expect(await held.extend(LEASE_MS)).toBeUndefined();
     const untilMs = held.validUntilMs();
-    const leftMs = Number(await server.command("PTTL", key as string));
+    const leftMs = Number(await server.command("PTTL", key));
     expect(leftMs).toBeGreaterThan(LEASE_MS / 2);
     // Whole milliseconds of the server's clock on one side, of the wall clock on the other.
     if (untilMs !== null) expect(untilMs).toBeLessThanOrEqual(monotonicMs() + leftMs + 2);
@@ -119,11 +121,11 @@ describe.concurrent.each(Object.keys(PEERS))("%s", (name) => {
   it("leaves alone what another holds, and says so if it ever says anything", async () => {
     const request = asked();
     const held = await granted(request, "mutex");
-    const [key] = (await server.command("KEYS", `*${request.lockName}`)) as string[];
-    await server.command("SET", key as string, "another");
+    const key = keyOf(request);
+    await server.command("SET", key, "another");
     const answer = await held.release();
     if (!SILENT.has(name)) expect(answer).toMatchObject({ outcome: "no", refusal: "not-owner" });
-    expect(await server.command("GET", key as string)).toBe("another");
+    expect(await server.command("GET", key)).toBe("another");
   });
 
   it("does what its letters say", async () => {

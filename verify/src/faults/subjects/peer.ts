@@ -36,10 +36,10 @@ function versionIn(folder: string, packageName: string): string | undefined {
 
 /** An ioredis client with nothing but the port and the time to answer set; every peer that takes ioredis gets it so. */
 export async function connectIoredis({ port, commandTimeoutMs }: SubjectSettings): Promise<Redis> {
-  const client = new Redis({ host: "127.0.0.1", port, commandTimeout: commandTimeoutMs, lazyConnect: true });
-  // A connection that fails is made again; what failed on it rejects where it was asked for.
+  const client = new Redis({ host: "127.0.0.1", port, commandTimeout: commandTimeoutMs });
+  // A connection that fails is made again, the first one too; what failed on it rejects where it was asked for.
   client.on("error", () => {});
-  await client.connect();
+  await new Promise<void>((resolve) => client.once("ready", resolve));
   return client;
 }
 

@@ -11,6 +11,20 @@ export const PEERS: Readonly<Record<string, () => Promise<{ readonly subject: Su
   "simple-redis-mutex": () => import("./simple-redis-mutex.js"),
 };
 
+const KEY_PREFIXES: Readonly<Record<string, (letter: Letter) => string>> = {
+  redlock: () => "",
+  "redis-semaphore": (letter) => (letter === "s" ? "semaphore:" : "mutex:"),
+  verrou: () => "",
+  "simple-redis-mutex": () => "@simple-redis-mutex:lock-",
+};
+
+/** The key in which a peer keeps a lock. @throws RangeError  there is no peer of that name */
+export function peerKey(peer: string, letter: Letter, lockName: string): string {
+  const prefixOf = Object.hasOwn(KEY_PREFIXES, peer) ? KEY_PREFIXES[peer] : undefined;
+  if (prefixOf === undefined) throw new RangeError(`there is no peer ${peer}`);
+  return `${prefixOf(letter)}${lockName}`;
+}
+
 /** Peers that are notified; the others have no subscriber that could be killed and no message that could be dropped. */
 const NOTIFIED: ReadonlySet<string> = new Set(["simple-redis-mutex"]);
 
