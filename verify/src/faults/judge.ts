@@ -134,10 +134,12 @@ function liveness({ letter }: Cell, history: History, commandTimeoutMs: number):
  */
 function patient(history: History, commandTimeoutMs: number): History {
   const pauses = pausesOf(history.turns);
-  const stood = ({ process, callMs, returnMs }: Operation): boolean =>
-    (pauses.get(process) ?? []).some(({ beganMs, endedMs }) => beganMs <= returnMs && endedMs >= callMs);
+  const stood = ({ process, callMs, returnMs, args }: Operation): boolean => {
+    const dueMs = Math.min(callMs + (args.waitMs ?? Number.POSITIVE_INFINITY), args.abortedAtMs ?? returnMs, returnMs);
+    return (pauses.get(process) ?? []).some(({ beganMs, endedMs }) => beganMs <= returnMs && endedMs >= dueMs - EPS_MS);
+  };
   const operations = history.operations
-    .filter((operation) => operation.verb !== "acquire" || operation.outcome === "ok" || !stood(operation))
+    .filter((operation) => operation.verb !== "acquire" || !stood(operation))
     .map((operation) => {
       if (operation.verb !== "acquire" || operation.args.waitMs !== 0) return operation;
       const { refusal: _, ...rest } = operation;

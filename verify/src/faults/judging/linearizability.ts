@@ -38,8 +38,12 @@ export function linearizability(history: History, letter: Letter, comparesTokens
   const found: Found[] = [];
   const unknown: string[] = [];
   let checked = 0;
+  const queued = groupBy(history.enqueued, ({ operationId }) => operationId);
   for (const [lockName, operations] of groupBy(history.operations, (operation) => operation.lockName)) {
-    const result = checkName(letter, comparesTokens, expiry, operations);
+    const result = checkName(letter, comparesTokens, expiry, [
+      ...operations,
+      ...operations.flatMap((operation) => unheard(operation, queued.get(operation.id)?.length ?? 0)),
+    ]);
     if (result.verdict === "unknown") unknown.push(lockName);
     else checked += operations.length;
     if (result.verdict !== "violation") continue;
@@ -83,6 +87,30 @@ function checkName(
     default:
       return run(comparesTokens ? fenced(expiry) : ownerAware(expiry));
   }
+}
+
+/**
+ * The grants that a waiter had and did not hear of: the message was lost, or came when its process stood still.
+ *
+ * The server then keeps the lock for it until the lease is over, others are refused meanwhile, and the waiter asks
+ * again. So there is at most one for each whole lease of the wait, and for each answer that it stands in the queue; a
+ * multi-lock waits under claims that are not recorded.
+ */
+function unheard(operation: Operation, answers: number): Operation[] {
+  const { verb, args, callMs, returnMs, owner, kind, outcome } = operation;
+  if (verb !== "acquire" || args.leaseMs === undefined || !Number.isFinite(returnMs)) return [];
+  const leases = Math.floor((returnMs - callMs) / (args.leaseMs * (1 - EXPIRY.rho)));
+  const most = kind === "multi-lock" ? leases : Math.min(leases, answers);
+  // What is of unknown outcome and went on by itself is covered by being that.
+  if (outcome === "info") return [];
+  return Array.from({ length: most }, (_, index) => ({
+    ...operation,
+    outcome: "no" as const,
+    refusal: "gave-up" as const,
+    owner: `${owner}~${index}`,
+    token: null,
+    validUntilMs: null,
+  }));
 }
 
 /** Who does not know whether it was granted gives back what it may have, at any time; as does whoever gives up. */
