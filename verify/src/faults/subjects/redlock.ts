@@ -66,7 +66,7 @@ async function acquirePlain(plain: Redlock, request: Request, resources: string[
     ...partsOf(resources, lock.value, async () => end),
     owner: lock.value,
     token: null,
-    validUntilMs: () => fromWall(lock.expiration),
+    validUntilMs: () => validityOf(lock),
     isHeld: () => lock.expiration > Date.now(),
     // Only the signal of `using` tells of a loss, and only `using` renews.
     onLost() {},
@@ -141,7 +141,7 @@ function renewed(
     ...partsOf(resources, owner, async () => end),
     owner,
     token: null,
-    validUntilMs: () => (observed.current === undefined ? null : fromWall(observed.current.expiration)),
+    validUntilMs: () => (observed.current === undefined ? null : validityOf(observed.current)),
     // What the routine is told to look at.
     isHeld: () => !isReleased && !signal.aborted,
     onLost: (listener) => signal.addEventListener("abort", listener, { once: true }),
@@ -154,6 +154,11 @@ function renewed(
       return end;
     },
   };
+}
+
+/** Of a lock that is released or replaced it says nothing any more: its expiration is 0. */
+function validityOf({ expiration }: Lock): number | null {
+  return expiration === 0 ? null : fromWall(expiration);
 }
 
 function endOf(call: Promise<unknown>): Promise<undefined | Refused> {
