@@ -108,7 +108,7 @@ describe("client processes on a real server", () => {
     expect(judgement.breaches.map(({ property }) => property)).toContain("X3");
     const tokens = history.operations.flatMap(({ token }) => token ?? []);
     expect(Math.max(...tokens)).toBeLessThan(10_000);
-    expect(Math.min(...tokens)).toBe(1);
+    expect(Math.min(...tokens)).toBeGreaterThan(0);
   });
 
   test("refuse a mutation that nobody knows", async () => {
