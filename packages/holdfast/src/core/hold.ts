@@ -8,10 +8,10 @@
 import { depart } from "./departure.js";
 import type { Engine, Occupant } from "./engine.js";
 import { type LossReason, StoreError, UnsupportedError } from "./errors.js";
-import { channels, type RenewEvent } from "./events.js";
 import { giveBack, giveBackLate } from "./giving-back.js";
 import type { Ended, ExportedLease, Holding } from "./holding.js";
 import { LOOK_MS } from "./lookout.js";
+import { publishRenew, RenewalSchedule } from "./renewal.js";
 import type { Timer } from "./runtime.js";
 import type { Claim, Grant, NotHeld, Steps } from "./steps.js";
 import { later, type Moment, msUntil, now, validUntil } from "./validity.js";
@@ -21,9 +21,6 @@ export interface HoldOptions {
   readonly renew: boolean;
   readonly maxHoldMs: number;
 }
-
-const RETRY_MIN_MS = 50;
-const RETRY_MAX_MS = 1_000;
 
 /** See the file header. */
 export class Hold implements Occupant, Holding {
@@ -41,9 +38,7 @@ export class Hold implements Occupant, Holding {
   /** The longest lease that the server was ever asked for. */
   #longestMs = 0;
   #validUntil: Moment;
-  #renewAtMs: number;
-  #retryMs = RETRY_MIN_MS;
-  #isRenewing = false;
+  readonly #renewal: RenewalSchedule;
   /** Lost or given up: from then on this object sends nothing by itself. */
   #isOver = false;
   #timer: Timer | undefined;
@@ -70,7 +65,8 @@ export class Hold implements Occupant, Holding {
     this.#validUntil = validUntil(setAt, this.#leaseMs);
     this.heldSinceAtMs = engine.runtime.wallMs();
     this.#heldAtMs = engine.runtime.monotonicMs();
-    this.#renewAtMs = options.renew ? setAt.monotonicMs + this.#leaseMs / 3 : Infinity;
+    const firstAtMs = options.renew ? setAt.monotonicMs + this.#leaseMs / 3 : Infinity;
+    this.#renewal = new RenewalSchedule(engine.runtime, firstAtMs);
     engine.admit(grant.claim, this);
     this.#arm();
   }
@@ -136,7 +132,7 @@ export class Hold implements Occupant, Holding {
     const outcome = await this.#extend(leaseMs, this.#engine.commandTimeoutMs);
     if (outcome === "extended") {
       this.#leaseMs = leaseMs;
-      if (this.#options.renew) this.#renewAtMs = this.#engine.runtime.monotonicMs() + leaseMs / 3;
+      if (this.#options.renew) this.#renewal.restart(leaseMs);
       this.#arm();
     } else {
       this.lose(this.#reasonOf());
@@ -223,10 +219,7 @@ export class Hold implements Occupant, Holding {
   }
 
   reconnected(): void {
-    if (this.#options.renew && !this.#isOver && this.#retryMs > RETRY_MIN_MS) {
-      this.#renewAtMs = 0;
-      this.#arm();
-    }
+    if (this.#options.renew && !this.#isOver && this.#renewal.hurry()) this.#arm();
   }
 
   async close(): Promise<void> {
@@ -249,7 +242,7 @@ export class Hold implements Occupant, Holding {
     const inMs = Math.min(
       msUntil(this.#validUntil, this.#engine.runtime),
       this.#options.maxHoldMs - this.heldMs(),
-      this.#isRenewing ? Infinity : this.#renewAtMs - this.#engine.runtime.monotonicMs(),
+      this.#renewal.dueInMs(),
       this.#isLookedAfter ? Infinity : LOOK_MS,
     );
     this.#timer = this.#engine.runtime.startTimer(() => this.#tick(), Math.max(0, inMs), false);
@@ -265,32 +258,26 @@ export class Hold implements Occupant, Holding {
       this.lose("max-hold");
       return;
     }
-    if (!this.#isRenewing && this.#engine.runtime.monotonicMs() >= this.#renewAtMs) void this.#renew();
+    if (this.#renewal.dueInMs() <= 0) void this.#renew();
     this.#arm();
   }
 
   async #renew(): Promise<void> {
-    this.#isRenewing = true;
+    this.#renewal.begun();
     let outcome: "extended" | NotHeld | undefined;
     let failure: unknown;
     try {
-      // With the pause below, short enough for three tries before the lease is over, however short it is.
+      // With the pause after a failure, short enough for three tries before the lease is over, however short it is.
       outcome = await this.#extend(this.#leaseMs, Math.min(this.#engine.commandTimeoutMs, this.#leaseMs / 6));
     } catch (error) {
       failure = error;
     }
-    this.#isRenewing = false;
+    this.#renewal.settled();
     if (this.#isOver) return;
-    if (outcome === undefined) {
-      this.#renewAtMs = this.#engine.runtime.monotonicMs() + Math.min(this.#retryMs, this.#leaseMs / 12);
-      this.#retryMs = Math.min(this.#retryMs * 2, RETRY_MAX_MS);
-    } else if (outcome === "extended") {
-      this.#retryMs = RETRY_MIN_MS;
-      this.#renewAtMs = this.#engine.runtime.monotonicMs() + this.#leaseMs / 3;
-    } else {
-      this.lose(this.#reasonOf());
-    }
-    this.#publishRenew(failure);
+    if (outcome === undefined) this.#renewal.failed(this.#leaseMs);
+    else if (outcome === "extended") this.#renewal.succeeded(this.#leaseMs);
+    else this.lose(this.#reasonOf());
+    publishRenew(this.#steps, this.#grant, failure, () => this.validForMs());
     this.#arm();
   }
 
@@ -308,18 +295,5 @@ export class Hold implements Occupant, Holding {
   #reasonOf(): LossReason {
     if (msUntil(this.#validUntil, this.#engine.runtime) <= 0) return "expired";
     return "server-lost";
-  }
-
-  #publishRenew(failure: unknown): void {
-    if (!channels.renew.hasSubscribers) return;
-    const event: RenewEvent = {
-      kind: this.#steps.kind,
-      lockName: this.#steps.name,
-      owner: this.#grant.claim.owner,
-      token: this.#grant.token,
-      error: failure === undefined ? undefined : failure instanceof Error ? failure : new Error(String(failure)),
-      validForMs: this.validForMs(),
-    };
-    channels.renew.publish(event);
   }
 }

@@ -10,6 +10,7 @@ import type { Engine, Occupant } from "./engine.js";
 import { ClosedError, EvictionError, StoreError } from "./errors.js";
 import { channels, type WaitEvent } from "./events.js";
 import type { ResolvedOptions } from "./options.js";
+import { Rechecks } from "./rechecks.js";
 import type { Timer } from "./runtime.js";
 import type { Attempt, Claim, Grant, State, WaitSteps } from "./steps.js";
 import { type ClockSample, earliestGrant, type Moment, msUntil, now, validUntil } from "./validity.js";
@@ -27,13 +28,6 @@ export interface TimedOut {
   readonly state: State | undefined;
 }
 
-/** A waiter asks again this often, whatever it was told: a grant may have been lost without a trace. */
-const RECHECK_MS = 5_000;
-/** The present lease must be over on the server too when a waiter asks at its end. */
-const AFTER_LEASE_MS = 5;
-/** Before jitter, which takes off up to a half: nobody asks sooner than after 10 ms. */
-const POLL_MIN_MS = 20;
-const POLL_MAX_MS = 500;
 /** A deadline that is nearer than this does not make a call give up sooner: it would fail on any hiccup. */
 const SHORTEST_CALL_MS = 200;
 
@@ -47,6 +41,7 @@ export class Waiter implements Occupant {
   readonly #granted: (granted: Granted) => void;
   readonly #timedOut: (end: TimedOut) => void;
   readonly #reject: (error: unknown) => void;
+  #rechecks: Rechecks | undefined;
 
   #isSettled = false;
   #isAsking = false;
@@ -59,9 +54,7 @@ export class Waiter implements Occupant {
   #firstSentAt: Moment | undefined;
   #failingSinceMs: number | undefined;
   #lastFailure: StoreError | undefined;
-  #pollMs = POLL_MIN_MS;
   #deadline: Timer | undefined;
-  #recheck: Timer | undefined;
 
   /** Use `wait`. */
   constructor(
@@ -143,7 +136,7 @@ export class Waiter implements Occupant {
     }
     this.#isAsking = true;
     this.#askAgain = false;
-    this.#recheck?.cancel();
+    this.#rechecks?.cancel();
     const sentAt = now(this.#engine.runtime);
     this.#firstSentAt ??= sentAt;
     const enqueue = this.#options.waitMs > 0 && this.#engine.mailbox.isOpen;
@@ -188,7 +181,7 @@ export class Waiter implements Occupant {
     if (isFirst) this.#startDeadline();
     if (this.#isQueued) this.#tellWait();
     if (this.#askAgain) this.#ask();
-    else if (this.#isQueued) this.#askIn(this.#recheckInMs(attempt.restMs));
+    else if (this.#isQueued) this.#later().queued(attempt.restMs);
     else this.#queueOrPoll();
   }
 
@@ -226,25 +219,19 @@ export class Waiter implements Occupant {
     } else {
       mailbox.open(this.#engine.commandTimeoutMs).then(() => this.#ask(), goWithout);
       // Keeps the process alive meanwhile, and asks if that takes long.
-      this.#askIn(this.#engine.commandTimeoutMs);
+      this.#later().in(this.#engine.commandTimeoutMs);
     }
+  }
+
+  /** Made on demand: most acquires ask once. */
+  #later(): Rechecks {
+    this.#rechecks ??= new Rechecks(this.#engine.runtime, () => this.#ask());
+    return this.#rechecks;
   }
 
   #poll(): void {
     if (this.#isSettled || this.#isAsking) return;
-    this.#askIn(this.#pollMs * (0.5 + this.#engine.runtime.random() / 2));
-    this.#pollMs = Math.min(this.#pollMs * 2, POLL_MAX_MS);
-  }
-
-  #recheckInMs(restMs: number): number {
-    const jitterMs = this.#engine.runtime.random() * 20;
-    const leaseEndMs = restMs < 0 ? Infinity : restMs + AFTER_LEASE_MS + jitterMs;
-    return Math.min(leaseEndMs, RECHECK_MS + jitterMs);
-  }
-
-  #askIn(delayMs: number): void {
-    this.#recheck?.cancel();
-    this.#recheck = this.#engine.runtime.startTimer(() => this.#ask(), delayMs, true);
+    this.#later().poll();
   }
 
   #failed(error: unknown): void {
@@ -322,7 +309,7 @@ export class Waiter implements Occupant {
       this.#engine.remember(this.#claim, () => void this.#depart(this.#engine.commandTimeoutMs));
     }
     this.#deadline?.cancel();
-    this.#recheck?.cancel();
+    this.#rechecks?.cancel();
     this.#options.signal?.removeEventListener("abort", this.#onAbort);
     this.#engine.dismiss(this.#claim, this);
   }

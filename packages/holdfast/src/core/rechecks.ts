@@ -1,0 +1,50 @@
+/**
+ * When a waiter asks again by itself. Who stands in the queue asks for safety alone: when the present lease must be
+ * over, and every 5 s. Who cannot queue asks with growing pauses.
+ */
+import type { Runtime, Timer } from "./runtime.js";
+
+/** A waiter asks again this often, whatever it was told: a grant may have been lost without a trace. */
+const RECHECK_MS = 5_000;
+/** The present lease must be over on the server too when a waiter asks at its end. */
+const AFTER_LEASE_MS = 5;
+/** Before jitter, which takes off up to a half: nobody asks sooner than after 10 ms. */
+const POLL_MIN_MS = 20;
+const POLL_MAX_MS = 500;
+
+/** See the file header. One timer, which keeps the process alive. */
+export class Rechecks {
+  readonly #runtime: Runtime;
+  readonly #ask: () => void;
+  #timer: Timer | undefined;
+  #pollMs = POLL_MIN_MS;
+
+  constructor(runtime: Runtime, ask: () => void) {
+    this.#runtime = runtime;
+    this.#ask = ask;
+  }
+
+  /** In the queue, behind a lease that is over in `restMs`, or that has no end if that is negative. */
+  queued(restMs: number): void {
+    const jitterMs = this.#runtime.random() * 20;
+    const leaseEndMs = restMs < 0 ? Infinity : restMs + AFTER_LEASE_MS + jitterMs;
+    this.in(Math.min(leaseEndMs, RECHECK_MS + jitterMs));
+  }
+
+  /** Outside of the queue: later each time. */
+  poll(): void {
+    this.in(this.#pollMs * (0.5 + this.#runtime.random() / 2));
+    this.#pollMs = Math.min(this.#pollMs * 2, POLL_MAX_MS);
+  }
+
+  /** In place of what was planned before. */
+  in(delayMs: number): void {
+    this.#timer?.cancel();
+    this.#timer = this.#runtime.startTimer(this.#ask, delayMs, true);
+  }
+
+  /** Nothing is planned any more. */
+  cancel(): void {
+    this.#timer?.cancel();
+  }
+}

@@ -1,0 +1,79 @@
+/** When a lease is renewed next: every third of it; and after a renewal that failed soon again, with growing pauses. */
+import { channels, type RenewEvent } from "./events.js";
+import type { Runtime } from "./runtime.js";
+import type { Grant, LookSteps } from "./steps.js";
+
+const RETRY_MIN_MS = 50;
+const RETRY_MAX_MS = 1_000;
+
+/** See the file header. Has no timer of its own. */
+export class RenewalSchedule {
+  readonly #runtime: Runtime;
+  #nextAtMs: number;
+  #retryMs = RETRY_MIN_MS;
+  #isUnderWay = false;
+
+  /** @param firstAtMs  on the monotonic clock; Infinity for a lease that is not renewed */
+  constructor(runtime: Runtime, firstAtMs: number) {
+    this.#runtime = runtime;
+    this.#nextAtMs = firstAtMs;
+  }
+
+  /** How long until the next one is to be sent, in ms; 0 or less if it is now, Infinity while one is under way. */
+  dueInMs(): number {
+    return this.#isUnderWay ? Infinity : this.#nextAtMs - this.#runtime.monotonicMs();
+  }
+
+  /** One is under way, until `settled`. */
+  begun(): void {
+    this.#isUnderWay = true;
+  }
+
+  /** It has ended, however. */
+  settled(): void {
+    this.#isUnderWay = false;
+  }
+
+  /** The lease has begun anew. */
+  succeeded(leaseMs: number): void {
+    this.#retryMs = RETRY_MIN_MS;
+    this.restart(leaseMs);
+  }
+
+  /** Nobody knows; short enough for three tries before the lease is over, however short it is. */
+  failed(leaseMs: number): void {
+    this.#nextAtMs = this.#runtime.monotonicMs() + Math.min(this.#retryMs, leaseMs / 12);
+    this.#retryMs = Math.min(this.#retryMs * 2, RETRY_MAX_MS);
+  }
+
+  /** The caller has begun the lease anew, now and with this length. */
+  restart(leaseMs: number): void {
+    this.#nextAtMs = this.#runtime.monotonicMs() + leaseMs / 3;
+  }
+
+  /** The connection is back: the next one is due at once, if the last one failed. @returns whether it is */
+  hurry(): boolean {
+    if (this.#retryMs === RETRY_MIN_MS) return false;
+    this.#nextAtMs = 0;
+    return true;
+  }
+}
+
+/** Tells whoever watches how a renewal ended. */
+export function publishRenew(
+  { kind, name }: LookSteps,
+  { claim, token }: Grant,
+  failure: unknown,
+  validForMs: () => number,
+): void {
+  if (!channels.renew.hasSubscribers) return;
+  const event: RenewEvent = {
+    kind,
+    lockName: name,
+    owner: claim.owner,
+    token,
+    error: failure === undefined ? undefined : failure instanceof Error ? failure : new Error(String(failure)),
+    validForMs: validForMs(),
+  };
+  channels.renew.publish(event);
+}
