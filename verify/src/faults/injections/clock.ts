@@ -2,22 +2,26 @@
 
 import type { Injection, Stage, Work } from "../stage.js";
 import { twoHolders } from "./directed.js";
-import { aheadMs, contention, keysOf, pauseMs, serverOf, strikeOver } from "./striking.js";
+import { aheadOf, contention, keysOf, pauseMs, serverOf, strikeOver } from "./striking.js";
 
 /** How far each stage's clock is off by now. It goes on from there, since a jump back to true time is a jump too. */
 const offsets = new WeakMap<Stage, number>();
 
-/** Steps by so much from where the clock is. Says how far TIME moved, or null if it did not move so far. */
+/** What the clocks of two hosts may drift apart between two readings. */
+const SLACK_MS = 0.5;
+
+/** Steps by so much from where the clock is. Says how far TIME moved, or null unless it moved so far and not by nothing. */
 async function stepBy(stage: Stage, byMs: number): Promise<string | null> {
   const server = serverOf(stage);
-  const before = await aheadMs(server);
+  const before = await aheadOf(server);
   const offsetMs = (offsets.get(stage) ?? 0) + byMs;
   offsets.set(stage, offsetMs);
   server.stepClock(offsetMs);
-  const movedMs = (await aheadMs(server)) - before;
-  // The two readings are some ms old when they are here.
-  const isMoved = Math.abs(movedMs - byMs) <= Math.max(5, Math.abs(byMs) / 2);
-  return isMoved ? `TIME moved by ${movedMs.toFixed(1)} ms against this host` : null;
+  const after = await aheadOf(server);
+  const leastMs = after.leastMs - before.mostMs - SLACK_MS;
+  const mostMs = after.mostMs - before.leastMs + SLACK_MS;
+  const isMoved = leastMs <= byMs && byMs <= mostMs && !(leastMs <= 0 && 0 <= mostMs);
+  return isMoved ? `TIME moved by ${leastMs.toFixed(1)} to ${mostMs.toFixed(1)} ms against this host` : null;
 }
 
 /** The allowance that a holder of such a lease makes for clocks: a step forward may be no larger. */
@@ -38,7 +42,7 @@ export const smallStep: Injection = {
   async strike(stage) {
     const { leaseMs, random } = stage;
     const isForward = random.chance(0.5);
-    const byMs = isForward ? random.between(1, allowanceMs(leaseMs)) : -random.pick([5, 100, leaseMs, 300_000]);
+    const byMs = isForward ? random.between(4, allowanceMs(leaseMs)) : -random.pick([5, 100, leaseMs, 300_000]);
     const beganMs = stage.nowMs();
     const proof = await stepBy(stage, byMs);
     // Until the leases that saw this step are over, so that no lease sees two.
