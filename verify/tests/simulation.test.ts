@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { KINDS } from "../src/simulation/kinds/table.js";
 import { MUTATIONS } from "../src/simulation/mutations.js";
 import { type Profile, planOf } from "../src/simulation/plan.js";
+import { REGRESSION_SEEDS } from "../src/simulation/regression-seeds.js";
 import { runPlan } from "../src/simulation/run.js";
 import { shrink } from "../src/simulation/shrink.js";
 
@@ -38,6 +39,13 @@ describe("a simulated system", () => {
     const runtime = { monotonicMs: () => performance.now() };
     const { violations } = await runPlan(planOf(1, "mutex", "none"), { runtime: (own) => ({ ...own, ...runtime }) });
     expect(violations.map(({ property }) => property)).toContain("determinism");
+  });
+});
+
+describe("a run that once failed", () => {
+  test.each(REGRESSION_SEEDS)("passes: seed $seed, $was", async ({ seed, kind, profile }) => {
+    const { violations } = await runPlan(planOf(seed, kind, profile));
+    expect(violations).toEqual([]);
   });
 });
 

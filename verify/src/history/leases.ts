@@ -92,7 +92,9 @@ function inModes(claim: Span, acquire: Operation, later: readonly Operation[]): 
   let { startMs } = claim;
   const claims: Claim[] = [];
   for (const { verb, outcome, callMs, returnMs } of later) {
-    if (outcome !== "ok" || (verb !== "downgrade" && verb !== "upgrade")) continue;
+    // Whoever asked to read only no longer writes, even if nobody knows what came of it.
+    const isChange = verb === "downgrade" ? outcome !== "no" : verb === "upgrade" && outcome === "ok";
+    if (!isChange) continue;
     const atMs = Math.min(verb === "downgrade" ? callMs : returnMs, claim.endMs);
     if (atMs > startMs) claims.push({ startMs, endMs: atMs, mode });
     startMs = Math.max(startMs, atMs);

@@ -12,6 +12,7 @@ import {
   EXPIRY,
   type ExpiryRules,
   eitherLease,
+  extendedLease,
   leaseKey,
   mayBeOver,
   mayStillRun,
@@ -128,7 +129,7 @@ function extend(rules: ExclusiveRules, state: Exclusive, operation: JudgedOperat
   const token = rules.comparesTokens ? operation.token : null;
   const isSame = token === null || token === holding.token || (holding.token === null && token > highest);
   if (!isSame) return [];
-  const lease = serverLease(operation, rules.expiry);
+  const lease = extendedLease(holding.lease, serverLease(operation, rules.expiry));
   const known = token ?? holding.token;
   return [{ holding: { ...holding, token: known, lease }, highest: Math.max(highest, known ?? 0) }];
 }

@@ -1,7 +1,15 @@
 import type { Model } from "../checker/index.js";
 import type { Operation } from "../history/records.js";
 import { expiredDownTo, type Share, sharesKey, total, withShare } from "./holders.js";
-import { EXPIRY, type ExpiryRules, eitherLease, mayBeOver, mayStillRun, serverLease } from "./server-lease.js";
+import {
+  EXPIRY,
+  type ExpiryRules,
+  eitherLease,
+  extendedLease,
+  mayBeOver,
+  mayStillRun,
+  serverLease,
+} from "./server-lease.js";
 import { unknownVerb } from "./timed.js";
 
 /** What a semaphore is held to. */
@@ -76,7 +84,10 @@ export function permits(rules: PermitRules): Model<Permits, Operation> {
           return isRefused ? refuseAcquire(state, operation) : acquire(state, operation);
         case "extend":
           if (isRefused) return refuseOwner(state, { ...operation, args: { ...operation.args, permits: 1 } });
-          return change(state, operation, (share) => ({ ...share, lease: serverLease(operation, expiry) }));
+          return change(state, operation, (share) => ({
+            ...share,
+            lease: extendedLease(share.lease, serverLease(operation, expiry)),
+          }));
         case "release": {
           if (isRefused) return refuseOwner(state, operation);
           const returned = operation.args.permits ?? 1;

@@ -1,7 +1,15 @@
 import type { Model } from "../checker/index.js";
 import type { Mode, Operation } from "../history/records.js";
 import { type Share, sharesKey, withShare } from "./holders.js";
-import { EXPIRY, type ExpiryRules, eitherLease, mayBeOver, mayStillRun, serverLease } from "./server-lease.js";
+import {
+  EXPIRY,
+  type ExpiryRules,
+  eitherLease,
+  extendedLease,
+  mayBeOver,
+  mayStillRun,
+  serverLease,
+} from "./server-lease.js";
 import { unknownVerb } from "./timed.js";
 
 /** What a read-write lock is held to. */
@@ -129,7 +137,10 @@ export function readWrite(rules: ReadWriteRules = {}): Model<ReadWrite, Operatio
           return isRefused ? refuseAcquire(state, operation) : acquire(state, operation);
         case "extend":
           if (isRefused) return refuseOwner(state, operation);
-          return change(state, operation, (share) => ({ ...share, lease: serverLease(operation, expiry) }));
+          return change(state, operation, (share) => ({
+            ...share,
+            lease: extendedLease(share.lease, serverLease(operation, expiry)),
+          }));
         case "release":
           if (isRefused) return refuseOwner(state, operation);
           return change(state, operation, (share) => ({ ...share, count: share.count - 1 }));

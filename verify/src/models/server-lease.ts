@@ -51,6 +51,16 @@ export function serverLease(operation: JudgedOperation, { rho }: ExpiryRules): S
   return { fromMs: callMs, earliestMs, latestMs: appliedByMs + args.leaseMs * (1 + rho) };
 }
 
+/** The lease after an extend: at least as long as was asked for, and never shorter than it was. */
+export function extendedLease(before: ServerLease, asked: ServerLease): ServerLease {
+  return {
+    fromMs: Math.min(before.fromMs, asked.fromMs),
+    // Infinity says no more than that it lasted until this extend.
+    earliestMs: before.earliestMs === Infinity ? asked.earliestMs : Math.max(before.earliestMs, asked.earliestMs),
+    latestMs: Math.max(before.latestMs, asked.latestMs),
+  };
+}
+
 /** One lease for two, when it is unknown which of them counts. */
 export function eitherLease(a: ServerLease, b: ServerLease): ServerLease {
   return {

@@ -1,6 +1,7 @@
 /** One call of an acquire, as the judge sees it. */
 import type { Session } from "./plan.js";
 import type { SimulatedProcess } from "./process.js";
+import type { Draft } from "./recorder.js";
 
 /** A call that is to end in a grant. */
 export interface Attempt {
@@ -10,4 +11,6 @@ export interface Attempt {
   readonly lockName: string;
   readonly callMs: number;
   returnMs: number;
+  /** Its record; undefined for what is no acquire. */
+  readonly operation: Draft | undefined;
 }

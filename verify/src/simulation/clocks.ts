@@ -17,6 +17,11 @@ export class ServerClock implements Clock {
     return Math.floor((START_MS + (this.#frozenAtMs ?? this.#trueMs()) + this.#offsetMs) * 1_000);
   }
 
+  /** By how much it was set forward in all, less what it stood still. */
+  get aheadMs(): number {
+    return this.#offsetMs;
+  }
+
   /** Somebody sets it. */
   step(byMs: number): void {
     this.#offsetMs += byMs;

@@ -1,6 +1,11 @@
 /** What each fault does to the world. */
 import type { FaultEvent } from "./plan.js";
+import type { SimulatedProcess } from "./process.js";
+import { historyName } from "./recorder.js";
 import type { World } from "./world.js";
+
+/** Longest lease, and a renewal of it that has just been made. */
+const LONGEST_LEASE_MS = 7_000;
 
 /** Lets a fault strike when its time comes. */
 export function schedule(world: World, fault: FaultEvent): void {
@@ -19,6 +24,7 @@ function strike(world: World, fault: FaultEvent): void {
   const member = world.members[fault.process];
   if (member === undefined) return;
   const { process, store } = member;
+  note(world, fault, historyName(process));
   const inMs = (delayMs: number, what: string, happen: () => void): void =>
     void world.plan(world.nowMs + delayMs, `${what} (end of fault ${fault.id})`, happen);
   switch (fault.what) {
@@ -36,6 +42,7 @@ function strike(world: World, fault: FaultEvent): void {
       return;
     case "freeze":
       process.freeze(fault.suspended);
+      doubtClocks(world, process);
       inMs(fault.forMs, `${process.name} runs on`, () => process.resume());
       return;
     case "kill":
@@ -46,6 +53,7 @@ function strike(world: World, fault: FaultEvent): void {
       return;
     case "step-wall":
       process.stepWall(fault.byMs);
+      doubtClocks(world, process);
       return;
     case "flush-scripts":
       world.keyspace.flushScripts();
@@ -67,6 +75,36 @@ function strike(world: World, fault: FaultEvent): void {
       world.clock.freeze();
       inMs(fault.forMs, "the server's clock goes on", () => world.clock.resume());
   }
+}
+
+/** A host that slept, and whose wall clock went back, cannot know how late it is; that is documented. */
+function doubtClocks(world: World, process: SimulatedProcess): void {
+  if (process.mayLag(LONGEST_LEASE_MS)) world.judge.loseGround("exclusion");
+}
+
+/** Leaves a record of the fault. A process that is gone already is not killed again. */
+function note({ recorder, nowMs }: World, fault: FaultEvent, target: string): void {
+  const lasts = "forMs" in fault ? fault.forMs : "backInMs" in fault ? fault.backInMs : 0;
+  // What was late, or was held back, may come that much after the end.
+  const afterMs = fault.what === "weather" ? fault.weather.lateMs + fault.weather.slowMs : 0;
+  recorder.add({
+    type: "fault",
+    id: `${fault.what}-${fault.id}`,
+    beganMs: nowMs,
+    endedMs: fault.what === "kill" ? Number.POSITIVE_INFINITY : nowMs + lasts + afterMs,
+    target,
+    proof: JSON.stringify(fault),
+  });
+  if (fault.what !== "kill" && fault.what !== "cut-inbox") return;
+  const { goneInMs } = fault;
+  recorder.add({
+    type: "fault",
+    id: `unnoticed-${fault.id}`,
+    beganMs: nowMs,
+    endedMs: nowMs + goneInMs,
+    target,
+    proof: "the server has not noticed yet that the connection is gone",
+  });
 }
 
 function restartServer(world: World, forMs: number, keeps: "all" | "some" | "none"): void {

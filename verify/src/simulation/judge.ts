@@ -6,11 +6,13 @@
  * that are ever valid at the same time are so at the instant at which the later one begins.
  */
 import type { Lease } from "holdfast";
+import type { Arguments, Outcome, Refusal } from "../history/index.js";
 import type { Attempt } from "./attempt.js";
 import type { Network } from "./messages.js";
 import { FifoOrder } from "./order.js";
 import type { Session } from "./plan.js";
 import { type SimulatedProcess, TIMER_LATE_MS } from "./process.js";
+import { type Draft, historyName, type Recorder } from "./recorder.js";
 import { TokenOrder } from "./tokens.js";
 
 /** Something that must not happen. */
@@ -26,6 +28,10 @@ export interface View {
   readonly attempt: Attempt | undefined;
   readonly process: SimulatedProcess;
   readonly lease: Lease;
+  /** The record of the acquire that it comes from. */
+  readonly operation: Draft;
+  /** When something gave it back that is not the release of this lease, such as that of another that shares its hold. */
+  givenBackMs?: number;
   /** The lease itself; of several that count as one, the one of this lock. */
   readonly own: Lease;
   readonly lockName: string;
@@ -47,6 +53,8 @@ export interface View {
 export type Ground = "exclusion" | "tokens";
 
 const SLACK_MS = TIMER_LATE_MS + 1;
+/** Where its clocks came apart a lease finds its end by looking, so often by its own monotonic clock. */
+const LOOK_MS = 1_000;
 
 /** See the file header. */
 export class Judge {
@@ -54,12 +62,13 @@ export class Judge {
   /** What happened after the ground for it was gone: to be expected, and missed if it never happens. */
   readonly excused: Violation[] = [];
   readonly network: Network;
+  readonly recorder: Recorder;
   readonly #now: () => number;
   readonly #views = new Map<string, View[]>();
   readonly #attempts = new Set<Attempt>();
   readonly #tokens = new Map<string, TokenOrder>();
   readonly #order = new FifoOrder();
-  readonly #lostGround = new Set<Ground>();
+  readonly #lostGround = new Map<Ground, number>();
   #ids = 0;
 
   /** Grants, for the summary. */
@@ -67,8 +76,9 @@ export class Judge {
   /** When a call last came to an end, which is what liveness is measured by. */
   lastEndMs = 0;
 
-  constructor(now: () => number, network: Network) {
+  constructor(now: () => number, network: Network, recorder: Recorder) {
     this.#now = now;
+    this.recorder = recorder;
     this.network = network;
   }
 
@@ -88,21 +98,24 @@ export class Judge {
 
   /** Nothing is promised on this ground from now on. */
   loseGround(ground: Ground): void {
-    this.#lostGround.add(ground);
+    if (!this.#lostGround.has(ground)) this.#lostGround.set(ground, this.#now());
   }
 
   /** Somebody calls for a lock. */
-  called(process: SimulatedProcess, session: Session, lockName: string): Attempt {
+  called(process: SimulatedProcess, session: Session, lockName: string, args?: Arguments): Attempt {
     this.#ids += 1;
-    const attempt = { id: this.#ids, session, process, lockName, callMs: this.#now(), returnMs: Infinity };
+    const about = { process, lockName, verb: "acquire", owner: `s${session.id}` } as const;
+    const operation = args && this.recorder.called({ ...about, args });
+    const attempt = { id: this.#ids, session, process, lockName, callMs: this.#now(), returnMs: Infinity, operation };
     this.#attempts.add(attempt);
     this.#order.called(attempt);
     return attempt;
   }
 
   /** The call ended without a grant. */
-  ended(attempt: Attempt): void {
+  ended(attempt: Attempt, outcome: Outcome = "info", refusal?: Refusal): void {
     if (!this.#attempts.delete(attempt)) return;
+    if (attempt.operation !== undefined) this.recorder.ended(attempt.operation, outcome, refusal);
     attempt.returnMs = this.#now();
     this.lastEndMs = attempt.returnMs;
     this.#order.gaveUp(attempt);
@@ -123,14 +136,26 @@ export class Judge {
       const token = this.network.firstToken(process, lease.owner) ?? lease.token;
       for (const passed of this.#order.granted(attempt, token, this.network)) this.violated("X3", passed);
     }
-    return this.#add({ attempt, process, lease, own, lockName, weight, limit });
+    const operation = this.#operationOf(attempt, lockName);
+    this.recorder.granted(operation, own.owner, own.token);
+    return this.#add({ attempt, process, lease, own, lockName, weight, limit, operation });
+  }
+
+  /** When nothing was promised any more on this ground; Infinity if it was to the end. */
+  lostAt(ground: Ground): number {
+    return this.#lostGround.get(ground) ?? Infinity;
   }
 
   /** A lease that goes on in another process, by the same grant. */
-  adopted(process: SimulatedProcess, lease: Lease, from: View): View {
+  adopted(process: SimulatedProcess, lease: Lease, from: View, calledMs: number): View {
     if (lease.token !== from.token) this.violated("F3", `adopted ${from.lockName} with another token`);
     const { lockName, weight, limit } = from;
-    return this.#add({ attempt: undefined, process, lease, own: lease, lockName, weight, limit });
+    const args = from.operation.args;
+    const operation = this.recorder.called({ process, lockName, verb: "acquire", args, owner: lease.owner });
+    operation.callMs = calledMs;
+    // The token is that of the first grant, and counts once.
+    this.recorder.granted(operation, lease.owner, null);
+    return this.#add({ attempt: undefined, process, lease, own: lease, lockName, weight, limit, operation });
   }
 
   /** A token for somebody who called at `callMs`, got now. */
@@ -154,6 +179,7 @@ export class Judge {
     const leftMs = lease.validForMs();
     if (view.isOver) return leftMs;
     const nowMs = this.#now();
+    this.#sampled(view, leftMs);
     if (leftMs > 0) {
       if (view.wasFalse || wasLost)
         this.violated("S4", `${process.name}: a lease of ${view.lockName} came back to life`);
@@ -163,12 +189,10 @@ export class Judge {
     } else {
       if (!lease.signal.aborted)
         this.violated("S4", `${process.name}: a lease of ${view.lockName} ended without a word`);
-      // A timer follows one clock only. Where the two came apart the lease itself knows that it is over, and its timer not yet.
-      const isOneTime = process.partedAtMs < view.grantedMs;
-      if (!wasLost && nowMs > view.lossDueMs && isOneTime && this.#runsFreely(process)) {
+      if (!wasLost && nowMs > this.#toldBy(view) && this.#runsFreely(process)) {
         this.violated(
           "S4",
-          `${process.name}: the loss of ${view.lockName} was told after ${view.lossDueMs.toFixed(1)}`,
+          `${process.name}: the loss of ${view.lockName} was told after ${this.#toldBy(view).toFixed(1)}`,
         );
       }
       if (!view.wasFalse) this.#checkReason(view);
@@ -201,7 +225,8 @@ export class Judge {
     const nowMs = this.#now();
     for (const [lockName, views] of this.#views) {
       for (const view of views) {
-        if (nowMs > view.lossDueMs && !view.isOver && this.#runsFreely(view.process)) this.ask(view);
+        if (nowMs > view.lossDueMs && nowMs > this.#toldBy(view) && !view.isOver && this.#runsFreely(view.process))
+          this.ask(view);
       }
       if (views.length > 12) this.#views.set(lockName, views.filter(isAlive));
     }
@@ -209,15 +234,29 @@ export class Judge {
 
   /** A request of this session stands in the queue, and its caller knows. */
   enqueued(session: number): void {
-    this.#order.enqueued(session, this.#now());
+    const operation = this.#order.enqueued(session, this.#now())?.operation;
+    // Who asks for several locks at once stands in the queue of one after the other.
+    if (operation === undefined || operation.lockName.includes(",")) return;
+    this.recorder.add({
+      type: "enqueued",
+      atMs: this.#now(),
+      lockName: operation.lockName,
+      operationId: operation.id,
+    });
   }
 
   /** What the process was to hear may not have reached it: its waiters may be passed. */
   deafened(process: SimulatedProcess): void {
-    this.#order.excuse(process);
+    for (const { operation } of this.#order.excuse(process)) {
+      if (operation === undefined) continue;
+      const { lockName, id } = operation;
+      this.recorder.add({ type: "missed", atMs: this.#now(), lockName, operationId: id });
+    }
   }
 
-  #add(facts: Pick<View, "attempt" | "process" | "lease" | "own" | "lockName" | "weight" | "limit">): View {
+  #add(
+    facts: Pick<View, "attempt" | "process" | "lease" | "own" | "lockName" | "weight" | "limit" | "operation">,
+  ): View {
     const view: View = {
       ...facts,
       token: facts.own.token,
@@ -230,9 +269,58 @@ export class Judge {
     const views = this.#views.get(facts.lockName);
     if (views === undefined) this.#views.set(facts.lockName, [view]);
     else views.push(view);
+    const { operation, lockName, process } = facts;
+    const told = (): void => {
+      const { reason } = facts.lease.signal.reason as { readonly reason?: string };
+      // Those come before the lease is over; from then on nobody relies on it.
+      if (reason === "max-hold" || reason === "closed")
+        this.recorder.called({ process, lockName, verb: "release", owner: operation.owner, leaseId: operation.id });
+      this.recorder.add({
+        type: "lost",
+        atMs: this.#now(),
+        process: historyName(process),
+        lockName,
+        leaseId: operation.id,
+      });
+    };
+    if (facts.lease.signal.aborted) told();
+    else facts.lease.signal.addEventListener("abort", told, { once: true });
+    operation.validUntilMs = this.#now() + process.longestTrueMs(facts.lease.validForMs());
     this.ask(view);
     this.checkExclusion(facts.lockName);
     return view;
+  }
+
+  /** The record of a grant; a call for several locks has one for each of them, and none for all. */
+  #operationOf({ operation, callMs, lockName }: Attempt, granted: string): Draft {
+    if (operation === undefined) throw new Error(`nobody called for ${granted}`);
+    if (lockName === granted) return operation;
+    operation.outcome = "ok";
+    operation.returnMs = this.#now();
+    const own = this.recorder.copied(operation, granted);
+    own.callMs = callMs;
+    return own;
+  }
+
+  #sampled({ process, lockName, operation, own }: View, leftMs: number): void {
+    const isHeld = leftMs > 0;
+    this.recorder.add({
+      type: "held",
+      atMs: this.#now(),
+      process: historyName(process),
+      lockName,
+      leaseId: operation.id,
+      isHeld,
+      token: operation.token === null ? null : own.token,
+      validUntilMs: isHeld ? this.#now() + process.longestTrueMs(leftMs) : null,
+    });
+  }
+
+  /** When its holder has to know at the latest that it is over, if it runs. */
+  #toldBy({ process, lossDueMs, attempt, grantedMs }: View): number {
+    const beganMs = attempt?.callMs ?? grantedMs;
+    if (process.partedAtMs < beganMs) return lossDueMs;
+    return Math.max(lossDueMs, process.resumedAtMs) + process.longestTrueMs(LOOK_MS) + SLACK_MS;
   }
 
   /** The server may not forget a lease that runs, and with a network that works a renewed one does not end. */

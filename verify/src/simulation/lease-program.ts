@@ -1,7 +1,20 @@
 /** What a caller does with anything that is leased: get it, hold it, look at it, extend it, end it in some way. */
-import { type Lease, LeaseLostError, LockError, StoreError } from "holdfast";
+import {
+  AcquireTimeoutError,
+  type ExportedLease,
+  type Lease,
+  LeaseLostError,
+  LockError,
+  StoreError,
+  UnsupportedError,
+  WaitTimeoutError,
+} from "holdfast";
+import type { Arguments, Outcome } from "../history/index.js";
 import type { Attempt } from "./attempt.js";
 import type { View } from "./judge.js";
+import type { Plan } from "./plan.js";
+import type { SimulatedProcess } from "./process.js";
+import type { Draft } from "./recorder.js";
 import type { Scene } from "./scene.js";
 
 /** The options of a call, as all kinds take them. */
@@ -38,10 +51,12 @@ export async function call<Held>(
   scene: Scene,
   make: (signal: AbortSignal | undefined) => Promise<Held | null>,
   waitMs: number = scene.session.isTry ? 0 : scene.session.waitMs,
+  claims?: Arguments,
 ): Promise<{ readonly lease: Held; readonly attempt: Attempt } | undefined> {
   const { judge, session, member, world } = scene;
   const { process } = member;
-  const attempt = judge.called(process, session, scene.lockName);
+  const patience = Number.isFinite(waitMs) ? { waitMs: process.longestTrueMs(waitMs) } : {};
+  const attempt = judge.called(process, session, scene.lockName, claims && { ...claims, ...patience });
   const controller = session.abortAfterMs === null ? undefined : new AbortController();
   let abortedMs = Infinity;
   const abortion =
@@ -49,6 +64,8 @@ export async function call<Held>(
     process.startTimer(
       () => {
         abortedMs = world.nowMs;
+        if (attempt.operation !== undefined)
+          attempt.operation.args = { ...attempt.operation.args, abortedAtMs: world.nowMs };
         controller.abort(new Error("the caller has no time left"));
       },
       session.abortAfterMs ?? 0,
@@ -57,10 +74,14 @@ export async function call<Held>(
   try {
     const lease = await make(controller?.signal);
     checkSettled(scene, attempt, waitMs, abortedMs);
+    forgiveFrozen(attempt);
     if (lease !== null) return { lease, attempt };
-    judge.ended(attempt);
+    judge.ended(attempt, "no", "busy");
   } catch (error) {
-    judge.ended(attempt);
+    const hasGivenUp = error instanceof AcquireTimeoutError || error instanceof WaitTimeoutError;
+    forgiveFrozen(attempt);
+    if (hasGivenUp || error === controller?.signal.reason) judge.ended(attempt, "no", "gave-up");
+    else judge.ended(attempt);
     checkSettled(scene, attempt, waitMs, abortedMs);
     if (!(error instanceof LockError) && error !== controller?.signal.reason) {
       judge.violated("L4", `${process.name}: a call for ${scene.lockName} ended with ${String(error)}`);
@@ -69,6 +90,21 @@ export async function call<Held>(
     abortion?.cancel();
   }
   return undefined;
+}
+
+/** Who stood still settles nothing in time. */
+function forgiveFrozen({ operation, process, callMs }: Attempt): void {
+  if (operation === undefined || process.resumedAtMs < callMs) return;
+  const { waitMs: _, abortedAtMs: __, ...args } = operation.args;
+  operation.args = args;
+}
+
+/** How long after its deadline a call may settle: the time-outs of the requests that it still has to make. */
+export function settleMs({ commandTimeoutMs, kind }: Plan): number {
+  // Who wins an election stores its value, and resigns if that fails; a multi-lock gives back what it has; a count-down
+  // is sent for two time-outs, and the last time for another.
+  const requests = ["election", "multi-lock", "count-down-latch"].includes(kind) ? 4 : 2;
+  return requests * (commandTimeoutMs + 50) + SETTLE_MS;
 }
 
 /** L4: whoever limits a wait is answered in time, and at once after an abort. */
@@ -80,16 +116,19 @@ function checkSettled(
 ): void {
   const { process } = member;
   if (process.resumedAtMs >= attempt.callMs) return;
-  const { commandTimeoutMs, kind } = world.setup;
-  // Who wins an election stores its value, and resigns if that fails; a multi-lock gives back what it has; a count-down
-  // is sent for two time-outs, and the last time for another.
-  const requests = ["election", "multi-lock", "count-down-latch"].includes(kind) ? 4 : 2;
-  const limitMs = process.longestTrueMs(waitMs + requests * (commandTimeoutMs + 50) + SETTLE_MS);
+  const limitMs = process.longestTrueMs(waitMs + settleMs(world.setup));
   const tookMs = world.nowMs - attempt.callMs;
   if (tookMs > limitMs) judge.violated("L4", `${process.name}: a call for ${lockName} took ${tookMs.toFixed(0)} ms`);
-  if (world.nowMs > abortedMs + process.longestTrueMs(requests * (commandTimeoutMs + 50) + SETTLE_MS) && waitMs > 0) {
+  if (world.nowMs > abortedMs + process.longestTrueMs(settleMs(world.setup)) && waitMs > 0) {
     judge.violated("L4", `${process.name}: an aborted call for ${lockName} went on`);
   }
+}
+
+/** What the session asks for, for the record. */
+export function claimOf({ session, world }: Scene): Arguments {
+  const { leaseMs, amount } = session;
+  if (world.setup.kind === "semaphore") return { leaseMs, permits: amount };
+  return world.setup.kind === "read-write-lock" ? { leaseMs, mode: amount <= 2 ? "read" : "write" } : { leaseMs };
 }
 
 /** The options of a session's call. */
@@ -104,10 +143,15 @@ export function optionsOf({ session }: Scene): Options & { readonly waitMs: numb
 export async function leaseProgram<Held extends Lease>(scene: Scene, leased: Leased<Held>): Promise<void> {
   const { session } = scene;
   const { waitMs, ...options } = optionsOf(scene);
-  const end = await call(scene, (signal) => {
-    if (session.isTry) return leased.tryAcquire(options);
-    return leased.acquire({ ...options, waitMs, ...(signal === undefined ? {} : { signal }) });
-  });
+  const end = await call(
+    scene,
+    (signal) => {
+      if (session.isTry) return leased.tryAcquire(options);
+      return leased.acquire({ ...options, waitMs, ...(signal === undefined ? {} : { signal }) });
+    },
+    session.isTry ? 0 : waitMs,
+    claimOf(scene),
+  );
   if (end === undefined) return;
   const { lease, attempt } = end;
   const views = leased
@@ -138,14 +182,32 @@ export async function holdProgram<Held extends Lease>(
       view.mayBeTaken = true;
     }
     const other = scene.world.members[session.other] ?? member;
-    other.process.enter(() => void leased.forceRelease?.({ owner: lease.owner }).catch(() => {}));
+    other.process.enter(() => void force(scene, other.process, lease, views, leased));
     await member.process.sleep(session.leaseMs / 4);
   }
   if (session.end === "export" && leased.canMove && lease.validForMs() > 0) {
-    moveOn(scene, lease, views);
+    await moveOn(scene, lease, views);
     return;
   }
   await release(scene, lease, views);
+}
+
+async function force(
+  { judge: { recorder } }: Scene,
+  process: SimulatedProcess,
+  { owner }: Lease,
+  views: readonly View[],
+  leased: Pick<Leased<never>, "forceRelease">,
+): Promise<void> {
+  const drafts = views.map(({ lockName, operation }) =>
+    recorder.called({ process, lockName, verb: "force-release", owner, leaseId: operation.id }),
+  );
+  try {
+    const outcome = (await leased.forceRelease?.({ owner })) === true ? "ok" : "no";
+    for (const draft of drafts) recorder.ended(draft, outcome, outcome === "no" ? "not-owner" : undefined);
+  } catch (error) {
+    if (!(error instanceof LockError)) throw error;
+  }
 }
 
 /** Passes time, and looks at the lease now and then. */
@@ -181,13 +243,31 @@ export async function release(scene: Scene, lease: Lease, views: readonly View[]
   const leftMs = lease.validForMs();
   const startedMs = world.nowMs;
   for (const view of views) judge.over(view);
+  const drafts = releasesOf(scene, views);
+  const end = (outcome: Outcome): void => {
+    for (const draft of drafts) judge.recorder.ended(draft, outcome, outcome === "no" ? "not-owner" : undefined);
+  };
   try {
-    await lease.release();
+    end((await lease.release()) === "released" ? "ok" : "no");
   } catch (error) {
+    // Of several locks nobody says which was lost.
+    if (error instanceof LeaseLostError && views.length === 1) end("no");
     const isInTime = world.nowMs - startedMs < leftMs * 0.98 - 1;
     if (error instanceof LeaseLostError && error.reason !== "max-hold" && isInTime) refused(scene, views, "a release");
     else if (!(error instanceof LeaseLostError || error instanceof StoreError)) throw error;
   }
+}
+
+/** The records of a release of all of it. */
+export function releasesOf({ judge: { recorder }, member }: Scene, views: readonly View[]): Draft[] {
+  return views.map(({ lockName, operation, givenBackMs }) => {
+    // Of a read-write lock it releases what it has by now, to read or to write.
+    const { mode: _, ...args } = operation.args;
+    const { owner, id: leaseId } = operation;
+    const draft = recorder.called({ process: member.process, lockName, verb: "release", owner, args, leaseId });
+    draft.callMs = Math.min(draft.callMs, givenBackMs ?? draft.callMs);
+    return draft;
+  });
 }
 
 function refused({ judge, member }: Scene, views: readonly View[], what: string): void {
@@ -195,21 +275,38 @@ function refused({ judge, member }: Scene, views: readonly View[], what: string)
   judge.violated("S1", `${member.process.name}: ${what} of ${views[0]?.lockName} in time was refused`);
 }
 
-function moveOn(scene: Scene, lease: Lease, views: readonly View[]): void {
+/** What another process can go on with; undefined if this lease cannot say now what it is, as after a lost answer. */
+function exportOf(lease: Lease): ExportedLease | undefined {
+  try {
+    return lease.export();
+  } catch (error) {
+    if (error instanceof UnsupportedError) return undefined;
+    throw error;
+  }
+}
+
+async function moveOn(scene: Scene, lease: Lease, views: readonly View[]): Promise<void> {
   const { judge, session, world, random } = scene;
-  const exported = lease.export();
+  const exported = exportOf(lease);
+  if (exported === undefined) {
+    await release(scene, lease, views);
+    return;
+  }
   for (const view of views) judge.over(view);
+  // From now on nobody relies on it here. What the other process makes of it is an acquire of its own.
+  releasesOf(scene, views);
   const member = world.members[session.other] ?? scene.member;
   member.process.enter(() => {
     const goOn = async (): Promise<void> => {
       await member.process.sleep(random.between(0, session.leaseMs / 2));
       const [from] = views;
+      const calledMs = world.nowMs;
       const adopted = await member.holdfast.adopt(exported).catch((error: unknown) => {
         if (error instanceof LockError) return undefined;
         throw error;
       });
       if (adopted === undefined || from === undefined) return;
-      const view = judge.adopted(member.process, adopted, from);
+      const view = judge.adopted(member.process, adopted, from, calledMs);
       await holdFor({ ...scene, member }, [view], session.holdMs / 2);
       await release({ ...scene, member }, adopted, [view]);
     };

@@ -1,34 +1,62 @@
 /** The command: plays seeds, and shows what fails in the smallest form that still fails. */
-import { argv, exit, stdout } from "node:process";
+import { writeFileSync } from "node:fs";
+import process, { argv, exit, stdout } from "node:process";
 import { parseArgs } from "node:util";
-import { KINDS, kindOf } from "./kinds/table.js";
-import { type Plan, type Profile, planOf, reduced } from "./plan.js";
+import { choose, PROFILES } from "./choose.js";
+import { playInJobs, type Word } from "./jobs.js";
+import { KINDS } from "./kinds/table.js";
+import { type Profile, reduced } from "./plan.js";
+import { count, describeSmallest, describeViolations, emptyTotal, type Files, type Total, writeRun } from "./report.js";
 import { describePlan, runPlan } from "./run.js";
-import { shrink } from "./shrink.js";
 
-const PROFILES: readonly Profile[] = ["none", "promised", "forgets", "clock-forward"];
-const USAGE = `node verify/dist/simulation/main.js [--seed N | --seeds A..B] [--kind KIND] [--profile PROFILE] [--only 1,2,3] [--trace]
+const USAGE = `node verify/dist/simulation/main.js [--seed N | --seeds A..B] [--kind KIND] [--profile PROFILE]
+  --only 1,2,3    only these sessions and faults of the seed
+  --trace         each step of each run
+  --jobs N        so many processes, each with its part of the seeds
+  --json FILE     the numbers, as JSON
+  --history FILE  the record of the first run that fails, or of the only one
+  --picture FILE  the same as SVG
 kinds: ${KINDS.map(({ name }) => name).join(", ")}; by default they take turns
 profiles: ${PROFILES.join(", ")}; by default one seed in eight has no faults, and one in eight a server that forgets`;
 
-/** Which kind and which faults a seed gets if the caller does not say. */
-function choose(seed: number, kind: string | undefined, profile: string | undefined): Plan {
-  const chosen = kind ?? KINDS[seed % KINDS.length]?.name ?? "mutex";
-  const turn = Math.floor(seed / KINDS.length) % 8;
-  const faults = profile ?? (turn === 0 ? "none" : turn === 1 ? "forgets" : "promised");
-  return planOf(seed, kindOf(chosen).name, faults as Profile);
+/** Seeds that have failed before it is enough. */
+const FAILED_MAX = 10;
+const SEEDS_PER_WORD = 500;
+
+interface Choice {
+  readonly kind: string | undefined;
+  readonly profile: Profile | undefined;
+  readonly only: string | undefined;
+  readonly traces: boolean;
+  readonly files: Files;
 }
 
-async function show(plan: Plan): Promise<void> {
-  const small = await shrink(plan);
-  const { violations, trace } = await runPlan(small, {}, true);
-  const ids = [...small.sessions, ...small.faults].map(({ id }) => id);
-  stdout.write(`\n${describePlan(small)}\n\n${trace.join("\n")}\n\n`);
-  for (const { property, atMs, text } of violations)
-    stdout.write(`VIOLATION ${property} at ${atMs.toFixed(1)} ms: ${text}\n`);
-  stdout.write(
-    `Replay: node verify/dist/simulation/main.js --seed ${plan.seed} --kind ${plan.kind} --profile ${plan.profile} --only ${ids.join(",")} --trace\n`,
-  );
+/** Plays seeds in this process. */
+async function play(first: number, last: number, choice: Choice, onTotal: (total: Total) => void): Promise<Total> {
+  const total = emptyTotal();
+  for (let seed = first; seed <= last && total.failed < FAILED_MAX; seed += 1) {
+    const whole = choose(seed, choice.kind, choice.profile);
+    const plan = choice.only === undefined ? whole : reduced(whole, new Set(choice.only.split(",").map(Number)));
+    const verdict = await runPlan(plan, {}, choice.traces);
+    count(total, plan, verdict);
+    if (choice.traces) write(`${describePlan(plan)}\n\n${verdict.trace.join("\n")}\n`);
+    const isFailed = verdict.violations.length > 0;
+    if (first === last || (isFailed && total.failed === 1)) writeRun(plan, verdict, choice.files);
+    if (isFailed) write(`seed ${seed} (${plan.kind}, ${plan.profile}):\n${describeViolations(verdict)}`);
+    if (isFailed && !choice.traces && total.failed === 1) write(await describeSmallest(plan));
+    if (total.seeds % SEEDS_PER_WORD === 0) onTotal(total);
+  }
+  onTotal(total);
+  return total;
+}
+
+function write(text: string): void {
+  if (process.send === undefined) stdout.write(text);
+  else tell({ text });
+}
+
+function tell(word: Word): void {
+  process.send?.(word);
 }
 
 async function main(): Promise<number> {
@@ -41,41 +69,47 @@ async function main(): Promise<number> {
       profile: { type: "string" },
       only: { type: "string" },
       trace: { type: "boolean" },
+      jobs: { type: "string" },
+      json: { type: "string" },
+      history: { type: "string" },
+      picture: { type: "string" },
       help: { type: "boolean" },
     },
   });
-  if (values.help === true || (values.profile !== undefined && !PROFILES.includes(values.profile as Profile))) {
+  const { kind, only, json, profile, history, picture, jobs = "1", trace: traces = false } = values;
+  const [first = 1, last = first] = (values.seed ?? values.seeds ?? "1..2000").split("..").map(Number);
+  const isWrong = (profile !== undefined && !PROFILES.includes(profile as Profile)) || !(first <= last && +jobs >= 1);
+  if (values.help === true || isWrong) {
     stdout.write(`${USAGE}\n`);
     return values.help === true ? 0 : 2;
   }
-  const [first = 1, last = first] = (values.seed ?? values.seeds ?? "1..2000").split("..").map(Number);
   const startedMs = performance.now();
-  const total = { seeds: 0, grants: 0, events: 0, failed: 0 };
-  for (let seed = first; seed <= last; seed += 1) {
-    const whole = choose(seed, values.kind, values.profile);
-    const plan = values.only === undefined ? whole : reduced(whole, new Set(values.only.split(",").map(Number)));
-    const { violations, grantCount, eventCount, trace } = await runPlan(plan, {}, values.trace);
-    if (values.trace === true) stdout.write(`${describePlan(plan)}\n\n${trace.join("\n")}\n`);
-    total.seeds += 1;
-    total.grants += grantCount;
-    total.events += eventCount;
-    if (violations.length > 0) {
-      total.failed += 1;
-      for (const { property, atMs, text } of violations) {
-        stdout.write(
-          `seed ${seed} (${plan.kind}, ${plan.profile}): VIOLATION ${property} at ${atMs.toFixed(1)} ms: ${text}\n`,
-        );
-      }
-      if (values.trace !== true && total.failed === 1) await show(plan);
-      if (total.failed >= 10) break;
-    }
-    if (total.seeds % 500 === 0) stdout.write(`${total.seeds} of ${last - first + 1} seeds, ${total.failed} failed\n`);
-  }
-  const minutes = (performance.now() - startedMs) / 60_000;
-  stdout.write(
-    `${total.seeds} seeds, ${total.grants} grants, ${total.events} events, ${total.failed} failed; ${Math.round(total.seeds / minutes)} seeds a minute\n`,
+  const rate = (total: Total): number => Math.round((total.seeds / (performance.now() - startedMs)) * 60_000);
+  const all = last - first + 1;
+  const progress = (total: Total): void => {
+    if (process.send !== undefined) tell({ total });
+    else stdout.write(`${total.seeds} of ${all} seeds, ${total.failed} failed, ${rate(total)} a minute\n`);
+  };
+  const choice: Choice = { kind, profile: profile as Profile | undefined, only, traces, files: { history, picture } };
+  const forwarded = Object.entries({ kind, profile, history, picture }).flatMap(([name, value]) =>
+    value === undefined ? [] : [`--${name}`, value],
   );
+  const total =
+    +jobs > 1
+      ? await playInJobs({ first, last }, +jobs, forwarded, write, progress)
+      : await play(first, last, choice, progress);
+  const seedsPerMinute = rate(total);
+  if (json !== undefined) writeFileSync(json, `${JSON.stringify({ ...total, seedsPerMinute }, undefined, 2)}\n`);
+  if (process.send === undefined) {
+    const { seeds, grants, events, operations, failed, unknown } = total;
+    const checked = Object.entries(total.checked).map(([property, cases]) => `${property} ${cases}`);
+    stdout.write(`cases decided: ${checked.join(", ")}\n`);
+    stdout.write(`${grants} grants, ${operations} operations, ${events} events, ${unknown} unknown; `);
+    stdout.write(`${seedsPerMinute} seeds a minute\n${seeds - failed} passed, ${failed} failed\n`);
+  }
   return total.failed > 0 ? 1 : 0;
 }
 
-exit(await main());
+const code = await main();
+process.disconnect?.();
+exit(code);

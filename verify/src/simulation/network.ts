@@ -19,6 +19,8 @@ export interface NetworkHost extends Host {
   weatherOf(process: SimulatedProcess): Weather;
   /** The script as it is to be run, which is another one in a test of the simulation itself. */
   scriptOf(script: Script): Script;
+  /** A process has sent a request. */
+  sent(process: SimulatedProcess, call: Call): void;
   /** A request was carried out. */
   ran(process: SimulatedProcess, call: Call, reply: Reply): void;
   /** A reply, or a message, has reached the process. */
@@ -76,6 +78,11 @@ export class NetworkStore implements Store {
     this.#random = random;
   }
 
+  /** Whether the server can reach it: what waits here may be taken for dead if not. */
+  get isListening(): boolean {
+    return this.#isUp.inbox && [...this.#ears].every(({ onServer }) => onServer !== undefined);
+  }
+
   /** Subscriptions that were not closed. */
   get earCount(): number {
     return this.#ears.size;
@@ -108,6 +115,7 @@ export class NetworkStore implements Store {
         },
       };
       this.#pending.set(id, call);
+      this.#host.sent(this.#process, call);
       if (this.#isUp.commands) this.#send(call);
     });
   }

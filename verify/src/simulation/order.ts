@@ -23,21 +23,29 @@ export class FifoOrder {
     this.#waiters.set(attempt.session.id, { attempt, enqueuedMs: Infinity, isExcused: false });
   }
 
-  /** Its process was told that it waits. */
-  enqueued(session: number, atMs: number): void {
+  /** Its process was told that it waits. @returns who, if it is the first time */
+  enqueued(session: number, atMs: number): Attempt | undefined {
     const waiter = this.#waiters.get(session);
-    if (waiter !== undefined) waiter.enqueuedMs = Math.min(waiter.enqueuedMs, atMs);
+    if (waiter === undefined || waiter.enqueuedMs <= atMs) return undefined;
+    waiter.enqueuedMs = atMs;
+    return waiter.attempt;
   }
 
   gaveUp({ session }: Attempt): void {
     this.#waiters.delete(session.id);
   }
 
-  /** The server may have taken the waiters of this process for dead, or it may have missed its grant. */
-  excuse(process: SimulatedProcess): void {
-    for (const waiter of this.#waiters.values()) {
-      if (waiter.attempt.process === process) waiter.isExcused = true;
-    }
+  /**
+   * The server may have taken the waiters of this process for dead, or it may have missed its grant.
+   *
+   * @returns who was not excused before
+   */
+  excuse(process: SimulatedProcess): Attempt[] {
+    const excused = [...this.#waiters.values()].filter(
+      ({ attempt, isExcused }) => attempt.process === process && !isExcused,
+    );
+    for (const waiter of excused) waiter.isExcused = true;
+    return excused.map(({ attempt }) => attempt);
   }
 
   /** @returns who came later and was granted earlier, in words */

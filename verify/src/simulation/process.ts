@@ -8,6 +8,8 @@ export interface Host {
   readonly nowMs: number;
   plan(atMs: number, what: string, happen: () => void): Event;
   trace(text: string): void;
+  /** The process runs something. */
+  turned(process: SimulatedProcess): void;
 }
 
 /** How the clocks of a process go, against true time. */
@@ -42,6 +44,9 @@ export class SimulatedProcess {
   isFrozen = false;
   /** When its two clocks last came apart, by a step or because it was suspended. */
   partedAtMs: number = -Infinity;
+  #suspendedAtMs = -Infinity;
+  #steppedBackAtMs = -Infinity;
+
   /** When it last ran on after it stood still. */
   resumedAtMs: number = -Infinity;
 
@@ -80,7 +85,10 @@ export class SimulatedProcess {
   enter(task: () => void): void {
     if (this.isDead) return;
     if (this.isFrozen || this.#held.length > 0) this.#held.push(task);
-    else task();
+    else {
+      this.#host.turned(this);
+      task();
+    }
   }
 
   /** As the timer of the runtime, with a name for the trace. */
@@ -119,6 +127,7 @@ export class SimulatedProcess {
   freeze(suspended: boolean): void {
     if (this.isDead || this.isFrozen) return;
     this.isFrozen = true;
+    if (suspended) this.#suspendedAtMs = this.#host.nowMs;
     if (suspended) this.partedAtMs = Infinity;
     if (suspended) this.#suspendedSinceMs = this.#host.nowMs;
   }
@@ -131,6 +140,7 @@ export class SimulatedProcess {
       this.#suspendedMs += this.#host.nowMs - this.#suspendedSinceMs;
       this.partedAtMs = this.#host.nowMs;
     }
+    if (this.#suspendedSinceMs !== undefined) this.#suspendedAtMs = this.#host.nowMs;
     this.#suspendedSinceMs = undefined;
     this.resumedAtMs = this.#host.nowMs;
     this.#runHeld();
@@ -146,7 +156,18 @@ export class SimulatedProcess {
   /** Somebody sets its wall clock. */
   stepWall(byMs: number): void {
     this.#wallStepMs += byMs;
+    if (byMs < 0) this.#steppedBackAtMs = this.#host.nowMs;
     this.partedAtMs = this.#host.nowMs;
+  }
+
+  /**
+   * Whether both clocks may be behind for one lease: one stood still and the other was set back within its time.
+   *
+   * @param withinMs  longest lease
+   */
+  mayLag(withinMs: number): boolean {
+    const suspendedAtMs = this.#suspendedSinceMs === undefined ? this.#suspendedAtMs : this.#host.nowMs;
+    return Math.abs(suspendedAtMs - this.#steppedBackAtMs) <= withinMs;
   }
 
   #wallMs(): number {
@@ -160,6 +181,7 @@ export class SimulatedProcess {
 
   #runHeld(): void {
     if (this.isFrozen || this.isDead || this.#held.length === 0) return;
+    this.#host.turned(this);
     this.#held[0]?.();
     this.#held.shift();
     this.#host.plan(this.#host.nowMs, `${this.name} catches up`, () => this.#runHeld());

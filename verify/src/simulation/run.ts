@@ -1,6 +1,10 @@
 /** One run from its plan to its verdict. */
 import { loadInterpreter } from "@holdfast/embedded";
+import { type History, type HistoryRecord, historyOf } from "../history/index.js";
+import { judgeHistory } from "./aftermath.js";
+import { circumstancesOf, scanKeys, withoutInterruptedTurns } from "./circumstances.js";
 import { describe, schedule } from "./faults.js";
+import type { Finding } from "./finding.js";
 import { Guard, realTurn } from "./guard.js";
 import type { Violation } from "./judge.js";
 import { kindOf } from "./kinds/table.js";
@@ -19,6 +23,15 @@ export interface Verdict {
   readonly grantCount: number;
   readonly eventCount: number;
   readonly virtualMs: number;
+  /** All that was recorded. */
+  readonly records: readonly HistoryRecord[];
+  readonly history: History;
+  /** What the record shows, with the records that show it. */
+  readonly findings: readonly Finding[];
+  /** Names of locks for which no order was found in time. */
+  readonly unknown: readonly string[];
+  /** How many cases each property was decided in. */
+  readonly checked: ReadonlyMap<string, number>;
 }
 
 /** With fair weather a waiter asks again after 5 s, and whoever holds is gone after its lease. */
@@ -43,8 +56,17 @@ export async function runPlan(plan: Plan, tampering: Tampering = {}, traces = fa
     await new Promise<void>(realTurn);
   }
   const unreal = guard.found.map((text) => ({ property: "determinism", atMs: world.nowMs, text }));
+  const records = withoutInterruptedTurns(world.recorder.finish(), world.nowMs);
+  const history = historyOf(records);
+  const { found, unknown, checked } = judgeHistory(history, circumstancesOf(world));
+  const undecided = unknown.map((name) => ({ property: "S1", atMs: world.nowMs, text: `no verdict on "${name}"` }));
   return {
-    violations: [...unreal, ...world.judge.violations],
+    violations: [...unreal, ...world.judge.violations, ...found, ...undecided],
+    records,
+    history,
+    findings: found,
+    unknown,
+    checked,
     excused: world.judge.excused,
     trace: world.lines,
     grantCount: world.judge.grantCount,
@@ -127,8 +149,10 @@ async function closeAll(world: World): Promise<void> {
   for (const { key, leftMs } of world.keyspace.dump()) {
     if (leftMs < 0) judge.violated("L7", `the server keeps ${key} for ever`);
   }
+  scanKeys(world, setup.faults.length === 0);
   // Longer than any lease and any queue, shorter than what the server may remember: tokens, values, counts, signals.
   world.clock.step(90_000);
+  scanKeys(world, false);
   for (const { key } of world.keyspace.dump()) {
     if (
       !/:fence$|:signalled$|^hf:client:|:value$|^hf:(?:semaphore|read-write-lock|count-down-latch|barrier):/.test(key)

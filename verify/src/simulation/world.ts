@@ -11,7 +11,7 @@ import { type Call, type NetworkHost, NetworkStore } from "./network.js";
 import type { Plan } from "./plan.js";
 import { SimulatedProcess } from "./process.js";
 import { Random } from "./random.js";
-import { Recorder } from "./recorder.js";
+import { historyName, Recorder } from "./recorder.js";
 import { TamperingError } from "./rewriting.js";
 import { FAIR, type Weather } from "./weather.js";
 
@@ -85,6 +85,11 @@ export class World implements NetworkHost {
 
   plan(atMs: number, what: string, happen: () => void): Event {
     return this.#agenda.add(atMs, what, happen);
+  }
+
+  turned(process: SimulatedProcess): void {
+    const now = this.#nowMs;
+    this.recorder.add({ type: "turn", process: historyName(process), beganMs: now, endedMs: now });
   }
 
   trace(text: string): void {

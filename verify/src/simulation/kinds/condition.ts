@@ -1,5 +1,5 @@
 import { LockError } from "holdfast";
-import { call, holdProgram, leaseProgram, optionsOf, release } from "../lease-program.js";
+import { call, claimOf, holdProgram, leaseProgram, optionsOf, release, releasesOf } from "../lease-program.js";
 import type { Kind, Scene } from "../scene.js";
 import { exclusive } from "./mutex.js";
 
@@ -16,7 +16,12 @@ async function waiter(scene: Scene): Promise<void> {
   const { judge, session, lockName, member } = scene;
   const mutex = member.holdfast.mutex(lockName);
   const options = { ...optionsOf(scene), waitMs: Math.min(session.waitMs, WAIT_MS) };
-  const held = await call(scene, (signal) => mutex.acquire({ ...options, ...(signal && { signal }) }), options.waitMs);
+  const held = await call(
+    scene,
+    (signal) => mutex.acquire({ ...options, ...(signal && { signal }) }),
+    options.waitMs,
+    claimOf(scene),
+  );
   if (held === undefined) return;
   const [view] = [judge.granted(held.attempt, held.lease, lockName, 1, 1, held.lease)];
   await member.process.sleep(1);
@@ -28,6 +33,8 @@ async function waiter(scene: Scene): Promise<void> {
     scene,
     async (signal) => {
       judge.over(view);
+      // It gives the mutex back and asks for it again; when it does the first, nobody is told.
+      releasesOf(scene, [view]);
       try {
         return await mutex.condition("changed").wait(held.lease, { ...options, ...(signal && { signal }) });
       } catch (error) {
@@ -37,6 +44,7 @@ async function waiter(scene: Scene): Promise<void> {
       }
     },
     options.waitMs,
+    claimOf(scene),
   );
   if (again === undefined) return;
   const next = judge.granted(again.attempt, again.lease, lockName, 1, 1, again.lease);

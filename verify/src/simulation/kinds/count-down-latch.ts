@@ -7,6 +7,8 @@ import type { World } from "../world.js";
 interface Doors {
   /** Since when it is shut; Infinity while it is open. */
   shutSinceMs: number;
+  /** Settings that have run. */
+  readonly requests: Set<string>;
 }
 
 const doorsOf = new WeakMap<World, Map<string, Doors>>();
@@ -15,13 +17,17 @@ const doorsOf = new WeakMap<World, Map<string, Doors>>();
 export const countDownLatch: Kind = {
   name: "count-down-latch",
 
-  ran(world, { script, keys }, outcome, reply) {
+  ran(world, { script, keys, args }, outcome, reply) {
     const doors = doorsOf.get(world) ?? new Map<string, Doors>();
     doorsOf.set(world, doors);
     const key = keys[0] ?? "";
-    const door = doors.get(key) ?? { shutSinceMs: Infinity };
+    const door = doors.get(key) ?? { shutSinceMs: Infinity, requests: new Set() };
     doors.set(key, door);
-    if (script.name === "count-down-latch/set-count" && outcome === "set") {
+    // A late copy is answered as the first was, and does nothing.
+    const request = `${script.name} ${args[script.args.indexOf("request")]}`;
+    const isAgain = door.requests.has(request);
+    if (outcome === "set") door.requests.add(request);
+    if (script.name === "count-down-latch/set-count" && outcome === "set" && !isAgain) {
       door.shutSinceMs = Math.min(door.shutSinceMs, world.nowMs);
     }
     if (script.name === "count-down-latch/count-down" && reply === 0) door.shutSinceMs = Infinity;

@@ -18,11 +18,23 @@ export const readWriteLock: Kind = {
       async meanwhile(lease, [view]) {
         if (session.other % 2 === 0 || view === undefined || lease.validForMs() <= 0) return;
         const calledMs = world.nowMs;
+        const { recorder } = judge;
+        const draft = recorder.called({
+          process: scene.member.process,
+          lockName,
+          verb: lease.mode === "write" ? "downgrade" : "upgrade",
+          owner: lease.owner,
+          leaseId: view.operation.id,
+        });
         try {
           if (lease.mode === "write") {
             view.weight = 1;
             await lease.downgrade();
-          } else if ((await lease.tryUpgrade()) !== null) {
+            recorder.ended(draft, "ok");
+          } else if ((await lease.tryUpgrade()) === null) recorder.ended(draft, "no", "busy");
+          else {
+            recorder.ended(draft, "ok");
+            draft.token = lease.token;
             view.weight = ALL;
             view.token = lease.token;
             judge.newToken(lockName, lease.token, calledMs);

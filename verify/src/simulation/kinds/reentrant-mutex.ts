@@ -19,6 +19,8 @@ export const reentrantMutex: Kind = {
             scene.judge.violated("F3", `${lockName}: entering again changed the token`);
           }
           await scene.member.process.sleep(session.holdMs / 4);
+          const isOver = lease.validForMs() <= 0;
+          if (isOver) view.givenBackMs = scene.world.nowMs;
           await inner.release();
           if (view.wasFalse === false) scene.judge.ask(view);
         } catch (error) {

@@ -1,7 +1,8 @@
 import { leaseProgram } from "../lease-program.js";
 import type { Kind } from "../scene.js";
 
-const PERMITS = 4;
+/** So many permits has every semaphore. */
+export const PERMITS = 4;
 
 /** The semaphore; callers ask for one to four of four permits. */
 export const semaphore: Kind = {

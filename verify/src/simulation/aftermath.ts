@@ -1,0 +1,108 @@
+/**
+ * Judges a run by what was recorded of it, when it is over: the sweeps, and the linearizability of each lock name.
+ *
+ * What happened after a fault had taken the ground from a promise is left out; what was under way then has an
+ * unknown outcome. In virtual time nothing is a matter of tolerance: the bounds below are those that the library
+ * documents, with what the network may add.
+ */
+import type { History } from "../history/index.js";
+import {
+  crashedHolder,
+  exactTokens,
+  fairOrder,
+  guardedTokens,
+  leaseExclusion,
+  loudLoss,
+  noStarvation,
+  ownersOnly,
+  permitsWithinLimit,
+  risingTokens,
+  type SweepResult,
+  settledWaits,
+  steadyTokens,
+  uniqueTokens,
+  untornEffects,
+  writersAlone,
+} from "../sweeps/index.js";
+import { cutAt } from "./cut.js";
+import type { Circumstances, Finding } from "./finding.js";
+import { linearizability } from "./linearizability.js";
+
+/** A waiter looks again after so long at the latest, by the slowest clock and with its request under way. */
+const POLL_MS = 5_200;
+/** A lease that was lost is told by a timer, which may be late on a loop that is not busy. */
+const TIMER_MS = 4;
+/** And found by a look where clocks came apart. */
+const LOOK_MS = 1_020;
+/** Nobody is passed by more than can be granted while the message of its own grant is under way. */
+const MOST_PASSED = 4;
+
+/** How long a search for a linear order may take; more is "unknown", which is a failure. */
+const CHECK_MS = 20_000;
+
+/** @returns what must not happen and did, the properties that were decided, and the names that could not be */
+export function judgeHistory(
+  history: History,
+  circumstances: Circumstances,
+): { readonly found: Finding[]; readonly checked: ReadonlyMap<string, number>; readonly unknown: readonly string[] } {
+  const { kind, exclusionUntilMs, tokensUntilMs } = circumstances;
+  const exclusive = cutAt(history, exclusionUntilMs);
+  const tokens = cutAt(history, tokensUntilMs);
+  const results = [...sweeps(kind, exclusive, tokens, history, circumstances)];
+  const found = results.flatMap(({ property, violations }) =>
+    violations.map(({ message, name, records }) => ({
+      property,
+      name,
+      text: message,
+      atMs: Math.max(...records.map(lastMs)),
+      records,
+    })),
+  );
+  const { violations, unknown, checked } = linearizability(exclusive, circumstances, CHECK_MS);
+  const decided = new Map(results.map(({ property, figures }) => [property as string, figures.checked ?? 0]));
+  decided.set("S1", checked);
+  return { found: [...found, ...violations], checked: decided, unknown };
+}
+
+function* sweeps(
+  kind: string,
+  history: History,
+  tokens: History,
+  whole: History,
+  { hasPartedClocks, settleMs, permits, isOrderly }: Circumstances,
+): Generator<SweepResult> {
+  yield leaseExclusion(history);
+  yield ownersOnly(history, { epsMs: 0 });
+  yield loudLoss(history, { marginMs: 0, epsMs: hasPartedClocks ? LOOK_MS : TIMER_MS });
+  yield uniqueTokens(tokens);
+  yield risingTokens(tokens);
+  yield steadyTokens(whole);
+  yield exactTokens(whole);
+  yield guardedTokens(tokens);
+  yield untornEffects(tokens);
+  yield settledWaits(whole, { epsMs: settleMs, rho: 0.01 });
+  if (kind === "semaphore") {
+    const names = new Set(history.operations.map(({ lockName }) => lockName));
+    yield permitsWithinLimit(history, new Map(Array.from(names, (name) => [name, permits])));
+  } else if (kind === "read-write-lock") yield writersAlone(history);
+  // Who adopts a lease has not waited for it.
+  const operations = history.operations.filter(
+    ({ verb, outcome, token }) => verb !== "acquire" || outcome !== "ok" || token !== null,
+  );
+  const deaf = new Set(history.missed.map(({ operationId }) => operationId));
+  const waits = { ...history, operations };
+  const heard = { ...waits, enqueued: waits.enqueued.filter(({ operationId }) => !deaf.has(operationId)) };
+  if (isOrderly) yield fairOrder(waits);
+  if (kind === "semaphore" || kind === "read-write-lock" || kind === "condition") return;
+  // A kill is judged, every other fault suspends.
+  const forbidding = new Set(history.faults.flatMap(({ id }) => (id.startsWith("kill-") ? [] : [id])));
+  yield crashedHolder(waits, { pollMs: POLL_MS, epsMs: settleMs, forbidding });
+  if (!isOrderly) return;
+  yield noStarvation(heard, { waiterMs: POLL_MS, epsMs: settleMs, mostPassed: MOST_PASSED, forbidding });
+}
+
+function lastMs(record: SweepResult["violations"][number]["records"][number]): number {
+  if (record.type === "operation") return Number.isFinite(record.returnMs) ? record.returnMs : record.callMs;
+  if (record.type === "turn" || record.type === "fault") return record.beganMs;
+  return record.type === "final-state" ? 0 : record.atMs;
+}

@@ -1,0 +1,74 @@
+/** What the judge of a history has to know of the run that it comes from. */
+import type { HistoryRecord } from "../history/index.js";
+import type { Circumstances } from "./finding.js";
+import { PERMITS } from "./kinds/semaphore.js";
+import { settleMs } from "./lease-program.js";
+import type { World } from "./world.js";
+
+/** As much as a timer may be late, and a look where clocks came apart. */
+const NEXT_LOOK_MS = 1_020;
+
+/** See the file header. */
+export function circumstancesOf({ setup, judge, network }: World): Circumstances {
+  const slowClock = setup.faults.flatMap((fault) => {
+    const beganMs = fault.atMs;
+    if (fault.what === "freeze-server-clock") return [{ beganMs, endedMs: beganMs + fault.forMs }];
+    // What was over by less than that runs again, if nobody has looked since.
+    if (fault.what !== "step-server-clock" || fault.byMs >= 0) return [];
+    return [{ beganMs: beganMs + fault.byMs, endedMs: beganMs }];
+  });
+  return {
+    kind: setup.kind,
+    exclusionUntilMs: judge.lostAt("exclusion"),
+    tokensUntilMs: judge.lostAt("tokens"),
+    slowClock,
+    hasPartedClocks: setup.faults.some(
+      (fault) => fault.what === "step-wall" || (fault.what === "freeze" && fault.suspended),
+    ),
+    isOrderly: network.isOrderly,
+    settleMs: settleMs(setup) * 1.01,
+    permits: PERMITS,
+  };
+}
+
+/** Without the turns after which a process had no time left to do what was due. */
+export function withoutInterruptedTurns(records: readonly HistoryRecord[], endMs: number): HistoryRecord[] {
+  const stops = records.filter(
+    (record) => record.type === "fault" && (record.id.startsWith("kill-") || record.id.startsWith("freeze-")),
+  );
+  return records.filter((record) => {
+    if (record.type !== "turn") return true;
+    if (record.beganMs > endMs - NEXT_LOOK_MS) return false;
+    return !stops.some(
+      (stop) =>
+        stop.type === "fault" &&
+        stop.target === record.process &&
+        record.beganMs <= stop.beganMs &&
+        record.beganMs > stop.beganMs - NEXT_LOOK_MS,
+    );
+  });
+}
+
+const OWNER = /p\d+-\d+-_*\d+\/\d+\/[^ "]*/g;
+
+/** Records whose claims are in any key. @param isReachable  whether nobody had any trouble to reach the server */
+export function scanKeys({ keyspace, recorder, nowMs, setup, clock }: World, isReachable: boolean): void {
+  const owners = new Map<string, Set<string>>();
+  for (const { key, value } of keyspace.dump()) {
+    const lockName = /\{(.*)\}/.exec(key)?.[1];
+    if (lockName === undefined) continue;
+    // What has ended stays in these until somebody uses them, or they expire.
+    if (!isReachable && /^hf:(?:semaphore|read-write-lock):/.test(key)) continue;
+    const found = owners.get(lockName) ?? new Set<string>();
+    owners.set(lockName, found);
+    for (const [owner] of String(value).matchAll(OWNER)) {
+      found.add(owner);
+      // Two claims of one condition have one label.
+      const label = owner.split("/")[4];
+      if (label !== undefined && setup.kind !== "condition") found.add(label.split(",")[0] ?? "");
+    }
+  }
+  const atMs = nowMs + clock.aheadMs;
+  for (const [lockName, found] of owners)
+    recorder.add({ type: "key-scan", atMs, lockName, owners: [...found], isReachable });
+}

@@ -1,0 +1,29 @@
+/** What the judges of a recorded run are told, and what they find. */
+import type { HistoryRecord } from "../history/index.js";
+
+/** What the judge has to know of a run besides its history. */
+export interface Circumstances {
+  readonly kind: string;
+  /** From when on exclusion is not promised; Infinity if it is to the end. */
+  readonly exclusionUntilMs: number;
+  /** The same for tokens. */
+  readonly tokensUntilMs: number;
+  /** Times in which the server's clock stood still or went back. */
+  readonly slowClock: readonly { readonly beganMs: number; readonly endedMs: number }[];
+  /** Whether the two clocks of some process came apart, so that a loss is found by looking and not by a timer. */
+  readonly hasPartedClocks: boolean;
+  /** How long a call may take to settle after its deadline. */
+  readonly settleMs: number;
+  /** Whether the server has forgotten no queue, so that who came first is served first. */
+  readonly isOrderly: boolean;
+  readonly permits: number;
+}
+
+/** Something that must not happen, and a lock it happened to. */
+export interface Finding {
+  readonly property: string;
+  readonly name: string;
+  readonly text: string;
+  readonly atMs: number;
+  readonly records: readonly HistoryRecord[];
+}

@@ -1,0 +1,210 @@
+/**
+ * Writes down what happens in a run, in the records that fault runs leave too, so that the same judges read them.
+ *
+ * Calls are recorded where the program makes them; extensions where they are sent, since most are renewals that no
+ * program asks for. True time is the only clock of the record.
+ */
+
+import type { Reply } from "holdfast";
+import type { Arguments, HistoryRecord, Kind, Operation, Outcome, Refusal, Verb } from "../history/index.js";
+import { lockOf } from "./lock-of.js";
+import { outcomeOf } from "./messages.js";
+import type { Call } from "./network.js";
+import type { SimulatedProcess } from "./process.js";
+import { ServerTruth } from "./server-truth.js";
+
+/** An operation that has not come to its end, or will be corrected. */
+export type Draft = { -readonly [Field in keyof Operation]: Operation[Field] };
+
+/** What an operation is about. */
+export interface About {
+  readonly process: SimulatedProcess;
+  readonly lockName: string;
+  readonly verb: Verb;
+  readonly args?: Arguments;
+  readonly owner: string;
+  /** Absent for an acquire, which is about its own lease. */
+  readonly leaseId?: number;
+}
+
+/** Kinds of the simulation whose locks are, on the server, of another kind. */
+const KIND_OF: ReadonlyMap<string, Kind> = new Map([["condition", "mutex"]]);
+
+const EXTENDS: ReadonlySet<string> = new Set(["mutex/extend", "election/extend", "permits/extend"]);
+
+const GIVES_BACK = /^(?:mutex|permits)\/(?:release|leave)$|^election\/resign$/;
+
+/** Name of one incarnation in a history. */
+export function historyName({ name, incarnation }: Pick<SimulatedProcess, "name" | "incarnation">): string {
+  return `${name}.${incarnation}`;
+}
+
+/** See the file header. */
+export class Recorder {
+  readonly truth: ServerTruth = new ServerTruth();
+  readonly #now: () => number;
+  readonly #kind: Kind;
+  readonly #records: HistoryRecord[] = [];
+  readonly #operations: Draft[] = [];
+  readonly #extensions = new Map<Call, Draft>();
+  readonly #leaseOf = new Map<string, number>();
+  readonly #isGivenBack = new Set<string>();
+  /** Owners that go on with the grant of another. */
+  readonly #adopted = new Set<string>();
+  #ids = 0;
+
+  constructor(kind: string, now: () => number) {
+    this.#kind = KIND_OF.get(kind) ?? (kind as Kind);
+    this.#now = now;
+  }
+
+  /** Somebody calls. Until `ended` is called its outcome is unknown. */
+  called({ process, lockName, verb, args = {}, owner, leaseId }: About): Draft {
+    this.#ids += 1;
+    const draft: Draft = {
+      type: "operation",
+      id: this.#ids,
+      process: historyName(process),
+      incarnation: process.incarnation,
+      lockName,
+      kind: this.#kind,
+      verb,
+      args,
+      callMs: this.#now(),
+      returnMs: Number.POSITIVE_INFINITY,
+      outcome: "info",
+      owner,
+      leaseId: leaseId ?? this.#ids,
+      token: null,
+      validUntilMs: null,
+    };
+    this.#operations.push(draft);
+    return draft;
+  }
+
+  /** The call returned. */
+  ended(draft: Draft, outcome: Outcome, refusal?: Refusal): void {
+    draft.returnMs = this.#now();
+    draft.outcome = outcome;
+    if (refusal !== undefined) draft.refusal = refusal;
+  }
+
+  /** One more operation like it, on one of the locks that it was about. */
+  copied(draft: Draft, lockName: string): Draft {
+    this.#ids += 1;
+    const copy = { ...draft, id: this.#ids, leaseId: this.#ids, lockName };
+    this.#operations.push(copy);
+    return copy;
+  }
+
+  /** The acquire returned with a lease. @param token  null if it goes on with the grant of another */
+  granted(draft: Draft, owner: string, token: number | null): void {
+    this.ended(draft, "ok");
+    draft.owner = owner;
+    draft.token = token;
+    this.#leaseOf.set(owner, draft.id);
+    if (token === null) this.#adopted.add(owner);
+  }
+
+  /** Anything else that happened. */
+  add(record: HistoryRecord): void {
+    this.#records.push(record);
+  }
+
+  /** A process has sent a request. */
+  sent(process: SimulatedProcess, call: Call): void {
+    this.truth.sent(process, call, this.#now());
+    if (GIVES_BACK.test(call.script.name)) this.#givenBack(process, call);
+    if (!EXTENDS.has(call.script.name)) return;
+    const owner = String(call.args[0]);
+    const leaseMs = Number(call.args[2]);
+    const draft = this.called({
+      process,
+      lockName: lockOf(call),
+      verb: "extend",
+      owner,
+      args: { leaseMs },
+      leaseId: 0,
+    });
+    this.#extensions.set(call, draft);
+  }
+
+  /** The library gives a claim back by itself too, as when its lease was lost. */
+  #givenBack(process: SimulatedProcess, call: Call): void {
+    const owner = String(call.args[call.script.args.indexOf("owner")] ?? "");
+    if (this.#isGivenBack.has(owner)) return;
+    this.#isGivenBack.add(owner);
+    // About no lease: whoever relied on one goes by what the library said, and not by what it sent.
+    const draft = this.called({ process, lockName: lockOf(call), verb: "release", owner });
+    if (this.#operations.some((other) => other.verb === "release" && other.owner === owner && other !== draft))
+      this.#operations.pop();
+  }
+
+  /** The server has carried it out, perhaps not for the first time. */
+  ran(process: SimulatedProcess, call: Call, reply: Reply): void {
+    const outcome = outcomeOf(call.script.replies, reply);
+    this.truth.ran(process, call, outcome, reply, this.#now());
+    const draft = this.#extensions.get(call);
+    if (draft === undefined || outcome !== "extended") return;
+    if (draft.returnMs === Number.POSITIVE_INFINITY) {
+      draft.deliveredMs = this.#now();
+      return;
+    }
+    // A copy that comes after the answer begins the lease anew, and nobody knows.
+    this.#ids += 1;
+    const again = { ...draft, id: this.#ids, deliveredMs: this.#now(), outcome: "info" as const };
+    again.returnMs = Number.POSITIVE_INFINITY;
+    delete again.refusal;
+    this.#operations.push(again);
+  }
+
+  /** The answer has reached the process. */
+  heard(call: Call, reply: Reply): void {
+    const draft = this.#extensions.get(call);
+    if (draft === undefined) return;
+    const isDone = outcomeOf(call.script.replies, reply) === "extended";
+    this.ended(draft, isDone ? "ok" : "no", isDone ? undefined : "not-owner");
+  }
+
+  /** All that was recorded, with what the server did that no caller heard of. */
+  finish(): HistoryRecord[] {
+    for (const draft of this.#operations)
+      if (draft.verb === "extend" && draft.leaseId === 0) draft.leaseId = this.#leaseOf.get(draft.owner) ?? draft.id;
+    const known = new Set(this.#operations.map(({ owner, token }) => `${owner} ${token}`));
+    const unheard = this.truth.grants.filter(
+      ({ claim: { owner }, token }) => !known.has(`${owner} ${token}`) && !this.#adopted.has(owner),
+    );
+    for (const { claim, atMs } of unheard) this.#unheard(claim, atMs);
+    for (const { claim, atMs } of this.truth.repeats) {
+      const { process, lockName, owner, leaseMs, callMs } = claim;
+      const again = this.called({ process, lockName, verb: "extend", owner, args: { leaseMs } });
+      again.callMs = callMs;
+      again.deliveredMs = atMs;
+    }
+    return [...this.#operations, ...this.#records];
+  }
+
+  /** A grant that no call returned with, and what gave it back. */
+  #unheard(claim: ServerTruth["grants"][number]["claim"], atMs: number): void {
+    const { process, lockName, owner, callMs, leaseMs, amount } = claim;
+    const args: Arguments = {
+      leaseMs,
+      ...(this.#kind === "semaphore" ? { permits: amount } : {}),
+      ...(this.#kind === "read-write-lock" ? { mode: amount > 1 ? "write" : "read" } : {}),
+    };
+    const acquire = this.called({ process, lockName, verb: "acquire", owner, args });
+    acquire.callMs = callMs;
+    acquire.deliveredMs = atMs;
+    const release = this.called({ process, lockName, verb: "release", owner, leaseId: acquire.id, args });
+    release.callMs = callMs;
+    if (!process.isDead) return;
+    this.#records.push({
+      type: "fault",
+      id: `granted-to-the-dead-${acquire.id}`,
+      beganMs: atMs,
+      endedMs: atMs + leaseMs * 1.01,
+      target: historyName(process),
+      proof: "the server granted it, and it never returned",
+    });
+  }
+}

@@ -1,0 +1,62 @@
+/** Runs that once failed, and why; each is played again by the tests, so that it does not fail again. */
+import type { Profile } from "./plan.js";
+
+/** One of them. */
+export interface RegressionSeed {
+  readonly seed: number;
+  readonly kind: string;
+  readonly profile: Profile;
+  /** What was wrong. */
+  readonly was: string;
+}
+
+/** All of them; those of the library first, then those in which the simulation expected what is not promised. */
+export const REGRESSION_SEEDS: readonly RegressionSeed[] = [
+  {
+    seed: 117235,
+    kind: "semaphore",
+    profile: "promised",
+    was: "a release in time was a loss, since its second answer came late",
+  },
+  {
+    seed: 146083,
+    kind: "election",
+    profile: "promised",
+    was: "a campaign that could not proclaim waited for what it gave back",
+  },
+  {
+    seed: 156,
+    kind: "reentrant-mutex",
+    profile: "forgets",
+    was: "a loss was told at the next renewal only, after the wall clock had gone forward",
+  },
+  { seed: 115547, kind: "multi-lock", profile: "promised", was: "the same, for the first of several locks" },
+  { seed: 102737, kind: "read-write-lock", profile: "promised", was: "a lease of unknown mode refuses to be exported" },
+  {
+    seed: 103525,
+    kind: "count-down-latch",
+    profile: "promised",
+    was: "a late copy of a setting is answered as the first",
+  },
+  {
+    seed: 111451,
+    kind: "election",
+    profile: "promised",
+    was: "a host that slept and was set back cannot know its lateness",
+  },
+  { seed: 114234, kind: "condition", profile: "promised", was: "the same" },
+  { seed: 125690, kind: "multi-lock", profile: "promised", was: "the same, at a release" },
+  {
+    seed: 174124,
+    kind: "semaphore",
+    profile: "promised",
+    was: "who begins to wait without an ear may be taken for dead",
+  },
+  {
+    seed: 452,
+    kind: "read-write-lock",
+    profile: "promised",
+    was: "what was over runs again when the server's clock goes back",
+  },
+  { seed: 666, kind: "mutex", profile: "promised", was: "a late copy of an acquire begins the lease anew" },
+];
