@@ -300,6 +300,12 @@ describe("F1, a token once", () => {
       "A acquire 2-3 ok token=5 valid=900",
     ],
     [
+      "one token for a further hold that is heard of when the lease is over",
+      "ok",
+      "A acquire 0-1 ok token=5 valid=9",
+      "A acquire 8-10 ok token=5",
+    ],
+    [
       "one token for two holds apart",
       "violation",
       "A acquire 0-1 ok token=5 valid=9",

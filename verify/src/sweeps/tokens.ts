@@ -101,7 +101,10 @@ function grantsByLock(history: History): Map<string, Grant[]> {
   return groupBy(grants, ({ operation }) => operation.lockName);
 }
 
-/** Acquires of a re-entrant lock by an owner that held it all the while, with the acquire that was first. */
+/**
+ * Acquires of a re-entrant lock by an owner that held it when it called, with the acquire that was first. Its lease may
+ * end before it hears of that: it was let in all the same, and never granted anew.
+ */
 function furtherHolds(leases: readonly Lease[]): { readonly hold: Operation; readonly first: Operation }[] {
   const reentrant = leases.filter(({ acquire }) => acquire.kind === "reentrant-mutex");
   const found: { readonly hold: Operation; readonly first: Operation }[] = [];
@@ -109,7 +112,7 @@ function furtherHolds(leases: readonly Lease[]): { readonly hold: Operation; rea
     let first: Operation | undefined;
     let untilMs = Number.NEGATIVE_INFINITY;
     for (const { acquire, claims, releasedMs } of own) {
-      if (first !== undefined && acquire.returnMs <= untilMs) found.push({ hold: acquire, first });
+      if (first !== undefined && acquire.callMs <= untilMs) found.push({ hold: acquire, first });
       else {
         first = acquire;
         untilMs = Number.NEGATIVE_INFINITY;

@@ -1,7 +1,8 @@
 /** S1: each lock of a history is linearizable to the model of its kind. */
 import { check, type Model } from "../../checker/index.js";
 import { groupBy, type History } from "../../history/history.js";
-import type { Operation } from "../../history/records.js";
+import { CAPS, widths, widths } from "../../history/hygiene.js";
+import type { Fault, Operation } from "../../history/records.js";
 import {
   EXPIRY,
   type ExpiryRules,
@@ -14,7 +15,7 @@ import {
   reentrantFenced,
   timed,
 } from "../../models/index.js";
-import type { Letter } from "../cell.js";
+import type { Cell, Letter } from "../cell.js";
 import { LIMIT } from "../programs/messages.js";
 import type { Found } from "./found.js";
 import { unboundedOf } from "./grounds.js";
@@ -22,6 +23,11 @@ import { unboundedOf } from "./grounds.js";
 /** A name that is searched for longer is undecided, and that counts as a failure. */
 const TIMEOUT_MS = 20_000;
 const MAX_HOLD = 2;
+/** Far more at once than any search decides; a run of thousands of waiters is judged by the sweeps alone. */
+const WIDEST = 100;
+
+/** Far beyond what a workload may put on one name; only a crowd on purpose (J08) is as wide, and no search ends there. */
+const TOO_WIDE = 4 * CAPS.concurrent;
 
 /** What the search says of all names. */
 export interface Linearizability {
@@ -30,19 +36,33 @@ export interface Linearizability {
   readonly checked: number;
   /** Names that were not. */
   readonly unknown: readonly string[];
+  /** Names that were not even tried; the sweeps judge them, which need no order. */
+  readonly crowded: readonly string[];
 }
 
 /** See the file header. */
-export function linearizability(history: History, letter: Letter, comparesTokens: boolean): Linearizability {
+export function linearizability(
+  history: History,
+  { letter, row }: Pick<Cell, "letter" | "row">,
+  comparesTokens: boolean,
+): Linearizability {
   const expiry: ExpiryRules = { ...EXPIRY, unbounded: unboundedOf(history) };
   const found: Found[] = [];
   const unknown: string[] = [];
   let checked = 0;
+  const crowded = widths(history.operations)
+    .filter(({ concurrent }) => concurrent > TOO_WIDE)
+    .map(({ lockName }) => lockName);
+  const wide = row === "J08" ? widths(history.operations).filter(({ concurrent }) => concurrent > WIDEST) : [];
+  const tooWide = wide.map(({ lockName }) => lockName);
   const queued = groupBy(history.enqueued, ({ operationId }) => operationId);
   for (const [lockName, operations] of groupBy(history.operations, (operation) => operation.lockName)) {
+    if (crowded.includes(lockName)) continue;
+    if (tooWide.includes(lockName)) continue;
     const result = checkName(letter, comparesTokens, expiry, [
       ...operations,
       ...operations.flatMap((operation) => unheard(operation, queued.get(operation.id)?.length ?? 0)),
+      ...operations.filter((operation) => mayHaveCountedBefore(operation, history.faults)).map(countedBefore),
     ]);
     if (result.verdict === "unknown") unknown.push(lockName);
     else checked += operations.length;
@@ -56,7 +76,7 @@ export function linearizability(history: History, letter: Letter, comparesTokens
       records: stuckAt === undefined ? [] : [stuckAt],
     });
   }
-  return { found, checked, unknown };
+  return { found, checked, unknown, crowded };
 }
 
 interface NameResult {
@@ -93,14 +113,14 @@ function checkName(
  * The grants that a waiter had and did not hear of: the message was lost, or came when its process stood still.
  *
  * The server then keeps the lock for it until the lease is over, others are refused meanwhile, and the waiter asks
- * again. So there is at most one for each whole lease of the wait, and for each answer that it stands in the queue; a
- * multi-lock waits under claims that are not recorded.
+ * again. So there is at most one for each whole lease of the wait, and for each answer that it stands in the queue, and one
+ * for the first request, if its answer came after the patience for it; a multi-lock waits under claims that are not recorded.
  */
 function unheard(operation: Operation, answers: number): Operation[] {
   const { verb, args, callMs, returnMs, owner, kind, outcome } = operation;
   if (verb !== "acquire" || args.leaseMs === undefined || !Number.isFinite(returnMs)) return [];
   const leases = Math.floor((returnMs - callMs) / (args.leaseMs * (1 - EXPIRY.rho)));
-  const most = kind === "multi-lock" ? leases : Math.min(leases, answers);
+  const most = kind === "multi-lock" ? leases : Math.min(leases, answers + 1);
   // What is of unknown outcome and went on by itself is covered by being that.
   if (outcome === "info") return [];
   return Array.from({ length: most }, (_, index) => ({
@@ -111,6 +131,21 @@ function unheard(operation: Operation, answers: number): Operation[] {
     token: null,
     validUntilMs: null,
   }));
+}
+
+/** It was sent again only if something kept the answer away. */
+function mayHaveCountedBefore({ verb, args, callMs, returnMs, outcome }: Operation, faults: readonly Fault[]): boolean {
+  if (verb !== "count-down" || args.callerId === undefined || outcome === "no") return false;
+  return faults.some(({ beganMs, endedMs }) => beganMs <= returnMs && endedMs >= callMs);
+}
+
+/**
+ * A caller's id counts once for each count that is set, as documented: a count-down that was sent again because its
+ * answer did not come may have counted under the last count, too.
+ */
+function countedBefore({ result: _, ...operation }: Operation): Operation {
+  const callerId = `${operation.args.callerId}~`;
+  return { ...operation, outcome: "info", returnMs: Number.POSITIVE_INFINITY, args: { ...operation.args, callerId } };
 }
 
 /** Who does not know whether it was granted gives back what it may have, at any time; as does whoever gives up. */

@@ -207,6 +207,8 @@ export class Caller {
   /** Writes down the renewals that the subject makes by itself. */
   #seeRenewals(lease: Lease): void {
     const { held, places, kind } = lease;
+    const tokenOf = (lockName: string): number | null =>
+      (places.find((place) => place.lockName === lockName)?.part ?? held).token;
     const begin = (lockName: string, leaseMs: number): number => {
       const place = places.find((other) => other.lockName === lockName);
       const { id: leaseId, owner } = { id: place?.id ?? 0, owner: place?.part.owner ?? held.owner };
@@ -220,7 +222,7 @@ export class Caller {
         // The subject learns of the answer at the same time; what it makes of it is known a turn later.
         await new Promise((resolve) => setImmediate(resolve));
         if (end !== undefined) this.#recorder.end(id, { returnMs, ...endOf(end) });
-        else this.#recorder.end(id, { returnMs, outcome: "ok", token: held.token, ...validity("extend", held) });
+        else this.#recorder.end(id, { returnMs, outcome: "ok", token: tokenOf(lockName), ...validity("extend", held) });
       });
     });
     if (held.onRenewal !== undefined) return;

@@ -118,7 +118,7 @@ export class Sessions {
     const endMs = monotonicMs() + random.between(0, mostMs);
     const lost = new Promise<void>((resolve) => lease.held.onLost(resolve));
     if (work.effects !== "none") await this.#affect(work, lease, random.whole(1, 3));
-    if (settings.letter === "r" && random.chance(0.5)) await this.#again(lease);
+    const inner = settings.letter === "r" && random.chance(0.5) ? await this.#again(lease) : undefined;
     await Promise.race([lost, pause(endMs - monotonicMs())]);
     if (settings.letter !== "a" && random.chance(0.1) && caller.sample(lease)) await caller.extend(lease, work.leaseMs);
     if (lease.args.mode === "write" && random.chance(0.2)) {
@@ -126,17 +126,22 @@ export class Sessions {
       await pause(random.between(0, 5));
     }
     caller.sample(lease);
-    const end = await caller.release(lease);
+    const [end] = await Promise.all([caller.release(lease), inner === undefined ? undefined : caller.release(inner)]);
     return end?.outcome ?? "ok";
   }
 
-  async #again(lease: Lease): Promise<void> {
+  /**
+   * Enters a hold once more, and leaves it. What is lost meanwhile is handed back: whichever of its holds is released
+   * first gives back all of it, so both have to be called before that is done.
+   */
+  async #again(lease: Lease): Promise<Lease | undefined> {
     const { caller } = this.#tools;
     const inner = await caller.again(lease);
-    if (isRefused(inner)) return;
+    if (isRefused(inner)) return undefined;
     await pause(this.#random.between(0, 5));
-    caller.sample(inner);
+    if (!caller.sample(inner)) return inner;
     await caller.release(inner);
+    return undefined;
   }
 
   async #affect(work: Work, lease: Lease, count: number): Promise<void> {
