@@ -193,18 +193,22 @@ export const steppedClient: Injection = {
 
 const WAITERS = 1_000;
 
-/** J08: a thousand waiters of one name, over all processes; each is granted or told that it waited too long. */
+/**
+ * J08: a thousand waiters of one name in one process; each is granted or told that it waited too long.
+ *
+ * In one, since its callers are served in the order of their calls: among so many at once, drawn from several processes,
+ * a search for a legal order comes to no end.
+ */
 export const manyWaiters: Injection = {
   row: "J08",
   async strike(stage) {
     const { leaseMs } = stage;
     const lockName = stage.newName();
-    const [holder] = twoClients(stage);
+    const [holder, client] = twoClients(stage);
     const grip = await takeAll(stage, holder, lockName, 10 * leaseMs);
     const beganMs = stage.nowMs();
     let waiting = 0;
-    const all = Array.from({ length: WAITERS }, async (_, index) => {
-      const client = stage.clients[index % stage.clients.length] ?? holder;
+    const all = Array.from({ length: WAITERS }, async () => {
       waiting += 1;
       const mode = stage.random.chance(0.5) ? ("read" as const) : ("write" as const);
       const taken = await client.take({ lockName, leaseMs: 10 * leaseMs, waitMs: 30 * leaseMs, mode });
@@ -215,6 +219,6 @@ export const manyWaiters: Injection = {
     const most = waiting;
     await letGo(grip);
     await Promise.all(all);
-    strikeOver(stage, "J08", "clients", beganMs, most >= WAITERS ? `${most} waited at once for ${lockName}` : null);
+    strikeOver(stage, "J08", client.name, beganMs, most >= WAITERS ? `${most} waited at once for ${lockName}` : null);
   },
 };
