@@ -107,7 +107,8 @@ export interface Connection {
 /** A count-down latch. */
 export interface Latch {
   setCount(lockName: string, count: number): Promise<boolean>;
-  countDown(lockName: string, callerId: string): Promise<number>;
+  /** Under an id it counts once for each count that is set, without one once in all. */
+  countDown(lockName: string, callerId?: string): Promise<number>;
   count(lockName: string): Promise<number>;
   /** False if `waitMs` passed first. */
   await(lockName: string, waitMs: number): Promise<boolean>;

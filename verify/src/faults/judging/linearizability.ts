@@ -1,7 +1,7 @@
 /** S1: each lock of a history is linearizable to the model of its kind. */
 import { check, type Model } from "../../checker/index.js";
 import { groupBy, type History } from "../../history/history.js";
-import { CAPS, widths, widths } from "../../history/hygiene.js";
+import { CAPS, widths } from "../../history/hygiene.js";
 import type { Fault, Operation } from "../../history/records.js";
 import {
   EXPIRY,
@@ -15,7 +15,7 @@ import {
   reentrantFenced,
   timed,
 } from "../../models/index.js";
-import type { Cell, Letter } from "../cell.js";
+import type { Letter } from "../cell.js";
 import { LIMIT } from "../programs/messages.js";
 import type { Found } from "./found.js";
 import { unboundedOf } from "./grounds.js";
@@ -23,9 +23,6 @@ import { unboundedOf } from "./grounds.js";
 /** A name that is searched for longer is undecided, and that counts as a failure. */
 const TIMEOUT_MS = 20_000;
 const MAX_HOLD = 2;
-/** Far more at once than any search decides; a run of thousands of waiters is judged by the sweeps alone. */
-const WIDEST = 100;
-
 /** Far beyond what a workload may put on one name; only a crowd on purpose (J08) is as wide, and no search ends there. */
 const TOO_WIDE = 4 * CAPS.concurrent;
 
@@ -41,11 +38,7 @@ export interface Linearizability {
 }
 
 /** See the file header. */
-export function linearizability(
-  history: History,
-  { letter, row }: Pick<Cell, "letter" | "row">,
-  comparesTokens: boolean,
-): Linearizability {
+export function linearizability(history: History, letter: Letter, comparesTokens: boolean): Linearizability {
   const expiry: ExpiryRules = { ...EXPIRY, unbounded: unboundedOf(history) };
   const found: Found[] = [];
   const unknown: string[] = [];
@@ -53,12 +46,9 @@ export function linearizability(
   const crowded = widths(history.operations)
     .filter(({ concurrent }) => concurrent > TOO_WIDE)
     .map(({ lockName }) => lockName);
-  const wide = row === "J08" ? widths(history.operations).filter(({ concurrent }) => concurrent > WIDEST) : [];
-  const tooWide = wide.map(({ lockName }) => lockName);
   const queued = groupBy(history.enqueued, ({ operationId }) => operationId);
   for (const [lockName, operations] of groupBy(history.operations, (operation) => operation.lockName)) {
     if (crowded.includes(lockName)) continue;
-    if (tooWide.includes(lockName)) continue;
     const result = checkName(letter, comparesTokens, expiry, [
       ...operations,
       ...operations.flatMap((operation) => unheard(operation, queued.get(operation.id)?.length ?? 0)),

@@ -21,19 +21,19 @@ export class LatchCaller {
     this.#process = process;
   }
 
-  /** Calls once. */
+  /** Calls once; a count-down of 0 has no id, any other its own. */
   async call(lockName: string, verb: LatchVerb, number: number): Promise<Operation["outcome"]> {
     const latch = this.#latch;
     if (latch === undefined) throw new TypeError("this subject has no latch");
     this.#calls += 1;
     const owner = `${this.#process}!${this.#calls}`;
-    const args: Arguments =
-      verb === "count-down" ? { count: 1, callerId: owner } : verb === "await" ? { waitMs: number } : { count: number };
+    const hasId = verb === "count-down" && number > 0;
+    const args = argumentsOf(verb, number, hasId ? owner : undefined);
     const begun = { lockName, kind: "count-down-latch", verb, args, owner } as const;
-    const id = this.#recorder.begin(verb === "count" ? { ...begun, args: {} } : begun);
+    const id = this.#recorder.begin(begun);
     const answer = async (): Promise<boolean | number> => {
       if (verb === "set-count") return latch.setCount(lockName, number);
-      if (verb === "count-down") return latch.countDown(lockName, owner);
+      if (verb === "count-down") return latch.countDown(lockName, hasId ? owner : undefined);
       return verb === "await" ? latch.await(lockName, number) : latch.count(lockName);
     };
     const end: boolean | number | Refused = await answer().catch(unanswered);
@@ -55,6 +55,12 @@ export class LatchCaller {
   }
 }
 
+function argumentsOf(verb: LatchVerb, number: number, callerId: string | undefined): Arguments {
+  if (verb === "count-down") return { count: 1, ...(callerId === undefined ? {} : { callerId }) };
+  if (verb === "await") return { waitMs: number };
+  return verb === "set-count" ? { count: number } : {};
+}
+
 /** One thing that somebody does to a latch, drawn at random. */
 export function countDownSession(
   caller: LatchCaller,
@@ -64,7 +70,7 @@ export function countDownSession(
 ): Promise<Operation["outcome"]> {
   const draw = random.between(0, 1);
   if (draw < 0.25) return caller.call(lockName, "set-count", random.whole(1, 3));
-  if (draw < 0.65) return caller.call(lockName, "count-down", 1);
+  if (draw < 0.65) return caller.call(lockName, "count-down", random.whole(0, 1));
   if (draw < 0.85) return caller.call(lockName, "await", Math.min(waitMs, random.between(1, 100)));
   return caller.call(lockName, "count", 0);
 }

@@ -5,7 +5,8 @@ import type { Latch } from "../subject.js";
 export function latchOf(holdfast: Holdfast): Latch {
   return {
     setCount: (lockName, count) => holdfast.countDownLatch(lockName).trySetCount(count),
-    countDown: (lockName, callerId) => holdfast.countDownLatch(lockName).countDown(1, { callerId }),
+    countDown: (lockName, callerId) =>
+      holdfast.countDownLatch(lockName).countDown(1, callerId === undefined ? {} : { callerId }),
     count: (lockName) => holdfast.countDownLatch(lockName).count(),
     async await(lockName, waitMs) {
       try {
