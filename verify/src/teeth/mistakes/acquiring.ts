@@ -1,0 +1,171 @@
+/** Mistakes of acquiring: what is asked for, what an answer means, how long it may be trusted. */
+import { patch, simulation, type Tooth, test } from "../tooth.js";
+
+const WAITER = "core/waiter.ts";
+
+/** See the file header. */
+export const ACQUIRING: readonly Tooth[] = [
+  {
+    id: "drift-added",
+    bugs: ["B01"],
+    mistake: "the allowance for drift is added to the validity in place of being taken off",
+    patches: [
+      patch("core/validity.ts", "leaseMs - (leaseMs * DRIFT_RATE + 2)", "leaseMs + (leaseMs * DRIFT_RATE + 2)"),
+    ],
+    catcher: simulation("mutex", "S2"),
+  },
+  {
+    id: "first-try-dates-all",
+    bugs: ["B02"],
+    mistake: "validity counts from the first try, so that a late win is born expired",
+    patches: [
+      patch(WAITER, "this.#answered(attempt, sentAt);", "this.#answered(attempt, this.#firstSentAt ?? sentAt);"),
+    ],
+    catcher: test("unit/waiter.test.ts", "a lost answer that comes when the lease it granted is over makes no lease"),
+  },
+  {
+    id: "validity-from-the-answer",
+    bugs: ["B03"],
+    mistake: "validity counts from the answer",
+    patches: [patch(WAITER, "this.#answered(attempt, sentAt);", "this.#answered(attempt, now(this.#engine.runtime));")],
+    catcher: simulation("mutex", "S2"),
+  },
+  {
+    id: "born-expired",
+    bugs: ["B04"],
+    mistake: "an answer that comes when the lease it granted is over makes a lease",
+    patches: [
+      patch(
+        WAITER,
+        'attempt.outcome === "granted" && leftMs <= 0 &&',
+        'attempt.outcome === "granted" && leftMs <= -1 &&',
+      ),
+    ],
+    catcher: test("unit/waiter.test.ts", "a lost answer that comes when the lease it granted is over makes no lease"),
+  },
+  {
+    id: "own-key-is-a-stranger",
+    bugs: ["B09"],
+    mistake: "who asks again after a lost answer is refused by its own hold",
+    patches: [],
+    catcher: { by: "search", rule: "acquire-answers-again", finds: "a holder stands in the queue" },
+  },
+  {
+    id: "zero-is-the-default",
+    bugs: ["B11"],
+    mistake: "a wait of 0 given at the call is replaced by the default",
+    patches: [
+      patch(
+        "core/options.ts",
+        "if (value === undefined) continue;",
+        "if (value === undefined || value === 0) continue;",
+      ),
+    ],
+    catcher: test("unit/waiter.test.ts", "a wait of 0 asks once, does not queue, and asks who holds it"),
+  },
+  {
+    id: "no-attempts-is-success",
+    bugs: ["B12"],
+    mistake: "one try that is refused is reported as success",
+    patches: [
+      patch(
+        WAITER,
+        "    if (this.#options.waitMs === 0) {\n      void this.#timeUp();\n      return;\n    }",
+        "    if (this.#options.waitMs === 0) {\n      this.#grant(attempt.nowUs, sentAt, []);\n      return;\n    }",
+      ),
+    ],
+    catcher: simulation("mutex", "S5"),
+  },
+  {
+    id: "late-win-kept-by-nobody",
+    bugs: ["B13"],
+    mistake: "a wait that is given up forgets the request that is under way",
+    patches: [
+      patch(
+        WAITER,
+        "if (!this.#isQueued && !this.#isUncertain && !this.#isAsking) return true;",
+        "if (!this.#isQueued && !this.#isUncertain) return true;",
+      ),
+    ],
+    catcher: test("unit/departure.test.ts", "a departure takes a late grant for what it is, and passes it on at once"),
+  },
+  {
+    id: "error-in-the-wait-is-lost",
+    bugs: ["B15"],
+    mistake: "an error of the server inside a wait ends nothing: the promise stays open",
+    patches: [
+      patch(
+        WAITER,
+        "        this.#isAsking = false;\n        this.#failed(error);",
+        "        this.#isAsking = false;\n        void error;",
+      ),
+    ],
+    catcher: simulation("mutex", "L2", "L7"),
+  },
+  {
+    id: "no-answer-is-a-yes",
+    bugs: ["B09", "B12"],
+    mistake: "no answer to an acquire is taken for a yes",
+    patches: [],
+    tampering: "no answer to an acquire is taken for a yes",
+    catcher: simulation("mutex", "S5"),
+  },
+  {
+    id: "hidden-default-timeout",
+    bugs: ["B16"],
+    mistake: "a wait without an end ends after a hidden default",
+    patches: [
+      patch(
+        WAITER,
+        "if (this.#deadline !== undefined || this.#options.waitMs === Infinity) return;",
+        "if (this.#deadline !== undefined) return;",
+      ),
+      patch(
+        WAITER,
+        "startTimer(() => void this.#timeUp(), Math.max(0, this.#leftMs()), true)",
+        "startTimer(() => void this.#timeUp(), Math.min(30_000, Math.max(0, this.#leftMs())), true)",
+      ),
+    ],
+    catcher: test(
+      "unit/waiter.test.ts",
+      "a waiter in the queue waits on when Infinity is asked for, without a deadline",
+    ),
+  },
+  {
+    id: "shared-owner",
+    bugs: ["B23"],
+    mistake: "all acquires through one object are one owner",
+    patches: [patch("core/engine.ts", "this.#lastNumber += 1;", "this.#lastNumber = 1;")],
+    catcher: simulation("mutex", "S1", "S2", "F1", "F2", "F3"),
+  },
+  {
+    id: "owner-is-a-counter",
+    bugs: ["B22"],
+    mistake: "a claim is known by a counter and not by a random id",
+    patches: [
+      patch(
+        "core/owner.ts",
+        "const owner = `${clientId}/${number}/",
+        "void clientId;\n  const owner = `client/${number}/",
+      ),
+      patch("core/owner.ts", 'owner: label === "" ? owner : `${owner}/${encodeURIComponent(label)}`', "owner"),
+    ],
+    catcher: simulation("mutex", "S1", "S2", "F1", "F2", "F3"),
+  },
+  {
+    id: "lease-argument-dropped",
+    bugs: ["B35"],
+    mistake: "the length of the lease that the caller gives is dropped for the default",
+    patches: [
+      patch(
+        "core/options.ts",
+        "    check(value);\n    resolved[option] = value;",
+        '    check(value);\n    if (option !== "leaseMs") resolved[option] = value;',
+      ),
+    ],
+    catcher: test(
+      "unit/hold.test.ts",
+      "renewal that hangs does not use up the lease: there are three tries at least, and the loss is in time",
+    ),
+  },
+];

@@ -1,0 +1,102 @@
+/** Mistakes towards the caller's client, the server and the process. */
+import { patch, type Tooth, test } from "../tooth.js";
+
+/** See the file header. */
+export const CLIENTS: readonly Tooth[] = [
+  {
+    id: "keys-without-a-tag",
+    bugs: ["B60"],
+    mistake: "the keys of one lock are in different slots",
+    patches: [
+      patch("core/names.ts", "base: `${prefix}:${kind}:{${escaped}}` };", "base: `${prefix}:${kind}:${escaped}` };"),
+    ],
+    catcher: test("unit/names.test.ts", "are all in the slot of its tag, whatever the name"),
+  },
+  {
+    id: "script-selects-a-database",
+    bugs: ["B61"],
+    mistake: "a script selects a database of its own",
+    patches: [
+      patch(
+        "mutex/acquire.lua",
+        "if redis.call('EXISTS', KEYS[1], KEYS[3]) == 0 then",
+        "redis.call('SELECT', 0)\nif redis.call('EXISTS', KEYS[1], KEYS[3]) == 0 then",
+      ),
+    ],
+    catcher: test(
+      "regressions/database-of-the-caller.test.ts",
+      "a lock is kept in the database that the caller chose, and in no other",
+    ),
+  },
+  {
+    id: "commands-on-the-client",
+    bugs: ["B61"],
+    mistake: "a command of a fixed name is defined on the caller's client",
+    patches: [
+      patch(
+        "stores/ioredis.ts",
+        "  lossesOf.set(redis, losses);\n",
+        "  lossesOf.set(redis, losses);\n  Object.assign(redis, { release: () => {} });\n",
+      ),
+    ],
+    catcher: test("stores/contract.test.ts", "ioredis 6 nothing is defined on the caller's client"),
+  },
+  {
+    id: "free-on-error",
+    bugs: ["B63"],
+    mistake: "who asks while the server is down hears that the lock is free",
+    patches: [
+      patch(
+        "core/inspection.ts",
+        "return describe(engine, steps, await steps.inspect(undefined, engine.commandTimeoutMs));",
+        "const nobody = { holders: [], token: undefined, waiterCount: 0, waiters: [], ahead: undefined };\n  return describe(engine, steps, await steps.inspect(undefined, engine.commandTimeoutMs).catch(() => nobody));",
+      ),
+    ],
+    catcher: test(
+      "peer-bugs/a-acquire.test.ts",
+      "A17: asking who holds a lock rejects when the server is down; it never says that the lock is free",
+    ),
+  },
+  {
+    id: "timers-keep-the-process",
+    bugs: ["B65"],
+    mistake: "timers keep a process alive that has nothing to do",
+    patches: [patch("core/runtime.ts", "    if (!this.#keepAlive) timeout.unref();\n", "")],
+    catcher: test(
+      "unit/runtime.test.ts",
+      "a timer of this machine keeps the process alive only if it is told to, however long it is",
+    ),
+  },
+  {
+    id: "closes-the-callers-client",
+    bugs: ["B65"],
+    mistake: "close() closes the client that the caller owns",
+    patches: [
+      patch(
+        "stores/ioredis.ts",
+        'return clientStore({ kind: "ioredis", client, openEar, watch: sharedWatch(redis, watch) });',
+        'const store = clientStore({ kind: "ioredis", client, openEar, watch: sharedWatch(redis, watch) });\n  return { ...store, close: () => store.close().then(() => redis.disconnect()) };',
+      ),
+    ],
+    catcher: test(
+      "stores/contract.test.ts",
+      "ioredis 6 close ends only what the store opened, and leaves no listener on the caller's client",
+    ),
+  },
+  {
+    id: "unknown-script-is-a-failure",
+    bugs: [],
+    mistake: "a server that has forgotten its scripts is not taught them again",
+    patches: [
+      patch(
+        "stores/script-runner.ts",
+        "if (lessons < LESSONS && isUnknownScript(cause)) {",
+        "if (lessons < 0 && isUnknownScript(cause)) {",
+      ),
+    ],
+    catcher: test(
+      "stores/contract.test.ts",
+      "ioredis 6 a server that has forgotten the script is taught it, and later calls cost one command",
+    ),
+  },
+];

@@ -1,0 +1,148 @@
+/** Mistakes of the end: release, what it says, and what it leaves. */
+import { patch, simulation, type Tooth, test } from "../tooth.js";
+
+/** See the file header. */
+export const ENDING: readonly Tooth[] = [
+  {
+    id: "release-compares-no-owner",
+    bugs: ["B17"],
+    mistake: "a release compares no owner",
+    patches: [],
+    tampering: "a release compares no owner",
+    catcher: simulation("mutex", "S1", "S2"),
+  },
+  {
+    id: "leaving-compares-no-owner",
+    bugs: ["B17"],
+    mistake: "leaving the queue compares no owner",
+    patches: [],
+    tampering: "leaving compares no owner",
+    catcher: simulation("mutex", "S1", "S2"),
+  },
+  {
+    id: "late-release-ends-the-next-hold",
+    bugs: ["B17"],
+    mistake: "a release ends the hold of whoever has it",
+    patches: [],
+    catcher: { by: "search", rule: "release-compares-owner", finds: "S2" },
+  },
+  {
+    id: "release-masks-the-work",
+    bugs: ["B18"],
+    mistake: "a release that fails hides the error of the work",
+    patches: [
+      patch(
+        "core/acquire.ts",
+        "await held.release().catch(() => {});\n    throw error;",
+        "await held.release();\n    throw error;",
+      ),
+    ],
+    catcher: test(
+      "contract/embedded.test.ts",
+      "mutex on embedded run passes the work's own error on, even when the lease was lost",
+    ),
+  },
+  {
+    id: "release-never-gives-up",
+    bugs: ["B19"],
+    mistake: "a release is tried for ever",
+    patches: [
+      patch(
+        "core/giving-back.ts",
+        "!error.transient || runtime.monotonicMs() >= stopAtMs) {",
+        "!error.transient || runtime.monotonicMs() >= stopAtMs * 1e6) {",
+      ),
+    ],
+    catcher: test(
+      "unit/departure.test.ts",
+      "a release that the server never answers rejects in bounded time and goes on by itself until the lease is over",
+    ),
+  },
+  {
+    id: "repeated-release-not-held",
+    bugs: ["B20"],
+    mistake: "a release whose first answer was lost says that nothing was held",
+    patches: [
+      patch("core/giving-back.ts", 'return mayHaveRun && ended !== "forgotten" ? "released" : ended;', "return ended;"),
+    ],
+    catcher: test(
+      "unit/departure.test.ts",
+      "a release whose first answer was lost and whose second says `not held` is a release",
+    ),
+  },
+  {
+    id: "false-loss",
+    bugs: ["B20"],
+    mistake: "who sends a release twice is told of a loss",
+    patches: [],
+    catcher: { by: "search", rule: "sent-twice", finds: "false loss" },
+  },
+  {
+    id: "abort-leaves-nothing-undone",
+    bugs: ["B21"],
+    mistake: "who aborts does not leave the queue, nor give back what it was granted",
+    patches: [
+      patch(
+        "core/waiter.ts",
+        "    const departed = this.#depart(this.#engine.commandTimeoutMs);\n    const tell",
+        "    const departed = Promise.resolve(true);\n    const tell",
+      ),
+    ],
+    catcher: test("unit/waiter.test.ts", "a wait that is aborted while its grant is on the way passes the grant on"),
+  },
+  {
+    id: "nobody-leaves",
+    bugs: ["B21"],
+    mistake: "who gives up does not say so",
+    patches: [],
+    catcher: { by: "search", rule: "leave-at-all", finds: "ghost" },
+  },
+  {
+    id: "lost-release-is-success",
+    bugs: ["B24"],
+    mistake: "a release of a lease that somebody else had meanwhile is reported as success",
+    patches: [
+      patch(
+        "core/lease.ts",
+        'if (outcome !== "lost") return outcome;',
+        'return outcome === "lost" ? "released" : outcome;',
+      ),
+    ],
+    catcher: test(
+      "contract/embedded.test.ts",
+      "mutex on embedded an expired lease cannot release, extend or shorten the next holder's",
+    ),
+  },
+  {
+    id: "multi-release-stops-at-an-error",
+    bugs: ["B25"],
+    mistake: "a release of several locks stops at the first error",
+    patches: [
+      patch(
+        "multi-lock/multi-hold.ts",
+        "const ends = await Promise.allSettled(this.#leases.map((lease) => lease.release()));",
+        'const ends: PromiseSettledResult<ReleaseOutcome>[] = [];\n    for (const lease of this.#leases) ends.push({ status: "fulfilled", value: await lease.release() });',
+      ),
+    ],
+    catcher: test(
+      "unit/multi-lock.test.ts",
+      "an answer that was lost to one of the releases is an error, and the others are given back all the same",
+    ),
+  },
+  {
+    id: "locks-in-the-given-order",
+    bugs: ["B64"],
+    mistake: "several locks are taken in the order in which they were given",
+    patches: [
+      patch(
+        "multi-lock/in-order.ts",
+        "return locks.toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));",
+        "void keyOf;\n  return locks;",
+      ),
+    ],
+    catcher: test(
+      "unit/multi-lock.test.ts",
+      "round trips when one is taken they are waited for one by one, by the order of their keys",
+    ),
+  },
+];

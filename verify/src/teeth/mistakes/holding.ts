@@ -1,0 +1,224 @@
+/** Mistakes of holding: extension, renewal, and how a holder learns that it has lost. */
+import { patch, simulation, type Tooth, test } from "../tooth.js";
+
+const HOLD = "core/hold.ts";
+
+/** See the file header. */
+export const HOLDING: readonly Tooth[] = [
+  {
+    id: "renewal-from-the-grant",
+    bugs: ["B05"],
+    mistake: "the first renewal is planned from the answer, although validity began before",
+    patches: [
+      patch(
+        HOLD,
+        "options.renew ? setAt.monotonicMs + this.#leaseMs / 3 : Infinity",
+        "options.renew ? engine.runtime.monotonicMs() + this.#leaseMs / 3 : Infinity",
+      ),
+    ],
+    catcher: test("unit/hold.test.ts", "renewal starts from before the acquire was sent, not from its answer"),
+  },
+  {
+    id: "extension-plants-anew",
+    bugs: ["B26"],
+    mistake: "an extension makes an ended lease again",
+    patches: [],
+    tampering: "an extension makes an ended lease again",
+    catcher: simulation("mutex", "S1", "S2"),
+  },
+  {
+    id: "extension-compares-no-owner",
+    bugs: ["B26"],
+    mistake: "an extension compares no owner",
+    patches: [],
+    catcher: { by: "search", rule: "extend-compares-owner", finds: "S2" },
+  },
+  {
+    id: "extension-in-two",
+    bugs: ["B27"],
+    mistake: "an extension looks in one request and writes in the next",
+    patches: [],
+    tampering: "an extension in two requests",
+    catcher: simulation("mutex", "S1", "S2"),
+  },
+  {
+    id: "failed-renewal-is-a-yes",
+    bugs: ["B29"],
+    mistake: "no answer to a renewal is taken for a yes",
+    patches: [],
+    tampering: "no answer to an extension is taken for a yes",
+    catcher: simulation("mutex", "S1", "S2"),
+  },
+  {
+    id: "renewal-ends-at-its-first-error",
+    bugs: ["B29"],
+    mistake: "renewal ends silently at its first error",
+    patches: [
+      patch(
+        HOLD,
+        "this.#renewAtMs = this.#engine.runtime.monotonicMs() + Math.min(this.#retryMs, this.#leaseMs / 12);",
+        "this.#renewAtMs = Infinity;",
+      ),
+    ],
+    catcher: test(
+      "unit/hold.test.ts",
+      "renewal that succeeds after many failures keeps the lease, and the next comes a third later",
+    ),
+  },
+  {
+    id: "renewal-error-escapes",
+    bugs: ["B30"],
+    mistake: "an error of a renewal escapes as an unhandled rejection",
+    patches: [patch(HOLD, "      failure = error;\n", "      throw error;\n")],
+    catcher: simulation("mutex", "L7"),
+  },
+  {
+    id: "one-failure-is-a-loss",
+    bugs: ["B31"],
+    mistake: "one failed renewal is a loss, though time remains",
+    patches: [
+      patch(HOLD, "if (outcome === undefined) {\n", 'if (outcome === undefined) {\n      this.lose("expired");\n'),
+    ],
+    catcher: test(
+      "unit/hold.test.ts",
+      "renewal that succeeds after many failures keeps the lease, and the next comes a third later",
+    ),
+  },
+  {
+    id: "no-deadline-timer",
+    bugs: ["B32"],
+    mistake: "no timer tells when a lease ends",
+    patches: [],
+    tampering: "nobody tells when a lease ends",
+    catcher: simulation("mutex", "S4"),
+  },
+  {
+    id: "no-clock-of-its-own",
+    bugs: ["B32"],
+    mistake: "a holder never looks at its clock",
+    patches: [],
+    catcher: { by: "search", rule: "own-clock", finds: "S2" },
+  },
+  {
+    id: "renewal-after-release",
+    bugs: ["B33"],
+    mistake: "a renewal under way at the release arms the next one",
+    patches: [
+      patch(HOLD, "    this.#isRenewing = false;\n    if (this.#isOver) return;", "    this.#isRenewing = false;"),
+      patch(
+        HOLD,
+        "    this.#timer?.cancel();\n    if (this.#isOver) return;\n    const inMs",
+        "    this.#timer?.cancel();\n    const inMs",
+      ),
+      patch(
+        HOLD,
+        "    if (this.validForMs() <= 0) return;\n    if (!this.#isLookedAfter)",
+        "    if (!this.#isLookedAfter)",
+      ),
+    ],
+    catcher: simulation("mutex", "L7"),
+  },
+  {
+    id: "timers-go-on",
+    bugs: ["B33"],
+    mistake: "timers go on after the end",
+    patches: [],
+    tampering: "timers go on after the end",
+    catcher: simulation("mutex", "L7"),
+  },
+  {
+    id: "timer-overflow",
+    bugs: ["B34"],
+    mistake: "a timer beyond 2^31 ms fires at once",
+    patches: [patch("core/runtime.ts", "delayMs > TIMER_MAX_MS\n", "delayMs > Infinity\n")],
+    catcher: test(
+      "unit/runtime.test.ts",
+      "a timer of this machine longer than Node's own can be does not fire at once, but when it is due",
+    ),
+  },
+  {
+    id: "renewal-hot-loop",
+    bugs: ["B34"],
+    mistake: "a renewal that fails at once is sent again at once",
+    patches: [patch(HOLD, "Math.min(this.#retryMs, this.#leaseMs / 12)", "1")],
+    catcher: test(
+      "unit/hold.test.ts",
+      "a store that fails at once is asked a bounded number of times while a lease is held",
+    ),
+  },
+  {
+    id: "re-entry-shortens",
+    bugs: ["B36"],
+    mistake: "a re-entry changes the lease for those who hold already",
+    patches: [
+      patch(
+        "reentrant-mutex/reentrant-mutex.ts",
+        "if (leaseMs !== undefined && (leaseMs > hold.leaseMs || !hold.options.renew)) {",
+        "if (leaseMs !== undefined) {",
+      ),
+      patch(
+        "reentrant-mutex/shared-hold.ts",
+        "hold.extend(count > 1 ? Math.max(leaseMs, hold.leaseMs) : leaseMs)",
+        "hold.extend(count > 1 ? Math.min(leaseMs, hold.leaseMs) : leaseMs)",
+      ),
+    ],
+    catcher: test(
+      "contract/embedded.test.ts",
+      "reentrant-mutex on embedded a re-entry may lengthen the lease for all, and never shortens it",
+    ),
+  },
+  {
+    id: "no-cap-on-renewal",
+    bugs: ["B37"],
+    mistake: "maxHoldMs does not end a hold that is renewed",
+    patches: [patch(HOLD, "if (this.heldMs() >= this.#options.maxHoldMs) {", "if (false) {")],
+    catcher: test("unit/hold.test.ts", "loss maxHoldMs ends the hold to the millisecond, in spite of renewal"),
+  },
+  {
+    id: "extension-in-seconds",
+    bugs: ["B38"],
+    mistake: "an extension cuts milliseconds to seconds",
+    patches: [
+      patch(
+        "lua/extend-lease.lua",
+        "    redis.call('PEXPIRE', KEYS[1], leaseMs)",
+        "    redis.call('EXPIRE', KEYS[1], math.floor(leaseMs / 1000))",
+      ),
+    ],
+    catcher: simulation("mutex", "S1", "S2"),
+  },
+  {
+    id: "lease-shorter-than-told",
+    bugs: ["B38"],
+    mistake: "a lease on the server is shorter than the caller was told",
+    patches: [],
+    tampering: "a lease on the server is shorter than the caller was told",
+    catcher: simulation("mutex", "S1", "S2"),
+  },
+  {
+    id: "wall-clock-only",
+    bugs: [],
+    mistake: "only the wall clock ends a lease",
+    patches: [
+      patch(
+        "core/validity.ts",
+        "Math.min(moment.monotonicMs - runtime.monotonicMs(), moment.wallMs - runtime.wallMs())",
+        "moment.wallMs - runtime.wallMs()",
+      ),
+    ],
+    catcher: simulation("mutex", "S1", "S2"),
+  },
+  {
+    id: "monotonic-clock-only",
+    bugs: [],
+    mistake: "only the monotonic clock ends a lease, which stands still in a suspended host",
+    patches: [
+      patch(
+        "core/validity.ts",
+        "Math.min(moment.monotonicMs - runtime.monotonicMs(), moment.wallMs - runtime.wallMs())",
+        "moment.monotonicMs - runtime.monotonicMs()",
+      ),
+    ],
+    catcher: simulation("mutex", "S1", "S2"),
+  },
+];

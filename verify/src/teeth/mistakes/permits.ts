@@ -1,0 +1,84 @@
+/** Mistakes of permits: semaphores and read-write locks. */
+import { patch, simulation, type Tooth } from "../tooth.js";
+
+/** See the file header. */
+export const PERMITS: readonly Tooth[] = [
+  {
+    id: "permits-not-counted-together",
+    bugs: [],
+    mistake: "permits are not counted together",
+    patches: [],
+    tampering: "permits are not counted together",
+    catcher: simulation("semaphore", "X1"),
+  },
+  {
+    id: "caller-ends-other-permits",
+    bugs: ["B49"],
+    mistake: "an acquire ends the permits of others by the length of its own lease",
+    patches: [
+      patch(
+        "permits/acquire.lua",
+        "end\nreap()\n\nif record then",
+        "end\nlocal asked = now\nif not record then\n  now, first = now + leaseMs * 500, 0\nend\nreap()\nnow = asked\n\nif record then",
+      ),
+    ],
+    catcher: simulation("semaphore", "X1", "S1"),
+  },
+  {
+    id: "client-clocks-end-permits",
+    bugs: ["B50"],
+    mistake: "permits end by the clocks of their callers",
+    patches: [],
+    tampering: "clocks of the clients",
+    catcher: simulation("semaphore", "X1", "S1", "X3"),
+  },
+  {
+    id: "release-raises-the-limit",
+    bugs: ["B51"],
+    mistake: "a release of what is not held gives a permit back",
+    patches: [
+      patch(
+        "permits/release.lua",
+        "if isHeld then\n  giveBack(owner, record)\nend",
+        "if isHeld then\n  giveBack(owner, record)\nelse\n  used = used - 1\n  redis.call('HSET', KEYS[1], 'used', used)\nend",
+      ),
+    ],
+    catcher: simulation("semaphore", "X1"),
+  },
+  {
+    id: "dead-holders-keep-permits",
+    bugs: ["B52"],
+    mistake: "permits of a holder that died never come back",
+    patches: [],
+    catcher: { by: "search", rule: "permits-reap", finds: "stuck" },
+  },
+  {
+    id: "hold-without-end",
+    bugs: ["B52"],
+    mistake: "a hold has no end",
+    patches: [],
+    tampering: "a hold has no end",
+    catcher: simulation("mutex", "L2", "L4", "L7"),
+  },
+  {
+    id: "one-reader-unlocks-all",
+    bugs: ["B53"],
+    mistake: "a reader that releases drops the other readers",
+    patches: [
+      patch(
+        "permits/release.lua",
+        "      redis.call('HSET', KEYS[1], 'used', rest)",
+        "      redis.call('HSET', KEYS[1], 'used', 0)",
+      ),
+    ],
+    catcher: simulation("read-write-lock", "X1", "S1", "S2"),
+  },
+  {
+    id: "upgrade-among-readers",
+    bugs: [],
+    mistake: "a writer comes in among readers by an upgrade",
+    patches: [],
+    tampering: "a writer comes in among readers by an upgrade",
+    catcher: simulation("read-write-lock", "X1"),
+  },
+];

@@ -1,0 +1,76 @@
+/** Mistakes of fencing tokens. */
+import { patch, simulation, type Tooth } from "../tooth.js";
+
+/** Tokens as a plain counter makes them, without the server's clock. */
+const PLAIN_COUNTER = [
+  patch(
+    "mutex/acquire.lua",
+    "  local top = time[1] * 1000000 + time[2] + block - 1\n",
+    "  local top = time[1] * 0 + block\n",
+  ),
+  patch(
+    "lua/hand-off.lua",
+    "      first = now\n      if last and last - now >= 0 then",
+    "      first = 1\n      if last then",
+  ),
+] as const;
+
+/** See the file header. */
+export const TOKENS: readonly Tooth[] = [
+  {
+    id: "token-not-above-the-last",
+    bugs: ["B54"],
+    mistake: "a token is not made with the grant, above the last",
+    patches: [],
+    tampering: "a token is not above the last",
+    catcher: simulation("mutex", "F1", "F2"),
+  },
+  {
+    id: "token-in-a-microsecond",
+    bugs: ["B54"],
+    mistake: "two grants within a microsecond have one token",
+    patches: [],
+    catcher: { by: "search", rule: "tokens-rise", finds: "F1" },
+  },
+  {
+    id: "token-of-the-repeat",
+    bugs: ["B55"],
+    mistake: "who asks again for what it holds gets a new token",
+    patches: [],
+    tampering: "a token is taken by the answer that repeats a lost one",
+    catcher: simulation("mutex", "F1", "F2", "F3", "S1"),
+  },
+  {
+    id: "plain-counter",
+    bugs: ["B56"],
+    mistake: "tokens are a plain counter, which begins again when the server has forgotten it",
+    patches: PLAIN_COUNTER,
+    catcher: { by: "simulation", kind: "mutex", profile: "forgets", finds: ["F1", "F2"] },
+  },
+  {
+    id: "token-of-the-successor",
+    bugs: ["B58"],
+    mistake: "a holder that asks again is told the latest token in place of its own",
+    patches: [
+      patch(
+        "permits/acquire.lua",
+        "  local token, slots = string.match(record, '^%d+/(%d+)/([%d,]*)')\n  return answer(token, slots)",
+        "  local _, slots = string.match(record, '^%d+/(%d+)/([%d,]*)')\n  return answer(redis.call('GET', KEYS[2]), slots)",
+      ),
+    ],
+    catcher: simulation("semaphore", "F1", "F2", "F3", "S1"),
+  },
+  {
+    id: "counter-goes-with-the-lock",
+    bugs: ["B59"],
+    mistake: "the counter is deleted with the lock",
+    patches: [
+      patch(
+        "mutex/release.lua",
+        "if holder == owner and redis.call('EXISTS', KEYS[3]) == 0 then\n  redis.call('DEL', KEYS[1])",
+        "if holder == owner and redis.call('EXISTS', KEYS[3]) == 0 then\n  redis.call('DEL', KEYS[1], KEYS[2])",
+      ),
+    ],
+    catcher: simulation("mutex", "F1", "F2", "S1"),
+  },
+];

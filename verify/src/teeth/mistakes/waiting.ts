@@ -1,0 +1,158 @@
+/** Mistakes of waiting: queues, messages, and what stands behind a message that is lost. */
+import { patch, simulation, type Tooth, test } from "../tooth.js";
+
+const WAITER = "core/waiter.ts";
+const HUB = "stores/inbox-hub.ts";
+
+/** See the file header. */
+export const WAITING: readonly Tooth[] = [
+  {
+    id: "stale-grant-believed",
+    bugs: ["B14"],
+    mistake: "a waiter believes a grant whose lease ended while it was on its way",
+    patches: [
+      patch(
+        WAITER,
+        "if (isStale || leftMs < this.#claim.leaseMs / 2) this.#ask();\n    else this.#grant(token, setAt, slots);",
+        "void isStale;\n    void leftMs;\n    this.#grant(token, receivedAt, slots);",
+      ),
+    ],
+    catcher: simulation("mutex", "S1", "S2"),
+  },
+  {
+    id: "no-second-try-after-subscribing",
+    bugs: ["B39"],
+    mistake: "after the subscription nobody asks once more: what was released meanwhile is not noticed",
+    patches: [
+      patch(
+        WAITER,
+        "        () => this.#ask(),\n        () => this.#poll(),\n      );\n      // Keeps the process alive meanwhile, and asks if that takes long.\n      this.#askIn(this.#engine.commandTimeoutMs);",
+        "        () => {},\n        () => this.#poll(),\n      );",
+      ),
+    ],
+    catcher: simulation("mutex", "L2", "L7"),
+  },
+  {
+    id: "one-unsubscribes-for-all",
+    bugs: ["B40"],
+    mistake: "who stops listening on a channel deafens the others on it",
+    patches: [
+      patch(
+        HUB,
+        "if (!channel.listeners.delete(listener) || channel.listeners.size > 0) return;",
+        "channel.listeners.clear();",
+      ),
+    ],
+    catcher: test(
+      "stores/contract.test.ts",
+      "ioredis 6 a closed inbox is deaf, the server counts it no more, and the others still hear",
+    ),
+  },
+  {
+    id: "nothing-behind-the-message",
+    bugs: ["B41"],
+    mistake: "no timer stands behind the message of a grant",
+    patches: [],
+    tampering: "no timer stands behind a message",
+    catcher: simulation("mutex", "L2", "L7"),
+  },
+  {
+    id: "no-recheck",
+    bugs: ["B41"],
+    mistake: "a waiter never asks again",
+    patches: [],
+    catcher: { by: "search", rule: "recheck", finds: "stuck" },
+  },
+  {
+    id: "wait-cut-to-the-lease",
+    bugs: ["B42"],
+    mistake: "a wait is cut to what is left of the holder's lease",
+    patches: [
+      patch(WAITER, "if (isFirst) this.#startWaiting();", "if (isFirst) this.#startWaiting(attempt.restMs);"),
+      patch(
+        WAITER,
+        "#startWaiting(): void {\n    this.#startDeadline();",
+        "#startWaiting(restMs: number): void {\n    this.#startDeadline(restMs);",
+      ),
+      patch(WAITER, "#startDeadline(): void {", "#startDeadline(restMs = Infinity): void {"),
+      patch(WAITER, "Math.max(0, this.#leftMs()), true)", "Math.max(0, Math.min(restMs, this.#leftMs())), true)"),
+    ],
+    catcher: test(
+      "contract/embedded.test.ts",
+      "mutex on embedded a wait lasts its full time although the holder's lease is shorter",
+    ),
+  },
+  {
+    id: "deaf-after-reconnect",
+    bugs: ["B43"],
+    mistake: "a subscription is not restored when its connection comes back",
+    patches: [
+      patch(
+        HUB,
+        "        onReady: () => {\n          if (isCurrent) void this.#resubscribe();\n        },",
+        "        onReady: () => {},",
+      ),
+    ],
+    catcher: test(
+      "stores/contract.test.ts",
+      "ioredis 6 a killed listening connection comes back, hears again, and only then is the store's user told",
+    ),
+  },
+  {
+    id: "place-leaked",
+    bugs: ["B44"],
+    mistake: "a wait that ends keeps its place on the caller's signal",
+    patches: [patch(WAITER, '    this.#options.signal?.removeEventListener("abort", this.#onAbort);\n', "")],
+    catcher: test("unit/waiter.test.ts", "a wait leaves no listener on the signal, however it ends"),
+  },
+  {
+    id: "dead-head-gets-it",
+    bugs: ["B45"],
+    mistake: "a release hands over to a waiter whose process is gone",
+    patches: [],
+    catcher: { by: "search", rule: "skip-the-dead", finds: "L6" },
+  },
+  {
+    id: "dead-head-of-permits",
+    bugs: ["B45"],
+    mistake: "a dead waiter that asks for more than is free holds up all behind it",
+    patches: [],
+    catcher: { by: "search", rule: "permits-dead-head", finds: "L3" },
+  },
+  {
+    id: "queue-forgets-the-living",
+    bugs: ["B46"],
+    mistake: "a queue is dropped between two questions of those who stand in it",
+    patches: [
+      patch("mutex/acquire.lua", "redis.call('PEXPIRE', KEYS[3], 60000)", "redis.call('PEXPIRE', KEYS[3], 700)"),
+    ],
+    catcher: simulation("mutex", "X3"),
+  },
+  {
+    id: "place-renewed",
+    bugs: ["B46"],
+    mistake: "who asks again goes to the end of the queue",
+    patches: [],
+    catcher: { by: "search", rule: "queue-once", finds: "X3" },
+  },
+  {
+    id: "newest-first",
+    bugs: ["B46"],
+    mistake: "the newest waiter is next",
+    patches: [],
+    tampering: "the newest waiter is next",
+    catcher: simulation("mutex", "X3"),
+  },
+  {
+    id: "downgrade-wakes-nobody",
+    bugs: ["B47"],
+    mistake: "a writer that becomes a reader wakes no readers",
+    patches: [
+      patch("permits/reweigh.lua", "grantHeads()\nreturn {1, tonumber(latest)}", "return {1, tonumber(latest)}"),
+    ],
+    catcher: test(
+      "regressions/downgrade-lets-readers-in.test.ts",
+      "a writer that becomes a reader has the readers behind it granted in the same step",
+    ),
+  },
+];

@@ -1,0 +1,63 @@
+/**
+ * What runs in a workbench: the simulation or the search of the copy, on the library of the copy.
+ *
+ * Takes its task as JSON in its only argument, and gives what it found as JSON on its last line.
+ */
+import { argv, exit, stdout } from "node:process";
+import { searchWith, searchWithout } from "../search/judge.js";
+import { RULES } from "../search/rules.js";
+import { kindOf } from "../simulation/kinds/table.js";
+import { planOf } from "../simulation/plan.js";
+import { runPlan } from "../simulation/run.js";
+import { tamperingOf } from "./tampering.js";
+import type { BySearch, BySimulation } from "./tooth.js";
+
+/** Runs to look at. */
+export interface SimulationTask {
+  readonly catcher: BySimulation;
+  readonly tampering?: string | undefined;
+  /** The last seed; the first is 1. */
+  readonly seeds: number;
+}
+
+/** A world to search, with its rule or without. */
+export interface SearchTask {
+  readonly catcher: BySearch;
+  readonly isControl: boolean;
+}
+
+/** What it saw. */
+export interface Sighting {
+  /** Empty if nothing was violated. */
+  readonly property: string;
+  readonly text: string;
+  /** The seed, or the steps of the counter-example. */
+  readonly count: number;
+}
+
+const NOTHING: Sighting = { property: "", text: "", count: 0 };
+/** How far the world of a rule is searched with the rule. */
+const CONTROL_STATES = 100_000;
+
+async function simulate({ catcher, tampering, seeds }: SimulationTask): Promise<Sighting> {
+  const mistake = tampering === undefined ? {} : tamperingOf(tampering);
+  for (let seed = 1; seed <= seeds; seed += 1) {
+    const { violations } = await runPlan(planOf(seed, kindOf(catcher.kind).name, catcher.profile), mistake);
+    const wanted = violations.find(({ property }) => catcher.finds.length === 0 || catcher.finds.includes(property));
+    if (wanted !== undefined) return { property: wanted.property, text: wanted.text, count: seed };
+  }
+  return NOTHING;
+}
+
+async function search({ catcher, isControl }: SearchTask): Promise<Sighting> {
+  const rule = RULES.find(({ id }) => id === catcher.rule);
+  if (rule === undefined) throw new Error(`there is no rule ${catcher.rule}`);
+  const { violation = "", trace } = isControl ? await searchWith(rule, CONTROL_STATES) : await searchWithout(rule);
+  return { property: violation.split(":")[0] ?? "", text: violation, count: trace.length };
+}
+
+const task = JSON.parse(argv[2] ?? "") as SimulationTask | SearchTask;
+const seen = "isControl" in task ? await search(task) : await simulate(task);
+stdout.write(`\n${JSON.stringify(seen)}\n`);
+// What a broken library has left running must not keep the probe.
+exit(0);

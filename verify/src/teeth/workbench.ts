@@ -1,0 +1,179 @@
+/**
+ * A copy of the repository in a folder of its own, in which mistakes can be made.
+ *
+ * Dependencies are linked, sources are copied and stripped of their types file by file, so that a change costs
+ * milliseconds and nothing of what is tested is the checkout. A change that does not fit throws: then the code has moved
+ * on, and so must the tooth.
+ */
+import { spawn } from "node:child_process";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { execPath } from "node:process";
+import { fileURLToPath } from "node:url";
+import ts from "typescript";
+import type { Patch } from "./tooth.js";
+
+const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
+const PROJECTS = ["packages/holdfast", "packages/embedded", "verify"] as const;
+const COPIED = [
+  ...PROJECTS.flatMap((project) => [`${project}/package.json`, `${project}/src`]),
+  "packages/holdfast/scripts",
+  "packages/holdfast/tests",
+  "tests/support",
+  "vitest.config.ts",
+  "package.json",
+] as const;
+const GENERATED = "packages/holdfast/src/generated/scripts.ts";
+
+/** How a program ended. */
+export interface Ended {
+  /** Undefined if it was ended because it took too long. */
+  readonly code: number | undefined;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** `text` with one change. @throws Error  what is to be changed does not stand exactly once in it */
+export function patched(text: string, { file, from, to }: Patch): string {
+  const parts = text.split(from);
+  if (parts.length !== 2) throw new Error(`${JSON.stringify(from)} stands ${parts.length - 1} times in ${file}`);
+  return parts.join(to);
+}
+
+/** A source of the checkout, from its root. */
+export function sourceOf(file: string): string {
+  return readFileSync(join(ROOT, file), "utf8");
+}
+
+/** See the file header. Call `dispose` at the end, whatever happened. */
+export class Workbench {
+  readonly folder: string;
+  /** What files of the copy said before they were changed. */
+  readonly #before = new Map<string, string>();
+
+  /** @param like  one that has not been changed, which is quicker to copy than the checkout */
+  constructor(like?: Workbench) {
+    this.folder = realpathSync(mkdtempSync(join(tmpdir(), "holdfast-teeth-")));
+    const copied = like === undefined ? COPIED : [...COPIED, ...PROJECTS.map((project) => `${project}/dist`)];
+    for (const path of copied) cpSync(join(like?.folder ?? ROOT, path), join(this.folder, path), { recursive: true });
+    linkAll("node_modules", this.folder, (name) => name === "holdfast" || name.startsWith("@holdfast"));
+    for (const project of PROJECTS) linkAll(`${project}/node_modules`, this.folder, () => false);
+    this.#link("packages/holdfast", "node_modules/holdfast");
+    this.#link("packages/embedded", "node_modules/@holdfast/embedded");
+    if (like !== undefined) return;
+    for (const project of PROJECTS) {
+      for (const file of readdirSync(join(this.folder, project, "src"), { recursive: true, encoding: "utf8" })) {
+        if (file.endsWith(".ts")) this.#compile(`${project}/src/${file}`);
+      }
+    }
+  }
+
+  /** Makes the changes, all or none. @throws Error  one of them does not fit, or the scripts cannot be built of them */
+  async apply(patches: readonly Patch[]): Promise<void> {
+    const texts = new Map<string, string>();
+    for (const change of patches)
+      texts.set(change.file, patched(texts.get(change.file) ?? this.#read(change.file), change));
+    for (const [file, text] of texts) this.#change(file, text);
+    if (!patches.some(({ file }) => file.endsWith(".lua"))) return;
+    this.#before.set(GENERATED, this.#read(GENERATED));
+    const { code, stdout, stderr } = await this.node(["packages/holdfast/scripts/build-lua.mjs"], 60_000);
+    if (code !== 0) throw new Error(`the scripts cannot be built: ${stderr}${stdout}`);
+    this.#compile(GENERATED);
+  }
+
+  /** Undoes all changes. */
+  restore(): void {
+    for (const [file, text] of this.#before) {
+      writeFileSync(join(this.folder, file), text);
+      this.#compile(file);
+    }
+    this.#before.clear();
+  }
+
+  /** Runs a program of the copy on this Node, and ends it with all that it started if it takes longer than `limitMs`. */
+  node(args: readonly string[], limitMs: number): Promise<Ended> {
+    return new Promise((resolve, reject) => {
+      const child = spawn(execPath, [...args], { cwd: this.folder, detached: true, stdio: ["ignore", "pipe", "pipe"] });
+      let isLate = false;
+      let [stdout, stderr] = ["", ""];
+      child.stdout.on("data", (chunk) => (stdout += String(chunk)));
+      child.stderr.on("data", (chunk) => (stderr += String(chunk)));
+      const endAll = (): void => {
+        try {
+          if (child.pid !== undefined) process.kill(-child.pid, "SIGKILL");
+        } catch {
+          // Everything of it is gone already.
+        }
+      };
+      const timer = setTimeout(() => {
+        isLate = true;
+        endAll();
+      }, limitMs);
+      child.on("error", reject);
+      child.on("close", (code) => {
+        clearTimeout(timer);
+        // What a broken program has started may outlive it.
+        endAll();
+        resolve({ code: isLate ? undefined : (code ?? 1), stdout, stderr });
+      });
+    });
+  }
+
+  /** Removes the copy. */
+  dispose(): void {
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  #read(file: string): string {
+    return readFileSync(join(this.folder, file), "utf8");
+  }
+
+  #change(file: string, text: string): void {
+    if (!this.#before.has(file)) this.#before.set(file, this.#read(file));
+    writeFileSync(join(this.folder, file), text);
+    this.#compile(file);
+  }
+
+  #compile(file: string): void {
+    const [, project, path] = /^(.+?)\/src\/(.+)\.ts$/.exec(file) ?? [];
+    if (project === undefined || path === undefined) return;
+    const { outputText } = ts.transpileModule(this.#read(file), {
+      compilerOptions: {
+        target: ts.ScriptTarget.ES2023,
+        module: ts.ModuleKind.ESNext,
+        verbatimModuleSyntax: true,
+      },
+    });
+    const out = join(this.folder, project, "dist", `${path}.js`);
+    mkdirSync(dirname(out), { recursive: true });
+    writeFileSync(out, outputText);
+  }
+
+  #link(to: string, at: string): void {
+    mkdirSync(dirname(join(this.folder, at)), { recursive: true });
+    symlinkSync(join(this.folder, to), join(this.folder, at));
+  }
+}
+
+/** Links what stands in a folder of dependencies, without what the copy has itself. */
+function linkAll(path: string, folder: string, isOwn: (name: string) => boolean): void {
+  if (!existsSync(join(ROOT, path))) return;
+  mkdirSync(join(folder, path), { recursive: true });
+  for (const name of readdirSync(join(ROOT, path))) {
+    // Caches are written to, and each copy has its own.
+    if (!isOwn(name) && !name.startsWith("."))
+      symlinkSync(realpathSync(join(ROOT, path, name)), join(folder, path, name));
+  }
+}
