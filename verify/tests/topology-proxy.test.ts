@@ -96,6 +96,15 @@ describe("a fault proxy", () => {
     expect(proxy.counts.duplicated).toBe(1);
   });
 
+  it("brings a copy of what it has answered", async () => {
+    const struck = proxy.duplicate(isIncrement, "first");
+    const one = line();
+    expect(await one.send("INCR", "n")).toBe(1);
+    await struck;
+    expect(await one.send("INCR", "n")).toBe(3);
+    expect(seen.map(({ reply }) => reply)).toEqual([1, 3]);
+  });
+
   it("brings a request late, when its client is long gone", async () => {
     const struck = proxy.late(isIncrement, 50);
     await expect(line().send("INCR", "n")).rejects.toThrow("cut");

@@ -62,8 +62,11 @@ export interface FaultProxy {
   loseRequest(matches: Matches): Promise<void>;
   /** The next matching request is passed on; when its reply is here, the connection is cut in its place. */
   loseReply(matches: Matches): Promise<void>;
-  /** The next matching request is passed on twice; the client gets the second reply. */
-  duplicate(matches: Matches): Promise<void>;
+  /**
+   * The next matching request is passed on twice; the client gets the second reply, or the first, as on a line that
+   * brings a copy of what was long answered.
+   */
+  duplicate(matches: Matches, answer?: "first" | "second"): Promise<void>;
   /** The next matching request arrives `delayMs` later, if need be on a connection of its own after its client's is gone. */
   late(matches: Matches, delayMs: number): Promise<void>;
   /** Every request and reply is passed on after so many ms, drawn anew each time and in order; undefined ends it. */

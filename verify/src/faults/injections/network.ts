@@ -84,7 +84,8 @@ export const lateRequest: Injection = {
   work: contention,
   async strike(stage) {
     if (stage.random.chance(0.5)) {
-      await armed(stage, "J12", (proxy, matches) => proxy.duplicate(matches), "duplicated");
+      // TCP brings nothing twice: on one connection a second answer cannot be all that a client gets.
+      await armed(stage, "J12", (proxy, matches) => proxy.duplicate(matches, "first"), "duplicated");
       return;
     }
     const delayMs = stage.random.between(0.1, 3) * stage.leaseMs;

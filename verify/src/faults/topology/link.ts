@@ -20,6 +20,8 @@ export type FaultSort = "loseRequest" | "loseReply" | "duplicate" | "late" | "an
 export interface ArmedFault {
   readonly sort: FaultSort;
   readonly matches: Matches;
+  /** Of `duplicate`: which of the two replies is passed on. */
+  readonly answer?: "first" | "second";
   /** Of `late`. */
   readonly delayMs?: number;
   /** Of `answerError`. */
@@ -189,14 +191,14 @@ export class Link {
     }
     if (fault?.sort === "duplicate") {
       counts.duplicated += 1;
-      this.#await({ exchange, fate: "swallow" });
+      this.#await({ exchange, fate: fault.answer === "first" ? "deliver" : "swallow" });
       this.#server.write(frame.bytes);
       fault.strike();
     }
     // Subscriptions are confirmed out of turn, once for each channel.
     if (SUBSCRIBES.test(exchange.words[0] ?? "")) this.#isSubscriber = true;
     else if (fault?.sort === "loseReply") this.#await({ exchange, fate: "cut", strike: fault.strike });
-    else this.#await({ exchange, fate: "deliver" });
+    else this.#await({ exchange, fate: fault?.answer === "first" ? "swallow" : "deliver" });
     exchange.forwardedMs = monotonicMs();
     counts.forwarded += 1;
     this.#server.write(frame.bytes);
@@ -230,8 +232,11 @@ export class Link {
       return;
     }
     const { exchange, fate, strike } = awaited;
-    exchange.repliedMs = monotonicMs();
-    exchange.reply = frame.value;
+    // The reply to a copy comes to nobody.
+    if (fate !== "swallow") {
+      exchange.repliedMs = monotonicMs();
+      exchange.reply = frame.value;
+    }
     if (frame.value instanceof Error && frame.value.message.startsWith("NOSCRIPT"))
       this.#shared.counts.scriptsUnknown += 1;
     if (fate === "deliver") this.#replies.put({ bytes: frame.bytes, exchange });

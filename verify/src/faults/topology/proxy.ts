@@ -88,7 +88,7 @@ export async function startProxy(options: ProxyOptions): Promise<FaultProxy> {
     counts,
     loseRequest: (matches: Matches) => arm({ sort: "loseRequest", matches }),
     loseReply: (matches: Matches) => arm({ sort: "loseReply", matches }),
-    duplicate: (matches: Matches) => arm({ sort: "duplicate", matches }),
+    duplicate: (matches: Matches, answer = "second") => arm({ sort: "duplicate", matches, answer }),
     late: (matches: Matches, delayMs: number) => arm({ sort: "late", matches, delayMs }),
     answerError: (matches: Matches, text: string) => arm({ sort: "answerError", matches, text }),
     meet: (matches: Matches) => arm({ sort: "meet", matches }),
