@@ -7,7 +7,8 @@
  * `N passed, N failed`: the sum of what each part counts.
  */
 import { spawn } from "node:child_process";
-import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { argv, execPath, exit, stdout } from "node:process";
 
@@ -20,6 +21,9 @@ import { build, dependencies, node, redisServer, root } from "./setup.mjs";
  * @property {string} part  folder under verify/src
  * @property {string[]} args
  */
+
+/** The simulation computes, so a process for each core. */
+const JOBS = ["--jobs", String(availableParallelism())];
 
 /** A day has a number, so that every night plays something new and its seed can be said in one number. */
 const TODAY = Math.floor(Date.now() / 86_400_000);
@@ -36,7 +40,7 @@ const RUNS = {
     seed,
     steps: [
       { part: "search", args: ["--bound", "small"] },
-      { part: "simulation", args: ["--seeds", range(seed, 2_000)] },
+      { part: "simulation", args: ["--seeds", range(seed, 1_000), ...JOBS] },
       { part: "teeth", args: ["--quick"] },
       { part: "faults", args: ["--quick", "--seconds", "8", "--seed", String(seed)] },
     ],
@@ -45,7 +49,7 @@ const RUNS = {
     seed,
     steps: [
       { part: "search", args: ["--bound", "small"] },
-      { part: "simulation", args: ["--seeds", range(seed, 60_000)] },
+      { part: "simulation", args: ["--seeds", range(seed, 60_000), ...JOBS] },
       { part: "teeth", args: [] },
       { part: "faults", args: ["--minutes", String(minutes), "--seconds", "15", "--seed", String(seed)] },
     ],
@@ -54,7 +58,7 @@ const RUNS = {
     seed,
     steps: [
       { part: "search", args: ["--bound", "large", "--states", "8000000"] },
-      { part: "simulation", args: ["--seeds", range(seed, 200_000)] },
+      { part: "simulation", args: ["--seeds", range(seed, 200_000), ...JOBS] },
       { part: "teeth", args: [] },
       {
         part: "faults",
@@ -137,21 +141,62 @@ async function faults(args, report) {
  * @param {string} report
  * @returns {Promise<Counts>}
  */
-function other(part, args, report) {
+async function other(part, args, report) {
+  const file = join(report, `${part}.json`);
+  const beganAtMs = performance.now();
+  const { code, text } = await heard([
+    `verify/dist/${part}/main.js`,
+    ...args,
+    ...(part === "search" ? [] : ["--json", file]),
+  ]);
+  if (part === "search") return searched(text, code, file, performance.now() - beganAtMs);
+  const last = text.trimEnd().split("\n").at(-1) ?? "";
+  const [, passed, failed] = /^(\d+) passed, (\d+) failed$/.exec(last) ?? [];
+  return counted(passed === undefined ? undefined : { passed: Number(passed), failed: Number(failed) }, code);
+}
+
+/**
+ * The search says a line for each world and one for what came of it; each is a case, and the table goes into the report.
+ *
+ * @param {string} text
+ * @param {number} code
+ * @param {string} file
+ * @param {number} tookMs
+ * @returns {Counts}
+ */
+function searched(text, code, file, tookMs) {
+  const rows = Array.from(
+    text.matchAll(/^(\w+): (.+) \((.+)\)\n {2}(\w+): (\d+) states, (\d+) steps/gm),
+    ([, world = "", what = "", bound = "", verdict = "", states = ""]) => [world, what, bound, verdict, states],
+  );
+  const failed = rows.filter(([, , , verdict]) => verdict === "violated").length;
+  const counts = counted(rows.length === 0 ? undefined : { passed: rows.length - failed, failed }, code);
+  const columns = ["world", "what", "bound", "verdict", "states"];
+  writeFileSync(file, JSON.stringify({ part: "search", title: "Worlds searched", ...counts, tookMs, columns, rows }));
+  return counts;
+}
+
+/**
+ * Runs a script, shows what it says, and keeps it.
+ *
+ * @param {string[]} words
+ * @returns {Promise<{ code: number, text: string }>}
+ */
+function heard(words) {
   return new Promise((resolve) => {
-    const words = [`verify/dist/${part}/main.js`, ...args, "--json", join(report, `${part}.json`)];
     const child = spawn(execPath, words, { cwd: root, stdio: ["ignore", "pipe", "inherit"] });
-    let tail = "";
-    child.stdout.setEncoding("utf8").on("data", (/** @type {string} */ text) => {
-      stdout.write(text);
-      tail = (tail + text).slice(-1_000);
+    // Ctrl-C reaches the child as well; it decides how to end.
+    const wait = () => {};
+    process.on("SIGINT", wait);
+    let text = "";
+    child.stdout.setEncoding("utf8").on("data", (/** @type {string} */ part) => {
+      stdout.write(part);
+      text += part;
     });
-    child.on("error", (error) => console.error(`${part}: ${error.message}`));
+    child.on("error", (error) => console.error(error.message));
     child.on("close", (code) => {
-      const [, passed, failed] = /^(\d+) passed, (\d+) failed$/m.exec(tail.trimEnd().split("\n").at(-1) ?? "") ?? [];
-      resolve(
-        counted(passed === undefined ? undefined : { passed: Number(passed), failed: Number(failed) }, code ?? 1),
-      );
+      process.off("SIGINT", wait);
+      resolve({ code: code ?? 1, text });
     });
   });
 }

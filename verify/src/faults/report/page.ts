@@ -56,7 +56,7 @@ function partSection({ title, passed, failed, tookMs, facts, columns, rows }: Pa
   const table = html`<div class="wide"><table><thead><tr>${columns.map((column) => html`<th>${column}</th>`)}</tr></thead>
 <tbody>${rows.map((row) => html`<tr>${row.map((field) => html`<td>${field}</td>`)}</tr>`)}</tbody></table></div>`;
   return html`<h3>${title} <span class="mark ${failed > 0 ? "violation" : "ok"}">${passed} passed, ${failed} failed</span></h3>
-<p class="faint">${[showDuration(tookMs), ...said].join("; ")}</p>
+<p class="faint">${[...(tookMs > 0 ? [showDuration(tookMs)] : []), ...said].join("; ")}</p>
 ${rows.length > 0 ? html`<details><summary>${rows.length} rows</summary>${table}</details>` : ""}`;
 }
 

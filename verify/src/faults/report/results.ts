@@ -4,7 +4,7 @@
  *     { "part": "simulation", "title": "Simulated seeds", "passed": 20000, "failed": 0, "tookMs": 61234,
  *       "facts": { "grants": 81234 }, "columns": ["kind", "seeds"], "rows": [["mutex", "2222"]] }
  *
- * `facts`, `columns` and `rows` may be absent. The numbers of the simulation are read as it writes them.
+ * `facts`, `columns` and `rows` may be absent. The numbers of the simulation and of the teeth are read as they write them.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -55,6 +55,7 @@ function filesIn(directory: string): string[] {
 function resultOf(value: unknown, file: string): PartResult | undefined {
   if (typeof value !== "object" || value === null) return undefined;
   if ("seeds" in value && "byKind" in value) return simulated(value as Simulated);
+  if ("teeth" in value) return bitten(value as Bitten);
   if (!("part" in value)) return undefined;
   const { part, title, passed, failed, tookMs = 0, facts = {}, columns = [], rows = [] } = value as Partial<PartResult>;
   if (typeof part !== "string" || typeof title !== "string" || !isCount(passed) || !isCount(failed))
@@ -86,6 +87,37 @@ function simulated({ seeds, failed, seedsPerMinute, checked, byKind, ...figures 
     facts: { ...Object.fromEntries(numbers), "seeds a minute": seedsPerMinute, "cases decided": cases.join(", ") },
     columns: ["kind", "seeds", "grants", "failed"],
     rows: Object.entries(byKind).map(([kind, own]) => [kind, `${own.seeds}`, `${own.grants}`, `${own.failed}`]),
+  };
+}
+
+/** What the teeth say, in their own words. */
+interface Bitten {
+  readonly passed: number;
+  readonly failed: number;
+  readonly teeth: readonly {
+    readonly id: string;
+    readonly bugs: readonly string[];
+    readonly mistake: string;
+    readonly caughtBy: string;
+    readonly isCaught: boolean;
+  }[];
+}
+
+function bitten({ passed, failed, teeth }: Bitten): PartResult {
+  return {
+    part: "teeth",
+    title: "Mistakes made on purpose, and who caught them",
+    passed,
+    failed,
+    tookMs: 0,
+    facts: {},
+    columns: ["mistake", "bugs", "what", "caught by"],
+    rows: teeth.map(({ id, bugs, mistake, caughtBy, isCaught }) => [
+      id,
+      bugs.join(", "),
+      mistake,
+      isCaught ? caughtBy : "NOBODY",
+    ]),
   };
 }
 
