@@ -6,6 +6,7 @@
  */
 import type { History } from "../history/history.js";
 import type { Operation } from "../history/records.js";
+import { killsOf } from "../sweeps/faults.js";
 import {
   crashedHolder,
   exactTokens,
@@ -89,7 +90,7 @@ function safety({ letter, judged }: Cell, history: History): SweepResult[] {
   return [
     ...(letter === "l"
       ? []
-      : [ownersOnly(history, { epsMs: EPS_MS }), loudLoss(history, { marginMs: 0, epsMs: EPS_MS })]),
+      : [ownersOnly(history, { epsMs: EPS_MS }), loudLoss(alive(history), { marginMs: 0, epsMs: EPS_MS })]),
     ...(letter === "s" ? [permitsWithinLimit(history, new Map(Array.from(names, (name) => [name, LIMIT])))] : []),
     ...(letter === "w" ? [writersAlone(history)] : []),
     ...("swl".includes(letter) ? [] : [leaseExclusion(history)]),
@@ -128,6 +129,15 @@ function liveness({ letter }: Cell, history: History, commandTimeoutMs: number):
         ]
       : []),
   ];
+}
+
+/** For S4: a process that was killed just after a loss was due had no time to tell it. */
+function alive(history: History): History {
+  const diedMs = new Map(killsOf(history).map(({ process, atMs }) => [process, atMs]));
+  const turns = history.turns.filter(
+    ({ process, endedMs }) => endedMs + EPS_MS < (diedMs.get(process) ?? Number.POSITIVE_INFINITY),
+  );
+  return { ...history, turns };
 }
 
 /**

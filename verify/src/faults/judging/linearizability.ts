@@ -133,7 +133,8 @@ function mayHaveCountedBefore({ verb, args, callMs, returnMs, outcome }: Operati
  * A caller's id counts once for each count that is set, as documented: a count-down that was sent again because its
  * answer did not come may have counted under the last count, too.
  */
-function countedBefore({ result: _, ...operation }: Operation): Operation {
+function countedBefore(counted: Operation): Operation {
+  const { result: _, ...operation } = counted;
   const callerId = `${operation.args.callerId}~`;
   return { ...operation, outcome: "info", returnMs: Number.POSITIVE_INFINITY, args: { ...operation.args, callerId } };
 }
