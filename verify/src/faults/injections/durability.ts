@@ -117,21 +117,25 @@ export const powerLoss: Injection = {
   strike: (stage) => (stage.cell.expectation === "broken" ? lossOfUnsynced(stage) : lossAtWork(stage)),
 };
 
+/** So long that a kill meets the server between a write and its sync; it answers nobody meanwhile. */
+const SLOW_MS = 300;
+
 /** Everything that was answered was synced, and what was not answered may be gone. */
 async function lossAtWork(stage: Stage): Promise<void> {
   const server = serverOf(stage);
   const before = await runIdOf(server);
-  // The server waits for each sync, so a kill nearly always meets it between a write and its sync.
-  server.slowSyncs(stage.random.between(5, 30));
-  await stage.sleep(stage.random.between(0.2, 1) * stage.leaseMs);
   await server.command("SET", MARK, before);
+  server.slowSyncs(SLOW_MS);
+  // At least this one is lost, with whatever else came in with it or waits behind it.
+  const unanswered = server.command("SET", "probe:unanswered", before).catch(() => {});
+  await stage.sleep(stage.random.between(0.3, 0.9) * SLOW_MS);
   const beganMs = stage.nowMs();
   const { keptBytes, cutBytes } = await server.powerLoss();
+  await unanswered;
   server.slowSyncs(0);
   await server.restart();
   const isKept = (await server.command("GET", MARK)) === before;
   const proof = isKept && (await runIdOf(server)) !== before ? `file cut by ${cutBytes} bytes to ${keptBytes}` : null;
-  // Without a write under way there was nothing to lose.
   strikeOver(stage, "J27", server.name, beganMs, cutBytes > 0 ? proof : null);
 }
 
