@@ -25,10 +25,13 @@ export function settledWaits(history: History, options: SettledWaitsOptions): Sw
   const killed = new Set(killsOf(history).map(({ process }) => process));
   for (const operation of history.operations) {
     if (operation.verb !== "acquire") continue;
-    // A process that is gone settles nothing.
+    // A process that is gone settles nothing and gives nothing back; that it is skipped is another property's business.
     const isGone = Number.isFinite(operation.returnMs) ? false : killed.has(operation.process);
-    if (isGone) findings.exclude(operation, "its process was killed");
-    else settles(findings, operation, endMs, options);
+    if (isGone) {
+      findings.exclude(operation, "its process was killed");
+      continue;
+    }
+    settles(findings, operation, endMs, options);
     if (operation.outcome === "ok") continue;
     for (const scan of scans.get(operation.lockName) ?? []) leavesNothing(findings, operation, scan, options);
   }
