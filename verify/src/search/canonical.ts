@@ -17,6 +17,8 @@ export const LEASE_TICKS = 2;
 
 const NOW_US = 2_000_000_000_000_000;
 const HALF_TICK_US = (TICK_MS * 1_000) / 2;
+/** More than there are moments to come: what is set from now on ends after what was set before. */
+const MOMENTS = 1_000;
 const FAR_HALF_TICKS = 100;
 const FAR_US = 800_000_000;
 /** A key that stays longer than this, in ms, stays as long as the world. */
@@ -36,7 +38,7 @@ export function canonical(text: string, nowUs: number): string {
   for (const [rank, moment] of distinct.entries()) {
     const us = Number(moment);
     if (us <= nowUs) {
-      renamed.set(moment, String(NOW_US + rank));
+      renamed.set(moment, String(NOW_US + MOMENTS + rank));
     } else {
       const halves = Math.floor((us - startUs) / HALF_TICK_US);
       const offUs = halves > FAR_HALF_TICKS ? FAR_US : halves * HALF_TICK_US;

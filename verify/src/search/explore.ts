@@ -4,6 +4,7 @@
  * A world is left at the first violation. When there is none, the states are gone through once more, backwards from
  * the good ones, along the steps that are no faults: whoever is not reached is stuck, which is how a lost wake-up shows.
  */
+import { Numbers, SeenStates } from "./seen-states.js";
 
 /** One thing that can happen next. */
 export interface Step<State> {
@@ -42,58 +43,93 @@ export interface Explored {
 
 /** Goes through `world` until a violation, the end, or `maxStates` states. */
 export async function explore<State>(world: World<State>, maxStates: number): Promise<Explored> {
-  const texts: string[] = [];
-  const parents: number[] = [];
-  const labels: string[] = [];
-  const numbers = new Map<string, number>();
-  const edges: number[] = [];
+  const seen = new SeenStates();
+  const parents = new Numbers();
+  const edges = new Numbers();
   const good: number[] = [];
+  const texts: string[] = [world.text(world.initial)];
   let steps = 0;
+  seen.add(texts[0] ?? "");
+  parents.push(0);
 
-  const trace = (from: number, last?: string): string[] => {
-    const path = last === undefined ? [] : [last];
-    for (let at = from; at > 0; at = parents[at] ?? 0) path.push(labels[at] ?? "");
-    return path.reverse();
-  };
-  const violated = (violation: string, path: string[]): Explored => {
-    return { verdict: "violated", violation, trace: path, states: texts.length, steps };
-  };
-  const add = (text: string, parent: number, label: string): number => {
-    const number = texts.push(text) - 1;
-    numbers.set(text, number);
-    parents.push(parent);
-    labels.push(label);
-    return number;
-  };
-
-  add(world.text(world.initial), 0, "");
-  for (let at = 0; at < texts.length; at++) {
-    if (texts.length > maxStates) {
-      return { verdict: "capped", violation: undefined, trace: [], states: texts.length, steps };
+  for (let at = 0; at < seen.size; at++) {
+    if (seen.size > maxStates) {
+      return { verdict: "capped", violation: undefined, trace: [], states: seen.size, steps };
     }
     const state = world.parse(texts[at] ?? "");
+    // What has been gone on from need not be kept: only its number is.
+    texts[at] = "";
     if (world.isGood(state)) good.push(at);
     for (const step of await world.steps(state)) {
       steps += 1;
       const violation = step.violation ?? world.violation(step.next);
-      if (violation !== undefined) return violated(violation, trace(at, step.label));
+      if (violation !== undefined) {
+        const trace = await retrace(world, seen, pathTo(parents, at), violation);
+        return { verdict: "violated", violation, trace, states: seen.size, steps };
+      }
       const text = world.text(step.next);
-      const to = numbers.get(text) ?? add(text, at, step.label);
-      if (!step.isFault) edges.push(at, to);
+      const size = seen.size;
+      const to = seen.add(text);
+      if (to === size) {
+        texts.push(text);
+        parents.push(at);
+      }
+      if (step.isFault) continue;
+      edges.push(at);
+      edges.push(to);
     }
   }
 
-  const stuck = firstStuck(texts.length, edges, good);
-  if (stuck !== undefined) return violated("stuck: from here on somebody waits for ever", trace(stuck));
-  return { verdict: "holds", violation: undefined, trace: [], states: texts.length, steps };
+  const stuck = firstStuck(seen.size, edges, good);
+  if (stuck === undefined) return { verdict: "holds", violation: undefined, trace: [], states: seen.size, steps };
+  const trace = await retrace(world, seen, pathTo(parents, stuck));
+  return {
+    verdict: "violated",
+    violation: "stuck: from here on somebody waits for ever",
+    trace,
+    states: seen.size,
+    steps,
+  };
+}
+
+function pathTo(parents: Numbers, number: number): number[] {
+  const path: number[] = [];
+  for (let at = number; at > 0; at = parents.at(at)) path.push(at);
+  return path.reverse();
+}
+
+/**
+ * Goes along `path` once more, for what its steps are called: with the names of the beginning, which a world may give
+ * to others on the way. The last step, which is not in the path, leads to `violation`, if there is one.
+ */
+async function retrace<State>(
+  world: World<State>,
+  seen: SeenStates,
+  path: readonly number[],
+  violation?: string,
+): Promise<string[]> {
+  const labels: string[] = [];
+  let state = world.initial;
+  for (const number of path) {
+    const step = (await world.steps(state)).find(({ next }) => seen.is(number, world.text(next)));
+    if (step === undefined) throw new Error(`the way to the violation cannot be gone again after ${labels.join(", ")}`);
+    labels.push(step.label);
+    state = step.next;
+  }
+  if (violation === undefined) return labels;
+  const last = (await world.steps(state)).find(
+    ({ next, violation: broken }) => (broken ?? world.violation(next)) === violation,
+  );
+  if (last === undefined) throw new Error(`the violation cannot be seen again after ${labels.join(", ")}`);
+  return [...labels, last.label];
 }
 
 /** The first state from which no good one can be reached; `edges` are pairs of numbers. */
-function firstStuck(count: number, edges: readonly number[], good: readonly number[]): number | undefined {
+function firstStuck(count: number, edges: Numbers, good: readonly number[]): number | undefined {
   const heads = new Int32Array(count).fill(-1);
   const nexts = new Int32Array(edges.length / 2);
   for (let edge = 0; edge < nexts.length; edge++) {
-    const to = edges[edge * 2 + 1] ?? 0;
+    const to = edges.at(edge * 2 + 1);
     nexts[edge] = heads[to] ?? -1;
     heads[to] = edge;
   }
@@ -102,7 +138,7 @@ function firstStuck(count: number, edges: readonly number[], good: readonly numb
   for (const state of good) reached[state] = 1;
   for (let state = stack.pop(); state !== undefined; state = stack.pop()) {
     for (let edge = heads[state] ?? -1; edge >= 0; edge = nexts[edge] ?? -1) {
-      const from = edges[edge * 2] ?? 0;
+      const from = edges.at(edge * 2);
       if (reached[from] === 1) continue;
       reached[from] = 1;
       stack.push(from);

@@ -1,8 +1,8 @@
 /** Searches one world, or one world without one rule. */
 import { type Explored, explore } from "./explore.js";
-import { LockWorld } from "./lock-world.js";
 import { productionScripts, type ScriptTexts } from "./production-scripts.js";
-import { changed, type Rule } from "./rules.js";
+import type { Rule } from "./rule.js";
+import { changed } from "./rules.js";
 import { Server } from "./server.js";
 import type { Bound, Setting } from "./worlds.js";
 
@@ -25,10 +25,10 @@ export async function searchWorld(setting: Setting, bound: Bound, maxStates: num
 /** Searches for what goes wrong without `rule`. */
 export async function searchWithout(rule: Rule): Promise<Explored> {
   const server = new Server(changed(await scripts(), rule));
-  return explore(new LockWorld(rule.setting, server, rule.off), RULE_STATES);
+  return explore(new rule.make(rule.setting, server, rule.off), RULE_STATES);
 }
 
 /** Searches the same world with the rule. */
 export async function searchWith(rule: Rule, maxStates: number): Promise<Explored> {
-  return explore(new LockWorld(rule.setting, new Server(await scripts())), maxStates);
+  return explore(new rule.make(rule.setting, new Server(await scripts()), []), maxStates);
 }

@@ -4,7 +4,16 @@
  * Each method changes the state that it is given, and answers what that broke, if anything.
  */
 import { LEASE_TICKS, TICK_MS } from "./canonical.js";
-import { type Claim, type ClientRule, idleClaim, type LockState, older, type Push, type Verb } from "./lock-state.js";
+import {
+  type Claim,
+  type ClientRule,
+  idleClaim,
+  type LockState,
+  older,
+  type Push,
+  type Reply,
+  type Verb,
+} from "./lock-state.js";
 import { afterTick } from "./server.js";
 
 /** Of a claim its client, its weight, its owner id. */
@@ -12,7 +21,12 @@ export interface Place {
   readonly client: number;
   readonly weight: number;
   readonly owner: string;
+  /** What the claim does beside holding; `plain` in worlds that know nothing else. */
+  readonly role: Role;
 }
+
+/** A claim waits for a signal, by the hold of the claim before it; or signals one or all who wait, as it holds. */
+export type Role = "plain" | "wait" | "signal" | "signal-all";
 
 /** Whether a claim may rely on its lease, by its own clock. */
 export function isValid(claim: Claim): boolean {
@@ -22,17 +36,22 @@ export function isValid(claim: Claim): boolean {
 /** See the file header. */
 export class LockClients {
   readonly places: readonly Place[];
-  readonly #off: ReadonlySet<ClientRule>;
+  protected readonly off: ReadonlySet<ClientRule>;
 
   /** @param off  rules that do not hold */
   constructor(places: readonly Place[], off: ReadonlySet<ClientRule>) {
     this.places = places;
-    this.#off = off;
+    this.off = off;
+  }
+
+  /** A claim that has not begun. */
+  idle(_place: Place): Claim {
+    return idleClaim();
   }
 
   isToAsk(claim: Claim): boolean {
     if (claim.aa === 1) return true;
-    if (this.#off.has("recheck") && claim.q === 1) return false;
+    if (this.off.has("recheck") && claim.q === 1) return false;
     return claim.s !== 0 && claim.s[1] >= 1;
   }
 
@@ -63,14 +82,14 @@ export class LockClients {
     const isUncertain = claim.un === 1 || claim.call === 1;
     const mustLeave = isUncertain || claim.q === 1;
     this.abandon(next, number);
-    if (mustLeave && !this.#off.has("leave-at-all")) this.depart(next, number, isUncertain ? 1 : 0);
+    if (mustLeave && !this.off.has("leave-at-all")) this.depart(next, number, isUncertain ? 1 : 0);
     else this.end(claim);
   }
 
   letGo(next: LockState, number: number): void {
     const claim = next.claims[number] as Claim;
     if (claim.call === 1) this.abandon(next, number);
-    const isLate = !isValid(claim) && !this.#off.has("own-clock");
+    const isLate = !isValid(claim) && !this.off.has("own-clock");
     claim.ph = isLate ? "late" : "rel";
     this.send(next, number, isLate ? "extend" : "release");
   }
@@ -90,12 +109,30 @@ export class LockClients {
     next.budget.crashes -= 1;
     next.dead.push(client);
     next.dead.sort((left, right) => left - right);
+    next.deaf = next.deaf.filter((other) => other !== client);
     for (const [number, place] of this.places.entries()) {
       if (place.client !== client) continue;
       this.abandon(next, number);
       next.pushes = next.pushes.filter(([to]) => to !== number);
       const { tok } = next.claims[number] as Claim;
       next.claims[number] = { ...idleClaim(), ph: "dead", tok };
+    }
+  }
+
+  hearsNothing(next: LockState, client: number): void {
+    next.budget.deaf -= 1;
+    next.deaf.push(client);
+    next.deaf.sort((left, right) => left - right);
+    next.pushes = next.pushes.filter(([to]) => this.places[to]?.client !== client);
+  }
+
+  /** Whatever the process was told meanwhile it finds out by asking. */
+  hearsAgain(next: LockState, client: number): void {
+    next.deaf = next.deaf.filter((other) => other !== client);
+    for (const [number, place] of this.places.entries()) {
+      const claim = next.claims[number] as Claim;
+      if (place.client !== client) continue;
+      if (claim.ph === "ask" || (claim.ph === "dep" && claim.un === 1)) claim.aa = 1;
     }
   }
 
@@ -108,7 +145,7 @@ export class LockClients {
         claim.aa = 1;
         break;
       case "rel":
-        claim.may = this.#off.has("sent-twice") ? 0 : 1;
+        claim.may = this.off.has("sent-twice") ? 0 : 1;
         break;
       case "late":
         this.depart(next, number, claim.un);
@@ -123,7 +160,7 @@ export class LockClients {
     }
   }
 
-  answered(next: LockState, number: number, code: number, slow: number, age: number): string | undefined {
+  answered(next: LockState, [number, code, slow, age]: Reply): string | undefined {
     const claim = next.claims[number] as Claim;
     const { sent } = claim;
     // An answer that took so long left no time to ask once more.
@@ -133,8 +170,8 @@ export class LockClients {
     switch (claim.ph) {
       case "ask":
         if (code > 1) {
-          if (sent < LEASE_TICKS || this.#off.has("validity-from-sending")) {
-            return this.believe(next, number, code, this.#off.has("validity-from-sending") ? 0 : sent);
+          if (sent < LEASE_TICKS || this.off.has("validity-from-sending")) {
+            return this.believe(next, number, code, this.off.has("validity-from-sending") ? 0 : sent);
           }
           claim.un = 1;
           claim.aa = 1;
@@ -145,7 +182,7 @@ export class LockClients {
         claim.q = code === 0 ? 1 : 0;
         return undefined;
       case "held":
-        if (code === 1 || this.#off.has("honour-loss")) {
+        if (code === 1 || this.off.has("honour-loss")) {
           claim.set = Math.min(claim.set, sent);
           return undefined;
         }
@@ -154,7 +191,7 @@ export class LockClients {
         this.send(next, number, "extend");
         return undefined;
       case "rel": {
-        const mayHaveRun = claim.may === 1 && !this.#off.has("sent-twice");
+        const mayHaveRun = claim.may === 1 && !this.off.has("sent-twice");
         const isLoss = code !== 1 && !(mayHaveRun && code !== 4);
         if (isLoss && isValid(claim)) return "false loss: a release in time is said to be too late";
         if (claim.un === 1) this.depart(next, number, 1);
@@ -178,7 +215,7 @@ export class LockClients {
   goOn(next: LockState, number: number): void {
     const claim = next.claims[number] as Claim;
     const isSure = (claim.ans === 1 && claim.un === 0) || claim.dep >= LEASE_TICKS;
-    if (!isSure && !(claim.ans === 1 && this.#off.has("keep-leaving"))) return;
+    if (!isSure && !(claim.ans === 1 && this.off.has("keep-leaving"))) return;
     // A request that is under way for longer than that is promised nothing but that its lease ends.
     const isOutlived = next.requests.some(([of, , , orphan]) => of === number && orphan === 1);
     if (isOutlived && claim.dep >= LEASE_TICKS) next.late = 1;
@@ -187,14 +224,19 @@ export class LockClients {
 
   pushed(next: LockState, [number, token, order, age]: Push): string | undefined {
     const claim = next.claims[number] as Claim;
+    // Without a token it is no grant, but a hint to ask.
+    if (token === 0) {
+      if (claim.ph === "ask") claim.aa = 1;
+      return undefined;
+    }
     if (claim.ph === "dep" && claim.call === 0) this.send(next, number, "leave");
     // The engine remembers who has left, and passes on what comes for it later.
     if (claim.ph === "end" && claim.tok === 0) this.depart(next, number, 0);
     if (claim.ph !== "ask") return undefined;
     let set = claim.fs;
     if (claim.s !== 0) set = claim.s[0] + Math.min(claim.s[1], age);
-    if (this.#off.has("earliest-grant")) set = 0;
-    const isStale = order === 2 && !this.#off.has("stale-grant");
+    if (this.off.has("earliest-grant")) set = 0;
+    const isStale = order === 2 && !this.off.has("stale-grant");
     if (isStale || set >= 1) {
       claim.aa = 1;
       return undefined;

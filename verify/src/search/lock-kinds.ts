@@ -6,6 +6,9 @@ import type { Call, Held } from "./server.js";
 /** One kind of lock. */
 export interface LockKind {
   readonly capacity: number;
+  /** What it is if more is held than there is, and if the server gives more. */
+  readonly tooMany: string;
+  readonly tooManyGiven: string;
   call(verb: Verb, owner: string, weight: number, token: number, enqueue: boolean): Call;
   /** Owners that hold, with their weights. */
   holders(held: Held): ReadonlyMap<string, number>;
@@ -20,6 +23,8 @@ const FENCE_MS = LEASE_MS + 600_000;
 /** A mutex. */
 export const mutexKind: LockKind = {
   capacity: 1,
+  tooMany: "S2: two hold at once",
+  tooManyGiven: "S2: the server grants twice",
   call(verb, owner, _weight, token, enqueue) {
     const script = `mutex/${verb}`;
     switch (verb) {
@@ -35,6 +40,8 @@ export const mutexKind: LockKind = {
         return { script, keys: ["l", "f", "q"], args: [owner, token, INBOX] };
       case "leave":
         return { script, keys: ["l", "f", "q"], args: [owner, INBOX] };
+      default:
+        throw new Error(`a mutex has no ${verb}`);
     }
   },
   holders(held) {
@@ -44,11 +51,20 @@ export const mutexKind: LockKind = {
   waiters: (held) => members(held, "q"),
 };
 
+/** What is said of too many. */
+export type Words = Pick<LockKind, "tooMany" | "tooManyGiven">;
+
+const OF_PERMITS: Words = {
+  tooMany: "X1: more permits are held than there are",
+  tooManyGiven: "X1: the server gives more permits than there are",
+};
+
 /** Permits without numbers, as a semaphore and a read-write lock have them. */
-export function permitsKind(capacity: number): LockKind {
+export function permitsKind(capacity: number, words: Words = OF_PERMITS): LockKind {
   const keys = ["s", "f", "h", "t"];
   return {
     capacity,
+    ...words,
     call(verb, owner, weight, token, enqueue) {
       const script = `permits/${verb}`;
       switch (verb) {
@@ -60,6 +76,8 @@ export function permitsKind(capacity: number): LockKind {
           return { script, keys: [...keys, "q"], args: [owner, token, INBOX, 0] };
         case "leave":
           return { script, keys: [...keys, "q"], args: [owner, INBOX, 0] };
+        default:
+          throw new Error(`permits have no ${verb}`);
       }
     },
     holders(held) {

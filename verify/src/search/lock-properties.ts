@@ -1,6 +1,6 @@
 /** What must be true of a world of claims: in each state, after each script, and when everybody has gone. */
 import { isValid, type Place } from "./lock-client.js";
-import type { LockKind } from "./lock-kinds.js";
+import { INBOX, type LockKind } from "./lock-kinds.js";
 import type { LockState, Verb } from "./lock-state.js";
 import type { Held } from "./server.js";
 
@@ -8,6 +8,7 @@ import type { Held } from "./server.js";
 export interface Subject {
   readonly setting: { readonly kind: LockKind };
   readonly places: readonly Place[];
+  believed(state: LockState, number: number): number;
 }
 
 /** S2 and X1: what the clients believe, added up. @param byClock  whether a client looks at its clock */
@@ -18,12 +19,13 @@ export function brokenInState(world: Subject, state: LockState, byClock: boolean
   for (const [number, claim] of state.claims.entries()) {
     latest = Math.max(latest, claim.tok);
     const isOver = byClock && !isValid(claim);
-    if (claim.ph !== "held" || isOver) continue;
-    used += world.places[number]?.weight ?? 0;
+    const weight = world.believed(state, number);
+    if (weight === 0 || isOver) continue;
+    used += weight;
     oldest = Math.min(oldest, claim.tok);
   }
-  const { capacity } = world.setting.kind;
-  if (used > capacity) return capacity === 1 ? "S2: two hold at once" : "X1: more permits are held than there are";
+  const { capacity, tooMany } = world.setting.kind;
+  if (used > capacity) return tooMany;
   if (capacity === 1 && used === 1 && latest > oldest) return "S2: a lease is good again after somebody else had it";
   return undefined;
 }
@@ -57,10 +59,10 @@ export function brokenOnServer(
   listening: readonly string[],
 ): string | undefined {
   const { kind } = world.setting;
-  const isThere = (owner: string): boolean => listening.includes(owner.split("/")[0] ?? "");
+  const isThere = (owner: string): boolean => listening.includes(`${INBOX}${owner.split("/")[0]}`);
   const [had, has] = [kind.holders(before.held), kind.holders(after)];
   const used = [...has.values()].reduce((sum, weight) => sum + weight, 0);
-  if (used > kind.capacity) return "X1: the server gives more permits than there are";
+  if (used > kind.capacity) return kind.tooManyGiven;
   const waited = kind.waiters(before.held).filter((owner) => owner === caller || isThere(owner));
   const waits = kind.waiters(after);
   if (waits.some((owner) => has.has(owner))) return "a holder stands in the queue";
@@ -77,7 +79,7 @@ export function brokenOnServer(
   // Who holds already is answered at once, and leaves it to the others to ask.
   const isFreed =
     (verb === "acquire" && !had.has(caller)) ||
-    (verb !== "acquire" && verb !== "extend" && (kind.capacity > 1 || had.size > 0));
+    (!["acquire", "extend", "renew"].includes(verb) && (kind.capacity > 1 || had.size > 0));
   if (head !== undefined && isFreed && used + Number(head.split("/")[3]) <= kind.capacity) {
     return "L3: it is free, and somebody waits for it";
   }

@@ -1,7 +1,7 @@
 /** The state of a world of claims on one lock: what the server holds, what each client knows, what is under way. */
 import type { Held } from "./server.js";
 
-/** A rule of the client that can be switched off; `client-rules.ts` says what each one is. */
+/** A rule of the client that can be switched off; the lists of rules say what each one is. */
 export type ClientRule =
   | "validity-from-sending"
   | "own-clock"
@@ -13,7 +13,18 @@ export type ClientRule =
   | "over-when-sent"
   | "sent-twice"
   | "honour-loss"
-  | "leave-at-all";
+  | "leave-at-all"
+  | "wait-ends-the-lease"
+  | "undo-late-requests"
+  | "pass-on-once"
+  | "downgrade-from-asking"
+  | "upgrade-when-confirmed"
+  | "last-gives-back"
+  | "count-at-once"
+  | "loss-ends-all"
+  | "no-entry-when-lost"
+  | "entry-keeps-token"
+  | "over-with-the-last";
 
 /**
  * Where a claim is: not begun, asking or waiting, holding, giving back, giving back too late, leaving, over, or its
@@ -21,8 +32,53 @@ export type ClientRule =
  */
 export type Phase = "idle" | "ask" | "held" | "rel" | "late" | "dep" | "end" | "dead";
 
-/** The scripts of a lock. */
-export type Verb = "acquire" | "extend" | "release" | "leave";
+/** The scripts of a lock, and those of a condition: `quit` ends a wait without a signal. */
+export type Verb = "acquire" | "extend" | "release" | "leave" | "wait" | "quit" | "signal" | "reweigh" | "renew";
+
+/** What a claim of a condition's world knows; and, last, what the search knows of it. */
+export interface WaitPart {
+  /** Whether its wait may have begun, and has begun; whether its client knows of its signal, and has passed it on. */
+  may: 0 | 1;
+  has: 0 | 1;
+  told: 0 | 1;
+  passed: 0 | 1;
+  /** Whether its request may have been sent twice. */
+  twice: 0 | 1;
+  /** Whether a late request of the claim that waited by it is to be undone. */
+  undo: 0 | 1;
+  /** Age of the lease that the wait gave up. */
+  from: number;
+  /** Whether it is remembered after its end, and leaves because of that. */
+  kept: 0 | 1;
+  stray: 0 | 1;
+  /** Of a signaller: to be sent, under way, answered. */
+  sig: 0 | 1 | 2;
+  /** Whether its wait has run, its signal is unused (1) or used (2), a leave went unanswered, its own signal has run. */
+  ran: 0 | 1;
+  owed: 0 | 1 | 2;
+  quits: 0 | 1;
+  sent: 0 | 1;
+}
+
+/** What a claim of a read-write lock knows: its side, whether that is in doubt, its changes, a renewal under way. */
+export interface SidePart {
+  isWriter: 0 | 1;
+  doubt: 0 | 1;
+  /** The side that its last change was to. */
+  asked: 0 | 1;
+  change: number;
+  /** 0 without one, else its age and 1. */
+  renewal: number;
+}
+
+/** How many leases stand on a claim; in worlds without a rule, how many believe so although they do not. */
+export interface SharedPart {
+  leases: number;
+  /** Leases that were let in and are not counted yet. */
+  late: number;
+  /** Age of the lease that those who still believe have in mind. */
+  age: number;
+}
 
 /** One claim. Names are short because they are part of the name of a state. Ages are in ticks, up to `OLD`. */
 export interface Claim {
@@ -50,12 +106,15 @@ export interface Claim {
   may: 0 | 1;
   /** The highest token that anybody had when this claim began. */
   fl: number;
+  wait?: WaitPart;
+  side?: SidePart;
+  shared?: SharedPart;
 }
 
 /** A request under way: `orphan` 1 when nobody awaits its answer, 2 when it is a second copy. */
-export type Request = [claim: number, verb: Verb, token: number, orphan: 0 | 1 | 2];
+export type Request = [claim: number, verb: Verb, token: number, orphan: 0 | 1 | 2, more?: number];
 /** An answer under way: a code, or the token if it is a grant; whether the request was slow; its age, at most 1. */
-export type Reply = [claim: number, code: number, slow: number, age: number];
+export type Reply = [claim: number, code: number, slow: number, age: number, value?: number];
 /**
  * A grant under way to an inbox, and its age. `order` is 0 if it is newer than any answer "you wait" to the same
  * claim, 1 if it is older than the one under way, 2 if it is older than one that has arrived: the client compares the
@@ -77,8 +136,12 @@ export interface Budget {
   crashes: number;
   /** Waiters that give up. */
   giveUps: number;
-  /** Renewals, which are no fault but have to end some time. */
+  /** Times that a process is not reached by messages for a while. */
+  deaf: number;
+  /** Renewals, changes of side and re-entries, which are no faults but have to end some time. */
   renewals: number;
+  changes: number;
+  entries: number;
 }
 
 export interface LockState {
@@ -91,6 +154,8 @@ export interface LockState {
   budget: Budget;
   /** Clients that died. */
   dead: number[];
+  /** Clients that no message reaches at present. */
+  deaf: number[];
   /** Whether a request came so late that its client had stopped looking after it. */
   late: 0 | 1;
 }
@@ -121,4 +186,36 @@ export function idleClaim(): Claim {
 /** One tick older. What is told apart only as fresh or not stops at an age of 1. */
 export function older(age: number, oldest: number = OLD): number {
   return Math.min(age + 1, oldest);
+}
+
+/** A copy that can be changed. */
+export function copyOf(state: LockState): LockState {
+  return {
+    ...state,
+    claims: state.claims.map((claim) => {
+      const copy = { ...claim };
+      if (claim.wait !== undefined) copy.wait = { ...claim.wait };
+      if (claim.side !== undefined) copy.side = { ...claim.side };
+      if (claim.shared !== undefined) copy.shared = { ...claim.shared };
+      return copy;
+    }),
+    requests: state.requests.map((request) => [...request]),
+    replies: state.replies.map((reply) => [...reply]),
+    pushes: state.pushes.map((push) => [...push]),
+    budget: { ...state.budget },
+    dead: [...state.dead],
+    deaf: [...state.deaf],
+  };
+}
+
+/** An order of messages that does not depend on when they were sent. */
+export function byText(left: readonly unknown[], right: readonly unknown[]): number {
+  const [a, b] = [left.join(), right.join()];
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+/** Which of the tokens in sight it is, for people. */
+export function rankOf(state: LockState, token: number): string {
+  const tokens = [...new Set([...state.claims.map(({ tok }) => tok), token, ...state.pushes.map((push) => push[1])])];
+  return `#${tokens.filter((other) => other > 0 && other <= token).length}`;
 }

@@ -25,6 +25,9 @@ export interface Outcome {
   readonly told: readonly (readonly [string, string])[];
 }
 
+/** More would fill the memory before a large world is searched to its end. */
+const REMEMBERED = 300_000;
+
 const RESTORE = `
 local at = 1
 while ARGV[at] do
@@ -118,6 +121,7 @@ export class Server {
     const machine = await this.#machine(listening);
     const outcome = await machine.run(held, heldText, nowUs, source, call);
     this.ran += 1;
+    if (this.#known.size >= REMEMBERED) this.#known.clear();
     this.#known.set(id, outcome);
     return outcome;
   }

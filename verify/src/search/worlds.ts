@@ -1,113 +1,156 @@
 /** The worlds that are searched, each small enough to be searched to its end. */
-
+import { condition } from "./condition-rules.js";
+import { ConditionWorld } from "./condition-world.js";
 import type { World } from "./explore.js";
-import { type LockKind, mutexKind, permitsKind } from "./lock-kinds.js";
-import type { ClientRule } from "./lock-state.js";
-import { type LockSetting, LockWorld } from "./lock-world.js";
+import { mutexKind, permitsKind } from "./lock-kinds.js";
+import type { ClientRule, LockState } from "./lock-state.js";
+import type { LockSetting } from "./lock-world.js";
+import { PlainWorld } from "./plain-world.js";
+import { EVERYTHING } from "./read-write-client.js";
+import { readWrite } from "./read-write-rules.js";
+import { ReadWriteWorld } from "./read-write-world.js";
+import { reentrant } from "./reentrant-rules.js";
+import { ReentrantWorld } from "./reentrant-world.js";
+import type { MakeWorld } from "./rule.js";
 import type { Server } from "./server.js";
 
 /** How far a world goes. */
 export type Bound = "small" | "large";
 
+/** One bound of one world. */
+export interface Limits {
+  /** What it allows, for people. */
+  readonly text: string;
+  readonly setting: LockSetting;
+}
+
 /** One world. */
 export interface Setting {
   readonly id: string;
   readonly what: string;
-  /** What each bound allows, for people. */
-  readonly bounds: { readonly [bound in Bound]: string };
-  world(bound: Bound, server: Server, off: readonly ClientRule[]): World<unknown>;
+  readonly bounds: { readonly [bound in Bound]: Limits };
+  world(bound: Bound, server: Server, off: readonly ClientRule[]): World<LockState>;
 }
 
-function lock(
-  id: string,
-  what: string,
-  bounds: { readonly [bound in Bound]: LockSetting & { readonly text: string } },
-): Setting {
-  return {
-    id,
-    what,
-    bounds: { small: bounds.small.text, large: bounds.large.text },
-    world: (bound, server, off) => new LockWorld(bounds[bound], server, off) as World<unknown>,
-  };
+function world(make: MakeWorld, id: string, what: string, small: Limits, large: Limits): Setting {
+  const bounds = { small, large };
+  return { id, what, bounds, world: (bound, server, off) => new make(bounds[bound].setting, server, off) };
+}
+
+function limits(text: string, setting: LockSetting): Limits {
+  return { text, setting };
 }
 
 const ALIKE = [[1], [1]] as const;
 const TWICE = [[1, 1], [1]] as const;
 const THREE = [[1], [1], [1]] as const;
 const MIXED = [[1], [2], [1]] as const;
-const permits = permitsKind(2);
+const mutex = { kind: mutexKind, enqueue: true } as const;
+const permits = { kind: permitsKind(2), enqueue: true } as const;
+const READ = [1] as const;
+const WRITE = [EVERYTHING] as const;
 
 /** All worlds, by id. In the small bound a message is late by a tick at most, in the large one it outlives a lease. */
 export const WORLDS: readonly Setting[] = [
-  lock("W1", "mutex without a queue: requests and answers lost, late and sent twice, a lease ends at any moment", {
-    small: setting("2 clients, 1 call without an answer, 1 tick of delay", mutexKind, false, ALIKE, {
-      timeouts: 1,
-      delays: 1,
+  world(
+    PlainWorld,
+    "W1",
+    "mutex without a queue: requests and answers lost, late and sent twice, a lease ends at any moment",
+    limits("2 clients, 1 call without an answer, 1 tick of delay", {
+      kind: mutexKind,
+      enqueue: false,
+      clients: ALIKE,
+      budget: { timeouts: 1, delays: 1 },
     }),
-    large: setting(
-      "2 clients, 2 + 1 claims, 1 call without an answer, 1 sent twice, 2 ticks of delay",
-      mutexKind,
-      false,
-      TWICE,
-      {
-        timeouts: 1,
-        copies: 1,
-        delays: 2,
-      },
+    limits("3 clients, 1 call without an answer, 1 tick of delay", {
+      kind: mutexKind,
+      enqueue: false,
+      clients: THREE,
+      isSymmetric: true,
+      budget: { timeouts: 1, delays: 1 },
+    }),
+  ),
+  world(
+    PlainWorld,
+    "W2",
+    "mutex with a queue: hand-off and promotion, waiters that die, grants that get lost",
+    limits("2 clients, 1 death, 1 grant lost, 1 tick of delay", {
+      ...mutex,
+      clients: ALIKE,
+      budget: { crashes: 1, pushes: 1, delays: 1 },
+    }),
+    limits("3 clients, 1 death, 1 grant lost, 2 ticks of delay", {
+      ...mutex,
+      clients: THREE,
+      isSymmetric: true,
+      budget: { crashes: 1, pushes: 1, delays: 2 },
+    }),
+  ),
+  world(
+    PlainWorld,
+    "W3",
+    "mutex: a lease is renewed, ends and is given back, with pauses anywhere",
+    limits("2 clients, 1 renewal, 1 tick of delay", {
+      ...mutex,
+      clients: ALIKE,
+      budget: { renewals: 1, delays: 1 },
+    }),
+    limits("2 clients, 2 + 1 claims, 2 renewals, 1 request sent twice, 2 ticks of delay", {
+      ...mutex,
+      clients: TWICE,
+      budget: { renewals: 2, copies: 1, delays: 2 },
+    }),
+  ),
+  world(
+    PlainWorld,
+    "W4",
+    "permits, two of them, for claims of one and of two",
+    limits("2 clients, claims of 2 and 1, 1 death, 1 tick of delay", {
+      ...permits,
+      clients: [[2], [1]],
+      budget: { crashes: 1, delays: 1 },
+    }),
+    limits("3 clients, claims of 1, 2 and 1, 1 death, 2 ticks of delay", {
+      ...permits,
+      clients: MIXED,
+      budget: { crashes: 1, delays: 2 },
+    }),
+  ),
+  world(
+    ConditionWorld,
+    "W5",
+    "condition: waits, signals, waits that end, waiters that die, signals and grants that get lost",
+    limits(
+      "2 clients, one waits and one signals, 1 message lost",
+      condition([["plain", "wait"], ["signal"]], { pushes: 1, delays: 0 }),
     ),
-  }),
-  lock("W2", "mutex with a queue: hand-off and promotion, waiters that die, grants that get lost", {
-    small: setting("2 clients, 1 death, 1 grant lost, 1 tick of delay", mutexKind, true, ALIKE, {
-      crashes: 1,
-      pushes: 1,
-      delays: 1,
-    }),
-    large: setting("3 clients, 1 death, 1 grant lost, 1 gives up, 2 ticks of delay", mutexKind, true, THREE, {
-      crashes: 1,
-      pushes: 1,
-      giveUps: 1,
-      delays: 2,
-    }),
-  }),
-  lock("W3", "mutex: a lease is renewed, ends and is given back, with pauses anywhere", {
-    small: setting("2 clients, 1 renewal, 1 tick of delay", mutexKind, true, ALIKE, { renewals: 1, delays: 1 }),
-    large: setting(
-      "2 clients, 2 + 1 claims, 2 renewals, 1 request sent twice, 2 ticks of delay",
-      mutexKind,
-      true,
-      TWICE,
-      {
-        renewals: 2,
-        copies: 1,
-        delays: 2,
-      },
+    limits(
+      "3 clients, two wait and one signals, 1 gives up, 1 death",
+      condition(
+        [["plain", "wait"], ["plain", "wait"], ["signal"]],
+        { giveUps: 1, crashes: 1, delays: 0 },
+        { isSymmetric: true },
+      ),
     ),
-  }),
-  lock("W4", "permits, two of them, for claims of one and of two", {
-    small: setting("2 clients, claims of 2 and 1, 1 death, 1 tick of delay", permits, true, [[2], [1]], {
-      crashes: 1,
-      delays: 1,
-    }),
-    large: setting(
-      "3 clients, claims of 1, 2 and 1, 1 death, 1 call without an answer, 2 ticks of delay",
-      permits,
-      true,
-      MIXED,
-      {
-        crashes: 1,
-        timeouts: 1,
-        delays: 2,
-      },
+  ),
+  world(
+    ReadWriteWorld,
+    "W6",
+    "read-write lock: readers and writers, changes of sides, waiters that die",
+    limits("2 clients, a reader and a writer, 2 changes of sides", readWrite([WRITE, READ], { changes: 2, delays: 0 })),
+    limits(
+      "3 clients, two readers and a writer, 2 changes of sides, 1 death",
+      readWrite([READ, READ, WRITE], { changes: 2, crashes: 1, delays: 0 }, true),
     ),
-  }),
+  ),
+  world(
+    ReentrantWorld,
+    "W7",
+    "re-entry: a hold with several leases, given back with the last of them",
+    limits("2 clients, 2 + 1 claims, 2 re-entries", reentrant(TWICE, { entries: 2, delays: 0 })),
+    limits(
+      "2 clients, 2 + 1 claims, 2 re-entries, 1 call without an answer, 1 tick of delay",
+      reentrant(TWICE, { entries: 2, timeouts: 1, delays: 1 }),
+    ),
+  ),
 ];
-
-function setting(
-  text: string,
-  kind: LockKind,
-  enqueue: boolean,
-  clients: LockSetting["clients"],
-  budget: LockSetting["budget"],
-): LockSetting & { readonly text: string } {
-  return { text, kind, enqueue, clients, budget };
-}

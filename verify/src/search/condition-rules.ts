@@ -1,0 +1,108 @@
+/** What the world of a condition misses when it is gone. */
+import { ConditionWorld } from "./condition-world.js";
+import type { Role } from "./lock-client.js";
+import { mutexKind } from "./lock-kinds.js";
+import type { Budget } from "./lock-state.js";
+import type { LockSetting } from "./lock-world.js";
+import { type Rule, rulesOf } from "./rule.js";
+
+const WAITER: readonly Role[] = ["plain", "wait"];
+const SIGNALLER: readonly Role[] = ["signal"];
+
+/** Clients on one mutex with one condition, each with what it does. */
+export function condition(
+  roles: readonly (readonly Role[])[],
+  budget: Partial<Budget>,
+  more: Pick<LockSetting, "isSymmetric" | "isTimeless" | "unansweredIn"> = {},
+): LockSetting {
+  const clients = roles.map((claims) => claims.map(() => 1));
+  return { kind: mutexKind, clients, roles, enqueue: true, budget, ...more };
+}
+
+const ONE_AND_ONE = [WAITER, SIGNALLER];
+const TWO_AND_ONE = [WAITER, WAITER, SIGNALLER];
+const AT_ONCE = { isSymmetric: true, isTimeless: true } as const;
+const { script, client } = rulesOf(ConditionWorld, "W5");
+
+/** The rules of a condition. */
+export const CONDITION_RULES: readonly Rule[] = [
+  script(
+    "wait-in-one-step",
+    "who waits is in the condition's queue when the mutex is free",
+    condition(ONE_AND_ONE, { delays: 0 }),
+    {
+      script: "condition/wait",
+      from: "redis.call('ZADD', KEYS[4], latest + 1, owner)",
+      to: "local _ = latest",
+    },
+  ),
+  script("wait-hands-over", "who waits gives the mutex to its next waiter", condition(ONE_AND_ONE, { delays: 0 }), {
+    script: "condition/wait",
+    from: "if not handOff(inbox, nil, now) then",
+    to: "if true then",
+  }),
+  script("wait-goes-on", "who stands in no queue any more goes on", condition(ONE_AND_ONE, { pushes: 2, delays: 0 }), {
+    script: "condition/wait",
+    from: "if again == '1' or isQueued or holder == owner then",
+    to: "if isQueued or holder == owner then",
+  }),
+  script("signal-queues", "who is signalled stands in the queue of the mutex", condition(ONE_AND_ONE, { delays: 0 }), {
+    script: "condition/signal",
+    from: "redis.call('ZADD', KEYS[3], latest + 1, waiter)",
+    to: "local _ = latest",
+  }),
+  script("signal-first", "the one that came first is signalled first", condition(TWO_AND_ONE, { delays: 0 }, AT_ONCE), {
+    script: "condition/signal",
+    from: "redis.call('ZPOPMIN', KEYS[4])",
+    to: "redis.call('ZPOPMAX', KEYS[4])",
+  }),
+  script(
+    "signal-once",
+    "a signal that is sent again counts once",
+    condition(TWO_AND_ONE, { timeouts: 1, delays: 0 }, { ...AT_ONCE, unansweredIn: "held" }),
+    {
+      script: "condition/signal",
+      from: "if last[1] == owner and request - last[2] <= 0 then",
+      to: "if false then",
+    },
+  ),
+  script("signal-by-holder", "only who holds the mutex signals", condition(ONE_AND_ONE, { timeouts: 1, delays: 0 }), {
+    script: "condition/signal",
+    from: "if not holds(owner, token) then",
+    to: "if false then",
+  }),
+  script(
+    "signal-skips-the-dead",
+    "a signal is not given to a process that is gone",
+    condition(TWO_AND_ONE, { crashes: 1, delays: 0 }, AT_ONCE),
+    { script: "condition/signal", from: "if not isThere(channel) then", to: "if false then" },
+  ),
+  script(
+    "quit-passes-on",
+    "who was signalled and gives up passes the signal on",
+    condition(TWO_AND_ONE, { giveUps: 1, delays: 0 }, AT_ONCE),
+    { script: "condition/leave", from: "if entered ~= '2' then", to: "if false then" },
+  ),
+  script("quit-leaves", "who gives up waits no longer", condition(ONE_AND_ONE, { giveUps: 1, delays: 0 }), {
+    script: "condition/leave",
+    from: "if redis.call('ZREM', KEYS[4], owner) == 1 then",
+    to: "if redis.call('ZSCORE', KEYS[4], owner) then",
+  }),
+  script(
+    "quit-gives-back",
+    "who gives up before its wait has begun gives the mutex back",
+    condition(ONE_AND_ONE, { giveUps: 1, delays: 0 }),
+    { script: "condition/leave", from: "if holds(from, token) then", to: "if false then" },
+  ),
+  client("wait-ends-the-lease", "who waits holds no longer", condition(ONE_AND_ONE, { delays: 0 })),
+  client(
+    "undo-late-requests",
+    "a late request of who waits is undone",
+    condition([WAITER], { timeouts: 1, giveUps: 1, delays: 0 }),
+  ),
+  client(
+    "pass-on-once",
+    "a signal that has done its work is passed on to nobody",
+    condition(TWO_AND_ONE, { giveUps: 1, delays: 0 }, AT_ONCE),
+  ),
+];

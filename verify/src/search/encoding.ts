@@ -1,0 +1,101 @@
+/** States as short text, without the names of their fields: a search writes and reads millions of them. */
+import {
+  type Budget,
+  type Claim,
+  idleClaim,
+  type LockState,
+  type SharedPart,
+  type SidePart,
+  type WaitPart,
+} from "./lock-state.js";
+
+/** The beginning of a claim that waits by a condition, or signals. */
+export const NO_WAIT: WaitPart = {
+  may: 0,
+  has: 0,
+  told: 0,
+  passed: 0,
+  twice: 0,
+  undo: 0,
+  from: 0,
+  kept: 0,
+  stray: 0,
+  sig: 0,
+  ran: 0,
+  owed: 0,
+  quits: 0,
+  sent: 0,
+};
+/** The beginning of a claim that reads. */
+export const READS: SidePart = { isWriter: 0, doubt: 0, asked: 0, change: 0, renewal: 0 };
+/** The beginning of a claim that can be entered again. */
+export const NO_LEASES: SharedPart = { leases: 0, late: 0, age: 0 };
+/** Nothing goes wrong but that messages are late. */
+export const NO_FAULTS: Budget = {
+  delays: 2,
+  timeouts: 0,
+  copies: 0,
+  pushes: 0,
+  crashes: 0,
+  giveUps: 0,
+  deaf: 0,
+  renewals: 0,
+  changes: 0,
+  entries: 0,
+};
+
+const claims = fieldsOf(idleClaim());
+const waits = fieldsOf(NO_WAIT);
+const sides = fieldsOf(READS);
+const shares = fieldsOf(NO_LEASES);
+const budgets = fieldsOf(NO_FAULTS);
+
+/** `state` as text. */
+export function encode(state: LockState): string {
+  const { t, held, requests, replies, pushes, dead, deaf, late } = state;
+  const of = state.claims.map((claim) => {
+    const { wait, side, shared } = claim;
+    const part = wait ? waits.values(wait) : side ? sides.values(side) : shared ? shares.values(shared) : 0;
+    return [claims.values(claim), part];
+  });
+  const kind = state.claims[0]?.wait ? 1 : state.claims[0]?.side ? 2 : state.claims[0]?.shared ? 3 : 0;
+  return JSON.stringify([t, held, kind, of, requests, replies, pushes, budgets.values(state.budget), dead, deaf, late]);
+}
+
+/** The state that `text` is. */
+export function decode(text: string): LockState {
+  const [t, held, kind, of, requests, replies, pushes, budget, dead, deaf, late] = JSON.parse(text);
+  return {
+    t,
+    held,
+    claims: of.map(([values, part]: [unknown[], unknown[]]): Claim => {
+      const claim: Claim = claims.object(values);
+      if (kind === 1) claim.wait = waits.object(part);
+      if (kind === 2) claim.side = sides.object(part);
+      if (kind === 3) claim.shared = shares.object(part);
+      return claim;
+    }),
+    requests,
+    replies,
+    pushes,
+    budget: budgets.object(budget),
+    dead,
+    deaf,
+    late,
+  };
+}
+
+/** Fields in the order that `example` has them in. */
+function fieldsOf<Item extends object>(
+  example: Item,
+): { values(item: Item): unknown[]; object(values: readonly unknown[]): Item } {
+  const keys = Object.keys(example) as (keyof Item)[];
+  return {
+    values: (item) => keys.map((key) => item[key]),
+    object(values) {
+      const item = { ...example };
+      for (const [i, key] of keys.entries()) item[key] = values[i] as Item[keyof Item];
+      return item;
+    },
+  };
+}

@@ -1,0 +1,11 @@
+import { LockClients } from "./lock-client.js";
+import type { ClientRule } from "./lock-state.js";
+import { type LockSetting, LockWorld } from "./lock-world.js";
+import type { Server } from "./server.js";
+
+/** A world of claims that do nothing but ask, hold, renew and give back. */
+export class PlainWorld extends LockWorld {
+  constructor(setting: LockSetting, server: Server, off: readonly ClientRule[] = []) {
+    super(setting, server, off, (places, rules) => new LockClients(places, rules));
+  }
+}

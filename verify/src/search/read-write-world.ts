@@ -1,0 +1,77 @@
+/** A world of readers and writers who may change sides. */
+import { isValid, type Place } from "./lock-client.js";
+import { INBOX, type LockKind, permitsKind } from "./lock-kinds.js";
+import type { Claim, ClientRule, LockState, Reply, Request } from "./lock-state.js";
+import { type Add, type LockSetting, LockWorld } from "./lock-world.js";
+import { EVERYTHING, ReadWriteClients, sideOf } from "./read-write-client.js";
+import type { Call, Held, Outcome, Server } from "./server.js";
+
+/** Readers together, writers alone. */
+export const readWriteKind: LockKind = permitsKind(EVERYTHING, {
+  tooMany: "X2: a writer is not alone",
+  tooManyGiven: "X2: the server lets others in beside a writer",
+});
+
+/** See the file header. */
+export class ReadWriteWorld extends LockWorld<ReadWriteClients> {
+  constructor(setting: LockSetting, server: Server, off: readonly ClientRule[] = []) {
+    super(setting, server, off, (places, rules) => new ReadWriteClients(places, rules));
+  }
+
+  override believed(state: LockState, number: number): number {
+    const claim = state.claims[number];
+    if (claim?.ph !== "held") return 0;
+    return sideOf(claim).isWriter === 1 ? EVERYTHING : 1;
+  }
+
+  override callOf(request: Request): Call {
+    const [number, verb, token, , more = 0] = request;
+    const { owner } = this.places[number] as Place;
+    const keys = ["s", "f", "h", "t", "q"];
+    if (verb === "reweigh") {
+      const [change, weight] = [Math.floor(more / 2), more % 2 === 1 ? EVERYTHING : 1];
+      return { script: "permits/reweigh", keys, args: [owner, token, weight, change, INBOX, 0] };
+    }
+    if (verb === "renew") return super.callOf([number, "extend", token, 0]);
+    return super.callOf(request);
+  }
+
+  override replyOf(request: Request, outcome: Outcome, slow: number): Reply {
+    const { reply } = outcome;
+    if (request[1] !== "reweigh" || typeof reply === "number") return super.replyOf(request, outcome, slow);
+    return [request[0], Number(reply[0]), slow, 0, Number(reply[1])];
+  }
+
+  override broken(
+    before: LockState,
+    next: LockState,
+    request: Request,
+    outcome: Outcome,
+    after: Held,
+  ): string | undefined {
+    const broken = super.broken(before, next, request, outcome, after);
+    const [number, verb, , orphan] = request;
+    if (broken !== undefined || verb !== "renew") return broken;
+    next.replies = next.replies.filter(([to], at) => to !== number || at < next.replies.length - 1);
+    return orphan === 0 ? this.clients.renewed(next, number, Number(outcome.reply)) : undefined;
+  }
+
+  protected override addHolderSteps(state: LockState, number: number, name: string, add: Add): void {
+    const claim = state.claims[number] as Claim;
+    const { isWriter, doubt, renewal } = sideOf(claim);
+    if (isValid(claim) && renewal === 0 && claim.set >= 1 && state.budget.renewals > 0) {
+      add(`${name} renews`, true, (next) => this.clients.renews(next, number));
+    }
+    if (isValid(claim) && claim.call === 0 && state.budget.changes > 0) {
+      if (isWriter === 1 || doubt === 1) {
+        add(`${name} downgrades`, true, (next) => this.clients.changes(next, number, 0));
+      }
+      if (isWriter === 0) {
+        add(`${name} tries to upgrade`, true, (next) => this.clients.changes(next, number, 1));
+      }
+    }
+    add(`${name} ${isValid(claim) ? "releases" : "finds its lease over"}`, false, (next) =>
+      this.clients.letGo(next, number),
+    );
+  }
+}

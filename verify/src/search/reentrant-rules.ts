@@ -1,0 +1,36 @@
+/** What the world of re-entry misses when it is gone. */
+import { mutexKind } from "./lock-kinds.js";
+import type { Budget } from "./lock-state.js";
+import type { LockSetting } from "./lock-world.js";
+import { ReentrantWorld } from "./reentrant-world.js";
+import { type Rule, rulesOf } from "./rule.js";
+
+/** Clients that enter their holds again. */
+export function reentrant(
+  clients: LockSetting["clients"],
+  budget: Partial<Budget>,
+  isSymmetric: boolean = false,
+): LockSetting {
+  return { kind: mutexKind, clients, enqueue: true, budget, isSymmetric };
+}
+
+const ONE_EACH = [[1], [1]] as const;
+const { client } = rulesOf(ReentrantWorld, "W7");
+
+/** The rules of a reentrant mutex; all of them are the client's, since the server knows of one hold. */
+export const REENTRANT_RULES: readonly Rule[] = [
+  client(
+    "last-gives-back",
+    "the mutex is given back with the last lease",
+    reentrant(ONE_EACH, { entries: 1, delays: 0 }),
+  ),
+  client("count-at-once", "who is let in counts in the same step", reentrant(ONE_EACH, { entries: 1, delays: 0 })),
+  client("loss-ends-all", "a loss ends every lease of the hold", reentrant(ONE_EACH, { entries: 1, delays: 0 })),
+  client("no-entry-when-lost", "nobody enters a hold that is over", reentrant(ONE_EACH, { entries: 1, delays: 1 })),
+  client("entry-keeps-token", "who enters again has the hold, and its token", reentrant([[1, 1]], { delays: 1 })),
+  client(
+    "over-with-the-last",
+    "who comes after the last lease has ended gets a hold of its own",
+    reentrant([[1, 1]], { delays: 0 }),
+  ),
+];

@@ -1,0 +1,85 @@
+/**
+ * Which states were seen, by 64 bits of a hash: enough that two of ten million are taken for one with a chance of
+ * about one in 400 000, and little enough to keep ten million.
+ */
+
+/** A list of numbers that grows. */
+export class Numbers {
+  #values = new Int32Array(1024);
+  length = 0;
+
+  push(value: number): void {
+    if (this.length === this.#values.length) {
+      const larger = new Int32Array(this.length * 2);
+      larger.set(this.#values);
+      this.#values = larger;
+    }
+    this.#values[this.length++] = value;
+  }
+
+  at(index: number): number {
+    return this.#values[index] ?? 0;
+  }
+}
+
+/** See the file header. States are numbered from 0 on, in the order in which they were seen. */
+export class SeenStates {
+  readonly #high = new Numbers();
+  readonly #low = new Numbers();
+  #slots = new Int32Array(1 << 16).fill(-1);
+
+  /** How many there are. */
+  get size(): number {
+    return this.#high.length;
+  }
+
+  /** The number of a state, which is `size` before the call if it is new. */
+  add(text: string): number {
+    const [high, low] = hash(text);
+    const at = this.#find(this.#slots, high, low);
+    const known = this.#slots[at] ?? -1;
+    if (known >= 0) return known;
+    const number = this.size;
+    this.#slots[at] = number;
+    this.#high.push(high);
+    this.#low.push(low);
+    if (this.size * 2 > this.#slots.length) this.#grow();
+    return number;
+  }
+
+  /** Whether the state `number` has this text. */
+  is(number: number, text: string): boolean {
+    const [high, low] = hash(text);
+    return this.#high.at(number) === high && this.#low.at(number) === low;
+  }
+
+  #find(slots: Int32Array, high: number, low: number): number {
+    const mask = slots.length - 1;
+    for (let at = low & mask; ; at = (at + 1) & mask) {
+      const number = slots[at] ?? -1;
+      if (number < 0 || (this.#high.at(number) === high && this.#low.at(number) === low)) return at;
+    }
+  }
+
+  #grow(): void {
+    const slots = new Int32Array(this.#slots.length * 4).fill(-1);
+    for (let number = 0; number < this.size; number++) {
+      slots[this.#find(slots, this.#high.at(number), this.#low.at(number))] = number;
+    }
+    this.#slots = slots;
+  }
+}
+
+/** Two independent hashes of 32 bits, with every character mixed into both. */
+function hash(text: string): readonly [number, number] {
+  let one = 0x9e3779b9;
+  let two = 0x7f4a7c15;
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    one = Math.imul(one ^ code, 0x85ebca6b);
+    one ^= one >>> 15;
+    two = Math.imul(two ^ code, 0xc2b2ae35);
+    two ^= two >>> 13;
+  }
+  return [Math.imul(one ^ (two >>> 16), 0x27d4eb2f) | 0, Math.imul(two ^ (one >>> 15), 0x165667b1) | 0];
+}

@@ -1,0 +1,85 @@
+/**
+ * The same name for states in which clients that do the same have changed places.
+ *
+ * The scripts never compare names, so such states have the same future with other names. Alike clients are put in
+ * the order of what each of them knows and of where the server has it; where even that is equal, any order will do.
+ */
+import type { Place } from "./lock-client.js";
+import type { LockState } from "./lock-state.js";
+import type { Held } from "./server.js";
+
+/** What changing places needs to know of a world. */
+export interface Symmetric {
+  readonly setting: { readonly clients: readonly unknown[] };
+  readonly places: readonly Place[];
+  areAlike(one: number, other: number): boolean;
+}
+
+const OWNER = /[abcd]\/\d+\/1500\/\d+/g;
+
+/** `state`, or a copy of it with alike clients in their order. */
+export function alikeFirst(world: Symmetric, state: LockState): LockState {
+  const { places } = world;
+  const order = [...world.setting.clients.keys()];
+  const signs = order.map((client) => signOf(places, state, client));
+  for (let from = 0; from < order.length; ) {
+    let to = from + 1;
+    while (to < order.length && world.areAlike(from, to)) to += 1;
+    const sorted = order.slice(from, to).sort((a, b) => ((signs[a] ?? "") < (signs[b] ?? "") ? -1 : 1));
+    order.splice(from, to - from, ...sorted);
+    from = to;
+  }
+  if (order.every((client, i) => client === i)) return state;
+  const numbers = order.flatMap((client) => [...places.keys()].filter((number) => places[number]?.client === client));
+  const now = (number: number): number => numbers.indexOf(number);
+  const names = new Map(numbers.map((old, number) => [places[old]?.owner ?? "", places[number]?.owner ?? ""]));
+  const held = JSON.parse(JSON.stringify(state.held).replace(OWNER, (owner) => names.get(owner) ?? owner)) as Held;
+  return {
+    ...state,
+    held: held.map(([key, type, value, left]) => [key, type, type === "hash" ? byField(value) : value, left] as const),
+    claims: numbers.map((old) => state.claims[old]).filter((claim) => claim !== undefined),
+    requests: state.requests.map(([number, ...rest]) => [now(number), ...rest]),
+    replies: state.replies.map(([number, ...rest]) => [now(number), ...rest]),
+    pushes: state.pushes.map(([number, ...rest]) => [now(number), ...rest]),
+    dead: state.dead.map((client) => order.indexOf(client)).sort((a, b) => a - b),
+    deaf: state.deaf.map((client) => order.indexOf(client)).sort((a, b) => a - b),
+  };
+}
+
+/** All that concerns one client, without its name. */
+function signOf(places: readonly Place[], state: LockState, client: number): string {
+  const own = [...places.keys()].filter((number) => places[number]?.client === client);
+  const of = (messages: readonly (readonly unknown[])[]): string[] =>
+    messages
+      .filter(([number]) => own.includes(number as number))
+      .map(([number, ...rest]) => [own.indexOf(number as number), ...rest].join())
+      .sort();
+  const owners = own.map((number) => places[number]?.owner ?? "");
+  const seen = state.held.map(([, type, value]) =>
+    typeof value === "string" || type === "hash"
+      ? owners.map((owner) => (typeof value === "string" ? value === owner : fieldOf(value, owner)))
+      : owners.map((owner) => value.indexOf(owner)),
+  );
+  return JSON.stringify([
+    own.map((number) => state.claims[number]),
+    seen,
+    of(state.requests),
+    of(state.replies),
+    of(state.pushes),
+    state.dead.includes(client),
+    state.deaf.includes(client),
+  ]);
+}
+
+/** A hash is shown in the order of its fields, which have other names now. */
+function byField(value: string | readonly string[]): string | readonly string[] {
+  if (typeof value === "string") return value;
+  const pairs: [string, string][] = [];
+  for (let i = 0; i + 1 < value.length; i += 2) pairs.push([value[i] ?? "", value[i + 1] ?? ""]);
+  return pairs.sort(([left], [right]) => (left < right ? -1 : 1)).flat();
+}
+
+function fieldOf(value: readonly string[], owner: string): string {
+  const at = value.indexOf(owner);
+  return at < 0 ? "" : (value[at + 1] ?? "");
+}
