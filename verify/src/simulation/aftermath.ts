@@ -69,7 +69,7 @@ function* sweeps(
   history: History,
   tokens: History,
   whole: History,
-  { hasPartedClocks, settleMs, permits, isOrderly }: Circumstances,
+  { hasPartedClocks, settleMs, permits, isOrderly, firstTokens }: Circumstances,
 ): Generator<SweepResult> {
   yield leaseExclusion(history);
   yield ownersOnly(history, { epsMs: 0 });
@@ -86,9 +86,10 @@ function* sweeps(
     yield permitsWithinLimit(history, new Map(Array.from(names, (name) => [name, permits])));
   } else if (kind === "read-write-lock") yield writersAlone(history);
   // Who adopts a lease has not waited for it.
-  const operations = history.operations.filter(
-    ({ verb, outcome, token }) => verb !== "acquire" || outcome !== "ok" || token !== null,
-  );
+  const operations = history.operations
+    .filter(({ verb, outcome, token }) => verb !== "acquire" || outcome !== "ok" || token !== null)
+    // Its place in the order of grants is that of its first.
+    .map((operation) => ({ ...operation, token: firstTokens.get(operation.owner) ?? operation.token }));
   const deaf = new Set(history.missed.map(({ operationId }) => operationId));
   const waits = { ...history, operations };
   const heard = { ...waits, enqueued: waits.enqueued.filter(({ operationId }) => !deaf.has(operationId)) };

@@ -9,7 +9,7 @@ import type { World } from "./world.js";
 const NEXT_LOOK_MS = 1_020;
 
 /** See the file header. */
-export function circumstancesOf({ setup, judge, network }: World): Circumstances {
+export function circumstancesOf({ setup, judge, network, recorder }: World): Circumstances {
   const slowClock = setup.faults.flatMap((fault) => {
     const beganMs = fault.atMs;
     if (fault.what === "freeze-server-clock") return [{ beganMs, endedMs: beganMs + fault.forMs }];
@@ -28,6 +28,8 @@ export function circumstancesOf({ setup, judge, network }: World): Circumstances
     isOrderly: network.isOrderly,
     settleMs: settleMs(setup) * 1.01,
     permits: PERMITS,
+    // Of several the first is kept, which is put in last.
+    firstTokens: new Map(recorder.truth.grants.reverse().map(({ claim, token }) => [claim.owner, token])),
   };
 }
 
@@ -57,6 +59,8 @@ export function scanKeys({ keyspace, recorder, nowMs, setup, clock }: World, isR
   for (const { key, value } of keyspace.dump()) {
     const lockName = /\{(.*)\}/.exec(key)?.[1];
     if (lockName === undefined) continue;
+    // What is known of the last grant, of the last leader, of signals.
+    if (/:(?:fence|value|signalled)$/.test(key)) continue;
     // What has ended stays in these until somebody uses them, or they expire.
     if (!isReachable && /^hf:(?:semaphore|read-write-lock):/.test(key)) continue;
     const found = owners.get(lockName) ?? new Set<string>();

@@ -17,6 +17,8 @@ export interface Circumstances {
   /** Whether the server has forgotten no queue, so that who came first is served first. */
   readonly isOrderly: boolean;
   readonly permits: number;
+  /** Token of the first grant to each owner, which the server may have made again since. */
+  readonly firstTokens: ReadonlyMap<string, number>;
 }
 
 /** Something that must not happen, and a lock it happened to. */

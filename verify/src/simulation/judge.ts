@@ -28,6 +28,8 @@ export interface View {
   readonly attempt: Attempt | undefined;
   readonly process: SimulatedProcess;
   readonly lease: Lease;
+  /** Of the acquire whose grant it goes on with, if it was adopted. */
+  readonly grantId?: number;
   /** The record of the acquire that it comes from. */
   readonly operation: Draft;
   /** When something gave it back that is not the release of this lease, such as that of another that shares its hold. */
@@ -150,12 +152,14 @@ export class Judge {
   adopted(process: SimulatedProcess, lease: Lease, from: View, calledMs: number): View {
     if (lease.token !== from.token) this.violated("F3", `adopted ${from.lockName} with another token`);
     const { lockName, weight, limit } = from;
-    const args = from.operation.args;
+    const { mode, ...others } = from.operation.args;
+    const args = mode === undefined ? others : { ...others, mode: from.weight === 1 ? "read" : mode };
     const operation = this.recorder.called({ process, lockName, verb: "acquire", args, owner: lease.owner });
     operation.callMs = calledMs;
     // The token is that of the first grant, and counts once.
     this.recorder.granted(operation, lease.owner, null);
-    return this.#add({ attempt: undefined, process, lease, own: lease, lockName, weight, limit, operation });
+    const grantId = from.grantId ?? from.operation.id;
+    return this.#add({ attempt: undefined, process, lease, own: lease, lockName, weight, limit, operation, grantId });
   }
 
   /** A token for somebody who called at `callMs`, got now. */
@@ -255,7 +259,10 @@ export class Judge {
   }
 
   #add(
-    facts: Pick<View, "attempt" | "process" | "lease" | "own" | "lockName" | "weight" | "limit" | "operation">,
+    facts: Pick<
+      View,
+      "attempt" | "process" | "lease" | "own" | "lockName" | "weight" | "limit" | "operation" | "grantId"
+    >,
   ): View {
     const view: View = {
       ...facts,

@@ -6,6 +6,7 @@ import type { SimulatedProcess } from "./process.js";
 /** See the file header. */
 export class Network {
   readonly #granted = new Set<string>();
+  readonly #heard = new Map<string, number>();
   readonly #firstTokens = new Map<string, number>();
 
   /** False once the order of a queue may have been lost: the server has forgotten, or lost its connections. */
@@ -47,6 +48,18 @@ export class Network {
     if (outcome !== "waiting") return undefined;
     const session = /^s(\d+)$/.exec(owner.split("/")[4] ?? "")?.[1];
     return session === undefined ? undefined : Number(session);
+  }
+
+  /** A script has answered, whatever it was. */
+  answered({ script, args }: Call, reply: Reply, nowMs: number): void {
+    const owner = String(args[script.args.indexOf("owner")] ?? "");
+    if (/\/(?:release|resign|leave)$/.test(script.name)) this.#heard.set(`given back ${owner}`, nowMs);
+    if (outcomeOf(script.replies, reply) === "extended") this.#heard.set(`extended ${owner}`, nowMs);
+  }
+
+  /** When the process last heard that; -Infinity if it never did. */
+  lastHeard(owner: string, what: "extended" | "given back"): number {
+    return this.#heard.get(`${what} ${owner}`) ?? -Infinity;
   }
 
   /** Whether a success has reached the process for that claim. */

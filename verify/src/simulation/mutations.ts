@@ -189,6 +189,25 @@ export const MUTATIONS: readonly Mutation[] = [
     ),
   },
   {
+    name: "no answer to a release is taken for a yes",
+    bug: "B24",
+    kind: "mutex",
+    finds: ["S5"],
+    tampering: onStore((store, script, keys, args, timeoutMs) =>
+      store.run(script, keys, args, timeoutMs).catch((error: unknown) => {
+        if (script.name !== "mutex/release" || !(error instanceof StoreError)) throw error;
+        return 1;
+      }),
+    ),
+  },
+  {
+    name: "what is guarded checks no token",
+    bug: "K2",
+    kind: "mutex",
+    finds: ["F5", "E1"],
+    tampering: { unguarded: true },
+  },
+  {
     name: "no timer stands behind a message",
     bug: "B41",
     kind: "mutex",
@@ -216,7 +235,7 @@ export const MUTATIONS: readonly Mutation[] = [
     name: "a writer comes in among readers by an upgrade",
     bug: "X2",
     kind: "read-write-lock",
-    finds: ["X1"],
+    finds: ["X1", "X2"],
     tampering: rewrite("permits/reweigh", ["used + more > capacity", "false"]),
   },
 ];

@@ -56,6 +56,7 @@ export async function runPlan(plan: Plan, tampering: Tampering = {}, traces = fa
     await new Promise<void>(realTurn);
   }
   const unreal = guard.found.map((text) => ({ property: "determinism", atMs: world.nowMs, text }));
+  for (const resource of world.resources.values()) resource.finish(world.recorder);
   const records = withoutInterruptedTurns(world.recorder.finish(), world.nowMs);
   const history = historyOf(records);
   const { found, unknown, checked } = judgeHistory(history, circumstancesOf(world));

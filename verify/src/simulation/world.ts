@@ -12,6 +12,7 @@ import type { Plan } from "./plan.js";
 import { SimulatedProcess } from "./process.js";
 import { Random } from "./random.js";
 import { historyName, Recorder } from "./recorder.js";
+import { Resource } from "./resource.js";
 import { TamperingError } from "./rewriting.js";
 import { FAIR, type Weather } from "./weather.js";
 
@@ -19,6 +20,8 @@ export { TamperingError } from "./rewriting.js";
 
 /** What is wrong on purpose, to see whether the simulation finds out. */
 export interface Tampering {
+  /** True for guarded things that accept any token. */
+  readonly unguarded?: boolean;
   /** The script to run in place of another. */
   readonly script?: (script: Script) => Script;
   /** The clocks and timers that a process gets in place of its own. */
@@ -48,6 +51,7 @@ export class World implements NetworkHost {
   readonly clock: ServerClock;
   readonly keyspace: Keyspace;
   readonly members: Member[] = [];
+  readonly resources: Map<string, Resource> = new Map();
   readonly lines: string[] = [];
   readonly weathers: { readonly process: number; readonly weather: Weather }[] = [];
   readonly #agenda = new Agenda();
@@ -128,6 +132,7 @@ export class World implements NetworkHost {
     else {
       const session = this.network.reply(process, what.call, what.reply);
       this.recorder.heard(what.call, what.reply);
+      this.network.answered(what.call, what.reply, this.#nowMs);
       if (session === undefined) return;
       this.judge.enqueued(session);
       if (this.members.some((member) => member.process === process && !member.store.isListening))
@@ -142,6 +147,13 @@ export class World implements NetworkHost {
 
   deafened(process: SimulatedProcess): void {
     this.judge.deafened(process);
+  }
+
+  /** What that lock guards. */
+  resourceOf(lockName: string): Resource {
+    const known = this.resources.get(lockName) ?? new Resource(lockName, this.#tampering.unguarded !== true);
+    this.resources.set(lockName, known);
+    return known;
   }
 
   /** Sessions that have not come to an end, in processes that live. */

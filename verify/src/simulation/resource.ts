@@ -1,0 +1,58 @@
+/**
+ * What the locks guard: letters that are accepted with a token, and refused with one that is lower than another before.
+ *
+ * A letter travels for a while, now and then for longer than its lease lasts, since that is what tokens are for.
+ */
+import type { View } from "./judge.js";
+import { historyName, type Recorder } from "./recorder.js";
+import type { Scene } from "./scene.js";
+
+/** A letter may be under way for so long. */
+const SLOW_MS = 3_000;
+
+/** The thing that one lock guards. */
+export class Resource {
+  readonly #name: string;
+  readonly #checksTokens: boolean;
+  readonly #letters: string[] = [];
+  #highest = 0;
+  #sequence = 0;
+  #arrived = 0;
+
+  /** @param checksTokens  false is a mistake on purpose */
+  constructor(lockName: string, checksTokens: boolean) {
+    this.#name = `guarded by ${lockName}`;
+    this.#checksTokens = checksTokens;
+  }
+
+  /** A holder that has looked at its lease writes a letter. It is not told when that arrives. */
+  write({ world, random }: Scene, { process, lockName, operation, token, grantId = operation.id }: View): void {
+    this.#sequence += 1;
+    const letter = `${historyName(process)} ${operation.id} ${this.#sequence}`;
+    const delayMs = random.chance(0.3) ? random.between(0, SLOW_MS) : random.between(0.05, 2);
+    world.plan(world.nowMs + delayMs, `letter ${letter} arrives`, () => {
+      this.#arrived += 1;
+      const isAccepted = !this.#checksTokens || token >= this.#highest;
+      if (isAccepted) this.#letters.push(letter);
+      this.#highest = Math.max(this.#highest, token);
+      world.recorder.add({
+        type: "effect",
+        atMs: world.nowMs,
+        resource: this.#name,
+        sequence: this.#arrived,
+        process: historyName(process),
+        lockName,
+        leaseId: grantId,
+        token,
+        isAccepted,
+        isAcknowledged: isAccepted,
+        value: letter,
+      });
+    });
+  }
+
+  /** What it holds when all is over. */
+  finish(recorder: Recorder): void {
+    recorder.add({ type: "final-state", resource: this.#name, values: [...this.#letters] });
+  }
+}
