@@ -58,11 +58,16 @@ export const frozenHolder: Injection = {
     const where = stage.random.pick(["anywhere", "anywhere", "granted", "acquire", "extend"] as const);
     if (where === "granted") return await freezeHolder(stage);
     if (where !== "anywhere") return await freezeWithin(stage, where);
-    const client = stage.random.pick(stage.clients);
-    const beganMs = stage.nowMs();
-    strikeOver(stage, "J01", client.name, beganMs, await freezeFor(stage, client, pauseMs(stage)));
+    await freezeAnywhere(stage);
   },
 };
+
+/** Somebody stands still in the middle of whatever it does, and is told nothing before. */
+export async function freezeAnywhere(stage: Stage): Promise<void> {
+  const client = stage.random.pick(stage.clients);
+  const beganMs = stage.nowMs();
+  strikeOver(stage, "J01", client.name, beganMs, await freezeFor(stage, client, pauseMs(stage)));
+}
 
 /** J02: a waiter stands still in the queue, across its own grant. */
 export const frozenWaiter: Injection = {

@@ -1,7 +1,7 @@
 /** Two kept faults at once, of those that can strike together without one hiding the other's proof. */
 
 import type { Injection } from "../stage.js";
-import { blockedLoop, frozenHolder } from "./client.js";
+import { blockedLoop, freezeAnywhere } from "./client.js";
 import {
   bentMessages,
   delays,
@@ -15,7 +15,9 @@ import {
 import { flushedScripts, frozenServer, pausedClients } from "./server.js";
 import { contention } from "./striking.js";
 
-const OF_CLIENTS = [frozenHolder, blockedLoop];
+/** A directed freeze needs a grant first, which the other fault may well keep away. */
+const frozen: Injection = { row: "J01", work: contention, strike: freezeAnywhere };
+const OF_CLIENTS = [frozen, blockedLoop];
 const OF_SERVERS = [frozenServer, pausedClients, flushedScripts];
 const OF_LINES = [lostRequest, lostReply, stalledLine, lateRequest, delays, killedSubscribers, bentMessages];
 

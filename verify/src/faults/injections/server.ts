@@ -164,7 +164,9 @@ const REAL: Readonly<Record<"OOM" | "MISCONF" | "READONLY" | "LOADING", Real>> =
   async MISCONF(server, stage) {
     // No file can take the place of a folder, whoever the server runs as.
     const inTheWay = join(server.directory, "dump.rdb");
-    await mkdir(inTheWay, { recursive: true });
+    // A server that was restarted with its data has left one.
+    await rm(inTheWay, { recursive: true, force: true });
+    await mkdir(inTheWay);
     await server.command("CONFIG", "SET", "save", "86400 1000000");
     await server.command("BGSAVE");
     await stage.sleep(stage.random.between(0.5, 1.5) * stage.leaseMs);
