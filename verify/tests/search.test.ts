@@ -3,8 +3,12 @@ import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 import { ruleTable, verdictsIn } from "../src/search/document.js";
+import { explore } from "../src/search/explore.js";
 import { searchWith, searchWithout, searchWorld } from "../src/search/judge.js";
+import { PlainWorld } from "../src/search/plain-world.js";
+import { productionScripts } from "../src/search/production-scripts.js";
 import { RULES } from "../src/search/rules.js";
+import { Server } from "../src/search/server.js";
 import { WORLDS } from "../src/search/worlds.js";
 
 /** More than any small bound has. */
@@ -18,6 +22,17 @@ describe("with all rules", () => {
     const { verdict, violation, trace } = await searchWorld(setting, "small", STATES);
     expect({ verdict, violation, trace }).toEqual({ verdict: "holds", violation: undefined, trace: [] });
   });
+});
+
+test("alike clients that change places make fewer states, and the same verdict", { timeout: LONG_MS }, async () => {
+  const setting = WORLDS.find(({ id }) => id === "W2")?.bounds.small.setting;
+  if (setting === undefined) throw new Error("there is no W2");
+  const server = new Server(await productionScripts());
+  const apart = await explore(new PlainWorld(setting, server), STATES);
+  const alike = await explore(new PlainWorld({ ...setting, isSymmetric: true }, server), STATES);
+  expect([apart.verdict, alike.verdict]).toEqual(["holds", "holds"]);
+  expect(alike.states).toBeLessThan(apart.states);
+  expect(alike.states).toBeGreaterThan(apart.states / 2 - 1);
 });
 
 describe("without a rule", () => {
