@@ -98,8 +98,9 @@ export class CountDownLatch {
     if (unknown !== undefined) throw new TypeError(`there is no option ${show(unknown)}; the option is callerId`);
     if (callerId !== undefined) checkCallerId(callerId);
     this.#engine.assertOpen(this.name);
-    const id = callerId === undefined ? `/${this.#engine.newRequestId(this.name)}` : `:${callerId}`;
-    return insist(this.#engine, () => this.#steps.countDown(id, by, this.#engine.commandTimeoutMs));
+    const request = `/${this.#engine.newRequestId(this.name)}`;
+    const caller = callerId === undefined ? "" : `:${callerId}`;
+    return insist(this.#engine, () => this.#steps.countDown(request, caller, by, this.#engine.commandTimeoutMs));
   }
 
   /**

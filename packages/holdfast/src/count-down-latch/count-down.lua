@@ -1,35 +1,41 @@
 --[[
   count-down-latch/count-down: take something off the count, once for each id; at zero, tell all who wait.
 
-  One step, so that exactly one count-down reaches zero, and nobody who waits by then is left out. An id that begins
-  with / belongs to one request and counts once ever, so that a copy that arrives when a new count is set does no
-  harm; one that begins with : is the caller's and counts once in each generation.
+  One step, so that exactly one count-down reaches zero, and nobody who waits by then is left out. A request counts once
+  ever, so that a copy that arrives when a new count is set does no harm; a caller's id counts once in each generation.
 
   KEYS[1] latch    hash, count, initial, generation and setBy
-  KEYS[2] counted  sorted set, id of a count-down that counted -> generation
+  KEYS[2] counted  sorted set, request or caller that counted -> generation
   KEYS[3] waiters  sorted set, owner of a claim that waits -> arrival number
-  ARGV[1] id       what counts once
-  ARGV[2] by       how much to take off, 1 or more
-  ARGV[3] keepMs   how long the keys live from now
-  ARGV[4] inbox    what a client id is appended to for the channel that the client listens on
+  ARGV[1] request  id of this request, beginning with /
+  ARGV[2] caller   the caller's id, beginning with :, or empty
+  ARGV[3] by       how much to take off, 1 or more
+  ARGV[4] keepMs   how long the keys live from now
+  ARGV[5] inbox    what a client id is appended to for the channel that the client listens on
   REPLY   count    counted: what is left, or was left if this id has counted before
 ]]
-local id, by, keepMs, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local request, caller, by, keepMs, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
 local latch = redis.call('HMGET', KEYS[1], 'count', 'generation')
 local count, generation = tonumber(latch[1] or 0), latch[2]
 if count == 0 then
   return 0
 end
-local counted = redis.call('ZSCORE', KEYS[2], id)
-if counted and (string.sub(id, 1, 1) == '/' or counted - generation == 0) then
+if redis.call('ZSCORE', KEYS[2], request) then
   return count
+end
+if caller ~= '' then
+  local counted = redis.call('ZSCORE', KEYS[2], caller)
+  if counted and counted - generation == 0 then
+    return count
+  end
+  redis.call('ZADD', KEYS[2], generation, caller)
 end
 
 count = math.max(0, count - by)
 -- Never shortened: whoever waits counts on finding it, and another process may keep it for longer.
 local restMs = math.max(redis.call('PTTL', KEYS[1]), tonumber(keepMs))
-redis.call('ZADD', KEYS[2], generation, id)
+redis.call('ZADD', KEYS[2], generation, request)
 redis.call('PEXPIRE', KEYS[2], restMs)
 redis.call('HSET', KEYS[1], 'count', string.format('%.0f', count))
 redis.call('PEXPIRE', KEYS[1], restMs)

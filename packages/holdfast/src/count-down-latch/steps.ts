@@ -37,8 +37,8 @@ export interface LatchSteps extends LookSteps {
   /** Sets the count unless one is still counting; once for each request. */
   setCount(count: number, request: string, timeoutMs: number): Promise<boolean>;
 
-  /** Takes `by` off the count, once for each id; what is left. */
-  countDown(id: string, by: number, timeoutMs: number): Promise<number>;
+  /** Takes `by` off the count, once for each request, and once for each counter that is not empty; what is left. */
+  countDown(request: string, counter: string, by: number, timeoutMs: number): Promise<number>;
 
   /** The steps of one wait for zero. */
   wait(): WaitSteps;
@@ -74,8 +74,8 @@ export function latchSteps({ store, name, base: latch, inbox, keepMs }: LatchPla
       return (await call(caller, countDownLatchSetCount, { latch, counted }, args, timeoutMs)).outcome === "set";
     },
 
-    async countDown(id, by, timeoutMs) {
-      const args = { id, by, keepMs, inbox };
+    async countDown(request, counter, by, timeoutMs) {
+      const args = { request, caller: counter, by, keepMs, inbox };
       return (await call(caller, countDownLatchCountDown, { latch, counted, waiters }, args, timeoutMs)).count;
     },
 

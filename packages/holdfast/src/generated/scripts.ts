@@ -581,28 +581,34 @@ return {0, tonumber(generation), now}` as string,
 /** count-down-latch/count-down: take something off the count, once for each id; at zero, tell all who wait. */
 export const countDownLatchCountDown = {
   name: "count-down-latch/count-down",
-  sha1: "bdf96884c00d1dcc2a35bb5d543b807d98014cd6",
+  sha1: "99e29d9c0d112196ef9a4f55eeeeaa918a0e5ecc",
   keys: ["latch", "counted", "waiters"],
-  args: ["id", "by", "keepMs", "inbox"],
+  args: ["request", "caller", "by", "keepMs", "inbox"],
   replies: [
     { code: null, outcome: "counted", values: ["count"], rest: null },
   ],
   source: `-- holdfast count-down-latch/count-down
-local id, by, keepMs, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local request, caller, by, keepMs, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
 local latch = redis.call('HMGET', KEYS[1], 'count', 'generation')
 local count, generation = tonumber(latch[1] or 0), latch[2]
 if count == 0 then
   return 0
 end
-local counted = redis.call('ZSCORE', KEYS[2], id)
-if counted and (string.sub(id, 1, 1) == '/' or counted - generation == 0) then
+if redis.call('ZSCORE', KEYS[2], request) then
   return count
+end
+if caller ~= '' then
+  local counted = redis.call('ZSCORE', KEYS[2], caller)
+  if counted and counted - generation == 0 then
+    return count
+  end
+  redis.call('ZADD', KEYS[2], generation, caller)
 end
 
 count = math.max(0, count - by)
 local restMs = math.max(redis.call('PTTL', KEYS[1]), tonumber(keepMs))
-redis.call('ZADD', KEYS[2], generation, id)
+redis.call('ZADD', KEYS[2], generation, request)
 redis.call('PEXPIRE', KEYS[2], restMs)
 redis.call('HSET', KEYS[1], 'count', string.format('%.0f', count))
 redis.call('PEXPIRE', KEYS[1], restMs)

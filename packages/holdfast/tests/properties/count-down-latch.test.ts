@@ -56,8 +56,13 @@ class World {
   generation = 0;
   endsAtMs = 0;
   counted = new Set<string>();
-  /** Requests of which copies may arrive at any time, as the ids they went by, newest first. */
-  readonly sent: { readonly id: string; readonly by: number; readonly generation: number }[] = [];
+  /** Requests that counted, of which copies may arrive at any time, newest first. */
+  readonly sent: {
+    readonly request: string;
+    readonly caller: string;
+    readonly by: number;
+    readonly generation: number;
+  }[] = [];
   #lastNumber = 0;
 
   constructor() {
@@ -83,16 +88,18 @@ class World {
     this.#used();
   }
 
-  async countDown(id: string, by: number): Promise<void> {
-    const counts = this.count > 0 && !this.counted.has(id);
+  async countDown(caller: string, by: number): Promise<void> {
+    const request = `/request ${this.next()}`;
+    const counts = this.count > 0 && !this.counted.has(caller);
     if (counts) {
+      this.sent.unshift({ request, caller, by, generation: this.generation });
       this.count = Math.max(0, this.count - by);
-      this.counted.add(id);
+      if (caller !== "") this.counted.add(caller);
       this.#used();
     }
     const before = this.server.heard.length;
-    expect(await this.latch.countDown(id, by, TIMEOUT_MS)).toBe(this.count);
-    expect(await this.latch.countDown(id, by, TIMEOUT_MS)).toBe(this.count);
+    expect(await this.latch.countDown(request, caller, by, TIMEOUT_MS)).toBe(this.count);
+    expect(await this.latch.countDown(request, caller, by, TIMEOUT_MS)).toBe(this.count);
     const told = this.server.heard.slice(before).map((message) => Number(/\+(\d+) /.exec(message)?.[1]));
     // All who wait are told at zero, once, and nobody otherwise.
     const isZero = counts && this.count === 0;
@@ -102,13 +109,13 @@ class World {
   }
 
   async again(nth: number): Promise<void> {
-    const request = this.sent[nth];
-    if (request === undefined) return;
-    const { id, by, generation } = request;
-    // A copy of a request without a caller id changes nothing, whatever has been set since. One that was sent before
+    const sent = this.sent[nth];
+    if (sent === undefined) return;
+    const { request, caller, by, generation } = sent;
+    // A copy of a request that has counted changes nothing, whatever has been set since. One that was sent before
     // the keys were forgotten is as good as new, but nobody keeps a request for so long.
     if (generation < this.generation - 1) return;
-    expect(await this.latch.countDown(id, by, TIMEOUT_MS)).toBe(this.count);
+    expect(await this.latch.countDown(request, caller, by, TIMEOUT_MS)).toBe(this.count);
   }
 
   async wait(i: number): Promise<void> {
@@ -150,11 +157,7 @@ class World {
       case "set":
         return this.set(step.count);
       case "count down": {
-        const id = step.callerId === undefined ? `/request ${this.next()}` : `:${step.callerId}`;
-        if (step.callerId === undefined && this.count > 0) {
-          this.sent.unshift({ id, by: step.by, generation: this.generation });
-        }
-        return this.countDown(id, step.by);
+        return this.countDown(step.callerId === undefined ? "" : `:${step.callerId}`, step.by);
       }
       case "again":
         return this.again(step.nth);

@@ -34,6 +34,19 @@ test("a late copy of an earlier trySetCount does not close a latch again", async
   await holdfast.close();
 });
 
+test("a late copy of a count-down that has counted does not count under the next count, with a caller's id either", async () => {
+  const { store, again } = watched(embedded({ keyspace: new Keyspace() }), "count-down-latch/count-down");
+  const holdfast = createHoldfast({ store });
+  const latch = holdfast.countDownLatch("gate");
+  await latch.trySetCount(1);
+  await latch.countDown(1, { callerId: "part 1" });
+  await latch.trySetCount(2);
+  await again[0]?.();
+  expect(await latch.count()).toBe(2);
+  expect(await latch.countDown(1, { callerId: "part 1" })).toBe(1);
+  await holdfast.close();
+});
+
 test("a late copy of an earlier reset does not begin another generation", async () => {
   const { store, again } = watched(embedded({ keyspace: new Keyspace() }), "barrier/reset");
   const holdfast = createHoldfast({ store });

@@ -49,11 +49,13 @@ export function linearizability(history: History, letter: Letter, comparesTokens
   const queued = groupBy(history.enqueued, ({ operationId }) => operationId);
   for (const [lockName, operations] of groupBy(history.operations, (operation) => operation.lockName)) {
     if (crowded.includes(lockName)) continue;
-    const result = checkName(letter, comparesTokens, expiry, [
+    const repeated = operations.filter((operation) => mayHaveCountedBefore(operation, history.faults));
+    const possible = [
       ...operations,
       ...operations.flatMap((operation) => unheard(operation, queued.get(operation.id)?.length ?? 0)),
-      ...operations.filter((operation) => mayHaveCountedBefore(operation, history.faults)).map(countedBefore),
-    ]);
+      ...repeated.map(countedBefore),
+    ];
+    const result = checkName(letter, comparesTokens, expiry, possible, new Set(repeated.map(({ id }) => id)));
     if (result.verdict === "unknown") unknown.push(lockName);
     else checked += operations.length;
     if (result.verdict !== "violation") continue;
@@ -79,6 +81,7 @@ function checkName(
   comparesTokens: boolean,
   expiry: ExpiryRules,
   operations: readonly Operation[],
+  repeated: ReadonlySet<number>,
 ): NameResult {
   const judged = timed(operations.map(mayGiveBack));
   const run = <State>(model: Model<State, Operation>): NameResult => {
@@ -93,7 +96,7 @@ function checkName(
     case "s":
       return run(permits({ limit: LIMIT, expiry }));
     case "l":
-      return run(silentAtZero(latch()));
+      return run(toldLater(latch(), repeated));
     default:
       return run(comparesTokens ? fenced(expiry) : ownerAware(expiry));
   }
@@ -124,19 +127,19 @@ function unheard(operation: Operation, answers: number): Operation[] {
 }
 
 /** It was sent again only if something kept the answer away. */
-function mayHaveCountedBefore({ verb, args, callMs, returnMs, outcome }: Operation, faults: readonly Fault[]): boolean {
-  if (verb !== "count-down" || args.callerId === undefined || outcome === "no") return false;
+function mayHaveCountedBefore({ verb, callMs, returnMs, outcome }: Operation, faults: readonly Fault[]): boolean {
+  if (verb !== "count-down" || outcome === "no") return false;
   return faults.some(({ beganMs, endedMs }) => beganMs <= returnMs && endedMs >= callMs);
 }
 
 /**
- * A caller's id counts once for each count that is set, as documented: a count-down that was sent again because its
- * answer did not come may have counted under the last count, too.
+ * A count-down that was sent again because its answer did not come may have counted under a count that is gone. The
+ * later copy then only tells what is left of the present one (see `toldLater`), so the effect is a step of its own.
  */
 function countedBefore(counted: Operation): Operation {
   const { result: _, ...operation } = counted;
-  const callerId = `${operation.args.callerId}~`;
-  return { ...operation, outcome: "info", returnMs: Number.POSITIVE_INFINITY, args: { ...operation.args, callerId } };
+  const args = operation.args.callerId === undefined ? {} : { callerId: `${operation.args.callerId}~` };
+  return { ...operation, outcome: "info", returnMs: Number.POSITIVE_INFINITY, args: { ...operation.args, ...args } };
 }
 
 /** Who does not know whether it was granted gives back what it may have, at any time; as does whoever gives up. */
@@ -145,14 +148,19 @@ function mayGiveBack(operation: Operation): Operation {
   return { ...operation, refusal: "gave-up" };
 }
 
-/** A count-down that answers 0 may have found 0, which is then no refusal: the answer is the same. */
-function silentAtZero(model: Model<Latch, Operation>): Model<Latch, Operation> {
+/**
+ * A count-down that answers 0 may have found 0, which is then no refusal: the answer is the same. And a copy of one
+ * that has counted before, which only those of `repeated` can be, tells what is left and changes nothing.
+ */
+function toldLater(model: Model<Latch, Operation>, repeated: ReadonlySet<number>): Model<Latch, Operation> {
   return {
     ...model,
     step(state, operation) {
       const next = model.step(state, operation);
-      const isSilent = operation.verb === "count-down" && operation.outcome === "ok" && operation.result === 0;
-      return isSilent && (state.left ?? 0) === 0 ? [...next, state] : next;
+      if (operation.verb !== "count-down" || operation.outcome !== "ok") return next;
+      const left = state.left ?? 0;
+      const isTold = operation.result === left && (left === 0 || repeated.has(operation.id));
+      return isTold ? [...next, state] : next;
     },
   };
 }
