@@ -22,8 +22,8 @@ import { build, dependencies, node, redisServer, root } from "./setup.mjs";
  * @property {string[]} args
  */
 
-/** The simulation computes, so a process for each core. */
-const JOBS = ["--jobs", String(availableParallelism())];
+/** The simulation computes, so a process for each core but the one on which the search does. */
+const JOBS = ["--jobs", String(Math.max(1, availableParallelism() - 1))];
 
 /** A day has a number, so that every night plays something new and its seed can be said in one number. */
 const TODAY = Math.floor(Date.now() / 86_400_000);
@@ -97,21 +97,29 @@ async function several(name, make) {
   mkdirSync(report, { recursive: true });
   console.log(`verify:${name}, seed ${seed}`);
 
-  let passed = 0;
-  let failed = 0;
-  for (const { part, args } of steps) {
-    if (!existsSync(join(root, `verify/src/${part}/main.ts`))) {
-      console.log(`NOT RUN ${part}: it is not there`);
-      continue;
-    }
-    console.log(`\n— ${part} ${args.join(" ")}`);
-    const counts = part === "faults" ? await faults(args, report) : await other(part, args, report);
-    passed += counts.passed;
-    failed += counts.failed;
-  }
+  const there = steps.filter(({ part }) => {
+    const isThere = existsSync(join(root, `verify/src/${part}/main.ts`));
+    if (!isThere) console.log(`NOT RUN ${part}: it is not there`);
+    return isThere;
+  });
+  // What only computes runs side by side; the teeth start many things, and real servers want the machine for themselves.
+  const isComputing = (/** @type {Step} */ { part }) => part === "search" || part === "simulation";
+  const counts = await Promise.all(there.filter(isComputing).map((step) => played(step, report)));
+  for (const step of there.filter((each) => !isComputing(each))) counts.push(await played(step, report));
+  const passed = counts.reduce((sum, each) => sum + each.passed, 0);
+  const failed = counts.reduce((sum, each) => sum + each.failed, 0);
   console.log(`\nreport: verify/reports/${name}/index.html`);
   console.log(`${passed} passed, ${failed} failed`);
   return failed === 0 && passed > 0 ? 0 : 1;
+}
+
+/**
+ * @param {Step} step
+ * @param {string} report
+ */
+function played({ part, args }, report) {
+  console.log(`— ${part} ${args.join(" ")}`);
+  return part === "faults" ? faults(args, report) : other(part, args, report);
 }
 
 /**
@@ -189,9 +197,13 @@ function heard(words) {
     const wait = () => {};
     process.on("SIGINT", wait);
     let text = "";
+    let shown = 0;
     child.stdout.setEncoding("utf8").on("data", (/** @type {string} */ part) => {
-      stdout.write(part);
       text += part;
+      // Whole lines only: another part may be speaking too.
+      const end = text.lastIndexOf("\n") + 1;
+      stdout.write(text.slice(shown, end));
+      shown = end;
     });
     child.on("error", (error) => console.error(error.message));
     child.on("close", (code) => {
