@@ -58,7 +58,7 @@ async function open(opening: Opening): Promise<OpenStage> {
       leaseMs,
       ...(place === undefined ? {} : { place }),
       nowMs: monotonicMs,
-      sleep: async (ms) => void (await sleep(ms)),
+      sleep: (ms) => sleep(ms),
       struck(fault) {
         if (fault.proof !== null) faults += 1;
         clients.record({ type: "fault", ...fault });
