@@ -88,6 +88,8 @@ function* sweeps(
   // Who adopts a lease has not waited for it.
   const operations = history.operations
     .filter(({ verb, outcome, token }) => verb !== "acquire" || outcome !== "ok" || token !== null)
+    // Nor does a grant wait that no call returned with: its call is on record besides.
+    .filter(({ verb, outcome, deliveredMs }) => verb !== "acquire" || outcome !== "info" || deliveredMs === undefined)
     // Its place in the order of grants is that of its first.
     .map((operation) => ({ ...operation, token: firstTokens.get(operation.owner) ?? operation.token }));
   const deaf = new Set(history.missed.map(({ operationId }) => operationId));
