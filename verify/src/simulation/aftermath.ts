@@ -80,7 +80,12 @@ function* sweeps(
   yield exactTokens(whole);
   yield guardedTokens(tokens);
   yield untornEffects(tokens);
-  yield settledWaits(whole, { epsMs: settleMs, rho: 0.01 });
+  // What a process leaves in a queue when it is killed stays until the server misses it, or the queue expires.
+  const killed = new Set(whole.faults.flatMap(({ id, target }) => (id.startsWith("kill-") ? [target] : [])));
+  const returned = whole.operations.filter(
+    ({ returnMs, process }) => Number.isFinite(returnMs) || !killed.has(process),
+  );
+  yield settledWaits({ ...whole, operations: returned }, { epsMs: settleMs, rho: 0.01 });
   if (kind === "semaphore") {
     const names = new Set(history.operations.map(({ lockName }) => lockName));
     yield permitsWithinLimit(history, new Map(Array.from(names, (name) => [name, permits])));

@@ -152,7 +152,9 @@ export class Judge {
   adopted(process: SimulatedProcess, lease: Lease, from: View, calledMs: number): View {
     if (lease.token !== from.token) this.violated("F3", `adopted ${from.lockName} with another token`);
     const { lockName, weight, limit } = from;
-    const { mode, ...others } = from.operation.args;
+    const { mode, ...asked } = from.operation.args;
+    // An extension may have changed its length, which the new owner id tells.
+    const others = { ...asked, leaseMs: Number(lease.owner.split("/")[2]) };
     const args = mode === undefined ? others : { ...others, mode: from.weight === 1 ? "read" : mode };
     const operation = this.recorder.called({ process, lockName, verb: "acquire", args, owner: lease.owner });
     operation.callMs = calledMs;
