@@ -120,7 +120,8 @@ export class ConditionClients extends LockClients {
     const broken = super.answered(next, reply);
     if (code === 1) {
       wait.told = 1;
-      claim.aa = 1;
+      // In the same turn: nobody can give up between the two.
+      this.send(next, number, "acquire");
     }
     return broken;
   }

@@ -68,7 +68,7 @@ export class ConditionWorld extends LockWorld<ConditionClients> {
     outcome: Outcome,
     after: Held,
   ): string | undefined {
-    return super.broken(before, next, request, outcome, after) ?? this.#account(before, next, request, outcome, after);
+    return super.broken(before, next, request, outcome, after) ?? this.#account(before, next, request, after);
   }
 
   protected override mayBegin(state: LockState, number: number): boolean {
@@ -95,7 +95,7 @@ export class ConditionWorld extends LockWorld<ConditionClients> {
   }
 
   /** Who was let go on, and whether there was a signal for each of them. */
-  #account(before: LockState, next: LockState, request: Request, outcome: Outcome, after: Held): string | undefined {
+  #account(before: LockState, next: LockState, request: Request, after: Held): string | undefined {
     const [number, verb, token] = request;
     const { owner, role } = this.places[number] as Place;
     const own = waitOf(next.claims[number]);
@@ -105,8 +105,9 @@ export class ConditionWorld extends LockWorld<ConditionClients> {
     const waits = members(after, "c");
     const others = waited.filter((waiter) => waiter !== owner && isThere(waiter));
     const moved = others.filter((waiter) => !waits.includes(waiter));
-    const code = typeof outcome.reply === "number" ? outcome.reply : Number(outcome.reply[0]);
-    if (verb === "wait" && code === 0) own.ran = 1;
+    const from = this.places[number - 1]?.owner ?? "";
+    const isFromHeld = this.setting.kind.holders(before.held).has(from) && lastToken(before.held) === token;
+    if (verb === "wait" && isFromHeld) own.ran = 1;
 
     let given = 0;
     let mayBeMore = false;
