@@ -6,7 +6,7 @@
  * Afterwards the same catchers look at the code as it is, and must find nothing: who always complains catches nothing.
  */
 import { readFileSync, writeFileSync } from "node:fs";
-import { exit, stdout } from "node:process";
+import process, { exit, stdout } from "node:process";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { BUGS } from "./bugs.js";
@@ -90,6 +90,15 @@ async function run(
 async function main(): Promise<number> {
   const teeth = TEETH.filter(isWanted);
   const benches: Workbench[] = [];
+  const clear = (): void => {
+    for (const bench of benches) bench.dispose();
+  };
+  for (const signal of ["SIGINT", "SIGTERM"] as const) {
+    process.once(signal, () => {
+      clear();
+      exit(1);
+    });
+  }
   try {
     const first = new Workbench();
     benches.push(first);
@@ -120,7 +129,7 @@ async function main(): Promise<number> {
     say(`${passed} passed, ${failed} failed`);
     return failed === 0 && passed > 0 ? 0 : 1;
   } finally {
-    for (const bench of benches) bench.dispose();
+    clear();
   }
 }
 

@@ -62,6 +62,8 @@ export class Workbench {
   readonly folder: string;
   /** What files of the copy said before they were changed. */
   readonly #before = new Map<string, string>();
+  /** Ends what runs in the copy. */
+  #end = (): void => {};
 
   /** @param like  one that has not been changed, which is quicker to copy than the checkout */
   constructor(like?: Workbench) {
@@ -117,6 +119,7 @@ export class Workbench {
           // Everything of it is gone already.
         }
       };
+      this.#end = endAll;
       const timer = setTimeout(() => {
         isLate = true;
         endAll();
@@ -124,6 +127,7 @@ export class Workbench {
       child.on("error", reject);
       child.on("close", (code) => {
         clearTimeout(timer);
+        this.#end = () => {};
         // What a broken program has started may outlive it.
         endAll();
         resolve({ code: isLate ? undefined : (code ?? 1), stdout, stderr });
@@ -131,8 +135,9 @@ export class Workbench {
     });
   }
 
-  /** Removes the copy. */
+  /** Removes the copy, and ends what runs in it. */
   dispose(): void {
+    this.#end();
     rmSync(this.folder, { recursive: true, force: true });
   }
 

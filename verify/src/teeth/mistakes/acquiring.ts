@@ -28,7 +28,14 @@ export const ACQUIRING: readonly Tooth[] = [
     bugs: ["B03"],
     mistake: "validity counts from the answer",
     patches: [patch(WAITER, "this.#answered(attempt, sentAt);", "this.#answered(attempt, now(this.#engine.runtime));")],
-    catcher: simulation("mutex", "S2"),
+    catcher: test("unit/waiter.test.ts", "a lost answer that comes when the lease it granted is over makes no lease"),
+  },
+  {
+    id: "lease-from-the-answer",
+    bugs: ["B03"],
+    mistake: "a lease counts from its answer, however late that comes",
+    patches: [],
+    catcher: { by: "search", rule: "validity-from-sending", finds: "S2" },
   },
   {
     id: "born-expired",

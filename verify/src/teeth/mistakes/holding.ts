@@ -56,8 +56,8 @@ export const HOLDING: readonly Tooth[] = [
     patches: [
       patch(
         HOLD,
-        "this.#renewAtMs = this.#engine.runtime.monotonicMs() + Math.min(this.#retryMs, this.#leaseMs / 12);",
-        "this.#renewAtMs = Infinity;",
+        "if (outcome === undefined) this.#renewal.failed(this.#leaseMs);",
+        "if (outcome === undefined) this.#renewal.begun();",
       ),
     ],
     catcher: test(
@@ -77,7 +77,11 @@ export const HOLDING: readonly Tooth[] = [
     bugs: ["B31"],
     mistake: "one failed renewal is a loss, though time remains",
     patches: [
-      patch(HOLD, "if (outcome === undefined) {\n", 'if (outcome === undefined) {\n      this.lose("expired");\n'),
+      patch(
+        HOLD,
+        "if (outcome === undefined) this.#renewal.failed(this.#leaseMs);",
+        'if (outcome === undefined) this.lose("expired");',
+      ),
     ],
     catcher: test(
       "unit/hold.test.ts",
@@ -104,7 +108,7 @@ export const HOLDING: readonly Tooth[] = [
     bugs: ["B33"],
     mistake: "a renewal under way at the release arms the next one",
     patches: [
-      patch(HOLD, "    this.#isRenewing = false;\n    if (this.#isOver) return;", "    this.#isRenewing = false;"),
+      patch(HOLD, "    this.#renewal.settled();\n    if (this.#isOver) return;", "    this.#renewal.settled();"),
       patch(
         HOLD,
         "    this.#timer?.cancel();\n    if (this.#isOver) return;\n    const inMs",
@@ -140,7 +144,7 @@ export const HOLDING: readonly Tooth[] = [
     id: "renewal-hot-loop",
     bugs: ["B34"],
     mistake: "a renewal that fails at once is sent again at once",
-    patches: [patch(HOLD, "Math.min(this.#retryMs, this.#leaseMs / 12)", "1")],
+    patches: [patch("core/renewal.ts", "Math.min(this.#retryMs, leaseMs / 12)", "1")],
     catcher: test(
       "unit/hold.test.ts",
       "a store that fails at once is asked a bounded number of times while a lease is held",
@@ -206,7 +210,7 @@ export const HOLDING: readonly Tooth[] = [
         "moment.wallMs - runtime.wallMs()",
       ),
     ],
-    catcher: simulation("mutex", "S1", "S2"),
+    catcher: test("unit/hold.test.ts", "loss a wall clock that is set back lengthens nothing"),
   },
   {
     id: "monotonic-clock-only",

@@ -26,13 +26,6 @@ export const TOKENS: readonly Tooth[] = [
     catcher: simulation("mutex", "F1", "F2"),
   },
   {
-    id: "token-in-a-microsecond",
-    bugs: ["B54"],
-    mistake: "two grants within a microsecond have one token",
-    patches: [],
-    catcher: { by: "search", rule: "tokens-rise", finds: "F1" },
-  },
-  {
     id: "token-of-the-repeat",
     bugs: ["B55"],
     mistake: "who asks again for what it holds gets a new token",

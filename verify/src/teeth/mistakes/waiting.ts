@@ -26,8 +26,8 @@ export const WAITING: readonly Tooth[] = [
     patches: [
       patch(
         WAITER,
-        "        () => this.#ask(),\n        () => this.#poll(),\n      );\n      // Keeps the process alive meanwhile, and asks if that takes long.\n      this.#askIn(this.#engine.commandTimeoutMs);",
-        "        () => {},\n        () => this.#poll(),\n      );",
+        "mailbox.open(this.#engine.commandTimeoutMs).then(() => this.#ask(), goWithout);\n      // Keeps the process alive meanwhile, and asks if that takes long.\n      this.#later().in(this.#engine.commandTimeoutMs);",
+        "mailbox.open(this.#engine.commandTimeoutMs).then(() => {}, goWithout);",
       ),
     ],
     catcher: simulation("mutex", "L2", "L7"),
@@ -68,12 +68,7 @@ export const WAITING: readonly Tooth[] = [
     bugs: ["B42"],
     mistake: "a wait is cut to what is left of the holder's lease",
     patches: [
-      patch(WAITER, "if (isFirst) this.#startWaiting();", "if (isFirst) this.#startWaiting(attempt.restMs);"),
-      patch(
-        WAITER,
-        "#startWaiting(): void {\n    this.#startDeadline();",
-        "#startWaiting(restMs: number): void {\n    this.#startDeadline(restMs);",
-      ),
+      patch(WAITER, "if (isFirst) this.#startDeadline();", "if (isFirst) this.#startDeadline(attempt.restMs);"),
       patch(WAITER, "#startDeadline(): void {", "#startDeadline(restMs = Infinity): void {"),
       patch(WAITER, "Math.max(0, this.#leftMs()), true)", "Math.max(0, Math.min(restMs, this.#leftMs())), true)"),
     ],

@@ -1,0 +1,72 @@
+/** The teeth fit: what they change stands in the sources, and what is to notice exists. Whether it does, the command shows. */
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { describe, expect, test } from "vitest";
+import { RULES } from "../src/search/rules.js";
+import { KINDS } from "../src/simulation/kinds/table.js";
+import { BUGS } from "../src/teeth/bugs.js";
+import { isKnown } from "../src/teeth/tampering.js";
+import { TEETH } from "../src/teeth/teeth.js";
+import type { Tooth } from "../src/teeth/tooth.js";
+import { patched, sourceOf } from "../src/teeth/workbench.js";
+
+const document = readFileSync(fileURLToPath(new URL("../../docs/verification.md", import.meta.url)), "utf8");
+/** So many are asked for; those that come with several servers do not count. */
+const FEWEST_BUGS = 25;
+
+test("every id is used once, and every bug that a tooth names is one of the reference", () => {
+  expect(new Set(TEETH.map(({ id }) => id)).size).toBe(TEETH.length);
+  expect(new Set(BUGS.map(({ id }) => id)).size).toBe(BUGS.length);
+  const known = BUGS.map(({ id }) => id);
+  expect(TEETH.flatMap(({ bugs }) => bugs).filter((id) => !known.includes(id))).toEqual([]);
+});
+
+test("every historical bug that can be made now has a tooth", () => {
+  const restated = new Set(TEETH.flatMap(({ bugs }) => bugs));
+  expect(BUGS.filter(({ id, later }) => restated.has(id) === (later !== undefined))).toEqual([]);
+  expect(restated.size).toBeGreaterThanOrEqual(FEWEST_BUGS);
+});
+
+describe("a mistake can still be made:", () => {
+  test.each(TEETH)("$id", ({ patches, tampering, catcher }: Tooth) => {
+    const texts = new Map<string, string>();
+    for (const change of patches) {
+      const before = texts.get(change.file) ?? sourceOf(change.file);
+      texts.set(change.file, patched(before, change));
+      expect(texts.get(change.file)).not.toBe(before);
+    }
+    expect(patches.length > 0 || tampering !== undefined || catcher.by === "search").toBe(true);
+    if (tampering !== undefined) expect(isKnown(tampering)).toBe(true);
+  });
+});
+
+describe("who must notice it is there:", () => {
+  test.each(TEETH)("$id", ({ catcher }) => {
+    switch (catcher.by) {
+      case "simulation":
+        expect(KINDS.map(({ name }) => name)).toContain(catcher.kind);
+        return;
+      case "search":
+        expect(RULES.map(({ id }) => id)).toContain(catcher.rule);
+        return;
+      default:
+        // What stands before the name of a contract's test is made of the kind and the store.
+        expect(sourceOf(`packages/holdfast/tests/${catcher.file}`)).not.toBe("");
+    }
+  });
+});
+
+test("docs/verification.md has a line for every bug, and for every mistake that is caught", () => {
+  const rows = document.split("\n").filter((line) => /^\| (B\d\d|–) \|/.test(line));
+  for (const { id } of BUGS)
+    expect(
+      rows.some((row) => row.startsWith(`| ${id} |`)),
+      id,
+    ).toBe(true);
+  for (const { mistake } of TEETH)
+    expect(
+      rows.some((row) => row.includes(`| ${mistake} |`)),
+      mistake,
+    ).toBe(true);
+  expect(rows.filter((row) => /\*\*(not caught|no tooth)\*\*/.test(row))).toEqual([]);
+});
