@@ -109,6 +109,11 @@ export class ConditionClients extends LockClients {
     }
     if (this.places[number]?.role !== "wait") return super.answered(next, reply);
     if (claim.ph === "dep" && (claim.tok === 0 || wait.stray === 1) && !this.off.has("pass-on-once")) wait.passed = 1;
+    if (claim.ph === "dep" && claim.tok === 0 && wait.has === 0 && wait.undo === 1) {
+      // Given back by now, if the wait had not begun.
+      wait.undo = 0;
+      if (!this.off.has("undo-late-requests")) this.depart(next, number - 1, 1);
+    }
     if (claim.ph !== "ask" || wait.told === 1) return super.answered(next, reply);
     if (code > 1) return this.#refused(next, number);
     if (code === 1 && wait.owed === 0 && wait.ran === 1) return "somebody goes on without a signal";

@@ -121,6 +121,9 @@ export function waitSteps(
         const args = { from: from.owner, token: from.token, owner, entered: isPassed ? 2 : hasEntered ? 1 : 0, inbox };
         await call(caller, conditionLeave, { lock, fence, queue, condition }, args, timeoutMs);
         isPassed = true;
+        // Given back by now, if the wait had not begun.
+        if (!isKnown) onEntered();
+        isKnown = true;
       });
       leaving = leave.catch(() => {});
       await leave;

@@ -33,3 +33,31 @@ test("a mutex that a late acquire takes after its claim waits for a signal is gi
   await expect(waiting).rejects.toThrow("enough");
   await holdfast.close();
 });
+
+test("a mutex that a late acquire takes after a wait that never began is given back", async () => {
+  const store = embedded();
+  let late: (() => Promise<unknown>) | undefined;
+  const losing: Store = {
+    kind: store.kind,
+    async run(script, ...call) {
+      const isFirst = script.name === "mutex/acquire" && late === undefined;
+      if (!isFirst && script.name !== "condition/wait") return store.run(script, ...call);
+      late ??= () => store.run(script, ...call);
+      throw new StoreError("m", { mayHaveRun: true, transient: true, cause: new Error("connection lost") });
+    },
+    inbox: (...call) => store.inbox(...call),
+    onReconnect: (listener) => store.onReconnect(listener),
+    close: () => store.close(),
+  };
+  const holdfast = createHoldfast({ store: losing });
+  const mutex = holdfast.mutex("m");
+  const aborting = new AbortController();
+  const waiting = mutex.condition("c").wait(await mutex.acquire(), { waitMs: Infinity, signal: aborting.signal });
+  aborting.abort(new Error("enough"));
+  await expect(waiting).rejects.toThrow("enough");
+  await until(async () => (await mutex.inspect()).holders.length === 0, "the mutex to be given back");
+
+  await late?.();
+  await until(async () => (await mutex.inspect()).holders.length === 0, "the mutex to be free");
+  await holdfast.close();
+});
