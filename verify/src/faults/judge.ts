@@ -25,10 +25,10 @@ import {
   untornEffects,
   writersAlone,
 } from "../sweeps/index.js";
-import type { Cell } from "./cell.js";
+import type { Cell, Letter } from "./cell.js";
 import { answeredSuccesses } from "./judging/answers.js";
 import { breachesOf, type Found, foundBy } from "./judging/found.js";
-import { EPS_MS, hinderingOf, missedOf, POLL_MS, pausesOf } from "./judging/grounds.js";
+import { EPS_MS, hinderingOf, missedOf, POLL_MS, pausesOf, slowTimesOf } from "./judging/grounds.js";
 import { linearizability } from "./judging/linearizability.js";
 import { noLostWakeUp } from "./judging/wake-ups.js";
 import type { Judgement } from "./parts.js";
@@ -116,7 +116,7 @@ function liveness({ letter }: Cell, history: History, commandTimeoutMs: number):
   const leaseMs = history.operations.reduce((most, { args }) => Math.max(most, args.leaseMs ?? 0), 0);
   return [
     crashedHolder(history, { pollMs: POLL_MS, epsMs: EPS_MS, forbidding }),
-    settledWaits(patient(history, commandTimeoutMs), { epsMs: EPS_MS + LAST_WORD_MS, rho: RHO }),
+    settledWaits(patient(history, letter, commandTimeoutMs), { epsMs: EPS_MS + LAST_WORD_MS, rho: RHO, forbidding }),
     ...(letter === "f"
       ? [
           fairOrder(history),
@@ -142,20 +142,35 @@ function alive(history: History): History {
 
 /**
  * For L4: who tries once waits for the server's answer and no longer; it has no patience that it could cut short.
- * A process that did not run could not settle anything.
+ * Where the way to the server is struck, the last word takes as long as requests are given: one to look who has the
+ * lock and one to leave, and for a multi-lock as many to give back what it had taken. A process that did not run could
+ * not settle anything.
  */
-function patient(history: History, commandTimeoutMs: number): History {
+function patient(history: History, letter: Letter, commandTimeoutMs: number): History {
   const pauses = pausesOf(history.turns);
   const stood = ({ process, callMs, returnMs, args }: Operation): boolean => {
     const dueMs = Math.min(callMs + (args.waitMs ?? Number.POSITIVE_INFINITY), args.abortedAtMs ?? returnMs, returnMs);
     return (pauses.get(process) ?? []).some(({ beganMs, endedMs }) => beganMs <= returnMs && endedMs >= dueMs - EPS_MS);
   };
+  const slow = slowTimesOf(history);
+  const lastWordMs = (letter === "k" ? 4 : 2) * commandTimeoutMs;
   const operations = history.operations
     .filter((operation) => operation.verb !== "acquire" || !stood(operation))
     .map((operation) => {
-      if (operation.verb !== "acquire" || operation.args.waitMs !== 0) return operation;
-      const { refusal: _, ...rest } = operation;
-      return { ...rest, args: { ...operation.args, waitMs: 2 * commandTimeoutMs } };
+      const { verb, args, callMs, returnMs } = operation;
+      if (verb !== "acquire" || args.waitMs === undefined) return operation;
+      if (args.waitMs === 0) {
+        const { refusal: _, ...rest } = operation;
+        return { ...rest, args: { ...args, waitMs: 2 * commandTimeoutMs } };
+      }
+      const dueMs = Math.min(callMs + args.waitMs, args.abortedAtMs ?? Number.POSITIVE_INFINITY);
+      const isSlow = slow.some(
+        ({ beganMs, endedMs }) => beganMs <= returnMs && endedMs + commandTimeoutMs >= dueMs - commandTimeoutMs,
+      );
+      const lateMs = Math.min(Math.max(0, returnMs - dueMs), lastWordMs);
+      if (!isSlow || lateMs === 0) return operation;
+      const aborted = args.abortedAtMs === undefined ? {} : { abortedAtMs: args.abortedAtMs + lateMs };
+      return { ...operation, args: { ...args, waitMs: args.waitMs + lateMs, ...aborted } };
     });
   return { ...history, operations };
 }

@@ -1,6 +1,6 @@
 import { groupBy, type History } from "../history/history.js";
 import type { KeyScan, Operation } from "../history/records.js";
-import { killsOf, lastInstant } from "./faults.js";
+import { dueAt, killsOf, lastInstant } from "./faults.js";
 import { Findings, type SweepResult, showMs } from "./result.js";
 
 /** How L4 is judged. */
@@ -8,6 +8,8 @@ export interface SettledWaitsOptions {
   readonly epsMs: number;
   /** Largest difference of two clocks' rates, by which a key may outlive its lease. */
   readonly rho: number;
+  /** Ids of faults during which a request may lie about, and be carried out at their end. */
+  readonly forbidding?: ReadonlySet<string>;
 }
 
 /**
@@ -33,7 +35,7 @@ export function settledWaits(history: History, options: SettledWaitsOptions): Sw
     }
     settles(findings, operation, endMs, options);
     if (operation.outcome === "ok") continue;
-    for (const scan of scans.get(operation.lockName) ?? []) leavesNothing(findings, operation, scan, options);
+    for (const scan of scans.get(operation.lockName) ?? []) leavesNothing(findings, history, operation, scan, options);
   }
   return findings.result();
 }
@@ -54,12 +56,20 @@ function settles(findings: Findings, operation: Operation, endMs: number, { epsM
   else findings.decide(lockName, [operation], isEarly ? `${what} gave up ${showMs(-lateMs)} early` : undefined);
 }
 
-function leavesNothing(findings: Findings, operation: Operation, scan: KeyScan, options: SettledWaitsOptions): void {
+function leavesNothing(
+  findings: Findings,
+  history: History,
+  operation: Operation,
+  scan: KeyScan,
+  options: SettledWaitsOptions,
+): void {
   const { returnMs, callMs, outcome, args, owner, lockName } = operation;
-  const { epsMs, rho } = options;
+  const { epsMs, rho, forbidding = new Set<string>() } = options;
   const sinceMs = Number.isFinite(returnMs) ? returnMs : callMs + (args.waitMs ?? Number.POSITIVE_INFINITY);
-  const overMs = sinceMs + (args.leaseMs ?? Number.POSITIVE_INFINITY) * (1 + rho) + epsMs;
-  const isDueAtOnce = outcome === "no" && scan.isReachable && scan.atMs > sinceMs + epsMs;
+  const leftForMs = (args.leaseMs ?? Number.POSITIVE_INFINITY) * (1 + rho) + epsMs;
+  const overMs = dueAt(history, forbidding, sinceMs, leftForMs);
+  const isHindered = overMs > sinceMs + leftForMs;
+  const isDueAtOnce = outcome === "no" && scan.isReachable && !isHindered && scan.atMs > sinceMs + epsMs;
   if (scan.atMs <= overMs && !isDueAtOnce) return;
   const isLeft = scan.owners.includes(owner);
   findings.decide(

@@ -17,6 +17,9 @@ const HINDERS = /^J(?:09|1\d|2\d|3\d)(?!\d)/;
 /** These leave the way to the server and the server alone, or touch nothing that a waiter needs. */
 const HARMLESS = /^J(?:03|04|06|08|13|21|38)(?!\d)/;
 
+/** Whatever makes an answer late, or keeps it away. */
+const SLOWS = /^J(?:08|09|1\d|2\d|3\d)(?!\d)/;
+
 /** When the server is not held to its clock, for the models. */
 export function unboundedOf({ faults }: History): Unbounded[] {
   return faults.flatMap(({ id, beganMs, endedMs }) => [
@@ -28,6 +31,11 @@ export function unboundedOf({ faults }: History): Unbounded[] {
 /** Ids of the faults of this run under which no grant can be expected. */
 export function hinderingOf({ faults }: History): ReadonlySet<string> {
   return new Set(faults.map(({ id }) => id).filter((id) => HINDERS.test(id) && !HARMLESS.test(id)));
+}
+
+/** Faults during which, and for a while after which, an answer may be late. */
+export function slowTimesOf({ faults }: History): Fault[] {
+  return faults.filter(({ id }) => SLOWS.test(id));
 }
 
 /**
