@@ -100,4 +100,9 @@ export const CONDITION_RULES: readonly Rule[] = [
     "a late request of who waits is undone",
     condition([WAITER], { timeouts: 1, giveUps: 1, delays: 0 }),
   ),
+  client(
+    "pass-on-once",
+    "a signal that has done its work is passed on to nobody",
+    condition(TWO_AND_ONE, { giveUps: 1, delays: 0 }, AT_ONCE),
+  ),
 ];
