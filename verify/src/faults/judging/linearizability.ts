@@ -126,9 +126,12 @@ function unheard(operation: Operation, answers: number): Operation[] {
   }));
 }
 
+/** Nothing is sent again before a connection is back or a request has timed out, and either takes longer than this. */
+const SENT_AGAIN_AFTER_MS = 20;
+
 /** It was sent again only if something kept the answer away. */
 function mayHaveCountedBefore({ verb, callMs, returnMs, outcome }: Operation, faults: readonly Fault[]): boolean {
-  if (verb !== "count-down" || outcome === "no") return false;
+  if (verb !== "count-down" || outcome === "no" || returnMs - callMs < SENT_AGAIN_AFTER_MS) return false;
   return faults.some(({ beganMs, endedMs }) => beganMs <= returnMs && endedMs >= callMs);
 }
 
