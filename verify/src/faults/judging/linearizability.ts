@@ -126,13 +126,20 @@ function unheard(operation: Operation, answers: number): Operation[] {
   }));
 }
 
-/** Nothing is sent again before a connection is back or a request has timed out, and either takes longer than this. */
-const SENT_AGAIN_AFTER_MS = 20;
+/** These break connections, and what was under way is sent again as soon as there is another. */
+const CUTS = /^(?:J(?:09|1\d|2\d|3\d)|pair)/;
+/** No connection is back sooner. */
+const BACK_AFTER_MS = 20;
+/** No request times out sooner in a fault run. */
+const TIMED_OUT_AFTER_MS = 400;
 
-/** It was sent again only if something kept the answer away. */
+/** It was sent again only if something kept the answer away, and that takes its time. */
 function mayHaveCountedBefore({ verb, callMs, returnMs, outcome }: Operation, faults: readonly Fault[]): boolean {
-  if (verb !== "count-down" || outcome === "no" || returnMs - callMs < SENT_AGAIN_AFTER_MS) return false;
-  return faults.some(({ beganMs, endedMs }) => beganMs <= returnMs && endedMs >= callMs);
+  if (verb !== "count-down" || outcome === "no") return false;
+  return faults.some(({ id, beganMs, endedMs }) => {
+    const sentAgainMs = callMs + (CUTS.test(id) ? BACK_AFTER_MS : TIMED_OUT_AFTER_MS);
+    return returnMs >= sentAgainMs && beganMs <= returnMs && endedMs >= callMs;
+  });
 }
 
 /**
