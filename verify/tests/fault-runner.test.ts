@@ -71,6 +71,7 @@ async function run({
     struck: (fault) => history.push({ type: "fault", ...fault }),
     newName: () => "name",
     keyPrefix: (lockName) => lockName,
+    fenceKey: (lockName) => `${lockName}:fence`,
   };
   const open: OpenStage = {
     stage,

@@ -32,6 +32,45 @@ function fault(id: string, beganMs: number, endedMs: number, target = "server"):
   return { type: "fault", id, beganMs, endedMs, target, proof: "seen" };
 }
 
+describe("the judge of a peer that states no validity", () => {
+  const said = (leaseId: number, atMs: number, isHeld: boolean): HistoryRecord => ({
+    type: "held",
+    atMs,
+    process: "A",
+    lockName: "lock",
+    leaseId,
+    isHeld,
+    token: null,
+    validUntilMs: null,
+  });
+
+  /** What is found, and how many cases of exclusion were decided. */
+  function judged(subject: string, saidUntilMs: number): readonly [properties: string[], cases: number] {
+    const held = operations(["A acquire 0-2 ok", "B acquire 50-52 ok", "B release 60-61 ok"]);
+    const [first, second] = held;
+    const history = historyOf([
+      ...held,
+      said(first?.type === "operation" ? first.id : 0, saidUntilMs, true),
+      said(first?.type === "operation" ? first.id : 0, 80, false),
+      said(second?.type === "operation" ? second.id : 0, 59, true),
+    ]);
+    const { breaches, checked } = judge(cellOf("m"), history, { ...CONTEXT, subject });
+    return [[...new Set(breaches.map(({ property }) => property))].sort(), checked.S2 ?? 0];
+  }
+
+  test("counts it as holding from its grant until it last said so, for exclusion and nothing else", () => {
+    expect(judged("redis-semaphore", 40)[0]).not.toContain("S2");
+    expect(judged("redis-semaphore", 40)[1]).toBe(2);
+    expect(judged("redis-semaphore", 70)[0]).toContain("S2");
+    expect(judged("redis-semaphore", 70)[0]).not.toContain("S4");
+  });
+
+  test("reckons with nothing of the sort for this library", () => {
+    expect(judged("holdfast", 70)[0]).not.toContain("S2");
+    expect(judged("holdfast", 70)[1]).toBe(0);
+  });
+});
+
 describe("the judge of a fault run", () => {
   test("finds nothing where nothing is wrong, and says how much it looked at", () => {
     const lines = [

@@ -30,9 +30,11 @@ import { answeredSuccesses } from "./judging/answers.js";
 import { breachesOf, type Found, foundBy } from "./judging/found.js";
 import { EPS_MS, hinderingOf, missedOf, POLL_MS, pausesOf, slowTimesOf } from "./judging/grounds.js";
 import { linearizability } from "./judging/linearizability.js";
+import { asSaid } from "./judging/said-held.js";
 import { noLostWakeUp } from "./judging/wake-ups.js";
 import type { Judgement } from "./parts.js";
 import { LIMIT } from "./programs/messages.js";
+import { wordsOf } from "./subjects/peers.js";
 
 /** What a judge has to know besides the history. */
 export interface JudgeContext {
@@ -59,7 +61,10 @@ export function judge(cell: Cell, given: History, { subject, commandTimeoutMs }:
   const count = (property: string, cases: number): void => {
     checked[property] = (checked[property] ?? 0) + cases;
   };
-  for (const sweep of [...safety(cell, history), ...(isOurs ? liveness(cell, history, commandTimeoutMs) : [])]) {
+  for (const sweep of [
+    ...safety(cell, history, subject),
+    ...(isOurs ? liveness(cell, history, commandTimeoutMs) : []),
+  ]) {
     found.push(...foundBy(sweep));
     count(sweep.property, sweep.figures.checked ?? 0);
     if (sweep.exclusions.length > 0) notes.push(`${sweep.property}: ${exclusionsOf(sweep)}`);
@@ -82,18 +87,32 @@ export function judge(cell: Cell, given: History, { subject, commandTimeoutMs }:
     notes.push(`S1 is left out for ${linear.crowded.join(", ")}: too many at once to search`);
 
   const shown = breachesOf(found, history, cell.id);
-  return { breaches: shown.breaches, checked, unknown: linear.unknown.length, notes: [...notes, ...shown.notes] };
+  return {
+    breaches: shown.breaches,
+    breached: shown.breached,
+    checked,
+    unknown: linear.unknown.length,
+    notes: [...notes, ...shown.notes],
+  };
 }
 
-function safety({ letter, judged }: Cell, history: History): SweepResult[] {
+function safety({ letter, judged }: Cell, history: History, subject: string): SweepResult[] {
+  const isOurs = subject === "holdfast";
+  const exclusion = (sweep: (given: History) => SweepResult): SweepResult =>
+    isOurs ? sweep(history) : asSaid(history, sweep);
   const names = new Set(history.operations.map(({ lockName }) => lockName));
   return [
     ...(letter === "l"
       ? []
-      : [ownersOnly(history, { epsMs: EPS_MS }), loudLoss(alive(history), { marginMs: 0, epsMs: EPS_MS })]),
-    ...(letter === "s" ? [permitsWithinLimit(history, new Map(Array.from(names, (name) => [name, LIMIT])))] : []),
-    ...(letter === "w" ? [writersAlone(history)] : []),
-    ...("swl".includes(letter) ? [] : [leaseExclusion(history)]),
+      : [
+          ownersOnly(history, { epsMs: EPS_MS }),
+          ...(isOurs ? [loss(history)] : saidLoss(loss(history), subject, letter)),
+        ]),
+    ...(letter === "s"
+      ? [exclusion((given) => permitsWithinLimit(given, new Map(Array.from(names, (name) => [name, LIMIT]))))]
+      : []),
+    ...(letter === "w" ? [exclusion(writersAlone)] : []),
+    ...("swl".includes(letter) ? [] : [exclusion(leaseExclusion)]),
     ...(letter === "l"
       ? []
       : [uniqueTokens(history), risingTokens(history), steadyTokens(history), exactTokens(history)]),
@@ -101,6 +120,18 @@ function safety({ letter, judged }: Cell, history: History): SweepResult[] {
     ...(judged === "effects" && letter !== "t" ? [] : [guardedTokens(history)]),
     untornEffects(history),
   ];
+}
+
+function loss(history: History): SweepResult {
+  return loudLoss(alive(history), { marginMs: 0, epsMs: EPS_MS });
+}
+
+/** Of S4 what a peer has words for: who cannot be asked says nothing wrong, and who has no signal gives none too late. */
+function saidLoss(result: SweepResult, subject: string, letter: Letter): SweepResult[] {
+  const { held, signal } = wordsOf(subject);
+  if (!held) return [];
+  if (signal.includes(letter)) return [result];
+  return [{ ...result, violations: result.violations.filter(({ message }) => !message.startsWith("S4c")) }];
 }
 
 function liveness({ letter }: Cell, history: History, commandTimeoutMs: number): SweepResult[] {

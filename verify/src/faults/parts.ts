@@ -33,6 +33,8 @@ export interface OpenStage {
 /** What the judges say of a history. */
 export interface Judgement {
   readonly breaches: readonly Breach[];
+  /** How many there are by property; `breaches` has no more of each than say something. */
+  readonly breached?: Readonly<Record<string, number>>;
   /** Cases decided by property. */
   readonly checked: Readonly<Record<string, number>>;
   /** Lock names about which the search came to no end. */

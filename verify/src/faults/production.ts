@@ -9,6 +9,7 @@ import { OperationCount } from "./operation-count.js";
 import type { Opening, OpenStage, Parts } from "./parts.js";
 import { KINDS } from "./programs/messages.js";
 import type { Place, Stage } from "./stage.js";
+import { peerFenceKey, peerKey } from "./subjects/peers.js";
 import { monotonicMs } from "./topology/monotonic.js";
 import type { Durability } from "./topology/server.js";
 import { startSingle } from "./topology/topology.js";
@@ -57,6 +58,7 @@ async function open(opening: Opening): Promise<OpenStage> {
       clients: clients.all,
       leaseMs,
       ...(place === undefined ? {} : { place }),
+      ...(subject === "holdfast" ? {} : { peer: subject }),
       nowMs: monotonicMs,
       sleep: (ms) => sleep(ms),
       struck(fault) {
@@ -67,7 +69,9 @@ async function open(opening: Opening): Promise<OpenStage> {
         names += 1;
         return `${cell.row}-${names}`;
       },
-      keyPrefix: (lockName) => keyPrefix(letter, lockName),
+      keyPrefix: (lockName) =>
+        subject === "holdfast" ? keyPrefix(letter, lockName) : peerKey(subject, letter, lockName),
+      fenceKey: (lockName) => (subject === "holdfast" ? `${keyPrefix(letter, lockName)}:fence` : peerFenceKey(subject)),
     };
     return {
       stage,

@@ -12,6 +12,7 @@ import { decide } from "./outcome.js";
 import type { Judgement, OpenStage, Parts } from "./parts.js";
 import { lookAtKeys, lookAtListeners } from "./quiesce.js";
 import type { Injection, Stage } from "./stage.js";
+import { STAND_INS } from "./subjects/peers.js";
 import type { Breach, CellVerdict } from "./verdict.js";
 
 /** Which cell, and for how long. */
@@ -32,6 +33,8 @@ export interface Ran {
 /** Short, so that a cell has many leases and many faults; long against the time that a busy machine loses at times. */
 const LEASE_MS = 600;
 const STRIKES_OF_A_CONTROL = 3;
+/** In an order that only ever grows at its end: the place of a cell is part of its seed. */
+const PLAYED: readonly Cell[] = [...CELLS, ...STAND_INS];
 const NOTHING: Judgement = { breaches: [], checked: {}, unknown: 0, notes: [] };
 
 /** Runs one cell. Never rejects: what goes wrong in the run itself makes it void. */
@@ -69,6 +72,7 @@ export async function runCell(
     faults: records.filter((record) => record.type === "fault" && record.proof !== null).length,
     breaches: whole.breaches,
     checked: whole.checked,
+    ...(whole.breached === undefined ? {} : { breached: whole.breached }),
   });
   return { verdict, records };
 }
@@ -86,7 +90,7 @@ async function play(
   onOpen: (open: OpenStage) => void,
 ): Promise<Played> {
   // Cells of one seed have nothing in common.
-  const random = new Random(seed * 4_096 + CELLS.findIndex(({ id }) => id === cell.id));
+  const random = new Random(seed * 4_096 + PLAYED.findIndex(({ id }) => id === cell.id));
   const troubles: string[] = [];
   const breaches: Breach[] = [];
   let open: OpenStage;

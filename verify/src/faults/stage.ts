@@ -167,6 +167,8 @@ export interface Stage {
   readonly topology: Topology;
   readonly clients: readonly Client[];
   readonly leaseMs: number;
+  /** What is driven, if it is not this library. */
+  readonly peer?: string;
   /** Present if the injection asked for one. */
   readonly place?: Place;
   /** The recorder's clock. */
@@ -178,6 +180,8 @@ export interface Stage {
   newName(): string;
   /** How the server's keys of a lock begin; for faults that delete them. */
   keyPrefix(lockName: string): string;
+  /** The key of the counter that the tokens of a lock come from. */
+  fenceKey(lockName: string): string;
 }
 
 /** One row of the matrix: what goes wrong, and how we know that it did. */

@@ -30,6 +30,8 @@ export interface CellVerdict {
   readonly faults: number;
   readonly tookMs: number;
   readonly breaches: readonly Breach[];
+  /** Breaches by property, also those that are not shown. */
+  readonly breached?: Readonly<Record<string, number>>;
   /** Cases decided by property; a property with 0 has shown nothing. */
   readonly checked: Readonly<Record<string, number>>;
   /** For the reader: what struck, what was left out, why it is void or unavailable. */

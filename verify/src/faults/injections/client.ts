@@ -6,12 +6,13 @@ import { contention, freezeFor, happens, isAbout, keysOf, pauseMs, strikeOver, u
 
 /** Freezes the client as soon as a request of it about that name is on its way. */
 async function freezeAt(stage: Stage, client: Client, lockName: string, verb: string, forMs: number): Promise<void> {
-  const armed = untilGivenUp(isAbout(lockName, verb));
+  const armed = untilGivenUp(isAbout(stage, lockName, verb));
   const isMet = await happens(stage, stage.topology.proxy.meet(armed.matches), 2 * stage.leaseMs);
   armed.giveUp();
   const beganMs = stage.nowMs();
   const proof = await freezeFor(stage, client, forMs);
-  strikeOver(stage, "J01", client.name, beganMs, isMet ? `${proof} inside ${verb}` : proof);
+  const where = stage.peer === undefined ? `inside ${verb}` : "with a request on its way";
+  strikeOver(stage, "J01", client.name, beganMs, isMet && proof !== null ? `${proof} ${where}` : proof);
 }
 
 /** In an acquire or extend, between sending and receiving, while another client wants the same lock. */
@@ -83,14 +84,16 @@ export const frozenWaiter: Injection = {
     }
     const lockName = stage.newName();
     const grip = await takeAll(stage, rival, lockName, leaseMs);
-    const armed = untilGivenUp(isAbout(lockName, "acquire"));
+    const armed = untilGivenUp(isAbout(stage, lockName, "acquire"));
     const asked = happens(stage, stage.topology.proxy.meet(armed.matches), leaseMs);
     const waiting = client.take({ lockName, leaseMs, renew: stage.cell.letter === "a", waitMs: 6 * leaseMs });
-    await asked;
+    const isMet = await asked;
     armed.giveUp();
-    const isQueued = await sees(stage, async () =>
-      (await keysOf(stage, lockName)).some((key) => key.endsWith(":queue")),
-    );
+    // Peers have no queue on the server: who has asked for what another holds waits.
+    const isQueued =
+      stage.peer === undefined
+        ? await sees(stage, async () => (await keysOf(stage, lockName)).some((key) => key.endsWith(":queue")))
+        : isMet;
     const beganMs = stage.nowMs();
     const frozen = freezeFor(stage, client, pauseMs(stage));
     await stage.sleep(stage.random.between(0, leaseMs / 2));

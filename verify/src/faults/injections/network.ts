@@ -8,7 +8,7 @@ const VERBS = ["acquire", "acquire", "release", "release", "extend", "leave", "c
 
 /** Requests of a lock with a verb that is drawn now; or of any, since not every lock has every verb. */
 function drawn(stage: Stage): Matches {
-  if (stage.random.chance(0.4)) return isOfALock;
+  if (stage.peer !== undefined || stage.random.chance(0.4)) return isOfALock;
   const verb = stage.random.pick(VERBS);
   return (words) => isOfALock(words) && words[1]?.endsWith(`/${verb}`) === true;
 }
@@ -161,7 +161,11 @@ export const bentMessages: Injection = {
     try {
       for (let round = 0; round < 6; round += 1) {
         await stage.sleep(random.between(0.2, 0.6) * leaseMs);
-        const channels = (await server.command("PUBSUB", "CHANNELS", "hf:*")) as string[];
+        const channels = (await server.command(
+          "PUBSUB",
+          "CHANNELS",
+          stage.peer === undefined ? "hf:*" : "*",
+        )) as string[];
         if (channels.length === 0) continue;
         heard += Number(await server.command("PUBLISH", random.pick(channels), random.pick(RUBBISH)));
         const last = topology.proxy.lastMessage();

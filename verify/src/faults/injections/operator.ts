@@ -101,7 +101,7 @@ export const plainCounterDeleted: Injection = {
 async function deleteOne(stage: Stage, lockName: string): Promise<void> {
   const beganMs = stage.nowMs();
   const server = serverOf(stage);
-  strikeOver(stage, "J38", server.name, beganMs, await deleteFences(server, `${stage.keyPrefix(lockName)}:fence`));
+  strikeOver(stage, "J38", server.name, beganMs, await deleteFences(server, stage.fenceKey(lockName)));
 }
 
 /** J38: the counters of all locks that are at work are deleted, again and again. */

@@ -40,19 +40,36 @@ export async function happens(stage: Stage, event: Promise<unknown>, withinMs: n
   return await Promise.race([seen, stage.sleep(withinMs).then(() => false)]);
 }
 
-/** Requests that change a lock, by the names of their scripts. */
-export const isOfALock: Matches = ([command, script]) =>
-  command?.toUpperCase() === "EVALSHA" &&
-  !script?.startsWith("client-record/") &&
-  script?.endsWith("/inspect") !== true;
+/**
+ * Requests that change a lock: of this library by the names of their scripts, of a peer as it sends them. Ours are sent
+ * by their hashes and are known by their names, so that what is said of peers takes in nothing of ours.
+ */
+export const isOfALock: Matches = ([command = "", script = "", ...words]) => {
+  switch (command.toUpperCase()) {
+    case "EVALSHA":
+      return !script.startsWith("client-record/") && !script.endsWith("/inspect");
+    case "EVAL":
+      return !script.includes("/");
+    case "SET":
+      return words.some((word) => word.toUpperCase() === "NX");
+    default:
+      return false;
+  }
+};
 
-/** Requests of that lock, whatever its kind. */
-export function isAbout(lockName: string, verb?: string): Matches {
+/** Requests of that lock, whatever its kind; of a peer, which names no verb, whichever comes first. */
+export function isAbout(
+  { peer, keyPrefix }: Pick<Stage, "peer" | "keyPrefix">,
+  lockName: string,
+  verb: string,
+): Matches {
+  if (peer !== undefined) {
+    const key = keyPrefix(lockName);
+    return (words) => isOfALock(words) && words.includes(key);
+  }
   const tag = `{${lockName}}`;
   return (words) =>
-    isOfALock(words) &&
-    (verb === undefined || words[1]?.endsWith(`/${verb}`) === true) &&
-    words.some((word) => word.includes(tag));
+    isOfALock(words) && words[1]?.endsWith(`/${verb}`) === true && words.some((word) => word.includes(tag));
 }
 
 /**

@@ -29,7 +29,7 @@ export function breachesOf(
   found: readonly Found[],
   history: History,
   title: string,
-): { readonly breaches: Breach[]; readonly notes: string[] } {
+): { readonly breaches: Breach[]; readonly breached: Record<string, number>; readonly notes: string[] } {
   const breaches: Breach[] = [];
   const seen = new Map<string, number>();
   for (const one of found) {
@@ -43,7 +43,7 @@ export function breachesOf(
   const notes = Array.from(seen)
     .filter(([, count]) => count > SHOWN_EACH)
     .map(([property, count]) => `${property}: ${count} breaches, of which ${SHOWN_EACH} are shown`);
-  return { breaches, notes };
+  return { breaches, breached: Object.fromEntries(seen), notes };
 }
 
 function draw({ lockName, message, records, property }: Found, history: History, title: string): string | undefined {

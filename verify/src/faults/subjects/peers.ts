@@ -25,6 +25,36 @@ export function peerKey(peer: string, letter: Letter, lockName: string): string 
   return `${prefixOf(letter)}${lockName}`;
 }
 
+/** The key of the counter that the tokens of a peer come from. @throws RangeError  it has none */
+export function peerFenceKey(peer: string): string {
+  if (peer === "simple-redis-mutex") return "@simple-redis-mutex:fencing-tokens";
+  throw new RangeError(`${peer} has no tokens`);
+}
+
+/** What a peer says of a lease of its own; nothing else is held against it. */
+export interface Words {
+  /** Whether it can be asked if a lease is held. */
+  readonly held: boolean;
+  /** Whether it says until when. */
+  readonly validity: boolean;
+  /** For which letters it tells of a loss by itself. */
+  readonly signal: readonly Letter[];
+}
+
+const WORDS: Readonly<Record<string, Words>> = {
+  redlock: { held: true, validity: true, signal: ["a"] },
+  "redis-semaphore": { held: true, validity: false, signal: ["a"] },
+  verrou: { held: true, validity: true, signal: [] },
+  "simple-redis-mutex": { held: false, validity: false, signal: [] },
+};
+
+/** See `Words`. @throws RangeError  there is no peer of that name */
+export function wordsOf(peer: string): Words {
+  const words = Object.hasOwn(WORDS, peer) ? WORDS[peer] : undefined;
+  if (words === undefined) throw new RangeError(`there is no peer ${peer}`);
+  return words;
+}
+
 /** Peers that are notified; the others have no subscriber that could be killed and no message that could be dropped. */
 const NOTIFIED: ReadonlySet<string> = new Set(["simple-redis-mutex"]);
 
@@ -35,15 +65,31 @@ const NOTIFIED: ReadonlySet<string> = new Set(["simple-redis-mutex"]);
  * Left out is what would say nothing about it: a wall clock or a suspension that only a client with a clock of its own
  * can be given, a check at the start that it does not claim to have, counters that are seeded, tokens where it has none.
  */
-export function peerCells(subject: Pick<Subject, "name" | "letters">): readonly Cell[] {
+export function peerCells(
+  subject: Pick<Subject, "name" | "letters">,
+  among: readonly Cell[] = BUILT_CELLS,
+): readonly Cell[] {
   const cells = new Map<string, Cell>();
-  for (const cell of BUILT_CELLS) {
+  for (const cell of among) {
     const letter = letterFor(subject, cell);
     if (letter === undefined) continue;
-    const id = `${cell.row}/${cell.column}/${letter}`;
-    if (!cells.has(id)) cells.set(id, { ...cell, id, letter, isQuick: false });
+    const of = inLetter(cell, letter);
+    if (!cells.has(of.id)) cells.set(of.id, of);
   }
   return [...cells.values()];
+}
+
+function inLetter(cell: Cell, letter: Letter): Cell {
+  return { ...cell, id: `${cell.row}/${cell.column}/${letter}`, letter, isQuick: false };
+}
+
+/** Cells of a mutex that the matrix does not have, and that peers take in place of one of a letter that they lack. */
+export const STAND_INS: readonly Cell[] = standIns();
+
+function standIns(): Cell[] {
+  const cells = BUILT_CELLS.filter(({ judged }) => judged === "leases").map((cell) => inLetter(cell, "m"));
+  const known = new Set(BUILT_CELLS.map(({ id }) => id));
+  return [...new Map(cells.map((cell) => [cell.id, cell])).values()].filter(({ id }) => !known.has(id));
 }
 
 function letterFor({ name, letters }: Pick<Subject, "name" | "letters">, cell: Cell): Letter | undefined {
