@@ -86,6 +86,9 @@ export function readWriteLockContract(subject: StoreUnderTest): void {
     const writing = first().write.acquire(LONG_WAIT);
     await queued(3);
     await lease.downgrade();
+    // Before anybody asks again: a re-check, seconds later, would hide a downgrade that wakes nobody.
+    const { holders, waiterCount } = await first().read.inspect();
+    expect({ holders: holders.length, waiterCount }).toEqual({ holders: 3, waiterCount: 1 });
     expect(lease).toMatchObject({ mode: "read", token });
     const readers = await Promise.all(reading);
     lease.assertHeld();

@@ -26,6 +26,13 @@ export const TOKENS: readonly Tooth[] = [
     catcher: simulation("mutex", "F1", "F2"),
   },
   {
+    id: "token-within-the-microsecond",
+    bugs: ["B54"],
+    mistake: "the next holder's token is the time alone, which may be the last one's",
+    patches: [],
+    catcher: { by: "search", rule: "tokens-rise", finds: "F1" },
+  },
+  {
     id: "token-of-the-repeat",
     bugs: ["B55"],
     mistake: "who asks again for what it holds gets a new token",

@@ -146,8 +146,8 @@ export const WAITING: readonly Tooth[] = [
       patch("permits/reweigh.lua", "grantHeads()\nreturn {1, tonumber(latest)}", "return {1, tonumber(latest)}"),
     ],
     catcher: test(
-      "regressions/downgrade-lets-readers-in.test.ts",
-      "a writer that becomes a reader has the readers behind it granted in the same step",
+      "contract/embedded.test.ts",
+      "read-write-lock on embedded a writer that becomes a reader keeps its token, lets waiting readers in, and no writer",
     ),
   },
 ];
