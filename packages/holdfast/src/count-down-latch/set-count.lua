@@ -29,8 +29,9 @@ if latch[2] then
   if latch[2] - generation >= 0 then
     generation = latch[2] + 1
   end
-  -- Those of the last generation stay, because a request that was sent for it may arrive only now.
-  redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', '(' .. latch[2])
+  -- A request may arrive long after it was given up, so those of the last generation stay, and of the last ten minutes.
+  local forgottenUs = math.min(tonumber(latch[2]), generation - 600000000)
+  redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', string.format('(%.0f', forgottenUs))
 end
 redis.call('ZADD', KEYS[2], generation, request)
 redis.call('PEXPIRE', KEYS[2], keepMs)

@@ -670,7 +670,7 @@ return redis.call('ZREM', KEYS[1], ARGV[1])` as string,
 /** count-down-latch/set-count: set the count, if none is set or it has reached zero. */
 export const countDownLatchSetCount = {
   name: "count-down-latch/set-count",
-  sha1: "69065c2f2a967806afaf25b3c8cf6a877d6bb4da",
+  sha1: "ba27b58ed96a059a2ca7b52011be769a79f5ffd3",
   keys: ["latch", "counted"],
   args: ["count", "request", "keepMs"],
   replies: [
@@ -694,7 +694,8 @@ if latch[2] then
   if latch[2] - generation >= 0 then
     generation = latch[2] + 1
   end
-  redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', '(' .. latch[2])
+  local forgottenUs = math.min(tonumber(latch[2]), generation - 600000000)
+  redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', string.format('(%.0f', forgottenUs))
 end
 redis.call('ZADD', KEYS[2], generation, request)
 redis.call('PEXPIRE', KEYS[2], keepMs)

@@ -34,6 +34,19 @@ test("a late copy of an earlier trySetCount does not close a latch again", async
   await holdfast.close();
 });
 
+test("nor after two others, of which each forgets what is old", async () => {
+  const { store, again } = watched(embedded({ keyspace: new Keyspace() }), "count-down-latch/set-count");
+  const holdfast = createHoldfast({ store });
+  const latch = holdfast.countDownLatch("gate");
+  for (let set = 0; set < 4; set += 1) {
+    expect(await latch.trySetCount(1)).toBe(true);
+    await latch.countDown();
+  }
+  for (const copy of again) await copy();
+  expect(await latch.count()).toBe(0);
+  await holdfast.close();
+});
+
 test("a late copy of a count-down that has counted does not count under the next count, with a caller's id either", async () => {
   const { store, again } = watched(embedded({ keyspace: new Keyspace() }), "count-down-latch/count-down");
   const holdfast = createHoldfast({ store });
