@@ -68,7 +68,11 @@ export class ConditionWorld extends LockWorld<ConditionClients> {
     outcome: Outcome,
     after: Held,
   ): string | undefined {
-    return super.broken(before, next, request, outcome, after) ?? this.#account(before, next, request, after);
+    return (
+      super.broken(before, next, request, outcome, after) ??
+      this.#leftBehind(request, after) ??
+      this.#account(before, next, request, after)
+    );
   }
 
   protected override mayBegin(state: LockState, number: number): boolean {
@@ -92,6 +96,13 @@ export class ConditionWorld extends LockWorld<ConditionClients> {
     if (!this.off.has("wait-ends-the-lease") || !isWaiter || state.claims[number + 1]?.ph === "idle") {
       super.addHolderSteps(state, number, name, add);
     }
+  }
+
+  /** The lease that a wait began with would end some time; whoever is next need not wait for that. */
+  #leftBehind([number, verb, token]: Request, after: Held): string | undefined {
+    const from = this.places[number - 1]?.owner ?? "";
+    const isHeld = this.setting.kind.holders(after).has(from) && lastToken(after) === token;
+    return verb === "quit" && isHeld ? "ghost: it is held by a wait that has been left" : undefined;
   }
 
   /** Who was let go on, and whether there was a signal for each of them. */

@@ -23,9 +23,9 @@ export async function searchWorld(setting: Setting, bound: Bound, maxStates: num
 }
 
 /** Searches for what goes wrong without `rule`. */
-export async function searchWithout(rule: Rule): Promise<Explored> {
+export async function searchWithout(rule: Rule, maxStates: number = RULE_STATES): Promise<Explored> {
   const server = new Server(changed(await scripts(), rule));
-  return explore(new rule.make(rule.setting, server, rule.off), RULE_STATES);
+  return explore(new rule.make(rule.setting, server, rule.off), maxStates);
 }
 
 /** Searches the same world with the rule. */
