@@ -56,6 +56,8 @@ export type Mode = "read" | "write";
 export interface Arguments {
   /** Length of the lease on the server. Absent for an acquire that was handed over locally and began no new lease. */
   readonly leaseMs?: number;
+  /** How long the server may keep it at most, where that is more: who adopts a lease has what is left of it. */
+  readonly longestMs?: number;
   /** How long it was willing to wait; absent means for ever. */
   readonly waitMs?: number;
   /** When its signal was aborted. */

@@ -48,7 +48,11 @@ export function serverLease(operation: JudgedOperation, { rho }: ExpiryRules): S
   // Whoever gave up waiting gives a grant that crossed its leaving back, at any time.
   const boundMs = refusal === "gave-up" ? callMs : callMs + args.leaseMs * (1 - rho);
   const earliestMs = operation.isKept ? Number.POSITIVE_INFINITY : boundMs;
-  return { fromMs: callMs, earliestMs, latestMs: appliedByMs + args.leaseMs * (1 + rho) };
+  return {
+    fromMs: callMs,
+    earliestMs,
+    latestMs: appliedByMs + Math.max(args.leaseMs, args.longestMs ?? 0) * (1 + rho),
+  };
 }
 
 /** The lease after an extend: at least as long as was asked for, and never shorter than it was. */

@@ -30,8 +30,8 @@ import { linearizability } from "./linearizability.js";
 
 /** A waiter looks again after so long at the latest, by the slowest clock and with its request under way. */
 const POLL_MS = 5_200;
-/** A lease that was lost is told by a timer, which may be late on a loop that is not busy. */
-const TIMER_MS = 4;
+/** A lease that was lost is told by a timer: late by whole milliseconds of its clock, and on a loop that is not busy. */
+const TIMER_MS = 4.1;
 /** And found by a look where clocks came apart. */
 const LOOK_MS = 1_020;
 /** Nobody is passed by more than can be granted while the message of its own grant is under way. */

@@ -56,6 +56,8 @@ const OWNER = /p\d+-\d+-_*\d+\/\d+\/[^ "]*/g;
 /** Records whose claims are in any key. @param isReachable  whether nobody had any trouble to reach the server */
 export function scanKeys({ keyspace, recorder, nowMs, setup, clock }: World, isReachable: boolean): void {
   const owners = new Map<string, Set<string>>();
+  // What comes late of a process that is gone, nobody undoes.
+  const killed = recorder.killed().map((name) => `${name.replace(".", "-")}-`);
   for (const { key, value } of keyspace.dump()) {
     const lockName = /\{(.*)\}/.exec(key)?.[1];
     if (lockName === undefined) continue;
@@ -63,9 +65,12 @@ export function scanKeys({ keyspace, recorder, nowMs, setup, clock }: World, isR
     if (/:(?:fence|value|signalled)$/.test(key)) continue;
     // What has ended stays in these until somebody uses them, or they expire.
     if (!isReachable && /^hf:(?:semaphore|read-write-lock):/.test(key)) continue;
+    // So does who could not say that it left, until it is granted to nobody, and passed on.
+    if (!isReachable && key.endsWith(":queue")) continue;
     const found = owners.get(lockName) ?? new Set<string>();
     owners.set(lockName, found);
     for (const [owner] of String(value).matchAll(OWNER)) {
+      if (killed.some((prefix) => owner.startsWith(prefix))) continue;
       found.add(owner);
       // Two claims of one condition have one label.
       const label = owner.split("/")[4];

@@ -54,7 +54,8 @@ export interface View {
 /** Properties that a fault of this run has taken the ground from. */
 export type Ground = "exclusion" | "tokens";
 
-const SLACK_MS = TIMER_LATE_MS + 1;
+/** A timer counts whole milliseconds, of a clock that may be slow. */
+const SLACK_MS = TIMER_LATE_MS + 1.1;
 /** Where its clocks came apart a lease finds its end by looking, so often by its own monotonic clock. */
 const LOOK_MS = 1_000;
 
@@ -71,6 +72,7 @@ export class Judge {
   readonly #tokens = new Map<string, TokenOrder>();
   readonly #order = new FifoOrder();
   readonly #lostGround = new Map<Ground, number>();
+  readonly #extended: View[] = [];
   #ids = 0;
 
   /** Grants, for the summary. */
@@ -154,7 +156,8 @@ export class Judge {
     const { lockName, weight, limit } = from;
     const { mode, ...asked } = from.operation.args;
     // An extension may have changed its length, which the new owner id tells.
-    const others = { ...asked, leaseMs: Number(lease.owner.split("/")[2]) };
+    const longestMs = this.recorder.longestMs(from.operation);
+    const others = { ...asked, leaseMs: Number(lease.owner.split("/")[2]), longestMs };
     const args = mode === undefined ? others : { ...others, mode: from.weight === 1 ? "read" : mode };
     const operation = this.recorder.called({ process, lockName, verb: "acquire", args, owner: lease.owner });
     operation.callMs = calledMs;
@@ -226,9 +229,16 @@ export class Judge {
     for (const view of valid.slice(1)) view.isOver = true;
   }
 
+  /** A lease was extended: how long it is good for from now on is asked when its holder has taken note. */
+  extended(process: SimulatedProcess, owner: string): void {
+    for (const views of this.#views.values())
+      for (const view of views) if (view.process === process && view.own.owner === owner) this.#extended.push(view);
+  }
+
   /** Called after each event: nobody may be late in telling a loss. */
   afterEvent(): void {
     const nowMs = this.#now();
+    for (const view of this.#extended.splice(0)) if (isAlive(view)) this.ask(view);
     for (const [lockName, views] of this.#views) {
       for (const view of views) {
         if (nowMs > view.lossDueMs && nowMs > this.#toldBy(view) && !view.isOver && this.#runsFreely(view.process))
@@ -281,8 +291,8 @@ export class Judge {
     const { operation, lockName, process } = facts;
     const told = (): void => {
       const { reason } = facts.lease.signal.reason as { readonly reason?: string };
-      // Those come before the lease is over; from then on nobody relies on it.
-      if (reason === "max-hold" || reason === "closed")
+      // Those come before the lease is over, and of several locks for all that are not; from then on nobody relies on it.
+      if (reason === "max-hold" || reason === "closed" || facts.own !== facts.lease)
         this.recorder.called({ process, lockName, verb: "release", owner: operation.owner, leaseId: operation.id });
       this.recorder.add({
         type: "lost",

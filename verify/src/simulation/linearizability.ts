@@ -1,7 +1,17 @@
 /** S1: the operations on each lock name, put into some order that its sequential model allows. */
 import { check, type Model } from "../checker/index.js";
 import { groupBy, type History, type Operation } from "../history/index.js";
-import { EXPIRY, fenced, type JudgedOperation, latch, ownerAware, permits, readWrite, timed } from "../models/index.js";
+import {
+  EXPIRY,
+  fenced,
+  type JudgedOperation,
+  type Latch,
+  latch,
+  ownerAware,
+  permits,
+  readWrite,
+  timed,
+} from "../models/index.js";
 import type { Circumstances, Finding } from "./finding.js";
 
 type AnyModel = Model<unknown, JudgedOperation>;
@@ -9,10 +19,22 @@ type AnyModel = Model<unknown, JudgedOperation>;
 function modelOf({ kind, slowClock, permits: limit, tokensUntilMs }: Circumstances): AnyModel {
   const unbounded = slowClock.map((time) => ({ ...time, expiry: "late" as const }));
   const expiry = { ...EXPIRY, unbounded };
-  if (kind === "count-down-latch") return latch() as AnyModel;
+  if (kind === "count-down-latch") return orZero(latch()) as AnyModel;
   if (kind === "semaphore") return permits({ limit, expiry }) as AnyModel;
   if (kind === "read-write-lock") return readWrite({ expiry }) as AnyModel;
   return (tokensUntilMs === Number.POSITIVE_INFINITY ? fenced(expiry) : ownerAware(expiry)) as AnyModel;
+}
+
+/** A count-down that answers zero may have found zero, which is then no refusal. */
+function orZero(model: Model<Latch, Operation>): Model<Latch, Operation> {
+  return {
+    ...model,
+    step(state, operation) {
+      const next = model.step(state, operation);
+      const hasFoundZero = operation.verb === "count-down" && operation.result === 0 && (state.left ?? 0) === 0;
+      return hasFoundZero ? [...next, state] : next;
+    },
+  };
 }
 
 /** What says something of the lock on the server; the rest is judged by the sweeps. */

@@ -221,7 +221,7 @@ export const MUTATIONS: readonly Mutation[] = [
     name: "a latch opens before its count is zero",
     bug: "latch",
     kind: "count-down-latch",
-    finds: ["S2"],
+    finds: ["S1"],
     tampering: rewrite("count-down-latch/await", ["latch[1] == '0'", "latch[1] == '1'"]),
   },
   {

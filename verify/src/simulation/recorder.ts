@@ -48,7 +48,9 @@ export class Recorder {
   readonly #operations: Draft[] = [];
   readonly #extensions = new Map<Call, Draft>();
   readonly #leaseOf = new Map<string, number>();
-  readonly #isGivenBack = new Set<string>();
+  /** How often each owner was given back, by what was sent, and who was so by what the server did. */
+  readonly #givenBackCalls = new Map<string, number>();
+  readonly #wasGivenBack = new Set<string>();
   /** Owners that go on with the grant of another. */
   readonly #adopted = new Set<string>();
   #ids = 0;
@@ -106,9 +108,23 @@ export class Recorder {
     if (token === null) this.#adopted.add(owner);
   }
 
+  /** How long the server may keep a lease from now on, at most. */
+  longestMs({ owner, args }: Draft): number {
+    const extended = this.#operations.filter((other) => other.verb === "extend" && other.owner === owner);
+    const lengths = extended.map(({ args: { leaseMs = 0 } }) => leaseMs);
+    return Math.max(args.leaseMs ?? 0, args.longestMs ?? 0, ...lengths);
+  }
+
   /** Anything else that happened. */
   add(record: HistoryRecord): void {
     this.#records.push(record);
+  }
+
+  /** Names of the processes that were killed. */
+  killed(): string[] {
+    return this.#records.flatMap((record) =>
+      record.type === "fault" && record.id.startsWith("kill-") ? [record.target] : [],
+    );
   }
 
   /** A process has sent a request. */
@@ -132,8 +148,9 @@ export class Recorder {
   /** The library gives a claim back by itself too, as when its lease was lost. */
   #givenBack(process: SimulatedProcess, call: Call): void {
     const owner = String(call.args[call.script.args.indexOf("owner")] ?? "");
-    if (this.#isGivenBack.has(owner)) return;
-    this.#isGivenBack.add(owner);
+    const calls = (this.#givenBackCalls.get(owner) ?? 0) + 1;
+    this.#givenBackCalls.set(owner, calls);
+    if (calls > 1) return;
     // About no lease: whoever relied on one goes by what the library said, and not by what it sent.
     const draft = this.called({ process, lockName: lockOf(call), verb: "release", owner });
     if (this.#operations.some((other) => other.verb === "release" && other.owner === owner && other !== draft))
@@ -143,6 +160,8 @@ export class Recorder {
   /** The server has carried it out, perhaps not for the first time. */
   ran(process: SimulatedProcess, call: Call, reply: Reply): void {
     const outcome = outcomeOf(call.script.replies, reply);
+    if (outcome === "released" && GIVES_BACK.test(call.script.name))
+      this.#wasGivenBack.add(String(call.args[call.script.args.indexOf("owner")] ?? ""));
     this.truth.ran(process, call, outcome, reply, this.#now());
     const draft = this.#extensions.get(call);
     if (draft === undefined || outcome !== "extended") return;
@@ -158,18 +177,20 @@ export class Recorder {
     this.#operations.push(again);
   }
 
-  /** The answer has reached the process. */
-  heard(call: Call, reply: Reply): void {
+  /** The answer has reached the process. @returns the owner whose lease was extended by it, if it was */
+  heard(call: Call, reply: Reply): string | undefined {
     const draft = this.#extensions.get(call);
-    if (draft === undefined) return;
+    if (draft === undefined) return undefined;
     const isDone = outcomeOf(call.script.replies, reply) === "extended";
     this.ended(draft, isDone ? "ok" : "no", isDone ? undefined : "not-owner");
+    return isDone ? draft.owner : undefined;
   }
 
   /** All that was recorded, with what the server did that no caller heard of. */
   finish(): HistoryRecord[] {
     for (const draft of this.#operations)
       if (draft.verb === "extend" && draft.leaseId === 0) draft.leaseId = this.#leaseOf.get(draft.owner) ?? draft.id;
+    for (const draft of this.#operations) this.#doubt(draft);
     const known = new Set(this.#operations.map(({ owner, token }) => `${owner} ${token}`));
     const unheard = this.truth.grants.filter(
       ({ claim: { owner }, token }) => !known.has(`${owner} ${token}`) && !this.#adopted.has(owner),
@@ -182,6 +203,12 @@ export class Recorder {
       again.deliveredMs = atMs;
     }
     return [...this.#operations, ...this.#records];
+  }
+
+  /** Who asked again since an answer was lost, and hears that it holds no longer, may have given it back or lost it. */
+  #doubt(draft: Draft): void {
+    if (draft.verb !== "release" || draft.outcome !== "ok" || this.#wasGivenBack.has(draft.owner)) return;
+    if ((this.#givenBackCalls.get(draft.owner) ?? 0) > 1) draft.outcome = "info";
   }
 
   /** A grant that no call returned with, and what gave it back. */

@@ -58,5 +58,26 @@ export const REGRESSION_SEEDS: readonly RegressionSeed[] = [
     profile: "promised",
     was: "what was over runs again when the server's clock goes back",
   },
+  {
+    seed: 301910,
+    kind: "multi-lock",
+    profile: "forgets",
+    was: "of several locks all are over when one is, also those that run on",
+  },
+  {
+    seed: 402229,
+    kind: "semaphore",
+    profile: "promised",
+    was: "who adopts a lease has what is left of it on the server, if that is more",
+  },
+  { seed: 400339, kind: "semaphore", profile: "promised", was: "an extension says how long the lease is good for" },
+  {
+    seed: 407323,
+    kind: "semaphore",
+    profile: "promised",
+    was: "a release that is sent again cannot tell what was lost",
+  },
+  { seed: 400990, kind: "election", profile: "promised", was: "what comes late of a process that is gone, stays" },
+  { seed: 406677, kind: "reentrant-mutex", profile: "promised", was: "who cannot reach the server stays in the queue" },
   { seed: 666, kind: "mutex", profile: "promised", was: "a late copy of an acquire begins the lease anew" },
 ];

@@ -82,7 +82,8 @@ async function play(world: World): Promise<void> {
   // Who waits for a signal stands in no queue of the mutex, and its answer does not tell which.
   if (setup.kind === "condition") world.network.isOrderly = false;
   if (kind.ran !== undefined) {
-    world.onRan = (call, reply) => kind.ran?.(world, call, outcomeOf(call.script.replies, reply), reply);
+    world.onRan = (process, call, reply) =>
+      kind.ran?.(world, process, call, outcomeOf(call.script.replies, reply), reply);
   }
   for (const fault of setup.faults) schedule(world, fault);
   for (const session of setup.sessions) {

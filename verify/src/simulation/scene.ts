@@ -3,6 +3,7 @@ import type { Reply } from "holdfast";
 import type { Judge } from "./judge.js";
 import type { Call } from "./network.js";
 import type { Session } from "./plan.js";
+import type { SimulatedProcess } from "./process.js";
 import type { Random } from "./random.js";
 import type { Member, World } from "./world.js";
 
@@ -23,7 +24,7 @@ export interface Kind {
   /** Does what the session says, in its process. */
   run(scene: Scene): Promise<void>;
   /** A script has run, with that answer. */
-  ran?(world: World, call: Call, outcome: string | undefined, reply: Reply): void;
+  ran?(world: World, process: SimulatedProcess, call: Call, outcome: string | undefined, reply: Reply): void;
   /** What is left to judge when all is over. */
   finish?(world: World): void;
 }

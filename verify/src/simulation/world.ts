@@ -65,7 +65,7 @@ export class World implements NetworkHost {
   #snapshot: ReturnType<Keyspace["dump"]> = [];
 
   /** Called for each script that has run. */
-  onRan: ((call: Call, reply: Reply) => void) | undefined;
+  onRan: ((process: SimulatedProcess, call: Call, reply: Reply) => void) | undefined;
   isServerDown = false;
   serverFrozenUntilMs = 0;
   eventCount = 0;
@@ -124,14 +124,15 @@ export class World implements NetworkHost {
     );
     this.network.ran(process, call, reply);
     this.recorder.ran(process, call, reply);
-    this.onRan?.(call, reply);
+    this.onRan?.(process, call, reply);
   }
 
   heard(process: SimulatedProcess, what: { readonly call: Call; readonly reply: Reply } | string): void {
     if (typeof what === "string") this.network.message(process, what);
     else {
       const session = this.network.reply(process, what.call, what.reply);
-      this.recorder.heard(what.call, what.reply);
+      const extended = this.recorder.heard(what.call, what.reply);
+      if (extended !== undefined) this.judge.extended(process, extended);
       this.network.answered(what.call, what.reply, this.#nowMs);
       if (session === undefined) return;
       this.judge.enqueued(session);
