@@ -20,6 +20,7 @@ import { build, dependencies, node, redisServer, root } from "./setup.mjs";
  * @typedef {object} Step
  * @property {string} part  folder under verify/src
  * @property {string[]} args
+ * @property {string} [folder]  of its own within the report, where a run has two of a part
  */
 
 /** The simulation computes, so a process for each core but the one on which the search does. */
@@ -69,11 +70,9 @@ const RUNS = {
       { part: "teeth", args: [] },
       {
         part: "faults",
-        args: [
-          ...["--minutes", String(minutes), "--seconds", "60", "--seed", String(seed)],
-          ...["--subject", "holdfast,redlock,redis-semaphore,@verrou/core,simple-redis-mutex"],
-        ],
+        args: ["--minutes", String(minutes), "--seconds", "60", "--seed", String(seed)],
       },
+      { part: "faults", args: ["--peers", "--seconds", "15", "--seed", String(seed)], folder: "peers" },
     ],
   }),
 };
@@ -126,9 +125,9 @@ async function several(name, make) {
  * @param {Step} step
  * @param {string} report
  */
-function played({ part, args }, report) {
+function played({ part, args, folder = "." }, report) {
   console.log(`— ${part} ${args.join(" ")}`);
-  return part === "faults" ? faults(args, report) : other(part, args, report);
+  return part === "faults" ? faults(args, join(report, folder)) : other(part, args, report);
 }
 
 /**

@@ -224,11 +224,19 @@ describe("the sum of many runs", () => {
     expect(text.split("\n").at(-1)).toBe("0 passed, 0 failed");
   });
 
-  it("holds nothing against a peer but a run that shows nothing", async () => {
-    const peer = (outcome: CellVerdict["outcome"], of: CellVerdict): boolean =>
-      isFailure({ ...of, subject: "redlock", outcome });
+  it("holds nothing against a peer, unless nothing at all was seen of it", async () => {
     const any = await verdict({});
-    expect([peer("violation", any), peer("toothless", any), peer("void", any)]).toEqual([false, false, true]);
+    const peer = (outcome: CellVerdict["outcome"], id: string): CellVerdict => ({
+      ...any,
+      cell: { ...any.cell, id },
+      subject: "redlock",
+      outcome,
+    });
+    const seen = [peer("violation", "a"), peer("toothless", "b"), peer("void", "c"), peer("unknown", "d")];
+    expect(seen.some(isFailure)).toBe(false);
+    expect(totalsOf(seen)).toMatchObject({ passed: 2, failed: 0, undecided: 2 });
+    expect(totalsOf(seen.slice(2))).toMatchObject({ passed: 0, failed: 1, undecided: 2 });
+    expect(summary(seen.slice(2), 8_000)).toContain("FAILED redlock: none of its runs showed anything");
   });
 });
 

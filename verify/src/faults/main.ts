@@ -1,14 +1,17 @@
 /** The command of the fault runs: cells on real servers, side by side, and what came of them. See `USAGE`. */
+import { writeFileSync } from "node:fs";
 import { argv, exit, stdout } from "node:process";
 import type { Cell } from "./cell.js";
 import { BUILT, CELLS } from "./matrix.js";
 import { type Options, readOptions, USAGE } from "./options.js";
 import { type CellOrder, Pool } from "./pool.js";
 import { Progress, showDuration } from "./progress.js";
-import { writeReport } from "./report/write.js";
+import { DOCUMENT, type PeerReport, peerDocument } from "./report/peer-document.js";
+import { readReport, versionsOf, writeReport } from "./report/write.js";
 import type { Subject } from "./subject.js";
+import { peerCells, STAND_INS } from "./subjects/peers.js";
 import { subjectOf } from "./subjects/table.js";
-import { isFailure, summary } from "./summary.js";
+import { summary, totalsOf } from "./summary.js";
 
 function list(): string {
   return CELLS.map(({ id, expectation, isQuick, column }) => {
@@ -17,19 +20,29 @@ function list(): string {
   }).join("\n");
 }
 
-/** Each subject with the cells of its letters. The controls of our tokens switch something off in us, so no peer has them. */
-function pairs(cells: readonly Cell[], subjects: readonly Subject[]): Pick<CellOrder, "cell" | "subject">[] {
-  return subjects.flatMap(({ name, letters }) =>
-    cells
-      .filter(({ letter, row }) => letters.includes(letter) && (name === "holdfast" || !row.endsWith("-plain")))
-      .map((cell) => ({ cell, subject: name })),
-  );
+/** Each subject with its cells; side by side, so that one after the other takes the same. */
+function pairs({ cells, isSideBySide }: Options, subjects: readonly Subject[]): Pick<CellOrder, "cell" | "subject">[] {
+  const peers = subjects.filter(({ name }) => name !== "holdfast");
+  const taken = new Map(peers.map((peer) => [peer.name, peerCells(peer, cells)]));
+  const same = new Map([...taken.values()].flat().map((cell) => [cell.id, cell]));
+  if (subjects.length > peers.length) taken.set("holdfast", isSideBySide ? [...same.values()] : cells);
+  const round = subjects.flatMap(({ name: subject }) => (taken.get(subject) ?? []).map((cell) => ({ cell, subject })));
+  if (!isSideBySide) return round;
+  const places = new Map([...CELLS, ...STAND_INS].map(({ row, column }, index) => [`${row}/${column}`, index]));
+  const place = ({ cell: { row, column } }: { readonly cell: Cell }): number => places.get(`${row}/${column}`) ?? 0;
+  return round.toSorted((a, b) => place(a) - place(b));
+}
+
+/** Puts what came of peers into the document. */
+function document(reports: readonly PeerReport[]): void {
+  writeFileSync(DOCUMENT, peerDocument(reports));
+  stdout.write(`document: ${DOCUMENT}\n`);
 }
 
 async function run(options: Options): Promise<number> {
   const { seed, lastsMs, budgetMs, jobs, report } = options;
   const subjects = await Promise.all(options.subjects.map(subjectOf));
-  const round = pairs(options.cells, subjects);
+  const round = pairs(options, subjects);
   if (round.length === 0) throw new RangeError("none of these cells is for this subject");
   const beganMs = performance.now();
   const endsMs = budgetMs === undefined ? undefined : beganMs + budgetMs;
@@ -60,18 +73,21 @@ async function run(options: Options): Promise<number> {
   await pool.run(next, jobs);
   progress.stop();
   const { verdicts } = progress;
-  if (report !== undefined) {
-    const facts = { seed, lastsMs, jobs, tookMs: performance.now() - beganMs, subjects };
-    stdout.write(`report: ${writeReport(report, verdicts, facts)}\n`);
-  }
+  const facts = { seed, lastsMs, jobs, tookMs: performance.now() - beganMs, subjects };
+  if (report !== undefined) stdout.write(`report: ${writeReport(report, verdicts, facts)}\n`);
+  if (options.isToDocument && !isInterrupted) document([{ verdicts, facts, versions: versionsOf(facts) }]);
   if (isInterrupted) stdout.write("interrupted\n");
   stdout.write(`${summary(verdicts, lastsMs)}\n`);
-  return isInterrupted || verdicts.some(isFailure) ? 1 : 0;
+  return isInterrupted || totalsOf(verdicts).failed > 0 ? 1 : 0;
 }
 
 async function main(): Promise<number> {
   try {
     const options = readOptions(argv.slice(2));
+    if (options.isToDocument && options.from.length > 0) {
+      document(options.from.map(readReport));
+      return 0;
+    }
     if (!options.isHelp && !options.isList) return await run(options);
     stdout.write(`${options.isHelp ? USAGE : list()}\n`);
     return 0;

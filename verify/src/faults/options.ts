@@ -3,6 +3,8 @@ import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
 import type { Cell } from "./cell.js";
 import { BUILT, CELLS, MATRIX } from "./matrix.js";
+import { STAND_INS } from "./subjects/peers.js";
+import { SUBJECT_NAMES } from "./subjects/table.js";
 
 /** How to use the command. */
 export const USAGE: string = `npm run verify:faults -- [options]
@@ -11,17 +13,25 @@ export const USAGE: string = `npm run verify:faults -- [options]
   --columns 1n,1a             cells of these columns
   --quick                     the cells of the run of a change: those marked so, and one for each class of fault
   --subject holdfast,redlock  what is driven; peers are shown side by side, and never fail the run
+  --peers                     every peer in the cells it can take, and this library in the same
   --seconds N                 how long each cell is struck (10)
   --minutes N                 rounds over the cells, each with a new seed, until so much time is over
   --seed N                    of the first round (1); the same number replays a cell
   --jobs N                    cells at once (two per core, since they mostly wait)
   --report DIR                where index.html, verdicts.json and histories go
+  --write-docs                puts what came of --peers into docs/peers-under-faults.md
+  --from DIR,DIR              with --write-docs: takes it from these reports, and runs nothing
   --list                      names the cells and ends`;
 
 /** The command line, read. */
 export interface Options {
   readonly cells: readonly Cell[];
   readonly subjects: readonly string[];
+  /** Whether this library takes the cells that the peers take, and no others. */
+  readonly isSideBySide: boolean;
+  readonly isToDocument: boolean;
+  /** Directories of reports that are there. */
+  readonly from: readonly string[];
   readonly lastsMs: number;
   /** Undefined for one round. */
   readonly budgetMs: number | undefined;
@@ -46,6 +56,9 @@ export function readOptions(args: readonly string[]): Options {
       columns: { type: "string" },
       quick: { type: "boolean", default: false },
       subject: { type: "string", default: "holdfast" },
+      peers: { type: "boolean", default: false },
+      "write-docs": { type: "boolean", default: false },
+      from: { type: "string", default: "" },
       seconds: { type: "string", default: "10" },
       minutes: { type: "string" },
       seed: { type: "string", default: "1" },
@@ -55,9 +68,13 @@ export function readOptions(args: readonly string[]): Options {
       help: { type: "boolean", default: false },
     },
   });
+  if (values["write-docs"] && !values.peers) throw new RangeError("--write-docs needs --peers");
   return {
     cells: selected(values),
-    subjects: wordsOf(values.subject),
+    subjects: values.peers ? SUBJECT_NAMES : wordsOf(values.subject),
+    isSideBySide: values.peers,
+    isToDocument: values["write-docs"],
+    from: wordsOf(values.from),
     lastsMs: positive("--seconds", values.seconds) * 1_000,
     budgetMs: values.minutes === undefined ? undefined : positive("--minutes", values.minutes) * 60_000,
     seed: Math.trunc(positive("--seed", values.seed)),
@@ -76,11 +93,12 @@ interface Selection {
 }
 
 function selected({ cells, rows, columns, quick }: Selection): Cell[] {
-  const ids = known("cell", cells, new Set(CELLS.map(({ id }) => id)));
+  const all = [...CELLS, ...STAND_INS];
+  const ids = known("cell", cells, new Set(all.map(({ id }) => id)));
   const rowNames = known("row", rows, new Set(MATRIX.map(({ row }) => row)));
   const columnNames = known("column", columns, new Set(CELLS.map(({ column }) => column)));
   const quickIds = quick ? new Set(quickCells().map(({ id }) => id)) : undefined;
-  const meant = CELLS.filter(
+  const meant = (ids === undefined ? CELLS : all).filter(
     ({ id, row, column }) =>
       (ids === undefined || ids.has(id)) &&
       (rowNames === undefined || rowNames.has(row)) &&

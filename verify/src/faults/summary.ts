@@ -1,4 +1,5 @@
 /** What a run of many cells comes to, as text and as numbers. */
+import { groupBy } from "../history/history.js";
 import type { CellOutcome, CellVerdict } from "./verdict.js";
 
 /** Cells, and how many runs they had. */
@@ -8,32 +9,46 @@ export interface Totals {
   readonly failed: number;
   /** Cells that this machine cannot make; in neither of the two, and named. */
   readonly unavailable: number;
+  /** Cells of peers of which a run showed nothing; in neither of the two, and counted in the line of the peer. */
+  readonly undecided: number;
   readonly runs: number;
   readonly operations: number;
   readonly faults: number;
 }
 
-/**
- * Whether it speaks against the run. A peer is shown and not judged; only a run that shows nothing counts against us.
- */
+/** Whether it speaks against the run. A peer is shown and not judged, whatever came of it. */
 export function isFailure({ outcome, subject }: CellVerdict): boolean {
-  if (outcome === "ok" || outcome === "unavailable") return false;
-  return subject === "holdfast" || outcome === "void" || outcome === "unknown";
+  return subject === "holdfast" && outcome !== "ok" && outcome !== "unavailable";
+}
+
+/** Peers of which no run showed anything: then it is the runner that cannot drive them, and that is ours. */
+export function silentPeers(verdicts: readonly CellVerdict[]): string[] {
+  const of = groupBy(
+    verdicts.filter(({ subject }) => subject !== "holdfast"),
+    ({ subject }) => subject,
+  );
+  return [...of].filter(([, all]) => all.every(isUndecided)).map(([name]) => name);
+}
+
+function isUndecided({ outcome }: CellVerdict): boolean {
+  return outcome === "void" || outcome === "unknown";
 }
 
 /** Adds up verdicts. A cell that failed once has failed. */
 export function totalsOf(verdicts: readonly CellVerdict[]): Totals {
-  const cells = new Map<string, "passed" | "failed" | "unavailable">();
+  const cells = new Map<string, "passed" | "failed" | "unavailable" | "undecided">();
   for (const verdict of verdicts) {
     const key = `${verdict.subject} ${verdict.cell.id}`;
     if (isFailure(verdict)) cells.set(key, "failed");
+    else if (isUndecided(verdict)) cells.set(key, "undecided");
     else if (!cells.has(key)) cells.set(key, verdict.outcome === "unavailable" ? "unavailable" : "passed");
   }
   const words = [...cells.values()];
   return {
     passed: words.filter((word) => word === "passed").length,
-    failed: words.filter((word) => word === "failed").length,
+    failed: words.filter((word) => word === "failed").length + silentPeers(verdicts).length,
     unavailable: words.filter((word) => word === "unavailable").length,
+    undecided: words.filter((word) => word === "undecided").length,
     runs: verdicts.length,
     operations: verdicts.reduce((sum, { operations }) => sum + operations, 0),
     faults: verdicts.reduce((sum, { faults }) => sum + faults, 0),
@@ -60,6 +75,7 @@ export function summary(verdicts: readonly CellVerdict[], lastsMs: number): stri
     ...verdicts.filter(isFailure).map((verdict) => failure(verdict, lastsMs)),
     ...Array.from(unavailable, ([what, why]) => `NOT RUN ${what}: ${why}`),
     ...peers(verdicts),
+    ...silentPeers(verdicts).map((name) => `FAILED ${name}: none of its runs showed anything`),
     `${runs} runs, ${operations} operations, ${faults} faults`,
     `${passed} passed, ${failed} failed`,
   ].join("\n");

@@ -1,12 +1,12 @@
 /** Puts the report into a directory: the page for people, and the verdicts for programs. */
 import { execFileSync } from "node:child_process";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { env, version as nodeVersion } from "node:process";
 import { fileURLToPath } from "node:url";
 import { totalsOf } from "../summary.js";
 import type { CellVerdict } from "../verdict.js";
-import type { RunFacts } from "./data.js";
+import type { ReportData, RunFacts } from "./data.js";
 import { page } from "./page.js";
 import { readResults } from "./results.js";
 
@@ -17,8 +17,7 @@ const KEPT_RESULTS = fileURLToPath(new URL("../../../results", import.meta.url))
 export function writeReport(directory: string, verdicts: readonly CellVerdict[], facts: RunFacts): string {
   mkdirSync(directory, { recursive: true });
   const writtenAt = new Date().toISOString();
-  const holdfast = facts.subjects.find(({ name }) => name === "holdfast");
-  const versions = { holdfast: holdfast?.version ?? "unknown", node: nodeVersion, redis: redisVersion() };
+  const versions = versionsOf(facts);
   const parts = readResults([KEPT_RESULTS, directory]);
   const file = join(directory, "index.html");
   writeFileSync(file, page({ facts, verdicts, parts, versions, writtenAt }));
@@ -32,6 +31,17 @@ export function writeReport(directory: string, verdicts: readonly CellVerdict[],
   );
   writeFileSync(join(directory, "totals.json"), `${JSON.stringify(totalsOf(verdicts))}\n`);
   return file;
+}
+
+/** What was run, on what. */
+export function versionsOf({ subjects }: RunFacts): Readonly<Record<string, string>> {
+  const holdfast = subjects.find(({ name }) => name === "holdfast");
+  return { holdfast: holdfast?.version ?? "unknown", node: nodeVersion, redis: redisVersion() };
+}
+
+/** What `writeReport` left in a directory, for programs. @throws Error  there is no report */
+export function readReport(directory: string): Pick<ReportData, "facts" | "verdicts" | "versions"> {
+  return JSON.parse(readFileSync(join(directory, "verdicts.json"), "utf8")) as ReportData;
 }
 
 function redisVersion(): string {
