@@ -27,7 +27,9 @@ function sample(text: string): Source[] {
 
 describe("exports", () => {
   it("have a name of their own", () => {
-    expect(defaultExports(code.filter(({ path }) => path !== "vitest.config.ts"))).toEqual([]);
+    // vitest reads nothing but the default export of its configuration, its own and that of a tool that runs it.
+    const isAskedFor = (path: string): boolean => /(^|\/)vitest\.config\.ts$/.test(path);
+    expect(defaultExports(code.filter(({ path }) => !isAskedFor(path)))).toEqual([]);
   });
 
   it("have a doc comment", () => {

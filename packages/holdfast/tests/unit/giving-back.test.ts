@@ -1,0 +1,178 @@
+/** What a release makes of failures, and what becomes of a claim that was given up, to the last call of both. */
+import { beforeEach, describe, expect, test } from "vitest";
+import { depart } from "../../src/core/departure.js";
+import { StoreError } from "../../src/core/errors.js";
+import type { Claim } from "../../src/core/steps.js";
+import { settle } from "./manual-runtime.js";
+import { Answer, lost, NOW_US, ScriptedLock, watch } from "./scripted-lock.js";
+
+const COMMAND_TIMEOUT_MS = 2_000;
+
+let world: ScriptedLock;
+let startMs: number;
+beforeEach(() => {
+  world = new ScriptedLock();
+  startMs = world.runtime.monotonicMs();
+});
+
+function hopeless(): StoreError {
+  return new StoreError("scripted", { mayHaveRun: false, transient: false, cause: new Error("WRONGTYPE") });
+}
+
+describe("a release", () => {
+  test("whose first answer was lost and whose second says that the server has forgotten is a loss", async () => {
+    const lease = await world.lock.acquire();
+    let tries = 0;
+    world.answers.release = async () => {
+      tries += 1;
+      if (tries === 1) throw lost();
+      return "forgotten";
+    };
+    const releasing = watch(lease.release());
+    await world.runtime.advance(100);
+    expect(releasing.error).toMatchObject({ code: "ERR_LOCK_LEASE_LOST", reason: "server-lost" });
+  });
+
+  test("whose first try cannot have run is told as it is when the second says `not held`", async () => {
+    const lease = await world.lock.acquire();
+    let tries = 0;
+    world.answers.release = async () => {
+      tries += 1;
+      if (tries === 1) throw lost(false);
+      return "unclaimed";
+    };
+    const releasing = watch(lease.release());
+    await world.runtime.advance(100);
+    expect(releasing).toMatchObject({ state: "fulfilled", value: "expired-unclaimed" });
+  });
+
+  test("that goes on failing is tried for two command time-outs, keeps the process alive that long, and no longer", async () => {
+    const lease = await world.lock.acquire();
+    world.answers.release = () => Promise.reject(lost(false));
+    world.answers.leave = () => Promise.reject(lost());
+    const releasing = watch(lease.release());
+    await world.runtime.advance(2 * COMMAND_TIMEOUT_MS - 1);
+    expect(releasing.state).toBe("pending");
+    expect(world.runtime.running(true)).toBe(1);
+    await world.runtime.advance(1);
+    expect(releasing.state).toBe("rejected");
+    expect(world.timesOf("release", startMs).at(-1)).toBe(2 * COMMAND_TIMEOUT_MS);
+    expect(world.runtime.running(true)).toBe(0);
+  });
+
+  test("that was not answered is undone again after an answer, because a copy of it may come later", async () => {
+    const lease = await world.lock.acquire();
+    world.answers.release = () => Promise.reject(lost());
+    const releasing = watch(lease.release());
+    await world.runtime.advance(40_000);
+    expect(releasing.state).toBe("rejected");
+    expect(world.sentOf("leave").length).toBeGreaterThan(1);
+    expect(world.runtime.running()).toBe(0);
+  });
+
+  test("undoes a question of its claim that may still be under way, for as long as its lease could last", async () => {
+    let tries = 0;
+    world.answers.acquire = async () => {
+      tries += 1;
+      if (tries === 1) throw lost();
+      return { outcome: "granted", token: 7 };
+    };
+    const acquiring = watch(world.lock.acquire());
+    await world.runtime.advance(1_000);
+    expect(await acquiring.value?.release()).toBe("released");
+    const releasedAtMs = world.runtime.monotonicMs() - startMs;
+    await world.runtime.advance(60_000);
+    const leaves = world.timesOf("leave", startMs);
+    expect(leaves.length).toBeGreaterThan(1);
+    expect(leaves.at(-1)).toBeGreaterThanOrEqual(releasedAtMs + 30_000);
+    expect(world.runtime.running()).toBe(0);
+  });
+
+  test("of a lease all of whose questions were answered leaves nothing to undo", async () => {
+    const lease = await world.lock.acquire();
+    await lease.release();
+    await world.runtime.advance(60_000);
+    expect(world.sentOf("leave")).toEqual([]);
+  });
+});
+
+describe("a departure", () => {
+  const HOUR_MS = 3_600_000;
+
+  function claim(leaseMs: number): Claim {
+    return world.engine.newClaim("scripted", leaseMs, 1, "");
+  }
+
+  function leaveFor(one: Claim, isUncertain: boolean): Promise<boolean> {
+    return depart(world.engine, world.steps, one, isUncertain, COMMAND_TIMEOUT_MS);
+  }
+
+  test("that the server refuses for good is left to the lease after a minute; one that is not answered is not", async () => {
+    for (const [failure, isLong] of [
+      [hopeless(), false],
+      [lost(), true],
+    ] as const) {
+      world = new ScriptedLock();
+      startMs = world.runtime.monotonicMs();
+      world.answers.leave = () => Promise.reject(failure);
+      expect(await leaveFor(claim(HOUR_MS), true)).toBe(false);
+      await world.runtime.advance(2 * HOUR_MS);
+      const last = world.timesOf("leave", startMs).at(-1) ?? 0;
+      expect(last).toBeGreaterThanOrEqual(isLong ? HOUR_MS : 60_000);
+      expect(last).toBeLessThan(isLong ? HOUR_MS + 20_000 : 80_000);
+      expect(world.engine.mailbox.size).toBe(0);
+    }
+  });
+
+  test("with nothing under way but its own call does not repeat it because a connection is back", async () => {
+    const answer = new Answer<void>();
+    world.answers.leave = () => answer.promise;
+    const leaving = watch(leaveFor(claim(30_000), false));
+    await settle();
+    world.store.reconnect("commands");
+    await settle();
+    expect(world.sentOf("leave")).toHaveLength(1);
+    answer.resolve();
+    await settle();
+    expect(leaving.value).toBe(true);
+    expect(world.engine.mailbox.size).toBe(0);
+  });
+
+  test("that was closed does not begin again when an earlier call fails later", async () => {
+    const earlier = new Answer<void>();
+    let calls = 0;
+    world.answers.leave = async () => {
+      calls += 1;
+      if (calls === 1) await earlier.promise;
+    };
+    const leaving = watch(leaveFor(claim(30_000), true));
+    await settle();
+    await world.engine.close();
+    expect(world.sentOf("leave")).toHaveLength(2);
+    earlier.reject(lost());
+    await settle();
+    expect(leaving.value).toBe(false);
+    expect(world.runtime.running()).toBe(0);
+    await world.runtime.advance(60_000);
+    expect(world.sentOf("leave")).toHaveLength(2);
+  });
+
+  test("ends when the lease is over to the millisecond", async () => {
+    world.answers.leave = () => Promise.reject(lost());
+    // Of the growing pauses: 50, 100 and 200 ms.
+    await leaveFor(claim(350), true);
+    await world.runtime.advance(10_000);
+    expect(world.timesOf("leave", startMs)).toEqual([0, 50, 150, 350]);
+  });
+
+  test("is asked for by a grant of a claim that nobody waits for any more", async () => {
+    world.answers.acquire = async () => ({ outcome: "waiting", restMs: 30_000, nowUs: NOW_US });
+    const acquiring = watch(world.lock.acquire({ waitMs: 500 }));
+    await world.runtime.advance(600);
+    expect(acquiring.state).toBe("rejected");
+    expect(world.sentOf("leave")).toHaveLength(1);
+    world.store.push(`+${world.lastNumber} 9 ${NOW_US}`);
+    await settle();
+    expect(world.sentOf("leave")).toHaveLength(2);
+  });
+});

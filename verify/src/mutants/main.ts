@@ -1,0 +1,157 @@
+/**
+ * Changes core/ in small ways, one at a time, and counts which of them the unit tests notice.
+ *
+ *     npm run verify:mutants [-- validity.ts hold.ts] [--minutes 60] [--jobs 2] [--rest] [--write-docs]
+ *     npm run verify:mutants -- --report FILE [--write-docs]
+ *
+ * Without names it takes every file of core/. Each file is a run of Stryker by itself and is recorded when it ends, so
+ * that what was measured is kept when the time is over; the file that is then under way is not, and counts as failed.
+ * `--report` records a JSON report that Stryker has already written. `--rest` tries again only what the last run left
+ * alive and what has changed since. A score that is too low is a failure, and is recorded all the same.
+ */
+import { spawn } from "node:child_process";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import process, { execPath, exit, stdout } from "node:process";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { type KeptScores, kept, scoreTable, withScores } from "./document.js";
+import { type FileScore, LEAST_SCORE, merged, scoresOf, tooLow } from "./score.js";
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    minutes: { type: "string", default: "60" },
+    jobs: { type: "string", default: "2" },
+    report: { type: "string" },
+    rest: { type: "boolean", default: false },
+    "write-docs": { type: "boolean", default: false },
+  },
+});
+
+const root = fileURLToPath(new URL("../../..", import.meta.url));
+const CORE = "packages/holdfast/src/core";
+const REPORT = join(root, ".cache/stryker/mutation.json");
+const RESULTS = join(root, "verify/results");
+const KEPT = join(RESULTS, "mutation-score.json");
+const DOCUMENT = join(root, "docs/verification.md");
+/** How long Stryker may take to put its workers and its copy of the sources away. */
+const ENDING_MS = 10_000;
+
+function say(line: string): void {
+  stdout.write(`${line}\n`);
+}
+
+function filesOfCore(): string[] {
+  return readdirSync(join(root, CORE))
+    .filter((file) => file.endsWith(".ts"))
+    .toSorted();
+}
+
+function read(path: string): unknown {
+  return JSON.parse(readFileSync(path, "utf8"));
+}
+
+function scoresKept(): readonly FileScore[] {
+  try {
+    return (read(KEPT) as KeptScores).scores;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
+    throw error;
+  }
+}
+
+/** Records these. @returns how many of them are too low */
+function record(scores: readonly FileScore[]): number {
+  const low = tooLow(scores);
+  for (const { file, score } of low) say(`${file}: ${score.toFixed(1)} % is less than ${LEAST_SCORE} %`);
+  const all = filesOfCore();
+  const known = merged(scoresKept(), scores).filter(({ file }) => all.includes(file));
+  mkdirSync(RESULTS, { recursive: true });
+  writeFileSync(KEPT, `${JSON.stringify(kept(known), null, 2)}\n`);
+  return low.length;
+}
+
+/** Runs Stryker on one file. @returns whether it came to its end within the time */
+function mutate(file: string, withinMs: number): Promise<boolean> {
+  const stryker = join(root, "node_modules/@stryker-mutator/core/bin/stryker.js");
+  const config = "verify/stryker/stryker.config.json";
+  const words = [stryker, "run", config, "--mutate", `${CORE}/${file}`, "--concurrency", values.jobs];
+  if (!values.rest) words.push("--force");
+  return new Promise((resolve) => {
+    // A group of its own, so that its workers end with it.
+    const child = spawn(execPath, words, { cwd: root, stdio: ["ignore", "inherit", "inherit"], detached: true });
+    const end = (signal: NodeJS.Signals): void => {
+      try {
+        if (child.pid !== undefined) process.kill(-child.pid, signal);
+      } catch (error) {
+        // It has ended meanwhile.
+        if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+      }
+    };
+    const interrupt = (): void => end("SIGINT");
+    let isLate = false;
+    let killing: NodeJS.Timeout | undefined;
+    const deadline = setTimeout(() => {
+      isLate = true;
+      end("SIGINT");
+      killing = setTimeout(() => end("SIGKILL"), ENDING_MS);
+    }, withinMs);
+    process.on("SIGINT", interrupt);
+    const settle = (isDone: boolean): void => {
+      clearTimeout(deadline);
+      clearTimeout(killing);
+      process.off("SIGINT", interrupt);
+      resolve(isDone && !isLate);
+    };
+    child.on("error", (error) => {
+      say(error.message);
+      settle(false);
+    });
+    child.on("close", (code) => settle(code === 0));
+  });
+}
+
+async function measure(files: readonly string[]): Promise<{ passed: number; failed: number }> {
+  const endsAtMs = performance.now() + Number(values.minutes) * 60_000;
+  let [passed, failed] = [0, 0];
+  for (const file of files) {
+    const restMs = endsAtMs - performance.now();
+    if (restMs <= 0) {
+      say(`NOT RUN ${file}: the time is over`);
+      continue;
+    }
+    if (await mutate(file, restMs)) {
+      // A file of nothing but types has no mutants, and no score.
+      const scores = scoresOf(read(REPORT)).filter((score) => score.file === file);
+      const low = record(scores);
+      failed += low;
+      passed += scores.length - low;
+    } else {
+      say(`${file}: not measured to its end`);
+      failed += 1;
+    }
+  }
+  return { passed, failed };
+}
+
+async function main(): Promise<number> {
+  const all = filesOfCore();
+  const unknown = positionals.filter((file) => !all.includes(file));
+  if (unknown.length > 0) throw new Error(`no file of core/: ${unknown.join(", ")}`);
+  let counts: { passed: number; failed: number };
+  if (values.report === undefined) counts = await measure(positionals.length === 0 ? all : positionals);
+  else {
+    const scores = scoresOf(read(values.report));
+    const failed = record(scores);
+    counts = { passed: scores.length - failed, failed };
+  }
+  if (values["write-docs"]) {
+    const table = scoreTable(scoresKept(), all);
+    writeFileSync(DOCUMENT, withScores(readFileSync(DOCUMENT, "utf8"), table));
+  }
+  say(`${counts.passed} passed, ${counts.failed} failed`);
+  return counts.failed === 0 && counts.passed > 0 ? 0 : 1;
+}
+
+exit(await main());
