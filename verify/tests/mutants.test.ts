@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { kept, scoreTable, withScores } from "../src/mutants/document.js";
+import { kept, laidOut, scoreTable, withScores } from "../src/mutants/document.js";
 import { type FileScore, LEAST_SCORE, merged, scoresOf, tooLow, total } from "../src/mutants/score.js";
 
 function score(file: string, killed: number, survived: number): FileScore {
@@ -48,6 +48,12 @@ test("a file with less than the least score fails", () => {
   const scores = [score("a.ts", LEAST_SCORE, 100 - LEAST_SCORE), score("b.ts", LEAST_SCORE - 1, 101 - LEAST_SCORE)];
   expect(tooLow(scores).map(({ file }) => file)).toEqual(["b.ts"]);
   expect(kept(scores)).toMatchObject({ part: "mutants", passed: 1, failed: 1, scores });
+});
+
+test("what is kept reads as what it was, with a row a line", () => {
+  const result = kept([score("a.ts", 3, 1)]);
+  expect(JSON.parse(laidOut(result))).toEqual(result);
+  expect(laidOut(result)).toContain('["a.ts", "3", "0", "1", "0", "75.0 %"]');
 });
 
 test("the table names the files that are not measured, and replaces only what stands between its markers", () => {

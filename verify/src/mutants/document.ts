@@ -37,6 +37,12 @@ export function kept(scores: readonly FileScore[]): KeptScores {
   };
 }
 
+/** As the file holds it: a list of words on one line, as the formatter of the checkout has it. */
+export function laidOut(result: KeptScores): string {
+  const lists = /\[[^[\]{}]*\]/g;
+  return `${JSON.stringify(result, null, 2).replace(lists, (list) => JSON.stringify(JSON.parse(list)).replaceAll('","', '", "'))}\n`;
+}
+
 /**
  * The table, and which files are not in it.
  *

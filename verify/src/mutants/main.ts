@@ -15,7 +15,7 @@ import { join } from "node:path";
 import process, { execPath, exit, stdout } from "node:process";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { type KeptScores, kept, scoreTable, withScores } from "./document.js";
+import { type KeptScores, kept, laidOut, scoreTable, withScores } from "./document.js";
 import { type FileScore, LEAST_SCORE, merged, scoresOf, tooLow } from "./score.js";
 
 const { values, positionals } = parseArgs({
@@ -68,7 +68,7 @@ function record(scores: readonly FileScore[]): number {
   const all = filesOfCore();
   const known = merged(scoresKept(), scores).filter(({ file }) => all.includes(file));
   mkdirSync(RESULTS, { recursive: true });
-  writeFileSync(KEPT, `${JSON.stringify(kept(known), null, 2)}\n`);
+  writeFileSync(KEPT, laidOut(kept(known)));
   return low.length;
 }
 
