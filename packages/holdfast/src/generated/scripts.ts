@@ -2864,14 +2864,15 @@ return isHeld and 1 or whyLost(nil, token)` as string,
 /** permits/resize: change how many permits there are, whoever holds or waits. */
 export const permitsResize = {
   name: "permits/resize",
-  sha1: "23d1c04469f42a53b1174bbdf9228f2c143e9e7e",
+  sha1: "3ba4c0c3b791cfae0a49a3170915befbfa11a78b",
   keys: ["state", "fence", "holders", "slots", "queue"],
-  args: ["size", "declared", "keepMs", "inbox", "numbered"],
+  args: ["size", "declared", "keepMs", "request", "inbox", "numbered"],
   replies: [
     { code: 1, outcome: "resized", values: [], rest: null },
   ],
   source: `-- holdfast permits/resize
-local size, declared, inbox, numbered, owner = ARGV[1], ARGV[2], ARGV[4], tonumber(ARGV[5]), ''
+local size, declared, request, inbox = ARGV[1], ARGV[2], ARGV[4], ARGV[5]
+local numbered, owner = tonumber(ARGV[6]), ''
 
 local function isThere(channel)
   return redis.call('PUBSUB', 'NUMSUB', channel)[2] ~= 0
@@ -3093,6 +3094,10 @@ local function grantHeads(self)
   end
   return selfToken, selfSlots
 end
+local resizes = redis.call('HGET', KEYS[1], 'resizes') or ''
+if string.find(resizes, request, 1, true) then
+  return 1
+end
 keepMs = math.max(keepMs, tonumber(ARGV[3]))
 local known = state[2] or ',' .. declared .. ','
 if not string.find(known, ',' .. size .. ',', 1, true) then
@@ -3106,6 +3111,7 @@ else
   redis.call('HSET', KEYS[1], 'capacity', size, 'declared', known, 'keepMs', keepMs)
   lengthen(0)
 end
+redis.call('HSET', KEYS[1], 'resizes', string.sub(request .. ',' .. resizes, 1, 500))
 grantHeads()
 return 1` as string,
 } as const;

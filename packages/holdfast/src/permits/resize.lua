@@ -3,9 +3,10 @@
 
   More permits are given at once to those who wait. With fewer, nobody is sent away: whoever holds keeps what it
   has, and nobody is granted until what is used fits. Processes that declare the new number, or one that was in
-  force before, are accepted. The state lives long, so that a quiet weekend does not undo it.
+  force before, are accepted. The state lives long, so that a quiet weekend does not undo it. A late copy of one of the
+  last requests does nothing, so that it does not undo those that came after it.
 
-  KEYS[1] state     hash: capacity, declared, used, top, free, first, until, keepMs; owner -> grant of each holder
+  KEYS[1] state     hash: capacity, declared, used, top, free, first, until, keepMs, resizes; owner -> grant of each holder
   KEYS[2] fence     string, last token issued
   KEYS[3] holders   sorted set, owner of a holder -> end of its lease, in microseconds of the server's clock
   KEYS[4] slots     sorted set, free slot numbers below top
@@ -13,16 +14,22 @@
   ARGV[1] size      the new capacity
   ARGV[2] declared  the capacity that the caller was configured with
   ARGV[3] keepMs    how long the state outlives its last use, at least
-  ARGV[4] inbox     what a client id is appended to for the channel that the client listens on
-  ARGV[5] numbered  the heaviest grant whose permits are numbered; 0 for none
+  ARGV[4] request   id of this request
+  ARGV[5] inbox     what a client id is appended to for the channel that the client listens on
+  ARGV[6] numbered  the heaviest grant whose permits are numbered; 0 for none
   REPLY   1         resized
 ]]
-local size, declared, inbox, numbered, owner = ARGV[1], ARGV[2], ARGV[4], tonumber(ARGV[5]), ''
+local size, declared, request, inbox = ARGV[1], ARGV[2], ARGV[4], ARGV[5]
+local numbered, owner = tonumber(ARGV[6]), ''
 
 -- include tell
 -- include permits-state
 -- include permits
 -- include permits-grant
+local resizes = redis.call('HGET', KEYS[1], 'resizes') or ''
+if string.find(resizes, request, 1, true) then
+  return 1
+end
 keepMs = math.max(keepMs, tonumber(ARGV[3]))
 local known = state[2] or ',' .. declared .. ','
 if not string.find(known, ',' .. size .. ',', 1, true) then
@@ -36,5 +43,7 @@ else
   redis.call('HSET', KEYS[1], 'capacity', size, 'declared', known, 'keepMs', keepMs)
   lengthen(0)
 end
+-- The newest first, and no more than fit into so many bytes.
+redis.call('HSET', KEYS[1], 'resizes', string.sub(request .. ',' .. resizes, 1, 500))
 grantHeads()
 return 1

@@ -62,8 +62,8 @@ export interface PermitsState extends State {
 export interface PermitsSteps extends Steps {
   inspect(owner: string | undefined, timeoutMs: number): Promise<PermitsState>;
 
-  /** Changes the capacity, whoever holds or waits. */
-  resize(capacity: number, timeoutMs: number): Promise<void>;
+  /** Changes the capacity, whoever holds or waits; once for each request. */
+  resize(capacity: number, request: string, timeoutMs: number): Promise<void>;
 
   /**
    * Changes the weight of a grant; `change` is higher than that of every earlier change of the same claim.
@@ -127,8 +127,9 @@ export function permitsSteps(place: PermitsPlace): PermitsSteps {
       return reply.outcome === "released";
     },
 
-    async resize(size, timeoutMs) {
-      await call(caller, permitsResize, keys, { size, declared, keepMs: RESIZED_KEEP_MS, ...granting }, timeoutMs);
+    async resize(size, request, timeoutMs) {
+      const args = { size, declared, keepMs: RESIZED_KEEP_MS, request, ...granting };
+      await call(caller, permitsResize, keys, args, timeoutMs);
     },
 
     async reweigh({ claim: { owner }, token }, weight, change, timeoutMs) {

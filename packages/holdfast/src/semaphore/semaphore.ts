@@ -151,7 +151,7 @@ export class Semaphore extends Lock<SemaphoreLease> {
   async resize(permits: number): Promise<void> {
     checkPermits(permits, MOST_PERMITS);
     this.engine.assertOpen(this.name);
-    await this.#permits.resize(permits, this.engine.commandTimeoutMs);
+    await this.#permits.resize(permits, this.engine.newRequestId(this.name), this.engine.commandTimeoutMs);
   }
 
   /** How many permits there are: what the server has on record, or else what was declared here. @throws StoreError, ClosedError */

@@ -147,7 +147,7 @@ test("the number of permits outlives quiet minutes, and a resize a quiet month",
   expect((await steps.inspect(undefined, TIMEOUT_MS)).capacity).toBe(5);
   pass(60 * 60_000);
   expect((await steps.inspect(undefined, TIMEOUT_MS)).capacity).toBeUndefined();
-  await steps.resize(8, TIMEOUT_MS);
+  await steps.resize(8, "request", TIMEOUT_MS);
   pass(29 * 24 * 60 * 60_000);
   expect((await steps.inspect(undefined, TIMEOUT_MS)).capacity).toBe(8);
   expect(keyspace.dump().every(({ leftMs }) => leftMs > 0)).toBe(true);

@@ -76,6 +76,7 @@ class Run {
   readonly #heard: string[] = [];
   readonly #claims: { claim: Claim; declared: number; token: number; firstToken: number; change: number }[] = [];
   readonly #network: { under: number };
+  #resizes = 0;
   #last = 0;
 
   /** The first two clients listen; the third has no inbox. */
@@ -132,7 +133,8 @@ class Run {
       return [0, 0];
     }
     if (step.verb === "resize") {
-      await this.#stepsOf(step.declared).resize(step.capacity, 1_000);
+      this.#resizes += 1;
+      await this.#stepsOf(step.declared).resize(step.capacity, `<${this.#resizes}>`, 1_000);
       return [undefined, model.resize(step.capacity, step.declared)];
     }
     if (step.verb === "acquire") {

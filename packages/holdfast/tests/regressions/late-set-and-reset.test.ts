@@ -71,3 +71,16 @@ test("a late copy of an earlier reset does not begin another generation", async 
   expect((await barrier.inspect()).generation).toBe(generation);
   await holdfast.close();
 });
+
+test("a late copy of an earlier resize does not undo the later ones", async () => {
+  const { store, again } = watched(embedded({ keyspace: new Keyspace() }), "permits/resize");
+  const holdfast = createHoldfast({ store });
+  const semaphore = holdfast.semaphore("slots", { permits: 2 });
+  await semaphore.resize(5);
+  await semaphore.resize(9);
+  await semaphore.resize(7);
+  await again[0]?.();
+  await again[1]?.();
+  expect(await semaphore.capacity()).toBe(7);
+  await holdfast.close();
+});
