@@ -71,7 +71,10 @@ export class Guard {
   }
 
   #note(what: string): void {
+    const { stackTraceLimit } = Error;
+    Error.stackTraceLimit = 10;
     const callers = (new Error().stack ?? "").split("\n").slice(1);
+    Error.stackTraceLimit = stackTraceLimit;
     const caller = callers.find((line) => !GUARD.test(line) && !line.includes("node:"));
     if (caller !== undefined && OURS.test(caller))
       this.found.push(`${what} was used${caller.replace(/^\s*at/, " at")}`);

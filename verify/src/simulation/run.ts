@@ -48,10 +48,14 @@ export async function runPlan(plan: Plan, tampering: Tampering = {}, traces = fa
     world.judge.violated("L7", `a promise was rejected unseen: ${String(reason)}`);
   process.on("unhandledRejection", rejected);
   guard.start();
+  const { stackTraceLimit } = Error;
+  // Most errors of a run are expected, and their stacks would take a tenth of its time; a trace shows them.
+  if (!traces) Error.stackTraceLimit = 0;
   try {
     await play(world);
   } finally {
     guard.stop();
+    Error.stackTraceLimit = stackTraceLimit;
     process.off("unhandledRejection", rejected);
     await new Promise<void>(realTurn);
   }
