@@ -98,7 +98,7 @@ function restraint(name: string): string {
     ...(validity ? [] : ["until when it may be relied upon"]),
     ...(signal.length > 0 ? [] : ["by itself when it is lost"]),
   ];
-  return lacks.length === 0 ? "" : ` It does not say ${lacks.join(", nor ")}, and is not judged by it.`;
+  return lacks.length === 0 ? "" : ` It does not say ${lacks.join(", nor ")}, and is not judged by that.`;
 }
 
 function columnTable(column: string, subjects: readonly SubjectFacts[], verdicts: readonly CellVerdict[]): string {

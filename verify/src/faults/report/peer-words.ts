@@ -22,7 +22,9 @@ export const MAPPING: string = `
   simple-redis-mutex has neither an end nor a question "held?": it counts until its release is called, since it gives a
   holder no way to learn that its time is over. A caller who keeps time by himself would stop earlier.
 - S4 asks whether a loss is told. It is judged only by what a peer says: whoever cannot be asked is not judged, and who has
-  no signal cannot give one too late. redlock has a signal in \`using\` only, which is what runs where leases are renewed.
+  no signal cannot give one too late. redlock has a signal in \`using\` only, which is what runs where leases are renewed;
+  nothing else can be asked there, so a lease counts as held in its own words until that signal. An extension that fails is
+  tried again as often as an acquire (12 times here, 10 by default, 200 ms apart) before the signal comes.
 - S1 and S3 ask whether the answers make sense in some order, and whether anybody but the owner changed something. A call
   that resolves with nothing whether or not the lock was still held (release of redis-semaphore and simple-redis-mutex,
   \`refreshTimeout\`) counts as a success within the lease, and as unknown after it.
@@ -31,7 +33,7 @@ export const MAPPING: string = `
 - redlock runs on one server, as everything here; several servers are what its algorithm is for.
 - Left out for all peers: steps of the client's wall clock and suspended hosts, which need a library that can be given a
   clock (J06, J07), the check at the start (J36g), and counters seeded by the clock. Notifications (J16, J17) are struck
-  only where a peer has them.
+  only where a peer has them. verrou sends its scripts whole, so that a server that forgets scripts (J21) is nothing to it.
 `.trim();
 
 /** Before the tables. */
@@ -40,6 +42,8 @@ In the tables, \`m S2 3/41\` is a mutex with 3 violations of S2 in 41 decided ca
 is judged, and \`·\` is not run or not offered. \`void\` is a run that shows nothing, \`unknown\` one whose search came to no
 end; neither is a good or a bad result. The third column is what this library promises there: \`0\` all of it, \`~\` and \`!\`
 nothing. Where it is \`!\` the run directs a violation on purpose and stops after three: that it appears is no fault of the
-library, and no lock with leases on one such server can promise otherwise. Letters are kinds: m mutex, k several locks
+library, and no lock with leases on one such server can promise otherwise. S1 under lost or late requests was, where we
+looked, a wrong word about a request that arrived twice, "busy" or "not the owner", or a lock that nobody knew of until
+its lease was over; two holders at once would be S2. Letters are kinds: m mutex, k several locks
 at once, s semaphore, t mutex with tokens, a mutex that is renewed.
 `.trim();
