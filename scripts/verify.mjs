@@ -7,7 +7,7 @@
  * `N passed, N failed`: the sum of what each part counts.
  */
 import { spawn } from "node:child_process";
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
 import { availableParallelism, setPriority } from "node:os";
 import { join } from "node:path";
 import { argv, execPath, exit, stdout } from "node:process";
@@ -43,7 +43,7 @@ const RUNS = {
   pr: (seed) => ({
     seed,
     steps: [
-      { part: "search", args: ["--bound", "small"] },
+      { part: "search", args: ["--quick"] },
       { part: "simulation", args: ["--seeds", range(seed, 1_000), ...JOBS] },
       { part: "teeth", args: ["--quick"] },
       { part: "faults", args: ["--quick", "--seconds", "8", "--seed", String(seed)] },
@@ -52,7 +52,7 @@ const RUNS = {
   nightly: (seed, minutes = 60) => ({
     seed,
     steps: [
-      { part: "search", args: ["--bound", "small"] },
+      { part: "search", args: ["--all", "--check-docs"] },
       { part: "simulation", args: ["--seeds", range(seed, 60_000), ...JOBS] },
       { part: "teeth", args: [] },
       // The teeth take some five minutes of the time that is given.
@@ -65,7 +65,7 @@ const RUNS = {
   release: (seed, minutes = 240) => ({
     seed,
     steps: [
-      { part: "search", args: ["--bound", "large", "--states", "8000000"] },
+      { part: "search", args: ["--all", "--bound", "large", "--states", "8000000"] },
       { part: "simulation", args: ["--seeds", range(seed, 200_000), ...JOBS] },
       { part: "teeth", args: [] },
       {
@@ -159,37 +159,10 @@ async function faults(args, report) {
  */
 async function other(part, args, report) {
   const file = join(report, `${part}.json`);
-  const beganAtMs = performance.now();
-  const { code, text } = await heard([
-    `verify/dist/${part}/main.js`,
-    ...args,
-    ...(part === "search" ? [] : ["--json", file]),
-  ]);
-  if (part === "search") return searched(text, code, file, performance.now() - beganAtMs);
+  const { code, text } = await heard([`verify/dist/${part}/main.js`, ...args, ...["--json", file]]);
   const last = text.trimEnd().split("\n").at(-1) ?? "";
   const [, passed, failed] = /^(\d+) passed, (\d+) failed$/.exec(last) ?? [];
   return counted(passed === undefined ? undefined : { passed: Number(passed), failed: Number(failed) }, code);
-}
-
-/**
- * The search says a line for each world and one for what came of it; each is a case, and the table goes into the report.
- *
- * @param {string} text
- * @param {number} code
- * @param {string} file
- * @param {number} tookMs
- * @returns {Counts}
- */
-function searched(text, code, file, tookMs) {
-  const rows = Array.from(
-    text.matchAll(/^(\w+): (.+) \((.+)\)\n {2}(\w+): (\d+) states, (\d+) steps/gm),
-    ([, world = "", what = "", bound = "", verdict = "", states = ""]) => [world, what, bound, verdict, states],
-  );
-  const failed = rows.filter(([, , , verdict]) => verdict === "violated").length;
-  const counts = counted(rows.length === 0 ? undefined : { passed: rows.length - failed, failed }, code);
-  const columns = ["world", "what", "bound", "verdict", "states"];
-  writeFileSync(file, JSON.stringify({ part: "search", title: "Worlds searched", ...counts, tookMs, columns, rows }));
-  return counts;
 }
 
 /**

@@ -1,26 +1,36 @@
-/** The search of small worlds: it finds nothing with all rules, and something without any one of them. */
+/**
+ * The search of small worlds: it finds nothing with all rules, and something without any one of them.
+ *
+ * Here are two of the worlds, and the rules that are missed near the beginning; the command of the search has the rest.
+ */
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
-import { ruleTable, verdictsIn } from "../src/search/document.js";
+import { ruleTable, statesIn, verdictsIn } from "../src/search/document.js";
 import { explore } from "../src/search/explore.js";
 import { searchWith, searchWithout, searchWorld } from "../src/search/judge.js";
 import { PlainWorld } from "../src/search/plain-world.js";
 import { productionScripts } from "../src/search/production-scripts.js";
-import { RULES } from "../src/search/rules.js";
+import { NEAR_STATES, statesFor } from "../src/search/reach.js";
+import { changed, RULES } from "../src/search/rules.js";
 import { Server } from "../src/search/server.js";
 import { WORLDS } from "../src/search/worlds.js";
 
 /** More than any small bound has. */
 const STATES = 100_000;
-/** How far the same world is searched with the rule; the command line goes as far as it went without. */
-const CONTROL_STATES = 2_000;
+/** How far the same world is searched with the rule; the command goes as far as it went without. */
+const CONTROL_STATES = 300;
 const LONG_MS = 120_000;
+const NEAR = RULES.filter((rule) => statesFor(rule) === NEAR_STATES);
+
+const document = readFileSync(fileURLToPath(new URL("../../docs/verification.md", import.meta.url)), "utf8");
 
 describe("with all rules", () => {
-  test.each(WORLDS)("$id breaks nothing: $what", { timeout: LONG_MS }, async (setting) => {
-    const { verdict, violation, trace } = await searchWorld(setting, "small", STATES);
+  const searched = WORLDS.filter(({ id }) => id === "W2" || id === "W4");
+  test.each(searched)("$id breaks nothing: $what", { timeout: LONG_MS }, async (setting) => {
+    const { verdict, violation, trace, states } = await searchWorld(setting, "small", STATES);
     expect({ verdict, violation, trace }).toEqual({ verdict: "holds", violation: undefined, trace: [] });
+    expect(statesIn(document, setting.id, setting.bounds.small.text), "in the document").toBe(String(states));
   });
 });
 
@@ -28,8 +38,9 @@ test("alike clients that change places make fewer states, and the same verdict",
   const setting = WORLDS.find(({ id }) => id === "W2")?.bounds.small.setting;
   if (setting === undefined) throw new Error("there is no W2");
   const server = new Server(await productionScripts());
-  const apart = await explore(new PlainWorld(setting, server), STATES);
-  const alike = await explore(new PlainWorld({ ...setting, isSymmetric: true }, server), STATES);
+  const smaller = { ...setting, budget: { ...setting.budget, pushes: 0, delays: 0 } };
+  const apart = await explore(new PlainWorld(smaller, server), STATES);
+  const alike = await explore(new PlainWorld({ ...smaller, isSymmetric: true }, server), STATES);
   expect([apart.verdict, alike.verdict]).toEqual(["holds", "holds"]);
   expect(alike.states).toBeLessThan(apart.states);
   expect(alike.states).toBeGreaterThan(apart.states / 2 - 1);
@@ -38,21 +49,32 @@ test("alike clients that change places make fewer states, and the same verdict",
 describe("without a rule", () => {
   const found = new Map<string, Awaited<ReturnType<typeof searchWithout>>>();
 
-  test.each(RULES)("$id is missed: $what", { timeout: LONG_MS }, async (rule) => {
-    const explored = await searchWithout(rule);
+  test.each(NEAR)("$id is missed: $what", { timeout: LONG_MS }, async (rule) => {
+    const explored = await searchWithout(rule, NEAR_STATES);
     found.set(rule.id, explored);
     expect(explored.verdict).toBe("violated");
     const control = await searchWith(rule, Math.min(explored.states, CONTROL_STATES));
     expect(control.violation, "with the rule").toBeUndefined();
   });
 
-  test("docs/verification.md says so", () => {
-    const document = readFileSync(fileURLToPath(new URL("../../docs/verification.md", import.meta.url)), "utf8");
-    const judged = RULES.flatMap((rule) => {
+  test("every rule can be switched off", async () => {
+    const texts = await productionScripts();
+    for (const rule of RULES) {
+      const isOff = rule.off.length > 0 || [...changed(texts, rule)].some(([name, text]) => texts.get(name) !== text);
+      expect(isOff, rule.id).toBe(true);
+    }
+  });
+
+  test("docs/verification.md says what was found, and that something was found without each of them", () => {
+    const judged = NEAR.flatMap((rule) => {
       const explored = found.get(rule.id);
       return explored === undefined ? [] : [{ rule, explored }];
     });
-    expect(judged).toHaveLength(RULES.length);
-    expect(verdictsIn(document)).toEqual(verdictsIn(ruleTable(judged)));
+    expect(judged).toHaveLength(NEAR.length);
+    const written = verdictsIn(document);
+    expect(written.map((line) => line.split(":")[0])).toEqual(RULES.map(({ id }) => id));
+    expect(written.filter((line) => line.includes("not found"))).toEqual([]);
+    const near = new Set(NEAR.map(({ id }) => id));
+    expect(written.filter((line) => near.has(line.split(":")[0] ?? ""))).toEqual(verdictsIn(ruleTable(judged)));
   });
 });

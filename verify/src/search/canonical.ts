@@ -37,10 +37,10 @@ export function canonical(text: string, nowUs: number): string {
   const renamed = new Map<string, string>();
   for (const [rank, moment] of distinct.entries()) {
     const us = Number(moment);
-    // Where a clock stands still, tokens run ahead of it by single microseconds: they stay above now by their rank alone.
     const halves = us <= nowUs ? 0 : Math.floor((us - startUs) / HALF_TICK_US);
-    const offUs = halves > FAR_HALF_TICKS ? FAR_US : halves * HALF_TICK_US;
-    renamed.set(moment, String(NOW_US + MOMENTS + offUs + rank));
+    // Where a clock stands still, tokens run ahead of it by single microseconds: their rank keeps them above now.
+    const offUs = halves === 0 ? MOMENTS : halves > FAR_HALF_TICKS ? FAR_US : halves * HALF_TICK_US;
+    renamed.set(moment, String(NOW_US + offUs + rank));
   }
   return text.replace(MOMENT, (moment) => renamed.get(moment) ?? moment);
 }

@@ -48,3 +48,9 @@ export function verdictsIn(document: string): string[] {
   const own = begin < 0 ? document : document.slice(begin, end);
   return [...own.matchAll(/^\| `([\w-]+)` \|.*\| (.+) \| \d+ \|$/gm)].map(([, id, verdict]) => `${id}: ${verdict}`);
 }
+
+/** The states that a document gives a world within a bound, without the gaps between thousands; undefined if it does not. */
+export function statesIn(document: string, world: string, bound: string): string | undefined {
+  const lines = document.split("\n").filter((line) => line.startsWith(`| ${world} `) && line.includes(`| ${bound} |`));
+  return lines[0]?.split("|").at(-2)?.replaceAll(/\D/g, "");
+}
