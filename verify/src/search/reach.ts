@@ -20,6 +20,7 @@ const FAR: ReadonlySet<string> = new Set([
   "signal-first",
   "signal-by-holder",
   "signal-skips-the-dead",
+  "own-release-only",
 ]);
 const FARTHEST: ReadonlySet<string> = new Set([
   "release-compares-owner",
