@@ -150,7 +150,9 @@ function worstOfEach(verdicts: readonly CellVerdict[]): CellVerdict[] {
 }
 
 function rowsOf(verdicts: readonly CellVerdict[]): string {
-  const ids = new Set(verdicts.map(({ cell }) => idOf(cell)));
+  const places = new Map(MATRIX.map(({ row }, index) => [row, index]));
+  const place = ({ cell }: CellVerdict): number => places.get(cell.row) ?? 0;
+  const ids = new Set(verdicts.toSorted((a, b) => place(a) - place(b)).map(({ cell }) => idOf(cell)));
   return ids.size === 0 ? "" : ` (${[...ids].join(", ")})`;
 }
 

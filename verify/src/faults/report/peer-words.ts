@@ -40,10 +40,14 @@ export const MAPPING: string = `
 export const HOW_TO_READ: string = `
 In the tables, \`m S2 3/41\` is a mutex with 3 violations of S2 in 41 decided cases, \`none\` is no violation of anything that
 is judged, and \`·\` is not run or not offered. \`void\` is a run that shows nothing, \`unknown\` one whose search came to no
-end; neither is a good or a bad result. The third column is what this library promises there: \`0\` all of it, \`~\` and \`!\`
-nothing. Where it is \`!\` the run directs a violation on purpose and stops after three: that it appears is no fault of the
-library, and no lock with leases on one such server can promise otherwise. S1 under lost or late requests was, where we
-looked, a wrong word about a request that arrived twice, "busy" or "not the owner", or a lock that nobody knew of until
-its lease was over; two holders at once would be S2. Letters are kinds: m mutex, k several locks
-at once, s semaphore, t mutex with tokens, a mutex that is renewed.
+end; neither is a good or a bad result. Letters are kinds: m mutex, k several locks at once, s semaphore, t mutex with
+tokens, a mutex that is renewed.
+
+The third column is what this library promises there: \`0\` all of it, \`~\` and \`!\` nothing. Where it is \`!\` the run directs a
+violation on purpose and stops after three: that it appears is no fault of a library, and no lease on one such server can
+be promised otherwise. In the rows named \`-plain\` this library runs with its own protection of tokens switched off, and in
+J36 without its check at the start, as controls.
+
+S1 under lost or late requests and error replies was, where we looked, a wrong word about a request that arrived twice
+("busy", or "not the owner"), or a lock that nobody knew of until its lease was over; two holders at once would be S2.
 `.trim();
