@@ -54,9 +54,10 @@ function runs(reports: readonly PeerReport[]): string {
   return reports
     .map(({ facts, versions, verdicts }) => {
       const columns = COLUMNS.filter((column) => verdicts.some(({ cell }) => cell.column === column)).join(", ");
+      const rows = new Set(verdicts.map(({ cell }) => cell.row));
       const set = Object.entries(versions).map(([name, version]) => `${name} ${version}`);
       return (
-        `- ${columns}: ${verdicts.length} runs, each struck for ${facts.lastsMs / 1_000} s, ${facts.jobs} at once, ` +
+        `- ${columns}: ${verdicts.length} runs in ${counted(rows.size, "row")}, each struck for ${facts.lastsMs / 1_000} s, ${facts.jobs} at once, ` +
         `seed ${facts.seed}; ${set.join(", ")}.`
       );
     })
