@@ -191,6 +191,12 @@ export class Recorder {
     for (const draft of this.#operations)
       if (draft.verb === "extend" && draft.leaseId === 0) draft.leaseId = this.#leaseOf.get(draft.owner) ?? draft.id;
     for (const draft of this.#operations) this.#doubt(draft);
+    // What is judged up to an instant knows a grant that was made before it and returned after it.
+    const grantedMs = new Map(this.truth.grants.map(({ claim, token, atMs }) => [`${claim.owner} ${token}`, atMs]));
+    for (const draft of this.#operations) {
+      const atMs = draft.verb === "acquire" ? grantedMs.get(`${draft.owner} ${draft.token}`) : undefined;
+      if (atMs !== undefined) draft.deliveredMs = atMs;
+    }
     const known = new Set(this.#operations.map(({ owner, token }) => `${owner} ${token}`));
     const unheard = this.truth.grants.filter(
       ({ claim: { owner }, token }) => !known.has(`${owner} ${token}`) && !this.#adopted.has(owner),

@@ -70,6 +70,12 @@ export const REGRESSION_SEEDS: readonly RegressionSeed[] = [
     profile: "promised",
     was: "who adopts a lease has what is left of it on the server, if that is more",
   },
+  {
+    seed: 411134,
+    kind: "multi-lock",
+    profile: "forgets",
+    was: "a grant was made before, and returned after, the instant up to which it is judged",
+  },
   { seed: 400339, kind: "semaphore", profile: "promised", was: "an extension says how long the lease is good for" },
   {
     seed: 407323,

@@ -4,8 +4,18 @@
  * A letter travels for a while, now and then for longer than its lease lasts, since that is what tokens are for.
  */
 import type { View } from "./judge.js";
+import type { Random } from "./random.js";
 import { historyName, type Recorder } from "./recorder.js";
-import type { Scene } from "./scene.js";
+
+/** What letters travel through. */
+interface Post {
+  readonly random: Random;
+  readonly world: {
+    readonly nowMs: number;
+    readonly recorder: Recorder;
+    plan(atMs: number, what: string, happen: () => void): unknown;
+  };
+}
 
 /** A letter may be under way for so long. */
 const SLOW_MS = 3_000;
@@ -26,7 +36,7 @@ export class Resource {
   }
 
   /** A holder that has looked at its lease writes a letter. It is not told when that arrives. */
-  write({ world, random }: Scene, { process, lockName, operation, token, grantId = operation.id }: View): void {
+  write({ world, random }: Post, { process, lockName, operation, token, grantId = operation.id }: View): void {
     this.#sequence += 1;
     const letter = `${historyName(process)} ${operation.id} ${this.#sequence}`;
     const delayMs = random.chance(0.3) ? random.between(0, SLOW_MS) : random.between(0.05, 2);
