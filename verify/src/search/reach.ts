@@ -21,6 +21,7 @@ const FAR: ReadonlySet<string> = new Set([
   "signal-by-holder",
   "signal-skips-the-dead",
   "own-release-only",
+  "changes-are-numbered",
 ]);
 const FARTHEST: ReadonlySet<string> = new Set([
   "release-compares-owner",
