@@ -65,10 +65,12 @@ export function steadyTokens(history: History): SweepResult {
   const leases = leasesOf(history);
   for (const { acquire, later, samples } of leases) {
     const upgrades = later.filter(({ verb, outcome }) => verb === "upgrade" && outcome === "ok");
+    const isDoubtfulFromMs = later.find(({ verb, outcome }) => verb === "upgrade" && outcome === "info")?.callMs;
     for (const record of [...later, ...samples]) {
       if (record.type === "operation" && record.verb === "upgrade") continue;
       const startMs = record.type === "operation" ? record.callMs : record.atMs;
       const endMs = record.type === "operation" ? record.returnMs : record.atMs;
+      if (isDoubtfulFromMs !== undefined && endMs >= isDoubtfulFromMs) continue;
       // Across an upgrade either token may be shown, so only what lies clear of each is compared.
       if (upgrades.some(({ callMs, returnMs }) => callMs <= endMs && startMs <= returnMs)) continue;
       const grant = upgrades.findLast(({ returnMs }) => returnMs < startMs) ?? acquire;

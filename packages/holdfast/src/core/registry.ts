@@ -10,8 +10,8 @@ const SIZE = 4_096;
 
 /** See the file header. */
 export class Registry<Value> {
-  readonly #numbers = Array.from({ length: SIZE }, () => 0);
-  readonly #values: (Value | undefined)[] = Array.from({ length: SIZE });
+  readonly #numbers = Array.from<number>({ length: SIZE }).fill(0);
+  readonly #values = Array.from({ length: SIZE });
   readonly #rest = new Map<number, Value>();
   #size = 0;
 
