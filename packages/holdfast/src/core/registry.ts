@@ -11,7 +11,7 @@ const SIZE = 4_096;
 /** See the file header. */
 export class Registry<Value> {
   readonly #numbers = Array.from<number>({ length: SIZE }).fill(0);
-  readonly #values = Array.from({ length: SIZE });
+  readonly #values = Array.from<Value | undefined>({ length: SIZE });
   readonly #rest = new Map<number, Value>();
   #size = 0;
 
