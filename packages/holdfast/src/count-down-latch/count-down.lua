@@ -5,7 +5,7 @@
   ever, so that a copy that arrives when a new count is set does no harm; a caller's id counts once in each generation.
 
   KEYS[1] latch    hash, count, initial, generation and setBy
-  KEYS[2] counted  sorted set, request or caller that counted -> generation
+  KEYS[2] counted  sorted set, caller that counted -> generation; request -> when it was carried out
   KEYS[3] waiters  sorted set, owner of a claim that waits -> arrival number
   ARGV[1] request  id of this request, beginning with /
   ARGV[2] caller   the caller's id, beginning with :, or empty
@@ -18,11 +18,21 @@ local request, caller, by, keepMs, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], A
 
 local latch = redis.call('HMGET', KEYS[1], 'count', 'generation')
 local count, generation = tonumber(latch[1] or 0), latch[2]
-if count == 0 then
-  return 0
-end
 if redis.call('ZSCORE', KEYS[2], request) then
   return count
+end
+local time = redis.call('TIME')
+local now = string.format('%.0f', time[1] * 1000000 + time[2])
+-- Also if it does nothing now: a copy that arrives when a new count is set is to do nothing either.
+redis.call('ZADD', KEYS[2], now, request)
+-- Never shortened: whoever waits counts on finding it, and another process may keep it for longer.
+local restMs = math.max(redis.call('PTTL', KEYS[1]), tonumber(keepMs))
+redis.call('PEXPIRE', KEYS[2], restMs)
+if count == 0 then
+  -- As when a count is set; else a latch that nobody sets would remember for ever.
+  local forgottenUs = math.min(tonumber(generation or now), now - 600000000)
+  redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', string.format('(%.0f', forgottenUs))
+  return 0
 end
 if caller ~= '' then
   local counted = redis.call('ZSCORE', KEYS[2], caller)
@@ -33,15 +43,9 @@ if caller ~= '' then
 end
 
 count = math.max(0, count - by)
--- Never shortened: whoever waits counts on finding it, and another process may keep it for longer.
-local restMs = math.max(redis.call('PTTL', KEYS[1]), tonumber(keepMs))
-redis.call('ZADD', KEYS[2], generation, request)
-redis.call('PEXPIRE', KEYS[2], restMs)
 redis.call('HSET', KEYS[1], 'count', string.format('%.0f', count))
 redis.call('PEXPIRE', KEYS[1], restMs)
 if count == 0 then
-  local time = redis.call('TIME')
-  local now = string.format('%.0f', time[1] * 1000000 + time[2])
   -- The bound keeps the call short; whoever is beyond it finds out when it asks.
   for _, waiter in ipairs(redis.call('ZRANGE', KEYS[3], 0, 9999)) do
     local client, number = string.match(waiter, '^([^/]+)/(%d+)/%d+/%d+')

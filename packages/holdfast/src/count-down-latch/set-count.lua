@@ -3,10 +3,11 @@
 
   A new count begins a new generation, so that whoever has not yet heard that the last one reached zero still goes on.
   Generations are the server's time in microseconds, or the last + 1 if that is more: none comes twice. Sent again
-  with the same request it gives the same answer.
+  with the same request it gives the same answer, and does nothing more.
 
   KEYS[1] latch    hash, count, initial, generation and setBy
-  KEYS[2] counted  sorted set, id of a request that counted -> generation
+  KEYS[2] counted  sorted set, caller that counted -> generation; request -> when it was carried out, with - before it
+                   if it was refused
   ARGV[1] count    how many count-downs open the latch
   ARGV[2] request  id of this request
   ARGV[3] keepMs   how long the keys live from now
@@ -19,12 +20,19 @@ local latch = redis.call('HMGET', KEYS[1], 'count', 'generation', 'setBy')
 if latch[3] == request or redis.call('ZSCORE', KEYS[2], request) then
   return 1
 end
+local time = redis.call('TIME')
+local generation = time[1] * 1000000 + time[2]
+local refused = '-' .. request
+if redis.call('ZSCORE', KEYS[2], refused) then
+  return 0
+end
 if latch[1] and latch[1] ~= '0' then
+  -- A copy that arrives at zero must not set what its caller was told is not set.
+  redis.call('ZADD', KEYS[2], generation, refused)
+  redis.call('PEXPIRE', KEYS[2], math.max(redis.call('PTTL', KEYS[1]), tonumber(keepMs)))
   return 0
 end
 
-local time = redis.call('TIME')
-local generation = time[1] * 1000000 + time[2]
 if latch[2] then
   if latch[2] - generation >= 0 then
     generation = latch[2] + 1

@@ -581,7 +581,7 @@ return {0, tonumber(generation), now}` as string,
 /** count-down-latch/count-down: take something off the count, once for each id; at zero, tell all who wait. */
 export const countDownLatchCountDown = {
   name: "count-down-latch/count-down",
-  sha1: "99e29d9c0d112196ef9a4f55eeeeaa918a0e5ecc",
+  sha1: "f2fb9c4ef27a2f4045526c09f50d6fe1e6607f41",
   keys: ["latch", "counted", "waiters"],
   args: ["request", "caller", "by", "keepMs", "inbox"],
   replies: [
@@ -592,11 +592,18 @@ local request, caller, by, keepMs, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], A
 
 local latch = redis.call('HMGET', KEYS[1], 'count', 'generation')
 local count, generation = tonumber(latch[1] or 0), latch[2]
-if count == 0 then
-  return 0
-end
 if redis.call('ZSCORE', KEYS[2], request) then
   return count
+end
+local time = redis.call('TIME')
+local now = string.format('%.0f', time[1] * 1000000 + time[2])
+redis.call('ZADD', KEYS[2], now, request)
+local restMs = math.max(redis.call('PTTL', KEYS[1]), tonumber(keepMs))
+redis.call('PEXPIRE', KEYS[2], restMs)
+if count == 0 then
+  local forgottenUs = math.min(tonumber(generation or now), now - 600000000)
+  redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', string.format('(%.0f', forgottenUs))
+  return 0
 end
 if caller ~= '' then
   local counted = redis.call('ZSCORE', KEYS[2], caller)
@@ -607,14 +614,9 @@ if caller ~= '' then
 end
 
 count = math.max(0, count - by)
-local restMs = math.max(redis.call('PTTL', KEYS[1]), tonumber(keepMs))
-redis.call('ZADD', KEYS[2], generation, request)
-redis.call('PEXPIRE', KEYS[2], restMs)
 redis.call('HSET', KEYS[1], 'count', string.format('%.0f', count))
 redis.call('PEXPIRE', KEYS[1], restMs)
 if count == 0 then
-  local time = redis.call('TIME')
-  local now = string.format('%.0f', time[1] * 1000000 + time[2])
   for _, waiter in ipairs(redis.call('ZRANGE', KEYS[3], 0, 9999)) do
     local client, number = string.match(waiter, '^([^/]+)/(%d+)/%d+/%d+')
     if client then
@@ -670,7 +672,7 @@ return redis.call('ZREM', KEYS[1], ARGV[1])` as string,
 /** count-down-latch/set-count: set the count, if none is set or it has reached zero. */
 export const countDownLatchSetCount = {
   name: "count-down-latch/set-count",
-  sha1: "ba27b58ed96a059a2ca7b52011be769a79f5ffd3",
+  sha1: "40c6884a5281897b9e5b179198f5fc281c1638d7",
   keys: ["latch", "counted"],
   args: ["count", "request", "keepMs"],
   replies: [
@@ -684,12 +686,18 @@ local latch = redis.call('HMGET', KEYS[1], 'count', 'generation', 'setBy')
 if latch[3] == request or redis.call('ZSCORE', KEYS[2], request) then
   return 1
 end
+local time = redis.call('TIME')
+local generation = time[1] * 1000000 + time[2]
+local refused = '-' .. request
+if redis.call('ZSCORE', KEYS[2], refused) then
+  return 0
+end
 if latch[1] and latch[1] ~= '0' then
+  redis.call('ZADD', KEYS[2], generation, refused)
+  redis.call('PEXPIRE', KEYS[2], math.max(redis.call('PTTL', KEYS[1]), tonumber(keepMs)))
   return 0
 end
 
-local time = redis.call('TIME')
-local generation = time[1] * 1000000 + time[2]
 if latch[2] then
   if latch[2] - generation >= 0 then
     generation = latch[2] + 1

@@ -47,6 +47,31 @@ test("nor after two others, of which each forgets what is old", async () => {
   await holdfast.close();
 });
 
+test("a late copy of a trySetCount that was refused sets nothing when the count is zero", async () => {
+  const { store, again } = watched(embedded({ keyspace: new Keyspace() }), "count-down-latch/set-count");
+  const holdfast = createHoldfast({ store });
+  const latch = holdfast.countDownLatch("gate");
+  await latch.trySetCount(1);
+  expect(await latch.trySetCount(2)).toBe(false);
+  await latch.countDown();
+  await again[1]?.();
+  expect(await latch.count()).toBe(0);
+  await holdfast.close();
+});
+
+test("a late copy of a count-down at zero does not count under the next count", async () => {
+  const { store, again } = watched(embedded({ keyspace: new Keyspace() }), "count-down-latch/count-down");
+  const holdfast = createHoldfast({ store });
+  const latch = holdfast.countDownLatch("gate");
+  await latch.countDown();
+  await latch.countDown(1, { callerId: "part 1" });
+  await latch.trySetCount(3);
+  for (const copy of again) await copy();
+  expect(await latch.count()).toBe(3);
+  expect(await latch.countDown(1, { callerId: "part 1" })).toBe(2);
+  await holdfast.close();
+});
+
 test("a late copy of a count-down that has counted does not count under the next count, with a caller's id either", async () => {
   const { store, again } = watched(embedded({ keyspace: new Keyspace() }), "count-down-latch/count-down");
   const holdfast = createHoldfast({ store });
