@@ -1,8 +1,10 @@
 /**
  * Giving a claim up for good, although it may be unknown what the server has done for it.
  *
- * A request whose answer was lost may still be on its way, and may queue or even hold when it arrives. So as
- * long as any is unaccounted for, `leave` is sent again until the lease that it could have begun is over.
+ * A request whose answer was lost may still be on its way, and may queue or even hold when it arrives. So as long as
+ * any is unaccounted for, `leave` is sent again until the lease that it could have begun is over; and while the server
+ * answers nothing at all, for a minute at least. A place in the queue that is left over after that is passed on by
+ * whoever is granted it in the name of this claim.
  */
 import type { Engine, Occupant } from "./engine.js";
 import { StoreError } from "./errors.js";
@@ -11,7 +13,7 @@ import type { Claim, WaitSteps } from "./steps.js";
 
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 10_000;
-/** After an answer, how much longer an unaccounted request can plausibly be under way. */
+/** How long an unaccounted request can plausibly be under way. */
 const STRAGGLER_MS = 60_000;
 
 /**
@@ -91,7 +93,9 @@ class Departure implements Occupant {
     if (this.#isOver) return;
     const passedMs = this.#engine.runtime.monotonicMs() - this.#startedAtMs;
     const { leaseMs } = this.#claim;
-    const enoughMs = this.#isAnswered || this.#isHopeless ? Math.min(leaseMs, STRAGGLER_MS) : leaseMs;
+    // Who was never answered may still stand in the queue, and what stands there has no lease that ends.
+    const isSettled = this.#isAnswered || this.#isHopeless;
+    const enoughMs = isSettled ? Math.min(leaseMs, STRAGGLER_MS) : Math.max(leaseMs, STRAGGLER_MS);
     if ((this.#isAnswered && !this.#isUncertain) || passedMs >= enoughMs) {
       this.#end();
       return;

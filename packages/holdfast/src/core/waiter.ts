@@ -259,9 +259,10 @@ export class Waiter implements Occupant {
     this.#poll();
   }
 
-  /** The last try may be known not to have run; what matters to the caller is whether any of them may have. */
+  /** The last try may be known not to have run; what matters is whether any of them may have, or stands in the queue. */
   #withDoubt(error: unknown): unknown {
-    if (!(error instanceof StoreError) || error.mayHaveRun || !this.#isUncertain) return error;
+    const isInDoubt = this.#isUncertain || this.#isQueued;
+    if (!(error instanceof StoreError) || error.mayHaveRun || !isInDoubt) return error;
     return new StoreError(this.#steps.name, { mayHaveRun: true, transient: error.transient, cause: error.cause });
   }
 

@@ -157,12 +157,22 @@ describe("a departure", () => {
     expect(world.sentOf("leave")).toHaveLength(2);
   });
 
-  test("ends when the lease is over to the millisecond", async () => {
-    world.answers.leave = () => Promise.reject(lost());
+  test("that is answered ends when the lease is over to the millisecond", async () => {
     // Of the growing pauses: 50, 100 and 200 ms.
     await leaveFor(claim(350), true);
     await world.runtime.advance(10_000);
     expect(world.timesOf("leave", startMs)).toEqual([0, 50, 150, 350]);
+  });
+
+  test("that is never answered goes on for a minute, however short the lease, since a place in a queue has no end", async () => {
+    world.answers.leave = () => Promise.reject(lost());
+    await leaveFor(claim(350), true);
+    await world.runtime.advance(300_000);
+    const times = world.timesOf("leave", startMs);
+    expect(times.slice(0, 5)).toEqual([0, 50, 150, 350, 750]);
+    // Pauses are 10 s at most.
+    expect(times.at(-1)).toBeGreaterThanOrEqual(60_000);
+    expect(times.at(-1)).toBeLessThan(70_000);
   });
 
   test("is asked for by a grant of a claim that nobody waits for any more", async () => {
