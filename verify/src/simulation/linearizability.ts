@@ -1,6 +1,6 @@
 /** S1: the operations on each lock name, put into some order that its sequential model allows. */
 import { check, type Model } from "../checker/index.js";
-import { groupBy, type History, type Operation } from "../history/index.js";
+import { CAPS, groupBy, type History, type Operation } from "../history/index.js";
 import {
   EXPIRY,
   fenced,
@@ -45,23 +45,36 @@ function counts({ verb, outcome, refusal, deliveredMs }: Operation): boolean {
   return true;
 }
 
-/** Whether each name is linearizable; `checked` is the number of operations that took part. */
-export function linearizability(
-  history: History,
-  circumstances: Circumstances,
-  timeoutMs: number,
-): { readonly violations: Finding[]; readonly unknown: string[]; readonly checked: number } {
+/** A name with more of unknown outcome than a history should have is tried for so long, and left out if that is too short. */
+const WORN_OUT_MS = 300;
+
+/** What the search says of all names. */
+export interface Linearized {
+  readonly violations: Finding[];
+  /** Names that were not decided in time. */
+  readonly unknown: string[];
+  /** Names with so much of unknown outcome that no search can be expected to end; the sweeps judge them all the same. */
+  readonly wornOut: string[];
+  /** Operations that took part. */
+  readonly checked: number;
+}
+
+/** Whether each name is linearizable. */
+export function linearizability(history: History, circumstances: Circumstances, timeoutMs: number): Linearized {
   const violations: Finding[] = [];
   const unknown: string[] = [];
+  const wornOut: string[] = [];
   let checked = 0;
-  if (circumstances.kind === "barrier") return { violations, unknown, checked };
+  if (circumstances.kind === "barrier") return { violations, unknown, wornOut, checked };
   const model = modelOf(circumstances);
   for (const [name, all] of groupBy(history.operations, ({ lockName }) => lockName)) {
     if (name.includes(",")) continue;
     const operations = all.filter(counts);
-    checked += operations.length;
-    const { verdict, stuckAt, partials } = check(model, timed(operations), { timeoutMs });
-    if (verdict === "unknown") unknown.push(name);
+    const isWornOut = operations.filter(({ outcome }) => outcome === "info").length > CAPS.openInfo;
+    const patienceMs = isWornOut ? Math.min(timeoutMs, WORN_OUT_MS) : timeoutMs;
+    const { verdict, stuckAt, partials } = check(model, timed(operations), { timeoutMs: patienceMs });
+    if (verdict === "unknown") (isWornOut ? wornOut : unknown).push(name);
+    else checked += operations.length;
     if (verdict !== "violation") continue;
     const { value } = stuckAt ?? { value: undefined };
     violations.push({
@@ -74,5 +87,5 @@ export function linearizability(
       records: value === undefined ? [] : all.filter(({ id }) => id === value.id),
     });
   }
-  return { violations, unknown, checked };
+  return { violations, unknown, wornOut, checked };
 }

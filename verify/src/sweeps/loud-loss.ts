@@ -1,6 +1,7 @@
 import { groupBy, type History } from "../history/history.js";
 import { type Lease, leasesOf } from "../history/leases.js";
 import type { Held, Lost, Turn } from "../history/records.js";
+import { lastInstant } from "./faults.js";
 import { Findings, type SweepResult, showMs } from "./result.js";
 
 /** How S4 is judged. */
@@ -27,10 +28,11 @@ export function loudLoss(history: History, options: LoudLossOptions): SweepResul
     ...new Set(leases.map(({ acquire }) => acquire.args.leaseMs ?? Number.POSITIVE_INFINITY)),
   );
   const pauses = new Map(Array.from(turns, ([process, list]) => [process, pausesOf(list, shortestMs)]));
+  const endMs = lastInstant(history);
   for (const lease of leases) {
     const own = turns.get(lease.acquire.process) ?? [];
     samplesAgree(findings, lease);
-    signalIsDue(findings, lease, own, lost.get(lease.acquire.id), options);
+    signalIsDue(findings, lease, own, lost.get(lease.acquire.id), endMs, options);
     pausesShow(findings, lease, pauses.get(lease.acquire.process) ?? []);
   }
   return findings.result();
@@ -68,6 +70,7 @@ function signalIsDue(
   { acquire, releasedMs, validUntilMs }: Lease,
   turns: readonly Turn[],
   lost: Lost | undefined,
+  endMs: number,
   { marginMs, epsMs }: LoudLossOptions,
 ): void {
   const markMs = validUntilMs - marginMs;
@@ -75,6 +78,8 @@ function signalIsDue(
   const turn = firstFrom(turns, markMs);
   // A process that never ran again, or released in that very turn, had no moment to be told in.
   if (turn === undefined || releasedMs <= turn.endedMs + epsMs) return;
+  // Nor does a record that ends before show whether it was told.
+  if (lost === undefined && endMs < turn.endedMs + epsMs) return;
   const isLate = lost === undefined || lost.atMs > turn.endedMs + epsMs;
   const came = lost === undefined ? "never came" : `came at ${showMs(lost.atMs)}`;
   findings.decide(
