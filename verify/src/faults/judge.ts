@@ -5,7 +5,7 @@
  * just what a control has to show. What a fault takes the ground from is not judged while it does (judging/grounds.ts).
  */
 import type { History } from "../history/history.js";
-import type { Operation } from "../history/records.js";
+import type { Missed, Operation } from "../history/records.js";
 import { killsOf } from "../sweeps/faults.js";
 import {
   crashedHolder,
@@ -84,7 +84,7 @@ export function judge(cell: Cell, given: History, { subject, commandTimeoutMs }:
   count("S1", linear.checked);
   if (linear.unknown.length > 0) notes.push(`S1 is undecided for ${linear.unknown.join(", ")}`);
   if (linear.crowded.length > 0)
-    notes.push(`S1 is left out for ${linear.crowded.join(", ")}: too many at once to search`);
+    notes.push(`S1 is left out for ${linear.crowded.join(", ")}: too much at once, or in doubt, to search`);
 
   const shown = breachesOf(found, history, cell.id);
   return {
@@ -150,7 +150,7 @@ function liveness({ letter }: Cell, history: History, commandTimeoutMs: number):
     settledWaits(patient(history, letter, commandTimeoutMs), { epsMs: EPS_MS + LAST_WORD_MS, rho: RHO, forbidding }),
     ...(letter === "f"
       ? [
-          fairOrder(history),
+          fairOrder({ ...history, missed: [...history.missed, ...grantedBefore(history)] }),
           noStarvation(inQueue, {
             waiterMs: leaseMs + POLL_MS,
             epsMs: EPS_MS,
@@ -160,6 +160,16 @@ function liveness({ letter }: Cell, history: History, commandTimeoutMs: number):
         ]
       : []),
   ];
+}
+
+/**
+ * For X3: whose grant came so late that the server had to be asked for another was granted in its turn the first time,
+ * of which there is no record but that an answer was there long before the return.
+ */
+function grantedBefore({ operations }: History): Missed[] {
+  return operations
+    .filter(({ verb, answeredMs, returnMs }) => verb === "acquire" && returnMs - (answeredMs ?? returnMs) > EPS_MS)
+    .map(({ id, lockName, callMs }) => ({ type: "missed", atMs: callMs, lockName, operationId: id }));
 }
 
 /** For S4: a process that was killed just after a loss was due had no time to tell it. */

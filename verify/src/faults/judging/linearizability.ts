@@ -18,13 +18,15 @@ import {
 import type { Letter } from "../cell.js";
 import { LIMIT } from "../programs/messages.js";
 import type { Found } from "./found.js";
-import { unboundedOf } from "./grounds.js";
+import { driftOf, unboundedOf } from "./grounds.js";
 
 /** A name that is searched for longer is undecided, and that counts as a failure. */
 const TIMEOUT_MS = 20_000;
 const MAX_HOLD = 2;
 /** Far beyond what a workload may put on one name; only a crowd on purpose (J08) is as wide, and no search ends there. */
 const TOO_WIDE = 4 * CAPS.concurrent;
+/** Operations that may have happened or not, of which each doubles the search: past so many none can be expected to end. */
+const TOO_DOUBTFUL = CAPS.openInfo / 2;
 
 /** What the search says of all names. */
 export interface Linearizability {
@@ -33,13 +35,13 @@ export interface Linearizability {
   readonly checked: number;
   /** Names that were not. */
   readonly unknown: readonly string[];
-  /** Names that were not even tried; the sweeps judge them, which need no order. */
+  /** Names that no search ends for; the sweeps judge them, which need no order. */
   readonly crowded: readonly string[];
 }
 
 /** See the file header. */
 export function linearizability(history: History, letter: Letter, comparesTokens: boolean): Linearizability {
-  const expiry: ExpiryRules = { ...EXPIRY, unbounded: unboundedOf(history) };
+  const expiry: ExpiryRules = { rho: driftOf(history), unbounded: unboundedOf(history) };
   const found: Found[] = [];
   const unknown: string[] = [];
   let checked = 0;
@@ -56,7 +58,8 @@ export function linearizability(history: History, letter: Letter, comparesTokens
       ...repeated.map(countedBefore),
     ];
     const result = checkName(letter, comparesTokens, expiry, possible, new Set(repeated.map(({ id }) => id)));
-    if (result.verdict === "unknown") unknown.push(lockName);
+    const doubtful = possible.filter(({ outcome, refusal }) => outcome === "info" || refusal === "gave-up").length;
+    if (result.verdict === "unknown") (doubtful > TOO_DOUBTFUL ? crowded : unknown).push(lockName);
     else checked += operations.length;
     if (result.verdict !== "violation") continue;
     const { stuckAt } = result;
