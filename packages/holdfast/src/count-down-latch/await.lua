@@ -30,7 +30,7 @@ local now = time[1] * 1000000 + time[2]
 local waitedMs = math.max(tonumber(keepMs), 60000)
 if redis.call('PTTL', KEYS[1]) - waitedMs < 0 then
   redis.call('PEXPIRE', KEYS[1], waitedMs)
-  redis.call('PEXPIRE', KEYS[2], waitedMs)
+  redis.call('PEXPIRE', KEYS[2], math.max(redis.call('PTTL', KEYS[2]), waitedMs))
 end
 if enqueue ~= '1' then
   return {1, tonumber(generation), now}

@@ -27,7 +27,7 @@ local now = string.format('%.0f', time[1] * 1000000 + time[2])
 redis.call('ZADD', KEYS[2], now, request)
 -- Never shortened: whoever waits counts on finding it, and another process may keep it for longer.
 local restMs = math.max(redis.call('PTTL', KEYS[1]), tonumber(keepMs))
-redis.call('PEXPIRE', KEYS[2], restMs)
+redis.call('PEXPIRE', KEYS[2], math.max(redis.call('PTTL', KEYS[2]), restMs))
 if count == 0 then
   -- As when a count is set; else a latch that nobody sets would remember for ever.
   local forgottenUs = math.min(tonumber(generation or now), now - 600000000)

@@ -542,7 +542,7 @@ return {whyLost(holder, token)}` as string,
 /** count-down-latch/await: go on if the count is zero or none is set; otherwise, if asked to, wait to be told. */
 export const countDownLatchAwait = {
   name: "count-down-latch/await",
-  sha1: "203b610df2aada0ad85b8d492d630a27adc28d43",
+  sha1: "48c3002873a4d9980e1659d8b6643bfd449cbf23",
   keys: ["latch", "counted", "waiters"],
   args: ["owner", "since", "enqueue", "keepMs"],
   replies: [
@@ -565,7 +565,7 @@ local now = time[1] * 1000000 + time[2]
 local waitedMs = math.max(tonumber(keepMs), 60000)
 if redis.call('PTTL', KEYS[1]) - waitedMs < 0 then
   redis.call('PEXPIRE', KEYS[1], waitedMs)
-  redis.call('PEXPIRE', KEYS[2], waitedMs)
+  redis.call('PEXPIRE', KEYS[2], math.max(redis.call('PTTL', KEYS[2]), waitedMs))
 end
 if enqueue ~= '1' then
   return {1, tonumber(generation), now}
@@ -581,7 +581,7 @@ return {0, tonumber(generation), now}` as string,
 /** count-down-latch/count-down: take something off the count, once for each id; at zero, tell all who wait. */
 export const countDownLatchCountDown = {
   name: "count-down-latch/count-down",
-  sha1: "f2fb9c4ef27a2f4045526c09f50d6fe1e6607f41",
+  sha1: "d96481b534c6928a0e60bf7c80fcbd0fb111603b",
   keys: ["latch", "counted", "waiters"],
   args: ["request", "caller", "by", "keepMs", "inbox"],
   replies: [
@@ -599,7 +599,7 @@ local time = redis.call('TIME')
 local now = string.format('%.0f', time[1] * 1000000 + time[2])
 redis.call('ZADD', KEYS[2], now, request)
 local restMs = math.max(redis.call('PTTL', KEYS[1]), tonumber(keepMs))
-redis.call('PEXPIRE', KEYS[2], restMs)
+redis.call('PEXPIRE', KEYS[2], math.max(redis.call('PTTL', KEYS[2]), restMs))
 if count == 0 then
   local forgottenUs = math.min(tonumber(generation or now), now - 600000000)
   redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', string.format('(%.0f', forgottenUs))
@@ -672,7 +672,7 @@ return redis.call('ZREM', KEYS[1], ARGV[1])` as string,
 /** count-down-latch/set-count: set the count, if none is set or it has reached zero. */
 export const countDownLatchSetCount = {
   name: "count-down-latch/set-count",
-  sha1: "40c6884a5281897b9e5b179198f5fc281c1638d7",
+  sha1: "9222b73b9c347b062be1a4cc4d515fcd4e886f33",
   keys: ["latch", "counted"],
   args: ["count", "request", "keepMs"],
   replies: [
@@ -686,6 +686,7 @@ local latch = redis.call('HMGET', KEYS[1], 'count', 'generation', 'setBy')
 if latch[3] == request or redis.call('ZSCORE', KEYS[2], request) then
   return 1
 end
+local restMs = math.max(redis.call('PTTL', KEYS[1]), redis.call('PTTL', KEYS[2]), tonumber(keepMs))
 local time = redis.call('TIME')
 local generation = time[1] * 1000000 + time[2]
 local refused = '-' .. request
@@ -694,19 +695,17 @@ if redis.call('ZSCORE', KEYS[2], refused) then
 end
 if latch[1] and latch[1] ~= '0' then
   redis.call('ZADD', KEYS[2], generation, refused)
-  redis.call('PEXPIRE', KEYS[2], math.max(redis.call('PTTL', KEYS[1]), tonumber(keepMs)))
+  redis.call('PEXPIRE', KEYS[2], restMs)
   return 0
 end
 
-if latch[2] then
-  if latch[2] - generation >= 0 then
-    generation = latch[2] + 1
-  end
-  local forgottenUs = math.min(tonumber(latch[2]), generation - 600000000)
-  redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', string.format('(%.0f', forgottenUs))
+if latch[2] and latch[2] - generation >= 0 then
+  generation = latch[2] + 1
 end
+local forgottenUs = math.min(tonumber(latch[2] or generation), generation - 600000000)
+redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', string.format('(%.0f', forgottenUs))
 redis.call('ZADD', KEYS[2], generation, request)
-redis.call('PEXPIRE', KEYS[2], keepMs)
+redis.call('PEXPIRE', KEYS[2], restMs)
 redis.call('HSET', KEYS[1], 'count', count, 'initial', count, 'generation', generation, 'setBy', request)
 redis.call('PEXPIRE', KEYS[1], keepMs)
 return 1` as string,
