@@ -1,8 +1,9 @@
 /**
  * What each holder may have relied on, and when, as the sweeps over a whole history need it.
  *
- * A lease is relied upon from the return of its acquire until it is released or `validUntilMs` is over. Each later word
- * of its `validUntilMs` (an extend, or a sample that says it is held) prolongs that.
+ * A lease is relied upon from the return of its acquire until it is released, `validUntilMs` is over, or it said itself
+ * that it was over, as when a clock went forward. Each later word of its `validUntilMs` (an extend, or a sample that says
+ * it is held) prolongs that.
  */
 import { groupBy, type History } from "./history.js";
 import type { Held, Mode, Operation } from "./records.js";
@@ -33,6 +34,7 @@ export interface Lease {
 export function leasesOf(history: History): Lease[] {
   const byLease = groupBy(history.operations, ({ leaseId }) => leaseId);
   const samplesOf = groupBy(history.held, ({ leaseId }) => leaseId);
+  const lostOf = new Map(history.lost.map(({ leaseId, atMs }) => [leaseId, atMs]));
   return history.operations
     .filter(({ verb, outcome }) => verb === "acquire" && outcome === "ok")
     .map((acquire) => {
@@ -41,12 +43,13 @@ export function leasesOf(history: History): Lease[] {
         acquire,
         later.sort((a, b) => a.callMs - b.callMs),
         (samplesOf.get(acquire.id) ?? []).toSorted((a, b) => a.atMs - b.atMs),
+        lostOf.get(acquire.id) ?? Number.POSITIVE_INFINITY,
       );
     })
     .sort((a, b) => a.acquire.callMs - b.acquire.callMs);
 }
 
-function leaseOf(acquire: Operation, later: readonly Operation[], samples: readonly Held[]): Lease {
+function leaseOf(acquire: Operation, later: readonly Operation[], samples: readonly Held[], lostMs: number): Lease {
   const releasedMs = later.reduce((first, operation) => Math.min(first, endedAt(operation)), Number.POSITIVE_INFINITY);
   const spans = [
     { startMs: acquire.returnMs, endMs: acquire.validUntilMs ?? acquire.returnMs },
@@ -57,8 +60,9 @@ function leaseOf(acquire: Operation, later: readonly Operation[], samples: reado
       .filter(({ isHeld }) => isHeld)
       .map(({ atMs, validUntilMs }) => ({ startMs: atMs, endMs: validUntilMs ?? atMs })),
   ];
+  const saidOverMs = Math.min(lostMs, samples.find(({ isHeld }) => !isHeld)?.atMs ?? Number.POSITIVE_INFINITY);
   const claims = merge(spans)
-    .map(({ startMs, endMs }) => ({ startMs, endMs: Math.min(endMs, releasedMs) }))
+    .map(({ startMs, endMs }) => ({ startMs, endMs: Math.min(endMs, releasedMs, saidOverMs) }))
     .filter(({ startMs, endMs }) => startMs < endMs)
     .flatMap((claim) => inModes(claim, acquire, later));
   const validUntilMs = spans.reduce((last, { endMs }) => Math.max(last, endMs), acquire.returnMs);

@@ -86,4 +86,23 @@ export const REGRESSION_SEEDS: readonly RegressionSeed[] = [
   { seed: 400990, kind: "election", profile: "promised", was: "what comes late of a process that is gone, stays" },
   { seed: 406677, kind: "reentrant-mutex", profile: "promised", was: "who cannot reach the server stays in the queue" },
   { seed: 666, kind: "mutex", profile: "promised", was: "a late copy of an acquire begins the lease anew" },
+  {
+    seed: 1103965,
+    kind: "count-down-latch",
+    profile: "promised",
+    was: "a late copy of a count-down at zero counted under the next count",
+  },
+  {
+    seed: 412634,
+    kind: "read-write-lock",
+    profile: "none",
+    was: "a token that an unanswered upgrade may have changed",
+  },
+  { seed: 1109792, kind: "read-write-lock", profile: "promised", was: "a history that ends before a loss is due" },
+  {
+    seed: 2007678,
+    kind: "reentrant-mutex",
+    profile: "promised",
+    was: "who was told of its loss relies on it no longer",
+  },
 ];
