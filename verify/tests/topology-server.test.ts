@@ -43,7 +43,7 @@ describe("a server that syncs every write", () => {
     await server.restart();
     await server.command("SET", "lost", "1");
     // Without an answer it may go: the sync has not come back when the power does.
-    server.slowSyncs(1_000);
+    server.slowSyncs(60_000);
     const unanswered = server.command("SET", "unanswered", "1").catch(() => "cut");
     const { keptBytes, cutBytes } = await powerLossWithin(server);
     expect(keptBytes).toBeGreaterThan(0);
@@ -61,7 +61,7 @@ describe("a server that syncs every write", () => {
     const part = (await readdir(folder)).find((name) => name.endsWith(".incr.aof"));
     const size = async (): Promise<number> => (await stat(`${folder}/${part}`)).size;
     const before = await size();
-    await expect.poll(size, { interval: 5 }).toBeGreaterThan(before);
+    await expect.poll(size, { interval: 5, timeout: 15_000 }).toBeGreaterThan(before);
     return await server.powerLoss();
   }
 });
