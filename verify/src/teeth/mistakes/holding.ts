@@ -186,10 +186,10 @@ export const HOLDING: readonly Tooth[] = [
       patch(
         "lua/extend-lease.lua",
         "    redis.call('PEXPIRE', KEYS[1], leaseMs)",
-        "    redis.call('EXPIRE', KEYS[1], math.floor(leaseMs / 1000))",
+        "    redis.call('PEXPIRE', KEYS[1], math.floor(leaseMs / 1000) * 1000)",
       ),
     ],
-    catcher: simulation("mutex", "S1", "S2"),
+    catcher: test("regressions/extension-in-milliseconds.test.ts", "an extension lasts its milliseconds on the server"),
   },
   {
     id: "lease-shorter-than-told",
