@@ -1,0 +1,152 @@
+/** The connection on which a process sends scripts, and is answered. */
+import type { EmbeddedStore } from "@holdfast/embedded";
+import { type Reply, type Script, StoreError } from "holdfast";
+import type { Call, NetworkHost } from "./network-host.js";
+import type { SimulatedProcess } from "./process.js";
+import type { Travel } from "./travel.js";
+
+interface Pending extends Call {
+  readonly settle: (end: Reply | StoreError) => void;
+  isSent: boolean;
+}
+
+/** See the file header. */
+export class Requests {
+  readonly #host: NetworkHost;
+  readonly #process: SimulatedProcess;
+  readonly #server: EmbeddedStore;
+  readonly #travel: Travel;
+  readonly #pending = new Map<number, Pending>();
+  #calls = 0;
+  #generation = 0;
+  #isUp = true;
+
+  constructor(travel: Travel, server: EmbeddedStore) {
+    this.#host = travel.host;
+    this.#process = travel.process;
+    this.#server = server;
+    this.#travel = travel;
+  }
+
+  /** As `run` of a Store. */
+  run(script: Script, keys: readonly string[], args: readonly (string | number)[], timeoutMs: number): Promise<Reply> {
+    return new Promise((resolve, reject) => {
+      this.#calls += 1;
+      const id = this.#calls;
+      const timeout = this.#process.startTimer(
+        () => call.settle(failure(call, "no answer in time")),
+        timeoutMs,
+        "time-out",
+      );
+      const call: Pending = {
+        id,
+        script,
+        keys,
+        args,
+        isSent: false,
+        settle: (end) => {
+          if (!this.#pending.delete(id)) return;
+          timeout.cancel();
+          if (end instanceof StoreError) reject(end);
+          else resolve(end);
+        },
+      };
+      this.#pending.set(id, call);
+      this.#host.sent(this.#process, call);
+      if (this.#isUp) this.#send(call);
+    });
+  }
+
+  /** The connection is lost. @returns false if it was so already */
+  cut(resends: boolean): boolean {
+    if (!this.#isUp) return false;
+    this.#isUp = false;
+    this.#generation += 1;
+    if (resends) return true;
+    for (const call of [...this.#pending.values()]) {
+      if (call.isSent) this.#process.enter(() => call.settle(failure(call, "the connection was lost")));
+    }
+    return true;
+  }
+
+  /** There is another connection; whatever has no answer is sent over it, after `tell`. */
+  comeBack(tell: () => void): void {
+    this.#isUp = true;
+    tell();
+    for (const call of this.#pending.values()) this.#send(call);
+  }
+
+  /** Nobody is there any more to take an answer. */
+  abandon(): void {
+    this.#generation += 1;
+  }
+
+  #send(call: Pending): void {
+    const { weather, random } = this.#travel;
+    call.isSent = true;
+    const label = this.#label(call);
+    if (random.chance(weather.requestLoss)) {
+      this.#host.trace(`${label} lost`);
+      return;
+    }
+    if (random.chance(weather.late)) {
+      this.#travel.later(random.between(0, weather.lateMs), `${label} arrives late`, () => this.#arrive(call, false));
+    } else {
+      this.#travel.inOrder("request", weather, `${label} arrives`, () => this.#arrive(call, false));
+    }
+  }
+
+  #arrive(call: Pending, isCopy: boolean): void {
+    if (this.#host.serverFrozenUntilMs > this.#host.nowMs) {
+      this.#host.plan(this.#host.serverFrozenUntilMs, `#${call.id} waits for the server`, () =>
+        this.#arrive(call, isCopy),
+      );
+      return;
+    }
+    if (this.#host.isServerDown) return;
+    // A copy never comes before the first, unless the connection was lost in between.
+    const { weather, random } = this.#travel;
+    if (!isCopy && random.chance(weather.duplicate)) {
+      const what = `${this.#label(call)} arrives again`;
+      this.#travel.later(random.between(0, weather.lateMs), what, () => this.#arrive(call, true));
+    }
+    const generation = this.#generation;
+    const script = this.#host.scriptOf(call.script);
+    this.#server.run(script, call.keys, call.args, 0).then(
+      (reply) => {
+        this.#host.ran(this.#process, call, reply);
+        if (!isCopy) this.#reply(call, generation, reply);
+      },
+      (error: unknown) => {
+        this.#host.trace(`${this.#process.name}#${call.id} ${script.name} failed: ${String((error as Error).cause)}`);
+        if (!isCopy) this.#reply(call, generation, error as StoreError);
+      },
+    );
+  }
+
+  #reply(call: Pending, generation: number, reply: Reply | StoreError): void {
+    const { weather, random } = this.#travel;
+    const label = `${this.#label(call)} answer`;
+    if (random.chance(weather.replyLoss)) {
+      this.#host.trace(`${label} lost`);
+      return;
+    }
+    this.#travel.inOrder("reply", weather, label, () => {
+      if (generation !== this.#generation) return;
+      this.#process.enter(() => {
+        // Read off a connection that has been given up meanwhile: nobody is there to take it.
+        if (!this.#pending.has(call.id)) return;
+        if (!(reply instanceof StoreError)) this.#host.heard(this.#process, { call, reply });
+        call.settle(reply);
+      });
+    });
+  }
+
+  #label({ id, script }: Call): string {
+    return `${this.#process.name}#${id} ${script.name}`;
+  }
+}
+
+function failure(call: Call, cause: string): StoreError {
+  return new StoreError(call.script.name, { mayHaveRun: true, transient: true, cause });
+}

@@ -1,0 +1,39 @@
+/** How long it takes from a process to the server and back, and in which order things arrive. */
+import type { NetworkHost } from "./network-host.js";
+import type { SimulatedProcess } from "./process.js";
+import type { Random } from "./random.js";
+import type { Weather } from "./weather.js";
+
+/** See the file header. Everything of one process and one direction that is not late keeps its order. */
+export class Travel {
+  readonly host: NetworkHost;
+  readonly process: SimulatedProcess;
+  readonly random: Random;
+  readonly #lastArrivalMs = { request: 0, reply: 0, message: 0 };
+
+  constructor(host: NetworkHost, process: SimulatedProcess, random: Random) {
+    this.host = host;
+    this.process = process;
+    this.random = random;
+  }
+
+  /** What the network does to it now. */
+  get weather(): Weather {
+    return this.host.weatherOf(this.process);
+  }
+
+  /** Arrives after everything that was sent the same way before. */
+  inOrder(way: "request" | "reply" | "message", weather: Weather, what: string, happen: () => void): void {
+    const delayMs = this.random.chance(weather.slow)
+      ? this.random.between(0, weather.slowMs)
+      : this.random.between(0.05, 2);
+    const atMs = Math.max(this.#lastArrivalMs[way], this.host.nowMs + delayMs);
+    this.#lastArrivalMs[way] = atMs;
+    this.host.plan(atMs, what, happen);
+  }
+
+  /** Arrives when its time has come, whatever else is under way. */
+  later(delayMs: number, what: string, happen: () => void): void {
+    this.host.plan(this.host.nowMs + delayMs, what, happen);
+  }
+}
