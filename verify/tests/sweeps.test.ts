@@ -246,6 +246,26 @@ describe("S3, only the owner's verbs", () => {
   ]);
 });
 
+describe("S3, read in the same step as the call", () => {
+  const held = ["A acquire 0-1 ok valid=900", "B extend 12-12 no not-owner", "C acquire 11- info"] as const;
+  judged((records) => ownersOnly(historyOf(records), { epsMs: 0, isOneStep: true }), "mutex", [
+    [
+      "a refusal without a trace, beside others",
+      "ok",
+      ...held,
+      seen(1, "before", 12, "A", 99),
+      seen(1, "after", 12, "A", 99),
+    ],
+    [
+      "a refusal that moved an expiry, beside others",
+      "violation",
+      ...held,
+      seen(1, "before", 12, "A", 99),
+      seen(1, "after", 12, "A", 98),
+    ],
+  ]);
+});
+
 describe("S4, loss is loud", () => {
   const lease = "A acquire 0-1 ok valid=100 lease=100";
   judged((records) => loudLoss(historyOf(records), { marginMs: 10, epsMs: 0 }), "mutex", [

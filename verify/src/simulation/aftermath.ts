@@ -61,6 +61,7 @@ export function judgeHistory(
   const { violations, unknown, wornOut, checked } = linearizability(exclusive, circumstances, CHECK_MS);
   const decided = new Map(results.map(({ property, figures }) => [property as string, figures.checked ?? 0]));
   decided.set("S1", checked);
+  decided.set("refusals observed", history.observations.length / 2);
   if (wornOut.length > 0) decided.set("names left out of S1", wornOut.length);
   return { found: [...found, ...violations], checked: decided, unknown };
 }
@@ -73,7 +74,7 @@ function* sweeps(
   { hasPartedClocks, settleMs, permits, isOrderly, firstTokens }: Circumstances,
 ): Generator<SweepResult> {
   yield leaseExclusion(history);
-  yield ownersOnly(history, { epsMs: 0 });
+  yield ownersOnly(history, { epsMs: 0, isOneStep: true });
   yield loudLoss(history, { marginMs: 0, epsMs: hasPartedClocks ? LOOK_MS : TIMER_MS });
   yield uniqueTokens(tokens);
   yield risingTokens(tokens);

@@ -67,9 +67,11 @@ export function linearizability(history: History, circumstances: Circumstances, 
   let checked = 0;
   if (circumstances.kind === "barrier") return { violations, unknown, wornOut, checked };
   const model = modelOf(circumstances);
+  // They tell what a single request was answered, which may be for an older grant of the same owner.
+  const observed = new Set(history.observations.map(({ operationId }) => operationId));
   for (const [name, all] of groupBy(history.operations, ({ lockName }) => lockName)) {
     if (name.includes(",")) continue;
-    const operations = all.filter(counts);
+    const operations = all.filter((operation) => counts(operation) && !observed.has(operation.id));
     const isWornOut = operations.filter(({ outcome }) => outcome === "info").length > CAPS.openInfo;
     const patienceMs = isWornOut ? Math.min(timeoutMs, WORN_OUT_MS) : timeoutMs;
     const { verdict, stuckAt, partials } = check(model, timed(operations), { timeoutMs: patienceMs });

@@ -60,6 +60,28 @@ export const MUTATIONS: readonly Mutation[] = [
     tampering: rewrite("mutex/leave", ["if redis.call('GET', KEYS[1]) == owner", "if redis.call('GET', KEYS[1])"]),
   },
   {
+    name: "a refused release shortens the lease of whoever holds",
+    seed: 1,
+    bug: "B17",
+    kind: "mutex",
+    finds: ["S3"],
+    tampering: rewrite("mutex/release", [
+      "return whyLost(holder, token)",
+      "if holder then redis.call('PEXPIRE', KEYS[1], 20) end\nreturn whyLost(holder, token)",
+    ]),
+  },
+  {
+    name: "a refused extension of permits takes those of another",
+    seed: 1,
+    bug: "B24",
+    kind: "semaphore",
+    finds: ["S3"],
+    tampering: rewrite("permits/extend", [
+      "return whyLost(nil, token)",
+      "redis.call('ZPOPMAX', KEYS[3])\nreturn whyLost(nil, token)",
+    ]),
+  },
+  {
     name: "an acquire passes the queue by",
     seed: 11,
     bug: "X3",

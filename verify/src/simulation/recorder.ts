@@ -10,6 +10,7 @@ import type { Arguments, HistoryRecord, Kind, Operation, Outcome, Refusal, Verb 
 import { lockOf } from "./lock-of.js";
 import { outcomeOf } from "./messages.js";
 import type { Call } from "./network.js";
+import type { Observer } from "./observer.js";
 import type { SimulatedProcess } from "./process.js";
 import { ServerTruth } from "./server-truth.js";
 
@@ -32,6 +33,19 @@ const KIND_OF: ReadonlyMap<string, Kind> = new Map([["condition", "mutex"]]);
 
 const EXTENDS: ReadonlySet<string> = new Set(["mutex/extend", "election/extend", "permits/extend"]);
 
+/** What only the holder may do; who hears that it may not must have changed nothing. */
+export const OF_THE_OWNER: ReadonlyMap<string, Verb> = new Map([
+  ["mutex/extend", "extend"],
+  ["mutex/release", "release"],
+  ["election/extend", "extend"],
+  ["election/resign", "release"],
+  ["permits/extend", "extend"],
+  ["permits/release", "release"],
+]);
+
+/** What a script answers to who does not hold. */
+const REFUSALS: ReadonlySet<string | undefined> = new Set(["unclaimed", "claimed", "forgotten"]);
+
 const GIVES_BACK = /^(?:mutex|permits)\/(?:release|leave)$|^election\/resign$/;
 
 /** Name of one incarnation in a history. */
@@ -42,6 +56,8 @@ export function historyName({ name, incarnation }: Pick<SimulatedProcess, "name"
 /** See the file header. */
 export class Recorder {
   readonly truth: ServerTruth = new ServerTruth();
+  /** Reads the server around each script; undefined if nobody does. */
+  observer: Observer | undefined;
   readonly #now: () => number;
   readonly #kind: Kind;
   readonly #records: HistoryRecord[] = [];
@@ -160,6 +176,8 @@ export class Recorder {
   /** The server has carried it out, perhaps not for the first time. */
   ran(process: SimulatedProcess, call: Call, reply: Reply): void {
     const outcome = outcomeOf(call.script.replies, reply);
+    this.observer?.look();
+    if (REFUSALS.has(outcome)) this.#refused(process, call);
     if (outcome === "released" && GIVES_BACK.test(call.script.name))
       this.#wasGivenBack.add(String(call.args[call.script.args.indexOf("owner")] ?? ""));
     this.truth.ran(process, call, outcome, reply, this.#now());
@@ -175,6 +193,22 @@ export class Recorder {
     again.returnMs = Number.POSITIVE_INFINITY;
     delete again.refusal;
     this.#operations.push(again);
+  }
+
+  /** S3: what an observer read before and after a call that the server refused, whoever sent it and however late. */
+  #refused(process: SimulatedProcess, call: Call): void {
+    const { observer } = this;
+    const verb = OF_THE_OWNER.get(call.script.name);
+    if (observer === undefined || verb === undefined) return;
+    const lockName = lockOf(call);
+    const draft = this.called({ process, lockName, verb, owner: String(call.args[0]) });
+    this.ended(draft, "no", "not-owner");
+    const readings = observer.readings(call);
+    for (const when of ["before", "after"] as const) {
+      const { owner, endsAtMs } = readings[when];
+      const expiresAtMs = endsAtMs === null ? null : endsAtMs - observer.nowMs + this.#now();
+      this.add({ type: "observation", operationId: draft.id, when, atMs: this.#now(), lockName, owner, expiresAtMs });
+    }
   }
 
   /** The answer has reached the process. @returns the owner whose lease was extended by it, if it was */

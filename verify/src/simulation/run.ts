@@ -9,9 +9,11 @@ import { Guard, realTurn } from "./guard.js";
 import type { Violation } from "./judge.js";
 import { kindOf } from "./kinds/table.js";
 import { outcomeOf } from "./messages.js";
+import { Observer } from "./observer.js";
 import type { Plan, Session } from "./plan.js";
 import { Random } from "./random.js";
 import type { Scene } from "./scene.js";
+import { Trespasser } from "./trespass.js";
 import { type Member, type Tampering, World } from "./world.js";
 
 /** How a run ended. */
@@ -83,12 +85,14 @@ export async function runPlan(plan: Plan, tampering: Tampering = {}, traces = fa
 async function play(world: World): Promise<void> {
   const { setup, judge } = world;
   const kind = kindOf(setup.kind);
+  world.recorder.observer = new Observer(world.keyspace, world.clock);
   // Who waits for a signal stands in no queue of the mutex, and its answer does not tell which.
   if (setup.kind === "condition") world.network.isOrderly = false;
-  if (kind.ran !== undefined) {
-    world.onRan = (process, call, reply) =>
-      kind.ran?.(world, process, call, outcomeOf(call.script.replies, reply), reply);
-  }
+  const trespasser = new Trespasser(world, setup.calmFromMs);
+  world.onRan = (process, call, reply) => {
+    trespasser.ran(process, call);
+    kind.ran?.(world, process, call, outcomeOf(call.script.replies, reply), reply);
+  };
   for (const fault of setup.faults) schedule(world, fault);
   for (const session of setup.sessions) {
     const random = new Random(setup.seed * 4_096 + session.id);

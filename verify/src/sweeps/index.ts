@@ -4,7 +4,7 @@ export { guardedTokens, untornEffects } from "./effects.js";
 export { fairOrder } from "./fair-order.js";
 export { leaseExclusion } from "./lease-exclusion.js";
 export { type LoudLossOptions, loudLoss } from "./loud-loss.js";
-export { ownersOnly } from "./owners-only.js";
+export { type OwnersOnlyOptions, ownersOnly } from "./owners-only.js";
 export { permitsWithinLimit } from "./permits.js";
 export type { Exclusion, Property, SweepResult, Violation } from "./result.js";
 export { type SettledWaitsOptions, settledWaits } from "./settled-waits.js";

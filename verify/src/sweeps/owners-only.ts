@@ -3,15 +3,21 @@ import type { Observation, Operation } from "../history/records.js";
 import { claimsByLock, EXCLUSIVE, type LeaseClaim } from "./claims.js";
 import { Findings, type SweepResult, showMs } from "./result.js";
 
+/** How S3 is judged. */
+export interface OwnersOnlyOptions {
+  /** By how much two readings of the same expiry may differ. */
+  readonly epsMs: number;
+  /** Whether the observer read right before and right after the server's step, so that nothing else lies between. */
+  readonly isOneStep?: boolean;
+}
+
 /**
  * S3: only the owner's release or extend changes anything; everybody else's is refused and leaves no trace.
  *
  * Three cases are decided: a success without a lease behind it; a success while another holder relied on the lock all
  * the time; and what an observer read before and after a refusal, unless somebody else's operation was under way.
- *
- * @param epsMs  by how much two readings of the same expiry may differ
  */
-export function ownersOnly(history: History, { epsMs }: { readonly epsMs: number }): SweepResult {
+export function ownersOnly(history: History, { epsMs, isOneStep = false }: OwnersOnlyOptions): SweepResult {
   const findings = new Findings("S3");
   const claims = claimsByLock(history, EXCLUSIVE);
   const operations = groupBy(history.operations, ({ lockName }) => lockName);
@@ -30,9 +36,11 @@ export function ownersOnly(history: History, { epsMs }: { readonly epsMs: number
     const before = readings.find(({ when }) => when === "before");
     const after = readings.find(({ when }) => when === "after");
     if (operation === undefined || before === undefined || after === undefined || operation.outcome !== "no") continue;
-    const disturbing = (operations.get(operation.lockName) ?? []).find(
-      (other) => other !== operation && mayHaveActed(other, before, after),
-    );
+    const disturbing = isOneStep
+      ? undefined
+      : (operations.get(operation.lockName) ?? []).find(
+          (other) => other !== operation && mayHaveActed(other, before, after),
+        );
     if (disturbing !== undefined) findings.exclude(operation, `operation ${disturbing.id} was under way`);
     else findings.decide(operation.lockName, [operation, before, after], trace(operation, before, after, epsMs));
   }

@@ -1,0 +1,115 @@
+/**
+ * Somebody who looks at the server between any two scripts, and changes nothing.
+ *
+ * The server carries out one script at a time, so what it holds after one is what it holds before the next, but for
+ * what has expired by then. A reading costs no virtual time, and nothing can lie between it and the script.
+ */
+import type { Clock, DumpedKey, Keyspace } from "@holdfast/embedded";
+import type { Call } from "./network.js";
+
+/** What a key held, and until when, in ms of the server's clock; Infinity without expiry. */
+export interface SeenKey {
+  readonly value: string | readonly string[];
+  readonly endsAtMs: number;
+}
+
+/** All keys at one instant. */
+export type Seen = ReadonlyMap<string, SeenKey>;
+
+/** What an observer says of a lock: who holds it, and until when by the server's clock. */
+export interface Reading {
+  readonly owner: string | null;
+  readonly endsAtMs: number | null;
+}
+
+/** See the file header. */
+export class Observer {
+  readonly #keyspace: Keyspace;
+  readonly #clock: Clock;
+  #before: Seen = new Map();
+  #after: Seen = new Map();
+
+  constructor(keyspace: Keyspace, clock: Clock) {
+    this.#keyspace = keyspace;
+    this.#clock = clock;
+  }
+
+  /** What was there when the last script began. */
+  get before(): Seen {
+    return this.#before;
+  }
+
+  /** What it left. */
+  get after(): Seen {
+    return this.#after;
+  }
+
+  /** A script has run. */
+  look(): void {
+    const nowMs = this.nowMs;
+    this.#before = new Map([...this.#after].filter(([, { endsAtMs }]) => endsAtMs > nowMs));
+    this.#after = new Map(this.#keyspace.dump().map((key) => [key.key, seen(key, nowMs)]));
+  }
+
+  /** The server's clock, in whole milliseconds as it counts what is left of a key. */
+  get nowMs(): number {
+    return Math.floor(this.#clock.nowUs() / 1_000);
+  }
+
+  /** Whether that owner holds the lock of the call now. */
+  isHolder({ script, keys }: Call, owner: string): boolean {
+    if (!script.name.startsWith("permits/"))
+      return this.#keyspace.pttl(keys[0] ?? "") !== -2 && holderOf(keys, this.#after).owner === owner;
+    return holdersOf(keys, this.#after, this.#clock.nowUs()).has(owner);
+  }
+
+  /** Whether anybody does. */
+  isHeld({ script, keys }: Call): boolean {
+    return this.#keyspace.pttl(keys[script.name.startsWith("permits/") ? 2 : 0] ?? "") !== -2;
+  }
+
+  /** Who held the lock of that call before and after it. */
+  readings({ script, keys }: Call): { readonly before: Reading; readonly after: Reading } {
+    if (!script.name.startsWith("permits/"))
+      return { before: holderOf(keys, this.#before), after: holderOf(keys, this.#after) };
+    const before = holdersOf(keys, this.#before, this.#clock.nowUs());
+    const after = holdersOf(keys, this.#after, this.#clock.nowUs());
+    const waited = new Set(membersOf(this.#before, keys[4]).keys());
+    // A release finds out that the leases of others are over, and grants what they leave: that is the queue's doing.
+    for (const owner of [...after.keys()]) if (!before.has(owner) && waited.has(owner)) after.delete(owner);
+    return { before: together(before), after: together(after) };
+  }
+}
+
+function seen({ value, leftMs }: DumpedKey, nowMs: number): SeenKey {
+  return { value, endsAtMs: leftMs < 0 ? Number.POSITIVE_INFINITY : nowMs + leftMs };
+}
+
+function holderOf([lock = ""]: readonly string[], all: Seen): Reading {
+  const key = all.get(lock);
+  return { owner: key === undefined ? null : String(key.value), endsAtMs: key?.endsAtMs ?? null };
+}
+
+/** Who holds permits by leases that are not over, with the record and the end of each. */
+function holdersOf([state = "", , holders]: readonly string[], all: Seen, nowUs: number): Map<string, string> {
+  const records = pairs(all.get(state)?.value);
+  const live = [...membersOf(all, holders)].filter(([owner, endsAtUs]) => records.has(owner) && endsAtUs > nowUs);
+  return new Map(live.map(([owner, endsAtUs]) => [owner, `${records.get(owner)} until ${endsAtUs}`]));
+}
+
+function together(holders: ReadonlyMap<string, string>): Reading {
+  const each = Array.from(holders, ([owner, record]) => `${owner} (${record})`).sort();
+  return { owner: each.length === 0 ? null : each.join(", "), endsAtMs: null };
+}
+
+/** The members of a sorted set, with their scores. */
+export function membersOf(all: Seen, key: string | undefined): Map<string, number> {
+  return new Map(Array.from(pairs(all.get(key ?? "")?.value), ([member, score]) => [member, Number(score)]));
+}
+
+function pairs(value: string | readonly string[] | undefined): Map<string, string> {
+  const found = new Map<string, string>();
+  if (value === undefined || typeof value === "string") return found;
+  for (let at = 0; at + 1 < value.length; at += 2) found.set(value[at] ?? "", value[at + 1] ?? "");
+  return found;
+}

@@ -1,0 +1,68 @@
+/**
+ * S3: somebody says again what an owner once said, when that owner holds no longer: by a handle that is over, or that
+ * is another's.
+ *
+ * It asks the server directly, past the network and in no time, so that a refusal changes nothing of the run.
+ */
+import type { Reply } from "holdfast";
+import { lockOf } from "./lock-of.js";
+import { outcomeOf } from "./messages.js";
+import type { Call } from "./network.js";
+import type { SimulatedProcess } from "./process.js";
+import { Random } from "./random.js";
+import { OF_THE_OWNER } from "./recorder.js";
+import type { World } from "./world.js";
+
+/** So often in a run. */
+const TIMES = 5;
+/** Older calls are forgotten. */
+const KEPT = 12;
+
+interface Said {
+  readonly process: SimulatedProcess;
+  readonly call: Call;
+}
+
+/** See the file header. */
+export class Trespasser {
+  readonly #world: World;
+  readonly #random: Random;
+  readonly #said: Said[] = [];
+
+  /** Plans what it does until `endMs`. */
+  constructor(world: World, endMs: number) {
+    this.#world = world;
+    this.#random = new Random(world.setup.seed + 0.25 * 4_294_967_296);
+    for (let time = 0; time < TIMES; time += 1) {
+      world.plan(this.#random.between(0, endMs), "somebody trespasses", () => this.#trespass());
+    }
+  }
+
+  /** A script has run. */
+  ran(process: SimulatedProcess, call: Call): void {
+    if (!OF_THE_OWNER.has(call.script.name)) return;
+    this.#said.push({ process, call });
+    if (this.#said.length > KEPT) this.#said.shift();
+  }
+
+  #trespass(): void {
+    const { recorder, members, isServerDown, serverFrozenUntilMs, nowMs } = this.#world;
+    const over = this.#said.filter(({ call }) => recorder.observer?.isHolder(call, String(call.args[0])) === false);
+    const held = over.filter(({ call }) => recorder.observer?.isHeld(call) === true);
+    const said = held.length > 0 ? held : over;
+    const [member] = members;
+    if (said.length === 0 || member === undefined || isServerDown || serverFrozenUntilMs > nowMs) return;
+    const { process, call } = this.#random.pick(said);
+    const script = this.#world.scriptOf(call.script);
+    void member.link.run(script, call.keys, call.args, 0).then((reply) => this.#answered(process, call, reply));
+  }
+
+  #answered(process: SimulatedProcess, call: Call, reply: Reply): void {
+    const { judge, recorder } = this.#world;
+    recorder.ran(process, call, reply);
+    const outcome = outcomeOf(call.script.replies, reply);
+    this.#world.trace(`  server: somebody else's ${call.script.name} ${call.args.join(" ")} -> ${outcome}`);
+    if (outcome !== "extended" && outcome !== "released") return;
+    judge.violated("S3", `${call.script.name} of ${lockOf(call)} was ${outcome} for who holds it no longer`);
+  }
+}
