@@ -5,7 +5,7 @@
  * unknown outcome. In virtual time nothing is a matter of tolerance: the bounds below are those that the library
  * documents, with what the network may add.
  */
-import type { History } from "../history/index.js";
+import type { Fault, History } from "../history/index.js";
 import {
   crashedHolder,
   exactTokens,
@@ -37,6 +37,9 @@ const LOOK_MS = 1_020;
 /** Nobody is passed by more than can be granted while the message of its own grant is under way. */
 const MOST_PASSED = 4;
 
+/** The message of a grant travels, and somebody may pass a grant on that crossed its leaving. */
+const HANDED_OVER_MS = 80;
+
 /** How long a search for a linear order may take; more is "unknown", which is a failure. */
 const CHECK_MS = 20_000;
 
@@ -61,6 +64,8 @@ export function judgeHistory(
   const { violations, unknown, wornOut, checked } = linearizability(exclusive, circumstances, CHECK_MS);
   const decided = new Map(results.map(({ property, figures }) => [property as string, figures.checked ?? 0]));
   decided.set("S1", checked);
+  for (const { property, figures } of results)
+    if (figures.prompt !== undefined) decided.set(`${property} to the trip`, figures.prompt);
   decided.set("refusals observed", history.observations.length / 2);
   if (wornOut.length > 0) decided.set("names left out of S1", wornOut.length);
   return { found: [...found, ...violations], checked: decided, unknown };
@@ -71,7 +76,7 @@ function* sweeps(
   history: History,
   tokens: History,
   whole: History,
-  { hasPartedClocks, settleMs, permits, isOrderly, firstTokens }: Circumstances,
+  { hasPartedClocks, settleMs, permits, isOrderly, firstTokens, servedBy }: Circumstances,
 ): Generator<SweepResult> {
   yield leaseExclusion(history);
   yield ownersOnly(history, { epsMs: 0, isOneStep: true });
@@ -105,10 +110,18 @@ function* sweeps(
   if (isOrderly) yield fairOrder(waits);
   if (kind === "semaphore" || kind === "read-write-lock" || kind === "condition") return;
   // A kill is judged, every other fault suspends.
-  const forbidding = new Set(history.faults.flatMap(({ id }) => (id.startsWith("kill-") ? [] : [id])));
-  yield crashedHolder(waits, { pollMs: POLL_MS, epsMs: settleMs, forbidding });
+  const forbidding = new Set(history.faults.flatMap((fault) => (isOnlyAKill(fault) ? [] : [fault.id])));
+  // Who wants several locks is granted one after the other, and says so when it has all.
+  const isSeen = kind !== "multi-lock";
+  yield crashedHolder(waits, { pollMs: POLL_MS, epsMs: settleMs, forbidding, ...(isSeen && { servedBy }) });
   if (!isOrderly) return;
-  yield noStarvation(heard, { waiterMs: POLL_MS, epsMs: settleMs, mostPassed: MOST_PASSED, forbidding });
+  const prompt = isSeen ? { promptMs: HANDED_OVER_MS } : {};
+  yield noStarvation(heard, { waiterMs: POLL_MS, ...prompt, epsMs: settleMs, mostPassed: MOST_PASSED, forbidding });
+}
+
+/** A kill that the server notices at once strikes nobody but who is killed. */
+function isOnlyAKill({ id, beganMs, endedMs }: Fault): boolean {
+  return id.startsWith("kill-") || (id.startsWith("unnoticed-") && endedMs <= beganMs);
 }
 
 function lastMs(record: SweepResult["violations"][number]["records"][number]): number {

@@ -28,6 +28,7 @@ export function circumstancesOf({ setup, judge, network, recorder }: World): Cir
     isOrderly: network.isOrderly,
     settleMs: settleMs(setup) * 1.01,
     permits: PERMITS,
+    servedBy: ({ owner, callMs }, freeMs) => recorder.asks.servedBy(owner, callMs, freeMs),
     // Of several the first is kept, which is put in last.
     firstTokens: new Map(recorder.truth.grants.reverse().map(({ claim, token }) => [claim.owner, token])),
   };

@@ -1,5 +1,5 @@
 /** What the judges of a recorded run are told, and what they find. */
-import type { HistoryRecord } from "../history/index.js";
+import type { HistoryRecord, Operation } from "../history/index.js";
 
 /** What the judge has to know of a run besides its history. */
 export interface Circumstances {
@@ -17,6 +17,8 @@ export interface Circumstances {
   /** Whether the server has forgotten no queue, so that who came first is served first. */
   readonly isOrderly: boolean;
   readonly permits: number;
+  /** When somebody is granted what is free from `freeMs` on, because this waiter asks, on a network without faults. */
+  readonly servedBy: (waiter: Operation, freeMs: number) => number;
   /** Token of the first grant to each owner, which the server may have made again since. */
   readonly firstTokens: ReadonlyMap<string, number>;
 }

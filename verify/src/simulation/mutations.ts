@@ -18,6 +18,8 @@ export interface Mutation {
   /** Properties of which one is violated. */
   readonly finds: readonly string[];
   readonly tampering: Tampering;
+  /** Whether it is looked for in runs in which processes are killed and nothing else goes wrong. */
+  readonly onlyKills?: true;
 }
 
 /** The script with a part of its text replaced. @throws TamperingError  the part is not in it */
@@ -80,6 +82,43 @@ export const MUTATIONS: readonly Mutation[] = [
       "return whyLost(nil, token)",
       "redis.call('ZPOPMAX', KEYS[3])\nreturn whyLost(nil, token)",
     ]),
+  },
+  {
+    name: "a waiter is not told when the lease before it ends",
+    seed: 7,
+    bug: "L1",
+    kind: "mutex",
+    finds: ["L1"],
+    onlyKills: true,
+    tampering: rewrite("mutex/acquire", [
+      "return {enqueue == '1' and 0 or 1, redis.call('PTTL', KEYS[1]), now}",
+      "return {enqueue == '1' and 0 or 1, -1, now}",
+    ]),
+  },
+  {
+    name: "a lock is handed to a waiter that is gone",
+    seed: 39,
+    bug: "B45",
+    kind: "mutex",
+    finds: ["L6"],
+    onlyKills: true,
+    tampering: rewrite("mutex/release", ["redis.call('PUBSUB', 'NUMSUB', channel)[2] ~= 0", "true"]),
+  },
+  {
+    name: "a writer that becomes a reader has a new token",
+    seed: 1,
+    bug: "F3",
+    kind: "read-write-lock",
+    finds: ["F3"],
+    tampering: rewrite("permits/reweigh", ["if more > 0 then\n  latest", "if more ~= 0 then\n  latest"]),
+  },
+  {
+    name: "tokens outgrow what a number keeps exactly",
+    seed: 1,
+    bug: "F4",
+    kind: "mutex",
+    finds: ["F4"],
+    tampering: rewrite("mutex/acquire", ["time[1] * 1000000 + time[2]", "time[1] * 10000000 + time[2]"]),
   },
   {
     name: "an acquire passes the queue by",

@@ -7,6 +7,7 @@
 
 import type { Reply } from "holdfast";
 import type { Arguments, HistoryRecord, Kind, Operation, Outcome, Refusal, Verb } from "../history/index.js";
+import { Asks } from "./asks.js";
 import { lockOf } from "./lock-of.js";
 import { outcomeOf } from "./messages.js";
 import type { Call } from "./network.js";
@@ -43,6 +44,8 @@ export const OF_THE_OWNER: ReadonlyMap<string, Verb> = new Map([
   ["permits/release", "release"],
 ]);
 
+const ASKS: ReadonlySet<string> = new Set(["mutex/acquire"]);
+
 /** What a script answers to who does not hold. */
 const REFUSALS: ReadonlySet<string | undefined> = new Set(["unclaimed", "claimed", "forgotten"]);
 
@@ -56,6 +59,7 @@ export function historyName({ name, incarnation }: Pick<SimulatedProcess, "name"
 /** See the file header. */
 export class Recorder {
   readonly truth: ServerTruth = new ServerTruth();
+  readonly asks: Asks = new Asks();
   /** Reads the server around each script; undefined if nobody does. */
   observer: Observer | undefined;
   readonly #now: () => number;
@@ -177,6 +181,7 @@ export class Recorder {
   ran(process: SimulatedProcess, call: Call, reply: Reply): void {
     const outcome = outcomeOf(call.script.replies, reply);
     this.observer?.look();
+    if (outcome === "waiting" && ASKS.has(call.script.name)) this.#waits(call);
     if (REFUSALS.has(outcome)) this.#refused(process, call);
     if (outcome === "released" && GIVES_BACK.test(call.script.name))
       this.#wasGivenBack.add(String(call.args[call.script.args.indexOf("owner")] ?? ""));
@@ -193,6 +198,14 @@ export class Recorder {
     again.returnMs = Number.POSITIVE_INFINITY;
     delete again.refusal;
     this.#operations.push(again);
+  }
+
+  /** A waiter has asked. What it may count on is what the lease before it has left, whatever the answer said. */
+  #waits(call: Call): void {
+    const { observer } = this;
+    if (observer === undefined) return;
+    const { endsAtMs } = observer.readings(call).after;
+    this.asks.told(String(call.args[0]), this.#now(), endsAtMs === null ? 0 : endsAtMs - observer.nowMs);
   }
 
   /** S3: what an observer read before and after a call that the server refused, whoever sent it and however late. */

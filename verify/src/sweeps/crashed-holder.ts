@@ -1,7 +1,7 @@
 import { groupBy, type History } from "../history/history.js";
 import { type Lease, leasesOf } from "../history/leases.js";
 import type { Operation } from "../history/records.js";
-import { dueAt, killsOf, lastInstant } from "./faults.js";
+import { dueAt, isCalm, killsOf, lastInstant } from "./faults.js";
 import { Findings, type SweepResult, showMs } from "./result.js";
 
 /** How L1 is judged. */
@@ -11,6 +11,11 @@ export interface CrashedHolderOptions {
   readonly epsMs: number;
   /** Ids of faults under which no grant can be expected. */
   readonly forbidding: ReadonlySet<string>;
+  /**
+   * When at the latest somebody is granted what is free from `freeMs` on, because this waiter asks for it, if no fault
+   * strikes in its wait. Without it only the bound of lease + poll + eps is judged.
+   */
+  readonly servedBy?: (waiter: Operation, freeMs: number) => number;
 }
 
 /**
@@ -19,9 +24,14 @@ export interface CrashedHolderOptions {
  * A kill is judged if its process held the lock then and somebody else waited when the grant was due. Whoever came
  * after the lease had ended is due a poll after it came. Exclusive locks only.
  *
- * Figure `slowestMs`: the longest time from the last renewal to the next grant.
+ * Where nothing but kills has struck since the waiter and the holder called, the tighter bound of the waiter's own next
+ * question counts, from the end of the lease on the server.
+ *
+ * Figures: `slowestMs`, the longest time from the last renewal to the next grant; `prompt`, how many waiters were judged by
+ * the tighter bound; `latestMs`, the longest time from the end of the lease to the next grant among those.
  */
-export function crashedHolder(history: History, { pollMs, epsMs, forbidding }: CrashedHolderOptions): SweepResult {
+export function crashedHolder(history: History, options: CrashedHolderOptions): SweepResult {
+  const { pollMs, epsMs, forbidding, servedBy } = options;
   const findings = new Findings("L1");
   const leases = groupBy(leasesOf(history), ({ acquire }) => acquire.process);
   const acquires = groupBy(
@@ -42,7 +52,16 @@ export function crashedHolder(history: History, { pollMs, epsMs, forbidding }: C
       const due = others.map((waiter) => {
         const fromMs = Math.max(renewedMs + leaseMs, waiter.callMs);
         const untilMs = Math.min(waiter.returnMs, diedMs.get(waiter.process) ?? endMs, endMs);
-        return { waiter, untilMs, dueMs: dueAt(history, forbidding, fromMs, pollMs + epsMs) };
+        const poll = { waiter, untilMs, dueMs: dueAt(history, forbidding, fromMs, pollMs + epsMs) };
+        const freeMs = endOnServer(lease, atMs);
+        const dueMs = servedBy?.(waiter, Math.max(freeMs, atMs));
+        const sinceMs = Math.min(waiter.callMs, lease.acquire.callMs);
+        if (dueMs === undefined || dueMs > poll.dueMs || !isCalm(history, forbidding, sinceMs - epsMs, dueMs))
+          return poll;
+        if (untilMs <= dueMs && grantedMs > untilMs) return poll;
+        findings.count("prompt");
+        if (next !== undefined) findings.most("latestMs", next.returnMs - freeMs);
+        return { waiter, untilMs, dueMs };
       });
       const late = due.find(({ untilMs, dueMs }) => untilMs > dueMs && grantedMs > dueMs);
       if (next !== undefined) findings.most("slowestMs", next.returnMs - renewedMs);
@@ -66,6 +85,18 @@ function first(operations: readonly Operation[]): Operation | undefined {
 function isHeldAt({ acquire, releasedMs, validUntilMs }: Lease, atMs: number): boolean {
   const isExclusive = !["semaphore", "read-write-lock"].includes(acquire.kind);
   return isExclusive && acquire.returnMs <= atMs && atMs < Math.min(releasedMs, validUntilMs);
+}
+
+/** Until when the server keeps the lease, by when each of its beginnings was carried out; a lease is never shortened. */
+function endOnServer({ acquire, later }: Lease, atMs: number): number {
+  const begun = [acquire, ...later.filter(({ verb, outcome }) => verb === "extend" && outcome !== "no")];
+  return begun
+    .filter(({ callMs }) => callMs <= atMs)
+    .reduce(
+      (latest, { deliveredMs, returnMs, args: { leaseMs = 0 } }) =>
+        Math.max(latest, (deliveredMs ?? Math.min(returnMs, atMs)) + leaseMs),
+      Number.NEGATIVE_INFINITY,
+    );
 }
 
 interface Renewal {

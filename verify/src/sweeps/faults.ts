@@ -29,6 +29,13 @@ export function dueAt(history: History, forbidding: ReadonlySet<string>, fromMs:
   return dueMs;
 }
 
+/** Whether none of those faults strikes in that time, or is still under way in it. */
+export function isCalm(history: History, forbidding: ReadonlySet<string>, fromMs: number, untilMs: number): boolean {
+  return !history.faults.some(
+    ({ id, beganMs, endedMs }) => forbidding.has(id) && beganMs <= untilMs && endedMs >= fromMs,
+  );
+}
+
 /** The last instant of which the history says anything about an operation; a wait still open then proves nothing later. */
 export function lastInstant({ operations, turns, keyScans }: History): number {
   let lastMs = Number.NEGATIVE_INFINITY;

@@ -65,6 +65,11 @@ export class Findings {
     this.#exclusions.push({ reason, record });
   }
 
+  /** One more of what is counted under this name. */
+  count(figure: string): void {
+    this.#figures[figure] = (this.#figures[figure] ?? 0) + 1;
+  }
+
   /** Keeps the smallest of what is reported under this name. */
   least(figure: string, value: number): void {
     this.#figures[figure] = Math.min(this.#figures[figure] ?? Number.POSITIVE_INFINITY, value);

@@ -1,6 +1,6 @@
 import { groupBy, type History } from "../history/history.js";
 import type { Operation } from "../history/records.js";
-import { dueAt, killsOf, lastInstant } from "./faults.js";
+import { dueAt, isCalm, killsOf, lastInstant } from "./faults.js";
 import { Findings, type SweepResult, showMs } from "./result.js";
 
 /** How L6 is judged. */
@@ -10,6 +10,8 @@ export interface StarvationOptions {
   readonly epsMs: number;
   /** More grants than this to callers that asked later are starvation. */
   readonly mostPassed: number;
+  /** The same as `waiterMs`, where nothing but kills has struck in the waits; `waiterMs` if absent. */
+  readonly promptMs?: number;
   readonly forbidding: ReadonlySet<string>;
 }
 
@@ -19,7 +21,10 @@ export interface StarvationOptions {
  * A dead waiter is judged at the first release after its kill: if somebody else waits, the next grant is due within
  * `waiterMs`. Whether the dead one was the head does not matter, since the bound holds for all.
  *
- * Figures: `mostPassed`, the most grants of later callers that one wait saw; `longestWaitMs`.
+ * A hand-over passes the dead in the same step of the server, so that only `promptMs` is due where no fault but kills
+ * strikes from the first call on that matters.
+ *
+ * Figures: `prompt`, the dead waiters judged by that; `mostPassed`, the most grants of later callers that one wait saw; `longestWaitMs`.
  */
 export function noStarvation(history: History, options: StarvationOptions): SweepResult {
   const findings = new Findings("L6");
@@ -89,7 +94,7 @@ function deadWaiters(
   findings: Findings,
   history: History,
   acquires: readonly Operation[],
-  { waiterMs, epsMs, forbidding }: StarvationOptions,
+  { waiterMs, promptMs, epsMs, forbidding }: StarvationOptions,
 ): void {
   const kills = killsOf(history);
   const diedMs = new Map(kills.map(({ process, atMs }) => [process, atMs]));
@@ -105,8 +110,13 @@ function deadWaiters(
           undefined,
         );
       if (release === undefined) continue;
-      const dueMs = dueAt(history, forbidding, release.returnMs, waiterMs + epsMs);
       const others = acquires.filter((other) => other.lockName === wait.lockName && other.process !== process);
+      const sinceMs = others
+        .filter(({ callMs, returnMs }) => callMs < release.returnMs && returnMs > release.callMs)
+        .reduce((first, { callMs }) => Math.min(first, callMs), wait.callMs);
+      const soonMs = release.returnMs + (promptMs ?? Number.POSITIVE_INFINITY);
+      const isPrompt = soonMs < Number.POSITIVE_INFINITY && isCalm(history, forbidding, sinceMs - epsMs, soonMs);
+      const dueMs = isPrompt ? soonMs : dueAt(history, forbidding, release.returnMs, waiterMs + epsMs);
       const waiting = others.find(
         (other) =>
           other.callMs < release.returnMs &&
@@ -116,6 +126,7 @@ function deadWaiters(
         ({ outcome, returnMs }) => outcome === "ok" && returnMs > release.callMs && returnMs <= dueMs,
       );
       if (next === undefined && waiting === undefined) continue;
+      if (isPrompt) findings.count("prompt");
       const isStuck = next === undefined;
       findings.decide(
         wait.lockName,

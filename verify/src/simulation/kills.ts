@@ -1,0 +1,27 @@
+/**
+ * Runs in which processes are killed and nothing else goes wrong, so that what follows a kill is due to the trip.
+ *
+ * Among the faults of an ordinary run a kill is rare, and others forgive most of what would follow from it.
+ */
+import type { Plan } from "./plan.js";
+import { Random } from "./random.js";
+
+const KILLS = 3;
+const FIRST_MS = 50;
+const LAST_MS = 8_000;
+const BACK_IN_MS = 300;
+
+/** The same sessions, with kills for faults that the server notices at once. */
+export function withOnlyKills(plan: Plan): Plan {
+  const random = new Random(plan.seed + 0.75 * 4_294_967_296);
+  const ids = plan.sessions.reduce((highest, { id }) => Math.max(highest, id), 0);
+  const faults = Array.from({ length: KILLS }, (_, place) => ({
+    id: ids + 1 + place,
+    atMs: random.whole(FIRST_MS, LAST_MS),
+    process: random.whole(0, plan.processCount - 1),
+    what: "kill" as const,
+    backInMs: BACK_IN_MS,
+    goneInMs: 0,
+  }));
+  return { ...plan, faults: faults.sort((a, b) => a.atMs - b.atMs) };
+}
