@@ -10,7 +10,9 @@ const LONGEST_LEASE_MS = 7_000;
 /** Lets a fault strike when its time comes. */
 export function schedule(world: World, fault: FaultEvent): void {
   if (fault.what === "restart-server" && fault.keeps === "some") {
-    world.plan(Math.max(0, fault.atMs - (fault.id % 7) * 200), "the server writes to its disk", () => world.remember());
+    world.plan(Math.max(0, fault.atMs - (fault.id % 7) * 200), "the server writes to its disk", () =>
+      world.disk.write(),
+    );
   }
   world.plan(fault.atMs, `FAULT ${describe(fault)}`, () => strike(world, fault));
 }
@@ -24,7 +26,8 @@ function strike(world: World, fault: FaultEvent): void {
   const member = world.members[fault.process];
   if (member === undefined) return;
   const { process, store } = member;
-  note(world, fault, historyName(process));
+  // A clock that goes as it may hinders nobody.
+  if (fault.what !== "drift") note(world, fault, historyName(process));
   const inMs = (delayMs: number, what: string, happen: () => void): void =>
     void world.plan(world.nowMs + delayMs, `${what} (end of fault ${fault.id})`, happen);
   switch (fault.what) {
@@ -70,6 +73,19 @@ function strike(world: World, fault: FaultEvent): void {
       else if (world.setup.profile === "forgets") world.judge.loseGround("tokens");
       world.clock.step(fault.byMs);
       return;
+    case "drift":
+      world.rates.set(fault.process, fault.rate);
+      process.setRate(fault.rate);
+      return;
+    case "overtake": {
+      const stalled = store.stall();
+      if (stalled === undefined) return;
+      const { backInMs, resends, lingersMs } = fault;
+      inMs(fault.forMs, `${process.name} gives up its connection`, () =>
+        store.overtake(stalled, backInMs, resends, lingersMs),
+      );
+      return;
+    }
     case "freeze-server-clock":
       if (world.setup.profile === "forgets") world.judge.loseGround("tokens");
       world.clock.freeze();
@@ -86,7 +102,7 @@ function doubtClocks(world: World, process: SimulatedProcess): void {
 function note({ recorder, nowMs }: World, fault: FaultEvent, target: string): void {
   const lasts = "forMs" in fault ? fault.forMs : "backInMs" in fault ? fault.backInMs : 0;
   // What was late, or was held back, may come that much after the end.
-  const afterMs = fault.what === "weather" ? fault.weather.lateMs + fault.weather.slowMs : 0;
+  const afterMs = lateAfterMs(fault);
   recorder.add({
     type: "fault",
     id: `${fault.what}-${fault.id}`,
@@ -107,6 +123,12 @@ function note({ recorder, nowMs }: World, fault: FaultEvent, target: string): vo
   });
 }
 
+/** How long after its end something of it may still arrive. */
+function lateAfterMs(fault: FaultEvent): number {
+  if (fault.what === "weather") return fault.weather.lateMs + fault.weather.slowMs;
+  return fault.what === "overtake" ? Math.max(fault.backInMs, fault.lingersMs) : 0;
+}
+
 function restartServer(world: World, forMs: number, keeps: "all" | "some" | "none"): void {
   if (world.isServerDown) return;
   world.isServerDown = true;
@@ -120,6 +142,6 @@ function restartServer(world: World, forMs: number, keeps: "all" | "some" | "non
   world.plan(world.nowMs + forMs, `the server is back and knows ${keeps}`, () => {
     world.isServerDown = false;
     world.keyspace.flushScripts();
-    if (keeps !== "all") void world.forget(keeps);
+    if (keeps !== "all") void world.disk.comeBack(keeps);
   });
 }

@@ -11,7 +11,7 @@ import { Ears } from "./ears.js";
 import type { NetworkHost } from "./network-host.js";
 import type { SimulatedProcess } from "./process.js";
 import type { Random } from "./random.js";
-import { Requests } from "./requests.js";
+import { Requests, type Stalled } from "./requests.js";
 import { Travel } from "./travel.js";
 
 export type { Call, NetworkHost } from "./network-host.js";
@@ -82,6 +82,21 @@ export class NetworkStore implements Store {
     this.#travel.later(backInMs, `${this.#process.name} ${connection} back`, () => {
       this.#process.enter(() => this.#comeBack(connection));
     });
+  }
+
+  /** From now on nothing gets through the command connection. @returns what to give `overtake`; undefined if it is cut */
+  stall(): Stalled | undefined {
+    return this.#requests.stall();
+  }
+
+  /**
+   * Gives up the connection that stalled for another one, and lets what was sent over it arrive `lingersMs` later, as
+   * bytes do that a host on the way has kept.
+   */
+  overtake(stalled: Stalled, backInMs: number, resends: boolean, lingersMs: number): void {
+    // It may have been cut in the meantime: then another one has its place already.
+    if (this.#requests.isStalled(stalled)) this.cut("commands", backInMs, resends, 0);
+    this.#requests.arriveLate(stalled, lingersMs);
   }
 
   /** The process is gone; the server notices after `goneInMs`. */

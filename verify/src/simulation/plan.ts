@@ -3,8 +3,12 @@
  *
  * Whatever is left out of the lists leaves the rest as it is, and that is how a failing run is made smaller.
  */
+import { drawnSince } from "./drawn-since.js";
+import type { FaultEvent } from "./fault-event.js";
 import { Random } from "./random.js";
 import type { Weather } from "./weather.js";
+
+export type { FaultEvent } from "./fault-event.js";
 
 /** What one caller does with one lock. Kinds read of it what they need. */
 export interface Session {
@@ -30,21 +34,6 @@ export interface Session {
   /** Another process, for what takes two. */
   readonly other: number;
 }
-
-/** One thing that goes wrong. */
-export type FaultEvent = { readonly id: number; readonly atMs: number; readonly process: number } & (
-  | { readonly what: "weather"; readonly forMs: number; readonly weather: Weather }
-  | { readonly what: "cut-commands"; readonly backInMs: number; readonly resends: boolean }
-  | { readonly what: "cut-inbox"; readonly backInMs: number; readonly goneInMs: number }
-  | { readonly what: "freeze"; readonly forMs: number; readonly suspended: boolean }
-  | { readonly what: "kill"; readonly backInMs: number; readonly goneInMs: number }
-  | { readonly what: "step-wall"; readonly byMs: number }
-  | { readonly what: "flush-scripts" }
-  | { readonly what: "freeze-server"; readonly forMs: number }
-  | { readonly what: "restart-server"; readonly forMs: number; readonly keeps: "all" | "some" | "none" }
-  | { readonly what: "step-server-clock"; readonly byMs: number }
-  | { readonly what: "freeze-server-clock"; readonly forMs: number }
-);
 
 /**
  * Which faults may occur.
@@ -85,12 +74,14 @@ export function planOf(seed: number, kind: string, profile: Profile): Plan {
   const ids = { next: 0 };
   const sessions = Array.from({ length: sessionCount }, () => drawSession(random, ids, processCount, lockCount));
   const faults = Array.from({ length: faultCount }, () => drawFault(random, ids, processCount, profile));
+  const commandTimeoutMs = random.pick([100, 400, 1_000, 2_000]);
+  if (profile !== "none") faults.push(...drawnSince(seed, processCount, faultCount > 0));
   return {
     seed,
     kind,
     profile,
     processCount,
-    commandTimeoutMs: random.pick([100, 400, 1_000, 2_000]),
+    commandTimeoutMs,
     sessions: sessions.sort((a, b) => a.atMs - b.atMs),
     faults: faults.sort((a, b) => a.atMs - b.atMs),
     calmFromMs: faultCount === 0 ? SESSIONS_END_MS : FAULTS_END_MS + LATE_MS,

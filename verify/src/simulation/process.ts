@@ -14,8 +14,10 @@ export interface Host {
 
 /** How the clocks of a process go, against true time. */
 export interface Clocks {
-  /** Milliseconds of both clocks per true millisecond. */
+  /** Milliseconds of both clocks per true millisecond, to begin with. */
   readonly rate: number;
+  /** The slowest that they ever go. */
+  readonly slowestRate: number;
   readonly wallStartMs: number;
   readonly monotonicStartMs: number;
 }
@@ -31,9 +33,13 @@ export class SimulatedProcess {
   readonly #host: Host;
   readonly #random: Random;
   readonly #clocks: Clocks;
-  readonly #timers = new Map<object, string>();
+  /** Timers that run, by how they are planned anew when the clocks go at another rate. */
+  readonly #timers = new Map<object, () => void>();
   readonly #held: (() => void)[] = [];
+  #rate: number;
   #suspendedMs = 0;
+  /** What the monotonic clock has gained by other rates than the present one. */
+  #gainedMs = 0;
   #wallStepMs = 0;
   #clientCount = 0;
   #suspendedSinceMs: number | undefined;
@@ -55,6 +61,7 @@ export class SimulatedProcess {
     this.incarnation = incarnation;
     this.#host = host;
     this.#clocks = clocks;
+    this.#rate = clocks.rate;
     this.#random = random;
     this.runtime = {
       monotonicMs: () => this.monotonicMs(),
@@ -73,12 +80,12 @@ export class SimulatedProcess {
   /** By its own monotonic clock. */
   monotonicMs(): number {
     const trueMs = this.#suspendedSinceMs ?? this.#host.nowMs;
-    return this.#clocks.monotonicStartMs + (trueMs - this.#suspendedMs) * this.#clocks.rate;
+    return this.#clocks.monotonicStartMs + (trueMs - this.#suspendedMs) * this.#rate + this.#gainedMs;
   }
 
-  /** True milliseconds that pass while the process sees so many pass. */
+  /** True milliseconds that pass at most while the process sees so many pass. */
   longestTrueMs(ms: number): number {
-    return ms / this.#clocks.rate;
+    return ms / this.#clocks.slowestRate;
   }
 
   /** Runs `task` in this process, at once or as soon as it runs on; never, if it is dead. */
@@ -94,7 +101,6 @@ export class SimulatedProcess {
   /** As the timer of the runtime, with a name for the trace. */
   startTimer(callback: () => void, delayMs: number, what: string): Timer {
     const key = {};
-    this.#timers.set(key, what);
     const dueMs = this.monotonicMs() + Math.max(1, Math.ceil(Math.min(delayMs, 1e12)));
     const lateMs = this.#random.chance(0.1) ? this.#random.between(0, TIMER_LATE_MS) : 0;
     let event: Event;
@@ -110,6 +116,10 @@ export class SimulatedProcess {
         }
       });
     event = this.#planIn(dueMs - this.monotonicMs() + lateMs, what, fire);
+    this.#timers.set(key, () => {
+      event.isOff = true;
+      event = this.#planIn(dueMs - this.monotonicMs() + lateMs, what, fire);
+    });
     return {
       cancel: () => {
         this.#timers.delete(key);
@@ -153,6 +163,15 @@ export class SimulatedProcess {
     this.#held.length = 0;
   }
 
+  /** Both clocks go at another rate from now on. What they show does not jump. */
+  setRate(rate: number): void {
+    const [monotonicMs, wallMs] = [this.monotonicMs(), this.#wallMs()];
+    this.#rate = rate;
+    this.#gainedMs += monotonicMs - this.monotonicMs();
+    this.#wallStepMs += wallMs - this.#wallMs();
+    for (const planAnew of [...this.#timers.values()]) planAnew();
+  }
+
   /** Somebody sets its wall clock. */
   stepWall(byMs: number): void {
     this.#wallStepMs += byMs;
@@ -171,12 +190,12 @@ export class SimulatedProcess {
   }
 
   #wallMs(): number {
-    return this.#clocks.wallStartMs + this.#host.nowMs * this.#clocks.rate + this.#wallStepMs;
+    return this.#clocks.wallStartMs + this.#host.nowMs * this.#rate + this.#wallStepMs;
   }
 
   #planIn(ownMs: number, what: string, fire: () => void): Event {
     const trueMs = this.#suspendedSinceMs === undefined ? this.#host.nowMs : this.#suspendedSinceMs;
-    return this.#host.plan(Math.max(this.#host.nowMs, trueMs + ownMs / this.#clocks.rate), what, fire);
+    return this.#host.plan(Math.max(this.#host.nowMs, trueMs + ownMs / this.#rate), what, fire);
   }
 
   #runHeld(): void {

@@ -10,6 +10,9 @@ interface Pending extends Call {
   isSent: boolean;
 }
 
+/** Requests that were sent over a connection that lets nothing through. */
+export type Stalled = Pending[];
+
 /** See the file header. */
 export class Requests {
   readonly #host: NetworkHost;
@@ -17,6 +20,7 @@ export class Requests {
   readonly #server: EmbeddedStore;
   readonly #travel: Travel;
   readonly #pending = new Map<number, Pending>();
+  #stalled: Stalled | undefined;
   #calls = 0;
   #generation = 0;
   #isUp = true;
@@ -61,6 +65,7 @@ export class Requests {
   cut(resends: boolean): boolean {
     if (!this.#isUp) return false;
     this.#isUp = false;
+    this.#stalled = undefined;
     this.#generation += 1;
     if (resends) return true;
     for (const call of [...this.#pending.values()]) {
@@ -76,6 +81,26 @@ export class Requests {
     for (const call of this.#pending.values()) this.#send(call);
   }
 
+  /** The connection lets nothing through from now on. @returns what is sent over it; undefined if there is none */
+  stall(): Stalled | undefined {
+    if (!this.#isUp) return undefined;
+    this.#stalled ??= [];
+    return this.#stalled;
+  }
+
+  /** Whether this is the connection that is in use. */
+  isStalled(stalled: Stalled): boolean {
+    return this.#stalled === stalled;
+  }
+
+  /** What was sent over it arrives after all, in its order. Its answers have nobody to go to. */
+  arriveLate(stalled: Stalled, afterMs: number): void {
+    for (const call of stalled.splice(0))
+      this.#travel.later(afterMs, `${this.#label(call)} arrives over the old connection`, () =>
+        this.#arrive(call, true),
+      );
+  }
+
   /** Nobody is there any more to take an answer. */
   abandon(): void {
     this.#generation += 1;
@@ -85,6 +110,11 @@ export class Requests {
     const { weather, random } = this.#travel;
     call.isSent = true;
     const label = this.#label(call);
+    if (this.#stalled !== undefined) {
+      this.#stalled.push(call);
+      this.#host.trace(`${label} stalls`);
+      return;
+    }
     if (random.chance(weather.requestLoss)) {
       this.#host.trace(`${label} lost`);
       return;

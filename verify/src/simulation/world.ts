@@ -4,6 +4,7 @@ import type { Reply, Script, Store } from "holdfast";
 import { createHoldfastOn, type Runtime } from "holdfast/simulation";
 import { Agenda, type Event } from "./agenda.js";
 import { ServerClock } from "./clocks.js";
+import { Disk } from "./disk.js";
 import { type Guard, realTurn } from "./guard.js";
 import { Judge } from "./judge.js";
 import { Network } from "./messages.js";
@@ -38,7 +39,7 @@ export interface Member {
   readonly link: EmbeddedStore;
 }
 
-/** The two clocks of a process and the server's differ in rate by at most this much, as assumption A1 allows. */
+/** The clocks of a process that no plan says more of differ from the server's in rate by at most this much (A1). */
 const RATE_MAX = 0.009;
 
 /** See the file header. */
@@ -53,7 +54,10 @@ export class World implements NetworkHost {
   readonly members: Member[] = [];
   readonly resources: Map<string, Resource> = new Map();
   readonly lines: string[] = [];
+  /** Rates at which the clocks of a process go now, where they are not those with which it started. */
+  readonly rates: Map<number, number> = new Map();
   readonly weathers: { readonly process: number; readonly weather: Weather }[] = [];
+  readonly disk: Disk;
   readonly #agenda = new Agenda();
   readonly #guard: Guard;
   readonly #tampering: Tampering;
@@ -62,7 +66,6 @@ export class World implements NetworkHost {
   readonly #running = new Map<object, Member | undefined>();
   readonly #onServer: (() => void)[] = [];
   #nowMs = 0;
-  #snapshot: ReturnType<Keyspace["dump"]> = [];
 
   /** Called for each script that has run. */
   onRan: ((process: SimulatedProcess, call: Call, reply: Reply) => void) | undefined;
@@ -80,6 +83,7 @@ export class World implements NetworkHost {
     this.judge = new Judge(() => this.#nowMs, this.network, this.recorder);
     this.clock = new ServerClock(() => this.#nowMs);
     this.keyspace = new Keyspace({ clock: this.clock, scheduler: { schedule: (task) => this.#onServer.push(task) } });
+    this.disk = new Disk(this.keyspace);
     for (let index = 0; index < plan.processCount; index += 1) this.members.push(this.#join(index, 0));
   }
 
@@ -181,21 +185,6 @@ export class World implements NetworkHost {
     if (before !== undefined) this.members[index] = this.#join(index, before.process.incarnation + 1);
   }
 
-  /** What a server that writes now and then would find on its disk. */
-  remember(): void {
-    this.#snapshot = this.keyspace.dump();
-  }
-
-  /** The server comes back with what it found on its disk. */
-  async forget(keeps: "some" | "none"): Promise<void> {
-    this.keyspace.clear();
-    if (keeps === "none") return;
-    for (const { key, type, value, leftMs } of this.#snapshot) {
-      const list = typeof value === "string" ? [value] : value;
-      await this.keyspace.eval(RESTORE, [key], [type, leftMs, ...list]);
-    }
-  }
-
   /** Lets time pass until nothing is left to happen, or until then. @returns whether nothing is left */
   async runUntil(endMs: number): Promise<boolean> {
     await this.#settle();
@@ -238,8 +227,12 @@ export class World implements NetworkHost {
   #join(index: number, incarnation: number): Member {
     const { random } = this;
     // One host, one quartz: only steps part its two clocks.
+    const drawnRate = 1 + random.between(-RATE_MAX, RATE_MAX);
+    // Another incarnation runs on the same host.
+    const rate = this.rates.get(index) ?? drawnRate;
     const clocks = {
-      rate: 1 + random.between(-RATE_MAX, RATE_MAX),
+      rate,
+      slowestRate: Math.min(rate, ...ratesToCome(this.setup, index)),
       wallStartMs: 1_763_711_220_000 + random.whole(-60_000, 60_000),
       monotonicStartMs: random.whole(0, 1_000_000),
     };
@@ -256,16 +249,6 @@ export class World implements NetworkHost {
   }
 }
 
-const RESTORE = `
-local kind, leftMs = ARGV[1], tonumber(ARGV[2])
-for at = 3, #ARGV do
-  if kind == 'string' then redis.call('SET', KEYS[1], ARGV[at])
-  elseif kind == 'list' then redis.call('RPUSH', KEYS[1], ARGV[at])
-  elseif kind == 'set' then redis.call('SADD', KEYS[1], ARGV[at])
-  elseif at % 2 == 1 then
-    if kind == 'hash' then redis.call('HSET', KEYS[1], ARGV[at], ARGV[at + 1])
-    else redis.call('ZADD', KEYS[1], ARGV[at + 1], ARGV[at]) end
-  end
-end
-if leftMs > 0 then redis.call('PEXPIRE', KEYS[1], leftMs) end
-return 0`;
+function ratesToCome({ faults }: Plan, index: number): number[] {
+  return faults.flatMap((fault) => (fault.what === "drift" && fault.process === index ? [fault.rate] : []));
+}
