@@ -64,6 +64,8 @@ export class Judge {
   readonly violations: Violation[] = [];
   /** What happened after the ground for it was gone: to be expected, and missed if it never happens. */
   readonly excused: Violation[] = [];
+  /** How many cases of each property were decided while they happened, for the properties that no history shows. */
+  readonly cases: Map<string, number> = new Map();
   readonly network: Network;
   readonly recorder: Recorder;
   readonly #now: () => number;
@@ -98,6 +100,11 @@ export class Judge {
     const violation = { property, atMs: this.#now(), text };
     if (isGroundless) this.excused.push(violation);
     else this.violations.push(violation);
+  }
+
+  /** A case of this property was decided while it happened. */
+  decided(property: string): void {
+    this.cases.set(property, (this.cases.get(property) ?? 0) + 1);
   }
 
   /** Nothing is promised on this ground from now on. */

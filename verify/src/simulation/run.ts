@@ -73,7 +73,7 @@ export async function runPlan(plan: Plan, tampering: Tampering = {}, traces = fa
     history,
     findings: found,
     unknown,
-    checked,
+    checked: new Map([...checked, ...world.judge.cases]),
     excused: world.judge.excused,
     trace: world.lines,
     grantCount: world.judge.grantCount,

@@ -1,7 +1,9 @@
 import { LockError } from "holdfast";
 import { call, claimOf, holdProgram, leaseProgram, optionsOf, release, releasesOf } from "../lease-program.js";
+import { lockOf } from "../lock-of.js";
 import type { Kind, Scene } from "../scene.js";
 import { exclusive } from "./mutex.js";
+import { accountOf } from "./signal-account.js";
 
 /** Longest wait for a signal that may never come. */
 const WAIT_MS = 6_000;
@@ -9,6 +11,13 @@ const WAIT_MS = 6_000;
 /** A condition of a mutex: half of the callers wait for a signal, the others signal one or all. */
 export const condition: Kind = {
   name: "condition",
+  ran(world, _, call, outcome, reply) {
+    const account = accountOf(world);
+    if (call.script.name === "condition/signal" && outcome === "signalled")
+      account.signalled(call, lockOf(call), reply);
+    if (call.script.name === "condition/leave") account.left(call, lockOf(call), outcome);
+  },
+  finish: (world) => accountOf(world).finish(),
   run: (scene) => (scene.session.amount % 2 === 0 ? waiter(scene) : signaller(scene)),
 };
 
@@ -47,6 +56,7 @@ async function waiter(scene: Scene): Promise<void> {
     claimOf(scene),
   );
   if (again === undefined) return;
+  accountOf(scene.world).returned(again.lease.owner);
   const next = judge.granted(again.attempt, again.lease, lockName, 1, 1, again.lease);
   await holdProgram(scene, again.lease, [next], exclusive(mutex, lockName));
 }

@@ -1,0 +1,127 @@
+/**
+ * L3 of a condition: no signal is lost that somebody alive waits for.
+ *
+ * The server moves waiters in one step, so what it held before and after tells whom a signal reached. From then on that
+ * waiter owes something for it: it returns with the mutex, or it gives up and hands the signal to the next in the same
+ * way, or it dies. What it still owes when all is over was lost.
+ */
+import type { Reply } from "holdfast";
+import type { Call } from "../network.js";
+import { membersOf } from "../observer.js";
+import type { World } from "../world.js";
+
+/** One signal that has reached a waiter. */
+interface Debt {
+  readonly lockName: string;
+  readonly sinceMs: number;
+}
+
+/** What a step of the server did to those who wait for a signal. */
+interface Moves {
+  readonly moved: readonly string[];
+  readonly dropped: readonly string[];
+  readonly left: readonly string[];
+}
+
+const accounts = new WeakMap<World, SignalAccount>();
+
+/** See the file header. */
+export class SignalAccount {
+  readonly #world: World;
+  readonly #debts = new Map<string, Debt>();
+  readonly #requests = new Set<string>();
+
+  /** Use `accountOf`. */
+  constructor(world: World) {
+    this.#world = world;
+  }
+
+  /** The server has carried out a signal. */
+  signalled(call: Call, lockName: string, reply: Reply): void {
+    const [owner, , request, most] = call.args;
+    const moves = this.#movesOf(call);
+    const key = `${owner} ${request}`;
+    const answered = typeof reply === "number" ? Number.NaN : Number(reply[1]);
+    if (this.#requests.has(key)) {
+      if (moves.moved.length > 0) this.#lost(`a signal that was sent again reached ${moves.moved.join(", ")}`);
+      return;
+    }
+    this.#requests.add(key);
+    this.#world.judge.decided("L3");
+    if (answered !== moves.moved.length)
+      this.#lost(`a signal of ${lockName} is said to have woken ${answered}, and reached ${moves.moved.length}`);
+    if (moves.moved.length < Number(most) && moves.left.length > 0)
+      this.#lost(`a signal of ${lockName} reached ${moves.moved.length}, and ${moves.left.join(", ")} waited`);
+    this.#owe(lockName, moves);
+  }
+
+  /** The server has let somebody leave. */
+  left(call: Call, lockName: string, outcome: string | undefined): void {
+    const [, , leaver = "", entered] = call.args.map(String);
+    if (!this.#debts.has(leaver) || outcome !== "passed" || entered === "2") return;
+    this.#debts.delete(leaver);
+    this.#world.judge.decided("L3");
+    const moves = this.#movesOf(call, leaver);
+    if (moves.moved.length === 0 && moves.left.length > 0)
+      this.#lost(`the signal of ${leaver} was passed on to nobody, and ${moves.left.join(", ")} waited`);
+    this.#owe(lockName, moves);
+  }
+
+  /** A wait returned with the mutex. */
+  returned(owner: string): void {
+    this.#debts.delete(owner);
+  }
+
+  /** All is over. */
+  finish(): void {
+    for (const [owner, { lockName, sinceMs }] of this.#debts) {
+      if (!this.#isAlive(owner)) continue;
+      this.#lost(`the signal that reached ${owner} on ${lockName} at ${sinceMs.toFixed(1)} ms woke nobody`);
+    }
+  }
+
+  #owe(lockName: string, { moved, dropped }: Moves): void {
+    for (const owner of moved) this.#debts.set(owner, { lockName, sinceMs: this.#world.nowMs });
+    for (const owner of dropped)
+      if (this.#isReachable(owner)) this.#lost(`${owner} waited on ${lockName} and could be reached, and was dropped`);
+  }
+
+  #movesOf({ keys: [lock = "", , queue, condition] }: Call, leaver?: string): Moves {
+    const { observer } = this.#world.recorder;
+    if (observer === undefined) throw new Error("nobody observes the server");
+    const after = membersOf(observer.after, condition);
+    const queued = membersOf(observer.after, queue);
+    const holder = observer.after.get(lock)?.value;
+    const gone = [...membersOf(observer.before, condition).keys()].filter(
+      (owner) => !after.has(owner) && owner !== leaver,
+    );
+    const moved = gone.filter((owner) => queued.has(owner) || owner === holder);
+    return { moved, dropped: gone.filter((owner) => !moved.includes(owner)), left: [...after.keys()] };
+  }
+
+  #isReachable(owner: string): boolean {
+    return this.#memberOf(owner)?.store.isListening === true;
+  }
+
+  #isAlive(owner: string): boolean {
+    return this.#memberOf(owner) !== undefined;
+  }
+
+  #memberOf(owner: string): World["members"][number] | undefined {
+    return this.#world.members.find(
+      ({ process: { name, incarnation, isDead } }) => !isDead && owner.startsWith(`${name}-${incarnation}-`),
+    );
+  }
+
+  /** A server that forgets may lose a signal too. */
+  #lost(text: string): void {
+    if (this.#world.judge.lostAt("exclusion") === Number.POSITIVE_INFINITY) this.#world.judge.violated("L3", text);
+  }
+}
+
+/** The account of the conditions of a world. */
+export function accountOf(world: World): SignalAccount {
+  const account = accounts.get(world) ?? new SignalAccount(world);
+  accounts.set(world, account);
+  return account;
+}
