@@ -25,3 +25,8 @@ export function withOnlyKills(plan: Plan): Plan {
   }));
   return { ...plan, faults: faults.sort((a, b) => a.atMs - b.atMs) };
 }
+
+/** Under which name the command plays it. */
+export function profileNameOf({ profile, faults }: Plan): string {
+  return profile === "none" && faults.length > 0 ? "kills" : profile;
+}

@@ -2,10 +2,11 @@
 import { writeFileSync } from "node:fs";
 import process, { argv, exit, stdout } from "node:process";
 import { parseArgs } from "node:util";
-import { choose, PROFILES } from "./choose.js";
+import { choose, type Choice as Faults, PROFILES } from "./choose.js";
 import { playInJobs, type Word } from "./jobs.js";
+import { profileNameOf } from "./kills.js";
 import { KINDS } from "./kinds/table.js";
-import { type Profile, reduced } from "./plan.js";
+import { reduced } from "./plan.js";
 import { count, describeSmallest, describeViolations, emptyTotal, type Files, type Total, writeRun } from "./report.js";
 import { describePlan, runPlan } from "./run.js";
 
@@ -17,7 +18,8 @@ const USAGE = `node verify/dist/simulation/main.js [--seed N | --seeds A..B] [--
   --history FILE  the record of the first run that fails, or of the only one
   --picture FILE  the same as SVG
 kinds: ${KINDS.map(({ name }) => name).join(", ")}; by default they take turns
-profiles: ${PROFILES.join(", ")}; by default one seed in eight has no faults, and one in eight a server that forgets`;
+profiles: ${PROFILES.join(", ")}; by default one seed in eight has no faults, one in eight a server that forgets,
+  and one in eight only kills`;
 
 /** Seeds that have failed before it is enough. */
 const FAILED_MAX = 10;
@@ -25,7 +27,7 @@ const SEEDS_PER_WORD = 500;
 
 interface Choice {
   readonly kind: string | undefined;
-  readonly profile: Profile | undefined;
+  readonly profile: Faults | undefined;
   readonly only: string | undefined;
   readonly traces: boolean;
   readonly files: Files;
@@ -42,7 +44,7 @@ async function play(first: number, last: number, choice: Choice, onTotal: (total
     if (choice.traces) write(`${describePlan(plan)}\n\n${verdict.trace.join("\n")}\n`);
     const isFailed = verdict.violations.length > 0;
     if (first === last || (isFailed && total.failed === 1)) writeRun(plan, verdict, choice.files);
-    if (isFailed) write(`seed ${seed} (${plan.kind}, ${plan.profile}):\n${describeViolations(verdict)}`);
+    if (isFailed) write(`seed ${seed} (${plan.kind}, ${profileNameOf(plan)}):\n${describeViolations(verdict)}`);
     if (isFailed && !choice.traces && total.failed === 1) write(await describeSmallest(plan));
     if (total.seeds % SEEDS_PER_WORD === 0) onTotal(total);
   }
@@ -78,7 +80,7 @@ async function main(): Promise<number> {
   });
   const { kind, only, json, profile, history, picture, jobs = "1", trace: traces = false } = values;
   const [first = 1, last = first] = (values.seed ?? values.seeds ?? "1..2000").split("..").map(Number);
-  const isWrong = (profile !== undefined && !PROFILES.includes(profile as Profile)) || !(first <= last && +jobs >= 1);
+  const isWrong = (profile !== undefined && !PROFILES.includes(profile as Faults)) || !(first <= last && +jobs >= 1);
   if (values.help === true || isWrong) {
     stdout.write(`${USAGE}\n`);
     return values.help === true ? 0 : 2;
@@ -90,7 +92,7 @@ async function main(): Promise<number> {
     if (process.send !== undefined) tell({ total });
     else stdout.write(`${total.seeds} of ${all} seeds, ${total.failed} failed, ${rate(total)} a minute\n`);
   };
-  const choice: Choice = { kind, profile: profile as Profile | undefined, only, traces, files: { history, picture } };
+  const choice: Choice = { kind, profile: profile as Faults | undefined, only, traces, files: { history, picture } };
   const forwarded = Object.entries({ kind, profile, history, picture }).flatMap(([name, value]) =>
     value === undefined ? [] : [`--${name}`, value],
   );

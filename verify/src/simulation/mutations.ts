@@ -335,8 +335,16 @@ export const MUTATIONS: readonly Mutation[] = [
     seed: 1,
     bug: "barrier",
     kind: "barrier",
-    finds: ["S2"],
+    finds: ["S1"],
     tampering: rewrite("barrier/arrive", ["(index - 1) / 131072", "0"], ["now, index - 1)", "now, 0)"]),
+  },
+  {
+    name: "a barrier does not wait for its last party",
+    seed: 1,
+    bug: "barrier",
+    kind: "barrier",
+    finds: ["S1"],
+    tampering: rewrite("barrier/arrive", ["if count < tonumber(parties) then", "if count < parties - 1 then"]),
   },
   {
     name: "a writer comes in among readers by an upgrade",

@@ -47,7 +47,8 @@ export class Observer {
   /** A script has run. */
   look(): void {
     const nowMs = this.nowMs;
-    this.#before = new Map([...this.#after].filter(([, { endsAtMs }]) => endsAtMs > nowMs));
+    // A key lives to the end of its last millisecond.
+    this.#before = new Map([...this.#after].filter(([, { endsAtMs }]) => endsAtMs >= nowMs));
     this.#after = new Map(this.#keyspace.dump().map((key) => [key.key, seen(key, nowMs)]));
   }
 

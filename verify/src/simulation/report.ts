@@ -2,6 +2,7 @@
 import { writeFileSync } from "node:fs";
 import { writeHistory } from "../history/index.js";
 import { picture } from "../picture/index.js";
+import { profileNameOf } from "./kills.js";
 import type { Plan } from "./plan.js";
 import { describePlan, runPlan, type Verdict } from "./run.js";
 import { shrink } from "./shrink.js";
@@ -72,7 +73,7 @@ export async function describeSmallest(plan: Plan): Promise<string> {
   const small = await shrink(plan);
   const verdict = await runPlan(small, {}, true);
   const ids = [...small.sessions, ...small.faults].map(({ id }) => id);
-  const replay = `--seed ${plan.seed} --kind ${plan.kind} --profile ${plan.profile} --only ${ids.join(",")} --trace`;
+  const replay = `--seed ${plan.seed} --kind ${plan.kind} --profile ${profileNameOf(plan)} --only ${ids.join(",")} --trace`;
   return (
     `\n${describePlan(small)}\n\n${verdict.trace.join("\n")}\n\n${describeViolations(verdict)}` +
     `Replay: node verify/dist/simulation/main.js ${replay}\n`
@@ -90,7 +91,7 @@ export function writeRun(plan: Plan, { records, history, findings }: Verdict, fi
   if (files.history !== undefined) writeFileSync(files.history, writeHistory(records));
   if (files.picture === undefined) return;
   const [first] = findings.filter((finding) => finding.records.length > 0);
-  const title = `seed ${plan.seed}, ${plan.kind}, ${plan.profile}`;
+  const title = `seed ${plan.seed}, ${plan.kind}, ${profileNameOf(plan)}`;
   const violation = first && { message: `${first.property}: ${first.text}`, records: first.records };
   const isLock = history.operations.some(({ lockName }) => lockName === first?.name);
   writeFileSync(

@@ -2,24 +2,19 @@ import { BrokenBarrierError } from "holdfast";
 import { call } from "../lease-program.js";
 import type { Kind } from "../scene.js";
 import type { World } from "../world.js";
+import { type Arrival, judgeBarrier } from "./barrier-model.js";
 
+/** So many parties has every barrier. */
 const PARTIES = 3;
 
-/** How the arrivals of one generation ended. */
-interface Generation {
-  readonly indexes: number[];
-  isBroken: boolean;
-}
+const arrivalsOf = new WeakMap<World, Map<string, Arrival[]>>();
 
-const generationsOf = new WeakMap<World, Map<string, Generation>>();
-
-function generation(world: World, lockName: string, number: number): Generation {
-  const all = generationsOf.get(world) ?? new Map<string, Generation>();
-  generationsOf.set(world, all);
-  const key = `generation ${number} of ${lockName}`;
-  const found = all.get(key) ?? { indexes: [], isBroken: false };
-  all.set(key, found);
-  return found;
+function newArrival(world: World, lockName: string): Arrival {
+  const all = arrivalsOf.get(world) ?? new Map<string, Arrival[]>();
+  arrivalsOf.set(world, all);
+  const arrival: Arrival = { callMs: world.nowMs, returnMs: Number.POSITIVE_INFINITY, end: { what: "unknown" } };
+  all.set(lockName, [...(all.get(lockName) ?? []), arrival]);
+  return arrival;
 }
 
 /** A barrier for three; now and then somebody resets it. */
@@ -34,15 +29,17 @@ export const barrier: Kind = {
     await call(
       scene,
       async (signal) => {
+        const options = { waitMs, leaseMs: session.leaseMs, label: `s${session.id}`, ...(signal && { signal }) };
+        const arrival = newArrival(world, lockName);
         try {
-          const options = { waitMs, leaseMs: session.leaseMs, label: `s${session.id}`, ...(signal && { signal }) };
           const passage = await lock.arrive(options);
           world.judge.grantCount += 1;
-          world.judge.grantCount += 1;
-          generation(world, lockName, passage.generation).indexes.push(passage.index);
+          arrival.end = { what: "passed", ...passage };
         } catch (error) {
-          if (error instanceof BrokenBarrierError) generation(world, lockName, error.generation).isBroken = true;
+          if (error instanceof BrokenBarrierError) arrival.end = { what: "broke", generation: error.generation };
           throw error;
+        } finally {
+          arrival.returnMs = world.nowMs;
         }
         return null;
       },
@@ -51,10 +48,11 @@ export const barrier: Kind = {
   },
 
   finish(world) {
-    for (const [name, { indexes, isBroken }] of generationsOf.get(world) ?? []) {
-      const isOdd = new Set(indexes).size < indexes.length || indexes.some((index) => index < 0 || index >= PARTIES);
-      if (isOdd) world.judge.violated("S2", `${name} let its parties pass as ${indexes.join(", ")}`);
-      if (isBroken && indexes.length > 0) world.judge.violated("S2", `${name} broke, and let ${indexes.length} pass`);
+    const { judge } = world;
+    for (const [lockName, arrivals] of arrivalsOf.get(world) ?? []) {
+      const { wrong, passed } = judgeBarrier(arrivals, PARTIES);
+      for (let generation = 0; generation < passed; generation += 1) judge.decided("S1 of a barrier");
+      for (const text of wrong) judge.violated("S1", `${lockName}: ${text}`);
     }
   },
 };
