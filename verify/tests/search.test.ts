@@ -6,7 +6,7 @@
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
-import { ruleTable, statesIn, verdictsIn } from "../src/search/document.js";
+import { howFar, ruleTable, statesIn, verdictsIn } from "../src/search/document.js";
 import { explore } from "../src/search/explore.js";
 import { searchWith, searchWithout, searchWorld } from "../src/search/judge.js";
 import { PlainWorld } from "../src/search/plain-world.js";
@@ -31,6 +31,26 @@ describe("with all rules", () => {
     const { verdict, violation, trace, states } = await searchWorld(setting, "small", STATES);
     expect({ verdict, violation, trace }).toEqual({ verdict: "holds", violation: undefined, trace: [] });
     expect(statesIn(document, setting.id, setting.bounds.small.text), "in the document").toBe(String(states));
+  });
+});
+
+/** Far enough that everything that can go wrong in a world has gone wrong once. */
+const BEGINNING = 400;
+
+describe("the large bound", () => {
+  test.each(WORLDS)("of $id breaks nothing at its beginning", { timeout: LONG_MS }, async (setting) => {
+    const { verdict, violation, states } = await searchWorld(setting, "large", BEGINNING);
+    expect({ verdict, violation }).toEqual({ verdict: "capped", violation: undefined });
+    expect(states).toBeGreaterThan(BEGINNING);
+  });
+
+  test("is told apart by how far it was searched", () => {
+    const ran = [
+      { id: "W1", verdict: "holds", states: 7 },
+      { id: "W2", verdict: "capped", states: 9 },
+      { id: "W3", verdict: "violated", states: 5 },
+    ] as const;
+    expect(howFar(ran)).toEqual({ ended: ["W1 (7 states)"], capped: ["W2 (9 states)"] });
   });
 });
 

@@ -6,7 +6,7 @@
  */
 import { LEASE_TICKS } from "./canonical.js";
 import { NO_WAIT } from "./encoding.js";
-import { isValid, LockClients, type Place } from "./lock-client.js";
+import { LockClients } from "./lock-client.js";
 import {
   type Claim,
   idleClaim,
@@ -17,6 +17,7 @@ import {
   type Verb,
   type WaitPart,
 } from "./lock-state.js";
+import { isValid, type Place } from "./place.js";
 
 /** What a claim knows of its wait. */
 export function waitOf(claim: Claim | undefined): WaitPart {

@@ -1,9 +1,9 @@
 /** What the world of a condition misses when it is gone. */
 import { ConditionWorld } from "./condition-world.js";
-import type { Role } from "./lock-client.js";
 import { mutexKind } from "./lock-kinds.js";
+import type { LockSetting } from "./lock-setting.js";
 import type { Budget } from "./lock-state.js";
-import type { LockSetting } from "./lock-world.js";
+import type { Role } from "./place.js";
 import { type Rule, rulesOf } from "./rule.js";
 
 const WAITER: readonly Role[] = ["plain", "wait"];

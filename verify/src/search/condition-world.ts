@@ -1,9 +1,10 @@
 /** A world of claims with a condition: who holds may wait for a signal, and who holds may give one. */
 import { ConditionClients, mayWait, waitOf } from "./condition-client.js";
-import type { Place } from "./lock-client.js";
 import { INBOX, members } from "./lock-kinds.js";
+import type { Add, LockSetting } from "./lock-setting.js";
 import type { Claim, ClientRule, LockState, Request } from "./lock-state.js";
-import { type Add, type LockSetting, LockWorld } from "./lock-world.js";
+import { LockWorld } from "./lock-world.js";
+import type { Place } from "./place.js";
 import type { Call, Held, Outcome, Server } from "./server.js";
 
 /** See the file header. */

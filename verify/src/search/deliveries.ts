@@ -1,9 +1,9 @@
 /** What the network brings to the server: each request under way may arrive next, and some arrive twice. */
 import { LEASE_TICKS } from "./canonical.js";
 import type { Step } from "./explore.js";
-import type { Place } from "./lock-client.js";
 import { INBOX } from "./lock-kinds.js";
 import { type Claim, copyOf, type LockState, type Reply, type Request } from "./lock-state.js";
+import type { Place } from "./place.js";
 import type { Call, Held, Outcome, Server } from "./server.js";
 
 /** What a delivery needs to know of its world. */

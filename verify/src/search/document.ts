@@ -11,6 +11,18 @@ export interface Judged {
   readonly explored: Explored;
 }
 
+/** One search: its world, what was searched, its bound, what came of it, how many states there were. */
+export type Row = readonly [world: string, what: string, bound: string, verdict: string, states: string];
+
+/** Which worlds were searched to their end and which were not, each with its states; what was violated is in neither. */
+export function howFar(
+  ran: readonly { readonly id: string; readonly verdict: Explored["verdict"]; readonly states: number }[],
+): { readonly ended: string[]; readonly capped: string[] } {
+  const of = (wanted: Explored["verdict"]): string[] =>
+    ran.filter(({ verdict }) => verdict === wanted).map(({ id, states }) => `${id} (${states} states)`);
+  return { ended: of("holds"), capped: of("capped") };
+}
+
 /** The table of rules and counter-examples. Nothing in it depends on the machine. */
 export function ruleTable(judged: readonly Judged[]): string {
   const rows = judged.map(

@@ -1,110 +1,16 @@
 /**
- * What core does at each event, rule by rule: the client's half of a world of claims.
+ * What core makes of each event, rule by rule: with what it does of itself, the client's half of a world of claims.
  *
  * Each method changes the state that it is given, and answers what that broke, if anything.
  */
+import { ActingClients } from "./acting-clients.js";
 import { LEASE_TICKS, TICK_MS } from "./canonical.js";
-import {
-  type Claim,
-  type ClientRule,
-  idleClaim,
-  type LockState,
-  older,
-  type Push,
-  type Reply,
-  type Verb,
-} from "./lock-state.js";
+import { type Claim, idleClaim, type LockState, older, type Push, type Reply } from "./lock-state.js";
+import { isValid } from "./place.js";
 import { afterTick } from "./server.js";
 
-/** Of a claim its client, its weight, its owner id. */
-export interface Place {
-  readonly client: number;
-  readonly weight: number;
-  readonly owner: string;
-  /** What the claim does beside holding; `plain` in worlds that know nothing else. */
-  readonly role: Role;
-}
-
-/** A claim waits for a signal, by the hold of the claim before it; or signals one or all who wait, as it holds. */
-export type Role = "plain" | "wait" | "signal" | "signal-all";
-
-/** Whether a claim may rely on its lease, by its own clock. */
-export function isValid(claim: Claim): boolean {
-  return claim.set < LEASE_TICKS;
-}
-
 /** See the file header. */
-export class LockClients {
-  readonly places: readonly Place[];
-  protected readonly off: ReadonlySet<ClientRule>;
-
-  /** @param off  rules that do not hold */
-  constructor(places: readonly Place[], off: ReadonlySet<ClientRule>) {
-    this.places = places;
-    this.off = off;
-  }
-
-  /** A claim that has not begun. */
-  idle(_place: Place): Claim {
-    return idleClaim();
-  }
-
-  isToAsk(claim: Claim): boolean {
-    if (claim.aa === 1) return true;
-    if (this.off.has("recheck") && claim.q === 1) return false;
-    return claim.s !== 0 && claim.s[1] >= 1;
-  }
-
-  begin(next: LockState, number: number): void {
-    const claim = next.claims[number] as Claim;
-    claim.ph = "ask";
-    claim.fl = Math.max(...next.claims.map(({ tok }) => tok));
-    this.send(next, number, "acquire");
-  }
-
-  send(next: LockState, number: number, verb: Verb): void {
-    const claim = next.claims[number] as Claim;
-    claim.call = 1;
-    claim.sent = 0;
-    claim.aa = 0;
-    next.requests.push([number, verb, verb === "extend" || verb === "release" ? claim.tok : 0, 0]);
-  }
-
-  /** Nobody awaits the answer any more; the request may arrive all the same. */
-  abandon(next: LockState, number: number): void {
-    Object.assign(next.claims[number] as Claim, { call: 0, sent: 0 });
-    next.replies = next.replies.filter(([to]) => to !== number);
-    for (const request of next.requests) if (request[0] === number && request[3] === 0) request[3] = 1;
-  }
-
-  giveUp(next: LockState, number: number): void {
-    const claim = next.claims[number] as Claim;
-    const isUncertain = claim.un === 1 || claim.call === 1;
-    const mustLeave = isUncertain || claim.q === 1;
-    this.abandon(next, number);
-    if (mustLeave && !this.off.has("leave-at-all")) this.depart(next, number, isUncertain ? 1 : 0);
-    else this.end(claim);
-  }
-
-  letGo(next: LockState, number: number): void {
-    const claim = next.claims[number] as Claim;
-    if (claim.call === 1) this.abandon(next, number);
-    const isLate = !isValid(claim) && !this.off.has("own-clock");
-    claim.ph = isLate ? "late" : "rel";
-    this.send(next, number, isLate ? "extend" : "release");
-  }
-
-  depart(next: LockState, number: number, isUncertain: 0 | 1): void {
-    const claim = next.claims[number] as Claim;
-    Object.assign(claim, { ph: "dep", un: isUncertain, dep: 0, ans: 0, s: 0, q: 0, fs: 0, set: 0, may: 0, fl: 0 });
-    this.send(next, number, "leave");
-  }
-
-  end(claim: Claim): void {
-    const { tok } = claim;
-    Object.assign(claim, idleClaim(), { ph: "end", tok });
-  }
-
+export class LockClients extends ActingClients {
   crash(next: LockState, client: number): void {
     next.budget.crashes -= 1;
     next.dead.push(client);
@@ -209,17 +115,6 @@ export class LockClients {
       default:
         return undefined;
     }
-  }
-
-  /** A departure is over when everything is accounted for, or nothing of it can be left. */
-  goOn(next: LockState, number: number): void {
-    const claim = next.claims[number] as Claim;
-    const isSure = (claim.ans === 1 && claim.un === 0) || claim.dep >= LEASE_TICKS;
-    if (!isSure && !(claim.ans === 1 && this.off.has("keep-leaving"))) return;
-    // A request that is under way for longer than that is promised nothing but that its lease ends.
-    const isOutlived = next.requests.some(([of, , , orphan]) => of === number && orphan === 1);
-    if (isOutlived && claim.dep >= LEASE_TICKS) next.late = 1;
-    this.end(claim);
   }
 
   pushed(next: LockState, [number, token, order, age]: Push): string | undefined {

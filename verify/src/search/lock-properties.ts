@@ -1,7 +1,8 @@
 /** What must be true of a world of claims: in each state, after each script, and when everybody has gone. */
-import { isValid, type Place } from "./lock-client.js";
+
 import { INBOX, type LockKind } from "./lock-kinds.js";
 import type { LockState, Verb } from "./lock-state.js";
+import { isValid, type Place } from "./place.js";
 import type { Held } from "./server.js";
 
 /** What the properties need to know of a world. */

@@ -1,7 +1,7 @@
 /** What the worlds of claims miss when it is gone: the rules of a mutex and of permits, and of every client. */
 import { type LockKind, mutexKind, permitsKind } from "./lock-kinds.js";
+import type { LockSetting } from "./lock-setting.js";
 import type { Budget } from "./lock-state.js";
-import type { LockSetting } from "./lock-world.js";
 import { PlainWorld } from "./plain-world.js";
 import { type Rule, rulesOf } from "./rule.js";
 

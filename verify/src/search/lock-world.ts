@@ -9,57 +9,23 @@ import { canonical, START_US } from "./canonical.js";
 import { addDeliveries } from "./deliveries.js";
 import { decode, encode, NO_FAULTS } from "./encoding.js";
 import type { Step, World } from "./explore.js";
-import { isValid, type LockClients, type Place, type Role } from "./lock-client.js";
-import { INBOX, type LockKind } from "./lock-kinds.js";
+import type { LockClients } from "./lock-client.js";
+import { INBOX } from "./lock-kinds.js";
 import { atRest, brokenInState, brokenOnServer } from "./lock-properties.js";
-import {
-  type Budget,
-  byText,
-  type ClientRule,
-  copyOf,
-  type LockState,
-  type Phase,
-  type Reply,
-  type Request,
-  rankOf,
-} from "./lock-state.js";
+import { type Add, LETTERS, type LockSetting } from "./lock-setting.js";
+import { byText, type ClientRule, copyOf, type LockState, type Reply, type Request } from "./lock-state.js";
+import { addNetworkSteps } from "./network-steps.js";
+import { isValid, type Place } from "./place.js";
+import { addProcessSteps } from "./process-steps.js";
 import type { Call, Held, Outcome, Server } from "./server.js";
 import { alikeFirst } from "./symmetry.js";
-
-/** A world of claims. */
-export interface LockSetting {
-  readonly kind: LockKind;
-  /** For each client the weights of its claims, one claim after the other. */
-  readonly clients: readonly (readonly number[])[];
-  /** For each claim what it does, in worlds where that differs. */
-  readonly roles?: readonly (readonly Role[])[];
-  /** Whether a claim waits in the queue, or asks again now and then. */
-  readonly enqueue: boolean;
-  readonly budget: Partial<Budget>;
-  /** Whether the server's clock stands still within a tick, so that moments repeat. */
-  readonly clockStands?: boolean;
-  /** Only claims in this phase go without an answer; all do if it is not said. */
-  readonly unansweredIn?: Phase;
-  /** Whether everything happens within one tick. */
-  readonly isTimeless?: boolean;
-  /** Whether states in which clients that do the same have changed places count as one. */
-  readonly isSymmetric?: boolean;
-}
-
-/** What clients are called. */
-export const LETTERS = "abcd";
-
-/** Changes the state, and says what that broke, if it is a text. */
-export type Change = (next: LockState) => unknown;
-/** Adds something that may happen. */
-export type Add = (label: string, isFault: boolean, change: Change) => void;
 
 /** See the file header. */
 export class LockWorld<Clients extends LockClients = LockClients> implements World<LockState> {
   readonly initial: LockState;
   readonly setting: LockSetting;
   readonly places: readonly Place[];
-  protected readonly clients: Clients;
+  readonly clients: Clients;
   protected readonly off: ReadonlySet<ClientRule>;
   readonly #server: Server;
 
@@ -130,7 +96,7 @@ export class LockWorld<Clients extends LockClients = LockClients> implements Wor
       steps.push({ label, next, isFault, violation });
     };
     this.addClientSteps(state, add);
-    this.#addNetworkSteps(state, add);
+    addNetworkSteps(this, state, add);
     await addDeliveries(this, this.#server, state, steps);
     // Messages arrive within the tick, but for so many ticks: two are enough to outlive the lease they are about.
     if (this.setting.isTimeless === true) return steps;
@@ -223,17 +189,7 @@ export class LockWorld<Clients extends LockClients = LockClients> implements Wor
         default:
       }
     }
-    for (const client of this.setting.clients.keys()) {
-      const letter = LETTERS[client];
-      if (state.budget.crashes > 0 && !state.dead.includes(client) && this.#isBusy(state, client)) {
-        add(`process ${letter} dies`, true, (next) => this.clients.crash(next, client));
-      }
-      if (state.deaf.includes(client)) {
-        add(`process ${letter} listens again`, false, (next) => this.clients.hearsAgain(next, client));
-      } else if (state.budget.deaf > 0 && !state.dead.includes(client) && this.#isBusy(state, client)) {
-        add(`process ${letter} loses its inbox`, true, (next) => this.clients.hearsNothing(next, client));
-      }
-    }
+    addProcessSteps(this, state, add);
   }
 
   /** What a holder can do. */
@@ -269,44 +225,5 @@ export class LockWorld<Clients extends LockClients = LockClients> implements Wor
     const { clients, roles } = this.setting;
     const what = (client: number): string => JSON.stringify([clients[client], roles?.[client]]);
     return what(one) === what(other);
-  }
-
-  #isBusy(state: LockState, client: number): boolean {
-    return this.places.some(
-      (place, number) => place.client === client && !["idle", "end"].includes(state.claims[number]?.ph ?? "idle"),
-    );
-  }
-
-  #addNetworkSteps(state: LockState, add: Add): void {
-    for (const [number, claim] of state.claims.entries()) {
-      const { unansweredIn = claim.ph } = this.setting;
-      if (claim.call === 0 || state.budget.timeouts === 0 || claim.ph !== unansweredIn) continue;
-      add(`${this.name(number)} gets no answer in time`, true, (next) => {
-        next.budget.timeouts -= 1;
-        this.clients.failed(next, number);
-      });
-    }
-    for (const [at, reply] of state.replies.entries()) {
-      const [number, code] = reply;
-      const shown = code >= START_US / 2 ? `token ${rankOf(state, code)}` : String(code);
-      add(`${this.name(number)} is answered ${shown}`, false, (next) => {
-        next.replies.splice(at, 1);
-        return this.clients.answered(next, reply);
-      });
-    }
-    for (const [at, push] of state.pushes.entries()) {
-      const [to, token] = push;
-      const shown = `${token === 0 ? "the hint" : `the grant ${rankOf(state, token)}`} to ${this.name(to)}`;
-      add(`${shown} arrives`, false, (next) => {
-        next.pushes.splice(at, 1);
-        return this.clients.pushed(next, push);
-      });
-      if (state.budget.pushes > 0) {
-        add(`${shown} is lost`, true, (next) => {
-          next.budget.pushes -= 1;
-          next.pushes.splice(at, 1);
-        });
-      }
-    }
   }
 }

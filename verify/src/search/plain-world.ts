@@ -1,6 +1,7 @@
 import { LockClients } from "./lock-client.js";
+import type { LockSetting } from "./lock-setting.js";
 import type { ClientRule } from "./lock-state.js";
-import { type LockSetting, LockWorld } from "./lock-world.js";
+import { LockWorld } from "./lock-world.js";
 import type { Server } from "./server.js";
 
 /** A world of claims that do nothing but ask, hold, renew and give back. */

@@ -3,8 +3,9 @@
  * library, rule by rule. It may be renewed while it changes.
  */
 import { READS } from "./encoding.js";
-import { isValid, LockClients, type Place } from "./lock-client.js";
+import { LockClients } from "./lock-client.js";
 import { type Claim, idleClaim, type LockState, older, type Reply, type SidePart } from "./lock-state.js";
+import { isValid, type Place } from "./place.js";
 
 /** As many as a writer takes, a reader taking one. */
 export const EVERYTHING = 1_000_000;
@@ -88,6 +89,13 @@ export class ReadWriteClients extends LockClients {
     claim.tok = latest;
     side.isWriter = isUpgrade ? 1 : 0;
     return undefined;
+  }
+
+  override crash(next: LockState, client: number): void {
+    super.crash(next, client);
+    for (const [number, place] of this.places.entries()) {
+      if (place.client === client) (next.claims[number] as Claim).side = { ...READS };
+    }
   }
 
   override end(claim: Claim): void {

@@ -1,6 +1,7 @@
 /** What the world of readers and writers misses when it is gone. */
+
+import type { LockSetting } from "./lock-setting.js";
 import type { Budget } from "./lock-state.js";
-import type { LockSetting } from "./lock-world.js";
 import { EVERYTHING } from "./read-write-client.js";
 import { ReadWriteWorld, readWriteKind } from "./read-write-world.js";
 import { type Rule, rulesOf } from "./rule.js";

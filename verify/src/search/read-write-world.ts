@@ -1,8 +1,10 @@
 /** A world of readers and writers who may change sides. */
-import { isValid, type Place } from "./lock-client.js";
+
 import { INBOX, type LockKind, permitsKind } from "./lock-kinds.js";
+import type { Add, LockSetting } from "./lock-setting.js";
 import type { Claim, ClientRule, LockState, Reply, Request } from "./lock-state.js";
-import { type Add, type LockSetting, LockWorld } from "./lock-world.js";
+import { LockWorld } from "./lock-world.js";
+import { isValid, type Place } from "./place.js";
 import { EVERYTHING, ReadWriteClients, sideOf } from "./read-write-client.js";
 import type { Call, Held, Outcome, Server } from "./server.js";
 

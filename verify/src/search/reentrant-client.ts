@@ -4,8 +4,9 @@
  */
 import { LEASE_TICKS } from "./canonical.js";
 import { NO_LEASES } from "./encoding.js";
-import { isValid, LockClients, type Place } from "./lock-client.js";
+import { LockClients } from "./lock-client.js";
 import { type Claim, idleClaim, type LockState, older, type SharedPart } from "./lock-state.js";
+import { isValid, type Place } from "./place.js";
 
 /** The leases that stand on a claim. */
 export function sharedOf(claim: Claim | undefined): SharedPart {

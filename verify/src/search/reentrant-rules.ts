@@ -1,7 +1,7 @@
 /** What the world of re-entry misses when it is gone. */
 import { mutexKind } from "./lock-kinds.js";
+import type { LockSetting } from "./lock-setting.js";
 import type { Budget } from "./lock-state.js";
-import type { LockSetting } from "./lock-world.js";
 import { ReentrantWorld } from "./reentrant-world.js";
 import { type Rule, rulesOf } from "./rule.js";
 

@@ -1,7 +1,9 @@
 /** A world of claims that are entered again. */
-import { isValid, type Place } from "./lock-client.js";
+
+import type { Add, LockSetting } from "./lock-setting.js";
 import type { Claim, ClientRule, LockState } from "./lock-state.js";
-import { type Add, type LockSetting, LockWorld } from "./lock-world.js";
+import { LockWorld } from "./lock-world.js";
+import { isValid, type Place } from "./place.js";
 import { ReentrantClients, sharedOf } from "./reentrant-client.js";
 import type { Server } from "./server.js";
 

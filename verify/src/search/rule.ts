@@ -1,6 +1,6 @@
 import type { World } from "./explore.js";
+import type { LockSetting } from "./lock-setting.js";
 import type { ClientRule, LockState } from "./lock-state.js";
-import type { LockSetting } from "./lock-world.js";
 import type { Server } from "./server.js";
 
 /** How a script is changed. */

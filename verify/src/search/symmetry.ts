@@ -4,8 +4,9 @@
  * The scripts never compare names, so such states have the same future with other names. Alike clients are put in
  * the order of what each of them knows and of where the server has it; where even that is equal, any order will do.
  */
-import type { Place } from "./lock-client.js";
+
 import type { LockState } from "./lock-state.js";
+import type { Place } from "./place.js";
 import type { Held } from "./server.js";
 
 /** What changing places needs to know of a world. */

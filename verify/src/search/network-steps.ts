@@ -1,0 +1,47 @@
+/** What the network may do to what is under way. The server's part of it is in deliveries.ts. */
+import { START_US } from "./canonical.js";
+import type { LockClients } from "./lock-client.js";
+import type { Add, LockSetting } from "./lock-setting.js";
+import { type LockState, rankOf } from "./lock-state.js";
+
+/** What has to be known of a world. */
+interface NetworkWorld {
+  readonly setting: LockSetting;
+  readonly clients: LockClients;
+  name(number: number): string;
+}
+
+/** What the network may do now: keep an answer back, bring one, bring or lose a message. */
+export function addNetworkSteps(world: NetworkWorld, state: LockState, add: Add): void {
+  const { setting, clients } = world;
+  for (const [number, claim] of state.claims.entries()) {
+    const { unansweredIn = claim.ph } = setting;
+    if (claim.call === 0 || state.budget.timeouts === 0 || claim.ph !== unansweredIn) continue;
+    add(`${world.name(number)} gets no answer in time`, true, (next) => {
+      next.budget.timeouts -= 1;
+      clients.failed(next, number);
+    });
+  }
+  for (const [at, reply] of state.replies.entries()) {
+    const [number, code] = reply;
+    const shown = code >= START_US / 2 ? `token ${rankOf(state, code)}` : String(code);
+    add(`${world.name(number)} is answered ${shown}`, false, (next) => {
+      next.replies.splice(at, 1);
+      return clients.answered(next, reply);
+    });
+  }
+  for (const [at, push] of state.pushes.entries()) {
+    const [to, token] = push;
+    const shown = `${token === 0 ? "the hint" : `the grant ${rankOf(state, token)}`} to ${world.name(to)}`;
+    add(`${shown} arrives`, false, (next) => {
+      next.pushes.splice(at, 1);
+      return clients.pushed(next, push);
+    });
+    if (state.budget.pushes > 0) {
+      add(`${shown} is lost`, true, (next) => {
+        next.budget.pushes -= 1;
+        next.pushes.splice(at, 1);
+      });
+    }
+  }
+}

@@ -1,0 +1,20 @@
+/** What a claim is before it begins, and when it may rely on its lease. */
+import { LEASE_TICKS } from "./canonical.js";
+import type { Claim } from "./lock-state.js";
+
+/** Of a claim its client, its weight, its owner id. */
+export interface Place {
+  readonly client: number;
+  readonly weight: number;
+  readonly owner: string;
+  /** What the claim does beside holding; `plain` in worlds that know nothing else. */
+  readonly role: Role;
+}
+
+/** A claim waits for a signal, by the hold of the claim before it; or signals one or all who wait, as it holds. */
+export type Role = "plain" | "wait" | "signal" | "signal-all";
+
+/** Whether a claim may rely on its lease, by its own clock. */
+export function isValid(claim: Claim): boolean {
+  return claim.set < LEASE_TICKS;
+}

@@ -1,0 +1,34 @@
+/** What may happen to a whole process: it dies, or loses its inbox and listens again. */
+import type { LockClients } from "./lock-client.js";
+import { type Add, LETTERS, type LockSetting } from "./lock-setting.js";
+import type { LockState } from "./lock-state.js";
+import type { Place } from "./place.js";
+
+/** What has to be known of a world. */
+interface ProcessWorld {
+  readonly setting: LockSetting;
+  readonly clients: LockClients;
+  readonly places: readonly Place[];
+}
+
+/** See the file header. */
+export function addProcessSteps(world: ProcessWorld, state: LockState, add: Add): void {
+  const { setting, clients } = world;
+  for (const client of setting.clients.keys()) {
+    const letter = LETTERS[client];
+    if (state.budget.crashes > 0 && !state.dead.includes(client) && isBusy(world, state, client)) {
+      add(`process ${letter} dies`, true, (next) => clients.crash(next, client));
+    }
+    if (state.deaf.includes(client)) {
+      add(`process ${letter} listens again`, false, (next) => clients.hearsAgain(next, client));
+    } else if (state.budget.deaf > 0 && !state.dead.includes(client) && isBusy(world, state, client)) {
+      add(`process ${letter} loses its inbox`, true, (next) => clients.hearsNothing(next, client));
+    }
+  }
+}
+
+function isBusy({ places }: ProcessWorld, state: LockState, client: number): boolean {
+  return places.some(
+    (place, number) => place.client === client && !["idle", "end"].includes(state.claims[number]?.ph ?? "idle"),
+  );
+}
