@@ -304,6 +304,14 @@ export const MUTATIONS: readonly Mutation[] = [
     ),
   },
   {
+    name: "who leaves stays in the queue",
+    seed: 20,
+    bug: "B21",
+    kind: "mutex",
+    finds: ["L4"],
+    tampering: rewrite("mutex/leave", ["return redis.call('ZREM', KEYS[3], owner)", "return 1"]),
+  },
+  {
     name: "what is guarded checks no token",
     seed: 1,
     bug: "K2",

@@ -10,6 +10,7 @@ import type { Violation } from "./judge.js";
 import { kindOf } from "./kinds/table.js";
 import { outcomeOf } from "./messages.js";
 import { Observer } from "./observer.js";
+import { Places } from "./places.js";
 import type { Plan, Session } from "./plan.js";
 import { Random } from "./random.js";
 import type { Scene } from "./scene.js";
@@ -88,9 +89,11 @@ async function play(world: World): Promise<void> {
   world.recorder.observer = new Observer(world.keyspace, world.clock);
   // Who waits for a signal stands in no queue of the mutex, and its answer does not tell which.
   if (setup.kind === "condition") world.network.isOrderly = false;
+  const places = new Places(world);
   const trespasser = new Trespasser(world, setup.calmFromMs);
   world.onRan = (process, call, reply) => {
     trespasser.ran(process, call);
+    places.ran(process, call);
     kind.ran?.(world, process, call, outcomeOf(call.script.replies, reply), reply);
   };
   for (const fault of setup.faults) schedule(world, fault);
@@ -165,6 +168,7 @@ async function closeAll(world: World): Promise<void> {
   scanKeys(world, false);
   for (const { key } of world.keyspace.dump()) {
     if (
+      key.endsWith(":queue") ||
       !/:fence$|:signalled$|^hf:client:|:value$|^hf:(?:semaphore|read-write-lock|count-down-latch|barrier):/.test(key)
     ) {
       judge.violated("L4", `${key} outlives every lease`);

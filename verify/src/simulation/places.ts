@@ -1,0 +1,75 @@
+/**
+ * L4 where requests were lost: a place in a queue goes with the wait that it was taken for.
+ *
+ * Who gives up says so until it is answered, every 10 s at the latest, and for a minute at least. So no longer than that
+ * after the last fault no place is left of a wait that has ended, but for one case that is documented: a request
+ * that came after the last word of its caller took a place again. That one is passed on at its turn, or goes with
+ * its queue.
+ */
+import type { Call } from "./network.js";
+import type { SimulatedProcess } from "./process.js";
+import type { World } from "./world.js";
+
+/** Longest pause between two requests to leave, by the slowest clock, and the trips of the last. */
+const LEAVE_MS = 10_000 * 1.0092 + 100;
+
+const LEAVES = /\/(?:leave|release|resign)$/;
+
+interface Claim {
+  claimedMs: number;
+  leftMs: number;
+}
+
+/** See the file header. */
+export class Places {
+  readonly #world: World;
+  readonly #claims = new Map<string, Claim>();
+
+  /** Looks once, when nothing has gone wrong for long enough. */
+  constructor(world: World) {
+    this.#world = world;
+    const { calmFromMs, commandTimeoutMs } = world.setup;
+    const lastMs = calmFromMs + LEAVE_MS + 2 * commandTimeoutMs * 1.0092;
+    world.plan(lastMs, "look for places left over", () => this.#look());
+  }
+
+  /** A script has run. */
+  ran(_: SimulatedProcess, { script, args }: Call): void {
+    const place = script.args.findIndex((name) => name === "owner" || name === "owners");
+    if (place < 0) return;
+    for (const owner of String(args[place]).split(" ")) {
+      const claim = this.#claims.get(owner) ?? { claimedMs: -Infinity, leftMs: -Infinity };
+      this.#claims.set(owner, claim);
+      if (LEAVES.test(script.name)) claim.leftMs = this.#world.nowMs;
+      else claim.claimedMs = this.#world.nowMs;
+    }
+  }
+
+  #look(): void {
+    const { judge, keyspace, setup } = this.#world;
+    const waiting = new Set(judge.open.map(({ session }) => `s${session.id}`));
+    for (const { key, value } of keyspace.dump()) {
+      if (!key.endsWith(":queue") || typeof value === "string") continue;
+      for (const owner of value.filter((_, at) => at % 2 === 0)) {
+        const label = owner.split("/")[4]?.split(",")[0] ?? "";
+        const { claimedMs, leftMs } = this.#claims.get(owner) ?? { claimedMs: -Infinity, leftMs: -Infinity };
+        if (waiting.has(label) || !this.#isAlive(owner)) continue;
+        const isStraggler = leftMs > -Infinity && claimedMs > leftMs;
+        judge.decided(isStraggler ? "places taken late" : "L4 of places");
+        if (isStraggler) continue;
+        const said = leftMs === -Infinity ? "never said that it left" : `left at ${leftMs.toFixed(1)} ms`;
+        judge.violated(
+          "L4",
+          `${owner} stands in ${key} long after ${setup.calmFromMs} ms, waits no longer, and ${said}`,
+        );
+      }
+    }
+    judge.decided("queues looked through");
+  }
+
+  #isAlive(owner: string): boolean {
+    return this.#world.members.some(
+      ({ process: { name, incarnation, isDead } }) => !isDead && owner.startsWith(`${name}-${incarnation}-`),
+    );
+  }
+}
