@@ -159,9 +159,22 @@ describe("the judge of a fault run", () => {
   });
 
   test("finds a success that no answer stands behind", () => {
-    const [acquire, release] = operations(["A acquire 0-2 ok token=1 valid=900", "A release 3-4 ok"]);
-    const history = historyOf([{ ...acquire, answeredMs: null } as HistoryRecord, release as HistoryRecord]);
-    expect(judge(cellOf("m"), history, CONTEXT).breaches.map(({ property }) => property)).toEqual(["S5"]);
+    const lines = ["A acquire 0-2 ok token=1 valid=900", "A extend 3-5 ok token=1 valid=950", "A release 6-8 ok"];
+    const answers = [1, 4, 7];
+    const breached = (wrong: number, answeredMs: number | null): string[] => {
+      const records = operations(lines).map((record, at) => ({
+        ...record,
+        answeredMs: at === wrong ? answeredMs : answers[at],
+      }));
+      return judge(cellOf("m"), historyOf(records as HistoryRecord[]), CONTEXT).breaches.map(
+        ({ property, message }) => `${property} ${message.split(" ")[0]}`,
+      );
+    };
+    expect(breached(-1, null)).toEqual([]);
+    for (const [at, verb] of ["acquire", "extend", "release"].entries()) {
+      expect(breached(at, null), "never answered").toEqual([`S5 ${verb}`]);
+      expect(breached(at, 9), "answered after it").toEqual([`S5 ${verb}`]);
+    }
   });
 
   test("finds somebody who passed the queue by, and excuses it for who was cut off meanwhile", () => {

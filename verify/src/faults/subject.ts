@@ -66,6 +66,8 @@ export interface Part {
   readonly token: number | null;
   /** How the release of this member ended; after that of the whole. */
   released?(): Promise<undefined | Refused>;
+  /** As that of the whole. */
+  answered?(verb: "extend" | "release"): number | null | undefined;
 }
 
 /** Something held. */
@@ -74,6 +76,11 @@ export interface Held {
   readonly parts?: readonly Part[];
   /** When an answer that says "granted" reached this process; null: never; absent if nobody looked. */
   readonly answeredMs?: number | null;
+  /**
+   * When an answer that says that the last extension, or the release, was done reached this process; null: none has;
+   * undefined: nobody looked, or there was nothing to ask the server for. Absent of a subject at whose door nobody stands.
+   */
+  answered?(verb: "extend" | "release"): number | null | undefined;
   /** Calls before each renewal by the subject itself is sent. A subject that has this need not call `onRenewed`. */
   onRenewal?(listener: (renewal: Renewal) => void): void;
   /** Holds it once more, of a re-entrant mutex. */

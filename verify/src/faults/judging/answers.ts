@@ -3,19 +3,22 @@ import type { Operation } from "../../history/records.js";
 import { Findings, showMs } from "../../sweeps/result.js";
 import type { Found } from "./found.js";
 
+/** What is asked for by one request, whose answer says whether it was done. */
+const ASKED: ReadonlySet<Operation["verb"]> = new Set(["acquire", "extend", "release"]);
+
 /**
  * S5: no success out of ambiguity.
  *
- * Each granted acquire has an answer that says so, which came to its process before it returned, and returned before
- * its lease was over. What was seen at the door of the store decides, not what the library says; an operation that
- * nobody watched there is not judged.
+ * Each granted acquire, and each release and extension that succeeded, has an answer that says so, which came to its
+ * process before the call returned. What was seen at the door of the store decides, not what the library says; an
+ * operation that nobody watched there is not judged.
  */
 export function answeredSuccesses({ operations }: History): { readonly found: Found[]; readonly checked: number } {
   // The collector counts; its own property does not matter here.
   const findings = new Findings("S4");
   for (const operation of operations) {
     const { verb, outcome, answeredMs, lockName } = operation;
-    if (verb !== "acquire" || outcome !== "ok" || answeredMs === undefined) continue;
+    if (!ASKED.has(verb) || outcome !== "ok" || answeredMs === undefined) continue;
     findings.decide(lockName, [operation], whatIsWrong(operation));
   }
   const { violations, figures } = findings.result();
@@ -25,8 +28,8 @@ export function answeredSuccesses({ operations }: History): { readonly found: Fo
   };
 }
 
-function whatIsWrong({ owner, lockName, answeredMs, returnMs }: Operation): string | undefined {
-  const what = `acquire of "${lockName}" by ${owner} succeeded`;
+function whatIsWrong({ verb, owner, lockName, answeredMs, returnMs }: Operation): string | undefined {
+  const what = `${verb} of "${lockName}" by ${owner} succeeded`;
   if (answeredMs === null || answeredMs === undefined) return `${what}, and no answer said so`;
   return answeredMs > returnMs ? `${what} ${showMs(answeredMs - returnMs)} before the answer came` : undefined;
 }

@@ -2,8 +2,9 @@
 import type { Arguments, Kind, Mode } from "../../history/records.js";
 import type { Connection, Held, Part, Refused } from "../subject.js";
 import { monotonicMs } from "../topology/monotonic.js";
+import { abortAfter, answer, endOf, isRefused, unclear, validity, whole } from "./ends.js";
 import { LIMIT } from "./messages.js";
-import type { Ended, Recorder } from "./recorder.js";
+import type { Recorder } from "./recorder.js";
 
 /** What to acquire. */
 export interface Wanted {
@@ -31,7 +32,7 @@ export interface Lease {
 interface Place {
   readonly id: number;
   readonly lockName: string;
-  readonly part: Pick<Part, "owner" | "token" | "released">;
+  readonly part: Pick<Part, "owner" | "token" | "released" | "answered">;
 }
 
 /** See the file header. */
@@ -177,7 +178,14 @@ export class Caller {
       const own = isOne || verb !== "release" ? end : await part.released?.();
       const id = ids[index] ?? 0;
       if (own !== undefined) this.#recorder.end(id, { returnMs, ...endOf(isOne ? own : unclear(own)) });
-      else this.#recorder.end(id, { returnMs, outcome: "ok", token: part.token, ...validity(verb, held) });
+      else
+        this.#recorder.end(id, {
+          returnMs,
+          outcome: "ok",
+          token: part.token,
+          ...validity(verb, held),
+          ...answer(verb, part),
+        });
     }
     return end;
   }
@@ -236,43 +244,4 @@ export class Caller {
   #queued(operationId: number, lockName: string, atMs: number): void {
     this.#recorder.add({ type: "enqueued", atMs, lockName, operationId });
   }
-}
-
-/** Whether it is not a success. */
-export function isRefused(end: object): end is Refused {
-  return "outcome" in end;
-}
-
-function endOf({ outcome, refusal }: Refused): Omit<Ended, "returnMs"> {
-  return outcome === "info" || refusal === undefined ? { outcome: "info" } : { outcome, refusal };
-}
-
-/** Which member refused is not said, so of none it can be said that it was taken. */
-function whole(end: Refused): Refused {
-  return end.refusal === "busy" ? { ...end, refusal: "gave-up" } : end;
-}
-
-/** One of several that was refused says nothing of the others. */
-function unclear(end: Refused): Refused {
-  return end.refusal === "not-sent" ? end : { ...end, outcome: end.refusal === "not-owner" ? "no" : "info" };
-}
-
-function validity(verb: string, held: Held): Pick<Ended, "validUntilMs"> {
-  return verb === "extend" ? { validUntilMs: held.validUntilMs() } : {};
-}
-
-function abortAfter(abortMs: number): { readonly signal: AbortSignal; end(): number | undefined } {
-  const controller = new AbortController();
-  let atMs: number | undefined;
-  const timer = setTimeout(() => {
-    atMs = monotonicMs();
-    controller.abort(new Error("nobody waits for it any more"));
-  }, abortMs);
-  return {
-    signal: controller.signal,
-    end() {
-      clearTimeout(timer);
-      return atMs;
-    },
-  };
 }

@@ -23,7 +23,13 @@ export function hold(lease: Lease, facts: HeldFacts): Held {
   const { kind, lockName, trails, again } = facts;
   const members: readonly Lease[] = "leases" in lease ? (lease as MultiLease).leases : [lease];
   const trailOf = new Map<Lease, Trail>(members.map((member) => [member, trails.of(member.owner)]));
+  const isShared = kind === "reentrant-mutex";
+  const answerOf = (member: Lease) => (verb: "extend" | "release") => {
+    const trail = trailOf.get(member) as Trail;
+    return verb === "extend" ? trail.extendedMs : releaseAnswer(trail, wasOver.has(trail), isShared);
+  };
   let isExtending = false;
+  const wasOver = new Set<Trail>();
   const all = [...trailOf.values()];
   return {
     owner: lease.owner,
@@ -33,7 +39,8 @@ export function hold(lease: Lease, facts: HeldFacts): Held {
     answeredMs: all.some(({ grantedMs }) => grantedMs === null)
       ? null
       : Math.max(...all.map(({ grantedMs }) => grantedMs ?? 0)),
-    ...(kind === "multi-lock" ? { parts: members.map(partOf) } : {}),
+    ...(kind === "multi-lock" ? { parts: members.map((member) => partOf(member, answerOf(member))) } : {}),
+    answered: answerOf(members[0] ?? lease),
     validUntilMs: () => validUntil(lease),
     isHeld: () => lease.validForMs() > 0,
     onLost(listener) {
@@ -54,7 +61,7 @@ export function hold(lease: Lease, facts: HeldFacts): Held {
       // Refused here and now, before anything is sent: the server may still keep it for a moment.
       if (lease.validForMs() <= 0) return notSent("it was over before it was extended");
       isExtending = true;
-      for (const trail of all) trail.extension = null;
+      for (const trail of all) Object.assign(trail, { extension: null, extendedMs: null });
       try {
         await lease.extend(leaseMs);
         return undefined;
@@ -65,6 +72,11 @@ export function hold(lease: Lease, facts: HeldFacts): Held {
       }
     },
     async release() {
+      for (const [member, trail] of trailOf) {
+        if (member.validForMs() > 0) continue;
+        wasOver.add(trail);
+        trail.extendedMs = null;
+      }
       return releaseEnd(lease);
     },
     ...(again === undefined ? {} : { again: () => enter(lease as ReentrantLease, facts, again) }),
@@ -72,8 +84,15 @@ export function hold(lease: Lease, facts: HeldFacts): Held {
   };
 }
 
-function partOf(member: Lease): Part {
+/** Of a hold that others share, most leases end without a request. Who is late asks by an extension. */
+function releaseAnswer(trail: Trail, wasOver: boolean, isShared: boolean): number | null | undefined {
+  if (isShared && trail.releasedAfter === undefined && !wasOver) return undefined;
+  return trail.releasedMs ?? (wasOver ? trail.extendedMs : null);
+}
+
+function partOf(member: Lease, answered: NonNullable<Part["answered"]>): Part {
   return {
+    answered,
     lockName: member.name,
     owner: member.owner,
     token: member.token,

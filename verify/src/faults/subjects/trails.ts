@@ -5,6 +5,7 @@
  * renewal that core makes by itself is seen before it is sent.
  */
 import { type Reply, type Script, type Store, StoreError } from "holdfast";
+import { outcomeOf } from "../../simulation/messages.js";
 import { wrapped } from "../mutations.js";
 import type { Refused } from "../subject.js";
 import { monotonicMs } from "../topology/monotonic.js";
@@ -13,9 +14,13 @@ import { monotonicMs } from "../topology/monotonic.js";
 export interface Trail {
   /** First answer or message that says it was granted. */
   grantedMs: number | null;
-  /** Last answer to an extension, and to a release, that says it was done. */
+  /** Last answer to an extension, and first one to a release, that says it was done. */
   extendedMs: number | null;
   releasedMs: number | null;
+  /** How often this process had connected again when it first sent a release; undefined if it sent none. */
+  releasedAfter: number | undefined;
+  /** Whether a release was sent whose answer, if there was one, did not come. */
+  mayBeReleased: boolean;
   /** What the last extension came to: null while none was sent, `open` while it is under way. */
   extension: null | "open" | "done" | "refused" | "unknown";
   onQueued: ((atMs: number) => void) | undefined;
@@ -28,6 +33,7 @@ const REMEMBERED = 5_000;
 /** The claims of one client, by their numbers. */
 export class Trails {
   readonly #trails = new Map<string, Trail>();
+  #reconnects = 0;
 
   /** The trail of that owner, made if it is new. */
   of(owner: string): Trail {
@@ -38,6 +44,8 @@ export class Trails {
       grantedMs: null,
       extendedMs: null,
       releasedMs: null,
+      releasedAfter: undefined,
+      mayBeReleased: false,
       extension: null,
       onQueued: undefined,
       onExtension: undefined,
@@ -50,6 +58,9 @@ export class Trails {
 
   /** The store with somebody at its door. */
   watch(store: Store): Store {
+    store.onReconnect((connection) => {
+      if (connection === "commands") this.#reconnects += 1;
+    });
     const watched = wrapped(store, (script, keys, args, timeoutMs) => {
       const answer = (): Promise<Reply> => store.run(script, keys, args, timeoutMs);
       const owners = ownersOf(script, args);
@@ -57,7 +68,7 @@ export class Trails {
       const [owner] = owners;
       if (owner === undefined) return answer();
       if (script.name.endsWith("/extend")) return this.#extend(owner, leaseOf(script, args), answer);
-      return script.name.endsWith("/release") ? this.#release(owner, answer) : answer();
+      return script.name.endsWith("/release") ? this.#release(owner, script, answer) : answer();
     });
     return {
       ...watched,
@@ -106,11 +117,20 @@ export class Trails {
     }
   }
 
-  async #release(owner: string, answer: () => Promise<Reply>): Promise<Reply> {
+  /** "Not held" says that it was done if an earlier copy may have run, which nothing was answered to; "forgotten" never. */
+  async #release(owner: string, { replies }: Script, answer: () => Promise<Reply>): Promise<Reply> {
     const trail = this.of(owner);
-    const reply = await answer();
-    if (reply === 1) trail.releasedMs = monotonicMs();
-    return reply;
+    trail.releasedAfter ??= this.#reconnects;
+    try {
+      const reply = await answer();
+      const outcome = outcomeOf(replies, reply);
+      const isCopy = trail.mayBeReleased || trail.releasedAfter !== this.#reconnects;
+      if (outcome === "released" || (isCopy && outcome !== "forgotten")) trail.releasedMs ??= monotonicMs();
+      return reply;
+    } catch (error) {
+      trail.mayBeReleased = true;
+      throw error;
+    }
   }
 
   #heard(message: string): void {
