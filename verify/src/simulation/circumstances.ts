@@ -1,8 +1,8 @@
 /** What the judge of a history has to know of the run that it comes from. */
 import type { HistoryRecord } from "../history/index.js";
+import { settleMs } from "./calling.js";
 import type { Circumstances } from "./finding.js";
 import { PERMITS } from "./kinds/semaphore.js";
-import { settleMs } from "./lease-program.js";
 import type { World } from "./world.js";
 
 /** As much as a timer may be late, and a look where clocks came apart. */
@@ -28,7 +28,8 @@ export function circumstancesOf({ setup, judge, network, recorder }: World): Cir
     isOrderly: network.isOrderly,
     settleMs: settleMs(setup) * 1.01,
     permits: PERMITS,
-    servedBy: ({ owner, callMs }, freeMs) => recorder.asks.servedBy(owner, callMs, freeMs),
+    servedBy: ({ owner, callMs }, freeMs) =>
+      recorder.witness?.asks.servedBy(owner, callMs, freeMs) ?? Number.POSITIVE_INFINITY,
     // Of several the first is kept, which is put in last.
     firstTokens: new Map(recorder.truth.grants.reverse().map(({ claim, token }) => [claim.owner, token])),
   };

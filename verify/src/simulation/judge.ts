@@ -8,56 +8,17 @@
 import type { Lease } from "holdfast";
 import type { Arguments, Outcome, Refusal } from "../history/index.js";
 import type { Attempt } from "./attempt.js";
+import { isAlive, LossWatch } from "./loss-watch.js";
 import type { Network } from "./messages.js";
 import { FifoOrder } from "./order.js";
 import type { Session } from "./plan.js";
-import { type SimulatedProcess, TIMER_LATE_MS } from "./process.js";
+import type { SimulatedProcess } from "./process.js";
 import { type Draft, historyName, type Recorder } from "./recorder.js";
 import { TokenOrder } from "./tokens.js";
-
-/** Something that must not happen. */
-export interface Violation {
-  /** Id of the property, as the reference names it. */
-  readonly property: string;
-  readonly atMs: number;
-  readonly text: string;
-}
-
-/** A lease that somebody has, or had. */
-export interface View {
-  readonly attempt: Attempt | undefined;
-  readonly process: SimulatedProcess;
-  readonly lease: Lease;
-  /** Of the acquire whose grant it goes on with, if it was adopted. */
-  readonly grantId?: number;
-  /** The record of the acquire that it comes from. */
-  readonly operation: Draft;
-  /** When something gave it back that is not the release of this lease, such as that of another that shares its hold. */
-  givenBackMs?: number;
-  /** The lease itself; of several that count as one, the one of this lock. */
-  readonly own: Lease;
-  readonly lockName: string;
-  token: number;
-  readonly limit: number;
-  weight: number;
-  /** Its holder has ended it, or somebody has by force: from then on others may hold. */
-  isOver: boolean;
-  /** Somebody has tried to end it by force, so it may be told that it is gone. */
-  mayBeTaken: boolean;
-  readonly grantedMs: number;
-  /** It said that it was over. */
-  wasFalse: boolean;
-  /** If it says nothing else before, it must have told its loss by then. */
-  lossDueMs: number;
-}
+import type { View, Violation } from "./view.js";
 
 /** Properties that a fault of this run has taken the ground from. */
 export type Ground = "exclusion" | "tokens";
-
-/** A timer counts whole milliseconds, of a clock that may be slow. */
-const SLACK_MS = TIMER_LATE_MS + 1.1;
-/** Where its clocks came apart a lease finds its end by looking, so often by its own monotonic clock. */
-const LOOK_MS = 1_000;
 
 /** See the file header. */
 export class Judge {
@@ -74,6 +35,7 @@ export class Judge {
   readonly #tokens = new Map<string, TokenOrder>();
   readonly #order = new FifoOrder();
   readonly #lostGround = new Map<Ground, number>();
+  readonly #losses: LossWatch;
   readonly #extended: View[] = [];
   #ids = 0;
 
@@ -86,6 +48,7 @@ export class Judge {
     this.#now = now;
     this.recorder = recorder;
     this.network = network;
+    this.#losses = new LossWatch(now, (property, text) => this.violated(property, text), recorder);
   }
 
   /** Calls that have not come to an end, of processes that live. */
@@ -190,32 +153,7 @@ export class Judge {
 
   /** What the lease says of itself, in true ms at most; checked against all that is known. */
   ask(view: View): number {
-    const { lease, process } = view;
-    const wasLost = lease.signal.aborted;
-    const leftMs = lease.validForMs();
-    if (view.isOver) return leftMs;
-    const nowMs = this.#now();
-    this.#sampled(view, leftMs);
-    if (leftMs > 0) {
-      if (view.wasFalse || wasLost)
-        this.violated("S4", `${process.name}: a lease of ${view.lockName} came back to life`);
-      if (view.own.token !== view.token)
-        this.violated("F3", `${process.name}: a lease of ${view.lockName} changed its token`);
-      view.lossDueMs = nowMs + process.longestTrueMs(leftMs) + SLACK_MS;
-    } else {
-      if (!lease.signal.aborted)
-        this.violated("S4", `${process.name}: a lease of ${view.lockName} ended without a word`);
-      if (!wasLost && nowMs > this.#toldBy(view) && this.#runsFreely(process)) {
-        this.violated(
-          "S4",
-          `${process.name}: the loss of ${view.lockName} was told after ${this.#toldBy(view).toFixed(1)}`,
-        );
-      }
-      if (!view.wasFalse) this.#checkReason(view);
-      view.wasFalse = true;
-      view.lossDueMs = Infinity;
-    }
-    return leftMs;
+    return this.#losses.ask(view);
   }
 
   /** Looks for two who hold what only one may. */
@@ -244,12 +182,10 @@ export class Judge {
 
   /** Called after each event: nobody may be late in telling a loss. */
   afterEvent(): void {
-    const nowMs = this.#now();
     for (const view of this.#extended.splice(0)) if (isAlive(view)) this.ask(view);
     for (const [lockName, views] of this.#views) {
       for (const view of views) {
-        if (nowMs > view.lossDueMs && nowMs > this.#toldBy(view) && !view.isOver && this.#runsFreely(view.process))
-          this.ask(view);
+        if (this.#losses.isDue(view)) this.ask(view);
       }
       if (views.length > 12) this.#views.set(lockName, views.filter(isAlive));
     }
@@ -327,41 +263,4 @@ export class Judge {
     own.callMs = callMs;
     return own;
   }
-
-  #sampled({ process, lockName, operation, own }: View, leftMs: number): void {
-    const isHeld = leftMs > 0;
-    this.recorder.add({
-      type: "held",
-      atMs: this.#now(),
-      process: historyName(process),
-      lockName,
-      leaseId: operation.id,
-      isHeld,
-      token: operation.token === null ? null : own.token,
-      validUntilMs: isHeld ? this.#now() + process.longestTrueMs(leftMs) : null,
-    });
-  }
-
-  /** When its holder has to know at the latest that it is over, if it runs. */
-  #toldBy({ process, lossDueMs, attempt, grantedMs }: View): number {
-    const beganMs = attempt?.callMs ?? grantedMs;
-    if (process.partedAtMs < beganMs) return lossDueMs;
-    return Math.max(lossDueMs, process.resumedAtMs) + process.longestTrueMs(LOOK_MS) + SLACK_MS;
-  }
-
-  /** The server may not forget a lease that runs, and with a network that works a renewed one does not end. */
-  #checkReason({ lease, process, lockName, mayBeTaken }: View): void {
-    const { reason } = lease.signal.reason as { readonly reason?: string };
-    const isWrong = (reason === "server-lost" || reason === "force-released") && !mayBeTaken;
-    if (isWrong)
-      this.violated("S1", `${process.name}: the lease of ${lockName} is lost as ${reason}, and nobody took it`);
-  }
-
-  #runsFreely(process: SimulatedProcess): boolean {
-    return !process.isDead && !process.isFrozen && this.#now() - process.resumedAtMs > SLACK_MS;
-  }
-}
-
-function isAlive(view: View): boolean {
-  return !view.isOver && !view.wasFalse && !view.process.isDead;
 }

@@ -7,13 +7,12 @@
 
 import type { Reply } from "holdfast";
 import type { Arguments, HistoryRecord, Kind, Operation, Outcome, Refusal, Verb } from "../history/index.js";
-import { Asks } from "./asks.js";
 import { lockOf } from "./lock-of.js";
 import { outcomeOf } from "./messages.js";
 import type { Call } from "./network.js";
-import type { Observer } from "./observer.js";
 import type { SimulatedProcess } from "./process.js";
 import { ServerTruth } from "./server-truth.js";
+import type { Witness } from "./witness.js";
 
 /** An operation that has not come to its end, or will be corrected. */
 export type Draft = { -readonly [Field in keyof Operation]: Operation[Field] };
@@ -34,21 +33,6 @@ const KIND_OF: ReadonlyMap<string, Kind> = new Map([["condition", "mutex"]]);
 
 const EXTENDS: ReadonlySet<string> = new Set(["mutex/extend", "election/extend", "permits/extend"]);
 
-/** What only the holder may do; who hears that it may not must have changed nothing. */
-export const OF_THE_OWNER: ReadonlyMap<string, Verb> = new Map([
-  ["mutex/extend", "extend"],
-  ["mutex/release", "release"],
-  ["election/extend", "extend"],
-  ["election/resign", "release"],
-  ["permits/extend", "extend"],
-  ["permits/release", "release"],
-]);
-
-const ASKS: ReadonlySet<string> = new Set(["mutex/acquire"]);
-
-/** What a script answers to who does not hold. */
-const REFUSALS: ReadonlySet<string | undefined> = new Set(["unclaimed", "claimed", "forgotten"]);
-
 const GIVES_BACK = /^(?:mutex|permits)\/(?:release|leave)$|^election\/resign$/;
 
 /** Name of one incarnation in a history. */
@@ -59,9 +43,8 @@ export function historyName({ name, incarnation }: Pick<SimulatedProcess, "name"
 /** See the file header. */
 export class Recorder {
   readonly truth: ServerTruth = new ServerTruth();
-  readonly asks: Asks = new Asks();
   /** Reads the server around each script; undefined if nobody does. */
-  observer: Observer | undefined;
+  witness: Witness<Draft> | undefined;
   readonly #now: () => number;
   readonly #kind: Kind;
   readonly #records: HistoryRecord[] = [];
@@ -180,9 +163,7 @@ export class Recorder {
   /** The server has carried it out, perhaps not for the first time. */
   ran(process: SimulatedProcess, call: Call, reply: Reply): void {
     const outcome = outcomeOf(call.script.replies, reply);
-    this.observer?.look();
-    if (outcome === "waiting" && ASKS.has(call.script.name)) this.#waits(call);
-    if (REFUSALS.has(outcome)) this.#refused(process, call);
+    this.witness?.ran(process, call, outcome);
     if (outcome === "released" && GIVES_BACK.test(call.script.name))
       this.#wasGivenBack.add(String(call.args[call.script.args.indexOf("owner")] ?? ""));
     this.truth.ran(process, call, outcome, reply, this.#now());
@@ -198,30 +179,6 @@ export class Recorder {
     again.returnMs = Number.POSITIVE_INFINITY;
     delete again.refusal;
     this.#operations.push(again);
-  }
-
-  /** A waiter has asked. What it may count on is what the lease before it has left, whatever the answer said. */
-  #waits(call: Call): void {
-    const { observer } = this;
-    if (observer === undefined) return;
-    const { endsAtMs } = observer.readings(call).after;
-    this.asks.told(String(call.args[0]), this.#now(), endsAtMs === null ? 0 : endsAtMs - observer.nowMs);
-  }
-
-  /** S3: what an observer read before and after a call that the server refused, whoever sent it and however late. */
-  #refused(process: SimulatedProcess, call: Call): void {
-    const { observer } = this;
-    const verb = OF_THE_OWNER.get(call.script.name);
-    if (observer === undefined || verb === undefined) return;
-    const lockName = lockOf(call);
-    const draft = this.called({ process, lockName, verb, owner: String(call.args[0]) });
-    this.ended(draft, "no", "not-owner");
-    const readings = observer.readings(call);
-    for (const when of ["before", "after"] as const) {
-      const { owner, endsAtMs } = readings[when];
-      const expiresAtMs = endsAtMs === null ? null : endsAtMs - observer.nowMs + this.#now();
-      this.add({ type: "observation", operationId: draft.id, when, atMs: this.#now(), lockName, owner, expiresAtMs });
-    }
   }
 
   /** The answer has reached the process. @returns the owner whose lease was extended by it, if it was */

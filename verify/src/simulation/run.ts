@@ -6,7 +6,6 @@ import { circumstancesOf, scanKeys, withoutInterruptedTurns } from "./circumstan
 import { describe, schedule } from "./faults.js";
 import type { Finding } from "./finding.js";
 import { Guard, realTurn } from "./guard.js";
-import type { Violation } from "./judge.js";
 import { kindOf } from "./kinds/table.js";
 import { outcomeOf } from "./messages.js";
 import { Observer } from "./observer.js";
@@ -15,6 +14,8 @@ import type { Plan, Session } from "./plan.js";
 import { Random } from "./random.js";
 import type { Scene } from "./scene.js";
 import { Trespasser } from "./trespass.js";
+import type { Violation } from "./view.js";
+import { Witness } from "./witness.js";
 import { type Member, type Tampering, World } from "./world.js";
 
 /** How a run ended. */
@@ -86,7 +87,8 @@ export async function runPlan(plan: Plan, tampering: Tampering = {}, traces = fa
 async function play(world: World): Promise<void> {
   const { setup, judge } = world;
   const kind = kindOf(setup.kind);
-  world.recorder.observer = new Observer(world.keyspace, world.clock);
+  const observer = new Observer(world.keyspace, world.clock);
+  world.recorder.witness = new Witness(observer, world.recorder, () => world.nowMs);
   // Who waits for a signal stands in no queue of the mutex, and its answer does not tell which.
   if (setup.kind === "condition") world.network.isOrderly = false;
   const places = new Places(world);

@@ -10,7 +10,7 @@ import { outcomeOf } from "./messages.js";
 import type { Call } from "./network.js";
 import type { SimulatedProcess } from "./process.js";
 import { Random } from "./random.js";
-import { OF_THE_OWNER } from "./recorder.js";
+import { OF_THE_OWNER } from "./witness.js";
 import type { World } from "./world.js";
 
 /** So often in a run. */
@@ -47,8 +47,10 @@ export class Trespasser {
 
   #trespass(): void {
     const { recorder, members, isServerDown, serverFrozenUntilMs, nowMs } = this.#world;
-    const over = this.#said.filter(({ call }) => recorder.observer?.isHolder(call, String(call.args[0])) === false);
-    const held = over.filter(({ call }) => recorder.observer?.isHeld(call) === true);
+    const over = this.#said.filter(
+      ({ call }) => recorder.witness?.observer.isHolder(call, String(call.args[0])) === false,
+    );
+    const held = over.filter(({ call }) => recorder.witness?.observer.isHeld(call) === true);
     const said = held.length > 0 ? held : over;
     const [member] = members;
     if (said.length === 0 || member === undefined || isServerDown || serverFrozenUntilMs > nowMs) return;

@@ -1,5 +1,5 @@
 import { BrokenBarrierError } from "holdfast";
-import { call } from "../lease-program.js";
+import { call } from "../calling.js";
 import type { Kind } from "../scene.js";
 import type { World } from "../world.js";
 import { type Arrival, judgeBarrier } from "./barrier-model.js";

@@ -1,5 +1,7 @@
 import { LockError } from "holdfast";
-import { call, claimOf, holdProgram, leaseProgram, optionsOf, release, releasesOf } from "../lease-program.js";
+import { call, claimOf, optionsOf } from "../calling.js";
+import { release, releasesOf } from "../holding.js";
+import { holdProgram, leaseProgram } from "../lease-program.js";
 import { lockOf } from "../lock-of.js";
 import type { Kind, Scene } from "../scene.js";
 import { exclusive } from "./mutex.js";

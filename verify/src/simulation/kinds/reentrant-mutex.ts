@@ -1,5 +1,6 @@
 import { LockError } from "holdfast";
-import { leaseProgram, release } from "../lease-program.js";
+import { release } from "../holding.js";
+import { leaseProgram } from "../lease-program.js";
 import type { Kind } from "../scene.js";
 import { exclusive } from "./mutex.js";
 

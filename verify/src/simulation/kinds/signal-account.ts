@@ -87,7 +87,7 @@ export class SignalAccount {
   }
 
   #movesOf({ keys: [lock = "", , queue, condition] }: Call, leaver?: string): Moves {
-    const { observer } = this.#world.recorder;
+    const observer = this.#world.recorder.witness?.observer;
     if (observer === undefined) throw new Error("nobody observes the server");
     const after = membersOf(observer.after, condition);
     const queued = membersOf(observer.after, queue);

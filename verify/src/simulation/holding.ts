@@ -1,0 +1,93 @@
+/** What a caller does with a lease that it has: look at it, extend it, give it back. */
+import { type Lease, LeaseLostError, StoreError } from "holdfast";
+import type { Outcome } from "../history/index.js";
+import type { Draft } from "./recorder.js";
+import type { Scene } from "./scene.js";
+import type { View } from "./view.js";
+
+/** Passes time, and looks at the lease now and then. */
+export async function holdFor(scene: Scene, views: readonly View[], ms: number): Promise<void> {
+  const { member, random, judge, world } = scene;
+  const looks = random.whole(0, 2);
+  for (let look = 0; look <= looks; look += 1) {
+    if (ms > 0) await member.process.sleep(ms / (looks + 1));
+    for (const view of views) {
+      if (judge.ask(view) > 0 && view.limit === 1) world.resourceOf(view.lockName).write(scene, view);
+      judge.checkExclusion(view.lockName);
+    }
+  }
+}
+
+/** Lengthens its lease, and checks that nobody refuses it who cannot. */
+export async function extend(scene: Scene, lease: Lease, views: readonly View[], leaseMs: number): Promise<void> {
+  const { judge, world } = scene;
+  const leftMs = lease.validForMs();
+  const startedMs = world.nowMs;
+  try {
+    await lease.extend(leaseMs);
+    checkHeard(scene, views, "extended", startedMs);
+    for (const view of views) judge.ask(view);
+  } catch (error) {
+    const isInTime = world.nowMs - startedMs < leftMs * 0.98 - 1;
+    if (error instanceof LeaseLostError && error.reason !== "max-hold" && isInTime)
+      refused(scene, views, "an extension", startedMs);
+    else if (!(error instanceof LeaseLostError || error instanceof StoreError)) throw error;
+  }
+}
+
+/** Gives it back, and checks that nobody says it was lost who cannot know. */
+export async function release(scene: Scene, lease: Lease, views: readonly View[]): Promise<void> {
+  const { judge, world } = scene;
+  const leftMs = lease.validForMs();
+  const startedMs = world.nowMs;
+  for (const view of views) judge.over(view);
+  const drafts = releasesOf(scene, views);
+  const end = (outcome: Outcome): void => {
+    for (const draft of drafts) judge.recorder.ended(draft, outcome, outcome === "no" ? "not-owner" : undefined);
+  };
+  try {
+    const outcome = await lease.release();
+    end(outcome === "released" ? "ok" : "no");
+    // What another lease on the same hold gave back, or what was lost, was answered before.
+    if (outcome === "released" && leftMs > 0) checkHeard(scene, views, "given back", startedMs);
+  } catch (error) {
+    // Of several locks nobody says which was lost.
+    if (error instanceof LeaseLostError && views.length === 1) end("no");
+    const isInTime = world.nowMs - startedMs < leftMs * 0.98 - 1;
+    if (error instanceof LeaseLostError && error.reason !== "max-hold" && isInTime)
+      refused(scene, views, "a release", startedMs);
+    else if (!(error instanceof LeaseLostError || error instanceof StoreError)) throw error;
+  }
+}
+
+/** The records of a release of all of it. */
+export function releasesOf({ judge: { recorder }, member }: Scene, views: readonly View[]): Draft[] {
+  return views.map(({ lockName, operation, givenBackMs }) => {
+    // Of a read-write lock it releases what it has by now, to read or to write.
+    const { mode: _, ...args } = operation.args;
+    const { owner, id: leaseId } = operation;
+    const draft = recorder.called({ process: member.process, lockName, verb: "release", owner, args, leaseId });
+    draft.callMs = Math.min(draft.callMs, givenBackMs ?? draft.callMs);
+    return draft;
+  });
+}
+
+/** S5: no success without an answer that has reached the process since it asked. */
+function checkHeard(
+  { judge, member }: Scene,
+  views: readonly View[],
+  what: "extended" | "given back",
+  sinceMs: number,
+): void {
+  for (const { own, lockName } of views) {
+    if (judge.network.lastHeard(own.owner, what) >= sinceMs) continue;
+    judge.violated("S5", `${member.process.name}: a lease of ${lockName} was ${what}, and no answer had reached it`);
+  }
+}
+
+function refused({ judge, member }: Scene, views: readonly View[], what: string, startedMs: number): void {
+  // A clock that was set meanwhile has ended it here.
+  if (member.process.partedAtMs >= startedMs) return;
+  if (views.some((view) => view.mayBeTaken)) return;
+  judge.violated("S1", `${member.process.name}: ${what} of ${views[0]?.lockName} in time was refused`);
+}

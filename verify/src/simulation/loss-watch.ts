@@ -1,0 +1,96 @@
+/** S4: a lease that is over says so, in time, and never takes it back. S1 and F3, as far as a lease tells by itself. */
+import { type SimulatedProcess, TIMER_LATE_MS } from "./process.js";
+import { historyName, type Recorder } from "./recorder.js";
+import type { View } from "./view.js";
+
+/** A timer counts whole milliseconds, of a clock that may be slow. */
+const SLACK_MS = TIMER_LATE_MS + 1.1;
+/** Where its clocks came apart a lease finds its end by looking, so often by its own monotonic clock. */
+const LOOK_MS = 1_000;
+
+/** See the file header. */
+export class LossWatch {
+  readonly #now: () => number;
+  readonly #violated: (property: string, text: string) => void;
+  readonly #recorder: Recorder;
+
+  constructor(now: () => number, violated: (property: string, text: string) => void, recorder: Recorder) {
+    this.#now = now;
+    this.#violated = violated;
+    this.#recorder = recorder;
+  }
+
+  /** What the lease says of itself, in true ms at most; checked against all that is known. */
+  ask(view: View): number {
+    const { lease, process } = view;
+    const wasLost = lease.signal.aborted;
+    const leftMs = lease.validForMs();
+    if (view.isOver) return leftMs;
+    const nowMs = this.#now();
+    this.#sampled(view, leftMs);
+    if (leftMs > 0) {
+      if (view.wasFalse || wasLost)
+        this.#violated("S4", `${process.name}: a lease of ${view.lockName} came back to life`);
+      if (view.own.token !== view.token)
+        this.#violated("F3", `${process.name}: a lease of ${view.lockName} changed its token`);
+      view.lossDueMs = nowMs + process.longestTrueMs(leftMs) + SLACK_MS;
+    } else {
+      if (!lease.signal.aborted)
+        this.#violated("S4", `${process.name}: a lease of ${view.lockName} ended without a word`);
+      if (!wasLost && nowMs > this.#toldBy(view) && this.#runsFreely(process)) {
+        this.#violated(
+          "S4",
+          `${process.name}: the loss of ${view.lockName} was told after ${this.#toldBy(view).toFixed(1)}`,
+        );
+      }
+      if (!view.wasFalse) this.#checkReason(view);
+      view.wasFalse = true;
+      view.lossDueMs = Infinity;
+    }
+    return leftMs;
+  }
+
+  /** Whether it should have told its loss by now, and has not been asked. */
+  isDue(view: View): boolean {
+    const nowMs = this.#now();
+    return nowMs > view.lossDueMs && nowMs > this.#toldBy(view) && !view.isOver && this.#runsFreely(view.process);
+  }
+
+  #sampled({ process, lockName, operation, own }: View, leftMs: number): void {
+    const isHeld = leftMs > 0;
+    this.#recorder.add({
+      type: "held",
+      atMs: this.#now(),
+      process: historyName(process),
+      lockName,
+      leaseId: operation.id,
+      isHeld,
+      token: operation.token === null ? null : own.token,
+      validUntilMs: isHeld ? this.#now() + process.longestTrueMs(leftMs) : null,
+    });
+  }
+
+  /** When its holder has to know at the latest that it is over, if it runs. */
+  #toldBy({ process, lossDueMs, attempt, grantedMs }: View): number {
+    const beganMs = attempt?.callMs ?? grantedMs;
+    if (process.partedAtMs < beganMs) return lossDueMs;
+    return Math.max(lossDueMs, process.resumedAtMs) + process.longestTrueMs(LOOK_MS) + SLACK_MS;
+  }
+
+  /** The server may not forget a lease that runs, and with a network that works a renewed one does not end. */
+  #checkReason({ lease, process, lockName, mayBeTaken }: View): void {
+    const { reason } = lease.signal.reason as { readonly reason?: string };
+    const isWrong = (reason === "server-lost" || reason === "force-released") && !mayBeTaken;
+    if (isWrong)
+      this.#violated("S1", `${process.name}: the lease of ${lockName} is lost as ${reason}, and nobody took it`);
+  }
+
+  #runsFreely(process: SimulatedProcess): boolean {
+    return !process.isDead && !process.isFrozen && this.#now() - process.resumedAtMs > SLACK_MS;
+  }
+}
+
+/** Whether somebody may still rely on it. */
+export function isAlive(view: View): boolean {
+  return !view.isOver && !view.wasFalse && !view.process.isDead;
+}

@@ -1,0 +1,65 @@
+/** How a lease ends in the hands of another process: taken by force, or adopted. */
+import { type ExportedLease, type Lease, LockError, UnsupportedError } from "holdfast";
+import { holdFor, release, releasesOf } from "./holding.js";
+import type { SimulatedProcess } from "./process.js";
+import type { Scene } from "./scene.js";
+import type { View } from "./view.js";
+
+/** Another process ends the lease, whoever has it. */
+export async function force(
+  { judge: { recorder } }: Scene,
+  process: SimulatedProcess,
+  { owner }: Lease,
+  views: readonly View[],
+  leased: { forceRelease?(whose: { readonly owner: string }): Promise<boolean> },
+): Promise<void> {
+  const drafts = views.map(({ lockName, operation }) =>
+    recorder.called({ process, lockName, verb: "force-release", owner, leaseId: operation.id }),
+  );
+  try {
+    const outcome = (await leased.forceRelease?.({ owner })) === true ? "ok" : "no";
+    for (const draft of drafts) recorder.ended(draft, outcome, outcome === "no" ? "not-owner" : undefined);
+  } catch (error) {
+    if (!(error instanceof LockError)) throw error;
+  }
+}
+
+/** What another process can go on with; undefined if this lease cannot say now what it is, as after a lost answer. */
+function exportOf(lease: Lease): ExportedLease | undefined {
+  try {
+    return lease.export();
+  } catch (error) {
+    if (error instanceof UnsupportedError) return undefined;
+    throw error;
+  }
+}
+
+/** Gives the lease to another process, which goes on with it. */
+export async function moveOn(scene: Scene, lease: Lease, views: readonly View[]): Promise<void> {
+  const { judge, session, world, random } = scene;
+  const exported = exportOf(lease);
+  if (exported === undefined) {
+    await release(scene, lease, views);
+    return;
+  }
+  for (const view of views) judge.over(view);
+  // From now on nobody relies on it here. What the other process makes of it is an acquire of its own.
+  releasesOf(scene, views);
+  const member = world.members[session.other] ?? scene.member;
+  member.process.enter(() => {
+    const goOn = async (): Promise<void> => {
+      await member.process.sleep(random.between(0, session.leaseMs / 2));
+      const [from] = views;
+      const calledMs = world.nowMs;
+      const adopted = await member.holdfast.adopt(exported).catch((error: unknown) => {
+        if (error instanceof LockError) return undefined;
+        throw error;
+      });
+      if (adopted === undefined || from === undefined) return;
+      const view = judge.adopted(member.process, adopted, from, calledMs);
+      await holdFor({ ...scene, member }, [view], session.holdMs / 2);
+      await release({ ...scene, member }, adopted, [view]);
+    };
+    world.start(goOn, member);
+  });
+}

@@ -1,0 +1,24 @@
+/** A mistake on purpose, and how one is made in a script. */
+import type { Script } from "holdfast";
+import { type Change, rewritten } from "../rewriting.js";
+import type { Tampering } from "../world.js";
+
+/** One mistake. */
+export interface Mutation {
+  readonly name: string;
+  /** The first seed that finds it, as far as is known: a search may begin here. */
+  readonly seed: number;
+  /** The bug that it restates, if it is one of the table in the reference. */
+  readonly bug: string;
+  readonly kind: string;
+  /** Properties of which one is violated. */
+  readonly finds: readonly string[];
+  readonly tampering: Tampering;
+  /** Whether it is looked for in runs in which processes are killed and nothing else goes wrong. */
+  readonly onlyKills?: true;
+}
+
+/** The script with a part of its text replaced. @throws TamperingError  the part is not in it */
+export function rewrite(name: string, ...changes: readonly Change[]): Tampering {
+  return { script: (script: Script) => (script.name === name ? rewritten(script, changes) : script) };
+}

@@ -1,0 +1,88 @@
+import { type Mutation, rewrite } from "./mutation.js";
+
+/** Mistakes in the scripts of the other kinds. */
+export const OTHER_SCRIPTS: readonly Mutation[] = [
+  {
+    name: "a refused extension of permits takes those of another",
+    seed: 1,
+    bug: "B24",
+    kind: "semaphore",
+    finds: ["S3"],
+    tampering: rewrite("permits/extend", [
+      "return whyLost(nil, token)",
+      "redis.call('ZPOPMAX', KEYS[3])\nreturn whyLost(nil, token)",
+    ]),
+  },
+  {
+    name: "who gives up its wait keeps the signal that it was given",
+    seed: 1,
+    bug: "condition",
+    kind: "condition",
+    finds: ["L3"],
+    tampering: rewrite("condition/leave", ["    signalNext(inbox, 1)", "    signalNext(inbox, 0)"]),
+  },
+  {
+    name: "who is signalled waits in no queue",
+    seed: 1,
+    bug: "condition",
+    kind: "condition",
+    finds: ["L3"],
+    tampering: rewrite("condition/signal", ["redis.call('ZADD', KEYS[3], latest + 1, waiter)", ""]),
+  },
+  {
+    name: "a signal to all reaches the first",
+    seed: 1,
+    bug: "condition",
+    kind: "condition",
+    finds: ["L3"],
+    tampering: rewrite("condition/signal", ["signalNext(inbox, tonumber(most))", "signalNext(inbox, 1)"]),
+  },
+  {
+    name: "a writer that becomes a reader has a new token",
+    seed: 1,
+    bug: "F3",
+    kind: "read-write-lock",
+    finds: ["F3"],
+    tampering: rewrite("permits/reweigh", ["if more > 0 then\n  latest", "if more ~= 0 then\n  latest"]),
+  },
+  {
+    name: "permits are not counted together",
+    seed: 1,
+    bug: "X1",
+    kind: "semaphore",
+    finds: ["X1"],
+    tampering: rewrite("permits/acquire", ["used + weight <= capacity", "weight <= capacity"]),
+  },
+  {
+    name: "a latch opens before its count is zero",
+    seed: 1,
+    bug: "latch",
+    kind: "count-down-latch",
+    finds: ["S1"],
+    tampering: rewrite("count-down-latch/await", ["latch[1] == '0'", "latch[1] == '1'"]),
+  },
+  {
+    name: "a barrier lets its parties pass under one number",
+    seed: 1,
+    bug: "barrier",
+    kind: "barrier",
+    finds: ["S1"],
+    tampering: rewrite("barrier/arrive", ["(index - 1) / 131072", "0"], ["now, index - 1)", "now, 0)"]),
+  },
+  {
+    name: "a barrier does not wait for its last party",
+    seed: 1,
+    bug: "barrier",
+    kind: "barrier",
+    finds: ["S1"],
+    tampering: rewrite("barrier/arrive", ["if count < tonumber(parties) then", "if count < parties - 1 then"]),
+  },
+  {
+    name: "a writer comes in among readers by an upgrade",
+    seed: 5,
+    bug: "X2",
+    kind: "read-write-lock",
+    finds: ["X1", "X2"],
+    tampering: rewrite("permits/reweigh", ["used + more > capacity", "false"]),
+  },
+];

@@ -1,0 +1,41 @@
+/** What the judge keeps of a lease, and what it says of a run. */
+import type { Lease } from "holdfast";
+import type { Attempt } from "./attempt.js";
+import type { SimulatedProcess } from "./process.js";
+import type { Draft } from "./recorder.js";
+
+/** Something that must not happen. */
+export interface Violation {
+  /** Id of the property, as the reference names it. */
+  readonly property: string;
+  readonly atMs: number;
+  readonly text: string;
+}
+
+/** A lease that somebody has, or had. */
+export interface View {
+  readonly attempt: Attempt | undefined;
+  readonly process: SimulatedProcess;
+  readonly lease: Lease;
+  /** Of the acquire whose grant it goes on with, if it was adopted. */
+  readonly grantId?: number;
+  /** The record of the acquire that it comes from. */
+  readonly operation: Draft;
+  /** When something gave it back that is not the release of this lease, such as that of another that shares its hold. */
+  givenBackMs?: number;
+  /** The lease itself; of several that count as one, the one of this lock. */
+  readonly own: Lease;
+  readonly lockName: string;
+  token: number;
+  readonly limit: number;
+  weight: number;
+  /** Its holder has ended it, or somebody has by force: from then on others may hold. */
+  isOver: boolean;
+  /** Somebody has tried to end it by force, so it may be told that it is gone. */
+  mayBeTaken: boolean;
+  readonly grantedMs: number;
+  /** It said that it was over. */
+  wasFalse: boolean;
+  /** If it says nothing else before, it must have told its loss by then. */
+  lossDueMs: number;
+}

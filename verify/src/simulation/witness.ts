@@ -1,0 +1,87 @@
+/** What somebody who reads the server around each script makes of it: S3, and what a waiter may count on. */
+import type { HistoryRecord, Outcome, Refusal, Verb } from "../history/index.js";
+import { Asks } from "./asks.js";
+import { lockOf } from "./lock-of.js";
+import type { Call } from "./network.js";
+import type { Observer } from "./observer.js";
+import type { SimulatedProcess } from "./process.js";
+
+/** What only the holder may do; who hears that it may not must have changed nothing. */
+export const OF_THE_OWNER: ReadonlyMap<string, Verb> = new Map([
+  ["mutex/extend", "extend"],
+  ["mutex/release", "release"],
+  ["election/extend", "extend"],
+  ["election/resign", "release"],
+  ["permits/extend", "extend"],
+  ["permits/release", "release"],
+]);
+
+const ASKS: ReadonlySet<string> = new Set(["mutex/acquire"]);
+
+/** What a script answers to who does not hold. */
+const REFUSALS: ReadonlySet<string | undefined> = new Set(["unclaimed", "claimed", "forgotten"]);
+
+/** Where it writes down what it has seen. */
+interface Book<Draft> {
+  called(about: {
+    readonly process: SimulatedProcess;
+    readonly lockName: string;
+    readonly verb: Verb;
+    readonly owner: string;
+  }): Draft;
+  ended(draft: Draft, outcome: Outcome, refusal?: Refusal): void;
+  add(record: HistoryRecord): void;
+}
+
+/** See the file header. */
+export class Witness<Draft extends { readonly id: number }> {
+  readonly asks: Asks = new Asks();
+  readonly observer: Observer;
+  readonly #book: Book<Draft>;
+  readonly #now: () => number;
+
+  /** @param now  true time */
+  constructor(observer: Observer, book: Book<Draft>, now: () => number) {
+    this.observer = observer;
+    this.#book = book;
+    this.#now = now;
+  }
+
+  /** A script has run. */
+  ran(process: SimulatedProcess, call: Call, outcome: string | undefined): void {
+    this.observer.look();
+    if (outcome === "waiting" && ASKS.has(call.script.name)) this.#waits(call);
+    if (REFUSALS.has(outcome)) this.#refused(process, call);
+  }
+
+  /** A waiter has asked. What it may count on is what the lease before it has left, whatever the answer said. */
+  #waits(call: Call): void {
+    const { observer } = this;
+    const { endsAtMs } = observer.readings(call).after;
+    this.asks.told(String(call.args[0]), this.#now(), endsAtMs === null ? 0 : endsAtMs - observer.nowMs);
+  }
+
+  /** S3: what an observer read before and after a call that the server refused, whoever sent it and however late. */
+  #refused(process: SimulatedProcess, call: Call): void {
+    const { observer } = this;
+    const verb = OF_THE_OWNER.get(call.script.name);
+    if (verb === undefined) return;
+    const lockName = lockOf(call);
+    const draft = this.#book.called({ process, lockName, verb, owner: String(call.args[0]) });
+    this.#book.ended(draft, "no", "not-owner");
+    const readings = observer.readings(call);
+    for (const when of ["before", "after"] as const) {
+      const { owner, endsAtMs } = readings[when];
+      const expiresAtMs = endsAtMs === null ? null : endsAtMs - observer.nowMs + this.#now();
+      this.#book.add({
+        type: "observation",
+        operationId: draft.id,
+        when,
+        atMs: this.#now(),
+        lockName,
+        owner,
+        expiresAtMs,
+      });
+    }
+  }
+}
