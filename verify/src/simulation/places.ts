@@ -47,6 +47,8 @@ export class Places {
 
   #look(): void {
     const { judge, keyspace, setup } = this.#world;
+    // A server that comes back with what it knew before may bring back a place that had been given up.
+    if (setup.faults.some((fault) => fault.what === "restart-server" && fault.keeps !== "all")) return;
     const waiting = new Set(judge.open.map(({ session }) => `s${session.id}`));
     for (const { key, value } of keyspace.dump()) {
       if (!key.endsWith(":queue") || typeof value === "string") continue;
