@@ -157,11 +157,12 @@ export function checkExported(exported: ExportedLease): ExportedLease {
   if (exported === null || typeof exported !== "object" || exported.version !== 1) {
     throw new TypeError(`adopt needs what lease.export() returned, version 1; got ${show(exported)}`);
   }
-  const { owner, token, leaseMs, renew, maxHoldMs, mode, slots } = exported;
+  const { owner, token, reservedTo = token, leaseMs, renew, maxHoldMs, mode, slots } = exported;
   if (typeof owner !== "string" || !/^[!-~]{1,4096}$/.test(owner)) {
     throw new TypeError(`owner must be the owner of a lease; got ${show(owner)}`);
   }
   checkWhole("token", token, 1, Number.MAX_SAFE_INTEGER);
+  checkWhole("reservedTo", reservedTo, token, Number.MAX_SAFE_INTEGER);
   checkWhole("leaseMs", leaseMs, 100, 31_536_000_000);
   if (typeof renew !== "boolean") throw new TypeError(`renew must be true or false; got ${show(renew)}`);
   if (maxHoldMs !== undefined) checkWhole("maxHoldMs", maxHoldMs, 1, 31_536_000_000);

@@ -3,6 +3,7 @@ import { Barrier, type BarrierOptions } from "./barrier/barrier.js";
 import { barrierSteps } from "./barrier/steps.js";
 import { clientRecords } from "./client-record/client-record.js";
 import { adopt } from "./core/acquire.js";
+import { Cohorts } from "./core/cohorts.js";
 import { Engine } from "./core/engine.js";
 import { EvictionGuard } from "./core/eviction-guard.js";
 import type { ExportedLease } from "./core/holding.js";
@@ -138,6 +139,8 @@ export function createHoldfastOn(runtime: Runtime, options: HoldfastOptions): Ho
   const evictionGuard = new EvictionGuard(allowEviction ? undefined : { read, onHidden, runtime });
   const engine = new Engine({ store, runtime, prefix, clientId, commandTimeoutMs, records, evictionGuard, closeStore });
 
+  const cohorts = new Cohorts(engine);
+
   const mutexStepsOf = (name: string, lockOptions?: LockOptions): MutexSteps => {
     checkName(name);
     const { key } = checkKnown(lockOptions, ["key"]);
@@ -146,11 +149,11 @@ export function createHoldfastOn(runtime: Runtime, options: HoldfastOptions): Ho
     return mutexSteps({ store, name, key, keys, inbox: engine.inboxPrefix });
   };
   const mutex = (name: string, lockOptions?: LockOptions): Mutex =>
-    new Mutex(engine, mutexStepsOf(name, lockOptions), defaults, (hold) => new Lease(hold));
+    new Mutex(engine, mutexStepsOf(name, lockOptions), defaults, (hold) => new Lease(hold), cohorts);
   const contexts = new HoldContexts();
   const reentrantMutex = (name: string, lockOptions?: LockOptions): ReentrantMutex => {
     const steps = { ...mutexStepsOf(name, lockOptions), kind: "reentrant-mutex" };
-    return new ReentrantMutex(engine, steps, defaults, contexts);
+    return new ReentrantMutex(engine, steps, defaults, contexts, cohorts);
   };
   const semaphore = (name: string, semaphoreOptions?: SemaphoreOptions): Semaphore => {
     checkName(name);

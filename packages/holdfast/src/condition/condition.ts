@@ -1,7 +1,8 @@
-import { hold, type MakeLease, waitForGrant } from "../core/acquire.js";
+import { type MakeLease, waitForGrant } from "../core/acquire.js";
 import type { Engine } from "../core/engine.js";
 import { quote } from "../core/error-texts.js";
 import { LeaseLostError, WaitTimeoutError } from "../core/errors.js";
+import { hold } from "../core/granting.js";
 import { Hold } from "../core/hold.js";
 import { insist } from "../core/insist.js";
 import { type Inspection, inspect } from "../core/inspection.js";
@@ -93,10 +94,10 @@ export class Condition {
     }
 
     const validUntilMs = runtime.monotonicMs() + held.validForMs();
-    const { owner, token } = held;
+    const { owner, token: leaseToken, grant } = held;
     const steps = waitSteps(
       this.#place,
-      { owner, token },
+      { owner, token: grant.token, leaseToken },
       () => this.#engine.commandReconnects,
       () => runtime.monotonicMs() < validUntilMs,
       () => held.undoLateRequests(),
@@ -171,12 +172,12 @@ export class Condition {
   }
 
   async #move(lease: Lease, held: Hold, signals: Signals, isAll: boolean): Promise<number> {
-    const { owner, token } = held;
+    const { owner, token, grant } = held;
     for (let moved = 0; ; ) {
       signals.lastRequest += 1;
       const request = signals.lastRequest;
       const reply = await insist(this.#engine, () =>
-        signal(this.#place, { owner, token }, request, isAll ? BATCH : 1, this.#engine.commandTimeoutMs),
+        signal(this.#place, { owner, token: grant.token }, request, isAll ? BATCH : 1, this.#engine.commandTimeoutMs),
       );
       if (reply.outcome !== "signalled") {
         const reason = held.validForMs() > 0 ? "server-lost" : "expired";

@@ -26,7 +26,10 @@ export interface ConditionPlace {
 /** The grant with which a holder waits or signals. */
 export interface HeldBy {
   readonly owner: string;
+  /** As the server has it; see `Hold.grant`. */
   readonly token: number;
+  /** As the holder knows it. */
+  readonly leaseToken: number;
 }
 
 /** Who waits. */
@@ -102,7 +105,7 @@ export function waitSteps(
       }
       if (!("restMs" in reply)) {
         const reason = isStillValid() ? "server-lost" : "expired";
-        throw new LeaseLostError(mutex.name, { reason, ...from });
+        throw new LeaseLostError(mutex.name, { reason, owner: from.owner, token: from.leaseToken });
       }
       mayHaveEntered = true;
       hasEntered = true;
@@ -134,7 +137,7 @@ export function waitSteps(
 /** Signals up to `most` waiters, once for each `request` of a holder. */
 export async function signal(
   { store, mutex, lock, fence, queue, condition, inbox }: ConditionPlace,
-  { owner, token }: HeldBy,
+  { owner, token }: Omit<HeldBy, "leaseToken">,
   request: number,
   most: number,
   timeoutMs: number,

@@ -1,8 +1,10 @@
 /** The verbs that make a lease, the same for every kind that is held. */
+import type { Cohorts } from "./cohorts.js";
 import { depart } from "./departure.js";
 import type { Engine } from "./engine.js";
 import { AcquireTimeoutError, ClosedError, LeaseLostError, StoreError } from "./errors.js";
-import { type AcquireEvent, channels, type GrantEvent } from "./events.js";
+import { type AcquireEvent, channels } from "./events.js";
+import { hold } from "./granting.js";
 import { Hold } from "./hold.js";
 import type { ExportedLease } from "./holding.js";
 import { firstHolder } from "./inspection.js";
@@ -16,16 +18,38 @@ import { type Granted, type TimedOut, Waiter } from "./waiter.js";
 /** Makes a kind's lease of a hold. */
 export type MakeLease<Held extends Lease> = (hold: Hold) => Held;
 
-/** Waits for the lock, at most `waitMs`. @throws AcquireTimeoutError, StoreError, ClosedError, signal.reason */
+/**
+ * Waits for the lock, at most `waitMs`.
+ *
+ * @param cohorts  where callers of one process share a claim, unless they want to be served strictly
+ * @throws AcquireTimeoutError, StoreError, ClosedError, signal.reason
+ */
 export function acquire<Held extends Lease>(
   engine: Engine,
   steps: Steps,
   options: ResolvedOptions,
   make: MakeLease<Held>,
+  cohorts?: Cohorts,
 ): Promise<Held> {
-  return waitForGrant(engine, steps, options, (granted) => hold(engine, steps, granted, options)).then(async (end) => {
+  return waitForHold(engine, steps, options, cohorts).then(async (end) => {
     if (end instanceof Hold) return make(end);
     throw await timeoutError(engine, steps, options, end);
+  });
+}
+
+function waitForHold(
+  engine: Engine,
+  steps: Steps,
+  options: ResolvedOptions,
+  cohorts: Cohorts | undefined,
+): Promise<Hold | TimedOut> {
+  // Who does not wait has nobody to wait with.
+  if (cohorts === undefined || options.fairness === "strict" || options.waitMs === 0) {
+    return waitForGrant(engine, steps, options, (granted) => hold(engine, steps, granted, options));
+  }
+  return new Promise((resolve, reject) => {
+    const ends = { held: resolve, timedOut: resolve, failed: reject };
+    cohorts.of(steps, options).join(steps, options, ends);
   });
 }
 
@@ -91,19 +115,22 @@ export async function adopt<Held extends Lease>(
   exported: ExportedLease,
   make: MakeLease<Held>,
 ): Promise<Held> {
-  const { owner, token, leaseMs, renew, maxHoldMs = Infinity, slots = [] } = exported;
+  const { owner, leaseMs, renew, maxHoldMs = Infinity, slots = [] } = exported;
+  const token = exported.reservedTo ?? exported.token;
   const claim = engine.newClaim(steps.name, leaseMs, parseOwner(owner)?.amount ?? 1, parseOwner(owner)?.label ?? "");
   const grant: Grant = { claim, token, slots };
   const { outcome, setAt } = await adoptSurely(engine, steps, owner, grant);
   if (outcome !== "adopted") {
     const reason = outcome === "forgotten" ? "server-lost" : "expired";
-    throw new LeaseLostError(steps.name, { reason, token, owner });
+    throw new LeaseLostError(steps.name, { reason, token: exported.token, owner });
   }
   if (engine.isClosing) {
     void depart(engine, steps, claim, false, engine.commandTimeoutMs);
     throw new ClosedError(steps.name);
   }
-  return make(new Hold(engine, steps, grant, setAt, { renew, maxHoldMs }));
+  // Of the tokens that its claim had reserved, it keeps its own; nobody follows it.
+  const turn = { token: exported.token, passOn: () => false, over() {} };
+  return make(new Hold(engine, steps, grant, setAt, { renew, maxHoldMs }, () => false, turn));
 }
 
 /** An answer that was lost is asked for once more, by the same claim: it may have been a yes. @throws StoreError */
@@ -160,14 +187,4 @@ export function waitForGrant<Kept = Granted>(
       failed: reject,
     });
   });
-}
-
-/** Keeps a grant alive. */
-export function hold(engine: Engine, steps: Steps, granted: Granted, options: ResolvedOptions): Hold {
-  if (channels.grant.hasSubscribers) {
-    const { claim, token, waitedMs } = granted;
-    const event: GrantEvent = { kind: steps.kind, lockName: steps.name, owner: claim.owner, token, waitedMs };
-    channels.grant.publish(event);
-  }
-  return new Hold(engine, steps, granted, granted.setAt, options, () => granted.mayStillRun());
 }

@@ -22,6 +22,23 @@ export interface HoldOptions {
   readonly maxHoldMs: number;
 }
 
+/** What a hold is, if its claim serves several leases in turn: see cohort.ts. */
+export interface Turn {
+  /** Fencing token of this lease; the claim has reserved some for those that follow. */
+  readonly token: number;
+
+  /**
+   * The lease was given back while it was good.
+   *
+   * @param longestMs  the longest lease that the server was asked for meanwhile; 0 if nothing was asked
+   * @returns whether the next lease has begun on the claim, so that it must not be given back
+   */
+  passOn(longestMs: number): boolean;
+
+  /** The claim is given back, lost, or somebody else's: whoever still waits for it here needs another one. */
+  over(): void;
+}
+
 /** See the file header. */
 export class Hold implements Occupant, Holding {
   readonly #engine: Engine;
@@ -46,8 +63,14 @@ export class Hold implements Occupant, Holding {
   readonly #look = (): void => void this.validForMs();
   #isLookedAfter = false;
   readonly #mayStillRun: () => boolean;
+  readonly #turn: Turn | undefined;
+  #token: number;
 
-  /** @param mayStillRun  whether a request of the claim may still be under way, and is to be undone when it arrives */
+  /**
+   * @param grant        as the server has it: of several reserved tokens the last
+   * @param mayStillRun  whether a request of the claim may still be under way, and is to be undone when it arrives
+   * @param turn         which turn of the claim this is, if it serves several leases
+   */
   constructor(
     engine: Engine,
     steps: Steps,
@@ -55,7 +78,10 @@ export class Hold implements Occupant, Holding {
     setAt: Moment,
     options: HoldOptions,
     mayStillRun: () => boolean = () => false,
+    turn?: Turn,
   ) {
+    this.#turn = turn;
+    this.#token = turn?.token ?? grant.token;
     this.#mayStillRun = mayStillRun;
     this.#grant = grant;
     this.#engine = engine;
@@ -94,7 +120,7 @@ export class Hold implements Occupant, Holding {
     return this.#options;
   }
 
-  /** What the server has granted; the same for the life of the hold, unless the kind can change it. */
+  /** What the server has granted, and compares; the same for the life of the hold, unless the kind can change it. */
   get grant(): Grant {
     return this.#grant;
   }
@@ -104,12 +130,13 @@ export class Hold implements Occupant, Holding {
   }
 
   get token(): number {
-    return this.#grant.token;
+    return this.#token;
   }
 
   /** The server has changed what this claim holds, as in an upgrade: from now on it goes by the new grant. */
   regranted(token: number): void {
     this.#grant = { ...this.#grant, token };
+    this.#token = token;
   }
 
   onLost(listener: (reason: LossReason) => void): void {
@@ -142,6 +169,12 @@ export class Hold implements Occupant, Holding {
 
   /** Ends the hold without a word to the server: it was lost, or a script has already undone it. */
   end(): void {
+    if (this.#isOver) return;
+    this.#stop();
+    this.#turn?.over();
+  }
+
+  #stop(): void {
     this.#isOver = true;
     this.#timer?.cancel();
     if (this.#isLookedAfter) this.#engine.lookout.leave(this.#look);
@@ -168,11 +201,12 @@ export class Hold implements Occupant, Holding {
   handOver(): ExportedLease {
     const { kind, name, exported } = this.#steps;
     if (exported === undefined) throw new UnsupportedError(name, `A lease of a ${kind} cannot be exported.`);
-    const { claim, token, slots } = this.#grant;
+    const { claim, token: reservedTo, slots } = this.#grant;
+    const token = this.#token;
     const { renew, maxHoldMs } = this.#options;
     const restMs = maxHoldMs - this.heldMs();
     this.end();
-    this.#engine.handedOver(claim, token);
+    this.#engine.handedOver(claim, reservedTo);
     return {
       version: 1,
       kind,
@@ -180,6 +214,7 @@ export class Hold implements Occupant, Holding {
       ...exported,
       owner: claim.owner,
       token,
+      ...(reservedTo === token ? {} : { reservedTo }),
       leaseMs: this.#leaseMs,
       renew,
       ...(maxHoldMs === Infinity ? {} : { maxHoldMs: Math.max(1, Math.ceil(restMs)) }),
@@ -195,7 +230,10 @@ export class Hold implements Occupant, Holding {
       throw new StoreError(this.lockName, { mayHaveRun: true, transient: true, cause });
     }
     const isLate = this.validForMs() <= 0;
-    this.end();
+    if (!isLate) {
+      this.#stop();
+      if (this.#turn?.passOn(this.#longestMs) === true) return "released";
+    }
     const given = {
       engine: this.#engine,
       steps: this.#steps,
@@ -203,7 +241,10 @@ export class Hold implements Occupant, Holding {
       claim: this.#claimAsExtended(),
       mayStillRun: this.#mayStillRun,
     };
-    return isLate ? giveBackLate(given) : giveBack(given);
+    // Sent before the others ask for a claim of their own, so that they need not wait for this one.
+    const ending = isLate ? giveBackLate(given) : giveBack(given);
+    if (!isLate) this.#turn?.over();
+    return ending;
   }
 
   granted(): void {

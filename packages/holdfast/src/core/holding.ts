@@ -44,6 +44,8 @@ export interface ExportedLease {
   readonly key?: string;
   readonly owner: string;
   readonly token: number;
+  /** The last of the tokens that its claim has reserved; absent if that is `token`. */
+  readonly reservedTo?: number;
   readonly leaseMs: number;
   readonly renew: boolean;
   /** What is left of `maxHoldMs`; absent if there is none. */

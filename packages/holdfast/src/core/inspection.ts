@@ -10,7 +10,10 @@ export interface Inspection {
   readonly name: string;
   /** Everybody who holds it; empty if it is free. */
   readonly holders: readonly Holder[];
-  /** Last fencing token issued; undefined if the lock has not been used for a while. */
+  /**
+   * Fencing token of the present grant, or of the last one; undefined if the lock has not been used for a while.
+   * Callers that share a claim (`fairness: "cohort"`) have up to 31 more after it, in turn.
+   */
   readonly token: number | undefined;
   /** How many claims wait in the queue. */
   readonly waiterCount: number;

@@ -1,5 +1,6 @@
 /** The verbs that every kind has which is held, written once. A kind adds its own, and its own steps. */
 import { acquire, type MakeLease, run, tryAcquire } from "./acquire.js";
+import type { Cohorts } from "./cohorts.js";
 import type { Engine } from "./engine.js";
 import { StoreError } from "./errors.js";
 import { type Inspection, inspect } from "./inspection.js";
@@ -39,13 +40,17 @@ export class Lock<Held extends Lease = Lease> {
   /** @internal */
   protected readonly make: MakeLease<Held>;
 
+  /** Where callers of one process share a claim; undefined for kinds whose callers do not. @internal */
+  protected readonly cohorts: Cohorts | undefined;
+
   /** Locks come from the factories of a Holdfast. @internal */
-  constructor(engine: Engine, steps: Steps, defaults: ResolvedOptions, make: MakeLease<Held>) {
+  constructor(engine: Engine, steps: Steps, defaults: ResolvedOptions, make: MakeLease<Held>, cohorts?: Cohorts) {
     this.name = steps.name;
     this.engine = engine;
     this.steps = steps;
     this.defaults = defaults;
     this.make = make;
+    this.cohorts = cohorts;
   }
 
   /** What stands behind a lock, for kinds that are made of other locks. @internal */
@@ -67,7 +72,7 @@ export class Lock<Held extends Lease = Lease> {
    * @throws the signal's reason, if it aborts the wait; nothing is held
    */
   async acquire(options: AcquireOptions = NONE): Promise<Held> {
-    return acquire(this.engine, this.steps, resolve(options, this.defaults), this.make);
+    return acquire(this.engine, this.steps, resolve(options, this.defaults), this.make, this.cohorts);
   }
 
   /**

@@ -10,8 +10,8 @@ import type { Engine, Occupant } from "./engine.js";
 import { ClosedError, EvictionError, StoreError } from "./errors.js";
 import { channels, type WaitEvent } from "./events.js";
 import type { ResolvedOptions } from "./options.js";
+import { Patience } from "./patience.js";
 import { Rechecks } from "./rechecks.js";
-import type { Timer } from "./runtime.js";
 import type { Attempt, Claim, Grant, State, WaitSteps } from "./steps.js";
 import { type ClockSample, earliestGrant, type Moment, msUntil, now, validUntil } from "./validity.js";
 
@@ -29,7 +29,17 @@ export interface TimedOut {
 }
 
 /** A deadline that is nearer than this does not make a call give up sooner: it would fail on any hiccup. */
-const SHORTEST_CALL_MS = 200;
+export const SHORTEST_CALL_MS = 200;
+
+/** How a wait ends; each is called at most once, and one of the last three is. */
+export interface WaitEnds {
+  /** The first answer was not a grant, or there was none: it will take a while. */
+  readonly waiting?: () => void;
+  /** Called in the turn in which the grant arrives, so that no message that follows it finds nobody. */
+  readonly granted: (granted: Granted) => void;
+  readonly timedOut: (end: TimedOut) => void;
+  readonly failed: (error: unknown) => void;
+}
 
 /** See the file header. */
 export class Waiter implements Occupant {
@@ -37,10 +47,8 @@ export class Waiter implements Occupant {
   readonly #steps: WaitSteps;
   readonly #options: ResolvedOptions;
   readonly #claim: Claim;
-  readonly #startedAtMs: number;
-  readonly #granted: (granted: Granted) => void;
-  readonly #timedOut: (end: TimedOut) => void;
-  readonly #reject: (error: unknown) => void;
+  readonly #patience: Patience;
+  readonly #ends: WaitEnds;
   #rechecks: Rechecks | undefined;
 
   #isSettled = false;
@@ -54,32 +62,35 @@ export class Waiter implements Occupant {
   #firstSentAt: Moment | undefined;
   #failingSinceMs: number | undefined;
   #lastFailure: StoreError | undefined;
-  #deadline: Timer | undefined;
 
-  /** Use `wait`. */
-  constructor(
-    engine: Engine,
-    steps: WaitSteps,
-    options: ResolvedOptions,
-    claim: Claim,
-    ends: {
-      /** Called in the turn in which the grant arrives, so that no message that follows it finds nobody. */
-      readonly granted: (granted: Granted) => void;
-      readonly timedOut: (end: TimedOut) => void;
-      readonly failed: (error: unknown) => void;
-    },
-  ) {
+  /** Asks at once. */
+  constructor(engine: Engine, steps: WaitSteps, options: ResolvedOptions, claim: Claim, ends: WaitEnds) {
     this.#engine = engine;
     this.#steps = steps;
     this.#options = options;
     this.#claim = claim;
-    this.#granted = ends.granted;
-    this.#timedOut = ends.timedOut;
-    this.#reject = ends.failed;
-    this.#startedAtMs = engine.runtime.monotonicMs();
+    this.#ends = ends;
+    this.#patience = new Patience(engine.runtime, options, (end) => {
+      if (end === "abort") this.#abort();
+      else this.#timeUp();
+    });
     engine.admit(claim, this);
-    options.signal?.addEventListener("abort", this.#onAbort);
     this.#ask();
+  }
+
+  /** Id of the claim, as the server and `inspect` name it. */
+  get owner(): string {
+    return this.#claim.owner;
+  }
+
+  /** Whether it stands in the server's queue. */
+  get isQueued(): boolean {
+    return this.#isQueued;
+  }
+
+  /** What the wait would end with if it ended now: the failure that goes on, or undefined while the server answers. */
+  get failure(): unknown {
+    return this.#failingSinceMs === undefined ? undefined : this.#withDoubt(this.#lastFailure);
   }
 
   /** A grant was pushed to the inbox. */
@@ -113,19 +124,24 @@ export class Waiter implements Occupant {
   async close(): Promise<void> {
     if (this.#isSettled) return;
     this.#settle();
-    this.#reject(new ClosedError(this.#steps.name));
+    this.#ends.failed(new ClosedError(this.#steps.name));
     await this.#depart(this.#engine.commandTimeoutMs);
   }
 
-  readonly #onAbort = (): void => {
+  #abort(): void {
     if (this.#isSettled) return;
-    this.#settle();
-    const departed = this.#depart(this.#engine.commandTimeoutMs);
-    const tell = (): void => this.#reject(this.#options.signal?.reason);
+    const departed = this.abandon();
+    const tell = (): void => this.#ends.failed(this.#options.signal?.reason);
     // Where nothing is held, who goes back at once could meet its own former claim, and take it for somebody else's.
     if (this.#steps.holdsNothing === true) void departed.then(tell);
     else tell();
-  };
+  }
+
+  /** Ends the wait without a word to whoever made it. Resolves to whether it is certain that nothing is left of it. */
+  abandon(): Promise<boolean> {
+    this.#settle();
+    return this.#depart(this.#engine.commandTimeoutMs);
+  }
 
   /** On the path of every acquire, hence callbacks in place of an async function. */
   #ask(): void {
@@ -175,7 +191,7 @@ export class Waiter implements Occupant {
     this.#sample = { sentAt, serverUs: attempt.nowUs };
     this.#isQueued = attempt.outcome === "waiting";
     if (this.#options.waitMs === 0) {
-      void this.#timeUp();
+      this.#timeUp();
       return;
     }
     if (isFirst) this.#startDeadline();
@@ -201,8 +217,8 @@ export class Waiter implements Occupant {
   }
 
   #startDeadline(): void {
-    if (this.#deadline !== undefined || this.#options.waitMs === Infinity) return;
-    this.#deadline = this.#engine.runtime.startTimer(() => void this.#timeUp(), Math.max(0, this.#leftMs()), true);
+    this.#patience.startDeadline();
+    this.#ends.waiting?.();
   }
 
   /** Who cannot be reached must not queue: it listens first, or asks now and then if it never can. */
@@ -241,16 +257,16 @@ export class Waiter implements Occupant {
       // The server has answered, with a place in the queue or a grant.
       this.#isQueued = true;
       this.#settle();
-      void this.#depart(this.#engine.commandTimeoutMs).then(() => this.#reject(error));
+      void this.#depart(this.#engine.commandTimeoutMs).then(() => this.#ends.failed(error));
       return;
     }
     const nowMs = this.#engine.runtime.monotonicMs();
     this.#failingSinceMs ??= nowMs;
     // After a whole lease without an answer nothing that was granted before can still be ours.
-    const isOutOfPatience = nowMs - this.#failingSinceMs >= this.#claim.leaseMs || this.#leftMs() <= 0;
+    const isOutOfPatience = nowMs - this.#failingSinceMs >= this.#claim.leaseMs || this.#patience.leftMs() <= 0;
     if (!(error instanceof StoreError) || !error.transient || this.#options.waitMs === 0 || isOutOfPatience) {
       this.#settle();
-      this.#reject(this.#withDoubt(error));
+      this.#ends.failed(this.#withDoubt(error));
       void this.#depart(this.#engine.commandTimeoutMs);
       return;
     }
@@ -268,34 +284,36 @@ export class Waiter implements Occupant {
 
   #grant(token: number, setAt: Moment, slots: readonly number[]): void {
     this.#settle();
-    const waitedMs = this.#engine.runtime.monotonicMs() - this.#startedAtMs;
+    const waitedMs = this.#patience.waitedMs();
     const mayStillRun = (): boolean => this.#isUncertain || this.#isAsking;
-    this.#granted({ claim: this.#claim, token, slots, setAt, waitedMs, mayStillRun });
+    this.#ends.granted({ claim: this.#claim, token, slots, setAt, waitedMs, mayStillRun });
   }
 
-  /** The wait is over: look who has it, leave, and say so; unless it cannot be known that nothing is held. */
-  async #timeUp(): Promise<void> {
+  #timeUp(): void {
     if (this.#isSettled) return;
+    this.giveUp(this.#options.waitMs).then(this.#ends.timedOut, this.#ends.failed);
+  }
+
+  /**
+   * The wait is over: look who has it, leave, and say so; unless it cannot be known that nothing is held.
+   *
+   * @param waitMs  how long the wait was, for the message
+   * @throws StoreError  something may be left of it, which goes by itself
+   */
+  async giveUp(waitMs: number): Promise<TimedOut> {
     this.#settle();
-    if (this.#options.waitMs === 0) {
-      this.#timedOut({ state: undefined });
-      return;
-    }
-    if (this.#failingSinceMs !== undefined && this.#lastFailure !== undefined) {
+    if (waitMs === 0) return { state: undefined };
+    const { failure } = this;
+    if (failure !== undefined) {
       void this.#depart(this.#engine.commandTimeoutMs);
-      this.#reject(this.#withDoubt(this.#lastFailure));
-      return;
+      throw failure;
     }
-    const timeoutMs = this.#callTimeoutMs();
+    const timeoutMs = Math.min(this.#engine.commandTimeoutMs, SHORTEST_CALL_MS);
     // Sent before `leave`, so that it still sees this claim in the queue.
     const looking = this.#steps.inspect(this.#claim.owner, timeoutMs).catch(() => undefined);
-    const hasLeft = await this.#depart(timeoutMs);
-    if (hasLeft) {
-      this.#timedOut({ state: await looking });
-    } else {
-      const cause = new Error(`the wait of ${this.#options.waitMs} ms ended while the server did not answer`);
-      this.#reject(new StoreError(this.#steps.name, { mayHaveRun: true, transient: true, cause }));
-    }
+    if (await this.#depart(timeoutMs)) return { state: await looking };
+    const cause = new Error(`the wait of ${waitMs} ms ended while the server did not answer`);
+    throw new StoreError(this.#steps.name, { mayHaveRun: true, transient: true, cause });
   }
 
   /** Resolves to whether it is certain that nothing is left. */
@@ -309,18 +327,13 @@ export class Waiter implements Occupant {
     if (this.#isQueued || this.#isUncertain) {
       this.#engine.remember(this.#claim, () => void this.#depart(this.#engine.commandTimeoutMs));
     }
-    this.#deadline?.cancel();
+    this.#patience.stop();
     this.#rechecks?.cancel();
-    this.#options.signal?.removeEventListener("abort", this.#onAbort);
     this.#engine.dismiss(this.#claim, this);
-  }
-
-  #leftMs(): number {
-    return this.#options.waitMs - (this.#engine.runtime.monotonicMs() - this.#startedAtMs);
   }
 
   #callTimeoutMs(): number {
     if (this.#options.waitMs === 0) return this.#engine.commandTimeoutMs;
-    return Math.min(this.#engine.commandTimeoutMs, Math.max(this.#leftMs(), SHORTEST_CALL_MS));
+    return Math.min(this.#engine.commandTimeoutMs, Math.max(this.#patience.leftMs(), SHORTEST_CALL_MS));
   }
 }

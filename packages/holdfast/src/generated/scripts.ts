@@ -1156,7 +1156,7 @@ return whyLost(redis.call('GET', KEYS[1]), token)` as string,
 /** mutex/force-release: take the mutex away from the holder that the caller has seen, and tell that holder. */
 export const mutexForceRelease = {
   name: "mutex/force-release",
-  sha1: "bfacbc0aacdb18270cf519185193db36e2576695",
+  sha1: "a0f7ff7946f5ccae06cc4689d0d117ca03b1741b",
   keys: ["lock", "fence", "queue"],
   args: ["owner", "token", "inbox"],
   replies: [
@@ -1206,8 +1206,15 @@ local function handOff(inbox, self, now)
 end
 local holder = redis.call('GET', KEYS[1])
 local last = redis.call('GET', KEYS[2])
-if not holder or (owner ~= '' and holder ~= owner) or (token ~= '' and (not last or last - token ~= 0)) then
+if not holder or (owner ~= '' and holder ~= owner) then
   return 0
+end
+if token ~= '' then
+  local block = string.match(holder, '^[^/]+/%d+/%d+/(%d+)') or 1
+  local after = last and last - token
+  if not after or after < 0 or after - block >= 0 then
+    return 0
+  end
 end
 
 if not handOff(inbox) then

@@ -4,9 +4,10 @@
  * To the engine it is one more thing that can be waited for, except that it never queues: so that asking again
  * after a lost answer, and giving up what may have been granted, are those of every other lock.
  */
-import { hold, waitForGrant } from "../core/acquire.js";
+import { waitForGrant } from "../core/acquire.js";
 import { call } from "../core/call.js";
 import type { Engine } from "../core/engine.js";
+import { hold } from "../core/granting.js";
 import type { Lease } from "../core/lease.js";
 import type { LockParts } from "../core/lock.js";
 import type { ResolvedOptions } from "../core/options.js";

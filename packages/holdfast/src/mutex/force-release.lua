@@ -8,7 +8,7 @@
   KEYS[2] fence  string, last token issued
   KEYS[3] queue  sorted set, owner of a waiting claim -> arrival number
   ARGV[1] owner  whose hold to end; empty to go by the token alone
-  ARGV[2] token  which grant to end; empty to go by the owner alone
+  ARGV[2] token  which grant to end, by any token of its block; empty to go by the owner alone
   ARGV[3] inbox  what a client id is appended to for the channel that the client listens on
   REPLY   0      unchanged: free, or held by somebody else
           1      released
@@ -19,8 +19,16 @@ local owner, token, inbox = ARGV[1], ARGV[2], ARGV[3]
 -- include hand-off
 local holder = redis.call('GET', KEYS[1])
 local last = redis.call('GET', KEYS[2])
-if not holder or (owner ~= '' and holder ~= owner) or (token ~= '' and (not last or last - token ~= 0)) then
+if not holder or (owner ~= '' and holder ~= owner) then
   return 0
+end
+if token ~= '' then
+  -- A claim may have reserved several tokens, of which its holder knows one.
+  local block = string.match(holder, '^[^/]+/%d+/%d+/(%d+)') or 1
+  local after = last and last - token
+  if not after or after < 0 or after - block >= 0 then
+    return 0
+  end
 end
 
 if not handOff(inbox) then

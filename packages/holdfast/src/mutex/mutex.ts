@@ -1,5 +1,6 @@
 import { Condition } from "../condition/condition.js";
 import type { MakeLease } from "../core/acquire.js";
+import type { Cohorts } from "../core/cohorts.js";
 import type { Engine } from "../core/engine.js";
 import type { Lease } from "../core/lease.js";
 import { Lock } from "../core/lock.js";
@@ -23,8 +24,8 @@ export class Mutex extends Lock {
   readonly #steps: MutexSteps;
 
   /** @internal */
-  constructor(engine: Engine, steps: MutexSteps, defaults: ResolvedOptions, make: MakeLease<Lease>) {
-    super(engine, steps, defaults, make);
+  constructor(engine: Engine, steps: MutexSteps, defaults: ResolvedOptions, make: MakeLease<Lease>, cohorts: Cohorts) {
+    super(engine, steps, defaults, make, cohorts);
     this.#steps = steps;
   }
 

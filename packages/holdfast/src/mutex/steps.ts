@@ -1,6 +1,7 @@
 /** The atomic steps of a mutex: each one script call, with the keys of one name. */
 import { call } from "../core/call.js";
 import type { LockKeys } from "../core/names.js";
+import { parseOwner } from "../core/owner.js";
 import type { State, Steps } from "../core/steps.js";
 import type { Store } from "../core/store.js";
 import {
@@ -78,9 +79,11 @@ export function mutexSteps({ store, name, key, keys, inbox }: MutexPlace): Mutex
     async inspect(owner = "", timeoutMs): Promise<State> {
       const args = { owner, most: NAMED_WAITERS };
       const reply = await call(caller, mutexInspect, { lock, fence, queue }, args, timeoutMs);
-      const token = reply.token === 0 ? undefined : reply.token;
       const [holder = "", ...rest] = reply.owners;
       const leaseLeftMs = reply.restMs < 0 ? Infinity : reply.restMs;
+      // The fence stands at the last token that the holder's claim has reserved; most serve one lease, by the first.
+      const reserved = reply.outcome === "held" ? (parseOwner(holder)?.amount ?? 1) : 1;
+      const token = reply.token === 0 ? undefined : reply.token - reserved + 1;
       return {
         holders: reply.outcome === "held" ? [{ owner: holder, token, leaseLeftMs }] : [],
         token,

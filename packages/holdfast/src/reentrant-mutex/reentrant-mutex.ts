@@ -1,4 +1,5 @@
 import { acquire, run, tryAcquire } from "../core/acquire.js";
+import type { Cohorts } from "../core/cohorts.js";
 import type { Engine } from "../core/engine.js";
 import { UnsupportedError } from "../core/errors.js";
 import { type AcquireEvent, channels, type GrantEvent } from "../core/events.js";
@@ -77,8 +78,14 @@ export class ReentrantMutex extends Lock<ReentrantLease> {
   readonly #contexts: HoldContexts;
 
   /** Locks come from the factories of a Holdfast. @internal */
-  constructor(engine: Engine, steps: Steps, defaults: ResolvedOptions, contexts: HoldContexts) {
-    super(engine, steps, defaults, (hold) => new ReentrantLease(new SharedHold(contexts, hold).enter()));
+  constructor(
+    engine: Engine,
+    steps: Steps,
+    defaults: ResolvedOptions,
+    contexts: HoldContexts,
+    cohorts: Cohorts | undefined,
+  ) {
+    super(engine, steps, defaults, (hold) => new ReentrantLease(new SharedHold(contexts, hold).enter()), cohorts);
     this.#contexts = contexts;
   }
 
@@ -104,7 +111,7 @@ export class ReentrantMutex extends Lock<ReentrantLease> {
     const resolved = resolve(others, this.defaults, REENTRANT_OPTIONS);
     const shared = this.#sharedBy(within);
     if (shared !== undefined) return this.#enter(shared, others, resolved);
-    return acquire(this.engine, this.steps, resolved, this.make);
+    return acquire(this.engine, this.steps, resolved, this.make, this.cohorts);
   }
 
   /** Enters the hold that the caller stands in, or takes the lock if it is free now. @throws as `acquire` */

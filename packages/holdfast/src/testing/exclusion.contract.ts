@@ -49,7 +49,7 @@ export function exclusionContract(scene: Scene): void {
           () => {
             order.push(i);
           },
-          { waitMs: LONG_MS },
+          { waitMs: LONG_MS, fairness: "strict" },
         ),
       );
       await queued(i + 1);

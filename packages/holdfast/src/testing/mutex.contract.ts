@@ -5,6 +5,7 @@
  * describe("mutex on my store", () => mutexContract({ name: "mine", start: startMine }));
  */
 import { expect, test } from "vitest";
+import { cohortContract, cohortHandOverContract } from "./cohort.contract.js";
 import { LONG_MS } from "./delays.js";
 import { exclusiveContract } from "./exclusive.contract.js";
 import { type StoreUnderTest, useScene } from "./subject.js";
@@ -14,6 +15,8 @@ export function mutexContract(subject: StoreUnderTest): void {
   exclusiveContract(subject, (holdfast, name) => holdfast.mutex(name));
 
   const scene = useScene(subject, (holdfast, name) => holdfast.mutex(name));
+  cohortContract(scene, (holdfast, name) => holdfast.mutex(name));
+  cohortHandOverContract(scene);
 
   test("a mapped key excludes clients that SET NX PX, and is excluded by them", async () => {
     const key = `legacy:${scene.name}`;

@@ -40,7 +40,7 @@ test("a hundred waiters send nothing while they wait, and one call each when the
   await first.mutex(`warm:${name}`).run(() => second.mutex(`warm2:${name}`).run(() => {}));
   const lease = await first.mutex(name).acquire({ leaseMs: 4 * LONG_MS });
   const waiting = Array.from({ length: 100 }, (_, i) =>
-    (i % 2 === 0 ? first : second).mutex(name).acquire({ waitMs: LONG_MS }),
+    (i % 2 === 0 ? first : second).mutex(name).acquire({ waitMs: LONG_MS, fairness: "strict" }),
   );
   // If an expectation below fails, that is the failure to be told.
   for (const each of waiting) each.catch(() => {});

@@ -6,6 +6,8 @@ import { ioredis, outcomeOf, useFaultScene } from "./scene.js";
 
 const scene = useFaultScene();
 
+/** Each of many callers in one process has a place in the queue. */
+const STRICT = { waitMs: LONG_MS, leaseMs: LONG_MS, fairness: "strict" };
 const LEASE_MS = 2 * BRIEF_LEASE_MS;
 
 test.each([
@@ -48,9 +50,9 @@ test("a release passes over killed waiters, however many, and grants the next li
   const [second, third] = await Promise.all([scene.client(ioredis), scene.client(ioredis)]);
   const lease = await holder.mutex(name).acquire({ leaseMs: LONG_MS });
 
-  await head.call("queue", { name, count: 1, options: { waitMs: LONG_MS, leaseMs: LONG_MS } });
+  await head.call("queue", { name, count: 1, options: STRICT });
   await scene.queued(1);
-  await crowd.call("queue", { name, count: 100, options: { waitMs: LONG_MS, leaseMs: LONG_MS } });
+  await crowd.call("queue", { name, count: 100, options: STRICT });
   await scene.queued(101);
   const nextLive = second.mutex(name).acquire({ waitMs: LONG_MS });
   await scene.queued(102);
@@ -79,7 +81,7 @@ test("a hand-off to a queue of the dead alone leaves the lock free at once", asy
   const worker = scene.worker();
   const holder = await scene.client(ioredis);
   const lease = await holder.mutex(name).acquire({ leaseMs: LONG_MS });
-  await worker.call("queue", { name, count: 20, options: { waitMs: LONG_MS, leaseMs: LONG_MS } });
+  await worker.call("queue", { name, count: 20, options: STRICT });
   await scene.queued(20);
   await worker.kill();
   await lease.release();
@@ -93,7 +95,7 @@ test("a holder that dies before a queue of the dead and the living is followed b
   const [holder, dead] = [scene.worker(), scene.worker()];
   const survivor = await scene.client(ioredis);
   await holder.call("acquire", { name, as: "it", options: { leaseMs: LEASE_MS } });
-  await dead.call("queue", { name, count: 10, options: { waitMs: LONG_MS, leaseMs: LONG_MS } });
+  await dead.call("queue", { name, count: 10, options: STRICT });
   await scene.queued(10);
   const next = outcomeOf(survivor.mutex(name).acquire({ waitMs: LONG_MS, leaseMs: LEASE_MS }));
   await scene.queued(11);

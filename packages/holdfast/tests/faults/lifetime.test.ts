@@ -84,9 +84,9 @@ test.each([ioredis, nodeRedis, glide])(
     const lease = await first.mutex(name).acquire({ leaseMs: LONG_MS });
     const abort = new AbortController();
     const waits = [
-      second.mutex(name).acquire({ waitMs: LONG_MS }),
-      second.mutex(name).acquire({ waitMs: BRIEF_LEASE_MS }),
-      second.mutex(name).acquire({ waitMs: LONG_MS, signal: abort.signal }),
+      second.mutex(name).acquire({ waitMs: LONG_MS, fairness: "strict" }),
+      second.mutex(name).acquire({ waitMs: BRIEF_LEASE_MS, fairness: "strict" }),
+      second.mutex(name).acquire({ waitMs: LONG_MS, signal: abort.signal, fairness: "strict" }),
       first.mutex(name).acquire({ waitMs: LONG_MS }),
     ];
     const settled = Promise.allSettled(waits);

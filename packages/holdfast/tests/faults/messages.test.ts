@@ -20,7 +20,7 @@ test.each([ioredis, nodeRedis])(
     proxy.dropMessages(true);
     await lease.release();
     const owner = await scene.holder();
-    const token = Number(await scene.server.command("GET", scene.keys.fence));
+    const token = await scene.token();
     const next = await waiting;
     expect(proxy.counts.droppedMessages).toBe(1);
     expect({ owner: next.owner, token: next.token }, "that very grant").toEqual({ owner, token });

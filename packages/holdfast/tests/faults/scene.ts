@@ -66,6 +66,8 @@ export interface FaultScene {
   worker(): Program;
   /** Who holds the lock as the server knows it; null if nobody does. */
   holder(): Promise<string | null>;
+  /** Token of the present grant as the server knows it: the first of those that its claim has reserved. */
+  token(): Promise<number>;
   /** Resolves when `count` claims stand in the queue. */
   queued(count: number): Promise<void>;
 }
@@ -105,6 +107,10 @@ export function useFaultScene(): FaultScene {
     scene.holder = async () => {
       const owner = await server.command("GET", lock);
       return owner === null ? null : String(owner);
+    };
+    scene.token = async () => {
+      const block = Number((await scene.holder())?.split("/")[3] ?? 1);
+      return Number(await server.command("GET", scene.keys.fence)) - block + 1;
     };
     scene.queued = (count) =>
       until(async () => (await server.command("ZCARD", scene.keys.queue)) === count, `${count} in the queue`);

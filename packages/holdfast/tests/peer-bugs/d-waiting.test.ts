@@ -13,10 +13,10 @@ test("D2: a waiter that leaves does not deafen the others of its process", async
   const lease = await scene.lock.acquire({ leaseMs: LONG_MS });
   const controller = new AbortController();
   const leaving = scene.rival
-    .acquire({ waitMs: LONG_MS, signal: controller.signal })
+    .acquire({ waitMs: LONG_MS, signal: controller.signal, fairness: "strict" })
     .catch((reason: unknown) => reason);
   await queued(1);
-  const staying = scene.rival.acquire({ waitMs: LONG_MS });
+  const staying = scene.rival.acquire({ waitMs: LONG_MS, fairness: "strict" });
   await queued(2);
   controller.abort("gone");
   expect(await leaving).toBe("gone");
@@ -37,7 +37,7 @@ test("D9: a try, an extension and a release cost the same whether one waits or h
     const controller = new AbortController();
     setMaxListeners(waiters, controller.signal);
     const waiting = Array.from({ length: waiters }, () =>
-      rival.acquire({ waitMs: LONG_MS, signal: controller.signal }).catch(() => null),
+      rival.acquire({ waitMs: LONG_MS, signal: controller.signal, fairness: "strict" }).catch(() => null),
     );
     await until(async () => (await lock.inspect()).waiterCount === waiters, `${waiters} in the queue`);
     const counted = await scene.count();

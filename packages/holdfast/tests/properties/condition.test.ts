@@ -203,7 +203,7 @@ class World {
     if (owner === undefined || owner !== this.model.holder) return;
     const steps = waitSteps(
       this.place,
-      { owner, token: this.token },
+      { owner, token: this.token, leaseToken: this.token },
       () => 0,
       () => true,
       () => {},

@@ -32,7 +32,7 @@ function stepsOf(store: Store) {
   };
   return waitSteps(
     place,
-    { owner: "other/1/30000/1", token: 7 },
+    { owner: "other/1/30000/1", token: 7, leaseToken: 7 },
     () => 0,
     () => true,
     () => {},

@@ -1,4 +1,5 @@
 /** A lock whose server answers what a test says: the ports of core, honestly implemented, and a diary of what was sent. */
+import { Cohorts } from "../../src/core/cohorts.js";
 import { Engine } from "../../src/core/engine.js";
 import { StoreError, UnsupportedError } from "../../src/core/errors.js";
 import { EvictionGuard, type MemoryPolicy } from "../../src/core/eviction-guard.js";
@@ -141,11 +142,19 @@ export class ScriptedLock {
   readonly steps: Steps;
   readonly lock: Lock;
 
-  /** @param options  `readPolicy` answers what the server does when its memory is full; without it nobody asks */
+  /**
+   * @param options  `readPolicy` answers what the server does when its memory is full; without it nobody asks;
+   *                 `takesTurns` lets callers share a claim
+   */
   constructor({
     commandTimeoutMs = 2_000,
     readPolicy,
-  }: { readonly commandTimeoutMs?: number; readonly readPolicy?: () => Promise<MemoryPolicy | undefined> } = {}) {
+    takesTurns = false,
+  }: {
+    readonly commandTimeoutMs?: number;
+    readonly readPolicy?: () => Promise<MemoryPolicy | undefined>;
+    readonly takesTurns?: boolean;
+  } = {}) {
     this.engine = new Engine({
       store: this.store,
       runtime: this.runtime,
@@ -174,6 +183,7 @@ export class ScriptedLock {
       this.steps,
       { ...DEFAULTS, signal: undefined, amount: 1 },
       (hold) => new Lease(hold),
+      takesTurns ? new Cohorts(this.engine) : undefined,
     );
   }
 

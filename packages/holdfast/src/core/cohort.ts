@@ -1,0 +1,264 @@
+/**
+ * Callers of one process that want the same lock: one claim for all of them, and its lease goes from one to the next
+ * without a round trip.
+ *
+ * The claim stands in the server's queue for everybody who waits here. When it is granted, those who were waiting
+ * already are its batch, 32 at most: they hold the lock one after the other, each with a token of its own out of those
+ * that the grant reserves. Whoever comes later waits for the next claim, which queues at once. So other processes are
+ * served after one batch, and a batch that takes long is broken off.
+ *
+ * Invariants: nobody is in a batch who called after the server made the grant, so that a token never seems older than
+ * one that its caller may have heard of (the time of the grant is reckoned as in validity.ts, never too late); a lease
+ * begins only while the claim is good; whoever waits here while no claim is on its way gets one.
+ *
+ * The idea is that of cohort locks (Dice, Marathe, Shavit 2012); see docs/adr/060-cohorts.md.
+ */
+import { depart } from "./departure.js";
+import type { Engine } from "./engine.js";
+import { type AcquireEvent, channels, type WaitEvent } from "./events.js";
+import { hold } from "./granting.js";
+import type { Hold, Turn } from "./hold.js";
+import type { ResolvedOptions } from "./options.js";
+import { Patience, type PatienceEnd } from "./patience.js";
+import type { Claim, Steps } from "./steps.js";
+import { msUntil, validUntil } from "./validity.js";
+import { type Granted, SHORTEST_CALL_MS, type TimedOut, Waiter } from "./waiter.js";
+
+/** How many leases a grant is good for, and so how many tokens it reserves. */
+export const BLOCK = 32;
+
+/** A batch that has taken so long goes on after the others: a hand-over costs a hundredth of it. */
+const BATCH_MS = 20;
+
+/** Who waits, and how to tell. */
+interface CallerEnds {
+  readonly held: (hold: Hold) => void;
+  readonly timedOut: (end: TimedOut) => void;
+  readonly failed: (error: unknown) => void;
+}
+
+/** See the file header. One for each name, length of lease and label: a claim has one of each. */
+export class Cohort {
+  readonly #engine: Engine;
+  readonly #leaseMs: number;
+  readonly #label: string;
+  /** Not in a batch, first come first served. */
+  #waiting = new Set<Caller>();
+  #waiter: Waiter | undefined;
+  #batch: Batch | undefined;
+  /** Of the claims: it is for each caller by itself to give up. */
+  #patient: ResolvedOptions | undefined;
+
+  constructor(engine: Engine, leaseMs: number, label: string) {
+    this.#engine = engine;
+    this.#leaseMs = leaseMs;
+    this.#label = label;
+  }
+
+  /** Whether nobody waits here. */
+  get isIdle(): boolean {
+    return this.#waiting.size === 0 && this.#waiter === undefined && (this.#batch?.callers.size ?? 0) === 0;
+  }
+
+  /** One more caller. @throws ClosedError, signal.reason */
+  join(steps: Steps, options: ResolvedOptions, ends: CallerEnds): void {
+    options.signal?.throwIfAborted();
+    this.#engine.assertOpen(steps.name);
+    const caller = new Caller(this.#engine, steps, options, ends, (end) => this.#leave(caller, end));
+    caller.home = this.#waiting;
+    this.#waiting.add(caller);
+    if (this.#waiter === undefined) this.#ask(caller);
+    else if (channels.wait.hasSubscribers) publishWait(caller, this.#waiter);
+    if (channels.acquire.hasSubscribers) publishAcquire(caller, this.#waiter);
+    // Most are granted by the first answer, and need no timer; it takes no longer than a command may.
+    if (this.#waiting.size > 1 || options.waitMs <= this.#engine.commandTimeoutMs) caller.patience.startDeadline();
+  }
+
+  /** Asks for a claim, for everybody who waits. */
+  #ask({ steps, options }: Caller): void {
+    let claim: Claim;
+    try {
+      claim = this.#engine.newClaim(steps.name, this.#leaseMs, BLOCK, this.#label);
+    } catch (error) {
+      this.#failed(error);
+      return;
+    }
+    this.#patient ??= { ...options, waitMs: Infinity, signal: undefined };
+    const waiter = new Waiter(this.#engine, steps, this.#patient, claim, {
+      waiting: () => {
+        for (const caller of this.#waiting) caller.patience.startDeadline();
+      },
+      granted: (granted) => this.#granted(granted, steps),
+      timedOut: () => {},
+      failed: (error) => {
+        if (this.#waiter === waiter) this.#failed(error);
+      },
+    });
+    this.#waiter = waiter;
+  }
+
+  #askForRest(): void {
+    if (this.#waiter !== undefined) return;
+    const [first] = this.#waiting;
+    if (first === undefined) return;
+    this.#ask(first);
+    for (const caller of this.#waiting) caller.patience.startDeadline();
+  }
+
+  #granted(granted: Granted, steps: Steps): void {
+    this.#waiter = undefined;
+    const batch = new Batch(this.#engine, granted, (left) => this.#over(batch, left));
+    for (const caller of this.#waiting) {
+      if (caller.patience.startedAtMs > granted.setAt.monotonicMs || batch.callers.size === BLOCK) break;
+      this.#waiting.delete(caller);
+      caller.home = batch.callers;
+      batch.callers.add(caller);
+    }
+    this.#batch = batch;
+    if (!batch.serveNext()) {
+      // Whom it was asked for has left.
+      this.#batch = undefined;
+      const { claim, mayStillRun } = granted;
+      void depart(this.#engine, steps, claim, mayStillRun(), this.#engine.commandTimeoutMs);
+    }
+    this.#askForRest();
+  }
+
+  /** Whoever was not served any more is the first in line. */
+  #over(batch: Batch, left: ReadonlySet<Caller>): void {
+    if (this.#batch === batch) this.#batch = undefined;
+    if (left.size > 0) {
+      this.#waiting = new Set([...left, ...this.#waiting]);
+      for (const caller of this.#waiting) caller.home = this.#waiting;
+    }
+    this.#askForRest();
+  }
+
+  #failed(error: unknown): void {
+    this.#waiter = undefined;
+    const callers = [...this.#waiting];
+    this.#waiting.clear();
+    for (const { patience, ends } of callers) {
+      patience.stop();
+      ends.failed(error);
+    }
+  }
+
+  /** The end of one caller's patience. Only who leaves nobody behind has something to undo on the server. */
+  #leave(caller: Caller, end: PatienceEnd): void {
+    const isAwaited = caller.home === this.#waiting;
+    caller.leave();
+    const waiter = isAwaited ? this.#waiter : undefined;
+    const isLast = waiter !== undefined && this.#waiting.size === 0;
+    if (isLast) this.#waiter = undefined;
+    if (end === "abort") {
+      if (isLast) void waiter.abandon();
+      caller.ends.failed(caller.options.signal?.reason);
+    } else {
+      const { timedOut, failed } = caller.ends;
+      (isLast ? waiter.giveUp(caller.options.waitMs) : this.#look(caller, waiter)).then(timedOut, failed);
+    }
+  }
+
+  /** What is to be said to a caller whose claim goes on for others. @throws StoreError */
+  async #look({ steps }: Caller, waiter: Waiter | undefined): Promise<TimedOut> {
+    if (waiter?.failure !== undefined) throw waiter.failure;
+    const timeoutMs = Math.min(this.#engine.commandTimeoutMs, SHORTEST_CALL_MS);
+    return { state: await steps.inspect(waiter?.owner, timeoutMs).catch(() => undefined) };
+  }
+}
+
+/** One call of acquire. */
+class Caller {
+  readonly steps: Steps;
+  readonly options: ResolvedOptions;
+  readonly ends: CallerEnds;
+  readonly patience: Patience;
+  /** Where it stands. */
+  home: Set<Caller> | undefined;
+
+  constructor(
+    engine: Engine,
+    steps: Steps,
+    options: ResolvedOptions,
+    ends: CallerEnds,
+    onEnd: (end: PatienceEnd) => void,
+  ) {
+    this.steps = steps;
+    this.options = options;
+    this.ends = ends;
+    this.patience = new Patience(engine.runtime, options, onEnd);
+  }
+
+  leave(): void {
+    this.patience.stop();
+    this.home?.delete(this);
+    this.home = undefined;
+  }
+}
+
+/** A claim that was granted, and those whom it serves. */
+class Batch {
+  readonly #engine: Engine;
+  readonly #granted: Granted;
+  readonly #onOver: (left: ReadonlySet<Caller>) => void;
+  readonly #startedAtMs: number;
+  /** Those who have not been served. */
+  readonly callers = new Set<Caller>();
+  #served = 0;
+  #isOver = false;
+
+  constructor(engine: Engine, granted: Granted, onOver: (left: ReadonlySet<Caller>) => void) {
+    this.#engine = engine;
+    this.#granted = granted;
+    this.#onOver = onOver;
+    this.#startedAtMs = engine.runtime.monotonicMs();
+  }
+
+  /** Begins the next lease. @returns false if nobody is left */
+  serveNext(): boolean {
+    const [caller] = this.callers;
+    if (caller === undefined) return false;
+    caller.leave();
+    const first = this.#granted.token;
+    const turn: Turn = {
+      token: first + this.#served,
+      passOn: (longestMs) => this.#mayGoOn(longestMs) && this.serveNext(),
+      over: () => this.#over(),
+    };
+    this.#served += 1;
+    const granted = { ...this.#granted, token: first + BLOCK - 1, waitedMs: caller.patience.waitedMs() };
+    caller.ends.held(hold(this.#engine, caller.steps, granted, caller.options, turn));
+    return true;
+  }
+
+  /** Who comes next gets a lease of the length it asked for, less what the batch has taken; and not a longer one. */
+  #mayGoOn(longestMs: number): boolean {
+    const { runtime } = this.#engine;
+    const { setAt, claim } = this.#granted;
+    return (
+      longestMs <= claim.leaseMs &&
+      runtime.monotonicMs() - this.#startedAtMs < BATCH_MS &&
+      msUntil(validUntil(setAt, claim.leaseMs), runtime) > claim.leaseMs / 2
+    );
+  }
+
+  #over(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    const left = new Set(this.callers);
+    this.callers.clear();
+    this.#onOver(left);
+  }
+}
+
+function publishAcquire({ steps, options }: Caller, waiter: Waiter | undefined): void {
+  const { waitMs, leaseMs } = options;
+  const event: AcquireEvent = { kind: steps.kind, lockName: steps.name, owner: waiter?.owner ?? "", waitMs, leaseMs };
+  channels.acquire.publish(event);
+}
+
+function publishWait({ steps }: Caller, waiter: Waiter): void {
+  const event: WaitEvent = { kind: steps.kind, lockName: steps.name, owner: waiter.owner, queued: waiter.isQueued };
+  channels.wait.publish(event);
+}

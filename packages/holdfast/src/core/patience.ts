@@ -1,0 +1,56 @@
+/** How long a caller waits: until its deadline, or until its signal aborts. The rule is the same alone and in a cohort. */
+import type { Runtime, Timer } from "./runtime.js";
+
+/** Which of the two ended it. */
+export type PatienceEnd = "deadline" | "abort";
+
+/** See the file header. It keeps the process alive while its deadline runs. */
+export class Patience {
+  readonly #runtime: Runtime;
+  readonly #waitMs: number;
+  readonly #signal: AbortSignal | undefined;
+  readonly #onEnd: (end: PatienceEnd) => void;
+  /** When the wait began, by the monotonic clock. */
+  readonly startedAtMs: number;
+  #onAbort: (() => void) | undefined;
+  #deadline: Timer | undefined;
+
+  /** @param onEnd  called at most once for each of the two, and not after `stop` */
+  constructor(
+    runtime: Runtime,
+    { waitMs, signal }: { readonly waitMs: number; readonly signal: AbortSignal | undefined },
+    onEnd: (end: PatienceEnd) => void,
+  ) {
+    this.#runtime = runtime;
+    this.#waitMs = waitMs;
+    this.#signal = signal;
+    this.#onEnd = onEnd;
+    this.startedAtMs = runtime.monotonicMs();
+    if (signal !== undefined) {
+      this.#onAbort = () => onEnd("abort");
+      signal.addEventListener("abort", this.#onAbort);
+    }
+  }
+
+  /** How long the caller has waited, in ms. */
+  waitedMs(): number {
+    return this.#runtime.monotonicMs() - this.startedAtMs;
+  }
+
+  /** What is left of `waitMs`; negative when it is over. */
+  leftMs(): number {
+    return this.#waitMs - this.waitedMs();
+  }
+
+  /** From now on the deadline ends the wait. Most acquires are over before it matters, so a timer is not set at once. */
+  startDeadline(): void {
+    if (this.#deadline !== undefined || this.#waitMs === Infinity) return;
+    this.#deadline = this.#runtime.startTimer(() => this.#onEnd("deadline"), Math.max(0, this.leftMs()), true);
+  }
+
+  /** The wait is over. */
+  stop(): void {
+    this.#deadline?.cancel();
+    if (this.#onAbort !== undefined) this.#signal?.removeEventListener("abort", this.#onAbort);
+  }
+}

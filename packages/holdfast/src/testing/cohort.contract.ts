@@ -1,0 +1,217 @@
+/** Callers of one client that share a claim: what must be true of every lock that lets them follow each other. */
+import { expect, test } from "vitest";
+import { AcquireTimeoutError, ClosedError, LeaseLostError } from "../core/errors.js";
+import type { Lease } from "../core/lease.js";
+import { LONG_MS, SHORT_MS, SOON_MS, sleep, until } from "./delays.js";
+import type { MakeLock, Scene } from "./subject.js";
+
+/** How many leases one grant is good for. */
+const BLOCK = 32;
+
+/** Registers the cases. */
+export function cohortContract(scene: Scene, makeLock: MakeLock): void {
+  const queued = (count: number): Promise<void> =>
+    until(async () => (await scene.lock.inspect()).waiterCount === count, `${count} in the queue`);
+  /** So many callers of the first client, each of which holds for a moment and writes down how. */
+  const callers = (count: number, held: Lease[]): Promise<unknown>[] =>
+    Array.from({ length: count }, () =>
+      scene.lock.run(
+        (lease) => {
+          held.push(lease);
+        },
+        { waitMs: LONG_MS },
+      ),
+    );
+
+  test("callers of one client stand in the queue once, and hold one after the other with a token each", async () => {
+    const lease = await scene.lock.acquire();
+    const held: Lease[] = [];
+    const running = callers(10, held);
+    await queued(1);
+    await sleep(SHORT_MS);
+    expect((await scene.lock.inspect()).waiterCount).toBe(1);
+    await lease.release();
+    await Promise.all(running);
+    const tokens = held.map(({ token }) => token);
+    expect(tokens).toEqual(tokens.toSorted((a, b) => a - b));
+    expect(new Set([lease.token, ...tokens]).size).toBe(11);
+    expect(tokens[0]).toBeGreaterThan(lease.token);
+    expect((await scene.lock.inspect()).holders).toEqual([]);
+  });
+
+  test("another client is served after at most one block", async () => {
+    const lease = await scene.lock.acquire();
+    const order: string[] = [];
+    const first = Array.from({ length: 2 * BLOCK }, () =>
+      scene.lock.run(
+        () => {
+          order.push("first");
+        },
+        { waitMs: LONG_MS },
+      ),
+    );
+    await queued(1);
+    const rival = scene.rival.run(
+      () => {
+        order.push("rival");
+      },
+      { waitMs: LONG_MS },
+    );
+    await queued(2);
+    await lease.release();
+    await Promise.all([...first, rival]);
+    expect(order.indexOf("rival")).toBeLessThanOrEqual(BLOCK);
+    expect(order).toHaveLength(2 * BLOCK + 1);
+  });
+
+  test("two clients with many callers hold one at a time, with tokens that rise", async () => {
+    const tokens: number[] = [];
+    let holders = 0;
+    let most = 0;
+    const section = async ({ token }: Lease): Promise<void> => {
+      holders += 1;
+      most = Math.max(most, holders);
+      tokens.push(token);
+      await Promise.resolve();
+      holders -= 1;
+    };
+    const caller = async (lock: Scene["lock"]): Promise<void> => {
+      for (let i = 0; i < 10; i += 1) await lock.run(section, { waitMs: LONG_MS });
+    };
+    await Promise.all(Array.from({ length: 40 }, (_, i) => caller(i % 2 === 0 ? scene.lock : scene.rival)));
+    expect(most).toBe(1);
+    expect(tokens).toHaveLength(400);
+    expect(tokens).toEqual(tokens.toSorted((a, b) => a - b));
+    expect(new Set(tokens).size).toBe(400);
+  });
+
+  test("who is strict has a place of its own in the queue", async () => {
+    const lease = await scene.lock.acquire();
+    const waiting = Array.from({ length: 3 }, () => scene.lock.acquire({ waitMs: LONG_MS, fairness: "strict" }));
+    await queued(3);
+    await lease.release();
+    for (const next of waiting) await (await next).release();
+  });
+
+  test("who wants a lease of another length, or has another label, has a claim of its own", async () => {
+    const lease = await scene.lock.acquire();
+    const waiting = [
+      scene.lock.acquire({ waitMs: LONG_MS }),
+      scene.lock.acquire({ waitMs: LONG_MS, leaseMs: LONG_MS }),
+      scene.lock.acquire({ waitMs: LONG_MS, label: "import" }),
+      scene.lock.acquire({ waitMs: LONG_MS, label: "import" }),
+    ];
+    await queued(3);
+    await lease.release();
+    for (const next of waiting) await (await next).release();
+  });
+
+  test("who gives up leaves the others in the queue, and the last one leaves it", async () => {
+    const lease = await scene.lock.acquire();
+    const controllers = Array.from({ length: 3 }, () => new AbortController());
+    const waiting = controllers.map(({ signal }) => scene.lock.acquire({ waitMs: Infinity, signal }));
+    for (const each of waiting) each.catch(() => {});
+    await queued(1);
+    for (const [i, controller] of controllers.entries()) {
+      controller.abort(`no longer ${i}`);
+      await expect(waiting[i]).rejects.toBe(`no longer ${i}`);
+      if (i < 2) expect((await scene.lock.inspect()).waiterCount).toBe(1);
+    }
+    await queued(0);
+    await lease.release();
+    await (await scene.rival.acquire({ waitMs: 0 })).release();
+  });
+
+  test("a deadline ends one wait, says who holds, and leaves the others", async () => {
+    const lease = await scene.rival.acquire();
+    const patient = scene.lock.acquire({ waitMs: LONG_MS });
+    await queued(1);
+    const error: unknown = await scene.lock.acquire({ waitMs: SHORT_MS }).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(AcquireTimeoutError);
+    expect(error).toMatchObject({ holder: { owner: lease.owner, token: lease.token }, isOwn: false, waitMs: SHORT_MS });
+    await lease.release();
+    await (await patient).release();
+  });
+
+  test("a forced release by the token of a later lease of a grant tells its holder, and the others go on", async () => {
+    const lease = await scene.lock.acquire();
+    const waiting = Array.from({ length: 4 }, () => scene.lock.acquire({ waitMs: LONG_MS }));
+    await queued(1);
+    await lease.release();
+    await (await waiting[0])?.release();
+    const second = await waiting[1];
+    if (second === undefined) throw new Error("there are four");
+    expect(await scene.rival.forceRelease({ token: second.token })).toBe(true);
+    await until(() => second.signal.aborted, "the holder to be told");
+    expect(() => second.assertHeld()).toThrow(LeaseLostError);
+    const third = await waiting[2];
+    expect(third?.token).toBeGreaterThan(second.token);
+    await third?.release();
+    await (await waiting[3])?.release();
+    await expect(second.release()).rejects.toThrow(LeaseLostError);
+  });
+
+  test("a lease that was extended is given back, so that the next one is no longer than it asked for", async () => {
+    const lease = await scene.lock.acquire();
+    const waiting = [scene.lock.acquire({ waitMs: LONG_MS }), scene.lock.acquire({ waitMs: LONG_MS })];
+    await queued(1);
+    await lease.release();
+    const first = await waiting[0];
+    await first?.extend(3_600_000);
+    await first?.release();
+    const second = await waiting[1];
+    expect(second?.owner).not.toBe(first?.owner);
+    expect((await scene.holders())[0]?.leaseLeftMs).toBeLessThanOrEqual(30_000);
+    await second?.release();
+  });
+
+  test("after close all callers are told, and nothing is left in the queue", async () => {
+    const lease = await scene.rival.acquire();
+    const closing = await scene.another();
+    const lock = await makeLock(closing, scene.name);
+    const waiting = Array.from({ length: 5 }, () => lock.acquire({ waitMs: LONG_MS }));
+    const ends = Promise.allSettled(waiting);
+    await queued(1);
+    await closing.close();
+    for (const end of await ends) {
+      expect(end).toMatchObject({ status: "rejected", reason: expect.any(ClosedError) });
+    }
+    await queued(0);
+    await lease.release();
+  });
+
+  test("a holder that is killed by close leaves the lock to the others", async () => {
+    const closing = await scene.another();
+    const lock = await makeLock(closing, scene.name);
+    const lease = await lock.acquire();
+    const local = lock.acquire({ waitMs: LONG_MS }).catch((reason: unknown) => reason);
+    await queued(1);
+    const waiting = scene.rival.acquire({ waitMs: SOON_MS });
+    await queued(2);
+    await closing.close();
+    expect(await local).toBeInstanceOf(ClosedError);
+    expect(lease.signal.aborted).toBe(true);
+    await (await waiting).release();
+  });
+}
+
+/** As `cohortContract`, for leases that can move to another process. */
+export function cohortHandOverContract(scene: Scene): void {
+  test("a later lease of a grant keeps its token where it is adopted, and the others go on", async () => {
+    const lease = await scene.lock.acquire();
+    const waiting = Array.from({ length: 3 }, () => scene.lock.acquire({ waitMs: LONG_MS }));
+    await until(async () => (await scene.lock.inspect()).waiterCount === 1, "the callers to queue");
+    await lease.release();
+    await (await waiting[0])?.release();
+    const second = await waiting[1];
+    if (second === undefined) throw new Error("there are three");
+    const exported: unknown = JSON.parse(JSON.stringify(second.export()));
+    const adopted = await scene.rivalHoldfast.adopt(exported as ReturnType<Lease["export"]>);
+    expect(adopted.token).toBe(second.token);
+    await adopted.extend(LONG_MS);
+    expect(await adopted.release()).toBe("released");
+    const third = await waiting[2];
+    expect(third?.token).toBeGreaterThan(adopted.token);
+    await third?.release();
+  });
+}

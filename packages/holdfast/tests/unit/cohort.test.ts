@@ -1,0 +1,295 @@
+/** Callers that share a claim, under a clock that a test holds. */
+import { beforeEach, describe, expect, test } from "vitest";
+import { AcquireTimeoutError, ClosedError, LeaseLostError, StoreError } from "../../src/core/errors.js";
+import type { Lease } from "../../src/core/lease.js";
+import { lost, NOBODY, NOW_US, never, ScriptedLock, type Watched, watch } from "./scripted-lock.js";
+
+const TOKEN = 1_000;
+const BLOCK = 32;
+
+let world: ScriptedLock;
+let startMs: number;
+beforeEach(() => {
+  world = new ScriptedLock({ takesTurns: true });
+  startMs = world.runtime.monotonicMs();
+  taken();
+});
+
+/** A server whose lock is taken: it queues whoever may queue. */
+function taken(): void {
+  world.answers.acquire = async ({ enqueue }) => ({
+    outcome: enqueue === true ? "waiting" : "refused",
+    restMs: 30_000,
+    nowUs: NOW_US + Math.round((world.runtime.monotonicMs() - startMs) * 1_000),
+  });
+}
+
+/** So many callers that come now. */
+function callers(count: number, options: Parameters<typeof world.lock.acquire>[0] = {}): Watched<Lease>[] {
+  return Array.from({ length: count }, () => watch(world.lock.acquire({ waitMs: Infinity, ...options })));
+}
+
+/** The server grants the newest claim, at `ms` after the start by its clock; the message arrives now. */
+async function grant(ms = world.runtime.monotonicMs() - startMs, token = TOKEN): Promise<void> {
+  world.store.push(`+${newest()} ${token} ${NOW_US + Math.round(ms * 1_000)}`);
+  await world.runtime.advance(0);
+}
+
+/** The number of the claim that was asked for last. */
+function newest(): number {
+  return world.sentOf("acquire").at(-1)?.claim?.number ?? 0;
+}
+
+function states(watched: readonly Watched<unknown>[]): string[] {
+  return watched.map(({ state }) => state);
+}
+
+/** The lease of a caller. @throws Error  it has none */
+function leaseOf(watched: Watched<Lease> | undefined): Lease {
+  if (watched?.value === undefined) throw new Error(`it is ${watched?.state}`);
+  return watched.value;
+}
+
+describe("a batch", () => {
+  test("is whoever waited when the grant was made: each holds in turn, without a request, by the next token", async () => {
+    const waiting = callers(3);
+    await world.runtime.advance(5);
+    await grant();
+    const before = world.sent.length;
+    for (const [i, caller] of waiting.entries()) {
+      expect(states(waiting)).toEqual(waiting.map((_, j) => (j <= i ? "fulfilled" : "pending")));
+      const lease = leaseOf(caller);
+      expect(lease.token).toBe(TOKEN + i);
+      expect(lease.validForMs()).toBeGreaterThan(29_000);
+      if (i < 2) expect(await lease.release()).toBe("released");
+      await world.runtime.advance(0);
+    }
+    expect(world.sent.length).toBe(before);
+    expect(await leaseOf(waiting[2]).release()).toBe("released");
+    expect(world.sent.slice(before).map(({ verb }) => verb)).toEqual(["release"]);
+    await world.runtime.advance(60_000);
+    expect(world.runtime.running()).toBe(0);
+  });
+
+  test("does not take in who called after the grant was made, although its message came later", async () => {
+    const [early] = callers(1);
+    await world.runtime.advance(5);
+    await world.runtime.advance(2);
+    const [late] = callers(1);
+    await world.runtime.advance(3);
+    await grant(5);
+    expect([early?.state, late?.state]).toEqual(["fulfilled", "pending"]);
+    const asked = world.sentOf("acquire").length;
+    expect(new Set(world.sentOf("acquire").map(({ claim }) => claim?.owner)).size).toBe(2);
+    await leaseOf(early).release();
+    await world.runtime.advance(0);
+    expect(late?.state).toBe("pending");
+    expect(world.sentOf("release")).toHaveLength(1);
+    expect(world.sentOf("acquire")).toHaveLength(asked);
+    await grant(11, TOKEN + 100);
+    expect(leaseOf(late).token).toBe(TOKEN + 100);
+  });
+
+  test("is no larger than the tokens that were reserved; the rest queues at once", async () => {
+    const waiting = callers(BLOCK + 5);
+    await world.runtime.advance(5);
+    const first = newest();
+    await grant();
+    expect(newest()).not.toBe(first);
+    for (const caller of waiting.slice(0, BLOCK)) {
+      await leaseOf(caller).release();
+      await world.runtime.advance(0);
+    }
+    expect(states(waiting).filter((state) => state === "fulfilled")).toHaveLength(BLOCK);
+    expect(world.sentOf("release")).toHaveLength(1);
+    await grant(undefined, TOKEN + 100);
+    expect(leaseOf(waiting[BLOCK]).token).toBe(TOKEN + 100);
+  });
+
+  test("that has taken 20 ms is broken off: the claim is given back first, then the rest asks for another", async () => {
+    const waiting = callers(3);
+    await world.runtime.advance(5);
+    await grant();
+    await world.runtime.advance(19);
+    await leaseOf(waiting[0]).release();
+    await world.runtime.advance(1);
+    expect(states(waiting)).toEqual(["fulfilled", "fulfilled", "pending"]);
+    const before = world.sent.length;
+    await leaseOf(waiting[1]).release();
+    await world.runtime.advance(0);
+    expect(states(waiting)).toEqual(["fulfilled", "fulfilled", "pending"]);
+    expect(world.sent.slice(before).map(({ verb }) => verb)).toEqual(["release", "acquire"]);
+    await grant(undefined, TOKEN + 100);
+    expect(leaseOf(waiting[2]).token).toBe(TOKEN + 100);
+  });
+
+  test("ends where a lease was extended, so that no crash blocks the others for longer than they asked for", async () => {
+    const waiting = callers(2);
+    await world.runtime.advance(5);
+    await grant();
+    await leaseOf(waiting[0]).extend(60_000);
+    await leaseOf(waiting[0]).release();
+    await world.runtime.advance(0);
+    expect(world.sentOf("release")).toHaveLength(1);
+    expect(waiting[1]?.state).toBe("pending");
+  });
+
+  test.each(["forced", "said by the server", "expired"])(
+    "whose claim is lost (%s) aborts the present lease, and the others queue again, in front",
+    async (how) => {
+      const waiting = callers(3);
+      await world.runtime.advance(5);
+      await grant();
+      const number = newest();
+      const [later] = callers(1);
+      await world.runtime.advance(0);
+      await leaseOf(waiting[0]).release();
+      await world.runtime.advance(0);
+      const present = leaseOf(waiting[1]);
+      const { signal } = present;
+      world.answers.extend = () => (how === "expired" ? never() : Promise.resolve("claimed"));
+      if (how === "forced") world.store.push(`-${number}`);
+      await world.runtime.advance(how === "forced" ? 0 : how === "expired" ? 30_000 : 10_500);
+      expect(signal.aborted).toBe(true);
+      expect(signal.reason).toBeInstanceOf(LeaseLostError);
+      expect(waiting[2]?.state).toBe("pending");
+      await grant(undefined, TOKEN + 100);
+      expect(leaseOf(waiting[2]).token).toBe(TOKEN + 100);
+      expect(later?.state).toBe("pending");
+    },
+  );
+
+  test("serves nobody who has left it", async () => {
+    const controller = new AbortController();
+    const first = callers(1);
+    const aborted = callers(1, { signal: controller.signal });
+    const [timed] = callers(1, { waitMs: 8 });
+    const last = callers(1);
+    await world.runtime.advance(5);
+    await grant();
+    controller.abort("gone");
+    await world.runtime.advance(5);
+    expect(aborted[0]).toMatchObject({ state: "rejected", error: "gone" });
+    expect(timed).toMatchObject({ state: "rejected", error: expect.any(AcquireTimeoutError) });
+    await leaseOf(first[0]).release();
+    await world.runtime.advance(0);
+    expect(leaseOf(last[0]).token).toBe(TOKEN + 1);
+    expect(world.sentOf("leave")).toEqual([]);
+  });
+});
+
+describe("a claim that waits for several", () => {
+  test("is one for all who come while it waits", async () => {
+    const waiting = callers(50);
+    await world.runtime.advance(0);
+    waiting.push(...callers(50));
+    await world.runtime.advance(4_000);
+    expect(new Set(world.sentOf("acquire").map(({ claim }) => claim?.owner)).size).toBe(1);
+    expect(world.sentOf("acquire")).toHaveLength(2);
+    expect(states(waiting).every((state) => state === "pending")).toBe(true);
+  });
+
+  test("stays while one of them waits, and is taken back with the last", async () => {
+    const controllers = [new AbortController(), new AbortController()];
+    const waiting = controllers.flatMap(({ signal }) => callers(1, { signal }));
+    await world.runtime.advance(5);
+    controllers[0]?.abort(1);
+    await world.runtime.advance(0);
+    expect(world.sentOf("leave")).toHaveLength(0);
+    controllers[1]?.abort(2);
+    await world.runtime.advance(0);
+    expect(world.sentOf("leave")).toHaveLength(1);
+    expect(waiting.map(({ error }) => error)).toEqual([1, 2]);
+    await grant();
+    expect(world.sentOf("leave")).toHaveLength(2);
+    await world.runtime.advance(120_000);
+    expect(world.runtime.running()).toBe(0);
+  });
+
+  test("is given back if it was granted to nobody who was there in time", async () => {
+    const controller = new AbortController();
+    callers(1, { signal: controller.signal });
+    await world.runtime.advance(5);
+    await world.runtime.advance(5);
+    const [late] = callers(1);
+    await world.runtime.advance(1);
+    controller.abort();
+    await grant(7);
+    expect(late?.state).toBe("pending");
+    expect(world.sentOf("leave")).toHaveLength(1);
+    await grant(12, TOKEN + 100);
+    expect(leaseOf(late).token).toBe(TOKEN + 100);
+  });
+
+  test("each gives up at its own deadline, and is told who holds", async () => {
+    const holder = { owner: "somebody/1/30000/1", token: 5, leaseLeftMs: 9_000 };
+    world.answers.inspect = async () => ({ ...NOBODY, holders: [holder] });
+    const waiting = [...callers(1, { waitMs: 100 }), ...callers(1, { waitMs: 50 }), ...callers(1)];
+    await world.runtime.advance(50);
+    expect(states(waiting)).toEqual(["pending", "rejected", "pending"]);
+    await world.runtime.advance(50);
+    expect(states(waiting)).toEqual(["rejected", "rejected", "pending"]);
+    for (const { error } of waiting.slice(0, 2)) expect(error).toMatchObject({ holder: { owner: holder.owner } });
+    expect(world.sentOf("leave")).toEqual([]);
+  });
+
+  test.each([300, 10_000])(
+    "a server that does not answer is a StoreError at the end of a wait of %i ms",
+    async (waitMs) => {
+      world.answers.acquire = never;
+      world.answers.leave = never;
+      world.answers.inspect = never;
+      const waiting = callers(3, { waitMs });
+      await world.runtime.advance(waitMs - 1);
+      expect(states(waiting)).toEqual(["pending", "pending", "pending"]);
+      await world.runtime.advance(201);
+      for (const { error } of waiting) expect(error).toBeInstanceOf(waitMs === 300 ? Error : StoreError);
+      expect(states(waiting)).toEqual(["rejected", "rejected", "rejected"]);
+    },
+  );
+
+  test("an error that is final ends all waits", async () => {
+    world.answers.acquire = () =>
+      Promise.reject(
+        new StoreError("scripted", { mayHaveRun: false, transient: false, cause: new Error("WRONGTYPE") }),
+      );
+    const waiting = callers(3);
+    await world.runtime.advance(0);
+    for (const { error } of waiting) expect(error).toBeInstanceOf(StoreError);
+    taken();
+    expect(states(callers(1))).toEqual(["pending"]);
+  });
+
+  test("asks again after a failure, and all are served", async () => {
+    world.answers.acquire = () => Promise.reject(lost(false));
+    const waiting = callers(2, { waitMs: 60_000 });
+    await world.runtime.advance(100);
+    taken();
+    await world.runtime.advance(1_000);
+    await grant();
+    await leaseOf(waiting[0]).release();
+    await world.runtime.advance(0);
+    expect(states(waiting)).toEqual(["fulfilled", "fulfilled"]);
+  });
+});
+
+test("a single caller that is granted at once sets no timer for its wait", async () => {
+  world.answers.acquire = async () => ({ outcome: "granted", token: TOKEN });
+  const lease = await world.lock.acquire();
+  expect(world.runtime.running(true)).toBe(0);
+  await lease.release();
+  expect(world.sent.map(({ verb }) => verb)).toEqual(["acquire", "release"]);
+});
+
+test("after close, callers in every place are told, and no later one is taken in", async () => {
+  const waiting = callers(3);
+  await world.runtime.advance(5);
+  await grant();
+  waiting.push(...callers(2));
+  await world.runtime.advance(0);
+  await world.engine.close();
+  expect(leaseOf(waiting[0]).signal.aborted).toBe(true);
+  for (const { error } of waiting.slice(1)) expect(error).toBeInstanceOf(ClosedError);
+  await expect(world.lock.acquire()).rejects.toThrow(ClosedError);
+  expect(world.runtime.running()).toBe(0);
+});
