@@ -31,6 +31,12 @@ export const REGRESSION_SEEDS: readonly RegressionSeed[] = [
     was: "a loss was told at the next renewal only, after the wall clock had gone forward",
   },
   { seed: 115547, kind: "multi-lock", profile: "promised", was: "the same, for the first of several locks" },
+  {
+    seed: 20777034950,
+    kind: "barrier",
+    profile: "promised",
+    was: "who gave up before its arrival came was told that a generation broke which passed",
+  },
   { seed: 102737, kind: "read-write-lock", profile: "promised", was: "a lease of unknown mode refuses to be exported" },
   {
     seed: 103525,

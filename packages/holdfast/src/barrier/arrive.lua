@@ -8,14 +8,15 @@
   KEYS[1] barrier  hash: parties, generation; broken, why and by of the generation that broke last; resetBy
   KEYS[2] arrived  sorted set, owner of an arrival of this generation -> its index
   KEYS[3] leases   sorted set, owner of an arrival of this generation -> when its lease ends, in µs of the server's clock
-  KEYS[4] ended    sorted set, owner of an earlier arrival -> generation + index / 131072, or + 0.5 if it broke
+  KEYS[4] ended    sorted set, owner of an earlier arrival -> generation + index / 131072, or + 0.5 if it broke, or
+                   + 0.75 if it was given up before it had arrived
   ARGV[1] owner    id of this arrival
   ARGV[2] leaseMs  length of its lease
   ARGV[3] parties  how many parties the caller counts on
   ARGV[4] enqueue  1 if it may wait; 0 if it arrives only when that lets all go on
   ARGV[5] inbox    what a client id is appended to for the channel that the client listens on
   REPLY   {0, restMs, nowUs}              waiting: ask again within restMs
-          {1, restMs, nowUs}              refused: it may not wait, and others are missing
+          {1, restMs, nowUs}              refused: it may not wait, and others are missing; or it was given up before
           {2, generation, index}          passed: all have arrived
           {3, generation, why, parties...}  broken: why is 1 lease ended, 2 timed out, 3 aborted, 4 left, 5 reset;
                                           the only party named is the one that broke it
@@ -35,8 +36,13 @@ end
 local ended = tonumber(redis.call('ZSCORE', KEYS[4], owner) or 0)
 if ended > 0 then
   local which = math.floor(ended)
-  if ended - which >= 0.5 then
+  if ended - which == 0.5 then
     return broken(which)
+  end
+  if ended - which > 0.5 then
+    -- It comes after its own leaving. The generation without it may pass, so nothing may be said of that.
+    local time = redis.call('TIME')
+    return {1, -1, time[1] * 1000000 + time[2]}
   end
   return {2, which, math.floor((ended - which) * 131072 + 0.5)}
 end

@@ -83,7 +83,8 @@ export class Barrier {
    *
    * @returns which generation passed, and as which of its parties
    * @throws BrokenBarrierError  a party of this generation is not coming; nobody went on
-   * @throws WaitTimeoutError    after `waitMs`; the generation is broken for all, unless `waitMs` is 0
+   * @throws WaitTimeoutError    after `waitMs`; the generation is broken for all, unless this one had not arrived, which its
+   *         message says: with a `waitMs` of 0, or if the server was out of reach for so long
    * @throws the signal's reason, if it aborts the wait, once the server has broken the generation for the others or has not
    *         answered within `commandTimeoutMs`
    * @throws CapacityMismatchError  the server counts on another number of parties; this one has not arrived
@@ -112,7 +113,7 @@ export class Barrier {
     throw new WaitTimeoutError(this.name, {
       waitMs,
       awaited: "the other parties",
-      now: waitMs === 0 ? "this one has not arrived" : "this generation is broken for all",
+      now: waitMs === 0 || arrival.isAbsent() ? "this one has not arrived" : "this generation is broken for all",
     });
   }
 

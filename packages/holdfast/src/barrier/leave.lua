@@ -2,17 +2,19 @@
   barrier/leave: give an arrival up, which breaks its generation for all others.
 
   If the generation has passed or broken already, nothing happens. If the arrival has not reached the server yet, it
-  is kept as broken, so that it does not count when it does.
+  is kept as given up, so that it does not count when it does; the generation goes on without it. Sent again it gives
+  the same answer.
 
   KEYS[1] barrier  hash: parties, generation; broken, why and by of the generation that broke last; resetBy
   KEYS[2] arrived  sorted set, owner of an arrival of this generation -> its index
   KEYS[3] leases   sorted set, owner of an arrival of this generation -> when its lease ends, in µs of the server's clock
-  KEYS[4] ended    sorted set, owner of an earlier arrival -> generation + index / 131072, or + 0.5 if it broke
+  KEYS[4] ended    sorted set, owner of an earlier arrival -> generation + index / 131072, or + 0.5 if it broke, or
+                   + 0.75 if it was given up before it had arrived
   ARGV[1] owner    id of the arrival
   ARGV[2] why      2 timed out, 3 aborted, 4 left
   ARGV[3] inbox    what a client id is appended to for the channel that the client listens on
-  REPLY   {0}                     absent: it had not arrived, or its generation had broken
-          {1}                     broke
+  REPLY   {0}                     absent: it had not arrived, and will not
+          {1}                     broke: its generation, by this or before
           {2, generation, index}  passed: all had arrived
 ]]
 local owner, why, inbox = ARGV[1], ARGV[2], ARGV[3]
@@ -25,9 +27,12 @@ if redis.call('ZSCORE', KEYS[2], owner) then
 end
 local ended = tonumber(redis.call('ZSCORE', KEYS[4], owner) or 0)
 if ended == 0 then
-  redis.call('ZADD', KEYS[4], generation + 0.5, owner)
+  redis.call('ZADD', KEYS[4], generation + 0.75, owner)
   redis.call('PEXPIRE', KEYS[4], 86400000)
-elseif ended - math.floor(ended) < 0.5 then
-  return {2, math.floor(ended), math.floor((ended - math.floor(ended)) * 131072 + 0.5)}
+  return {0}
 end
-return {0}
+local fraction = ended - math.floor(ended)
+if fraction < 0.5 then
+  return {2, math.floor(ended), math.floor(fraction * 131072 + 0.5)}
+end
+return {fraction == 0.5 and 1 or 0}

@@ -6,8 +6,8 @@
   KEYS[1] barrier    hash: parties, generation; broken, why and by of the generation that broke last; resetBy
   KEYS[2] arrived    sorted set, owner of an arrival of this generation -> its index
   KEYS[3] leases     sorted set, owner of an arrival of this generation -> when its lease ends, in µs of the server's clock
-  KEYS[4] ended      sorted set, owner of an earlier arrival -> generation + index / 131072, or + 0.5 if it broke;
-                     and the id of a reset -> the generation that it began
+  KEYS[4] ended      sorted set, owner of an earlier arrival -> generation + index / 131072, or + 0.5 if it broke, or
+                     + 0.75 if it was given up before it had arrived; and the id of a reset -> the generation that it began
   ARGV[1] request    id of this request
   ARGV[2] parties    how many parties the new generation is for
   ARGV[3] inbox      what a client id is appended to for the channel that the client listens on

@@ -37,6 +37,9 @@ export interface Arrival extends WaitSteps {
 
   /** Set when it left too late: all had arrived. */
   passed(): { readonly generation: number; readonly index: number } | undefined;
+
+  /** Whether it left before it had arrived, so that the generation goes on without it. */
+  isAbsent(): boolean;
 }
 
 /** The steps of the barrier at a place. */
@@ -101,6 +104,7 @@ export function barrierSteps({ store, name, base: barrier, inbox, parties }: Bar
     arrival(mustPoll, why) {
       let broken: Break | undefined;
       let passed: ReturnType<Arrival["passed"]>;
+      let isAbsent = false;
       return {
         kind,
         name,
@@ -108,6 +112,7 @@ export function barrierSteps({ store, name, base: barrier, inbox, parties }: Bar
         inspect: steps.inspect,
         broken: () => broken,
         passed: () => passed,
+        isAbsent: () => isAbsent,
 
         async acquire({ owner, leaseMs }, isListening, timeoutMs) {
           const enqueue = isListening || mustPoll() ? 1 : 0;
@@ -130,6 +135,7 @@ export function barrierSteps({ store, name, base: barrier, inbox, parties }: Bar
         async leave({ owner }, timeoutMs) {
           const args = { owner, why: REASONS.indexOf(why()) + 1, inbox };
           const reply = await call(caller, barrierLeave, keys, args, timeoutMs);
+          isAbsent = reply.outcome === "absent";
           if (reply.outcome === "passed") passed = { generation: reply.generation, index: reply.index };
         },
       };

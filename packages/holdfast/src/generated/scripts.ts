@@ -3,7 +3,7 @@
 /** barrier/arrive: arrive at the barrier, or say that one is still there; the last to arrive lets all go on. */
 export const barrierArrive = {
   name: "barrier/arrive",
-  sha1: "b7f916b94a58e7335173814dfe237ac266d729a7",
+  sha1: "0be03227aaf810dfd8b6a8e93973c7432daf9bf3",
   keys: ["barrier", "arrived", "leases", "ended"],
   args: ["owner", "leaseMs", "parties", "enqueue", "inbox"],
   replies: [
@@ -28,8 +28,12 @@ end
 local ended = tonumber(redis.call('ZSCORE', KEYS[4], owner) or 0)
 if ended > 0 then
   local which = math.floor(ended)
-  if ended - which >= 0.5 then
+  if ended - which == 0.5 then
     return broken(which)
+  end
+  if ended - which > 0.5 then
+    local time = redis.call('TIME')
+    return {1, -1, time[1] * 1000000 + time[2]}
   end
   return {2, which, math.floor((ended - which) * 131072 + 0.5)}
 end
@@ -124,7 +128,7 @@ return reply` as string,
 /** barrier/leave: give an arrival up, which breaks its generation for all others. */
 export const barrierLeave = {
   name: "barrier/leave",
-  sha1: "3ebb8213e5b8fa561e51b8c2f3d6f2e5c1f8b36e",
+  sha1: "e676e1839b1dd21aae5157b782afaaa0a3311698",
   keys: ["barrier", "arrived", "leases", "ended"],
   args: ["owner", "why", "inbox"],
   replies: [
@@ -153,12 +157,15 @@ if redis.call('ZSCORE', KEYS[2], owner) then
 end
 local ended = tonumber(redis.call('ZSCORE', KEYS[4], owner) or 0)
 if ended == 0 then
-  redis.call('ZADD', KEYS[4], generation + 0.5, owner)
+  redis.call('ZADD', KEYS[4], generation + 0.75, owner)
   redis.call('PEXPIRE', KEYS[4], 86400000)
-elseif ended - math.floor(ended) < 0.5 then
-  return {2, math.floor(ended), math.floor((ended - math.floor(ended)) * 131072 + 0.5)}
+  return {0}
 end
-return {0}` as string,
+local fraction = ended - math.floor(ended)
+if fraction < 0.5 then
+  return {2, math.floor(ended), math.floor(fraction * 131072 + 0.5)}
+end
+return {fraction == 0.5 and 1 or 0}` as string,
 } as const;
 
 /** barrier/reset: begin a new generation, for as many parties as the caller says; break the present one if anybody waits. */

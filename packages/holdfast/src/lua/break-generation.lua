@@ -2,7 +2,8 @@
   lua/break-generation: break the present generation of a barrier, and tell all who have arrived.
 
   Each arrival is kept as broken, so that a party that asks later, or asks again, learns it whatever has happened
-  since. A score of the generation and a half means broken, one with a smaller fraction means passed.
+  since. A score of the generation and a half means broken, one with a smaller fraction means passed, and one with a
+  larger that it was given up before it had arrived.
 
   Uses KEYS[1] barrier, KEYS[2] arrived, KEYS[3] leases, KEYS[4] ended.
 ]]

@@ -37,7 +37,10 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 3, arbitrary: fc.record({ do: fc.constant("pass" as const), ms: fc.constantFrom(1, 100, 299, 1_000) }) },
 );
 
-type End = { readonly passed: number; readonly index: number } | { readonly broken: number; readonly isLast: boolean };
+type End =
+  | { readonly passed: number; readonly index: number }
+  | { readonly broken: number; readonly isLast: boolean }
+  | "refused";
 
 class World {
   readonly server = new InstantServer();
@@ -142,14 +145,18 @@ class World {
     this.callers[i] = undefined;
     const end = this.ends.get(claim.owner);
     if (this.arrived.some(({ owner }) => owner === claim.owner)) this.break("left", claim.owner);
-    else if (end === undefined) this.ends.set(claim.owner, { broken: this.generation, isLast: false });
+    else if (end === undefined) this.ends.set(claim.owner, "refused");
     await arrival.leave(claim, TIMEOUT_MS);
     expect(arrival.passed()).toEqual(
-      end !== undefined && "passed" in end ? { generation: end.passed, index: end.index } : undefined,
+      typeof end === "object" && "passed" in end ? { generation: end.passed, index: end.index } : undefined,
     );
+    const isAbsent = this.ends.get(claim.owner) === "refused";
+    expect(arrival.isAbsent()).toBe(isAbsent);
     await arrival.leave(claim, TIMEOUT_MS);
-    // A copy of its arrival that comes late does not count.
-    await arrival.acquire(claim, true, TIMEOUT_MS);
+    expect(arrival.isAbsent()).toBe(isAbsent);
+    // A copy of its arrival that comes late does not count, and says nothing of the generation that it is not of.
+    const late = await arrival.acquire(claim, true, TIMEOUT_MS);
+    if (isAbsent) expect([late.outcome, arrival.broken()]).toEqual(["refused", undefined]);
   }
 
   async reset(): Promise<void> {
