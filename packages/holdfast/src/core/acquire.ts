@@ -3,7 +3,7 @@ import type { Cohorts } from "./cohorts.js";
 import { depart } from "./departure.js";
 import type { Engine } from "./engine.js";
 import { AcquireTimeoutError, ClosedError, LeaseLostError, StoreError } from "./errors.js";
-import { type AcquireEvent, channels } from "./events.js";
+import { publishAcquire } from "./events.js";
 import { hold } from "./granting.js";
 import { Hold } from "./hold.js";
 import type { ExportedLease } from "./holding.js";
@@ -169,11 +169,7 @@ export function waitForGrant<Kept = Granted>(
   return new Promise((resolve, reject) => {
     options.signal?.throwIfAborted();
     const claim = engine.newClaim(steps.name, options.leaseMs, options.amount, options.label);
-    if (channels.acquire.hasSubscribers) {
-      const { waitMs, leaseMs } = options;
-      const event: AcquireEvent = { kind: steps.kind, lockName: steps.name, owner: claim.owner, waitMs, leaseMs };
-      channels.acquire.publish(event);
-    }
+    publishAcquire(steps, claim.owner, options);
     new Waiter(engine, steps, options, claim, {
       granted(granted) {
         try {

@@ -15,7 +15,7 @@
  */
 import { depart } from "./departure.js";
 import type { Engine } from "./engine.js";
-import { type AcquireEvent, channels, type WaitEvent } from "./events.js";
+import { publishAcquire, publishWait } from "./events.js";
 import { hold } from "./granting.js";
 import type { Hold, Turn } from "./hold.js";
 import type { ResolvedOptions } from "./options.js";
@@ -67,11 +67,13 @@ export class Cohort {
     const caller = new Caller(this.#engine, steps, options, ends, (end) => this.#leave(caller, end));
     caller.home = this.#waiting;
     this.#waiting.add(caller);
-    if (this.#waiter === undefined) this.#ask(caller);
-    else if (channels.wait.hasSubscribers) publishWait(caller, this.#waiter);
-    if (channels.acquire.hasSubscribers) publishAcquire(caller, this.#waiter);
-    // Most are granted by the first answer, and need no timer; it takes no longer than a command may.
-    if (this.#waiting.size > 1 || options.waitMs <= this.#engine.commandTimeoutMs) caller.patience.startDeadline();
+    const joined = this.#waiter;
+    if (joined === undefined) this.#ask(caller);
+    publishAcquire(steps, this.#waiter?.owner ?? "", options);
+    if (joined !== undefined) publishWait(steps, joined.owner, joined.isQueued);
+    // Until the first answer, which takes no longer than a command may, a near deadline is as for a single caller.
+    if (this.#waiter?.isAnswered === true) caller.patience.startDeadline();
+    else if (options.waitMs <= this.#engine.commandTimeoutMs) caller.patience.startDeadline(SHORTEST_CALL_MS);
   }
 
   /** Asks for a claim, for everybody who waits. */
@@ -250,15 +252,4 @@ class Batch {
     this.callers.clear();
     this.#onOver(left);
   }
-}
-
-function publishAcquire({ steps, options }: Caller, waiter: Waiter | undefined): void {
-  const { waitMs, leaseMs } = options;
-  const event: AcquireEvent = { kind: steps.kind, lockName: steps.name, owner: waiter?.owner ?? "", waitMs, leaseMs };
-  channels.acquire.publish(event);
-}
-
-function publishWait({ steps }: Caller, waiter: Waiter): void {
-  const event: WaitEvent = { kind: steps.kind, lockName: steps.name, owner: waiter.owner, queued: waiter.isQueued };
-  channels.wait.publish(event);
 }

@@ -80,3 +80,21 @@ export const channels: {
   lost: channel("holdfast:lost"),
   release: channel("holdfast:release"),
 };
+
+/** Somebody waits behind the claim `owner`. */
+export function publishWait({ kind, name }: { kind: string; name: string }, owner: string, queued: boolean): void {
+  if (!channels.wait.hasSubscribers) return;
+  const event: WaitEvent = { kind, lockName: name, owner, queued };
+  channels.wait.publish(event);
+}
+
+/** Somebody has called for a lock, behind the claim `owner`. */
+export function publishAcquire(
+  { kind, name }: { kind: string; name: string },
+  owner: string,
+  { waitMs, leaseMs }: { waitMs: number; leaseMs: number },
+): void {
+  if (!channels.acquire.hasSubscribers) return;
+  const event: AcquireEvent = { kind, lockName: name, owner, waitMs, leaseMs };
+  channels.acquire.publish(event);
+}

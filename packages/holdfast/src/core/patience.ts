@@ -14,6 +14,7 @@ export class Patience {
   readonly startedAtMs: number;
   #onAbort: (() => void) | undefined;
   #deadline: Timer | undefined;
+  #isExact = false;
 
   /** @param onEnd  called at most once for each of the two, and not after `stop` */
   constructor(
@@ -42,10 +43,16 @@ export class Patience {
     return this.#waitMs - this.waitedMs();
   }
 
-  /** From now on the deadline ends the wait. Most acquires are over before it matters, so a timer is not set at once. */
-  startDeadline(): void {
-    if (this.#deadline !== undefined || this.#waitMs === Infinity) return;
-    this.#deadline = this.#runtime.startTimer(() => this.#onEnd("deadline"), Math.max(0, this.leftMs()), true);
+  /**
+   * From now on the deadline ends the wait. Most acquires are over before it matters, so a timer is not set at once.
+   *
+   * @param leastMs  until it is called again without: the wait lasts so long from now in any case
+   */
+  startDeadline(leastMs = 0): void {
+    if (this.#isExact || this.#waitMs === Infinity) return;
+    this.#isExact = leastMs === 0;
+    this.#deadline?.cancel();
+    this.#deadline = this.#runtime.startTimer(() => this.#onEnd("deadline"), Math.max(leastMs, this.leftMs()), true);
   }
 
   /** The wait is over. */

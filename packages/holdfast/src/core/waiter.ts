@@ -6,14 +6,16 @@
  * is undone by its departure.
  */
 import { depart } from "./departure.js";
+import { Doubt } from "./doubt.js";
 import type { Engine, Occupant } from "./engine.js";
 import { ClosedError, EvictionError, StoreError } from "./errors.js";
-import { channels, type WaitEvent } from "./events.js";
+import { publishWait } from "./events.js";
+import { GrantMoment } from "./grant-moment.js";
 import type { ResolvedOptions } from "./options.js";
 import { Patience } from "./patience.js";
 import { Rechecks } from "./rechecks.js";
 import type { Attempt, Claim, Grant, State, WaitSteps } from "./steps.js";
-import { type ClockSample, earliestGrant, type Moment, msUntil, now, validUntil } from "./validity.js";
+import { type Moment, msUntil, validUntil } from "./validity.js";
 
 /** A grant, and the earliest moment at which its lease can have begun. */
 export interface Granted extends Grant {
@@ -54,14 +56,10 @@ export class Waiter implements Occupant {
   #isSettled = false;
   #isAsking = false;
   #askAgain = false;
-  /** True if a request may have queued this claim, or been granted, without our knowing. */
-  #isUncertain = false;
   #isQueued = false;
   #hasTold = false;
-  #sample: ClockSample | undefined;
-  #firstSentAt: Moment | undefined;
-  #failingSinceMs: number | undefined;
-  #lastFailure: StoreError | undefined;
+  readonly #doubt = new Doubt();
+  readonly #moment: GrantMoment;
 
   /** Asks at once. */
   constructor(engine: Engine, steps: WaitSteps, options: ResolvedOptions, claim: Claim, ends: WaitEnds) {
@@ -70,6 +68,7 @@ export class Waiter implements Occupant {
     this.#options = options;
     this.#claim = claim;
     this.#ends = ends;
+    this.#moment = new GrantMoment(engine.runtime);
     this.#patience = new Patience(engine.runtime, options, (end) => {
       if (end === "abort") this.#abort();
       else this.#timeUp();
@@ -83,6 +82,11 @@ export class Waiter implements Occupant {
     return this.#claim.owner;
   }
 
+  /** Whether it is known by now that it will take a while: the server has said so, or has not answered in time. */
+  get isAnswered(): boolean {
+    return this.#moment.isKnownToWait || this.#doubt.last !== undefined;
+  }
+
   /** Whether it stands in the server's queue. */
   get isQueued(): boolean {
     return this.#isQueued;
@@ -90,22 +94,16 @@ export class Waiter implements Occupant {
 
   /** What the wait would end with if it ended now: the failure that goes on, or undefined while the server answers. */
   get failure(): unknown {
-    return this.#failingSinceMs === undefined ? undefined : this.#withDoubt(this.#lastFailure);
+    const { last } = this.#doubt;
+    return last === undefined ? undefined : this.#told(last);
   }
 
   /** A grant was pushed to the inbox. */
   granted(token: number, grantedAtUs: number, slots: readonly number[]): void {
     if (this.#isSettled) return;
-    const receivedAt = now(this.#engine.runtime);
-    const setAt =
-      this.#sample === undefined
-        ? (this.#firstSentAt ?? receivedAt)
-        : earliestGrant(this.#sample, grantedAtUs, receivedAt);
-    const leftMs = msUntil(validUntil(setAt, this.#claim.leaseMs), this.#engine.runtime);
-    // A grant that is older than an answer "you wait" is over; one that has half run out may be over soon.
-    // In both cases the server knows, and the same question begins the lease anew if it is still ours.
-    const isStale = this.#sample !== undefined && grantedAtUs < this.#sample.serverUs;
-    if (isStale || leftMs < this.#claim.leaseMs / 2) this.#ask();
+    const setAt = this.#moment.of(grantedAtUs, this.#claim.leaseMs);
+    // The server knows, and the same question begins the lease anew if it is still ours.
+    if (setAt === undefined) this.#ask();
     else this.#grant(token, setAt, slots);
   }
 
@@ -153,8 +151,7 @@ export class Waiter implements Occupant {
     this.#isAsking = true;
     this.#askAgain = false;
     this.#rechecks?.cancel();
-    const sentAt = now(this.#engine.runtime);
-    this.#firstSentAt ??= sentAt;
+    const sentAt = this.#moment.sent();
     const enqueue = this.#options.waitMs > 0 && this.#engine.mailbox.isOpen;
     const timeoutMs = this.#callTimeoutMs();
     const guard = this.#engine.evictionGuard;
@@ -182,13 +179,13 @@ export class Waiter implements Occupant {
       this.#failed(new StoreError(this.#steps.name, { mayHaveRun: true, transient: true, cause }));
       return;
     }
-    this.#failingSinceMs = undefined;
+    this.#doubt.answered();
     if (attempt.outcome === "granted") {
       this.#grant(attempt.token, sentAt, attempt.slots ?? []);
       return;
     }
-    const isFirst = this.#sample === undefined;
-    this.#sample = { sentAt, serverUs: attempt.nowUs };
+    const isFirst = !this.#moment.isKnownToWait;
+    this.#moment.waits(sentAt, attempt.nowUs);
     this.#isQueued = attempt.outcome === "waiting";
     if (this.#options.waitMs === 0) {
       this.#timeUp();
@@ -205,15 +202,7 @@ export class Waiter implements Occupant {
   #tellWait(): void {
     if (this.#hasTold) return;
     this.#hasTold = true;
-    if (channels.wait.hasSubscribers) {
-      const event: WaitEvent = {
-        kind: this.#steps.kind,
-        lockName: this.#steps.name,
-        owner: this.#claim.owner,
-        queued: this.#isQueued,
-      };
-      channels.wait.publish(event);
-    }
+    publishWait(this.#steps, this.#claim.owner, this.#isQueued);
   }
 
   #startDeadline(): void {
@@ -251,7 +240,7 @@ export class Waiter implements Occupant {
   }
 
   #failed(error: unknown): void {
-    if (error instanceof StoreError && error.mayHaveRun) this.#isUncertain = true;
+    this.#doubt.failed(error);
     if (this.#isSettled) return;
     if (error instanceof EvictionError) {
       // The server has answered, with a place in the queue or a grant.
@@ -260,32 +249,28 @@ export class Waiter implements Occupant {
       void this.#depart(this.#engine.commandTimeoutMs).then(() => this.#ends.failed(error));
       return;
     }
-    const nowMs = this.#engine.runtime.monotonicMs();
-    this.#failingSinceMs ??= nowMs;
+    const failingMs = this.#doubt.failingMs(this.#engine.runtime.monotonicMs());
     // After a whole lease without an answer nothing that was granted before can still be ours.
-    const isOutOfPatience = nowMs - this.#failingSinceMs >= this.#claim.leaseMs || this.#patience.leftMs() <= 0;
+    const isOutOfPatience = failingMs >= this.#claim.leaseMs || this.#patience.leftMs() <= 0;
     if (!(error instanceof StoreError) || !error.transient || this.#options.waitMs === 0 || isOutOfPatience) {
       this.#settle();
-      this.#ends.failed(this.#withDoubt(error));
+      this.#ends.failed(this.#told(error));
       void this.#depart(this.#engine.commandTimeoutMs);
       return;
     }
-    this.#lastFailure = error;
+    this.#doubt.goesOn(error);
     this.#startDeadline();
     this.#poll();
   }
 
-  /** The last try may be known not to have run; what matters is whether any of them may have, or stands in the queue. */
-  #withDoubt(error: unknown): unknown {
-    const isInDoubt = this.#isUncertain || this.#isQueued;
-    if (!(error instanceof StoreError) || error.mayHaveRun || !isInDoubt) return error;
-    return new StoreError(this.#steps.name, { mayHaveRun: true, transient: error.transient, cause: error.cause });
+  #told(error: unknown): unknown {
+    return this.#doubt.told(error, this.#isQueued, this.#steps.name);
   }
 
   #grant(token: number, setAt: Moment, slots: readonly number[]): void {
     this.#settle();
     const waitedMs = this.#patience.waitedMs();
-    const mayStillRun = (): boolean => this.#isUncertain || this.#isAsking;
+    const mayStillRun = (): boolean => this.#doubt.isUncertain || this.#isAsking;
     this.#ends.granted({ claim: this.#claim, token, slots, setAt, waitedMs, mayStillRun });
   }
 
@@ -318,13 +303,13 @@ export class Waiter implements Occupant {
 
   /** Resolves to whether it is certain that nothing is left. */
   async #depart(timeoutMs: number): Promise<boolean> {
-    if (!this.#isQueued && !this.#isUncertain && !this.#isAsking) return true;
-    return depart(this.#engine, this.#steps, this.#claim, this.#isUncertain || this.#isAsking, timeoutMs);
+    if (!this.#isQueued && !this.#doubt.isUncertain && !this.#isAsking) return true;
+    return depart(this.#engine, this.#steps, this.#claim, this.#doubt.isUncertain || this.#isAsking, timeoutMs);
   }
 
   #settle(): void {
     this.#isSettled = true;
-    if (this.#isQueued || this.#isUncertain) {
+    if (this.#isQueued || this.#doubt.isUncertain) {
       this.#engine.remember(this.#claim, () => void this.#depart(this.#engine.commandTimeoutMs));
     }
     this.#patience.stop();

@@ -248,6 +248,19 @@ describe("a claim that waits for several", () => {
     },
   );
 
+  test("a wait that is shorter than the server's answer takes is granted all the same", async () => {
+    for (const answerMs of [100, 300]) {
+      world = new ScriptedLock({ takesTurns: true });
+      world.answers.acquire = () =>
+        new Promise((resolve) => {
+          world.runtime.startTimer(() => resolve({ outcome: "granted", token: TOKEN }), answerMs, true);
+        });
+      const [hasty] = callers(1, { waitMs: 30 });
+      await world.runtime.advance(600);
+      expect(hasty?.state).toBe(answerMs === 100 ? "fulfilled" : "rejected");
+    }
+  });
+
   test("an error that is final ends all waits", async () => {
     world.answers.acquire = () =>
       Promise.reject(
