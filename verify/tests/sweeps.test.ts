@@ -629,6 +629,20 @@ describe("L6, nobody starves", () => {
   judged((records) => noStarvation(historyOf(records), options), "mutex", [
     ["passed by few", "ok", "A acquire 0-100 ok", ...served(10, 20), queued(0, 1)],
     ["passed by many", "violation", "A acquire 0-100 ok", ...served(10, 20, 30), queued(0, 1)],
+    [
+      "served in its turn, and asleep until that was over",
+      "ok",
+      "A acquire 0-100 ok token=5",
+      ...[10, 20, 30].map((from) => `B acquire ${from}-${from + 5} ok token=${from}`),
+      queued(0, 1),
+    ],
+    [
+      "passed by many, and told so by their tokens",
+      "violation",
+      "A acquire 0-100 ok token=40",
+      ...[10, 20, 30].map((from) => `B acquire ${from}-${from + 5} ok token=${from}`),
+      queued(0, 1),
+    ],
     ["passed by many who asked before", "ok", "A acquire 0-100 ok", ...served(10, 20, 30), queued(0, 90)],
     [
       "behind a dead waiter, in time",

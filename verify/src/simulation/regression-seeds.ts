@@ -111,4 +111,11 @@ export const REGRESSION_SEEDS: readonly RegressionSeed[] = [
     profile: "promised",
     was: "who was told of its loss relies on it no longer",
   },
+  {
+    seed: 303376,
+    kind: "election",
+    profile: "promised",
+    was: "who stood still while it was granted was served in its turn",
+  },
+  { seed: 405459, kind: "mutex", profile: "promised", was: "the same, of a mutex" },
 ];

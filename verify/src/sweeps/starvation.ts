@@ -58,7 +58,10 @@ interface Passed {
 }
 
 /**
- * For each waiter how many grants returned within its wait to callers that asked after it was in the queue.
+ * For each waiter how many were granted within its wait of those that asked after it was in the queue.
+ *
+ * Its turn is its grant, whose token tells when the server made it: a waiter that stood still meanwhile was served, and
+ * has to queue once more if it took no notice until the lease was over. Without tokens the returns tell.
  *
  * Waiters are few against grants when a queue works, and each looks only at the grants that were called in its wait.
  */
@@ -73,10 +76,14 @@ function passedBy(
     for (let index = firstAfter(grants, fromMs); index < grants.length; index += 1) {
       const grant = grants[index] as Operation;
       if (grant.callMs >= operation.returnMs) break;
-      if (grant.returnMs < operation.returnMs) count += 1;
+      if (grant.returnMs < operation.returnMs && !isAfter(grant, operation)) count += 1;
     }
     return { operation, count };
   });
+}
+
+function isAfter({ token }: Operation, waiter: Operation): boolean {
+  return token !== null && waiter.token !== null && token > waiter.token;
 }
 
 function firstAfter(operations: readonly Operation[], atMs: number): number {
