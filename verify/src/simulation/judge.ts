@@ -174,10 +174,14 @@ export class Judge {
     for (const view of valid.slice(1)) view.isOver = true;
   }
 
-  /** A lease was extended: how long it is good for from now on is asked when its holder has taken note. */
+  /**
+   * A lease was extended: how long it is good for from now on is asked when its holder has taken note. Of several that
+   * count as one, one that is extended may put off the end of the whole, which each of their views asks.
+   */
   extended(process: SimulatedProcess, owner: string): void {
-    for (const views of this.#views.values())
-      for (const view of views) if (view.process === process && view.own.owner === owner) this.#extended.push(view);
+    const all = [...this.#views.values()].flat().filter((view) => view.process === process);
+    const extended = new Set(all.flatMap(({ own, lease }) => (own.owner === owner ? [lease] : [])));
+    this.#extended.push(...all.filter(({ lease }) => extended.has(lease)));
   }
 
   /** Called after each event: nobody may be late in telling a loss. */

@@ -118,4 +118,10 @@ export const REGRESSION_SEEDS: readonly RegressionSeed[] = [
     was: "who stood still while it was granted was served in its turn",
   },
   { seed: 405459, kind: "mutex", profile: "promised", was: "the same, of a mutex" },
+  {
+    seed: 20777007767,
+    kind: "multi-lock",
+    profile: "promised",
+    was: "an extension of one of several locks may put off the end of all",
+  },
 ];
