@@ -4,7 +4,8 @@
  * Who gives up says so until it is answered, every 10 s at the latest, and for a minute at least. So no longer than that
  * after the last fault no place is left of a wait that has ended, but for one case that is documented: a request
  * that came after the last word of its caller took a place again. That one is passed on at its turn, or goes with
- * its queue.
+ * its queue. The last word of a claim whose lease was exported is its adoption: who leaves in its name before that would
+ * give the lease back.
  */
 import type { Call } from "./network.js";
 import type { SimulatedProcess } from "./process.js";
@@ -35,6 +36,8 @@ export class Places {
 
   /** A script has run. */
   ran(_: SimulatedProcess, { script, args }: Call): void {
+    const adopted = this.#claims.get(String(args[script.args.indexOf("from")]));
+    if (adopted !== undefined) adopted.leftMs = this.#world.nowMs;
     const place = script.args.findIndex((name) => name === "owner" || name === "owners");
     if (place < 0) return;
     for (const owner of String(args[place]).split(" ")) {

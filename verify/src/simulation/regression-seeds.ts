@@ -124,4 +124,11 @@ export const REGRESSION_SEEDS: readonly RegressionSeed[] = [
     profile: "promised",
     was: "an extension of one of several locks may put off the end of all",
   },
+  {
+    seed: 605334,
+    kind: "reentrant-mutex",
+    profile: "promised",
+    was: "a late request of a claim takes a place again after its lease was adopted elsewhere",
+  },
+  { seed: 601395, kind: "condition", profile: "promised", was: "the same, under a condition" },
 ];
