@@ -27,6 +27,8 @@ export interface NetworkHost extends Host {
   heard(process: SimulatedProcess, what: { readonly call: Call; readonly reply: Reply } | string): void;
   /** The server has sent a message to the process. */
   pushed(process: SimulatedProcess, message: string): void;
+  /** A process has another connection for its scripts: what has no answer is sent over it, again or for the first time. */
+  cameBack(process: SimulatedProcess): void;
   /** A process that listened did not for a while, or missed a message. */
   deafened(process: SimulatedProcess): void;
 }

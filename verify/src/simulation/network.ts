@@ -111,6 +111,7 @@ export class NetworkStore implements Store {
       this.#travel.later(TRY_AGAIN_MS, `${this.#process.name} tries again`, again);
       return;
     }
+    if (connection === "commands") this.#host.cameBack(this.#process);
     const back = connection === "commands" ? this.#requests : this.#ears;
     back.comeBack(() => this.#tell(connection));
   }

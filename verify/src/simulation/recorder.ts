@@ -54,6 +54,8 @@ export class Recorder {
   /** How often each owner was given back, by what was sent, and who was so by what the server did. */
   readonly #givenBackCalls = new Map<string, number>();
   readonly #wasGivenBack = new Set<string>();
+  /** When which process had another connection for its scripts. */
+  readonly #cameBack: { readonly process: string; readonly atMs: number }[] = [];
   /** Owners that go on with the grant of another. */
   readonly #adopted = new Set<string>();
   #ids = 0;
@@ -181,6 +183,11 @@ export class Recorder {
     this.#operations.push(again);
   }
 
+  /** What has no answer is sent over another connection, and may have been sent over the one before. */
+  cameBack(process: SimulatedProcess): void {
+    this.#cameBack.push({ process: historyName(process), atMs: this.#now() });
+  }
+
   /** The answer has reached the process. @returns the owner whose lease was extended by it, if it was */
   heard(call: Call, reply: Reply): string | undefined {
     const draft = this.#extensions.get(call);
@@ -215,10 +222,17 @@ export class Recorder {
     return [...this.#operations, ...this.#records];
   }
 
-  /** Who asked again since an answer was lost, and hears that it holds no longer, may have given it back or lost it. */
+  /**
+   * Who asked again since an answer was lost, and hears that it holds no longer, may have given it back or lost it; as
+   * may who had another connection meanwhile, since what was sent over the one before, its client does not say.
+   */
   #doubt(draft: Draft): void {
-    if (draft.verb !== "release" || draft.outcome !== "ok" || this.#wasGivenBack.has(draft.owner)) return;
-    if ((this.#givenBackCalls.get(draft.owner) ?? 0) > 1) draft.outcome = "info";
+    const { verb, outcome, owner, process, callMs, returnMs } = draft;
+    if (verb !== "release" || outcome !== "ok" || this.#wasGivenBack.has(owner)) return;
+    const isBackSince = this.#cameBack.some(
+      (back) => back.process === process && back.atMs >= callMs && back.atMs <= returnMs,
+    );
+    if (isBackSince || (this.#givenBackCalls.get(owner) ?? 0) > 1) draft.outcome = "info";
   }
 
   /** A grant that no call returned with, and what gave it back. */

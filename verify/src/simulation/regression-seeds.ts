@@ -131,4 +131,10 @@ export const REGRESSION_SEEDS: readonly RegressionSeed[] = [
     was: "a late request of a claim takes a place again after its lease was adopted elsewhere",
   },
   { seed: 601395, kind: "condition", profile: "promised", was: "the same, under a condition" },
+  {
+    seed: 618085,
+    kind: "semaphore",
+    profile: "promised",
+    was: "a release over whose time the connection came back cannot tell what was lost",
+  },
 ];

@@ -150,6 +150,10 @@ export class World implements NetworkHost {
     this.recorder.truth.pushed(process, message, this.#nowMs);
   }
 
+  cameBack(process: SimulatedProcess): void {
+    this.recorder.cameBack(process);
+  }
+
   deafened(process: SimulatedProcess): void {
     this.judge.deafened(process);
   }
