@@ -137,4 +137,11 @@ export const REGRESSION_SEEDS: readonly RegressionSeed[] = [
     profile: "promised",
     was: "a release over whose time the connection came back cannot tell what was lost",
   },
+  {
+    seed: 3182,
+    kind: "multi-lock",
+    profile: "forgets",
+    was: "a server that forgets may bring back a place that was given up",
+  },
+  { seed: 219, kind: "condition", profile: "none", was: "a key lives to the end of its last millisecond" },
 ];
