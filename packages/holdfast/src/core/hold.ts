@@ -170,8 +170,14 @@ export class Hold implements Occupant, Holding {
   /** Ends the hold without a word to the server: it was lost, or a script has already undone it. */
   end(): void {
     if (this.#isOver) return;
-    this.#stop();
+    this.#handOn();
     this.#turn?.over();
+  }
+
+  /** The holder ends it, in time. A second copy of its grant that comes now must not undo it before what ends it on the server. */
+  #handOn(): void {
+    this.#stop();
+    this.#engine.handedOver(this.#grant.claim, this.#grant.token);
   }
 
   #stop(): void {
@@ -193,9 +199,10 @@ export class Hold implements Occupant, Holding {
   /** Ends the hold and tells who listens why, once. */
   lose(reason: LossReason): void {
     if (this.#isOver) return;
-    this.end();
+    this.#stop();
     this.#lost = reason;
     for (const listener of this.#lossListeners) listener(reason);
+    this.#turn?.over();
   }
 
   handOver(): ExportedLease {
@@ -206,7 +213,6 @@ export class Hold implements Occupant, Holding {
     const { renew, maxHoldMs } = this.#options;
     const restMs = maxHoldMs - this.heldMs();
     this.end();
-    this.#engine.handedOver(claim, reservedTo);
     return {
       version: 1,
       kind,
@@ -231,7 +237,7 @@ export class Hold implements Occupant, Holding {
     }
     const isLate = this.validForMs() <= 0;
     if (!isLate) {
-      this.#stop();
+      this.#handOn();
       if (this.#turn?.passOn(this.#longestMs) === true) return "released";
     }
     const given = {

@@ -59,6 +59,7 @@ export class Waiter implements Occupant {
   #isQueued = false;
   #hasTold = false;
   readonly #doubt = new Doubt();
+  readonly #reconnects: number;
   readonly #moment: GrantMoment;
 
   /** Asks at once. */
@@ -69,6 +70,7 @@ export class Waiter implements Occupant {
     this.#claim = claim;
     this.#ends = ends;
     this.#moment = new GrantMoment(engine.runtime);
+    this.#reconnects = engine.commandReconnects;
     this.#patience = new Patience(engine.runtime, options, (end) => {
       if (end === "abort") this.#abort();
       else this.#timeUp();
@@ -304,13 +306,19 @@ export class Waiter implements Occupant {
   /** Resolves to whether it is certain that nothing is left. */
   async #depart(timeoutMs: number): Promise<boolean> {
     if (!this.#isQueued && !this.#doubt.isUncertain && !this.#isAsking) return true;
+    return this.#sendAway(timeoutMs);
+  }
+
+  #sendAway(timeoutMs: number): Promise<boolean> {
     return depart(this.#engine, this.#steps, this.#claim, this.#doubt.isUncertain || this.#isAsking, timeoutMs);
   }
 
   #settle(): void {
     this.#isSettled = true;
-    if (this.#isQueued || this.#doubt.isUncertain) {
-      this.#engine.remember(this.#claim, () => void this.#depart(this.#engine.commandTimeoutMs));
+    // After a reconnect the client may have sent it twice, and the first copy may be still on its way.
+    const isTwofold = this.#reconnects !== this.#engine.commandReconnects;
+    if (this.#isQueued || this.#doubt.isUncertain || isTwofold) {
+      this.#engine.remember(this.#claim, () => void this.#sendAway(this.#engine.commandTimeoutMs));
     }
     this.#patience.stop();
     this.#rechecks?.cancel();

@@ -1,0 +1,60 @@
+/** The message of a grant may come twice, and the second copy when the lease is being given back, or is long over. */
+import { expect, test } from "vitest";
+import { Answer, NOW_US, ScriptedLock } from "../unit/scripted-lock.js";
+
+/** A lock whose claim has queued and was granted by a message. */
+async function granted(takesTurns: boolean): Promise<{
+  world: ScriptedLock;
+  lease: Awaited<ReturnType<ScriptedLock["lock"]["acquire"]>>;
+  message: string;
+}> {
+  const world = new ScriptedLock({ takesTurns });
+  world.answers.acquire = async ({ enqueue }) => ({
+    outcome: enqueue === true ? "waiting" : "refused",
+    restMs: 30_000,
+    nowUs: NOW_US,
+  });
+  const acquiring = world.lock.acquire({ waitMs: Infinity });
+  await world.runtime.advance(100);
+  const message = `+${world.lastNumber} 7 ${NOW_US + 100_000}`;
+  world.store.push(message);
+  return { world, lease: await acquiring, message };
+}
+
+test.each([false, true])(
+  "while the release is on its way it does not give the lock back before it (in a cohort: %s)",
+  async (takesTurns) => {
+    const { world, lease, message } = await granted(takesTurns);
+    const answer = new Answer<"released">();
+    world.answers.release = () => answer.promise;
+    const releasing = lease.release();
+    world.store.push(message);
+    await world.runtime.advance(10);
+    expect(world.sentOf("leave")).toEqual([]);
+    answer.resolve("released");
+    expect(await releasing).toBe("released");
+  },
+);
+
+test("a later grant to a claim that has given back is passed on", async () => {
+  const { world, lease } = await granted(false);
+  await lease.release();
+  world.store.push(`+${world.lastNumber} 9 ${NOW_US + 200_000}`);
+  await world.runtime.advance(10);
+  expect(world.sentOf("leave")).toHaveLength(1);
+});
+
+test("a grant to a request that a client sent twice, and whose first copy came late, is passed on", async () => {
+  const world = new ScriptedLock();
+  const answer = new Answer<{ outcome: "granted"; token: number }>();
+  world.answers.acquire = () => answer.promise;
+  const acquiring = world.lock.acquire();
+  await world.runtime.advance(10);
+  world.store.reconnect("commands");
+  answer.resolve({ outcome: "granted", token: 7 });
+  await (await acquiring).release();
+  expect(world.sentOf("leave")).toEqual([]);
+  world.store.push(`+${world.lastNumber} 9 ${NOW_US + 200_000}`);
+  await world.runtime.advance(10);
+  expect(world.sentOf("leave")).toHaveLength(1);
+});
