@@ -27,6 +27,7 @@ import {
 import { cutAt } from "./cut.js";
 import type { Circumstances, Finding } from "./finding.js";
 import { linearizability } from "./linearizability.js";
+import { claimsAsWaiters, withServerLeases } from "./queue-of-claims.js";
 
 /** A waiter looks again after so long at the latest, by the slowest clock and with its request under way. */
 const POLL_MS = 5_200;
@@ -76,7 +77,7 @@ function* sweeps(
   history: History,
   tokens: History,
   whole: History,
-  { hasPartedClocks, settleMs, permits, isOrderly, firstTokens, servedBy }: Circumstances,
+  { hasPartedClocks, settleMs, permits, isOrderly, firstTokens, servedBy, shared }: Circumstances,
 ): Generator<SweepResult> {
   yield leaseExclusion(history);
   yield ownersOnly(history, { epsMs: 0, isOneStep: true });
@@ -104,16 +105,18 @@ function* sweeps(
     .filter(({ verb, outcome, deliveredMs }) => verb !== "acquire" || outcome !== "info" || deliveredMs === undefined)
     // Its place in the order of grants is that of its first.
     .map((operation) => ({ ...operation, token: firstTokens.get(operation.owner) ?? operation.token }));
-  const deaf = new Set(history.missed.map(({ operationId }) => operationId));
   const waits = { ...history, operations };
-  const heard = { ...waits, enqueued: waits.enqueued.filter(({ operationId }) => !deaf.has(operationId)) };
-  if (isOrderly) yield fairOrder(waits);
+  const queue = claimsAsWaiters(waits, shared);
+  const deaf = new Set(queue.missed.map(({ operationId }) => operationId));
+  const heard = { ...queue, enqueued: queue.enqueued.filter(({ operationId }) => !deaf.has(operationId)) };
+  if (isOrderly) yield fairOrder(queue);
   if (kind === "semaphore" || kind === "read-write-lock" || kind === "condition") return;
   // A kill is judged, every other fault suspends.
   const forbidding = new Set(history.faults.flatMap((fault) => (isOnlyAKill(fault) ? [] : [fault.id])));
   // Who wants several locks is granted one after the other, and says so when it has all.
   const isSeen = kind !== "multi-lock";
-  yield crashedHolder(waits, { pollMs: POLL_MS, epsMs: settleMs, forbidding, ...(isSeen && { servedBy }) });
+  const held = withServerLeases(waits, shared);
+  yield crashedHolder(held, { pollMs: POLL_MS, epsMs: settleMs, forbidding, ...(isSeen && { servedBy }) });
   if (!isOrderly) return;
   const prompt = isSeen ? { promptMs: HANDED_OVER_MS } : {};
   yield noStarvation(heard, { waiterMs: POLL_MS, ...prompt, epsMs: settleMs, mostPassed: MOST_PASSED, forbidding });

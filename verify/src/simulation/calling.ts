@@ -2,6 +2,7 @@
 import { AcquireTimeoutError, LockError, WaitTimeoutError } from "holdfast";
 import type { Arguments } from "../history/index.js";
 import type { Attempt } from "./attempt.js";
+import { labelOf } from "./crowds.js";
 import type { Plan } from "./plan.js";
 import type { Scene } from "./scene.js";
 
@@ -103,8 +104,8 @@ export function claimOf({ session, world }: Scene): Arguments {
 
 /** The options of a session's call. */
 export function optionsOf({ session }: Scene): Options & { readonly waitMs: number } {
-  const { leaseMs, renew, waitMs, id, end, holdMs } = session;
-  const options = { leaseMs, renew, waitMs, label: `s${id}` };
+  const { leaseMs, renew, waitMs, end, holdMs } = session;
+  const options = { leaseMs, renew, waitMs, label: labelOf(session) };
   // Who never releases would keep it for ever.
   return end === "drop" && renew ? { ...options, maxHoldMs: Math.max(100, holdMs) } : options;
 }

@@ -1,6 +1,7 @@
 /** What the judge of a history has to know of the run that it comes from. */
 import type { HistoryRecord } from "../history/index.js";
 import { settleMs } from "./calling.js";
+import { isOfCrowd } from "./crowds.js";
 import type { Circumstances } from "./finding.js";
 import { PERMITS } from "./kinds/semaphore.js";
 import type { World } from "./world.js";
@@ -28,8 +29,12 @@ export function circumstancesOf({ setup, judge, network, recorder }: World): Cir
     isOrderly: network.isOrderly,
     settleMs: settleMs(setup) * 1.01,
     permits: PERMITS,
+    // Who joins a claim does not ask by itself: no more is known of it than how often a claim asks.
     servedBy: ({ owner, callMs }, freeMs) =>
-      recorder.witness?.asks.servedBy(owner, callMs, freeMs) ?? Number.POSITIVE_INFINITY,
+      isOfCrowd(owner.split("/")[4] ?? owner)
+        ? Number.POSITIVE_INFINITY
+        : (recorder.witness?.asks.servedBy(owner, callMs, freeMs) ?? Number.POSITIVE_INFINITY),
+    shared: judge.shared.all,
     // Of several the first is kept, which is put in last.
     firstTokens: new Map(recorder.truth.grants.reverse().map(({ claim, token }) => [claim.owner, token])),
   };
@@ -76,7 +81,9 @@ export function scanKeys({ keyspace, recorder, nowMs, setup, clock }: World, isR
       found.add(owner);
       // Two claims of one condition have one label.
       const label = owner.split("/")[4];
-      if (label !== undefined && setup.kind !== "condition") found.add(label.split(",")[0] ?? "");
+      if (label === undefined || setup.kind === "condition") continue;
+      if (!isOfCrowd(label)) found.add(label.split(",")[0] ?? "");
+      else for (const { id, crowd } of setup.sessions) if (label === `c${crowd}`) found.add(`${label}.s${id}`);
     }
   }
   const atMs = nowMs + clock.aheadMs;

@@ -1,5 +1,6 @@
 /** What the judges of a recorded run are told, and what they find. */
 import type { HistoryRecord, Operation } from "../history/index.js";
+import type { SharedClaim } from "./shared-claims.js";
 
 /** What the judge has to know of a run besides its history. */
 export interface Circumstances {
@@ -19,6 +20,8 @@ export interface Circumstances {
   readonly permits: number;
   /** When somebody is granted what is free from `freeMs` on, because this waiter asks, on a network without faults. */
   readonly servedBy: (waiter: Operation, freeMs: number) => number;
+  /** Claims that several callers have shared, by owner id. */
+  readonly shared: ReadonlyMap<string, SharedClaim>;
   /** Token of the first grant to each owner, which the server may have made again since. */
   readonly firstTokens: ReadonlyMap<string, number>;
 }

@@ -47,7 +47,9 @@ export async function release(scene: Scene, lease: Lease, views: readonly View[]
   };
   try {
     const outcome = await lease.release();
-    end(outcome === "released" ? "ok" : "no");
+    // Who hands on does not ask the server, and does not know yet what somebody has taken from it by force.
+    const isInDoubt = views.some((view) => judge.isTaken(view) && !hasHeard(scene, view, "given back", startedMs));
+    end(outcome === "released" ? (isInDoubt ? "info" : "ok") : "no");
     // What another lease on the same hold gave back, or what was lost, was answered before.
     if (outcome === "released" && leftMs > 0) checkHeard(scene, views, "given back", startedMs);
   } catch (error) {
@@ -72,17 +74,20 @@ export function releasesOf({ judge: { recorder }, member }: Scene, views: readon
   });
 }
 
-/** S5: no success without an answer that has reached the process since it asked. */
-function checkHeard(
-  { judge, member }: Scene,
-  views: readonly View[],
-  what: "extended" | "given back",
-  sinceMs: number,
-): void {
-  for (const { own, lockName } of views) {
-    if (judge.network.lastHeard(own.owner, what) >= sinceMs) continue;
-    judge.violated("S5", `${member.process.name}: a lease of ${lockName} was ${what}, and no answer had reached it`);
+/** S5: no success without an answer that has reached the process since it asked; or without the next lease of its claim. */
+function checkHeard(scene: Scene, views: readonly View[], what: "extended" | "given back", sinceMs: number): void {
+  const { judge, member } = scene;
+  for (const view of views) {
+    if (hasHeard(scene, view, what, sinceMs)) continue;
+    const { own, lockName, turn } = view;
+    const text = `${member.process.name}: a lease of ${lockName} was ${what}, and no answer had reached it`;
+    if (what === "given back" && judge.shared.handedOn(own.owner, turn, text)) continue;
+    judge.violated("S5", text);
   }
+}
+
+function hasHeard({ judge }: Scene, { own }: View, what: "extended" | "given back", sinceMs: number): boolean {
+  return judge.network.lastHeard(own.owner, what) >= sinceMs;
 }
 
 function refused({ judge, member }: Scene, views: readonly View[], what: string, startedMs: number): void {

@@ -8,12 +8,15 @@
 import type { Lease } from "holdfast";
 import type { Arguments, Outcome, Refusal } from "../history/index.js";
 import type { Attempt } from "./attempt.js";
+import { isOfCrowd } from "./crowds.js";
 import { isAlive, LossWatch } from "./loss-watch.js";
 import type { Network } from "./messages.js";
+import type { Call } from "./network.js";
 import { FifoOrder } from "./order.js";
 import type { Session } from "./plan.js";
 import type { SimulatedProcess } from "./process.js";
 import { type Draft, historyName, type Recorder } from "./recorder.js";
+import { SharedClaims } from "./shared-claims.js";
 import { TokenOrder } from "./tokens.js";
 import type { View, Violation } from "./view.js";
 
@@ -29,6 +32,7 @@ export class Judge {
   readonly cases: Map<string, number> = new Map();
   readonly network: Network;
   readonly recorder: Recorder;
+  readonly shared: SharedClaims;
   readonly #now: () => number;
   readonly #views = new Map<string, View[]>();
   readonly #attempts = new Set<Attempt>();
@@ -37,6 +41,8 @@ export class Judge {
   readonly #lostGround = new Map<Ground, number>();
   readonly #losses: LossWatch;
   readonly #extended: View[] = [];
+  /** Owners whose leases somebody has begun to take by force, and when. */
+  readonly #taken = new Map<string, number>();
   #ids = 0;
 
   /** Grants, for the summary. */
@@ -48,7 +54,9 @@ export class Judge {
     this.#now = now;
     this.recorder = recorder;
     this.network = network;
-    this.#losses = new LossWatch(now, (property, text) => this.violated(property, text), recorder);
+    const violated = (property: string, text: string): void => this.violated(property, text);
+    this.#losses = new LossWatch(now, violated, recorder);
+    this.shared = new SharedClaims(violated, (property) => this.decided(property));
   }
 
   /** Calls that have not come to an end, of processes that live. */
@@ -78,12 +86,20 @@ export class Judge {
   /** Somebody calls for a lock. */
   called(process: SimulatedProcess, session: Session, lockName: string, args?: Arguments): Attempt {
     this.#ids += 1;
-    const about = { process, lockName, verb: "acquire", owner: `s${session.id}` } as const;
+    const owner = session.crowd === undefined ? `s${session.id}` : `c${session.crowd}.s${session.id}`;
+    const about = { process, lockName, verb: "acquire", owner } as const;
     const operation = args && this.recorder.called({ ...about, args });
     const attempt = { id: this.#ids, session, process, lockName, callMs: this.#now(), returnMs: Infinity, operation };
     this.#attempts.add(attempt);
-    this.#order.called(attempt);
+    // Of a crowd the claims have an order, and not those who share them.
+    if (session.crowd === undefined) this.#order.called(attempt);
     return attempt;
+  }
+
+  /** A process sends a request. */
+  sent(process: SimulatedProcess, call: Call): void {
+    const claim = this.shared.sent(process, call, this.#now());
+    if (claim !== undefined) this.#order.called(claim.queued);
   }
 
   /** The call ended without a grant. */
@@ -106,13 +122,23 @@ export class Judge {
       this.violated("S5", `${process.name} has a lease of ${lockName}, and no success had reached it`);
     }
     this.newToken(lockName, own.token, attempt.callMs);
-    if (attempt.lockName === lockName) {
+    const turn = this.shared.began({
+      process,
+      owner: own.owner,
+      token: own.token,
+      lockName,
+      callMs: attempt.callMs,
+      grantedMs: this.recorder.truth.grantedMs(own.owner),
+      validForMs: own.validForMs(),
+    });
+    const queued = attempt.session.crowd === undefined ? attempt : this.shared.all.get(own.owner)?.queued;
+    if (attempt.lockName === lockName && queued !== undefined && turn === 0) {
       const token = this.network.firstToken(process, lease.owner) ?? lease.token;
-      for (const passed of this.#order.granted(attempt, token, this.network)) this.violated("X3", passed);
+      for (const passed of this.#order.granted(queued, token, this.network)) this.violated("X3", passed);
     }
     const operation = this.#operationOf(attempt, lockName);
-    this.recorder.granted(operation, own.owner, own.token);
-    return this.#add({ attempt, process, lease, own, lockName, weight, limit, operation });
+    this.recorder.granted(operation, own.owner, own.token, turn);
+    return this.#add({ attempt, process, lease, own, lockName, weight, limit, operation, turn });
   }
 
   /** When nothing was promised any more on this ground; Infinity if it was to the end. */
@@ -132,9 +158,21 @@ export class Judge {
     const operation = this.recorder.called({ process, lockName, verb: "acquire", args, owner: lease.owner });
     operation.callMs = calledMs;
     // The token is that of the first grant, and counts once.
-    this.recorder.granted(operation, lease.owner, null);
+    this.recorder.granted(operation, lease.owner, null, 0);
     const grantId = from.grantId ?? from.operation.id;
-    return this.#add({ attempt: undefined, process, lease, own: lease, lockName, weight, limit, operation, grantId });
+    return this.#add({ attempt: undefined, process, lease, own: lease, lockName, weight, limit, operation, grantId, turn: 0 });
+  }
+
+  /** Somebody takes by force what the claim of this lease holds, be it by then the lease of another caller. */
+  taken({ own: { owner } }: View): void {
+    this.#taken.set(owner, this.#now());
+    for (const views of this.#views.values())
+      for (const view of views) if (view.own.owner === owner) view.isOver = view.mayBeTaken = true;
+  }
+
+  /** Whether somebody has. */
+  isTaken({ own: { owner } }: View): boolean {
+    return this.#taken.has(owner);
   }
 
   /** A token for somebody who called at `callMs`, got now. */
@@ -186,6 +224,7 @@ export class Judge {
 
   /** Called after each event: nobody may be late in telling a loss. */
   afterEvent(): void {
+    this.shared.afterEvent();
     for (const view of this.#extended.splice(0)) if (isAlive(view)) this.ask(view);
     for (const [lockName, views] of this.#views) {
       for (const view of views) {
@@ -195,24 +234,35 @@ export class Judge {
     }
   }
 
-  /** A request of this session stands in the queue, and its caller knows. */
-  enqueued(session: number): void {
-    const operation = this.#order.enqueued(session, this.#now())?.operation;
+  /** A request of this owner stands in the queue, and its process knows. @returns whether that is known of the owner */
+  enqueued(owner: string): boolean {
+    const claim = this.shared.all.get(owner);
+    if (claim !== undefined) {
+      claim.enqueuedMs = Math.min(claim.enqueuedMs, this.#now());
+      this.#order.enqueued(claim.queued.session.id, this.#now());
+      return true;
+    }
+    const label = owner.split("/")[4] ?? "";
+    const session = /^s(\d+)$/.exec(label)?.[1];
+    if (session === undefined) return isOfCrowd(label);
+    const operation = this.#order.enqueued(Number(session), this.#now())?.operation;
     // Who asks for several locks at once stands in the queue of one after the other.
-    if (operation === undefined || operation.lockName.includes(",")) return;
+    if (operation === undefined || operation.lockName.includes(",")) return true;
     this.recorder.add({
       type: "enqueued",
       atMs: this.#now(),
       lockName: operation.lockName,
       operationId: operation.id,
     });
+    return true;
   }
 
   /** What the process was to hear may not have reached it: its waiters may be passed. */
   deafened(process: SimulatedProcess): void {
-    for (const { operation } of this.#order.excuse(process)) {
-      if (operation === undefined) continue;
-      const { lockName, id } = operation;
+    for (const queued of this.#order.excuse(process)) {
+      this.shared.missed(queued, this.#now());
+      if (queued.operation === undefined) continue;
+      const { lockName, id } = queued.operation;
       this.recorder.add({ type: "missed", atMs: this.#now(), lockName, operationId: id });
     }
   }
@@ -220,7 +270,7 @@ export class Judge {
   #add(
     facts: Pick<
       View,
-      "attempt" | "process" | "lease" | "own" | "lockName" | "weight" | "limit" | "operation" | "grantId"
+      "attempt" | "process" | "lease" | "own" | "lockName" | "weight" | "limit" | "operation" | "grantId" | "turn"
     >,
   ): View {
     const view: View = {
@@ -236,6 +286,11 @@ export class Judge {
     if (views === undefined) this.#views.set(facts.lockName, [view]);
     else views.push(view);
     const { operation, lockName, process } = facts;
+    const takenMs = this.#taken.get(facts.own.owner);
+    if (takenMs !== undefined) {
+      view.isOver = view.mayBeTaken = true;
+      this.recorder.taken(operation, process, takenMs);
+    }
     const told = (): void => {
       const { reason } = facts.lease.signal.reason as { readonly reason?: string };
       // Those come before the lease is over, and of several locks for all that are not; from then on nobody relies on it.

@@ -3,6 +3,7 @@
  *
  * Among the faults of an ordinary run a kill is rare, and others forgive most of what would follow from it.
  */
+import { FIRST_CROWD_ID } from "./crowds.js";
 import type { Plan } from "./plan.js";
 import { Random } from "./random.js";
 
@@ -14,7 +15,7 @@ const BACK_IN_MS = 300;
 /** The same sessions, with kills for faults that the server notices at once. */
 export function withOnlyKills(plan: Plan): Plan {
   const random = new Random(plan.seed + 0.75 * 4_294_967_296);
-  const ids = plan.sessions.reduce((highest, { id }) => Math.max(highest, id), 0);
+  const ids = plan.sessions.reduce((highest, { id }) => (id < FIRST_CROWD_ID ? Math.max(highest, id) : highest), 0);
   const faults = Array.from({ length: KILLS }, (_, place) => ({
     id: ids + 1 + place,
     atMs: random.whole(FIRST_MS, LAST_MS),

@@ -62,10 +62,7 @@ export async function holdProgram<Held extends Lease>(
   await holdFor(scene, views, half);
   if (session.end === "drop") return;
   if (session.end === "force" && leased.forceRelease !== undefined) {
-    for (const view of views) {
-      judge.over(view);
-      view.mayBeTaken = true;
-    }
+    for (const view of views) judge.taken(view);
     const other = scene.world.members[session.other] ?? member;
     other.process.enter(() => void force(scene, other.process, lease, views, leased));
     await member.process.sleep(session.leaseMs / 4);

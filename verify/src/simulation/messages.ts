@@ -37,17 +37,15 @@ export class Network {
     return this.#firstTokens.get(keyOf(process, owner.split("/")[1]));
   }
 
-  /** A script has answered the process. @returns the session whose claim stands in the queue by that answer, if any */
-  reply(process: SimulatedProcess, { script, args }: Call, reply: Reply): number | undefined {
+  /** A script has answered the process. @returns the owner whose claim stands in the queue by that answer, if any */
+  reply(process: SimulatedProcess, { script, args }: Call, reply: Reply): string | undefined {
     const outcome = outcomeOf(script.replies, reply);
     const place = script.args.findIndex((name) => name === "owner" || name === "owners");
     const owner = String(args[place] ?? "");
     if (outcome === "granted" || outcome === "passed") {
       for (const each of owner.split(" ")) this.#granted.add(keyOf(process, each.split("/")[1]));
     }
-    if (outcome !== "waiting") return undefined;
-    const session = /^s(\d+)$/.exec(owner.split("/")[4] ?? "")?.[1];
-    return session === undefined ? undefined : Number(session);
+    return outcome === "waiting" ? owner : undefined;
   }
 
   /** A script has answered, whatever it was. */

@@ -8,8 +8,13 @@ import type { Attempt } from "./attempt.js";
 import type { Network } from "./messages.js";
 import type { SimulatedProcess } from "./process.js";
 
+/** Whoever has a place in the queue: one caller, or a claim that several share. */
+export type Queued = Pick<Attempt, "process" | "lockName" | "callMs" | "operation"> & {
+  readonly session: Pick<Attempt["session"], "id">;
+};
+
 interface Waiter {
-  readonly attempt: Attempt;
+  readonly attempt: Queued;
   enqueuedMs: number;
   isExcused: boolean;
 }
@@ -17,21 +22,21 @@ interface Waiter {
 /** See the file header. */
 export class FifoOrder {
   readonly #waiters = new Map<number, Waiter>();
-  readonly #granted: { readonly attempt: Attempt; readonly token: number }[] = [];
+  readonly #granted: { readonly attempt: Queued; readonly token: number }[] = [];
 
-  called(attempt: Attempt): void {
+  called(attempt: Queued): void {
     this.#waiters.set(attempt.session.id, { attempt, enqueuedMs: Infinity, isExcused: false });
   }
 
   /** Its process was told that it waits. @returns who, if it is the first time */
-  enqueued(session: number, atMs: number): Attempt | undefined {
+  enqueued(session: number, atMs: number): Queued | undefined {
     const waiter = this.#waiters.get(session);
     if (waiter === undefined || waiter.enqueuedMs <= atMs) return undefined;
     waiter.enqueuedMs = atMs;
     return waiter.attempt;
   }
 
-  gaveUp({ session }: Attempt): void {
+  gaveUp({ session }: Queued): void {
     this.#waiters.delete(session.id);
   }
 
@@ -40,7 +45,7 @@ export class FifoOrder {
    *
    * @returns who was not excused before
    */
-  excuse(process: SimulatedProcess): Attempt[] {
+  excuse(process: SimulatedProcess): Queued[] {
     const excused = [...this.#waiters.values()].filter(
       ({ attempt, isExcused }) => attempt.process === process && !isExcused,
     );
@@ -49,7 +54,7 @@ export class FifoOrder {
   }
 
   /** @returns who came later and was granted earlier, in words */
-  granted(attempt: Attempt, token: number, network: Network): string[] {
+  granted(attempt: Queued, token: number, network: Network): string[] {
     const waiter = this.#waiters.get(attempt.session.id);
     this.#waiters.delete(attempt.session.id);
     this.#granted.push({ attempt, token });

@@ -7,6 +7,7 @@
  * its queue. The last word of a claim whose lease was exported is its adoption: who leaves in its name before that would
  * give the lease back.
  */
+import { labelOf } from "./crowds.js";
 import type { Call } from "./network.js";
 import type { SimulatedProcess } from "./process.js";
 import type { World } from "./world.js";
@@ -52,7 +53,7 @@ export class Places {
     const { judge, keyspace, setup } = this.#world;
     // A server that comes back with what it knew before may bring back a place that had been given up.
     if (setup.faults.some((fault) => fault.what === "restart-server" && fault.keeps !== "all")) return;
-    const waiting = new Set(judge.open.map(({ session }) => `s${session.id}`));
+    const waiting = new Set(judge.open.map(({ session }) => labelOf(session)));
     for (const { key, value } of keyspace.dump()) {
       if (!key.endsWith(":queue") || typeof value === "string") continue;
       for (const owner of value.filter((_, at) => at % 2 === 0)) {

@@ -3,6 +3,7 @@
  *
  * Whatever is left out of the lists leaves the rest as it is, and that is how a failing run is made smaller.
  */
+import { crowdsOf } from "./crowds.js";
 import { drawnSince } from "./drawn-since.js";
 import type { FaultEvent } from "./fault-event.js";
 import { Random } from "./random.js";
@@ -33,6 +34,8 @@ export interface Session {
   readonly amount: number;
   /** Another process, for what takes two. */
   readonly other: number;
+  /** Which crowd it is of: see crowds.ts. Absent for who shares its claim with nobody. */
+  readonly crowd?: number;
 }
 
 /**
@@ -75,6 +78,7 @@ export function planOf(seed: number, kind: string, profile: Profile): Plan {
   const sessions = Array.from({ length: sessionCount }, () => drawSession(random, ids, processCount, lockCount));
   const faults = Array.from({ length: faultCount }, () => drawFault(random, ids, processCount, profile));
   const commandTimeoutMs = random.pick([100, 400, 1_000, 2_000]);
+  sessions.push(...crowdsOf(seed, kind, processCount, lockCount));
   if (profile !== "none") faults.push(...drawnSince(seed, processCount, faultCount > 0));
   return {
     seed,

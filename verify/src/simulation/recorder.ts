@@ -12,6 +12,7 @@ import { outcomeOf } from "./messages.js";
 import type { Call } from "./network.js";
 import type { SimulatedProcess } from "./process.js";
 import { ServerTruth } from "./server-truth.js";
+import { nameOf, ownerOf } from "./shared-claims.js";
 import type { Witness } from "./witness.js";
 
 /** An operation that has not come to its end, or will be corrected. */
@@ -51,6 +52,8 @@ export class Recorder {
   readonly #operations: Draft[] = [];
   readonly #extensions = new Map<Call, Draft>();
   readonly #leaseOf = new Map<string, number>();
+  /** Under which name the lease goes that an owner has now: see shared-claims.ts. */
+  readonly #nameOf = new Map<string, string>();
   /** How often each owner was given back, by what was sent, and who was so by what the server did. */
   readonly #givenBackCalls = new Map<string, number>();
   readonly #wasGivenBack = new Set<string>();
@@ -104,13 +107,30 @@ export class Recorder {
     return copy;
   }
 
-  /** The acquire returned with a lease. @param token  null if it goes on with the grant of another */
-  granted(draft: Draft, owner: string, token: number | null): void {
+  /**
+   * The acquire returned with a lease.
+   *
+   * @param token  null if it goes on with the grant of another
+   * @param turn   how many leases its claim had before, if callers share it
+   */
+  granted(draft: Draft, owner: string, token: number | null, turn: number): void {
     this.ended(draft, "ok");
-    draft.owner = owner;
+    draft.owner = nameOf(owner, turn);
     draft.token = token;
+    this.#nameOf.set(owner, draft.owner);
+    if (turn > 0) {
+      // The lease on the server runs already.
+      const { leaseMs: _, ...args } = draft.args;
+      draft.args = args;
+    }
     this.#leaseOf.set(owner, draft.id);
     if (token === null) this.#adopted.add(owner);
+  }
+
+  /** Its lease began although somebody had begun to take it by force: nobody relies on it. */
+  taken({ lockName, owner, id }: Draft, process: SimulatedProcess, atMs: number): void {
+    const force = this.called({ process, lockName, verb: "force-release", owner, leaseId: id });
+    force.callMs = atMs;
   }
 
   /** How long the server may keep a lease from now on, at most. */
@@ -143,9 +163,9 @@ export class Recorder {
       process,
       lockName: lockOf(call),
       verb: "extend",
-      owner,
+      owner: this.#nameOf.get(owner) ?? owner,
       args: { leaseMs },
-      leaseId: 0,
+      leaseId: this.#leaseOf.get(owner) ?? 0,
     });
     this.#extensions.set(call, draft);
   }
@@ -157,8 +177,9 @@ export class Recorder {
     this.#givenBackCalls.set(owner, calls);
     if (calls > 1) return;
     // About no lease: whoever relied on one goes by what the library said, and not by what it sent.
-    const draft = this.called({ process, lockName: lockOf(call), verb: "release", owner });
-    if (this.#operations.some((other) => other.verb === "release" && other.owner === owner && other !== draft))
+    const name = this.#nameOf.get(owner) ?? owner;
+    const draft = this.called({ process, lockName: lockOf(call), verb: "release", owner: name });
+    if (this.#operations.some((other) => other.verb === "release" && other.owner === name && other !== draft))
       this.#operations.pop();
   }
 
@@ -194,7 +215,7 @@ export class Recorder {
     if (draft === undefined) return undefined;
     const isDone = outcomeOf(call.script.replies, reply) === "extended";
     this.ended(draft, isDone ? "ok" : "no", isDone ? undefined : "not-owner");
-    return isDone ? draft.owner : undefined;
+    return isDone ? String(call.args[0]) : undefined;
   }
 
   /** All that was recorded, with what the server did that no caller heard of. */
@@ -227,7 +248,8 @@ export class Recorder {
    * may who had another connection meanwhile, since what was sent over the one before, its client does not say.
    */
   #doubt(draft: Draft): void {
-    const { verb, outcome, owner, process, callMs, returnMs } = draft;
+    const { verb, outcome, process, callMs, returnMs } = draft;
+    const owner = ownerOf(draft);
     if (verb !== "release" || outcome !== "ok" || this.#wasGivenBack.has(owner)) return;
     const isBackSince = this.#cameBack.some(
       (back) => back.process === process && back.atMs >= callMs && back.atMs <= returnMs,

@@ -36,6 +36,7 @@ export class ServerTruth {
   readonly #claims = new Map<string, SentClaim>();
   readonly #grants = new Map<string, ServerGrant>();
   readonly #repeats: ServerGrant[] = [];
+  readonly #lastMs = new Map<string, number>();
 
   /** Grants that were made again to who had them, which begins the lease anew. */
   get repeats(): readonly ServerGrant[] {
@@ -45,6 +46,11 @@ export class ServerTruth {
   /** In the order in which the server made them. */
   get grants(): ServerGrant[] {
     return [...this.#grants.values()];
+  }
+
+  /** When it last made a grant, or made it again, to that owner; undefined if it never did. */
+  grantedMs(owner: string): number | undefined {
+    return this.#lastMs.get(owner);
   }
 
   /** A process has sent a request. */
@@ -99,6 +105,7 @@ export class ServerTruth {
     const claim = this.#claims.get(key);
     const known = `${key} ${token}`;
     if (claim === undefined) return;
+    this.#lastMs.set(claim.owner, atMs);
     if (this.#grants.has(known)) this.#repeats.push({ claim, token, atMs });
     else this.#grants.set(known, { claim, token, atMs });
   }

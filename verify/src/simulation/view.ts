@@ -21,6 +21,8 @@ export interface View {
   readonly grantId?: number;
   /** The record of the acquire that it comes from. */
   readonly operation: Draft;
+  /** How many leases its claim had before: more than none if several callers share it. */
+  readonly turn: number;
   /** When something gave it back that is not the release of this lease, such as that of another that shares its hold. */
   givenBackMs?: number;
   /** The lease itself; of several that count as one, the one of this lock. */

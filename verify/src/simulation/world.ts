@@ -120,6 +120,7 @@ export class World implements NetworkHost {
 
   sent(process: SimulatedProcess, call: Call): void {
     this.recorder.sent(process, call);
+    this.judge.sent(process, call);
   }
 
   ran(process: SimulatedProcess, call: Call, reply: Reply): void {
@@ -134,12 +135,11 @@ export class World implements NetworkHost {
   heard(process: SimulatedProcess, what: { readonly call: Call; readonly reply: Reply } | string): void {
     if (typeof what === "string") this.network.message(process, what);
     else {
-      const session = this.network.reply(process, what.call, what.reply);
+      const waiting = this.network.reply(process, what.call, what.reply);
       const extended = this.recorder.heard(what.call, what.reply);
       if (extended !== undefined) this.judge.extended(process, extended);
       this.network.answered(what.call, what.reply, this.#nowMs);
-      if (session === undefined) return;
-      this.judge.enqueued(session);
+      if (waiting === undefined || !this.judge.enqueued(waiting)) return;
       if (this.members.some((member) => member.process === process && !member.store.isListening))
         this.deafened(process);
     }

@@ -1,0 +1,72 @@
+/**
+ * Crowds: callers of one process that want one lock at about the same time, by the same length of lease and label, so that
+ * they share a claim. Most of their holds are short, so that a lease goes from one to the next.
+ *
+ * Drawn from a stream of their own and with ids of their own, for the same reason as in drawn-since.ts.
+ */
+import type { Session } from "./plan.js";
+import { Random } from "./random.js";
+
+/** Ids from here on are of sessions in crowds. */
+export const FIRST_CROWD_ID = 2_001;
+/** In the upper half of what a seed is made of, where nothing else is drawn from. */
+const STREAM = 7 * 4_294_967_296;
+
+/** Kinds of locks of which one process shares a claim. */
+const SHARING: ReadonlySet<string> = new Set(["mutex", "reentrant-mutex", "multi-lock", "condition"]);
+
+const LEASES = [100, 250, 1_000, 2_000] as const;
+const WAITS = [20, 300, 3_000, 8_000, Infinity, Infinity] as const;
+/** Over how many ms its callers come; the longest is more than a batch may take. */
+const SPREADS = [0, 2, 10, 60] as const;
+const BEGINS_UNTIL_MS = 7_000;
+
+/** The crowds of a seed; none for a kind without claims that are shared, and for most seeds of the others. */
+export function crowdsOf(seed: number, kind: string, processCount: number, lockCount: number): Session[] {
+  const random = new Random(seed + STREAM);
+  if (!SHARING.has(kind) || !random.chance(0.35)) return [];
+  const sessions: Session[] = [];
+  const together = random.chance(0.6) ? random.whole(0, 400) : random.whole(0, BEGINS_UNTIL_MS);
+  const count = random.pick([1, 2, 2, 3]);
+  for (let crowd = 1; crowd <= count; crowd += 1) {
+    const process = random.whole(0, processCount - 1);
+    const lock = random.chance(0.8) ? 0 : random.whole(0, lockCount - 1);
+    const beginMs = together + random.whole(0, 30);
+    const leaseMs = random.pick(LEASES);
+    const spreadMs = random.pick(SPREADS);
+    // Now and then more than a grant reserves tokens for.
+    const size = random.chance(0.06) ? random.whole(33, 40) : random.whole(2, 9);
+    for (let place = 0; place < size; place += 1) {
+      const isShort = random.chance(0.88);
+      sessions.push({
+        id: FIRST_CROWD_ID + sessions.length,
+        crowd,
+        process,
+        lock,
+        atMs: beginMs + random.whole(0, spreadMs),
+        isTry: random.chance(0.04),
+        waitMs: random.pick(WAITS),
+        leaseMs,
+        renew: random.chance(0.6),
+        abortAfterMs: random.chance(0.1) ? random.whole(0, random.pick([5, 50, 1_000])) : null,
+        holdMs: isShort ? random.whole(0, 8) : random.whole(9, leaseMs * 1.5),
+        extendMs: random.chance(0.06) ? random.pick(LEASES) : null,
+        end: random.chance(0.92) ? "release" : random.pick(["drop", "export", "force"]),
+        // Of a multi-lock these are callers of one of its locks.
+        amount: kind === "multi-lock" ? 1 : random.whole(1, 4),
+        other: random.whole(0, processCount - 1),
+      });
+    }
+  }
+  return sessions;
+}
+
+/** The label of a session's claims, which those of one crowd have in common. */
+export function labelOf({ id, crowd }: Pick<Session, "id" | "crowd">): string {
+  return crowd === undefined ? `s${id}` : `c${crowd}`;
+}
+
+/** Whether a claim with that label is that of a crowd. */
+export function isOfCrowd(label: string | undefined): boolean {
+  return label?.startsWith("c") === true;
+}

@@ -1,0 +1,44 @@
+/** A history as the queue of the server sees it, where callers share claims: a claim waits once, for all of them. */
+import type { Enqueued, History, Missed, Operation } from "../history/index.js";
+import { isOfCrowd } from "./crowds.js";
+import { ownerOf, type SharedClaim } from "./shared-claims.js";
+
+type Shared = ReadonlyMap<string, SharedClaim>;
+
+/**
+ * One acquire for each claim that was granted, called when the claim was sent, and the release that gave it back to the
+ * server. Callers of a crowd that were not granted anything are left out: their claim waits on, or was taken back.
+ */
+export function claimsAsWaiters(history: History, shared: Shared): History {
+  if (shared.size === 0) return history;
+  const enqueued: Enqueued[] = [...history.enqueued];
+  const missed: Missed[] = [...history.missed];
+  const lastTurns = new Map(Array.from(shared, ([owner, { leases }]) => [owner, leases - 1]));
+  const operations = history.operations.flatMap((operation) => {
+    const { owner, verb, outcome, id, lockName } = operation;
+    const claim = shared.get(ownerOf(operation));
+    if (claim === undefined) return verb === "acquire" && isOfCrowd(owner) ? [] : [operation];
+    if (verb === "release") return turnOf(operation) === lastTurns.get(claim.owner) ? [operation] : [];
+    if (verb !== "acquire") return [operation];
+    if (outcome !== "ok" || turnOf(operation) > 0) return [];
+    const about = { lockName, operationId: id };
+    if (claim.enqueuedMs < Infinity) enqueued.push({ type: "enqueued", atMs: claim.enqueuedMs, ...about });
+    if (claim.missedMs < Infinity) missed.push({ type: "missed", atMs: claim.missedMs, ...about });
+    return [{ ...operation, callMs: claim.queued.callMs }];
+  });
+  return { ...history, operations, enqueued, missed };
+}
+
+/** With the length of the lease on the server for each lease that was handed on. */
+export function withServerLeases(history: History, shared: Shared): History {
+  if (shared.size === 0) return history;
+  const operations = history.operations.map((operation) => {
+    const leaseMs = operation.verb === "acquire" ? shared.get(ownerOf(operation))?.leaseMs : undefined;
+    return leaseMs === undefined ? operation : { ...operation, args: { ...operation.args, leaseMs } };
+  });
+  return { ...history, operations };
+}
+
+function turnOf({ owner }: Operation): number {
+  return Number(/\/\+(\d+)$/.exec(owner)?.[1] ?? 0);
+}

@@ -1,0 +1,165 @@
+/**
+ * Claims that several callers of one process share, and the leases that they get of them one after the other.
+ *
+ * For the server there is one holder. For everybody else each lease is one by itself, with a token of its own; so what is
+ * recorded of it goes by a name of its own, which is the owner id for the first. In the queue the claim stands for all of
+ * them, so it is claims that are served in their order.
+ */
+import { isOfCrowd } from "./crowds.js";
+import { lockOf } from "./lock-of.js";
+import type { Call } from "./network.js";
+import type { Queued } from "./order.js";
+import type { SimulatedProcess } from "./process.js";
+
+/** How many leases a grant is good for. */
+export const BLOCK = 32;
+/** How long after its grant was heard a claim goes on from one caller to the next, by the clock of its process, in ms. */
+export const BATCH_MS = 20;
+
+/** The name by which the lease goes that is the claim's next after so many; the owner id itself for the first. */
+export function nameOf(owner: string, turn: number): string {
+  return turn === 0 ? owner : `${owner}/+${turn}`;
+}
+
+/** The owner id behind such a name. */
+export function ownerOf({ owner }: { readonly owner: string }): string {
+  return owner.replace(/\/\+\d+$/, "");
+}
+
+/** A claim of a crowd. */
+export interface SharedClaim {
+  readonly owner: string;
+  readonly leaseMs: number;
+  /** As the order of the queue sees it. */
+  readonly queued: Queued;
+  enqueuedMs: number;
+  /** When the server may have taken it for dead; Infinity if never. */
+  missedMs: number;
+  firstToken: number;
+  /** When its first lease began, by the clock of the process. */
+  beganMs: number;
+  leases: number;
+}
+
+/** A lease of one of them that begins. */
+export interface Beginning {
+  readonly process: SimulatedProcess;
+  readonly owner: string;
+  readonly token: number;
+  readonly lockName: string;
+  /** When its caller called, and when the server made the grant; in true time. */
+  readonly callMs: number;
+  readonly grantedMs: number | undefined;
+  /** What it says of itself. */
+  readonly validForMs: number;
+}
+
+/** See the file header. */
+export class SharedClaims {
+  readonly #claims = new Map<string, SharedClaim>();
+  readonly #violated: (property: string, text: string) => void;
+  readonly #decided: (property: string) => void;
+  /** Leases that were given back without a word to the server: whether another began is known when the event is over. */
+  #handedOn: { readonly claim: SharedClaim; readonly nth: number; readonly who: string }[] = [];
+
+  constructor(violated: (property: string, text: string) => void, decided: (property: string) => void) {
+    this.#violated = violated;
+    this.#decided = decided;
+  }
+
+  /** By owner id. */
+  get all(): ReadonlyMap<string, SharedClaim> {
+    return this.#claims;
+  }
+
+  /** A process has sent a request. @returns a claim of a crowd that was not known */
+  sent(process: SimulatedProcess, call: Call, nowMs: number): SharedClaim | undefined {
+    if (call.script.name !== "mutex/acquire") return undefined;
+    const owner = String(call.args[0]);
+    const [, , leaseMs, , label] = owner.split("/");
+    if (!isOfCrowd(label) || this.#claims.has(owner)) return undefined;
+    const claim: SharedClaim = {
+      owner,
+      leaseMs: Number(leaseMs),
+      // Sessions have ids above zero.
+      queued: {
+        session: { id: -1 - this.#claims.size },
+        process,
+        lockName: lockOf(call),
+        callMs: nowMs,
+        operation: undefined,
+      },
+      enqueuedMs: Infinity,
+      missedMs: Infinity,
+      firstToken: Number.NaN,
+      beganMs: Infinity,
+      leases: 0,
+    };
+    this.#claims.set(owner, claim);
+    return claim;
+  }
+
+  /** A claim may have lost its place. */
+  missed(queued: Queued, nowMs: number): void {
+    for (const claim of this.#claims.values())
+      if (claim.queued === queued) claim.missedMs = Math.min(claim.missedMs, nowMs);
+  }
+
+  /** A lease begins. @returns how many the claim had before; 0 for a claim that is nobody else's */
+  began(lease: Beginning): number {
+    const claim = this.#claims.get(lease.owner);
+    if (claim === undefined) return 0;
+    const { process, token } = lease;
+    const nth = claim.leases;
+    claim.leases += 1;
+    if (nth === 0) {
+      claim.firstToken = token;
+      claim.beganMs = process.monotonicMs();
+    } else this.#checkTurn(claim, nth, lease);
+    this.#checkCame(lease);
+    return nth;
+  }
+
+  /** F1, L6, and S2, of what goes on without the server. */
+  #checkTurn(
+    { owner, firstToken, beganMs }: SharedClaim,
+    nth: number,
+    { process, lockName, token, validForMs }: Beginning,
+  ): void {
+    const who = `${process.name}: lease ${nth + 1} of ${owner} on ${lockName}`;
+    this.#decided("leases handed on");
+    if (token !== firstToken + nth) this.#violated("F1", `${who} has token ${token}, and the first had ${firstToken}`);
+    if (nth >= BLOCK) this.#violated("L6", `${who} is one more than a grant is good for`);
+    const tookMs = process.monotonicMs() - beganMs;
+    if (tookMs >= BATCH_MS) this.#violated("L6", `${who} began ${tookMs.toFixed(1)} ms after the first`);
+    if (validForMs <= 0) this.#violated("S2", `${who} began when the claim was over`);
+  }
+
+  /** F2: who calls when the server has made a grant may have heard of another one that came after it. */
+  #checkCame({ process, owner, lockName, token, callMs, grantedMs }: Beginning): void {
+    if (grantedMs === undefined) return;
+    this.#decided("F2 of batches");
+    if (callMs > grantedMs)
+      this.#violated(
+        "F2",
+        `${process.name}: who called for ${lockName} at ${callMs.toFixed(2)} has token ${token} of the grant to ` +
+          `${owner}, made at ${grantedMs.toFixed(2)}`,
+      );
+  }
+
+  /** S5: the nth lease was given back, and no answer had come. @returns false if its claim is nobody else's */
+  handedOn(owner: string, nth: number, who: string): boolean {
+    const claim = this.#claims.get(owner);
+    if (claim === undefined) return false;
+    this.#handedOn.push({ claim, nth, who });
+    return true;
+  }
+
+  /** Called after each event, when all has happened that needs no time. */
+  afterEvent(): void {
+    if (this.#handedOn.length === 0) return;
+    for (const { claim, nth, who } of this.#handedOn)
+      if (claim.leases <= nth + 1) this.#violated("S5", `${who}, and no other lease began on its claim`);
+    this.#handedOn = [];
+  }
+}
