@@ -13,7 +13,8 @@ import type { ResolvedOptions } from "./options.js";
 import { parseOwner } from "./owner.js";
 import type { Grant, NotHeld, Steps, WaitSteps } from "./steps.js";
 import { type Moment, now } from "./validity.js";
-import { type Granted, type TimedOut, Waiter } from "./waiter.js";
+import type { Granted, TimedOut } from "./wait-ends.js";
+import { Waiter } from "./waiter.js";
 
 /** Makes a kind's lease of a hold. */
 export type MakeLease<Held extends Lease> = (hold: Hold) => Held;

@@ -17,12 +17,14 @@ import { depart } from "./departure.js";
 import type { Engine } from "./engine.js";
 import { publishAcquire, publishWait } from "./events.js";
 import { hold } from "./granting.js";
-import type { Hold, Turn } from "./hold.js";
+import type { Hold } from "./hold.js";
 import type { ResolvedOptions } from "./options.js";
 import { Patience, type PatienceEnd } from "./patience.js";
 import type { Claim, Steps } from "./steps.js";
+import type { Turn } from "./turn.js";
 import { msUntil, validUntil } from "./validity.js";
-import { type Granted, SHORTEST_CALL_MS, type TimedOut, Waiter } from "./waiter.js";
+import type { Granted, TimedOut } from "./wait-ends.js";
+import { SHORTEST_CALL_MS, Waiter } from "./waiter.js";
 
 /** How many leases a grant is good for, and so how many tokens it reserves. */
 export const BLOCK = 32;

@@ -8,35 +8,21 @@
 import { depart } from "./departure.js";
 import type { Engine, Occupant } from "./engine.js";
 import { type LossReason, StoreError, UnsupportedError } from "./errors.js";
+import { describeExport } from "./exporting.js";
 import { giveBack, giveBackLate } from "./giving-back.js";
 import type { Ended, ExportedLease, Holding } from "./holding.js";
 import { LOOK_MS } from "./lookout.js";
 import { publishRenew, RenewalSchedule } from "./renewal.js";
 import type { Timer } from "./runtime.js";
 import type { Claim, Grant, NotHeld, Steps } from "./steps.js";
-import { later, type Moment, msUntil, now, validUntil } from "./validity.js";
+import { Term } from "./term.js";
+import type { Turn } from "./turn.js";
+import { type Moment, now } from "./validity.js";
 
 /** How a hold is kept. */
 export interface HoldOptions {
   readonly renew: boolean;
   readonly maxHoldMs: number;
-}
-
-/** What a hold is, if its claim serves several leases in turn: see cohort.ts. */
-export interface Turn {
-  /** Fencing token of this lease; the claim has reserved some for those that follow. */
-  readonly token: number;
-
-  /**
-   * The lease was given back while it was good.
-   *
-   * @param longestMs  the longest lease that the server was asked for meanwhile; 0 if nothing was asked
-   * @returns whether the next lease has begun on the claim, so that it must not be given back
-   */
-  passOn(longestMs: number): boolean;
-
-  /** The claim is given back, lost, or somebody else's: whoever still waits for it here needs another one. */
-  over(): void;
 }
 
 /** See the file header. */
@@ -48,13 +34,8 @@ export class Hold implements Occupant, Holding {
   #lost: LossReason | undefined;
   /** Set by `close`, which gives back without being asked: whether the server has answered. */
   #givenBack: Promise<boolean> | undefined;
-  readonly heldSinceAtMs: number;
-  readonly #heldAtMs: number;
   #grant: Grant;
-  #leaseMs: number;
-  /** The longest lease that the server was ever asked for. */
-  #longestMs = 0;
-  #validUntil: Moment;
+  readonly #term: Term;
   readonly #renewal: RenewalSchedule;
   /** Lost or given up: from then on this object sends nothing by itself. */
   #isOver = false;
@@ -87,14 +68,16 @@ export class Hold implements Occupant, Holding {
     this.#engine = engine;
     this.#steps = steps;
     this.#options = options;
-    this.#leaseMs = grant.claim.leaseMs;
-    this.#validUntil = validUntil(setAt, this.#leaseMs);
-    this.heldSinceAtMs = engine.runtime.wallMs();
-    this.#heldAtMs = engine.runtime.monotonicMs();
-    const firstAtMs = options.renew ? setAt.monotonicMs + this.#leaseMs / 3 : Infinity;
+    const { leaseMs } = grant.claim;
+    this.#term = new Term(engine.runtime, setAt, leaseMs);
+    const firstAtMs = options.renew ? setAt.monotonicMs + leaseMs / 3 : Infinity;
     this.#renewal = new RenewalSchedule(engine.runtime, firstAtMs);
     engine.admit(grant.claim, this);
     this.#arm();
+  }
+
+  get heldSinceAtMs(): number {
+    return this.#term.sinceAtMs;
   }
 
   get kind(): string {
@@ -112,7 +95,7 @@ export class Hold implements Occupant, Holding {
 
   /** Length of the lease that a renewal asks for, in ms. */
   get leaseMs(): number {
-    return this.#leaseMs;
+    return this.#term.leaseMs;
   }
 
   /** How it is kept, as it was asked for. */
@@ -146,19 +129,19 @@ export class Hold implements Occupant, Holding {
 
   validForMs(): number {
     if (this.#isOver) return 0;
-    const leftMs = msUntil(this.#validUntil, this.#engine.runtime);
+    const leftMs = this.#term.leftMs();
     if (leftMs <= 0) this.lose("expired");
     return leftMs;
   }
 
   heldMs(): number {
-    return this.#engine.runtime.monotonicMs() - this.#heldAtMs;
+    return this.#term.heldMs();
   }
 
   async extend(leaseMs: number): Promise<"extended" | NotHeld> {
     const outcome = await this.#extend(leaseMs, this.#engine.commandTimeoutMs);
     if (outcome === "extended") {
-      this.#leaseMs = leaseMs;
+      this.#term.leaseMs = leaseMs;
       if (this.#options.renew) this.#renewal.restart(leaseMs);
       this.#arm();
     } else {
@@ -208,24 +191,9 @@ export class Hold implements Occupant, Holding {
   handOver(): ExportedLease {
     const { kind, name, exported } = this.#steps;
     if (exported === undefined) throw new UnsupportedError(name, `A lease of a ${kind} cannot be exported.`);
-    const { claim, token: reservedTo, slots } = this.#grant;
-    const token = this.#token;
-    const { renew, maxHoldMs } = this.#options;
-    const restMs = maxHoldMs - this.heldMs();
+    const exportedLease = describeExport(this.#steps, exported, this.#grant, this.#token, this.#term, this.#options);
     this.end();
-    return {
-      version: 1,
-      kind,
-      name,
-      ...exported,
-      owner: claim.owner,
-      token,
-      ...(reservedTo === token ? {} : { reservedTo }),
-      leaseMs: this.#leaseMs,
-      renew,
-      ...(maxHoldMs === Infinity ? {} : { maxHoldMs: Math.max(1, Math.ceil(restMs)) }),
-      ...(slots.length === 0 ? {} : { slots }),
-    };
+    return exportedLease;
   }
 
   /** As `giveBack`; after `close` it only tells how that ended. */
@@ -238,7 +206,7 @@ export class Hold implements Occupant, Holding {
     const isLate = this.validForMs() <= 0;
     if (!isLate) {
       this.#handOn();
-      if (this.#turn?.passOn(this.#longestMs) === true) return "released";
+      if (this.#turn?.passOn(this.#term.longestMs) === true) return "released";
     }
     const given = {
       engine: this.#engine,
@@ -279,7 +247,7 @@ export class Hold implements Occupant, Holding {
   /** For the departure, which goes on for as long as the lease on the server may last. */
   #claimAsExtended(): Claim {
     const { claim } = this.#grant;
-    return { ...claim, leaseMs: Math.max(claim.leaseMs, this.#longestMs) };
+    return { ...claim, leaseMs: Math.max(claim.leaseMs, this.#term.longestMs) };
   }
 
   /** One timer for whatever comes first: the end of validity, the longest hold, the next renewal, the first look. */
@@ -287,7 +255,7 @@ export class Hold implements Occupant, Holding {
     this.#timer?.cancel();
     if (this.#isOver) return;
     const inMs = Math.min(
-      msUntil(this.#validUntil, this.#engine.runtime),
+      this.#term.leftMs(),
       this.#options.maxHoldMs - this.heldMs(),
       this.#renewal.dueInMs(),
       this.#isLookedAfter ? Infinity : LOOK_MS,
@@ -315,14 +283,14 @@ export class Hold implements Occupant, Holding {
     let failure: unknown;
     try {
       // With the pause after a failure, short enough for three tries before the lease is over, however short it is.
-      outcome = await this.#extend(this.#leaseMs, Math.min(this.#engine.commandTimeoutMs, this.#leaseMs / 6));
+      outcome = await this.#extend(this.#term.leaseMs, Math.min(this.#engine.commandTimeoutMs, this.#term.leaseMs / 6));
     } catch (error) {
       failure = error;
     }
     this.#renewal.settled();
     if (this.#isOver) return;
-    if (outcome === undefined) this.#renewal.failed(this.#leaseMs);
-    else if (outcome === "extended") this.#renewal.succeeded(this.#leaseMs);
+    if (outcome === undefined) this.#renewal.failed(this.#term.leaseMs);
+    else if (outcome === "extended") this.#renewal.succeeded(this.#term.leaseMs);
     else this.lose(this.#reasonOf());
     publishRenew(this.#steps, this.#grant, failure, () => this.validForMs());
     this.#arm();
@@ -330,17 +298,15 @@ export class Hold implements Occupant, Holding {
 
   async #extend(leaseMs: number, timeoutMs: number): Promise<"extended" | NotHeld> {
     const sentAt = now(this.#engine.runtime);
-    this.#longestMs = Math.max(this.#longestMs, leaseMs);
+    this.#term.asked(leaseMs);
     const outcome = await this.#steps.extend(this.#grant, leaseMs, timeoutMs);
-    if (outcome === "extended") {
-      this.#validUntil = later(this.#validUntil, validUntil(sentAt, leaseMs), this.#engine.runtime);
-    }
+    if (outcome === "extended") this.#term.extended(sentAt, leaseMs);
     return outcome;
   }
 
   /** The server says that the claim does not hold. A forced release would have been told by a message. */
   #reasonOf(): LossReason {
-    if (msUntil(this.#validUntil, this.#engine.runtime) <= 0) return "expired";
+    if (this.#term.leftMs() <= 0) return "expired";
     return "server-lost";
   }
 }

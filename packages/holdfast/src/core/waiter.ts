@@ -14,34 +14,12 @@ import { GrantMoment } from "./grant-moment.js";
 import type { ResolvedOptions } from "./options.js";
 import { Patience } from "./patience.js";
 import { Rechecks } from "./rechecks.js";
-import type { Attempt, Claim, Grant, State, WaitSteps } from "./steps.js";
+import type { Attempt, Claim, WaitSteps } from "./steps.js";
 import { type Moment, msUntil, validUntil } from "./validity.js";
-
-/** A grant, and the earliest moment at which its lease can have begun. */
-export interface Granted extends Grant {
-  readonly setAt: Moment;
-  readonly waitedMs: number;
-  /** Whether a request of this claim may still be under way, to take the lock or queue for it once more. */
-  mayStillRun(): boolean;
-}
-
-/** The wait ended without a grant, and without a trace. `state` is what the server said just before, if it was a wait. */
-export interface TimedOut {
-  readonly state: State | undefined;
-}
+import type { TimedOut, WaitEnds } from "./wait-ends.js";
 
 /** A deadline that is nearer than this does not make a call give up sooner: it would fail on any hiccup. */
 export const SHORTEST_CALL_MS = 200;
-
-/** How a wait ends; each is called at most once, and one of the last three is. */
-export interface WaitEnds {
-  /** The first answer was not a grant, or there was none: it will take a while. */
-  readonly waiting?: () => void;
-  /** Called in the turn in which the grant arrives, so that no message that follows it finds nobody. */
-  readonly granted: (granted: Granted) => void;
-  readonly timedOut: (end: TimedOut) => void;
-  readonly failed: (error: unknown) => void;
-}
 
 /** See the file header. */
 export class Waiter implements Occupant {

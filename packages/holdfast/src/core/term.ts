@@ -1,0 +1,49 @@
+/** How long a hold may be trusted, and what the server was asked for. Validity is computed from the clocks at the call. */
+import type { Runtime } from "./runtime.js";
+import { later, type Moment, msUntil, validUntil } from "./validity.js";
+
+/** See the file header. One for each hold. */
+export class Term {
+  /** Time of the grant by the wall clock, in ms since 1970. */
+  readonly sinceAtMs: number;
+  /** Length of the lease that a renewal asks for, in ms. */
+  leaseMs: number;
+  readonly #runtime: Runtime;
+  readonly #sinceMs: number;
+  #validUntil: Moment;
+  #longestMs = 0;
+
+  /** @param setAt  the earliest moment at which the server can have begun it */
+  constructor(runtime: Runtime, setAt: Moment, leaseMs: number) {
+    this.#runtime = runtime;
+    this.leaseMs = leaseMs;
+    this.sinceAtMs = runtime.wallMs();
+    this.#sinceMs = runtime.monotonicMs();
+    this.#validUntil = validUntil(setAt, leaseMs);
+  }
+
+  /** The longest lease that the server was asked for since the grant; 0 if nothing was asked. */
+  get longestMs(): number {
+    return this.#longestMs;
+  }
+
+  /** What is left of it, in ms; 0 when it is over. */
+  leftMs(): number {
+    return msUntil(this.#validUntil, this.#runtime);
+  }
+
+  /** How long it has lasted, in ms. */
+  heldMs(): number {
+    return this.#runtime.monotonicMs() - this.#sinceMs;
+  }
+
+  /** The server is asked for more. */
+  asked(leaseMs: number): void {
+    this.#longestMs = Math.max(this.#longestMs, leaseMs);
+  }
+
+  /** It said yes to a request that was sent at `sentAt`. */
+  extended(sentAt: Moment, leaseMs: number): void {
+    this.#validUntil = later(this.#validUntil, validUntil(sentAt, leaseMs), this.#runtime);
+  }
+}

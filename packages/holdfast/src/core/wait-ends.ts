@@ -1,0 +1,26 @@
+/** How a wait can end. */
+import type { Grant, State } from "./steps.js";
+import type { Moment } from "./validity.js";
+
+/** A grant, and the earliest moment at which its lease can have begun. */
+export interface Granted extends Grant {
+  readonly setAt: Moment;
+  readonly waitedMs: number;
+  /** Whether a request of this claim may still be under way, to take the lock or queue for it once more. */
+  mayStillRun(): boolean;
+}
+
+/** The wait ended without a grant, and without a trace. `state` is what the server said just before, if it was a wait. */
+export interface TimedOut {
+  readonly state: State | undefined;
+}
+
+/** How a wait ends; each is called at most once, and one of the last three is. */
+export interface WaitEnds {
+  /** The first answer was not a grant, or there was none: it will take a while. */
+  readonly waiting?: () => void;
+  /** Called in the turn in which the grant arrives, so that no message that follows it finds nobody. */
+  readonly granted: (granted: Granted) => void;
+  readonly timedOut: (end: TimedOut) => void;
+  readonly failed: (error: unknown) => void;
+}
