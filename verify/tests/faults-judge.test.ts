@@ -220,6 +220,29 @@ describe("the judge of a fault run", () => {
     expect(broken("m", "mutex", lines, [fault("J29", 50, 60)])).toEqual([]);
     expect(broken("m", "mutex", lines, [fault("J21", 50, 60)])).toEqual(["S1"]);
   });
+
+  test("knows of a claim that a late copy of a request took the lock for, and of none that is not on record", () => {
+    const lines = [
+      "A acquire 0-2 ok token=1 lease=100",
+      "A release 10-12 ok",
+      "B acquire 40-41 no busy",
+      "C acquire 50-130 ok token=2 lease=100",
+    ];
+    const late = (script: string, atMs: number, name = "orders"): HistoryRecord => ({
+      type: "fault",
+      id: "J12",
+      beganMs: 0,
+      endedMs: 30,
+      target: "line",
+      proof: "lateArrivals 1",
+      late: [{ atMs, words: ["EVALSHA", script, "1", `hf:mutex:{${name}}`, "client/7/100/1", "100", "hf:in:"] }],
+    });
+    expect(broken("m", "mutex", lines)).toEqual(["S1"]);
+    expect(broken("m", "mutex", lines, [late("mutex/acquire", 30)])).toEqual([]);
+    expect(broken("m", "mutex", lines, [late("mutex/acquire", 60)])).toEqual(["S1"]);
+    expect(broken("m", "mutex", lines, [late("mutex/acquire", 30, "other")])).toEqual(["S1"]);
+    expect(broken("m", "mutex", lines, [late("mutex/release", 30)])).toEqual(["S1"]);
+  });
 });
 
 describe("the guarded resource", () => {

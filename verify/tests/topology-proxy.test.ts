@@ -112,6 +112,8 @@ describe("a fault proxy", () => {
     await struck;
     expect(await server.command("GET", "n")).toBe("1");
     expect(proxy.counts).toMatchObject({ late: 1, lateArrivals: 1 });
+    expect(proxy.takeLate().map(({ words }) => isIncrement(words))).toEqual([true]);
+    expect(proxy.takeLate()).toEqual([]);
   });
 
   it("answers an error in the turn of the request, and does not pass it on", async () => {

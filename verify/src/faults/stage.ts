@@ -1,6 +1,6 @@
 /** What a fault finds to strike: servers, the lines to them, and processes that lock. */
 
-import type { Fault } from "../history/records.js";
+import type { Fault, LateRequest } from "../history/records.js";
 import type { Random } from "../simulation/random.js";
 import type { Cell } from "./cell.js";
 
@@ -69,6 +69,8 @@ export interface FaultProxy {
   duplicate(matches: Matches, answer?: "first" | "second"): Promise<void>;
   /** The next matching request arrives `delayMs` later, if need be on a connection of its own after its client's is gone. */
   late(matches: Matches, delayMs: number): Promise<void>;
+  /** Those of them that have arrived since this was last asked. */
+  takeLate(): readonly LateRequest[];
   /** Every request and reply is passed on after so many ms, drawn anew each time and in order; undefined ends it. */
   delay(drawMs: (() => number) | undefined): void;
   /** Passes nothing on in a direction, sockets stay open. */

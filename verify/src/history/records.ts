@@ -217,6 +217,16 @@ export interface Fault {
   readonly target: string;
   /** What was seen to happen; null means that nothing was, and the run shows nothing. */
   readonly proof: string | null;
+  /** Requests that it made late, as far as they are known. */
+  readonly late?: readonly LateRequest[];
+}
+
+/** A request that reached the server after all, when nobody waited for an answer to it any more. */
+export interface LateRequest {
+  /** When it was passed on to the server. */
+  readonly atMs: number;
+  /** Its words, with the names of scripts for their hashes. */
+  readonly words: readonly string[];
 }
 
 /** What a server said of itself. */

@@ -30,7 +30,7 @@ async function armed(
     if (hasStruck) break;
   }
   const count = (proxy.counts[counter] ?? 0) - before;
-  strikeOver(stage, id, "line", beganMs, count > 0 ? `${counter} ${count}` : null);
+  strikeOver(stage, id, "line", beganMs, count > 0 ? `${counter} ${count}` : null, proxy.takeLate());
 }
 
 /** J09: a request does not reach the server. */

@@ -1,6 +1,7 @@
 /** What strikes have in common: whom they hit, what they look at for a proof, and how long they wait for it. */
 
 import { readFileSync } from "node:fs";
+import type { LateRequest } from "../../history/records.js";
 import type { Client, Matches, ServerHandle, Stage, Work } from "../stage.js";
 
 /** The first server: the only one, of a single server. @throws Error  there is none */
@@ -27,8 +28,15 @@ export function contention(stage: Stage): Work {
 }
 
 /** Puts a fault on record that began then and is over now. */
-export function strikeOver(stage: Stage, id: string, target: string, beganMs: number, proof: string | null): void {
-  stage.struck({ id, target, beganMs, endedMs: stage.nowMs(), proof });
+export function strikeOver(
+  stage: Stage,
+  id: string,
+  target: string,
+  beganMs: number,
+  proof: string | null,
+  late: readonly LateRequest[] = [],
+): void {
+  stage.struck({ id, target, beganMs, endedMs: stage.nowMs(), proof, ...(late.length > 0 ? { late } : {}) });
 }
 
 /** Whether it happened in that time. A rejection is not what was waited for. */

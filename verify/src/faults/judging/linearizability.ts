@@ -19,6 +19,7 @@ import type { Letter } from "../cell.js";
 import { LIMIT } from "../programs/messages.js";
 import type { Found } from "./found.js";
 import { driftOf, unboundedOf } from "./grounds.js";
+import { lateAcquires } from "./late-requests.js";
 
 /** A name that is searched for longer is undecided, and that counts as a failure. */
 const TIMEOUT_MS = 20_000;
@@ -56,6 +57,7 @@ export function linearizability(history: History, letter: Letter, comparesTokens
       ...operations,
       ...operations.flatMap((operation) => unheard(operation, queued.get(operation.id)?.length ?? 0)),
       ...repeated.map(countedBefore),
+      ...operations.slice(0, 1).flatMap(({ kind }) => lateAcquires(history.faults, lockName, kind)),
     ];
     const result = checkName(letter, comparesTokens, expiry, possible, new Set(repeated.map(({ id }) => id)));
     const doubtful = possible.filter(({ outcome, refusal }) => outcome === "info" || refusal === "gave-up").length;

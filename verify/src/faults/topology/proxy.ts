@@ -7,6 +7,7 @@
 
 import { once } from "node:events";
 import { createConnection, createServer } from "node:net";
+import type { LateRequest } from "../../history/records.js";
 import { Random } from "../../simulation/random.js";
 import type { FaultProxy, Matches } from "../stage.js";
 import { type Exchange, ScriptNames } from "./exchange.js";
@@ -45,6 +46,7 @@ export async function startProxy(options: ProxyOptions): Promise<FaultProxy> {
     scriptsUnknown: 0,
   };
   let last: Exchange | undefined;
+  const late: LateRequest[] = [];
   const timers = new Set<NodeJS.Timeout>();
   const shared: Shared = {
     targetPort,
@@ -63,9 +65,13 @@ export async function startProxy(options: ProxyOptions): Promise<FaultProxy> {
     deliverLate(bytes, exchange, fault) {
       const timer = setTimeout(() => {
         timers.delete(timer);
-        exchange.forwardedMs = monotonicMs();
+        const atMs = monotonicMs();
+        exchange.forwardedMs = atMs;
         void deliver(targetPort, bytes, exchange).then((hasArrived) => {
-          if (hasArrived) counts.lateArrivals += 1;
+          if (hasArrived) {
+            counts.lateArrivals += 1;
+            late.push({ atMs, words: exchange.words });
+          }
           fault.strike();
         });
       }, fault.delayMs);
@@ -106,6 +112,7 @@ export async function startProxy(options: ProxyOptions): Promise<FaultProxy> {
       shared.replies.isStalled = false;
       for (const link of shared.links) link.drain();
     },
+    takeLate: () => late.splice(0),
     lastMessage() {
       const [channel, text] = last?.words ?? [];
       return channel === undefined || text === undefined ? undefined : { channel, text };
