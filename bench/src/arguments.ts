@@ -8,23 +8,32 @@ import type { Measurement } from "./measurements/measurement.js";
 export interface Arguments {
   readonly help: boolean;
   readonly json: boolean;
+  readonly writeDocs: boolean;
+  readonly curves: boolean;
   readonly measurements: readonly Measurement[];
   readonly adapters: readonly Adapter[];
-  readonly seconds: number;
+  /** Length of one run; absent: as long as each measurement has it. */
+  readonly seconds: number | undefined;
   readonly repetitions: number;
   readonly callers: number;
+  readonly leases: number;
+  readonly waiters: number;
   readonly autoPipelining: boolean;
 }
 
 /** Shown by `--help`. */
 export const USAGE: string = `npm run bench -- [options]
   --only LIST         measurements: ${names(MEASUREMENTS)} (default: all)
-  --adapters LIST     contestants, the first is what the others are compared with: ${names(ADAPTERS)} (default: all)
-  --seconds N         length of one run, 0.1 to 600 (default: 2)
+  --adapters LIST     contestants: ${names(ADAPTERS)} (default: all)
+  --seconds N         length of one run, 0.1 to 600 (default: each measurement has its own)
   --repetitions N     runs of each contestant, 1 to 1000 (default: 5)
   --callers N         callers per process on the hot key, 1 to 100000 (default: 100)
-  --auto-pipelining   all contestants with the client's enableAutoPipelining, which is off by default
-  --json              print JSON
+  --waiters N         callers in the larger of the two crowds, 2 to 100000 (default: 10000)
+  --leases N          leases that are held at once, 1 to 1000000 (default: 100000)
+  --auto-pipelining   ioredis with enableAutoPipelining, which is off by default, for all contestants on it
+  --curves            how speed and cost grow with waiters, processes and held leases, in place of the measurements
+  --json              print JSON; the exit code is 1 where a target was missed
+  --write-docs        write docs/benchmarks.md, its pictures and its numbers (with --curves: those of the curves)
   --help              print this
 Lists are separated by commas.`;
 
@@ -35,22 +44,30 @@ export function parseArguments(words: readonly string[]): Arguments {
     options: {
       only: { type: "string" },
       adapters: { type: "string" },
-      seconds: { type: "string", default: "2" },
+      seconds: { type: "string" },
       repetitions: { type: "string", default: "5" },
       callers: { type: "string", default: "100" },
+      waiters: { type: "string", default: "10000" },
+      leases: { type: "string", default: "100000" },
       "auto-pipelining": { type: "boolean", default: false },
+      curves: { type: "boolean", default: false },
       json: { type: "boolean", default: false },
+      "write-docs": { type: "boolean", default: false },
       help: { type: "boolean", default: false },
     },
   });
   return {
     help: values.help,
     json: values.json,
+    writeDocs: values["write-docs"],
+    curves: values.curves,
     measurements: chosen("--only", values.only, MEASUREMENTS),
     adapters: chosen("--adapters", values.adapters, ADAPTERS),
-    seconds: number("--seconds", values.seconds, 0.1, 600),
+    seconds: values.seconds === undefined ? undefined : number("--seconds", values.seconds, 0.1, 600),
     repetitions: whole("--repetitions", values.repetitions, 1, 1_000),
     callers: whole("--callers", values.callers, 1, 100_000),
+    waiters: whole("--waiters", values.waiters, 2, 100_000),
+    leases: whole("--leases", values.leases, 1, 1_000_000),
     autoPipelining: values["auto-pipelining"],
   };
 }

@@ -1,80 +1,82 @@
 /**
- * Side by side: one run of each contestant in turn, then again, so that whatever else the machine does in
- * between disturbs all of them alike. Who begins changes from round to round.
+ * Side by side: one run of each entry in turn, then again, so that whatever else the machine does in between
+ * disturbs all of them alike. Who begins changes from round to round. Whoever fails is out, and told of.
  */
 import type { Adapter } from "./adapters/adapter.js";
-import type { Conditions, Figure, Measurement, Prepared } from "./measurements/measurement.js";
-import { quantile } from "./statistics.js";
+import type { Conditions, Entry, Measurement, Prepared, Section, Target } from "./measurements/measurement.js";
+import { type Outcome, Results } from "./results.js";
 
-/** One measurement over all contestants. */
+/** One measurement over all entries. */
 export interface Comparison {
   readonly name: string;
   readonly title: string;
-  readonly rows: readonly Row[];
+  readonly seconds: number;
+  readonly figures: Measurement["figures"];
+  readonly outcomes: readonly Outcome[];
+  readonly targets: readonly Target[];
 }
 
-/** One figure of one contestant. */
-export interface Row extends Figure {
-  readonly contestant: string;
-  readonly median: number;
-  readonly lowest: number;
-  readonly highest: number;
-  /** Median of the ratios to the first contestant in the same round; absent for that one itself. */
-  readonly ratio?: number;
-}
-
-/** Measures all contestants; the first one is what the others are compared with. */
+/** Measures all entries; `onRun` is told what comes next, with 0 for the setting up. */
 export async function compare(
   measurement: Measurement,
   adapters: readonly Adapter[],
-  conditions: Conditions & { readonly repetitions: number },
-  onRun: (contestant: string, repetition: number) => void,
+  conditions: Conditions,
+  onRun: (entry: string, repetition: number) => void,
 ): Promise<Comparison> {
-  const prepared: Prepared[] = [];
-  const samples: (readonly number[])[][] = adapters.map(() => []);
+  const entries = measurement.entries(adapters);
+  const prepared = new Map<string, Prepared>();
+  const samples = new Map<string, (readonly number[])[]>();
+  const sections = new Map<string, readonly Section[]>();
+  const troubles = new Map<string, string>();
+  const guarded = async (entry: Entry, step: () => Promise<void>): Promise<void> => {
+    if (troubles.has(entry.name)) return;
+    try {
+      await step();
+    } catch (cause) {
+      troubles.set(entry.name, firstLine(cause));
+      samples.delete(entry.name);
+    }
+  };
   try {
-    for (const adapter of adapters) {
-      onRun(adapter.name, 0);
-      prepared.push(await measurement.prepare(adapter, conditions));
+    for (const entry of entries) {
+      const { prepare } = entry;
+      if (typeof prepare !== "function") {
+        troubles.set(entry.name, prepare.absent);
+        continue;
+      }
+      onRun(entry.name, 0);
+      await guarded(entry, async () => {
+        prepared.set(entry.name, await prepare(conditions));
+      });
     }
     for (let repetition = 0; repetition < conditions.repetitions; repetition += 1) {
-      for (let turn = 0; turn < adapters.length; turn += 1) {
-        const which = (repetition + turn) % adapters.length;
-        const name = adapters[which]?.name ?? "";
-        onRun(name, repetition + 1);
-        try {
-          samples[which]?.push((await prepared[which]?.run()) ?? []);
-        } catch (cause) {
-          throw new Error(`${measurement.name}, ${name}: ${cause instanceof Error ? cause.message : String(cause)}`, {
-            cause,
-          });
-        }
+      for (let turn = 0; turn < entries.length; turn += 1) {
+        const entry = entries[(repetition + turn) % entries.length];
+        const contestant = entry === undefined ? undefined : prepared.get(entry.name);
+        if (entry === undefined || contestant === undefined) continue;
+        onRun(entry.name, repetition + 1);
+        await guarded(entry, async () => {
+          const run = await contestant.run();
+          samples.set(entry.name, [...(samples.get(entry.name) ?? []), run.values]);
+          if (run.sections !== undefined) sections.set(entry.name, run.sections);
+        });
       }
     }
   } finally {
-    await Promise.all(prepared.map((contestant) => contestant.close()));
+    await Promise.all([...prepared.values()].map((contestant) => contestant.close()));
   }
-  const rows = measurement.figures.flatMap((figure, column) =>
-    adapters.map((adapter, which) => summary(figure, adapter.name, column, samples[which] ?? [], samples[0] ?? [])),
-  );
-  return { name: measurement.name, title: measurement.title(conditions), rows };
+  const results = new Results(measurement.figures, entries, samples, troubles, sections);
+  return {
+    name: measurement.name,
+    title: measurement.title(conditions),
+    seconds: conditions.seconds,
+    figures: measurement.figures,
+    outcomes: results.outcomes,
+    targets: measurement.targets(results, conditions),
+  };
 }
 
-function summary(
-  figure: Figure,
-  contestant: string,
-  column: number,
-  own: readonly (readonly number[])[],
-  yardstick: readonly (readonly number[])[],
-): Row {
-  const values = own.map((run) => run[column] ?? Number.NaN);
-  const ratios = values.map((value, round) => value / (yardstick[round]?.[column] ?? Number.NaN));
-  return {
-    ...figure,
-    contestant,
-    median: quantile(values, 0.5),
-    lowest: Math.min(...values),
-    highest: Math.max(...values),
-    ...(own === yardstick ? {} : { ratio: quantile(ratios, 0.5) }),
-  };
+function firstLine(cause: unknown): string {
+  const text = cause instanceof Error ? cause.message : String(cause);
+  return (text.split("\n")[0] ?? "").replace(/^Error: /, "");
 }

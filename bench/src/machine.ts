@@ -1,17 +1,20 @@
 /** Where a run took place: figures mean nothing without it. */
 import { readFileSync } from "node:fs";
 import { availableParallelism, cpus, loadavg } from "node:os";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 /** The machine, and the versions of what does not belong to a contestant. */
 export interface Machine {
   readonly cores: number;
   readonly cpu: string;
-  /** Processes that wanted a core over the last minute, ours included: much more than we start is a busy machine. */
+  /** Processes that wanted a core over the last minute before the run: much above 0 is a busy machine. */
   readonly load: number;
   readonly node: string;
   readonly redis: string;
   readonly ioredis: string;
+  readonly nodeRedis: string;
+  readonly glide: string;
 }
 
 /** Looks at this machine. */
@@ -23,12 +26,30 @@ export function machine(redisVersion: string): Machine {
     node: process.versions.node,
     redis: redisVersion,
     ioredis: versionOf("ioredis"),
+    nodeRedis: versionOf("redis"),
+    glide: versionOf("@valkey/valkey-glide"),
   };
 }
 
-/** Version of an installed package that lets its package.json be read. */
+/** Version of an installed package; not every package lets its package.json be imported, so that it is looked for. */
 export function versionOf(name: string): string {
-  const facts: unknown = JSON.parse(readFileSync(fileURLToPath(import.meta.resolve(`${name}/package.json`)), "utf8"));
-  const version = typeof facts === "object" && facts !== null && "version" in facts ? facts.version : undefined;
-  return typeof version === "string" ? version : "unknown";
+  for (
+    let folder = dirname(fileURLToPath(import.meta.resolve(name)));
+    folder !== dirname(folder);
+    folder = dirname(folder)
+  ) {
+    const version = versionIn(folder, name);
+    if (version !== undefined) return version;
+  }
+  return "unknown";
+}
+
+function versionIn(folder: string, name: string): string | undefined {
+  try {
+    const facts = JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as { name?: string; version?: string };
+    // Built folders may have a package.json without a name, which only says how their files are loaded.
+    return facts.name === name ? facts.version?.replace(/^v/, "") : undefined;
+  } catch {
+    return undefined;
+  }
 }

@@ -2,8 +2,10 @@
 import { type Arguments, parseArguments, USAGE } from "./arguments.js";
 import { type Comparison, compare } from "./compare.js";
 import { machine } from "./machine.js";
-import { heading, table } from "./report.js";
+import { contestantOf, heading, type Report, sentence, table } from "./report.js";
 import { startServer } from "./server.js";
+
+const LEASE_MS = 30_000;
 
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(130));
 
@@ -13,31 +15,43 @@ try {
   else await measure(wanted);
 } catch (error) {
   console.error(`bench: ${error instanceof Error ? error.message : String(error)}`);
-  process.exitCode = 1;
+  process.exitCode = 2;
 }
 
 async function measure(wanted: Arguments): Promise<void> {
-  const { adapters, measurements, json, seconds, repetitions, callers, autoPipelining } = wanted;
+  const { adapters, measurements, json, repetitions, callers, leases, waiters, autoPipelining } = wanted;
   const server = await startServer();
   try {
-    const connection = { port: server.port, autoPipelining };
-    const conditions = { server, connection, seconds, callers, repetitions };
-    const facts = machine(server.version);
+    const connection = { port: server.port, autoPipelining, leaseMs: LEASE_MS };
+    const conditions = { server, connection, repetitions, callers, leases, waiters };
+    const facts = {
+      machine: machine(server.version),
+      contestants: adapters.map(contestantOf),
+      ...{ repetitions, callers, waiters, leases, leaseMs: LEASE_MS, autoPipelining },
+    };
     const comparisons: Comparison[] = [];
-    if (!json) console.log(heading(facts, adapters, autoPipelining));
-    for (const measurement of measurements) {
-      const onRun = (contestant: string, repetition: number): void =>
-        progress(`${measurement.name}: ${contestant} ${repetition === 0 ? "warm-up" : `${repetition}/${repetitions}`}`);
-      const comparison = await compare(measurement, adapters, conditions, onRun);
+    if (!json) console.log(heading({ reached: true, ...facts }));
+    for (const [index, measurement] of measurements.entries()) {
+      const onRun = (entry: string, repetition: number): void => {
+        const turn = repetition === 0 ? "warm-up" : `${repetition}/${repetitions}`;
+        progress(`[${index + 1}/${measurements.length}] ${measurement.name}: ${entry} ${turn}`);
+      };
+      await server.control.flushall();
+      const seconds = wanted.seconds ?? measurement.seconds;
+      const comparison = await compare(measurement, adapters, { ...conditions, seconds }, onRun);
       progress("");
       comparisons.push(comparison);
-      if (!json) console.log(table(comparison, adapters[0]?.name ?? ""));
+      if (!json) console.log(table(comparison));
     }
-    const versions = Object.fromEntries(adapters.map(({ name, version }) => [name, version]));
-    if (json)
-      console.log(
-        JSON.stringify({ machine: facts, versions, seconds, repetitions, callers, autoPipelining, comparisons }),
-      );
+    const targets = comparisons.flatMap((comparison) => comparison.targets);
+    const report: Report = { reached: targets.every(({ reached }) => reached !== false), ...facts, comparisons };
+    if (json) {
+      // What was drawn of is not what was measured.
+      console.log(JSON.stringify(report, (key, value: unknown) => (key === "sections" ? undefined : value)));
+      if (!report.reached) process.exitCode = 1;
+    } else {
+      console.log(`\n${targets.map(sentence).join("\n")}`);
+    }
   } finally {
     await server.stop();
   }

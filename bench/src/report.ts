@@ -1,45 +1,104 @@
-/** What a run looks like on paper. */
+/** What a run looks like on paper, and the whole of it as data. */
 import type { Adapter } from "./adapters/adapter.js";
-import type { Comparison, Row } from "./compare.js";
-import type { Machine } from "./machine.js";
+import type { Comparison } from "./compare.js";
+import { type Machine, versionOf } from "./machine.js";
+import type { Figure, Target } from "./measurements/measurement.js";
+import type { Outcome, Summary } from "./results.js";
 
-/** One line about the machine and one about versions. */
-export function heading(machine: Machine, adapters: readonly Adapter[], autoPipelining: boolean): string {
-  const versions = adapters.filter(({ version }) => version !== "").map(({ name, version }) => `${name} ${version}`);
-  const client = `ioredis ${machine.ioredis} (auto-pipelining ${autoPipelining ? "on" : "off"})`;
+/** Everything that one call measured: what `--json` prints, and what the document is made of. */
+export interface Report {
+  /** Whether every target was reached that could be told. */
+  readonly reached: boolean;
+  readonly machine: Machine;
+  readonly contestants: readonly Contestant[];
+  readonly repetitions: number;
+  readonly callers: number;
+  readonly waiters: number;
+  readonly leases: number;
+  readonly leaseMs: number;
+  readonly autoPipelining: boolean;
+  readonly comparisons: readonly Comparison[];
+}
+
+/** Who took part, as which version and with which settings. */
+export interface Contestant {
+  readonly name: string;
+  readonly version: string;
+  readonly client: string;
+  readonly settings: string;
+}
+
+/** What is said of each contestant. */
+export function contestantOf({ name, package: packageName, client, settings }: Adapter): Contestant {
+  return { name, version: packageName === undefined ? "" : versionOf(packageName), client, settings };
+}
+
+/** The machine, versions and settings, a line each. */
+export function heading({ machine, contestants, autoPipelining, leaseMs }: Omit<Report, "comparisons">): string {
+  const width = Math.max(...contestants.map(({ name, version }) => `${name} ${version}`.length));
+  const lines = contestants.map(
+    ({ name, version, client, settings }) => `  ${`${name} ${version}`.padEnd(width)}  on ${client}; ${settings}`,
+  );
+  return [...environment(machine, autoPipelining, leaseMs), ...lines].join("\n");
+}
+
+/** Two lines about what everybody stood on. */
+export function environment(machine: Machine, autoPipelining: boolean, leaseMs: number): readonly string[] {
+  const ioredis = `ioredis ${machine.ioredis} (auto-pipelining ${autoPipelining ? "on" : "off"})`;
   return [
-    `${machine.cores} cores, ${machine.cpu}, load ${machine.load.toFixed(1)}; server and callers on this machine`,
-    `Node ${machine.node}, Redis ${machine.redis}, ${[client, ...versions].join(", ")}`,
-  ].join("\n");
+    `${machine.cores} cores, ${machine.cpu}, load ${machine.load.toFixed(1)} before; server and callers on this machine`,
+    `Node ${machine.node}, Redis ${machine.redis}, ${ioredis}, node-redis ${machine.nodeRedis}, GLIDE ${machine.glide}; leases of ${leaseMs / 1_000} s`,
+  ];
 }
 
-/** The table of one measurement. */
-export function table(comparison: Comparison, yardstick: string): string {
-  const lines = comparison.rows.map((row) => [
-    row.contestant,
-    row.name,
-    shown(row, row.median),
-    row.unit,
-    `${shown(row, row.lowest)} – ${shown(row, row.highest)}`,
-    row.ratio === undefined ? "" : `${row.ratio.toFixed(2)} ×`,
-  ]);
-  const header = ["", "", "median", "", "lowest – highest", `to ${yardstick}`];
-  const widths = header.map((title, column) =>
-    Math.max(title.length, ...lines.map((line) => line[column]?.length ?? 0)),
+/** The table of one measurement, and its targets. */
+export function table({ title, figures, outcomes, targets }: Comparison): string {
+  const header = ["", ...figures.flatMap((figure) => [heads(figure), "lowest – highest", "to yardstick"])];
+  const lines = outcomes.map((outcome) => [outcome.name, ...figures.flatMap((figure, i) => cells(figure, outcome, i))]);
+  const widths = header.map((head, column) =>
+    Math.max(head.length, ...lines.map((line) => (line[column] ?? "").length)),
   );
-  const drawn = [header, ...lines].map((line) =>
-    line
-      .map((cell, column) => (isNumber(column) ? cell.padStart(widths[column] ?? 0) : cell.padEnd(widths[column] ?? 0)))
+  const isEmpty = header.map((_, column) => column % 3 === 0 && column > 0 && lines.every((line) => !line[column]));
+  const drawn = [header, ...lines].map((line, row) => {
+    const trouble = row === 0 ? undefined : outcomes[row - 1]?.trouble;
+    if (trouble !== undefined) return `${(line[0] ?? "").padEnd(widths[0] ?? 0)}  ${trouble}`;
+    return line
+      .map((cell, column) => (column === 0 ? cell.padEnd(widths[0] ?? 0) : cell.padStart(widths[column] ?? 0)))
+      .filter((_, column) => isEmpty[column] !== true)
       .join("  ")
-      .trimEnd(),
-  );
-  return [`\n${comparison.title}`, ...drawn.map((line) => `  ${line}`)].join("\n");
+      .trimEnd();
+  });
+  return [`\n${title}`, ...drawn.map((line) => `  ${line}`), ...targets.map((one) => `  ${sentence(one)}`)].join("\n");
 }
 
-function isNumber(column: number): boolean {
-  return column === 2 || column >= 4;
+/** One line about a target. */
+export function sentence({ what, bound, measured, reached }: Target): string {
+  return `${verdict(reached).padEnd(8)} ${what}: ${measured}, to reach ${bound}`;
 }
 
-function shown({ digits }: Row, value: number): string {
+/** Reached, missed, or neither. */
+export function verdict(reached: boolean | null): string {
+  if (reached === null) return "open";
+  return reached ? "reached" : "MISSED";
+}
+
+/** A number as the figure wants it. */
+export function shown({ digits }: Figure, value: number): string {
+  if (!Number.isFinite(value)) return "–";
   return value.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+}
+
+function heads({ name, unit, atLeast }: Figure): string {
+  return `${name}${unit === "" ? "" : `, ${unit}`}${atLeast === true ? " (at least)" : ""}`;
+}
+
+function cells(figure: Figure, { summaries }: Outcome, i: number): readonly string[] {
+  const summary: Summary | undefined = summaries[i];
+  if (summary === undefined) return ["", "", ""];
+  const { median, lowest, highest, ratio } = summary;
+  return [
+    shown(figure, median),
+    `${shown(figure, lowest)} – ${shown(figure, highest)}`,
+    ratio === undefined ? "" : `${ratio.toPrecision(3)} ×`,
+  ];
 }

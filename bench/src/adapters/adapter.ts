@@ -2,29 +2,35 @@
  * What every contestant looks like to a measurement.
  *
  * A new one is one file in this folder and one line in all.ts. It brings its own waiting, as its users would
- * have it, and shares the client and its settings with all others.
+ * have it, and shares the client and its settings with all others on that client. The library itself is imported
+ * by `open` only, so that a process that measures one of them has not loaded the others.
  */
 
 /** A lock library, or the least that could stand for one. */
 export interface Adapter {
   /** How it is called on the command line and in the table. */
   readonly name: string;
-  /** Version of the library; empty where there is none. */
-  readonly version: string;
-  /**
-   * The commands that it sends itself, in lower case. Server time is counted over these: commands within a
-   * script are listed by the server as well, and their time is part of the script's.
-   */
-  readonly commands: readonly string[];
+  /** `raw` is the least that any lock can do, `own` is this repository's, `peer` is what it is compared with. */
+  readonly role: "raw" | "own" | "peer";
+  /** The npm package whose version is shown; absent where there is none. */
+  readonly package?: string;
+  readonly client: Client;
+  /** What it is told that is not its default, and what of its ways matters here; printed with the results. */
+  readonly settings: string;
   /** Connects. What it opens is closed by `close`. */
   open(connection: Connection): Promise<Contestant>;
 }
 
+/** The client library that an adapter stands on. */
+export type Client = "ioredis" | "node-redis" | "glide";
+
 /** How all contestants reach the server. */
 export interface Connection {
   readonly port: number;
-  /** Whether the client sends the commands of one turn of the event loop together, one batch at a time. */
+  /** Whether ioredis sends the commands of one turn of the event loop together, as the other clients always do. */
   readonly autoPipelining: boolean;
+  /** Length of every lease. */
+  readonly leaseMs: number;
 }
 
 /** One connected process's way to its locks. */

@@ -1,6 +1,38 @@
 import type { Adapter } from "./adapter.js";
-import { holdfast } from "./holdfast.js";
-import { raw } from "./raw.js";
+import { holdfast, holdfastGlide, holdfastNodeRedis, holdfastStrict } from "./holdfast.js";
+import { nodeRedisson } from "./node-redisson.js";
+import { raw, rawGlide, rawNodeRedis } from "./raw.js";
+import { redisSemaphore } from "./redis-semaphore.js";
+import { redlock } from "./redlock.js";
+import { redlockUniversal } from "./redlock-universal.js";
+import { simpleRedisMutex } from "./simple-redis-mutex.js";
+import { verrou } from "./verrou.js";
 
-/** Every contestant, the yardstick first. */
-export const ADAPTERS: readonly Adapter[] = [raw, holdfast];
+/** Every contestant. */
+export const ADAPTERS: readonly Adapter[] = [
+  raw,
+  rawNodeRedis,
+  rawGlide,
+  holdfast,
+  holdfastStrict,
+  holdfastNodeRedis,
+  holdfastGlide,
+  redlock,
+  redisSemaphore,
+  verrou,
+  simpleRedisMutex,
+  redlockUniversal,
+  nodeRedisson,
+];
+
+/** @throws RangeError  there is no adapter of that name */
+export function adapterNamed(name: string): Adapter {
+  const adapter = ADAPTERS.find((one) => one.name === name);
+  if (adapter === undefined) throw new RangeError(`there is no adapter ${JSON.stringify(name)}`);
+  return adapter;
+}
+
+/** The raw lock on the client that an adapter stands on. */
+export function yardstickOf({ client }: Adapter): Adapter {
+  return ADAPTERS.find((one) => one.role === "raw" && one.client === client) ?? raw;
+}

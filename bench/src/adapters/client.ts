@@ -1,8 +1,36 @@
-/** The client that all contestants stand on, with the same settings, so that only what they add is compared. */
-import { Redis } from "ioredis";
+/** The clients that contestants stand on, each with the same settings for all, so that only what they add is compared. */
+import type { GlideClient } from "@valkey/valkey-glide";
+import type { Redis } from "ioredis";
+import type { createClient } from "redis";
 import type { Connection } from "./adapter.js";
 
-/** An ioredis client on the loopback server; its only setting that is not the library's default is shown in the heading. */
-export function newClient({ port, autoPipelining }: Connection): Redis {
-  return new Redis({ host: "127.0.0.1", port, enableAutoPipelining: autoPipelining });
+const HOST = "127.0.0.1";
+/** GLIDE gives up after 250 ms by default, which a busy measurement may well take. */
+const GLIDE_TIMEOUT_MS = 10_000;
+
+/** An ioredis client on the loopback server; its only setting that is not the default is shown in the heading. */
+export async function newIoredis({ port, autoPipelining }: Connection): Promise<Redis> {
+  const ioredis = await import("ioredis");
+  return new ioredis.Redis({ host: HOST, port, enableAutoPipelining: autoPipelining });
+}
+
+/** What `createClient` of node-redis makes. */
+export type NodeRedis = ReturnType<typeof createClient>;
+
+/** A connected node-redis client on the loopback server, with its defaults. */
+export async function newNodeRedis({ port }: Connection): Promise<NodeRedis> {
+  const redis = await import("redis");
+  const client = redis.createClient({ socket: { host: HOST, port } });
+  client.on("error", () => {}); // what matters of it comes as a rejection
+  await client.connect();
+  return client as NodeRedis;
+}
+
+/** A connected GLIDE client on the loopback server, with a longer timeout than its default. */
+export async function newGlide({ port }: Connection): Promise<GlideClient> {
+  const glide = await import("@valkey/valkey-glide");
+  return await glide.GlideClient.createClient({
+    addresses: [{ host: HOST, port }],
+    requestTimeout: GLIDE_TIMEOUT_MS,
+  });
 }

@@ -1,23 +1,58 @@
-import { createHoldfast } from "holdfast";
-import { versionOf } from "../machine.js";
-import type { Adapter } from "./adapter.js";
-import { newClient } from "./client.js";
+/** The mutex of this repository, as a user has it: renewal, fencing token and queue, on each client. */
+import type { Fairness, Holdfast } from "holdfast";
+import type { Adapter, Client, Connection, Contestant } from "./adapter.js";
+import { newGlide, newIoredis, newNodeRedis } from "./client.js";
 
-/** The mutex of this repository, as a user has it: default lease, renewal, fencing token and queue. */
-export const holdfast: Adapter = {
-  name: "holdfast",
-  version: versionOf("holdfast"),
-  commands: ["evalsha"],
+const COHORT = 'fairness "cohort" (its default), waitMs Infinity';
 
-  async open(connection) {
-    const client = newClient(connection);
-    const locks = createHoldfast({ redis: client, waitMs: Infinity });
-    return {
-      acquire: (name) => locks.mutex(name).acquire(),
-      async close() {
-        await locks.close();
-        await client.quit();
-      },
-    };
-  },
-};
+/** See the file header; on ioredis. */
+export const holdfast: Adapter = adapter("holdfast", "ioredis", "cohort", COHORT);
+
+/** First come, first served over all processes. */
+export const holdfastStrict: Adapter = adapter(
+  "holdfast/strict",
+  "ioredis",
+  "strict",
+  'fairness "strict", waitMs Infinity',
+);
+
+/** On node-redis. */
+export const holdfastNodeRedis: Adapter = adapter("holdfast/node-redis", "node-redis", "cohort", COHORT);
+
+/** On GLIDE, whose connections cannot be duplicated; it asks again in place of being told, as no row waits with it. */
+export const holdfastGlide: Adapter = adapter("holdfast/glide", "glide", "cohort", `${COHORT}, no subscriber`);
+
+function adapter(name: string, client: Client, fairness: Fairness, settings: string): Adapter {
+  const open = (connection: Connection): Promise<Contestant> => connect(connection, client, fairness);
+  return { name, role: "own", package: "holdfast", client, settings, open };
+}
+
+async function connect(connection: Connection, client: Client, fairness: Fairness): Promise<Contestant> {
+  const { createHoldfast } = await import("holdfast");
+  const [redis, end] = await connected(connection, client);
+  const locks: Holdfast = createHoldfast({ redis, fairness, waitMs: Infinity, leaseMs: connection.leaseMs });
+  return {
+    acquire: (name) => locks.mutex(name).acquire(),
+    async close() {
+      await locks.close();
+      await end();
+    },
+  };
+}
+
+async function connected(connection: Connection, client: Client): Promise<[object, () => Promise<unknown>]> {
+  switch (client) {
+    case "ioredis": {
+      const redis = await newIoredis(connection);
+      return [redis, () => redis.quit()];
+    }
+    case "node-redis": {
+      const redis = await newNodeRedis(connection);
+      return [redis, () => redis.close()];
+    }
+    case "glide": {
+      const redis = await newGlide(connection);
+      return [redis, async () => redis.close()];
+    }
+  }
+}

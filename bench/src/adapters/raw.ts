@@ -1,63 +1,116 @@
 /**
  * The least that any lock can do: `SET key value NX PX` to take it, compare-and-delete to give it back. No token,
- * no queue, no renewal. Everything else is measured as a ratio to this.
+ * no queue, no renewal. Everything else is measured as a ratio to this, on the same client.
  */
 import { createHash, randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Redis } from "ioredis";
-import type { Adapter, Held } from "./adapter.js";
-import { newClient } from "./client.js";
+import type { Adapter, Connection, Contestant, Held } from "./adapter.js";
+import { newGlide, newIoredis, newNodeRedis } from "./client.js";
 
-const LEASE_MS = 30_000;
 /** What is usual where waiting is polling: 10 ms on average, spread so that callers do not march in step. */
 const RETRY_MIN_MS = 5;
 const RETRY_MAX_MS = 15;
+const SETTINGS = "SET NX PX and compare-and-delete by EVALSHA; polls every 5 to 15 ms";
 
 const COMPARE_AND_DELETE =
   "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0";
 const SHA1 = createHash("sha1").update(COMPARE_AND_DELETE).digest("hex");
 
-/** See the file header. */
+/** The two commands, as one client has them. */
+interface Commands {
+  take(key: string, owner: string): Promise<unknown>;
+  giveBack(key: string, owner: string): Promise<unknown>;
+  close(): Promise<unknown>;
+}
+
+/** See the file header; on ioredis. */
 export const raw: Adapter = {
   name: "raw",
-  version: "",
-  commands: ["set", "evalsha"],
-
+  role: "raw",
+  client: "ioredis",
+  settings: SETTINGS,
   async open(connection) {
-    const client = newClient(connection);
+    const client = await newIoredis(connection);
     await client.script("LOAD", COMPARE_AND_DELETE);
-    const owners = randomBytes(12).toString("base64url");
-    let last = 0;
-    return {
-      async acquire(name) {
-        last += 1;
-        const held = new RawHeld(client, `raw:{${name}}`, `${owners}/${last}`);
-        while (!(await held.take())) await sleep(RETRY_MIN_MS + Math.random() * (RETRY_MAX_MS - RETRY_MIN_MS));
-        return held;
-      },
-      async close() {
-        await client.quit();
-      },
-    };
+    return contestant({
+      take: (key, owner) => client.set(key, owner, "PX", connection.leaseMs, "NX"),
+      giveBack: (key, owner) => client.evalsha(SHA1, 1, key, owner),
+      close: () => client.quit(),
+    });
   },
 };
 
+/** See the file header; on node-redis. */
+export const rawNodeRedis: Adapter = {
+  name: "raw/node-redis",
+  role: "raw",
+  client: "node-redis",
+  settings: SETTINGS,
+  async open(connection) {
+    const client = await newNodeRedis(connection);
+    await client.scriptLoad(COMPARE_AND_DELETE);
+    const expiration = { type: "PX", value: connection.leaseMs } as const;
+    return contestant({
+      take: (key, owner) => client.set(key, owner, { expiration, condition: "NX" }),
+      giveBack: (key, owner) => client.evalSha(SHA1, { keys: [key], arguments: [owner] }),
+      close: () => client.close(),
+    });
+  },
+};
+
+/** See the file header; on GLIDE. */
+export const rawGlide: Adapter = {
+  name: "raw/glide",
+  role: "raw",
+  client: "glide",
+  settings: SETTINGS,
+  open: openGlide,
+};
+
+async function openGlide(connection: Connection): Promise<Contestant> {
+  const { TimeUnit } = await import("@valkey/valkey-glide");
+  const client = await newGlide(connection);
+  await client.customCommand(["SCRIPT", "LOAD", COMPARE_AND_DELETE]);
+  const expiry = { type: TimeUnit.Milliseconds, count: connection.leaseMs };
+  return contestant({
+    take: (key, owner) => client.set(key, owner, { expiry, conditionalSet: "onlyIfDoesNotExist" }),
+    giveBack: (key, owner) => client.customCommand(["EVALSHA", SHA1, "1", key, owner]),
+    close: async () => client.close(),
+  });
+}
+
+function contestant(commands: Commands): Contestant {
+  const owners = randomBytes(12).toString("base64url");
+  let last = 0;
+  return {
+    async acquire(name) {
+      last += 1;
+      const held = new RawHeld(commands, `raw:{${name}}`, `${owners}/${last}`);
+      while (!(await held.take())) await sleep(RETRY_MIN_MS + Math.random() * (RETRY_MAX_MS - RETRY_MIN_MS));
+      return held;
+    },
+    async close() {
+      await commands.close();
+    },
+  };
+}
+
 class RawHeld implements Held {
-  readonly #client: Redis;
+  readonly #commands: Commands;
   readonly #key: string;
   readonly #owner: string;
 
-  constructor(client: Redis, key: string, owner: string) {
-    this.#client = client;
+  constructor(commands: Commands, key: string, owner: string) {
+    this.#commands = commands;
     this.#key = key;
     this.#owner = owner;
   }
 
   async take(): Promise<boolean> {
-    return (await this.#client.set(this.#key, this.#owner, "PX", LEASE_MS, "NX")) !== null;
+    return (await this.#commands.take(this.#key, this.#owner)) !== null;
   }
 
   release(): Promise<unknown> {
-    return this.#client.evalsha(SHA1, 1, this.#key, this.#owner);
+    return this.#commands.giveBack(this.#key, this.#owner);
   }
 }

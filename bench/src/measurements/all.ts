@@ -1,8 +1,25 @@
+import { gap } from "./gap.js";
 import { hot } from "./hot.js";
+import { imports } from "./import.js";
+import { leases } from "./leases.js";
 import type { Measurement } from "./measurement.js";
 import { parallel } from "./parallel.js";
+import { redlockQuorum } from "./redlock.js";
 import { serverTime } from "./server-time.js";
 import { uncontended } from "./uncontended.js";
+import { waiters } from "./waiters.js";
+import { waiting } from "./waiting.js";
 
 /** Every measurement, in the order of the table. */
-export const MEASUREMENTS: readonly Measurement[] = [uncontended, parallel, serverTime, hot];
+export const MEASUREMENTS: readonly Measurement[] = [
+  hot,
+  gap,
+  uncontended,
+  parallel,
+  serverTime,
+  waiting,
+  waiters,
+  leases,
+  redlockQuorum,
+  imports,
+];

@@ -1,97 +1,69 @@
-/**
- * One name that everybody wants: 2 processes × N callers, empty sections, each caller at it again at once.
- *
- * Exclusion is checked after each run by the same callers, with sections that read a guarded value, yield, and
- * write it plus one: an overlap loses an update. Checked apart, because a section that does something is not empty.
- */
-import { type ChildProcess, fork } from "node:child_process";
-import { once } from "node:events";
-import { closeSync, mkdtempSync, openSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { type Results, target } from "../results.js";
 import { jain } from "../statistics.js";
-import { readValue, writeValue } from "./guarded-value.js";
-import type { Order, Result } from "./hot-caller.js";
-import type { Measurement } from "./measurement.js";
+import { runCrowd } from "./crowds.js";
+import { entriesOf, onePerWayToWait } from "./entries.js";
+import type { Measurement, Target } from "./measurement.js";
 
 const PROCESSES = 2;
-const CHECK_SECONDS = 0.5;
-const CALLER = fileURLToPath(new URL("./hot-caller.js", import.meta.url));
+/** How much of the last run is kept for the picture of who held when. */
+const DRAWN_MS = 40;
+const LEAST_TIMES_BEST_PEER = 15;
+const LONGEST_WAIT_MS = 100;
+const SHARE_OF_BEST_WAIT = 1 / 20;
 
-/** See the file header. */
+/** One name that everybody wants: empty sections, each caller at it again at once. */
 export const hot: Measurement = {
   name: "hot",
   title: ({ callers }) => `hot key: ${PROCESSES} processes × ${callers} callers, empty sections, exclusion checked`,
+  seconds: 2,
   figures: [
-    { name: "rate", unit: "sections/s", digits: 0 },
-    { name: "longest wait", unit: "ms", digits: 0 },
-    { name: "Jain's index", unit: "", digits: 3 },
+    { name: "rate", unit: "sections/s", digits: 0, better: "more" },
+    { name: "longest wait", unit: "ms", digits: 1, better: "less", atLeast: true },
+    { name: "Jain's index", unit: "", digits: 3, better: "more" },
   ],
 
-  async prepare(adapter, { connection, seconds, callers }) {
-    const directory = mkdtempSync(join(tmpdir(), "holdfast-hot-"));
-    const guarded = join(directory, "guarded-value");
-    const file = openSync(guarded, "w+");
-    const processes = Array.from({ length: PROCESSES }, () =>
-      fork(CALLER, [adapter.name, JSON.stringify(connection), `${callers}`, guarded]),
-    );
-    // Whatever ends this process must not leave them behind.
-    const endAll = (): void => {
-      for (const child of processes) child.kill("SIGKILL");
-      rmSync(directory, { recursive: true, force: true });
-    };
-    process.once("exit", endAll);
+  entries: (adapters) =>
+    entriesOf(
+      adapters,
+      async ({ name }, conditions) => ({
+        async run() {
+          const options = { name, processes: PROCESSES, callers: conditions.callers, sectionMs: 0 };
+          const { sections, untilMs, longestWaitMs, shares } = await runCrowd(options, conditions);
+          const drawn = sections.filter(({ startedAtMs }) => startedAtMs >= untilMs - DRAWN_MS);
+          return { values: [sections.length / conditions.seconds, longestWaitMs, jain(shares)], sections: drawn };
+        },
+        async close() {},
+      }),
+      onePerWayToWait,
+    ),
 
-    const everybody = async (order: Order): Promise<readonly Result[]> =>
-      Promise.all(processes.map((child) => ask(child, order)));
-    const close = async (): Promise<void> => {
-      await Promise.all(processes.map(end));
-      process.off("exit", endAll);
-      closeSync(file);
-      rmSync(directory, { recursive: true, force: true });
-    };
-    try {
-      await everybody({ seconds: seconds / 2, guarded: false });
-    } catch (error) {
-      await close();
-      throw error;
-    }
-
-    return {
-      async run() {
-        const results = await everybody({ seconds, guarded: false });
-        writeValue(file, 0);
-        const checked = (await everybody({ seconds: CHECK_SECONDS, guarded: true })).map(({ entered }) => entered);
-        const entered = checked.reduce((total, count) => total + count, 0);
-        if (readValue(file) !== entered) {
-          throw new Error(`exclusion was broken: ${entered} sections left the guarded value at ${readValue(file)}`);
-        }
-        const sections = results.flatMap((result) => result.sections);
-        const total = sections.reduce((sum, count) => sum + count, 0);
-        return [total / seconds, Math.max(...results.map((result) => result.longestWaitMs)), jain(sections)];
-      },
-      close,
-    };
-  },
+  targets: (results) => [
+    rate(results),
+    ...waits(results, "holdfast"),
+    ...waits(results, "holdfast/strict"),
+    target("hot key, Jain's index, cohort", results.median("holdfast", "Jain's index"), { atLeast: 0.95 }, "", 3),
+    target(
+      "hot key, Jain's index, strict",
+      results.median("holdfast/strict", "Jain's index"),
+      { atLeast: 0.99 },
+      "",
+      3,
+    ),
+  ],
 };
 
-function ask(child: ChildProcess, order: Order): Promise<Result> {
-  return new Promise((resolve, reject) => {
-    const onExit = (code: number | null): void => reject(new Error(`a calling process ended early, with ${code}`));
-    child.once("exit", onExit);
-    child.once("message", (result) => {
-      child.off("exit", onExit);
-      // Sent by hot-caller.ts and by nobody else.
-      resolve(result as Result);
-    });
-    child.send(order);
-  });
+function rate(results: Results): Target {
+  const peer = results.bestPeer("rate");
+  const ratio = peer === undefined ? Number.NaN : results.ratio("holdfast", peer, "rate");
+  return target("hot key, sections/s", ratio, { atLeast: LEAST_TIMES_BEST_PEER }, `× ${peer ?? "the best peer"}`, 1);
 }
 
-async function end(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return;
-  const exited = once(child, "exit");
-  if (child.connected) child.disconnect();
-  await exited;
+function waits(results: Results, own: string): readonly Target[] {
+  const peer = results.bestPeer("longest wait");
+  const ratio = peer === undefined ? Number.NaN : results.ratio(own, peer, "longest wait");
+  const what = `hot key, longest wait, ${own === "holdfast" ? "cohort" : "strict"}`;
+  return [
+    target(what, results.median(own, "longest wait"), { atMost: LONGEST_WAIT_MS }, "ms", 1),
+    target(what, ratio, { atMost: SHARE_OF_BEST_WAIT }, `× ${peer ?? "the best peer"}`, 3),
+  ];
 }

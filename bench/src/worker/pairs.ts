@@ -1,20 +1,16 @@
 import type { Contestant } from "../adapters/adapter.js";
+import { quantile } from "../statistics.js";
+import type { PairsDone, Times } from "./orders.js";
 
 /** Many names, as in a real service, and few enough that the server's memory stays in its caches. */
 const NAMES: readonly string[] = Array.from({ length: 1_024 }, (_, i) => `order:${i}`);
 
-/** A warm-up is this share of a run. */
-const WARM_UP_SHARE = 0.5;
-
-/**
- * Acquires and releases free locks until the time is over, `parallel` at a time, each caller on names of its own.
- *
- * @returns pairs completed, and the time it took, in ms
- */
+/** Acquires and releases free locks until the time is over, `parallel` at a time, each caller on names of its own. */
 export async function pairsFor(
   contestant: Contestant,
   { seconds, parallel }: { readonly seconds: number; readonly parallel: number },
-): Promise<{ readonly pairs: number; readonly tookMs: number }> {
+): Promise<PairsDone> {
+  const before = process.cpuUsage();
   const startedAtMs = performance.now();
   const endAtMs = startedAtMs + seconds * 1_000;
   let pairs = 0;
@@ -26,11 +22,12 @@ export async function pairsFor(
     }
   };
   await Promise.all(Array.from({ length: parallel }, (_, first) => caller(first)));
-  return { pairs, tookMs: performance.now() - startedAtMs };
+  const { user, system } = process.cpuUsage(before);
+  return { pairs, tookMs: performance.now() - startedAtMs, processorUs: user + system };
 }
 
-/** As `pairsFor`, one at a time; how long each pair took, in µs. */
-export async function timesFor(contestant: Contestant, seconds: number): Promise<number[]> {
+/** As `pairsFor`, one at a time; how long each pair took. */
+export async function timesFor(contestant: Contestant, seconds: number): Promise<Times> {
   const times: number[] = [];
   const endAtMs = performance.now() + seconds * 1_000;
   for (let i = 0, startedAtMs = performance.now(); startedAtMs < endAtMs; i += 1) {
@@ -40,12 +37,7 @@ export async function timesFor(contestant: Contestant, seconds: number): Promise
     times.push((nowMs - startedAtMs) * 1_000);
     startedAtMs = nowMs;
   }
-  return times;
-}
-
-/** Runs until the compiler has seen what it needs. */
-export async function warmUp(contestant: Contestant, seconds: number, parallel: number): Promise<void> {
-  await pairsFor(contestant, { seconds: seconds * WARM_UP_SHARE, parallel });
+  return { p50: quantile(times, 0.5), p99: quantile(times, 0.99) };
 }
 
 function nameAt(i: number): string {

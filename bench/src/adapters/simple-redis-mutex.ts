@@ -1,0 +1,24 @@
+import type { Adapter } from "./adapter.js";
+import { newNodeRedis } from "./client.js";
+
+/** simple-redis-mutex, which tells all waiters of every release, and is for node-redis only. */
+export const simpleRedisMutex: Adapter = {
+  name: "simple-redis-mutex",
+  role: "peer",
+  package: "simple-redis-mutex",
+  client: "node-redis",
+  settings: "its defaults: notified by pub/sub, polls every 10 s besides; has no renewal",
+  async open(connection) {
+    const { lock } = await import("simple-redis-mutex");
+    const client = await newNodeRedis(connection);
+    return {
+      async acquire(name) {
+        const release = await lock(client, name, { timeout: connection.leaseMs });
+        return { release };
+      },
+      async close() {
+        await client.close();
+      },
+    };
+  },
+};

@@ -1,0 +1,96 @@
+/**
+ * Many callers on one name, in several processes that are started afresh for each run: what a peer leaves behind when
+ * its callers starve (timers, waits, keys) would otherwise be part of its next run.
+ *
+ * Every section is written down with its beginning and end on the machine's clock, and compared with all others, so
+ * that exclusion is checked while it is measured. In the last part of a run sections yield to the event loop before
+ * they end, since an overlap of empty ones would hardly be seen.
+ */
+import { Crew } from "../crew.js";
+import { machineMs } from "../worker/clock.js";
+import type { CrowdDone } from "../worker/orders.js";
+import { NUMBERS_PER_SECTION } from "../worker/section-log.js";
+import type { Conditions, Section } from "./measurement.js";
+
+const WARM_UP_MS = 500;
+const CHECK_MS = 250;
+
+/** Who, how many, and how long they hold. */
+export interface CrowdOptions {
+  readonly name: string;
+  readonly processes: number;
+  /** In each process. */
+  readonly callers: number;
+  readonly sectionMs: number;
+  /** How long they are at it before anything counts; absent: half a second. */
+  readonly warmUpMs?: number;
+}
+
+/** What a run of a crowd came to. */
+export interface CrowdRun {
+  /** Those that began in the measured time, in the order in which they began. */
+  readonly sections: readonly Section[];
+  readonly fromMs: number;
+  readonly untilMs: number;
+  /** Of those who were served last in the measured time, and of those who still waited at its end. */
+  readonly longestWaitMs: number;
+  /** How often each caller was served, those who never were included. */
+  readonly shares: readonly number[];
+  /** Processor time of all callers' processes in the measured time. */
+  readonly processorUs: number;
+}
+
+/** Runs a crowd once. @throws Error  two sections overlapped */
+export async function runCrowd(
+  { name, processes, callers, sectionMs, warmUpMs = WARM_UP_MS }: CrowdOptions,
+  { connection, seconds, server }: Conditions,
+): Promise<CrowdRun> {
+  await server.control.flushall();
+  const crew = await Crew.start({ name, connection, processes });
+  try {
+    const fromMs = machineMs() + warmUpMs;
+    const untilMs = fromMs + seconds * 1_000;
+    const checkUntilMs = untilMs + CHECK_MS;
+    const order = { task: "crowd", callers, sectionMs, fromMs, untilMs, checkUntilMs } as const;
+    const done = await crew.all<CrowdDone>(() => order, checkUntilMs - machineMs());
+    const all = done.flatMap(({ sections }, process) => read(sections, process));
+    all.sort((a, b) => a.startedAtMs - b.startedAtMs);
+    checkExclusion(all);
+    const sections = all.filter(({ startedAtMs }) => startedAtMs >= fromMs && startedAtMs < untilMs);
+    const waits = sections.map(({ askedAtMs, startedAtMs }) => startedAtMs - askedAtMs);
+    const open = done.flatMap(({ waitingSinceMs }) => waitingSinceMs.map((sinceMs) => untilMs - sinceMs));
+    const shares = Array.from({ length: processes * callers }, () => 0);
+    for (const { process, caller } of sections) {
+      const index = process * callers + caller;
+      shares[index] = (shares[index] ?? 0) + 1;
+    }
+    const processorUs = done.reduce((sum, result) => sum + result.processorUs, 0);
+    return { sections, fromMs, untilMs, longestWaitMs: largest([...waits, ...open]), shares, processorUs };
+  } finally {
+    await crew.end();
+  }
+}
+
+function read(numbers: Float64Array, process: number): Section[] {
+  const sections: Section[] = [];
+  for (let at = 0; at < numbers.length; at += NUMBERS_PER_SECTION) {
+    const [caller = 0, askedAtMs = 0, startedAtMs = 0, endedAtMs = 0] = numbers.subarray(at, at + NUMBERS_PER_SECTION);
+    sections.push({ process, caller, askedAtMs, startedAtMs, endedAtMs });
+  }
+  return sections;
+}
+
+function checkExclusion(sections: readonly Section[]): void {
+  for (let i = 1; i < sections.length; i += 1) {
+    const before = sections[i - 1];
+    const after = sections[i];
+    if (before === undefined || after === undefined || after.startedAtMs >= before.endedAtMs) continue;
+    const overlapMs = before.endedAtMs - after.startedAtMs;
+    throw new Error(`exclusion was broken: two sections overlapped by ${overlapMs.toFixed(3)} ms`);
+  }
+}
+
+/** `Math.max` takes no half million arguments. */
+function largest(values: readonly number[]): number {
+  return values.reduce((most, value) => Math.max(most, value), 0);
+}

@@ -1,0 +1,33 @@
+import type { Adapter } from "../adapters/adapter.js";
+import { yardstickOf } from "../adapters/all.js";
+import type { Conditions, Entry, Prepared } from "./measurement.js";
+
+/** An entry for each adapter, beside the raw lock on the same client; `absent` says why one takes no part. */
+export function entriesOf(
+  adapters: readonly Adapter[],
+  prepare: (adapter: Adapter, conditions: Conditions) => Promise<Prepared>,
+  absent: (adapter: Adapter) => string | undefined = () => undefined,
+): readonly Entry[] {
+  return adapters.map((adapter) => {
+    const reason = absent(adapter);
+    const yardstick = yardstickOf(adapter);
+    return {
+      name: adapter.name,
+      role: adapter.role,
+      ...(adapter.role === "raw" ? {} : { yardstick: yardstick.name }),
+      prepare: reason === undefined ? (conditions) => prepare(adapter, conditions) : { absent: reason },
+    };
+  });
+}
+
+/** Where callers wait, the client matters little: one entry of ours on each fairness, and one raw lock. */
+export function onePerWayToWait({ role, client }: Adapter): string | undefined {
+  return role !== "peer" && client !== "ioredis"
+    ? "measured on ioredis, since here it is the waiting that counts"
+    : undefined;
+}
+
+/** Where only free locks are acquired, fairness changes nothing. */
+export function withoutFairness({ name }: Adapter): string | undefined {
+  return name === "holdfast/strict" ? "on a free lock it is the same as holdfast" : undefined;
+}

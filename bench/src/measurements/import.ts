@@ -1,0 +1,76 @@
+/** What it costs a program to have the library: the time of its import in a fresh process, and its size in a bundle. */
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import { gzipSync } from "node:zlib";
+import { rolldown } from "rolldown";
+import type { Adapter } from "../adapters/adapter.js";
+import { target } from "../results.js";
+import type { Measurement, Prepared } from "./measurement.js";
+
+const GZIP_LEVEL = 9;
+const BYTES_PER_KB = 1_000;
+const PROGRAM = "const t = performance.now(); await import(process.argv[1]); console.log(performance.now() - t);";
+/** Clients are the user's own, and other stores are optional. */
+const NOT_OWN = /^(node:|ioredis$|redis$|@redis\/|@valkey\/|knex$|kysely$|@aws-sdk\/)/;
+
+const run = promisify(execFile);
+
+/** See the file header. */
+export const imports: Measurement = {
+  name: "import",
+  title: () => "import in a fresh process, and size in a bundle without the client",
+  seconds: 0,
+  figures: [
+    { name: "import", unit: "ms", digits: 1, better: "less" },
+    { name: "size", unit: "kB min+gzip", digits: 1, better: "less" },
+  ],
+
+  entries: (adapters) =>
+    adapters
+      .filter((adapter, i) => adapter.package !== undefined && isFirst(adapter, i, adapters))
+      .map((adapter) => ({
+        name: adapter.name,
+        role: adapter.role,
+        prepare: () => prepare(adapter.package ?? ""),
+      })),
+
+  targets: (results) => [
+    target("import of holdfast", results.median("holdfast", "import"), { atMost: 15 }, "ms", 1),
+    target("size of holdfast without client", results.median("holdfast", "size"), { atMost: 15 }, "kB min+gzip", 1),
+  ],
+};
+
+function isFirst(adapter: Adapter, i: number, adapters: readonly Adapter[]): boolean {
+  return adapters.findIndex((other) => other.package === adapter.package) === i;
+}
+
+async function prepare(name: string): Promise<Prepared> {
+  const url = import.meta.resolve(name);
+  const size = await sizeOf(url);
+  const once = async (): Promise<number> => {
+    const { stdout } = await run(process.execPath, ["--no-warnings", "--input-type=module", "-e", PROGRAM, url]);
+    return Number(stdout);
+  };
+  await once(); // so that the files are in the machine's memory
+  return {
+    run: async () => ({ values: [await once(), size / BYTES_PER_KB] }),
+    async close() {},
+  };
+}
+
+/** All that the entry point exports, minified and compressed, in bytes. */
+async function sizeOf(url: string): Promise<number> {
+  const bundle = await rolldown({
+    input: new URL(url).pathname,
+    platform: "node",
+    external: NOT_OWN,
+    logLevel: "silent",
+  });
+  try {
+    const { output } = await bundle.generate({ format: "esm", minify: true });
+    const code = output.map((chunk) => (chunk.type === "chunk" ? chunk.code : "")).join("");
+    return gzipSync(code, { level: GZIP_LEVEL }).byteLength;
+  } finally {
+    await bundle.close();
+  }
+}

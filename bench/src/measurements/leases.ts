@@ -1,0 +1,98 @@
+/** What leases cost that are only held: memory in the process and on the server, and processor time for their renewals. */
+import type { Redis } from "ioredis";
+import { Crew } from "../crew.js";
+import { target } from "../results.js";
+import type { HoldDone, WatchDone } from "../worker/orders.js";
+import { entriesOf } from "./entries.js";
+import type { Conditions, Measurement } from "./measurement.js";
+
+/** Acquiring them all may take so long, on a slow machine. */
+const FILL_MS = 60_000;
+const PERCENT = 100;
+
+/** What one run came to. */
+export interface Held {
+  readonly bytesInProcess: number;
+  readonly bytesOnServer: number;
+  /** Shares of one core, in percent, over the time that was watched. */
+  readonly processPercent: number;
+  readonly serverPercent: number;
+}
+
+/** See the file header. */
+export const leases: Measurement = {
+  name: "leases",
+  title: ({ leases: held, connection, seconds }) =>
+    `${held.toLocaleString("en-US")} leases of ${connection.leaseMs / 1_000} s held by one process, watched for ${seconds} s`,
+  // A third of the lease: each is renewed once in this time.
+  seconds: 10,
+  figures: [
+    { name: "process", unit: "B per lease", digits: 0, better: "less" },
+    { name: "server", unit: "B per lease", digits: 0, better: "less" },
+    { name: "renewal", unit: "% of a core", digits: 1, better: "less" },
+    { name: "on the server", unit: "% of a core", digits: 1, better: "less" },
+  ],
+
+  entries: (adapters) =>
+    entriesOf(
+      adapters.filter(({ role }) => role !== "raw"),
+      async ({ name }, conditions) => ({
+        async run() {
+          const held = await runLeases(name, conditions);
+          return { values: [held.bytesInProcess, held.bytesOnServer, held.processPercent, held.serverPercent] };
+        },
+        async close() {},
+      }),
+      ({ role, name }) => {
+        if (role === "peer") return "not run: the target is ours alone";
+        return name === "holdfast" ? undefined : "a lease that is held is the same as holdfast's";
+      },
+    ),
+
+  targets: (results, { leases: held }) => {
+    const what = `${held.toLocaleString("en-US")} held leases`;
+    const atMost = (bound: number): { readonly atMost: number } => ({ atMost: bound });
+    const inProcess = results.median("holdfast", "process");
+    return [
+      target(`${what}, memory of the process`, inProcess, atMost(1_500), "B per lease", 0),
+      target(`${what}, memory of the server`, results.median("holdfast", "server"), atMost(1_500), "B per lease", 0),
+      target(`${what}, renewal load`, results.median("holdfast", "renewal"), atMost(5), "% of a core", 1),
+    ];
+  },
+};
+
+/** Holds `conditions.leases` leases in a fresh process and looks on. */
+export async function runLeases(
+  name: string,
+  { connection, seconds, leases: count, server: { control } }: Conditions,
+): Promise<Held> {
+  await control.flushall();
+  const crew = await Crew.start({ name, connection, processes: 1, weighing: true });
+  try {
+    const memoryBefore = await infoNumber(control, "memory", "used_memory");
+    const [hold] = await crew.all<HoldDone>(() => ({ task: "hold", leases: count }), FILL_MS);
+    const bytesOnServer = (await infoNumber(control, "memory", "used_memory")) - memoryBefore;
+    const serverBefore = await processorOf(control);
+    const [watch] = await crew.all<WatchDone>(() => ({ task: "watch", seconds }), seconds * 1_000);
+    const serverSeconds = (await processorOf(control)) - serverBefore;
+    const size = await control.dbsize();
+    if (size < count) throw new Error(`only ${size} keys are left of ${count} leases`);
+    return {
+      bytesInProcess: (hold?.bytes ?? Number.NaN) / count,
+      bytesOnServer: bytesOnServer / count,
+      processPercent: ((watch?.processorUs ?? Number.NaN) / 1e6 / seconds) * PERCENT,
+      serverPercent: (serverSeconds / seconds) * PERCENT,
+    };
+  } finally {
+    await crew.end();
+  }
+}
+
+/** Processor time that the server has used so far, in seconds. */
+export async function processorOf(control: Redis): Promise<number> {
+  return (await infoNumber(control, "cpu", "used_cpu_user")) + (await infoNumber(control, "cpu", "used_cpu_sys"));
+}
+
+async function infoNumber(control: Redis, section: string, field: string): Promise<number> {
+  return Number(new RegExp(`^${field}:(\\S+)`, "m").exec(await control.info(section))?.[1] ?? Number.NaN);
+}

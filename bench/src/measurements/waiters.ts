@@ -1,0 +1,68 @@
+import type { Adapter } from "../adapters/adapter.js";
+import { target } from "../results.js";
+import { runCrowd } from "./crowds.js";
+import type { Entry, Measurement } from "./measurement.js";
+
+const PROCESSES = 2;
+const FEW = 100;
+/** Until all have asked once. */
+const WARM_UP_MS = 2_000;
+const SHORT = "few";
+const LONG = "many";
+
+/** Whether a name that very many want is served as fast as one that some want. */
+export const waiters: Measurement = {
+  name: "waiters",
+  title: ({ waiters: many }) =>
+    `sections/s with ${many.toLocaleString("en-US")} waiters on one name and with ${FEW}, ${PROCESSES} processes, exclusion checked`,
+  seconds: 1,
+  figures: [{ name: "rate", unit: "sections/s", digits: 0, better: "more" }],
+
+  entries: (adapters) =>
+    adapters
+      .filter(({ role }) => role !== "raw")
+      .flatMap((adapter): readonly Entry[] => {
+        if (adapter.role === "peer")
+          return [{ name: adapter.name, role: "peer", prepare: { absent: "not run: the target is ours alone" } }];
+        if (adapter.client !== "ioredis") return [];
+        return [entry(adapter, SHORT), { ...entry(adapter, LONG), yardstick: nameOf(adapter.name, SHORT) }];
+      }),
+
+  targets: (results, { waiters: many }) =>
+    ["holdfast", "holdfast/strict"].map((own) =>
+      target(
+        `${many.toLocaleString("en-US")} waiters on one name, sections/s, ${own === "holdfast" ? "cohort" : "strict"}`,
+        results.ratio(nameOf(own, LONG), nameOf(own, SHORT), "rate"),
+        { atLeast: 0.8 },
+        `× that of ${FEW}`,
+      ),
+    ),
+};
+
+function entry({ name, role }: Adapter, size: string): Entry {
+  return {
+    name: nameOf(name, size),
+    role,
+    async prepare(conditions) {
+      const all = size === SHORT ? FEW : conditions.waiters;
+      return {
+        async run() {
+          const options = {
+            name,
+            processes: PROCESSES,
+            callers: Math.ceil(all / PROCESSES),
+            sectionMs: 0,
+            warmUpMs: WARM_UP_MS,
+          };
+          const { sections } = await runCrowd(options, conditions);
+          return { values: [sections.length / conditions.seconds] };
+        },
+        async close() {},
+      };
+    },
+  };
+}
+
+function nameOf(adapter: string, size: string): string {
+  return `${adapter}, ${size}`;
+}

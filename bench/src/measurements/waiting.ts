@@ -1,0 +1,87 @@
+/**
+ * What one waiter asks of the server while it only waits. Each waiter has a server to itself and all wait at the same
+ * time, since ten seconds a run in turn would be long and nothing here depends on speed.
+ */
+import type { Adapter } from "../adapters/adapter.js";
+import { Crew } from "../crew.js";
+import { target } from "../results.js";
+import { type Server, startServer } from "../server.js";
+import { entriesOf, onePerWayToWait } from "./entries.js";
+import type { Conditions, Measurement, Prepared } from "./measurement.js";
+
+/** The holder's lease has to outlast the wait without a renewal, which would be counted. */
+const LEASE_MS = 90_000;
+/** What clients ask on a fresh connection, and what this program asks itself. */
+const NOT_COUNTED = /^(info|hello|client|auth|select|config|command|readonly)\b/;
+
+/** See the file header. */
+export const waiting: Measurement = {
+  name: "waiting",
+  title: ({ seconds }) =>
+    `commands that reach the server from one waiter in ${seconds} s, without those that open a connection`,
+  seconds: 10,
+  figures: [{ name: "commands", unit: "", digits: 0, better: "less" }],
+  entries: (adapters) => entriesOf(adapters, prepare, onePerWayToWait),
+  targets: (results) => [
+    target("commands of one waiter in 10 s, cohort", results.median("holdfast", "commands"), { atMost: 3 }, "", 0),
+    target(
+      "commands of one waiter in 10 s, strict",
+      results.median("holdfast/strict", "commands"),
+      { atMost: 3 },
+      "",
+      0,
+    ),
+  ],
+};
+
+async function prepare({ name }: Adapter, { connection, seconds, repetitions }: Conditions): Promise<Prepared> {
+  const servers = await Promise.all(Array.from({ length: repetitions }, () => startServer()));
+  const crews: Crew[] = [];
+  const close = async (): Promise<void> => {
+    await Promise.all(crews.map((crew) => crew.end()));
+    await Promise.all(servers.map((server) => server.stop()));
+  };
+  try {
+    const holder = await Crew.start({ name, connection: { ...connection, ...own(servers[0]) }, processes: 1 });
+    crews.push(holder);
+    await holder.all(() => ({ task: "keep", ports: servers.map(({ port }) => port) }), 0);
+    const counts: Promise<number>[] = [];
+    for (const server of servers) {
+      const waiter = await Crew.start({ name, connection: { ...connection, ...own(server) }, processes: 1 });
+      crews.push(waiter);
+      const count = countFor(waiter, server, seconds);
+      count.catch(() => {}); // awaited by the run that it belongs to
+      counts.push(count);
+    }
+    let next = 0;
+    return {
+      async run() {
+        next += 1;
+        return { values: [(await counts[next - 1]) ?? Number.NaN] };
+      },
+      close,
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+function own(server: Server | undefined): { readonly port: number; readonly leaseMs: number } {
+  return { port: server?.port ?? 0, leaseMs: LEASE_MS };
+}
+
+async function countFor(crew: Crew, { control }: Server, seconds: number): Promise<number> {
+  const monitor = await control.monitor();
+  let commands = 0;
+  monitor.on("monitor", (_time: string, [command = ""]: string[], source: string) => {
+    // What a script calls was not sent by anybody.
+    if (source !== "lua" && !NOT_COUNTED.test(command.toLowerCase())) commands += 1;
+  });
+  try {
+    await crew.all(() => ({ task: "wait", seconds }), seconds * 1_000);
+    return commands;
+  } finally {
+    monitor.disconnect();
+  }
+}

@@ -1,0 +1,46 @@
+/** The least that a hand-over between processes can take: one PUBLISH, and the message at the one who subscribed. */
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Connection } from "../adapters/adapter.js";
+import { newIoredis } from "../adapters/client.js";
+import { machineMs } from "./clock.js";
+import type { Hop } from "./orders.js";
+
+/** Connects one process of the ring; `run` answers with how long the messages took that came to it, in ms. */
+export async function openHop(
+  connection: Connection,
+): Promise<{ run(order: Hop): Promise<number[]>; close(): Promise<void> }> {
+  const publisher = await newIoredis(connection);
+  const subscriber = await newIoredis(connection);
+  return {
+    async run({ index, ring, pauseMs, untilMs }) {
+      const hopsMs: number[] = [];
+      const pass = async (): Promise<void> => {
+        await sleep(pauseMs);
+        if (machineMs() < untilMs) await publisher.publish(channelOf((index + 1) % ring), `${machineMs()}`);
+      };
+      const onMessage = (_channel: string, sentAtMs: string): void => {
+        hopsMs.push(machineMs() - Number(sentAtMs));
+        void pass();
+      };
+      subscriber.on("message", onMessage);
+      await subscriber.subscribe(channelOf(index));
+      // The first one waits until all are there; a message that nobody heard would be the last.
+      if (index === 0) {
+        while ((await publisher.pubsub("NUMSUB", channelOf(ring - 1)))[1] !== 1) await sleep(1);
+        for (let other = 1; other < ring; other += 1)
+          while ((await publisher.pubsub("NUMSUB", channelOf(other)))[1] !== 1) await sleep(1);
+        await pass();
+      }
+      await sleep(Math.max(0, untilMs - machineMs()));
+      subscriber.off("message", onMessage);
+      return hopsMs;
+    },
+    async close() {
+      await Promise.all([publisher.quit(), subscriber.quit()]);
+    },
+  };
+}
+
+function channelOf(index: number): string {
+  return `hop:${index}`;
+}

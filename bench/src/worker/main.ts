@@ -1,0 +1,74 @@
+/** A process that does what the measuring process orders, with one contestant, until it is let go of. */
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Connection, Contestant } from "../adapters/adapter.js";
+import { adapterNamed } from "../adapters/all.js";
+import { crowd } from "./crowd.js";
+import { openHop } from "./hop.js";
+import { Holdings } from "./leases.js";
+import type { Order } from "./orders.js";
+import { pairsFor, timesFor } from "./pairs.js";
+
+/** A name in place of an adapter's, for the ring that only publishes. */
+const HOP = "publish";
+const HELD_NAME = "held";
+
+const [name = "", words = ""] = process.argv.slice(2);
+// Written by crew.ts and by nobody else.
+const connection = JSON.parse(words) as Connection;
+const hop = name === HOP ? await openHop(connection) : undefined;
+const contestant: Contestant | undefined = hop === undefined ? await adapterNamed(name).open(connection) : undefined;
+const holdings = contestant === undefined ? undefined : new Holdings(contestant);
+
+process.on("message", (order: Order) => {
+  obey(order).then(
+    (result) => process.send?.({ result }),
+    (error: unknown) =>
+      process.send?.({ failure: error instanceof Error ? (error.stack ?? error.message) : String(error) }),
+  );
+});
+process.once("disconnect", () => process.exit(0));
+process.send?.({ result: "ready" });
+
+async function obey(order: Order): Promise<unknown> {
+  if (order.task === "hop") return hop?.run(order);
+  if (contestant === undefined) throw new Error(`${name} holds no locks`);
+  switch (order.task) {
+    case "one-at-a-time":
+      return timesFor(contestant, order.seconds);
+    case "pairs":
+      return pairsFor(contestant, order);
+    case "crowd":
+      return crowd(contestant, order);
+    case "hold":
+      return holdings?.hold(order.leases);
+    case "watch":
+      return watch(order.seconds);
+    case "keep":
+      return keep(order.ports);
+    case "wait":
+      return waitFor(contestant, order.seconds);
+  }
+}
+
+async function watch(seconds: number): Promise<{ processorUs: number }> {
+  const before = process.cpuUsage();
+  await sleep(seconds * 1_000);
+  const { user, system } = process.cpuUsage(before);
+  return { processorUs: user + system };
+}
+
+/** Acquires a name on each of several servers, and keeps it. */
+async function keep(ports: readonly number[]): Promise<null> {
+  for (const port of ports) {
+    const holder = await adapterNamed(name).open({ ...connection, port });
+    await holder.acquire(HELD_NAME);
+  }
+  return null;
+}
+
+async function waitFor(waiter: Contestant, seconds: number): Promise<null> {
+  const waited = waiter.acquire(HELD_NAME).then(() => true);
+  const isGranted = await Promise.race([waited, sleep(seconds * 1_000, false)]);
+  if (isGranted) throw new Error("exclusion was broken: a lock was granted that is held");
+  return null;
+}

@@ -1,0 +1,96 @@
+/** What the measuring process asks of a worker, and what it gets. */
+
+/** Free locks, one at a time. */
+export interface OneAtATime {
+  readonly task: "one-at-a-time";
+  readonly seconds: number;
+}
+
+/** How long pairs took, in µs. */
+export interface Times {
+  readonly p50: number;
+  readonly p99: number;
+}
+
+/** Free locks, so many at a time. */
+export interface Pairs {
+  readonly task: "pairs";
+  readonly seconds: number;
+  readonly parallel: number;
+}
+
+/** What was done. */
+export interface PairsDone {
+  readonly pairs: number;
+  readonly tookMs: number;
+  /** Processor time of the worker, collector included. */
+  readonly processorUs: number;
+}
+
+/** Many callers on one name. All instants are on the machine's clock, which all workers share. */
+export interface Crowd {
+  readonly task: "crowd";
+  readonly callers: number;
+  /** How long a section lasts; 0 is an empty one. */
+  readonly sectionMs: number;
+  readonly fromMs: number;
+  readonly untilMs: number;
+  /** From here on sections are not empty but yield to the event loop, so that an overlap would be seen; then all ends. */
+  readonly checkUntilMs: number;
+}
+
+/** What became of a crowd. Callers that still wait when it ends are left waiting. */
+export interface CrowdDone {
+  /** For each section its caller, and when it was asked for, began and ended: four numbers. */
+  readonly sections: Float64Array;
+  /** Since when each caller waits that waits at the end of the measured time. */
+  readonly waitingSinceMs: readonly number[];
+  /** Processor time of the worker in the measured time. */
+  readonly processorUs: number;
+}
+
+/** Part of a ring in which each process publishes to the next one, after a pause. */
+export interface Hop {
+  readonly task: "hop";
+  readonly index: number;
+  readonly ring: number;
+  readonly pauseMs: number;
+  readonly untilMs: number;
+}
+
+/** One waits for a name that is held all the time. */
+export interface Wait {
+  readonly task: "wait";
+  readonly seconds: number;
+}
+
+/** Be the one that is waited for, on each of these servers. */
+export interface Keep {
+  readonly task: "keep";
+  readonly ports: readonly number[];
+}
+
+/** Leases to be held at once. */
+export interface Hold {
+  readonly task: "hold";
+  readonly leases: number;
+}
+
+/** What the leases take of the process's memory. */
+export interface HoldDone {
+  readonly bytes: number;
+}
+
+/** Look on for a while. */
+export interface Watch {
+  readonly task: "watch";
+  readonly seconds: number;
+}
+
+/** Processor time of the worker meanwhile. */
+export interface WatchDone {
+  readonly processorUs: number;
+}
+
+/** Any of them. */
+export type Order = OneAtATime | Pairs | Crowd | Hop | Wait | Keep | Hold | Watch;
