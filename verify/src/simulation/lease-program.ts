@@ -62,9 +62,12 @@ export async function holdProgram<Held extends Lease>(
   await holdFor(scene, views, half);
   if (session.end === "drop") return;
   if (session.end === "force" && leased.forceRelease !== undefined) {
-    for (const view of views) judge.taken(view);
     const other = scene.world.members[session.other] ?? member;
-    other.process.enter(() => void force(scene, other.process, lease, views, leased));
+    // If the other process runs at all: until it does, the lease goes on as before.
+    other.process.enter(() => {
+      for (const view of views) judge.taken(view);
+      void force(scene, other.process, lease, views, leased);
+    });
     await member.process.sleep(session.leaseMs / 4);
   }
   if (session.end === "export" && leased.canMove && lease.validForMs() > 0) {

@@ -144,4 +144,10 @@ export const REGRESSION_SEEDS: readonly RegressionSeed[] = [
     was: "a server that forgets may bring back a place that was given up",
   },
   { seed: 219, kind: "condition", profile: "none", was: "a key lives to the end of its last millisecond" },
+  {
+    seed: 655619,
+    kind: "multi-lock",
+    profile: "promised",
+    was: "a lease goes on if the process that was to take it by force is dead",
+  },
 ];
