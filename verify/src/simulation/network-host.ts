@@ -9,6 +9,8 @@ export interface Call {
   readonly script: Script;
   readonly keys: readonly string[];
   readonly args: readonly (string | number)[];
+  /** When its caller asked for it to be sent. */
+  readonly calledMs: number;
 }
 
 /** The world as the network sees it. */

@@ -4,8 +4,8 @@
  * Who gives up says so until it is answered, every 10 s at the latest, and for a minute at least. So no longer than that
  * after the last fault no place is left of a wait that has ended, but for one case that is documented: a request
  * that came after the last word of its caller took a place again. That one is passed on at its turn, or goes with
- * its queue. The last word of a claim whose lease was exported is its adoption: who leaves in its name before that would
- * give the lease back.
+ * its queue. Who has its lease asks no more, and has nothing to say in the end if it exports the lease or lets it run out;
+ * so what it had asked for before it had the lease came late as well.
  */
 import { labelOf } from "./crowds.js";
 import type { Call } from "./network.js";
@@ -15,12 +15,17 @@ import type { World } from "./world.js";
 /** Longest pause between two requests to leave, by the slowest clock, and the trips of the last. */
 const LEAVE_MS = 10_000 * 1.0092 + 100;
 
+const ASKS = /\/acquire$/;
 const LEAVES = /\/(?:leave|release|resign)$/;
 
 interface Claim {
   claimedMs: number;
+  /** When the acquire was sent that came last. */
+  sentMs: number;
   leftMs: number;
 }
+
+const NEVER = { claimedMs: -Infinity, sentMs: -Infinity, leftMs: -Infinity };
 
 /** See the file header. */
 export class Places {
@@ -36,21 +41,20 @@ export class Places {
   }
 
   /** A script has run. */
-  ran(_: SimulatedProcess, { script, args }: Call): void {
-    const adopted = this.#claims.get(String(args[script.args.indexOf("from")]));
-    if (adopted !== undefined) adopted.leftMs = this.#world.nowMs;
+  ran(_: SimulatedProcess, { script, args, calledMs }: Call): void {
     const place = script.args.findIndex((name) => name === "owner" || name === "owners");
     if (place < 0) return;
     for (const owner of String(args[place]).split(" ")) {
-      const claim = this.#claims.get(owner) ?? { claimedMs: -Infinity, leftMs: -Infinity };
+      const claim = this.#claims.get(owner) ?? { ...NEVER };
       this.#claims.set(owner, claim);
       if (LEAVES.test(script.name)) claim.leftMs = this.#world.nowMs;
       else claim.claimedMs = this.#world.nowMs;
+      if (ASKS.test(script.name)) claim.sentMs = calledMs;
     }
   }
 
   #look(): void {
-    const { judge, keyspace, setup } = this.#world;
+    const { judge, keyspace, recorder, setup } = this.#world;
     // A server that comes back with what it knew before may bring back a place that had been given up.
     if (setup.faults.some((fault) => fault.what === "restart-server" && fault.keeps !== "all")) return;
     const waiting = new Set(judge.open.map(({ session }) => labelOf(session)));
@@ -58,9 +62,11 @@ export class Places {
       if (!key.endsWith(":queue") || typeof value === "string") continue;
       for (const owner of value.filter((_, at) => at % 2 === 0)) {
         const label = owner.split("/")[4]?.split(",")[0] ?? "";
-        const { claimedMs, leftMs } = this.#claims.get(owner) ?? { claimedMs: -Infinity, leftMs: -Infinity };
+        const { claimedMs, sentMs, leftMs } = this.#claims.get(owner) ?? NEVER;
         if (waiting.has(label) || !this.#isAlive(owner)) continue;
-        const isStraggler = leftMs > -Infinity && claimedMs > leftMs;
+        const hadLeaseMs = recorder.hadLeaseMs(owner);
+        const isOfItsWait = hadLeaseMs !== undefined && sentMs > -Infinity && sentMs <= hadLeaseMs;
+        const isStraggler = isOfItsWait || (leftMs > -Infinity && claimedMs > leftMs);
         judge.decided(isStraggler ? "places taken late" : "L4 of places");
         if (isStraggler) continue;
         const said = leftMs === -Infinity ? "never said that it left" : `left at ${leftMs.toFixed(1)} ms`;

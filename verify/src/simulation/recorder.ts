@@ -52,6 +52,7 @@ export class Recorder {
   readonly #operations: Draft[] = [];
   readonly #extensions = new Map<Call, Draft>();
   readonly #leaseOf = new Map<string, number>();
+  readonly #hadLeaseMs = new Map<string, number>();
   /** Under which name the lease goes that an owner has now: see shared-claims.ts. */
   readonly #nameOf = new Map<string, string>();
   /** How often each owner was given back, by what was sent, and who was so by what the server did. */
@@ -124,6 +125,7 @@ export class Recorder {
       draft.args = args;
     }
     this.#leaseOf.set(owner, draft.id);
+    if (!this.#hadLeaseMs.has(owner)) this.#hadLeaseMs.set(owner, this.#now());
     if (token === null) this.#adopted.add(owner);
   }
 
@@ -138,6 +140,11 @@ export class Recorder {
     const extended = this.#operations.filter((other) => other.verb === "extend" && other.owner === owner);
     const lengths = extended.map(({ args: { leaseMs = 0 } }) => leaseMs);
     return Math.max(args.leaseMs ?? 0, args.longestMs ?? 0, ...lengths);
+  }
+
+  /** When the first call returned with a lease of this claim; undefined if none has. */
+  hadLeaseMs(owner: string): number | undefined {
+    return this.#hadLeaseMs.get(owner);
   }
 
   /** Anything else that happened. */

@@ -150,4 +150,10 @@ export const REGRESSION_SEEDS: readonly RegressionSeed[] = [
     profile: "promised",
     was: "a lease goes on if the process that was to take it by force is dead",
   },
+  {
+    seed: 663378,
+    kind: "condition",
+    profile: "promised",
+    was: "what a claim had asked for before it had its lease comes after that",
+  },
 ];

@@ -47,6 +47,7 @@ export class Requests {
         script,
         keys,
         args,
+        calledMs: this.#host.nowMs,
         isSent: false,
         settle: (end) => {
           if (!this.#pending.delete(id)) return;
