@@ -1,8 +1,11 @@
+import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import type { Adapter } from "./adapters/adapter.js";
 import { ADAPTERS } from "./adapters/all.js";
 import { MEASUREMENTS } from "./measurements/all.js";
 import type { Measurement } from "./measurements/measurement.js";
+
+const DOCS = fileURLToPath(new URL("../../docs", import.meta.url));
 
 /** What the command line asks for. */
 export interface Arguments {
@@ -10,6 +13,8 @@ export interface Arguments {
   readonly json: boolean;
   readonly writeDocs: boolean;
   readonly curves: boolean;
+  /** Where documents are written. */
+  readonly docsFolder: string;
   readonly measurements: readonly Measurement[];
   readonly adapters: readonly Adapter[];
   /** Length of one run; absent: as long as each measurement has it. */
@@ -34,6 +39,7 @@ export const USAGE: string = `npm run bench -- [options]
   --curves            how speed and cost grow with waiters, processes and held leases, in place of the measurements
   --json              print JSON; the exit code is 1 where a target was missed
   --write-docs        write docs/benchmarks.md, its pictures and its numbers (with --curves: those of the curves)
+  --docs-folder PATH  write them there in place of docs
   --help              print this
 Lists are separated by commas.`;
 
@@ -53,10 +59,15 @@ export function parseArguments(words: readonly string[]): Arguments {
       curves: { type: "boolean", default: false },
       json: { type: "boolean", default: false },
       "write-docs": { type: "boolean", default: false },
+      "docs-folder": { type: "string", default: DOCS },
       help: { type: "boolean", default: false },
     },
   });
+  // A document with a part of the results would pass for the whole.
+  if (values["write-docs"] && !values.curves && (values.only ?? values.adapters) !== undefined)
+    throw new RangeError("--write-docs writes the results of all measurements; leave out --only and --adapters");
   return {
+    docsFolder: values["docs-folder"],
     help: values.help,
     json: values.json,
     writeDocs: values["write-docs"],

@@ -1,60 +1,94 @@
 /** npm run bench: us beside the others, in one run on one machine. Ratios are the result; absolute numbers are context. */
 import { type Arguments, parseArguments, USAGE } from "./arguments.js";
 import { type Comparison, compare } from "./compare.js";
+import { measureCurves } from "./curves/measure.js";
+import { withoutSections, writeCurves, writeReport } from "./documents/write.js";
 import { machine } from "./machine.js";
+import type { Conditions } from "./measurements/measurement.js";
 import { contestantOf, heading, type Report, sentence, table } from "./report.js";
-import { startServer } from "./server.js";
+import { type Server, startServer } from "./server.js";
 
 const LEASE_MS = 30_000;
+const MISSED = 1;
+const FAILED = 2;
 
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(130));
 
 try {
   const wanted = parseArguments(process.argv.slice(2));
   if (wanted.help) console.log(USAGE);
-  else await measure(wanted);
+  else await run(wanted);
 } catch (error) {
   console.error(`bench: ${error instanceof Error ? error.message : String(error)}`);
-  process.exitCode = 2;
+  process.exitCode = FAILED;
 }
 
-async function measure(wanted: Arguments): Promise<void> {
-  const { adapters, measurements, json, repetitions, callers, leases, waiters, autoPipelining } = wanted;
+async function run(wanted: Arguments): Promise<void> {
   const server = await startServer();
   try {
-    const connection = { port: server.port, autoPipelining, leaseMs: LEASE_MS };
-    const conditions = { server, connection, repetitions, callers, leases, waiters };
-    const facts = {
-      machine: machine(server.version),
-      contestants: adapters.map(contestantOf),
-      ...{ repetitions, callers, waiters, leases, leaseMs: LEASE_MS, autoPipelining },
-    };
-    const comparisons: Comparison[] = [];
-    if (!json) console.log(heading({ reached: true, ...facts }));
-    for (const [index, measurement] of measurements.entries()) {
-      const onRun = (entry: string, repetition: number): void => {
-        const turn = repetition === 0 ? "warm-up" : `${repetition}/${repetitions}`;
-        progress(`[${index + 1}/${measurements.length}] ${measurement.name}: ${entry} ${turn}`);
-      };
-      await server.control.flushall();
-      const seconds = wanted.seconds ?? measurement.seconds;
-      const comparison = await compare(measurement, adapters, { ...conditions, seconds }, onRun);
-      progress("");
-      comparisons.push(comparison);
-      if (!json) console.log(table(comparison));
-    }
-    const targets = comparisons.flatMap((comparison) => comparison.targets);
-    const report: Report = { reached: targets.every(({ reached }) => reached !== false), ...facts, comparisons };
-    if (json) {
-      // What was drawn of is not what was measured.
-      console.log(JSON.stringify(report, (key, value: unknown) => (key === "sections" ? undefined : value)));
-      if (!report.reached) process.exitCode = 1;
-    } else {
-      console.log(`\n${targets.map(sentence).join("\n")}`);
-    }
+    if (wanted.curves) await drawCurves(wanted, server);
+    else await measure(wanted, server);
   } finally {
     await server.stop();
   }
+}
+
+async function measure(wanted: Arguments, server: Server): Promise<void> {
+  const { adapters, measurements, json, repetitions, callers, leases, waiters, autoPipelining } = wanted;
+  const facts = {
+    machine: machine(server.version),
+    contestants: adapters.map(contestantOf),
+    ...{ repetitions, callers, waiters, leases, leaseMs: LEASE_MS, autoPipelining },
+  };
+  const comparisons: Comparison[] = [];
+  if (!json) console.log(heading(facts));
+  for (const [index, measurement] of measurements.entries()) {
+    const onRun = (entry: string, repetition: number): void => {
+      const turn = repetition === 0 ? "warm-up" : `${repetition}/${repetitions}`;
+      progress(`[${index + 1}/${measurements.length}] ${measurement.name}: ${entry} ${turn}`);
+    };
+    await server.control.flushall();
+    const seconds = wanted.seconds ?? measurement.seconds;
+    const comparison = await compare(measurement, adapters, { ...conditionsOf(wanted, server), seconds }, onRun);
+    progress("");
+    comparisons.push(comparison);
+    if (!json) console.log(table(comparison));
+  }
+  const targets = comparisons.flatMap((comparison) => comparison.targets);
+  const report: Report = { reached: targets.every(({ reached }) => reached !== false), ...facts, comparisons };
+  if (json) {
+    console.log(JSON.stringify(report, withoutSections));
+    if (!report.reached) process.exitCode = MISSED;
+  } else console.log(`\n${targets.map(sentence).join("\n")}`);
+  if (wanted.writeDocs) writeReport(wanted.docsFolder, report);
+}
+
+async function drawCurves(wanted: Arguments, server: Server): Promise<void> {
+  const { repetitions, autoPipelining } = wanted;
+  const facts = machine(server.version);
+  const curves = await measureCurves(conditionsOf(wanted, server), wanted.seconds, facts.cores, progress);
+  progress("");
+  const report = { machine: facts, autoPipelining, leaseMs: LEASE_MS, repetitions, curves };
+  if (wanted.json) console.log(JSON.stringify(report));
+  else
+    for (const { title, figures, lines, sentences } of curves) {
+      console.log(`\n${title}`);
+      for (const line of lines)
+        for (const { x, cells } of line.points) {
+          const values = cells.map((cell, i) => `${cell} ${figures.columns[i]}`);
+          console.log(
+            `  ${line.name.padEnd(16)}${x.toLocaleString("en-US").padStart(8)} ${figures.x}: ${values.join("; ")}`,
+          );
+        }
+      for (const words of sentences) console.log(`  ${words}`);
+    }
+  if (wanted.writeDocs) writeCurves(wanted.docsFolder, report);
+}
+
+function conditionsOf(wanted: Arguments, server: Server): Omit<Conditions, "seconds"> {
+  const { repetitions, callers, leases, waiters, autoPipelining } = wanted;
+  const connection = { port: server.port, autoPipelining, leaseMs: LEASE_MS };
+  return { server, connection, repetitions, callers, leases, waiters };
 }
 
 /** One line that is written over, and only where somebody watches. */

@@ -34,7 +34,12 @@ export function contestantOf({ name, package: packageName, client, settings }: A
 }
 
 /** The machine, versions and settings, a line each. */
-export function heading({ machine, contestants, autoPipelining, leaseMs }: Omit<Report, "comparisons">): string {
+export function heading({
+  machine,
+  contestants,
+  autoPipelining,
+  leaseMs,
+}: Omit<Report, "comparisons" | "reached">): string {
   const width = Math.max(...contestants.map(({ name, version }) => `${name} ${version}`.length));
   const lines = contestants.map(
     ({ name, version, client, settings }) => `  ${`${name} ${version}`.padEnd(width)}  on ${client}; ${settings}`,

@@ -22,6 +22,12 @@ export interface Server {
   stop(): Promise<void>;
 }
 
+/** What has to go when this process ends, however it ends. */
+const ends = new Set<() => void>();
+process.once("exit", () => {
+  for (const end of ends) end();
+});
+
 /** Starts a server and waits until it answers. It also ends when this process does. */
 export async function startServer(): Promise<Server> {
   for (let tries = 1; ; tries += 1) {
@@ -42,7 +48,7 @@ async function startOn(port: number): Promise<Server> {
     child.kill("SIGKILL");
     rmSync(directory, { recursive: true, force: true });
   };
-  process.once("exit", end);
+  ends.add(end);
 
   const control = new Redis({ host: "127.0.0.1", port, lazyConnect: true, retryStrategy: () => null });
   control.on("error", () => {}); // what matters of it comes as a rejection
@@ -50,7 +56,7 @@ async function startOn(port: number): Promise<Server> {
     await answering(child, control);
   } catch (error) {
     control.disconnect();
-    process.off("exit", end);
+    ends.delete(end);
     end();
     throw error;
   }
@@ -61,7 +67,7 @@ async function startOn(port: number): Promise<Server> {
     control,
     async stop() {
       control.disconnect();
-      process.off("exit", end);
+      ends.delete(end);
       const exited = once(child, "exit");
       end();
       await exited;
@@ -104,4 +110,14 @@ async function freePort(): Promise<number> {
   await once(probe, "close");
   if (address === null || typeof address === "string") throw new Error("there is no free port");
   return address.port;
+}
+
+/** Processor time that the server has used so far, in seconds. */
+export async function processorOf(control: Redis): Promise<number> {
+  return (await infoNumber(control, "cpu", "used_cpu_user")) + (await infoNumber(control, "cpu", "used_cpu_sys"));
+}
+
+/** A number that INFO tells; NaN where it does not. */
+export async function infoNumber(control: Redis, section: string, field: string): Promise<number> {
+  return Number(new RegExp(`^${field}:(\\S+)`, "m").exec(await control.info(section))?.[1] ?? Number.NaN);
 }

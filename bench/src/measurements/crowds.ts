@@ -6,7 +6,10 @@
  * that exclusion is checked while it is measured. In the last part of a run sections yield to the event loop before
  * they end, since an overlap of empty ones would hardly be seen.
  */
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Redis } from "ioredis";
 import { Crew } from "../crew.js";
+import { processorOf } from "../server.js";
 import { machineMs } from "../worker/clock.js";
 import type { CrowdDone } from "../worker/orders.js";
 import { NUMBERS_PER_SECTION } from "../worker/section-log.js";
@@ -38,6 +41,8 @@ export interface CrowdRun {
   readonly shares: readonly number[];
   /** Processor time of all callers' processes in the measured time. */
   readonly processorUs: number;
+  /** Processor time of the server in the measured time. */
+  readonly serverSeconds: number;
 }
 
 /** Runs a crowd once. @throws Error  two sections overlapped */
@@ -52,7 +57,10 @@ export async function runCrowd(
     const untilMs = fromMs + seconds * 1_000;
     const checkUntilMs = untilMs + CHECK_MS;
     const order = { task: "crowd", callers, sectionMs, fromMs, untilMs, checkUntilMs } as const;
-    const done = await crew.all<CrowdDone>(() => order, checkUntilMs - machineMs());
+    const [done, serverSeconds] = await Promise.all([
+      crew.all<CrowdDone>(() => order, checkUntilMs - machineMs()),
+      serverSecondsBetween(server.control, fromMs, untilMs),
+    ]);
     const all = done.flatMap(({ sections }, process) => read(sections, process));
     all.sort((a, b) => a.startedAtMs - b.startedAtMs);
     checkExclusion(all);
@@ -65,10 +73,25 @@ export async function runCrowd(
       shares[index] = (shares[index] ?? 0) + 1;
     }
     const processorUs = done.reduce((sum, result) => sum + result.processorUs, 0);
-    return { sections, fromMs, untilMs, longestWaitMs: largest([...waits, ...open]), shares, processorUs };
+    return {
+      sections,
+      fromMs,
+      untilMs,
+      longestWaitMs: largest([...waits, ...open]),
+      shares,
+      processorUs,
+      serverSeconds,
+    };
   } finally {
     await crew.end();
   }
+}
+
+async function serverSecondsBetween(control: Redis, fromMs: number, untilMs: number): Promise<number> {
+  await sleep(fromMs - machineMs());
+  const before = await processorOf(control);
+  await sleep(untilMs - machineMs());
+  return (await processorOf(control)) - before;
 }
 
 function read(numbers: Float64Array, process: number): Section[] {

@@ -1,7 +1,7 @@
 /** What leases cost that are only held: memory in the process and on the server, and processor time for their renewals. */
-import type { Redis } from "ioredis";
 import { Crew } from "../crew.js";
 import { target } from "../results.js";
+import { infoNumber, processorOf } from "../server.js";
 import type { HoldDone, WatchDone } from "../worker/orders.js";
 import { entriesOf } from "./entries.js";
 import type { Conditions, Measurement } from "./measurement.js";
@@ -86,13 +86,4 @@ export async function runLeases(
   } finally {
     await crew.end();
   }
-}
-
-/** Processor time that the server has used so far, in seconds. */
-export async function processorOf(control: Redis): Promise<number> {
-  return (await infoNumber(control, "cpu", "used_cpu_user")) + (await infoNumber(control, "cpu", "used_cpu_sys"));
-}
-
-async function infoNumber(control: Redis, section: string, field: string): Promise<number> {
-  return Number(new RegExp(`^${field}:(\\S+)`, "m").exec(await control.info(section))?.[1] ?? Number.NaN);
 }

@@ -1,0 +1,57 @@
+/** Where a line bends, and what was used up there: said from what was measured at that point, and from nothing else. */
+
+/** What was measured at one size. */
+export interface Load {
+  readonly x: number;
+  /** Sections, or pairs, per second. */
+  readonly rate: number;
+  /** Shares of one core, in percent. */
+  readonly serverPercent: number;
+  readonly callersPercent: number;
+}
+
+/** Below this share of what was expected a line has bent. */
+const BENT = 0.8;
+/** A core that is used so much has no room left. */
+const FULL_PERCENT = 90;
+const PERCENT = 100;
+const US_PER_SECOND = 1e6;
+
+/** The first size at which the rate falls below what was reached before; undefined where it never does. */
+export function fallOf(loads: readonly Load[]): { readonly before: Load; readonly at: Load } | undefined {
+  let best = loads[0];
+  for (const load of loads) {
+    if (best === undefined || load.rate >= best.rate) best = load;
+    else if (load.rate < BENT * best.rate) return { before: best, at: load };
+  }
+  return undefined;
+}
+
+/** The first size at which the rate no longer grows with it; undefined where it always does. */
+export function kneeOf(loads: readonly Load[]): { readonly before: Load; readonly at: Load } | undefined {
+  for (const [i, at] of loads.entries()) {
+    const before = loads[i - 1];
+    if (before !== undefined && at.rate / before.rate < BENT * (at.x / before.x)) return { before, at };
+  }
+  return undefined;
+}
+
+/** What was used up at a size, with a machine of so many cores. */
+export function limitOf({ serverPercent, callersPercent }: Load, cores: number): string {
+  const shares = `the server uses ${whole(serverPercent)} % of a core and the callers ${whole(callersPercent)} %`;
+  if (serverPercent >= FULL_PERCENT) return `${shares}: the server's one thread is the limit`;
+  if (serverPercent + callersPercent >= (FULL_PERCENT / PERCENT) * cores * PERCENT)
+    return `${shares}, all that ${cores} cores have`;
+  if (callersPercent >= FULL_PERCENT) return `${shares}: a caller's one thread is near its limit`;
+  return `${shares}: neither is used up, so that the rest is waiting for the way between them, or other work of the machine`;
+}
+
+/** What a section costs at a size, in µs of a core. */
+export function costOf({ rate, serverPercent, callersPercent }: Load): string {
+  const us = (percent: number): string => ((percent / PERCENT / rate) * US_PER_SECOND).toPrecision(3);
+  return `${us(callersPercent)} µs of the callers and ${us(serverPercent)} µs of the server`;
+}
+
+function whole(percent: number): string {
+  return percent.toFixed(0);
+}

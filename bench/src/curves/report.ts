@@ -1,0 +1,34 @@
+import type { Machine } from "../machine.js";
+
+/** What `--curves` measured. */
+export interface CurveReport {
+  readonly machine: Machine;
+  readonly autoPipelining: boolean;
+  readonly leaseMs: number;
+  readonly repetitions: number;
+  readonly curves: readonly Curve[];
+}
+
+/** How something grows with something else. */
+export interface Curve {
+  readonly name: string;
+  readonly title: string;
+  /** Names of the columns of the table; `y` is that of the picture. */
+  readonly figures: { readonly x: string; readonly y: string; readonly columns: readonly string[] };
+  readonly lines: readonly CurveLine[];
+  /** Where each line bends and what was used up there, from what was measured. */
+  readonly sentences: readonly string[];
+}
+
+/** One line of a curve. */
+export interface CurveLine {
+  readonly name: string;
+  readonly points: readonly CurvePoint[];
+}
+
+/** One point: what is drawn, and what stands in the table. */
+export interface CurvePoint {
+  readonly x: number;
+  readonly y: number;
+  readonly cells: readonly string[];
+}

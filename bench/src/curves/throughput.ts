@@ -1,0 +1,179 @@
+/** How speed goes with the number of waiters, and of processes. */
+import { adapterNamed } from "../adapters/all.js";
+import { Crew } from "../crew.js";
+import { runCrowd } from "../measurements/crowds.js";
+import type { Conditions } from "../measurements/measurement.js";
+import { processorOf } from "../server.js";
+import { quantile } from "../statistics.js";
+import type { PairsDone } from "../worker/orders.js";
+import { costOf, fallOf, kneeOf, type Load, limitOf } from "./bend.js";
+import type { Curve } from "./report.js";
+
+const WAITERS = [10, 100, 1_000, 10_000];
+const PROCESSES = [1, 2, 4, 8];
+const CALLERS_PER_PROCESS = 25;
+const PARALLEL_PER_PROCESS = 32;
+const OWN = ["holdfast", "holdfast/strict"];
+const US_PER_PERCENT_SECOND = 1e4;
+const PERCENT = 100;
+/** Until the largest crowd has asked once. */
+const WARM_UP_MS = 2_000;
+
+/** Told what is measured next. */
+export type OnRun = (words: string) => void;
+
+/** One name, ever more waiters, two processes. */
+export async function waitersCurve(conditions: Conditions, cores: number, onRun: OnRun): Promise<Curve> {
+  const lines = await measured(WAITERS, OWN, conditions.repetitions, async (name, waiters) => {
+    onRun(`waiters: ${name} ${waiters}`);
+    const options = { name, processes: 2, callers: waiters / 2, sectionMs: 0, warmUpMs: WARM_UP_MS };
+    return crowdLoad(waiters, await runCrowd(options, conditions), conditions.seconds);
+  });
+  return {
+    name: "waiters",
+    title: "sections/s on one name, by waiters in 2 processes",
+    ...table("waiters", "sections/s", lines),
+    sentences: lines.map(({ name, loads }) => {
+      const fall = fallOf(loads);
+      if (fall === undefined) return `${name} keeps its speed up to ${size(loads.at(-1))} waiters.`;
+      const { before, at } = fall;
+      return (
+        `${name} falls to ${(at.rate / before.rate).toFixed(2)} × between ${size(before)} and ${size(at)} waiters: a section ` +
+        `costs ${costOf(before)} before, and ${costOf(at)} after; ${limitOf(at, cores)}.`
+      );
+    }),
+  };
+}
+
+/** One name, ever more processes. */
+export async function processesCurve(conditions: Conditions, cores: number, onRun: OnRun): Promise<Curve> {
+  const lines = await measured(PROCESSES, OWN, conditions.repetitions, async (name, processes) => {
+    onRun(`processes: ${name} ${processes}`);
+    const options = { name, processes, callers: CALLERS_PER_PROCESS, sectionMs: 0 };
+    return crowdLoad(processes, await runCrowd(options, conditions), conditions.seconds);
+  });
+  return {
+    name: "processes",
+    title: `sections/s on one name, by processes of ${CALLERS_PER_PROCESS} callers`,
+    ...table("processes", "sections/s", lines),
+    sentences: lines.map(({ name, loads }) => {
+      const fall = fallOf(loads);
+      if (fall === undefined)
+        return `${name} never falls below 0.8 of its best up to ${size(loads.at(-1))} processes; on one name there is nothing to gain from more of them.`;
+      const { before, at } = fall;
+      return (
+        `${name} falls to ${(at.rate / before.rate).toFixed(2)} × between ${size(before)} and ${size(at)} processes: a section ` +
+        `costs ${costOf(before)} before, and ${costOf(at)} after; ${limitOf(at, cores)}.`
+      );
+    }),
+  };
+}
+
+/** Free locks, ever more processes. */
+export async function freeLocksCurve(conditions: Conditions, cores: number, onRun: OnRun): Promise<Curve> {
+  const names = ["raw", "holdfast"];
+  const lines = await measured(PROCESSES, names, conditions.repetitions, async (name, processes) => {
+    onRun(`free locks: ${name} ${processes}`);
+    return await pairsLoad(adapterNamed(name).name, processes, conditions);
+  });
+  return {
+    name: "free-locks",
+    title: `pairs/s on free locks, by processes with ${PARALLEL_PER_PROCESS} callers`,
+    ...table("processes", "pairs/s", lines),
+    sentences: lines.map(({ name, loads }) => {
+      const knee = kneeOf(loads);
+      if (knee === undefined) return `${name} grows with its processes up to ${size(loads.at(-1))}.`;
+      const { before, at } = knee;
+      return (
+        `${name} stops growing with its processes between ${size(before)} and ${size(at)} ` +
+        `(${(at.rate / before.rate).toFixed(2)} × for ${at.x / before.x} × the processes): ${limitOf(at, cores)}.`
+      );
+    }),
+  };
+}
+
+interface LoadLine {
+  readonly name: string;
+  readonly loads: readonly Load[];
+}
+
+/** Every size of every name in turn, then again; medians of each. */
+async function measured(
+  sizes: readonly number[],
+  names: readonly string[],
+  repetitions: number,
+  run: (name: string, x: number) => Promise<Load>,
+): Promise<readonly LoadLine[]> {
+  const runs = new Map<string, Load[]>();
+  for (let repetition = 0; repetition < repetitions; repetition += 1)
+    for (const x of sizes)
+      for (const name of names) {
+        const key = `${name} ${x}`;
+        runs.set(key, [...(runs.get(key) ?? []), await run(name, x)]);
+      }
+  return names.map((name) => ({ name, loads: sizes.map((x) => middle(x, runs.get(`${name} ${x}`) ?? [])) }));
+}
+
+function middle(x: number, loads: readonly Load[]): Load {
+  const median = (of: (load: Load) => number): number => quantile(loads.map(of), 0.5);
+  return {
+    x,
+    rate: median(({ rate }) => rate),
+    serverPercent: median(({ serverPercent }) => serverPercent),
+    callersPercent: median(({ callersPercent }) => callersPercent),
+  };
+}
+
+function crowdLoad(
+  x: number,
+  run: { readonly sections: readonly unknown[]; readonly processorUs: number; readonly serverSeconds: number },
+  seconds: number,
+): Load {
+  return {
+    x,
+    rate: run.sections.length / seconds,
+    serverPercent: (run.serverSeconds / seconds) * PERCENT,
+    callersPercent: run.processorUs / seconds / US_PER_PERCENT_SECOND,
+  };
+}
+
+async function pairsLoad(name: string, processes: number, conditions: Conditions): Promise<Load> {
+  const { connection, seconds, server } = conditions;
+  const crew = await Crew.start({ name, connection, processes });
+  try {
+    const run = (): Promise<readonly PairsDone[]> =>
+      crew.all<PairsDone>(() => ({ task: "pairs", seconds, parallel: PARALLEL_PER_PROCESS }), seconds * 1_000);
+    await run();
+    const before = await processorOf(server.control);
+    const done = await run();
+    const serverSeconds = (await processorOf(server.control)) - before;
+    const tookSeconds = Math.max(...done.map(({ tookMs }) => tookMs)) / 1_000;
+    return {
+      x: processes,
+      rate: done.reduce((sum, { pairs, tookMs }) => sum + (pairs / tookMs) * 1_000, 0),
+      serverPercent: (serverSeconds / tookSeconds) * PERCENT,
+      callersPercent: done.reduce((sum, { processorUs }) => sum + processorUs, 0) / tookSeconds / US_PER_PERCENT_SECOND,
+    };
+  } finally {
+    await crew.end();
+  }
+}
+
+function table(x: string, y: string, lines: readonly LoadLine[]): Pick<Curve, "figures" | "lines"> {
+  const whole = (value: number): string => value.toLocaleString("en-US", { maximumFractionDigits: 0 });
+  return {
+    figures: { x, y, columns: [y, "server, % of a core", "callers, % of a core"] },
+    lines: lines.map(({ name, loads }) => ({
+      name,
+      points: loads.map((load) => ({
+        x: load.x,
+        y: load.rate,
+        cells: [whole(load.rate), whole(load.serverPercent), whole(load.callersPercent)],
+      })),
+    })),
+  };
+}
+
+function size(load: Load | undefined): string {
+  return (load?.x ?? 0).toLocaleString("en-US");
+}

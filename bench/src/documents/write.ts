@@ -1,0 +1,79 @@
+/** Writes docs/benchmarks.md and the folder beside it: numbers as JSON, and the pictures made of them. */
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { CurveReport } from "../curves/report.js";
+import { bars } from "../pictures/bars.js";
+import { lines } from "../pictures/lines.js";
+import { timeline } from "../pictures/timeline.js";
+import type { Report } from "../report.js";
+import type { Outcome } from "../results.js";
+import { markdown } from "./markdown.js";
+
+const RESULTS = "results.json";
+const CURVES = "curves.json";
+const SHOWN_MS = 20;
+
+/** What is drawn of is not what was measured, and is long. */
+export function withoutSections(key: string, value: unknown): unknown {
+  return key === "sections" ? undefined : value;
+}
+
+/** Writes the results of all measurements, and the document anew. */
+export function writeReport(folder: string, report: Report): void {
+  const own = folderIn(folder);
+  for (const comparison of report.comparisons) {
+    const picture = bars(comparison);
+    if (picture !== undefined) writeFileSync(join(own, `${comparison.name}.svg`), picture);
+    if (comparison.name === "hot") {
+      const panels = shownOf(comparison.outcomes).map(({ name, sections = [] }) => ({ name, sections }));
+      const title = "hot key: who held when";
+      writeFileSync(join(own, "hot-timeline.svg"), timeline(title, panels, report.callers, SHOWN_MS));
+    }
+  }
+  writeFileSync(join(own, RESULTS), `${JSON.stringify(report, withoutSections, 2)}\n`);
+  writeDocument(folder);
+}
+
+/** Writes the curves, and the document anew. */
+export function writeCurves(folder: string, report: CurveReport): void {
+  const own = folderIn(folder);
+  for (const { name, title, figures, lines: all } of report.curves)
+    writeFileSync(join(own, `curve-${name}.svg`), lines(title, figures.x, figures.y, all));
+  writeFileSync(join(own, CURVES), `${JSON.stringify(report, null, 2)}\n`);
+  writeDocument(folder);
+}
+
+/** The document as the numbers in the folder have it. */
+export function documentOf(folder: string): string {
+  const own = join(folder, "benchmarks");
+  return markdown({ report: read<Report>(join(own, RESULTS)), curves: read<CurveReport>(join(own, CURVES)) });
+}
+
+function writeDocument(folder: string): void {
+  writeFileSync(join(folder, "benchmarks.md"), documentOf(folder));
+}
+
+/** Ours both ways, and the fastest peer. */
+function shownOf(outcomes: readonly Outcome[]): readonly Outcome[] {
+  const measured = outcomes.filter(({ sections }) => sections !== undefined);
+  const peers = measured
+    .filter(({ role }) => role === "peer")
+    .toSorted((a, b) => (b.summaries[0]?.median ?? 0) - (a.summaries[0]?.median ?? 0));
+  return [...measured.filter(({ role }) => role === "own"), ...peers.slice(0, 1)];
+}
+
+function folderIn(folder: string): string {
+  const own = join(folder, "benchmarks");
+  mkdirSync(own, { recursive: true });
+  return own;
+}
+
+/** Written by this file and by nobody else; undefined where there is none yet. */
+function read<Content>(file: string): Content | undefined {
+  try {
+    return JSON.parse(readFileSync(file, "utf8")) as Content;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw error;
+  }
+}
