@@ -145,7 +145,7 @@ export function createHoldfastOn(runtime: Runtime, options: HoldfastOptions): Ho
     checkName(name);
     const { key } = checkKnown(lockOptions, ["key"]);
     if (key !== undefined) checkKey(key);
-    const keys = key === undefined ? withLock(lockKeys(prefix, "mutex", name)) : mappedKeys(prefix, "mutex", key);
+    const keys = key === undefined ? unmapped(lockKeys(prefix, "mutex", name).base) : mappedKeys(prefix, "mutex", key);
     return mutexSteps({ store, name, key, keys, inbox: engine.inboxPrefix });
   };
   const mutex = (name: string, lockOptions?: LockOptions): Mutex =>
@@ -232,6 +232,6 @@ export function createHoldfastOn(runtime: Runtime, options: HoldfastOptions): Ho
   };
 }
 
-function withLock(keys: ReturnType<typeof lockKeys>): ReturnType<typeof mappedKeys> {
-  return { ...keys, lock: keys.base };
+function unmapped(base: string): { readonly base: string; readonly lock: string } {
+  return { base, lock: base };
 }

@@ -13,31 +13,16 @@
  *
  * The idea is that of cohort locks (Dice, Marathe, Shavit 2012); see docs/adr/060-cohorts.md.
  */
+import { Batch, BLOCK } from "./batch.js";
+import { Caller, type CallerEnds } from "./caller.js";
 import { depart } from "./departure.js";
 import type { Engine } from "./engine.js";
 import { publishAcquire, publishWait } from "./events.js";
-import { hold } from "./granting.js";
-import type { Hold } from "./hold.js";
 import type { ResolvedOptions } from "./options.js";
-import { Patience, type PatienceEnd } from "./patience.js";
+import type { PatienceEnd } from "./patience.js";
 import type { Claim, Steps } from "./steps.js";
-import type { Turn } from "./turn.js";
-import { msUntil, validUntil } from "./validity.js";
 import type { Granted, TimedOut } from "./wait-ends.js";
 import { SHORTEST_CALL_MS, Waiter } from "./waiter.js";
-
-/** How many leases a grant is good for, and so how many tokens it reserves. */
-export const BLOCK = 32;
-
-/** A batch that has taken so long goes on after the others: a hand-over costs a hundredth of it. */
-const BATCH_MS = 20;
-
-/** Who waits, and how to tell. */
-interface CallerEnds {
-  readonly held: (hold: Hold) => void;
-  readonly timedOut: (end: TimedOut) => void;
-  readonly failed: (error: unknown) => void;
-}
 
 /** See the file header. One for each name, length of lease and label: a claim has one of each. */
 export class Cohort {
@@ -59,15 +44,14 @@ export class Cohort {
 
   /** Whether nobody waits here. */
   get isIdle(): boolean {
-    return this.#waiting.size === 0 && this.#waiter === undefined && (this.#batch?.callers.size ?? 0) === 0;
+    return this.#waiting.size === 0 && this.#waiter === undefined && (this.#batch?.isServed ?? true);
   }
 
   /** One more caller. @throws ClosedError, signal.reason */
   join(steps: Steps, options: ResolvedOptions, ends: CallerEnds): void {
     options.signal?.throwIfAborted();
     this.#engine.assertOpen(steps.name);
-    const caller = new Caller(this.#engine, steps, options, ends, (end) => this.#leave(caller, end));
-    caller.home = this.#waiting;
+    const caller = new Caller(this.#engine.runtime, steps, options, ends, (end) => this.#leave(caller, end));
     this.#waiting.add(caller);
     const joined = this.#waiter;
     if (joined === undefined) this.#ask(caller);
@@ -111,17 +95,17 @@ export class Cohort {
 
   #granted(granted: Granted, steps: Steps): void {
     this.#waiter = undefined;
-    const batch = new Batch(this.#engine, granted, (left) => this.#over(batch, left));
+    const callers: Caller[] = [];
     for (const caller of this.#waiting) {
-      if (caller.patience.startedAtMs > granted.setAt.monotonicMs || batch.callers.size === BLOCK) break;
-      this.#waiting.delete(caller);
-      caller.home = batch.callers;
-      batch.callers.add(caller);
+      if (caller.patience.startedAtMs > granted.setAt.monotonicMs || callers.length === BLOCK) break;
+      callers.push(caller);
     }
-    this.#batch = batch;
-    if (!batch.serveNext()) {
+    for (const caller of callers) this.#waiting.delete(caller);
+    const batch = new Batch(this.#engine, granted, callers, (left) => this.#over(left));
+    if (batch.serveNext()) {
+      this.#batch = batch;
+    } else {
       // Whom it was asked for has left.
-      this.#batch = undefined;
       const { claim, mayStillRun } = granted;
       void depart(this.#engine, steps, claim, mayStillRun(), this.#engine.commandTimeoutMs);
     }
@@ -129,12 +113,8 @@ export class Cohort {
   }
 
   /** Whoever was not served any more is the first in line. */
-  #over(batch: Batch, left: ReadonlySet<Caller>): void {
-    if (this.#batch === batch) this.#batch = undefined;
-    if (left.size > 0) {
-      this.#waiting = new Set([...left, ...this.#waiting]);
-      for (const caller of this.#waiting) caller.home = this.#waiting;
-    }
+  #over(left: readonly Caller[]): void {
+    this.#waiting = new Set([...left, ...this.#waiting]);
     this.#askForRest();
   }
 
@@ -142,16 +122,16 @@ export class Cohort {
     this.#waiter = undefined;
     const callers = [...this.#waiting];
     this.#waiting.clear();
-    for (const { patience, ends } of callers) {
-      patience.stop();
-      ends.failed(error);
+    for (const caller of callers) {
+      caller.leave();
+      caller.ends.failed(error);
     }
   }
 
   /** The end of one caller's patience. Only who leaves nobody behind has something to undo on the server. */
   #leave(caller: Caller, end: PatienceEnd): void {
-    const isAwaited = caller.home === this.#waiting;
     caller.leave();
+    const isAwaited = this.#waiting.delete(caller);
     const waiter = isAwaited ? this.#waiter : undefined;
     const isLast = waiter !== undefined && this.#waiting.size === 0;
     if (isLast) this.#waiter = undefined;
@@ -169,89 +149,5 @@ export class Cohort {
     if (waiter?.failure !== undefined) throw waiter.failure;
     const timeoutMs = Math.min(this.#engine.commandTimeoutMs, SHORTEST_CALL_MS);
     return { state: await steps.inspect(waiter?.owner, timeoutMs).catch(() => undefined) };
-  }
-}
-
-/** One call of acquire. */
-class Caller {
-  readonly steps: Steps;
-  readonly options: ResolvedOptions;
-  readonly ends: CallerEnds;
-  readonly patience: Patience;
-  /** Where it stands. */
-  home: Set<Caller> | undefined;
-
-  constructor(
-    engine: Engine,
-    steps: Steps,
-    options: ResolvedOptions,
-    ends: CallerEnds,
-    onEnd: (end: PatienceEnd) => void,
-  ) {
-    this.steps = steps;
-    this.options = options;
-    this.ends = ends;
-    this.patience = new Patience(engine.runtime, options, onEnd);
-  }
-
-  leave(): void {
-    this.patience.stop();
-    this.home?.delete(this);
-    this.home = undefined;
-  }
-}
-
-/** A claim that was granted, and those whom it serves. */
-class Batch {
-  readonly #engine: Engine;
-  readonly #granted: Granted;
-  readonly #onOver: (left: ReadonlySet<Caller>) => void;
-  readonly #startedAtMs: number;
-  /** Those who have not been served. */
-  readonly callers = new Set<Caller>();
-  #served = 0;
-  #isOver = false;
-
-  constructor(engine: Engine, granted: Granted, onOver: (left: ReadonlySet<Caller>) => void) {
-    this.#engine = engine;
-    this.#granted = granted;
-    this.#onOver = onOver;
-    this.#startedAtMs = engine.runtime.monotonicMs();
-  }
-
-  /** Begins the next lease. @returns false if nobody is left */
-  serveNext(): boolean {
-    const [caller] = this.callers;
-    if (caller === undefined) return false;
-    caller.leave();
-    const first = this.#granted.token;
-    const turn: Turn = {
-      token: first + this.#served,
-      passOn: (longestMs) => this.#mayGoOn(longestMs) && this.serveNext(),
-      over: () => this.#over(),
-    };
-    this.#served += 1;
-    const granted = { ...this.#granted, token: first + BLOCK - 1, waitedMs: caller.patience.waitedMs() };
-    caller.ends.held(hold(this.#engine, caller.steps, granted, caller.options, turn));
-    return true;
-  }
-
-  /** Who comes next gets a lease of the length it asked for, less what the batch has taken; and not a longer one. */
-  #mayGoOn(longestMs: number): boolean {
-    const { runtime } = this.#engine;
-    const { setAt, claim } = this.#granted;
-    return (
-      longestMs <= claim.leaseMs &&
-      runtime.monotonicMs() - this.#startedAtMs < BATCH_MS &&
-      msUntil(validUntil(setAt, claim.leaseMs), runtime) > claim.leaseMs / 2
-    );
-  }
-
-  #over(): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
-    const left = new Set(this.callers);
-    this.callers.clear();
-    this.#onOver(left);
   }
 }

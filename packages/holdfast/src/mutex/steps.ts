@@ -1,6 +1,5 @@
 /** The atomic steps of a mutex: each one script call, with the keys of one name. */
 import { call } from "../core/call.js";
-import type { LockKeys } from "../core/names.js";
 import { parseOwner } from "../core/owner.js";
 import type { State, Steps } from "../core/steps.js";
 import type { Store } from "../core/store.js";
@@ -26,7 +25,8 @@ export interface MutexPlace {
   readonly name: string;
   /** The mapped lock key, if the caller gave one. */
   readonly key: string | undefined;
-  readonly keys: LockKeys & { readonly lock: string };
+  /** Where the lock is, and what its other keys begin with. */
+  readonly keys: { readonly base: string; readonly lock: string };
   /** What a client id is appended to for its channel. */
   readonly inbox: string;
 }

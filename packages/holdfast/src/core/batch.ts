@@ -1,0 +1,95 @@
+/**
+ * A claim that was granted, and the callers whom it serves, one after the other: see cohort.ts.
+ *
+ * Invariants: one lease at a time; each with the next of the tokens that the grant has reserved; none begins when the
+ * claim is no longer good, and none after the turn is over.
+ */
+import type { Caller } from "./caller.js";
+import type { Engine } from "./engine.js";
+import { hold } from "./granting.js";
+import type { Turn } from "./turn.js";
+import { msUntil, validUntil } from "./validity.js";
+import type { Granted } from "./wait-ends.js";
+
+/** How many leases a grant is good for, and so how many tokens it reserves. */
+export const BLOCK = 32;
+
+/** A batch that has taken so long goes on after the others: a hand-over costs a hundredth of it. */
+const BATCH_MS = 20;
+
+/** See the file header. To its present hold it is the turn that this hold is. */
+export class Batch implements Turn {
+  readonly #engine: Engine;
+  readonly #granted: Granted;
+  readonly #callers: readonly Caller[];
+  readonly #onLeft: (left: readonly Caller[]) => void;
+  readonly #startedAtMs: number;
+  #next = 0;
+  #served = 0;
+  #isOver = false;
+
+  /**
+   * @param callers  32 at most, in the order in which they came
+   * @param onLeft   told when it is over before all were served; with those who still wait
+   */
+  constructor(engine: Engine, granted: Granted, callers: readonly Caller[], onLeft: (left: readonly Caller[]) => void) {
+    this.#engine = engine;
+    this.#granted = granted;
+    this.#callers = callers;
+    this.#onLeft = onLeft;
+    this.#startedAtMs = engine.runtime.monotonicMs();
+  }
+
+  /** Whether nobody waits in it any more. */
+  get isServed(): boolean {
+    return this.#left().length === 0;
+  }
+
+  /** Of the lease that begins, or has begun last. */
+  get token(): number {
+    return this.#granted.token + this.#served - 1;
+  }
+
+  /** Begins the next lease. @returns false if nobody is left */
+  serveNext(): boolean {
+    let caller = this.#callers[this.#next];
+    while (caller?.hasLeft === true) caller = this.#callers[++this.#next];
+    if (caller === undefined) return false;
+    this.#next += 1;
+    this.#served += 1;
+    caller.leave();
+    const { claim, token, slots, setAt, mayStillRun } = this.#granted;
+    const waitedMs = caller.patience.waitedMs();
+    const granted = { claim, token: token + BLOCK - 1, slots, setAt, waitedMs, mayStillRun };
+    caller.ends.held(hold(this.#engine, caller.steps, granted, caller.options, this));
+    return true;
+  }
+
+  passOn(longestMs: number): boolean {
+    return this.#next < this.#callers.length && this.#mayGoOn(longestMs) && this.serveNext();
+  }
+
+  over(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    if (this.#next === this.#callers.length) return;
+    const left = this.#left();
+    this.#next = this.#callers.length;
+    if (left.length > 0) this.#onLeft(left);
+  }
+
+  #left(): Caller[] {
+    return this.#callers.slice(this.#next).filter(({ hasLeft }) => !hasLeft);
+  }
+
+  /** Who comes next gets a lease of the length it asked for, less what the batch has taken; and not a longer one. */
+  #mayGoOn(longestMs: number): boolean {
+    const { runtime } = this.#engine;
+    const { setAt, claim } = this.#granted;
+    return (
+      longestMs <= claim.leaseMs &&
+      runtime.monotonicMs() - this.#startedAtMs < BATCH_MS &&
+      msUntil(validUntil(setAt, claim.leaseMs), runtime) > claim.leaseMs / 2
+    );
+  }
+}

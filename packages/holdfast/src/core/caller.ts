@@ -1,0 +1,43 @@
+/** One call of acquire, in a cohort. */
+import type { Hold } from "./hold.js";
+import type { ResolvedOptions } from "./options.js";
+import { Patience, type PatienceEnd } from "./patience.js";
+import type { Runtime } from "./runtime.js";
+import type { Steps } from "./steps.js";
+import type { TimedOut } from "./wait-ends.js";
+
+/** How to tell a caller; one of them is called, once. */
+export interface CallerEnds {
+  readonly held: (hold: Hold) => void;
+  readonly timedOut: (end: TimedOut) => void;
+  readonly failed: (error: unknown) => void;
+}
+
+/** See the file header. */
+export class Caller {
+  readonly steps: Steps;
+  readonly options: ResolvedOptions;
+  readonly ends: CallerEnds;
+  readonly patience: Patience;
+  /** It waits no longer: it was served, or has given up. */
+  hasLeft = false;
+
+  constructor(
+    runtime: Runtime,
+    steps: Steps,
+    options: ResolvedOptions,
+    ends: CallerEnds,
+    onEnd: (end: PatienceEnd) => void,
+  ) {
+    this.steps = steps;
+    this.options = options;
+    this.ends = ends;
+    this.patience = new Patience(runtime, options, onEnd);
+  }
+
+  /** Waits no longer. */
+  leave(): void {
+    this.hasLeft = true;
+    this.patience.stop();
+  }
+}
