@@ -35,7 +35,10 @@ export function crowdsOf(seed: number, kind: string, processCount: number, lockC
     const leaseMs = random.pick(LEASES);
     const spreadMs = random.pick(SPREADS);
     // Now and then more than a grant reserves tokens for.
-    const size = random.chance(0.06) ? random.whole(33, 40) : random.whole(2, 9);
+    const isLarge = random.chance(0.06);
+    const size = isLarge ? random.whole(33, 40) : random.whole(2, 9);
+    // So that as many are served as a grant is good for, before its time is up.
+    const isSwift = isLarge ? random.chance(0.7) : random.chance(0.1);
     for (let place = 0; place < size; place += 1) {
       const isShort = random.chance(0.88);
       sessions.push({
@@ -49,9 +52,9 @@ export function crowdsOf(seed: number, kind: string, processCount: number, lockC
         leaseMs,
         renew: random.chance(0.6),
         abortAfterMs: random.chance(0.1) ? random.whole(0, random.pick([5, 50, 1_000])) : null,
-        holdMs: isShort ? random.whole(0, 8) : random.whole(9, leaseMs * 1.5),
-        extendMs: random.chance(0.06) ? random.pick(LEASES) : null,
-        end: random.chance(0.92) ? "release" : random.pick(["drop", "export", "force"]),
+        holdMs: isSwift ? 0 : isShort ? random.whole(0, 8) : random.whole(9, leaseMs * 1.5),
+        extendMs: random.chance(isSwift ? 0 : 0.06) ? random.pick(LEASES) : null,
+        end: random.chance(isSwift ? 0.998 : 0.92) ? "release" : random.pick(["drop", "export", "force"]),
         // Of a multi-lock these are callers of one of its locks.
         amount: kind === "multi-lock" ? 1 : random.whole(1, 4),
         other: random.whole(0, processCount - 1),

@@ -39,6 +39,7 @@ export async function extend(scene: Scene, lease: Lease, views: readonly View[],
 export async function release(scene: Scene, lease: Lease, views: readonly View[]): Promise<void> {
   const { judge, world } = scene;
   const leftMs = lease.validForMs();
+  if (scene.session.crowd !== undefined) judge.passMoment();
   const startedMs = world.nowMs;
   for (const view of views) judge.over(view);
   const drafts = releasesOf(scene, views);

@@ -33,6 +33,8 @@ export class Judge {
   readonly network: Network;
   readonly recorder: Recorder;
   readonly shared: SharedClaims;
+  /** A lease begins or ends that may follow another within the same instant. */
+  readonly passMoment: () => void;
   readonly #now: () => number;
   readonly #views = new Map<string, View[]>();
   readonly #attempts = new Set<Attempt>();
@@ -45,13 +47,16 @@ export class Judge {
   readonly #taken = new Map<string, number>();
   #ids = 0;
 
+  /** Calls that ended without a grant, and when. */
+  readonly gaveUp: { readonly session: Session; readonly atMs: number }[] = [];
   /** Grants, for the summary. */
   grantCount = 0;
   /** When a call last came to an end, which is what liveness is measured by. */
   lastEndMs = 0;
 
-  constructor(now: () => number, network: Network, recorder: Recorder) {
+  constructor(now: () => number, network: Network, recorder: Recorder, passMoment: () => void) {
     this.#now = now;
+    this.passMoment = passMoment;
     this.recorder = recorder;
     this.network = network;
     const violated = (property: string, text: string): void => this.violated(property, text);
@@ -109,11 +114,13 @@ export class Judge {
     attempt.returnMs = this.#now();
     this.lastEndMs = attempt.returnMs;
     this.#order.gaveUp(attempt);
+    this.gaveUp.push({ session: attempt.session, atMs: attempt.returnMs });
   }
 
   /** The call ended with a lease, which counts `weight` of `limit`. Several for one call, if it takes several locks. */
   granted(attempt: Attempt, lease: Lease, lockName: string, weight: number, limit: number, own: Lease): View {
     this.grantCount += 1;
+    if (attempt.session.crowd !== undefined) this.passMoment();
     this.#attempts.delete(attempt);
     attempt.returnMs = this.#now();
     this.lastEndMs = attempt.returnMs;
@@ -160,7 +167,18 @@ export class Judge {
     // The token is that of the first grant, and counts once.
     this.recorder.granted(operation, lease.owner, null, 0);
     const grantId = from.grantId ?? from.operation.id;
-    return this.#add({ attempt: undefined, process, lease, own: lease, lockName, weight, limit, operation, grantId, turn: 0 });
+    return this.#add({
+      attempt: undefined,
+      process,
+      lease,
+      own: lease,
+      lockName,
+      weight,
+      limit,
+      operation,
+      grantId,
+      turn: 0,
+    });
   }
 
   /** Somebody takes by force what the claim of this lease holds, be it by then the lease of another caller. */

@@ -15,6 +15,10 @@ import type { World } from "./world.js";
 /** Longest pause between two requests to leave, by the slowest clock, and the trips of the last. */
 const LEAVE_MS = 10_000 * 1.0092 + 100;
 
+/** How long a word to leave is under way where nothing is lost, and how often that is looked at. */
+const TRIP_MS = 60;
+const LOOK_MS = 250;
+
 const ASKS = /\/acquire$/;
 const LEAVES = /\/(?:leave|release|resign)$/;
 
@@ -32,12 +36,15 @@ export class Places {
   readonly #world: World;
   readonly #claims = new Map<string, Claim>();
 
-  /** Looks once, when nothing has gone wrong for long enough. */
+  /** Looks once, when nothing has gone wrong for long enough; and now and then, where nothing goes wrong at all. */
   constructor(world: World) {
     this.#world = world;
-    const { calmFromMs, commandTimeoutMs } = world.setup;
+    const { calmFromMs, commandTimeoutMs, faults } = world.setup;
+    const isFair = faults.every(({ what }) => what === "drift");
+    for (let atMs = LOOK_MS; isFair && atMs < calmFromMs; atMs += LOOK_MS)
+      world.plan(atMs, "look at the queues", () => this.#look(TRIP_MS));
     const lastMs = calmFromMs + LEAVE_MS + 2 * commandTimeoutMs * 1.0092;
-    world.plan(lastMs, "look for places left over", () => this.#look());
+    world.plan(lastMs, "look for places left over", () => this.#look(0));
   }
 
   /** A script has run. */
@@ -53,11 +60,13 @@ export class Places {
     }
   }
 
-  #look(): void {
+  #look(leewayMs: number): void {
     const { judge, keyspace, recorder, setup } = this.#world;
     // A server that comes back with what it knew before may bring back a place that had been given up.
     if (setup.faults.some((fault) => fault.what === "restart-server" && fault.keeps !== "all")) return;
     const waiting = new Set(judge.open.map(({ session }) => labelOf(session)));
+    const recentMs = this.#world.nowMs - leewayMs;
+    for (const { session, atMs } of judge.gaveUp) if (atMs >= recentMs) waiting.add(labelOf(session));
     for (const { key, value } of keyspace.dump()) {
       if (!key.endsWith(":queue") || typeof value === "string") continue;
       for (const owner of value.filter((_, at) => at % 2 === 0)) {
@@ -72,7 +81,7 @@ export class Places {
         const said = leftMs === -Infinity ? "never said that it left" : `left at ${leftMs.toFixed(1)} ms`;
         judge.violated(
           "L4",
-          `${owner} stands in ${key} long after ${setup.calmFromMs} ms, waits no longer, and ${said}`,
+          `${owner} stands in ${key} at ${this.#world.nowMs.toFixed(0)} ms, waits no longer, and ${said}`,
         );
       }
     }

@@ -42,6 +42,9 @@ export interface Member {
 /** The clocks of a process that no plan says more of differ from the server's in rate by at most this much (A1). */
 const RATE_MAX = 0.009;
 
+/** Far shorter than anything takes that is planned. */
+const MOMENT_MS = 1e-6;
+
 /** See the file header. */
 export class World implements NetworkHost {
   readonly setup: Plan;
@@ -80,7 +83,12 @@ export class World implements NetworkHost {
     this.#traces = traces;
     this.random = new Random(plan.seed + 0.5 * 4_294_967_296);
     this.recorder = new Recorder(plan.kind, () => this.#nowMs);
-    this.judge = new Judge(() => this.#nowMs, this.network, this.recorder);
+    this.judge = new Judge(
+      () => this.#nowMs,
+      this.network,
+      this.recorder,
+      () => this.#passMoment(),
+    );
     this.clock = new ServerClock(() => this.#nowMs);
     this.keyspace = new Keyspace({ clock: this.clock, scheduler: { schedule: (task) => this.#onServer.push(task) } });
     this.disk = new Disk(this.keyspace);
@@ -218,6 +226,11 @@ export class World implements NetworkHost {
   /** What is still to come. */
   rest(): string[] {
     return this.#agenda.rest();
+  }
+
+  /** What follows something else within one instant comes a moment later, so that every record has their order. */
+  #passMoment(): void {
+    this.#nowMs += MOMENT_MS;
   }
 
   /** Lets promises and the server do what they can do at this instant. */

@@ -4,6 +4,7 @@ import { CLIENTS } from "./mistakes/clients.js";
 import { ENDING } from "./mistakes/ending.js";
 import { HOLDING } from "./mistakes/holding.js";
 import { PERMITS } from "./mistakes/permits.js";
+import { SHARING } from "./mistakes/sharing.js";
 import { TOKENS } from "./mistakes/tokens.js";
 import { WAITING } from "./mistakes/waiting.js";
 import type { Tooth } from "./tooth.js";
@@ -12,6 +13,7 @@ import type { Tooth } from "./tooth.js";
 export const TEETH: readonly Tooth[] = [
   ...ACQUIRING,
   ...WAITING,
+  ...SHARING,
   ...HOLDING,
   ...ENDING,
   ...PERMITS,

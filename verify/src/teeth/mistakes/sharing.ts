@@ -1,0 +1,65 @@
+/** Mistakes of callers that share a claim: whom a grant serves, for how long, and what becomes of the rest. */
+import { patch, simulation, type Tooth } from "../tooth.js";
+
+const COHORT = "core/cohort.ts";
+const BATCH = "core/batch.ts";
+
+/** See the file header. */
+export const SHARING: readonly Tooth[] = [
+  {
+    id: "late-caller-in-a-batch",
+    bugs: [],
+    mistake: "who calls after the server made a grant gets one of its leases, with a token from before",
+    patches: [patch(COHORT, "caller.patience.startedAtMs > granted.setAt.monotonicMs || callers", "callers")],
+    catcher: simulation("mutex", "F2"),
+  },
+  {
+    id: "one-token-for-a-batch",
+    bugs: [],
+    mistake: "all leases of a shared claim have one token",
+    patches: [patch(BATCH, "return this.#granted.token + this.#served - 1;", "return this.#granted.token;")],
+    catcher: simulation("mutex", "F1"),
+  },
+  {
+    id: "batch-past-its-tokens",
+    bugs: [],
+    mistake: "a grant serves more callers than it has reserved tokens for",
+    patches: [patch(COHORT, " || callers.length === BLOCK", "")],
+    catcher: simulation("mutex", "L6"),
+  },
+  {
+    id: "batch-without-end",
+    bugs: [],
+    mistake: "a process goes on by itself for as long as it has callers, and the others wait",
+    patches: [patch(BATCH, "      runtime.monotonicMs() - this.#startedAtMs < BATCH_MS &&\n", "")],
+    catcher: simulation("mutex", "L6"),
+  },
+  {
+    id: "handed-on-when-over",
+    bugs: [],
+    mistake: "the next caller gets a lease of a claim that was lost or given back",
+    patches: [patch(BATCH, "    if (this.#isOver) return;\n", "    if (this.#isOver || this.serveNext()) return;\n")],
+    catcher: simulation("mutex", "S1", "S2"),
+  },
+  {
+    id: "rest-of-a-batch-forgotten",
+    bugs: [],
+    mistake: "whom a batch could not serve any more waits for ever",
+    patches: [patch(BATCH, "if (left.length > 0) this.#onLeft(left);", "void left;")],
+    catcher: simulation("mutex", "L2", "L4", "L7"),
+  },
+  {
+    id: "claim-stays-behind",
+    bugs: [],
+    mistake: "a claim stays in the queue when its last caller has left",
+    patches: [patch(COHORT, "if (isLast) void waiter.abandon();", "void isLast;")],
+    catcher: simulation("mutex", "L4"),
+  },
+  {
+    id: "one-leaves-for-all",
+    bugs: [],
+    mistake: "who leaves takes the claim with it that others wait for too",
+    patches: [patch(COHORT, "waiter !== undefined && this.#waiting.size === 0;", "waiter !== undefined;")],
+    catcher: simulation("mutex", "L2", "L4", "L7"),
+  },
+];
