@@ -77,7 +77,8 @@ function constant(file, text, fragments, onInclude) {
   const source = withoutComments(name, body);
   // Each fragment stands in the library once, however many scripts include it.
   const shared = includes.reduce(
-    (rest, included) => rest.replace(escaped(stripped(fragments.get(included) ?? "")), () => `\${${shareName(included)}}`),
+    (rest, included) =>
+      rest.replace(escaped(stripped(fragments.get(included) ?? "")), () => `\${${shareName(included)}}`),
     escaped(source),
   );
   return print(name, signature, source, shared);

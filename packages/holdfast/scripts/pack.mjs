@@ -1,0 +1,46 @@
+// @ts-check
+/**
+ * What is published: the package with a few bundled files in place of a hundred.
+ *
+ *     node packages/holdfast/scripts/pack.mjs [folder]
+ *
+ * Opening a file costs Node more than reading it, so bundling is most of the time that an import takes. In the repository
+ * the compiled files stay as they are: a stack trace leads to the source, and nothing has to be bundled after a change.
+ * What is shared by the entry points goes to files of its own, since an error must be of the same class in all of them.
+ */
+import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { argv } from "node:process";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { rolldown } from "rolldown";
+
+const home = fileURLToPath(new URL("..", import.meta.url));
+
+/**
+ * Writes the package to `target`, from the compiled files.
+ *
+ * @param {string} target
+ * @returns {Promise<void>}
+ */
+export async function pack(target) {
+  const manifest = JSON.parse(readFileSync(join(home, "package.json"), "utf8"));
+  const entries = Object.values(manifest.exports).flatMap((entry) => entry.default ?? []);
+  rmSync(target, { recursive: true, force: true });
+  mkdirSync(target, { recursive: true });
+  const bundle = await rolldown({
+    input: Object.fromEntries(entries.map((file) => [file.replace(/^\.\/dist\/|\.js$/g, ""), join(home, file)])),
+    external: [/^node:/, "vitest", ...Object.keys(manifest.peerDependencies)],
+    platform: "node",
+  });
+  // Functions and classes keep their names, so that an error's stack can be read.
+  await bundle.write({ dir: join(target, "dist"), minify: true, chunkFileNames: "shared-[hash].js", keepNames: true });
+  await bundle.close();
+  const isDeclaration = (/** @type {string} */ path) => !/\.(?:js|map)$/.test(path);
+  cpSync(join(home, "dist"), join(target, "dist"), { recursive: true, filter: isDeclaration });
+  const { devDependencies: _, ...published } = manifest;
+  writeFileSync(join(target, "package.json"), `${JSON.stringify(published, undefined, 2)}\n`);
+}
+
+if (argv[1] !== undefined && import.meta.url === pathToFileURL(argv[1]).href) {
+  await pack(argv[2] ?? join(home, "packs"));
+}

@@ -1,0 +1,88 @@
+/** What is published: a few files that do what the many compiled ones do, small, and quick to import. */
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { execPath } from "node:process";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { gzipSync } from "node:zlib";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { startRedis } from "../../../tests/support/redis-server.js";
+import { pack } from "../scripts/pack.mjs";
+
+/**
+ * Of everything that `import "holdfast"` loads, minified and compressed. Eleven kinds with their Lua and the texts of their
+ * errors; see docs/benchmarks.md for what takes how much. A change that needs more says so here.
+ */
+const MOST_BYTES = 40_000;
+
+const home = fileURLToPath(new URL("..", import.meta.url));
+const packed = mkdtempSync(join(home, ".cache-pack-"));
+
+beforeAll(() => pack(packed));
+afterAll(() => rmSync(packed, { recursive: true }));
+
+const manifest = JSON.parse(readFileSync(join(home, "package.json"), "utf8"));
+const entries: readonly string[] = Object.values<{ default?: string }>(manifest.exports).flatMap(
+  (entry) => entry.default ?? [],
+);
+
+test.each(entries.filter((entry) => !entry.includes("testing")))(
+  "%s exports what the compiled file does",
+  async (entry) => {
+    const [published, compiled] = await Promise.all(
+      [packed, home].map((folder) => import(pathToFileURL(join(folder, entry)).href)),
+    );
+    expect(Object.keys(published).toSorted()).toEqual(Object.keys(compiled).toSorted());
+  },
+);
+
+test("every entry has its declarations, and nothing of the repository comes along", () => {
+  for (const entry of entries) expect(existsSync(join(packed, entry.replace(/\.js$/, ".d.ts"))), entry).toBe(true);
+  expect(readdirSync(packed).toSorted()).toEqual(["dist", "package.json"]);
+  const published = JSON.parse(readFileSync(join(packed, "package.json"), "utf8"));
+  expect(published).toMatchObject({ name: "holdfast", exports: manifest.exports });
+  expect(published.dependencies ?? {}).toEqual({});
+});
+
+test("it locks on a real server, and its errors are those of every entry point", async () => {
+  const server = await startRedis();
+  try {
+    const code = `
+      import { AcquireTimeoutError, createHoldfast, LockError } from ${JSON.stringify(pathToFileURL(join(packed, "dist/index.js")).href)};
+      import { createHoldfastOn } from ${JSON.stringify(pathToFileURL(join(packed, "dist/simulation.js")).href)};
+      import { Redis } from "ioredis";
+      const redis = new Redis({ port: ${server.port} });
+      const holdfast = createHoldfast({ redis });
+      const lease = await holdfast.mutex("a").acquire();
+      const error = await holdfast.mutex("a").acquire({ waitMs: 0 }).catch((reason) => reason);
+      console.log(error instanceof AcquireTimeoutError, error instanceof LockError, await lease.release(), typeof createHoldfastOn);
+      await holdfast.close();
+      redis.disconnect();`;
+    const said = execFileSync(execPath, ["--input-type=module", "--eval", code], { cwd: home, encoding: "utf8" });
+    expect(said.trim()).toBe("true true released function");
+  } finally {
+    await server.stop();
+  }
+});
+
+test("it is no larger than is accepted", () => {
+  const loaded = readdirSync(join(packed, "dist")).filter((file) => /^(?:index|shared-.*)\.js$/.test(file));
+  const bytes = loaded.reduce((sum, file) => sum + gzipSync(readFileSync(join(packed, "dist", file))).length, 0);
+  expect(bytes).toBeLessThan(MOST_BYTES);
+});
+
+test("importing it is a small part of importing a client", () => {
+  // Both in turn on this machine, the best of some tries, since a busy machine makes either slow at times.
+  const best = { holdfast: Infinity, client: Infinity };
+  const from = { holdfast: pathToFileURL(join(packed, "dist/index.js")).href, client: "ioredis" };
+  for (let i = 0; i < 30 && !(i >= 3 && best.holdfast < best.client / 2); i += 1) {
+    for (const which of ["holdfast", "client"] as const) {
+      const code = `const beganMs = performance.now(); await import(${JSON.stringify(from[which])}); console.log(performance.now() - beganMs)`;
+      const tookMs = Number(
+        execFileSync(execPath, ["--input-type=module", "--eval", code], { cwd: home, encoding: "utf8" }),
+      );
+      best[which] = Math.min(best[which], tookMs);
+    }
+  }
+  expect(best.holdfast).toBeLessThan(best.client / 2);
+});
