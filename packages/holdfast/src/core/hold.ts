@@ -153,13 +153,13 @@ export class Hold implements Occupant, Holding {
   /** Ends the hold without a word to the server: it was lost, or a script has already undone it. */
   end(): void {
     if (this.#isOver) return;
-    this.#handOn();
+    this.#stop();
+    this.#forgetCopies();
     this.#turn?.over();
   }
 
   /** The holder ends it, in time. A second copy of its grant that comes now must not undo it before what ends it on the server. */
-  #handOn(): void {
-    this.#stop();
+  #forgetCopies(): void {
     this.#engine.handedOver(this.#grant.claim, this.#grant.token);
   }
 
@@ -205,8 +205,9 @@ export class Hold implements Occupant, Holding {
     }
     const isLate = this.validForMs() <= 0;
     if (!isLate) {
-      this.#handOn();
+      this.#stop();
       if (this.#turn?.passOn(this.#term.longestMs) === true) return "released";
+      this.#forgetCopies();
     }
     const given = {
       engine: this.#engine,
