@@ -293,7 +293,7 @@ export class Hold implements Occupant, Holding {
     if (outcome === undefined) this.#renewal.failed(this.#term.leaseMs);
     else if (outcome === "extended") this.#renewal.succeeded(this.#term.leaseMs);
     else this.lose(this.#reasonOf());
-    publishRenew(this.#steps, this.#grant, failure, () => this.validForMs());
+    publishRenew(this.#steps, this, failure, () => this.validForMs());
     this.#arm();
   }
 

@@ -1,7 +1,7 @@
 /** When a lease is renewed next: every third of it; and after a renewal that failed soon again, with growing pauses. */
 import { channels, type RenewEvent } from "./events.js";
 import type { Runtime } from "./runtime.js";
-import type { Grant, LookSteps } from "./steps.js";
+import type { LookSteps } from "./steps.js";
 
 const RETRY_MIN_MS = 50;
 const RETRY_MAX_MS = 1_000;
@@ -62,7 +62,7 @@ export class RenewalSchedule {
 /** Tells whoever watches how a renewal ended. */
 export function publishRenew(
   { kind, name }: LookSteps,
-  { claim, token }: Grant,
+  { owner, token }: { readonly owner: string; readonly token: number },
   failure: unknown,
   validForMs: () => number,
 ): void {
@@ -70,7 +70,7 @@ export function publishRenew(
   const event: RenewEvent = {
     kind,
     lockName: name,
-    owner: claim.owner,
+    owner,
     token,
     error: failure === undefined ? undefined : failure instanceof Error ? failure : new Error(String(failure)),
     validForMs: validForMs(),

@@ -146,3 +146,36 @@ test("a listener that throws does not reach whoever holds the lock", async () =>
   expect(thrown).toHaveLength(1);
   expect(await lease.release()).toBe("released");
 });
+
+test("callers that share a claim tell of themselves, with one owner and a token each", async () => {
+  world = new ScriptedLock({ takesTurns: true });
+  listen();
+  world.answers.acquire = async ({ enqueue }) => ({
+    outcome: enqueue === true ? "waiting" : "refused",
+    restMs: 30_000,
+    nowUs: NOW_US,
+  });
+  const acquiring = [world.lock.acquire({ waitMs: 500 }), world.lock.acquire({ waitMs: Infinity })];
+  await world.runtime.advance(10);
+  world.store.push(`+${world.lastNumber} 7 ${NOW_US + 10_000}`);
+  const [first, second] = [await acquiring[0], acquiring[1]];
+  await first?.release();
+  const last = await second;
+  await world.runtime.advance(10_000);
+  await last?.release();
+  const about = { kind: "mutex", lockName: "scripted", owner: last?.owner };
+  expect(of("acquire")).toEqual([
+    { ...about, waitMs: 500, leaseMs: 30_000 },
+    { ...about, waitMs: Infinity, leaseMs: 30_000 },
+  ]);
+  expect(of("wait").length).toBeGreaterThanOrEqual(1);
+  expect(of("grant")).toEqual([
+    { ...about, token: 7, waitedMs: 10 },
+    { ...about, token: 8, waitedMs: 10 },
+  ]);
+  expect(of("renew")).toMatchObject([{ token: 8 }]);
+  expect(of("release")).toMatchObject([
+    { ...about, token: 7, outcome: "released" },
+    { ...about, token: 8, outcome: "released" },
+  ]);
+});
