@@ -233,6 +233,17 @@ describe("a claim that waits for several", () => {
     expect(world.sentOf("leave")).toEqual([]);
   });
 
+  test("a deadline ends the wait in a batch too, where the first answer was the grant", async () => {
+    world.answers.acquire = async () => ({ outcome: "granted", token: TOKEN });
+    const waiting = [...callers(1), ...callers(1, { waitMs: 10_000 })];
+    await world.runtime.advance(0);
+    expect(states(waiting)).toEqual(["fulfilled", "pending"]);
+    await world.runtime.advance(9_999);
+    expect(states(waiting)).toEqual(["fulfilled", "pending"]);
+    await world.runtime.advance(1);
+    expect(waiting[1]?.error).toBeInstanceOf(AcquireTimeoutError);
+  });
+
   test.each([300, 10_000])(
     "a server that does not answer is a StoreError at the end of a wait of %i ms",
     async (waitMs) => {
