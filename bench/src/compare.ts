@@ -72,8 +72,18 @@ export async function compare(
     seconds: conditions.seconds,
     figures: measurement.figures,
     outcomes: results.outcomes,
-    targets: measurement.targets(results, conditions),
+    targets: measurement.targets(results, conditions).map((target) => withFailures(target, entries, troubles)),
   };
+}
+
+/** A target that cannot be told because ours failed is a target that was missed. */
+function withFailures(target: Target, entries: readonly Entry[], troubles: ReadonlyMap<string, string>): Target {
+  if (target.reached !== null) return target;
+  const failed = entries.find(
+    ({ name, role, prepare }) => role === "own" && typeof prepare === "function" && troubles.has(name),
+  );
+  if (failed === undefined) return target;
+  return { ...target, measured: `${failed.name} failed: ${troubles.get(failed.name)}`, reached: false };
 }
 
 function firstLine(cause: unknown): string {

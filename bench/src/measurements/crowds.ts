@@ -103,7 +103,8 @@ function read(numbers: Float64Array, process: number): Section[] {
   return sections;
 }
 
-function checkExclusion(sections: readonly Section[]): void {
+/** @throws Error  of sections in the order in which they began, one began before the one before it had ended */
+export function checkExclusion(sections: readonly Section[]): void {
   for (let i = 1; i < sections.length; i += 1) {
     const before = sections[i - 1];
     const after = sections[i];

@@ -22,7 +22,7 @@ export const gap: Measurement = {
   name: "gap",
   title: () =>
     `hand-over between processes: ${PROCESSES} processes × ${CALLERS} callers, sections of ${SECTION_MS} ms, exclusion checked`,
-  seconds: 0.8,
+  seconds: 0.5,
   figures: [
     { name: "p50", unit: "µs", digits: 0, better: "less" },
     { name: "p99", unit: "µs", digits: 0, better: "less" },

@@ -7,7 +7,7 @@ import { entriesOf } from "./entries.js";
 import type { Conditions, Measurement } from "./measurement.js";
 
 /** Acquiring them all may take so long, on a slow machine. */
-const FILL_MS = 60_000;
+const FILL_MS = 120_000;
 const PERCENT = 100;
 
 /** What one run came to. */

@@ -12,7 +12,7 @@ const OWN = ["holdfast", "holdfast/node-redis", "holdfast/glide"];
 export const parallel: Measurement = {
   name: "parallel",
   title: () => `uncontended acquire + release, ${PARALLEL} in parallel`,
-  seconds: 0.5,
+  seconds: 0.3,
   figures: [
     { name: "rate", unit: "pairs/s", digits: 0, better: "more" },
     // Processor time of the calling process, collector included; it suffers less from a busy machine than the rate.

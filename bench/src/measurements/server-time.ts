@@ -5,8 +5,8 @@
  * The server lists what scripts call besides the scripts, and counts its time twice. So a few pairs are watched first
  * (MONITOR), which tells for each command how many of its calls came from a client.
  */
-import type { Redis } from "ioredis";
 import { Crew } from "../crew.js";
+import { monitor } from "../monitor.js";
 import { target } from "../results.js";
 import type { PairsDone } from "../worker/orders.js";
 import { entriesOf, withoutFairness } from "./entries.js";
@@ -20,7 +20,7 @@ const WATCH_SECONDS = 0.05;
 export const serverTime: Measurement = {
   name: "server",
   title: () => "server time per uncontended acquire + release",
-  seconds: 0.3,
+  seconds: 0.2,
   figures: [
     { name: "time", unit: "µs", digits: 2, better: "less" },
     { name: "commands", unit: "per pair", digits: 2, better: "less" },
@@ -37,7 +37,7 @@ export const serverTime: Measurement = {
           return done?.pairs ?? Number.NaN;
         };
         await pairsFor(seconds);
-        const shares = await sharesFromClients(control, () => pairsFor(WATCH_SECONDS));
+        const shares = await sharesFromClients(connection.port, () => pairsFor(WATCH_SECONDS));
         return {
           async run() {
             await control.config("RESETSTAT");
@@ -56,19 +56,18 @@ export const serverTime: Measurement = {
   ],
 };
 
-async function sharesFromClients(control: Redis, work: () => Promise<unknown>): Promise<ReadonlyMap<string, number>> {
-  const monitor = await control.monitor();
+async function sharesFromClients(port: number, work: () => Promise<unknown>): Promise<ReadonlyMap<string, number>> {
   const counts = new Map<string, { fromClients: number; all: number }>();
-  monitor.on("monitor", (_time: string, [command = ""]: string[], source: string) => {
-    const count = counts.get(command.toLowerCase()) ?? { fromClients: 0, all: 0 };
+  const end = await monitor(port, (command, isNested) => {
+    const count = counts.get(command) ?? { fromClients: 0, all: 0 };
     count.all += 1;
-    if (source !== "lua") count.fromClients += 1;
-    counts.set(command.toLowerCase(), count);
+    if (!isNested) count.fromClients += 1;
+    counts.set(command, count);
   });
   try {
     await work();
   } finally {
-    monitor.disconnect();
+    end();
   }
   return new Map([...counts].map(([command, { fromClients, all }]) => [command, fromClients / all]));
 }

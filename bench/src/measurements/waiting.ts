@@ -4,6 +4,7 @@
  */
 import type { Adapter } from "../adapters/adapter.js";
 import { Crew } from "../crew.js";
+import { monitor } from "../monitor.js";
 import { target } from "../results.js";
 import { type Server, startServer } from "../server.js";
 import { entriesOf, onePerWayToWait } from "./entries.js";
@@ -71,17 +72,16 @@ function own(server: Server | undefined): { readonly port: number; readonly leas
   return { port: server?.port ?? 0, leaseMs: LEASE_MS };
 }
 
-async function countFor(crew: Crew, { control }: Server, seconds: number): Promise<number> {
-  const monitor = await control.monitor();
+async function countFor(crew: Crew, { port }: Server, seconds: number): Promise<number> {
   let commands = 0;
-  monitor.on("monitor", (_time: string, [command = ""]: string[], source: string) => {
+  const end = await monitor(port, (command, isNested) => {
     // What a script calls was not sent by anybody.
-    if (source !== "lua" && !NOT_COUNTED.test(command.toLowerCase())) commands += 1;
+    if (!isNested && !NOT_COUNTED.test(command)) commands += 1;
   });
   try {
     await crew.all(() => ({ task: "wait", seconds }), seconds * 1_000);
     return commands;
   } finally {
-    monitor.disconnect();
+    end();
   }
 }

@@ -1,0 +1,36 @@
+import { describe, expect, it } from "vitest";
+import { fallOf, kneeOf, type Load, limitOf } from "../src/curves/bend.js";
+
+function load(x: number, rate: number, serverPercent = 10, callersPercent = 10): Load {
+  return { x, rate, serverPercent, callersPercent };
+}
+
+describe("a line", () => {
+  it("falls where it first comes below 0.8 of the best so far", () => {
+    const loads = [load(10, 100), load(100, 120), load(1_000, 97), load(10_000, 95)];
+    expect(fallOf(loads)).toEqual({ before: loads[1], at: loads[3] });
+  });
+
+  it("does not fall when it only stays behind a little", () => {
+    expect(fallOf([load(10, 100), load(100, 85)])).toBeUndefined();
+  });
+
+  it("has its knee where it no longer grows with what it is drawn over", () => {
+    const loads = [load(1, 100), load(2, 190), load(4, 250), load(8, 250)];
+    expect(kneeOf(loads)).toEqual({ before: loads[1], at: loads[2] });
+  });
+});
+
+describe("what limits a point", () => {
+  it("is the server when its thread is used up, also where cores are left", () => {
+    expect(limitOf(load(1, 1, 95, 50), 8)).toContain("the server's one thread is the limit");
+  });
+
+  it("is the machine when server and callers use all of it together", () => {
+    expect(limitOf(load(1, 1, 60, 130), 2)).toContain("all that 2 cores have");
+  });
+
+  it("is not said to be used up when neither is", () => {
+    expect(limitOf(load(1, 1, 20, 30), 2)).toContain("neither is used up");
+  });
+});

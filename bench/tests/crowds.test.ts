@@ -1,0 +1,49 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+// The built program, since a crowd is made of processes that run it.
+import { runCrowd } from "../dist/measurements/crowds.js";
+import type { Conditions } from "../dist/measurements/measurement.js";
+import { type Server, startServer } from "../dist/server.js";
+
+const CROWD = { processes: 2, callers: 4, warmUpMs: 50 };
+
+let server: Server;
+beforeAll(async () => {
+  server = await startServer();
+});
+afterAll(async () => server.stop());
+
+function conditions(): Conditions {
+  const connection = { port: server.port, autoPipelining: false, leaseMs: 30_000 };
+  return { server, connection, seconds: 0.3, repetitions: 1, callers: 4, leases: 1, waiters: 1 };
+}
+
+describe("a crowd", () => {
+  it("is told of every section, by process and caller", async () => {
+    const { sections, shares, fromMs, untilMs } = await runCrowd(
+      { ...CROWD, name: "holdfast", sectionMs: 0 },
+      conditions(),
+    );
+    expect(sections.length).toBeGreaterThan(0);
+    expect(shares.reduce((sum, share) => sum + share, 0)).toBe(sections.length);
+    expect(sections.every(({ startedAtMs }) => startedAtMs >= fromMs && startedAtMs < untilMs)).toBe(true);
+  });
+
+  it("is refused when a lock is granted twice", async () => {
+    let isOver = false;
+    const takeAway = async (): Promise<void> => {
+      while (!isOver) {
+        await server.control.del("raw:{hot}");
+        await sleep(1);
+      }
+    };
+    const taking = takeAway();
+    try {
+      const run = runCrowd({ ...CROWD, name: "raw", sectionMs: 5 }, conditions());
+      await expect(run).rejects.toThrow("exclusion was broken");
+    } finally {
+      isOver = true;
+      await taking;
+    }
+  });
+});
