@@ -21,7 +21,7 @@ const BATCH_MS = 20;
 export class Batch implements Turn {
   readonly #engine: Engine;
   readonly #granted: Granted;
-  readonly #callers: readonly Caller[];
+  #callers: readonly Caller[];
   readonly #onLeft: (left: readonly Caller[]) => void;
   readonly #startedAtMs: number;
   #next = 0;
@@ -72,9 +72,10 @@ export class Batch implements Turn {
   over(): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    if (this.#next === this.#callers.length) return;
     const left = this.#left();
-    this.#next = this.#callers.length;
+    // Whoever keeps one lease, or the cohort, must not keep the leases of all others and what listens to them.
+    this.#callers = [];
+    this.#next = 0;
     if (left.length > 0) this.#onLeft(left);
   }
 

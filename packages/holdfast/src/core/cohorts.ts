@@ -19,7 +19,9 @@ export class Cohorts {
 
   /** The cohort that a caller with these options belongs to. */
   of(steps: Steps, { leaseMs, label }: ResolvedOptions): Cohort {
-    const key = `${leaseMs} ${label} ${steps.key}`;
+    // With the lengths, since all three texts may contain anything. The name is what errors of the claim tell.
+    const { name, key: lockKey } = steps;
+    const key = `${leaseMs} ${label.length} ${name.length} ${label}${name}${lockKey}`;
     const known = this.#byKey.get(key);
     if (known !== undefined) return known;
     if (this.#byKey.size >= this.#tidyAt) this.#tidy();
