@@ -8,6 +8,7 @@ import { MUTATIONS } from "../src/faults/mutations.js";
 import type { Judgement } from "../src/faults/parts.js";
 import type { Work } from "../src/faults/stage.js";
 import { type History, historyOf } from "../src/history/index.js";
+import { isHandedOn } from "../src/history/lease-names.js";
 import { Random } from "../src/simulation/random.js";
 
 const WORK: Work = { names: 2, sessions: 3, leaseMs: 600, holdMs: 100, waitMs: 1_000, effects: "none" };
@@ -91,6 +92,27 @@ describe("client processes on a real server", () => {
     for (const property of ["S1", "S2", "S3", "S4", "S5", "F1", "F2", "F3", "F4", "F5", "E1", "X3", "L3", "L4"])
       expect(judgement.checked[property], property).toBeGreaterThan(0);
     expect(history.faults).toMatchObject([{ id: "J03", target: "c1#1", proof: "exit by SIGKILL" }]);
+    expect(left).toEqual([]);
+  });
+
+  test.each(["m", "r"] as const)("of letter %s hand leases on among callers that share a claim", async (letter) => {
+    const { judgement, history, left } = await play(
+      letter,
+      { work: { names: 1, sessions: 6 } },
+      nothing,
+      (seen) => seen.operations.filter(isHandedOn).length > 10,
+    );
+    expect(judgement.breaches.map(({ property, message }) => `${property}: ${message}`)).toEqual([]);
+    expect(judgement.unknown).toBe(0);
+    const leases = history.operations.filter(isHandedOn);
+    expect(leases.length).toBeGreaterThan(0);
+    for (const { owner, token, args } of leases) {
+      // One claim, the next of its tokens, and no lease of its own on the server.
+      const [claim, turn] = owner.split("/+");
+      const first = history.operations.find((other) => other.owner === claim && other.outcome === "ok");
+      expect(token).toBe((first?.token ?? 0) + Number(turn));
+      expect(args.leaseMs).toBeUndefined();
+    }
     expect(left).toEqual([]);
   });
 

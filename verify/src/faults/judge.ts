@@ -5,6 +5,7 @@
  * just what a control has to show. What a fault takes the ground from is not judged while it does (judging/grounds.ts).
  */
 import type { History } from "../history/history.js";
+import { isHandedOn } from "../history/lease-names.js";
 import type { Missed, Operation } from "../history/records.js";
 import { killsOf } from "../sweeps/faults.js";
 import {
@@ -30,6 +31,7 @@ import { answeredSuccesses } from "./judging/answers.js";
 import { breachesOf, type Found, foundBy } from "./judging/found.js";
 import { EPS_MS, hinderingOf, missedOf, POLL_MS, pausesOf, slowTimesOf } from "./judging/grounds.js";
 import { linearizability } from "./judging/linearizability.js";
+import { namedScans } from "./judging/named-scans.js";
 import { asSaid } from "./judging/said-held.js";
 import { noLostWakeUp } from "./judging/wake-ups.js";
 import type { Judgement } from "./parts.js";
@@ -53,7 +55,8 @@ const MOST_PASSED = 3;
 
 /** See the file header. */
 export function judge(cell: Cell, given: History, { subject, commandTimeoutMs }: JudgeContext): Judgement {
-  const history: History = { ...given, missed: [...given.missed, ...missedOf(given)] };
+  const missed = [...given.missed, ...missedOf(given)];
+  const history: History = { ...given, missed, keyScans: namedScans(given) };
   const isOurs = subject === "holdfast";
   const found: Found[] = [];
   const checked: Record<string, number> = {};
@@ -86,6 +89,8 @@ export function judge(cell: Cell, given: History, { subject, commandTimeoutMs }:
   if (linear.crowded.length > 0)
     notes.push(`S1 is left out for ${linear.crowded.join(", ")}: too much at once, or in doubt, to search`);
 
+  const handedOn = history.operations.filter(isHandedOn).length;
+  if (handedOn > 0) notes.push(`${handedOn} leases were handed on by the caller before, without a request`);
   const shown = breachesOf(found, history, cell.id);
   return {
     breaches: shown.breaches,

@@ -33,6 +33,8 @@ export interface Request {
   readonly signal?: AbortSignal;
   /** Of a multi-lock: the names beside `lockName`. */
   readonly otherNames?: readonly string[];
+  /** Whether callers of this process may share a place in the queue, and follow each other without the server. */
+  readonly isShared?: boolean;
   /** Told while `acquire` is being called: the owner that the server will see, where that is known so early. */
   readonly onOwner?: (owner: string) => void;
   /** Told when the server's word has come that this request stands in the queue. */
@@ -87,8 +89,10 @@ export interface Held {
   again?(): Promise<Held | Refused>;
   /** From writer to reader, of a read-write lock. */
   downgrade?(): Promise<undefined | Refused>;
-  /** As the server knows the holder; unique per claim. */
+  /** As the server knows the holder; unique per lease, by a suffix for those that share a claim. */
   readonly owner: string;
+  /** Whether it goes on with a claim that was granted to another caller before, and began no lease on the server. */
+  readonly isHandedOn?: boolean;
   readonly token: number | null;
   /** Until when the subject says that it can be relied upon, read now; null if it says nothing. */
   validUntilMs(): number | null;

@@ -4,8 +4,8 @@
  *
  * Drawn from a stream of their own and with ids of their own, for the same reason as in drawn-since.ts.
  */
-import type { Session } from "./plan.js";
 import { Random } from "./random.js";
+import type { Session } from "./session.js";
 
 /** Ids from here on are of sessions in crowds. */
 export const FIRST_CROWD_ID = 2_001;

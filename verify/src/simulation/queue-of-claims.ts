@@ -1,7 +1,8 @@
 /** A history as the queue of the server sees it, where callers share claims: a claim waits once, for all of them. */
-import type { Enqueued, History, Missed, Operation } from "../history/index.js";
+import type { Enqueued, History, Missed } from "../history/index.js";
+import { claimOf, turnOf } from "../history/lease-names.js";
 import { isOfCrowd } from "./crowds.js";
-import { ownerOf, type SharedClaim } from "./shared-claims.js";
+import type { SharedClaim } from "./shared-claims.js";
 
 type Shared = ReadonlyMap<string, SharedClaim>;
 
@@ -16,7 +17,7 @@ export function claimsAsWaiters(history: History, shared: Shared): History {
   const lastTurns = new Map(Array.from(shared, ([owner, { leases }]) => [owner, leases - 1]));
   const operations = history.operations.flatMap((operation) => {
     const { owner, verb, outcome, id, lockName } = operation;
-    const claim = shared.get(ownerOf(operation));
+    const claim = shared.get(claimOf(operation));
     if (claim === undefined) return verb === "acquire" && isOfCrowd(owner) ? [] : [operation];
     if (verb === "release") return turnOf(operation) === lastTurns.get(claim.owner) ? [operation] : [];
     if (verb !== "acquire") return [operation];
@@ -33,12 +34,8 @@ export function claimsAsWaiters(history: History, shared: Shared): History {
 export function withServerLeases(history: History, shared: Shared): History {
   if (shared.size === 0) return history;
   const operations = history.operations.map((operation) => {
-    const leaseMs = operation.verb === "acquire" ? shared.get(ownerOf(operation))?.leaseMs : undefined;
+    const leaseMs = operation.verb === "acquire" ? shared.get(claimOf(operation))?.leaseMs : undefined;
     return leaseMs === undefined ? operation : { ...operation, args: { ...operation.args, leaseMs } };
   });
   return { ...history, operations };
-}
-
-function turnOf({ owner }: Operation): number {
-  return Number(/\/\+(\d+)$/.exec(owner)?.[1] ?? 0);
 }

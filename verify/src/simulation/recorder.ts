@@ -7,12 +7,12 @@
 
 import type { Reply } from "holdfast";
 import type { Arguments, HistoryRecord, Kind, Operation, Outcome, Refusal, Verb } from "../history/index.js";
+import { claimOf, nameOfLease } from "../history/lease-names.js";
 import { lockOf } from "./lock-of.js";
 import { outcomeOf } from "./messages.js";
 import type { Call } from "./network.js";
 import type { SimulatedProcess } from "./process.js";
 import { ServerTruth } from "./server-truth.js";
-import { nameOf, ownerOf } from "./shared-claims.js";
 import type { Witness } from "./witness.js";
 
 /** An operation that has not come to its end, or will be corrected. */
@@ -116,7 +116,7 @@ export class Recorder {
    */
   granted(draft: Draft, owner: string, token: number | null, turn: number): void {
     this.ended(draft, "ok");
-    draft.owner = nameOf(owner, turn);
+    draft.owner = nameOfLease(owner, turn);
     draft.token = token;
     this.#nameOf.set(owner, draft.owner);
     if (turn > 0) {
@@ -256,7 +256,7 @@ export class Recorder {
    */
   #doubt(draft: Draft): void {
     const { verb, outcome, process, callMs, returnMs } = draft;
-    const owner = ownerOf(draft);
+    const owner = claimOf(draft);
     if (verb !== "release" || outcome !== "ok" || this.#wasGivenBack.has(owner)) return;
     const isBackSince = this.#cameBack.some(
       (back) => back.process === process && back.atMs >= callMs && back.atMs <= returnMs,

@@ -16,16 +16,6 @@ export const BLOCK = 32;
 /** How long after its grant was heard a claim goes on from one caller to the next, by the clock of its process, in ms. */
 export const BATCH_MS = 20;
 
-/** The name by which the lease goes that is the claim's next after so many; the owner id itself for the first. */
-export function nameOf(owner: string, turn: number): string {
-  return turn === 0 ? owner : `${owner}/+${turn}`;
-}
-
-/** The owner id behind such a name. */
-export function ownerOf({ owner }: { readonly owner: string }): string {
-  return owner.replace(/\/\+\d+$/, "");
-}
-
 /** A claim of a crowd. */
 export interface SharedClaim {
   readonly owner: string;

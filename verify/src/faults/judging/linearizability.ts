@@ -50,12 +50,15 @@ export function linearizability(history: History, letter: Letter, comparesTokens
     .filter(({ concurrent }) => concurrent > TOO_WIDE)
     .map(({ lockName }) => lockName);
   const queued = groupBy(history.enqueued, ({ operationId }) => operationId);
+  const answersTo = ({ id }: Operation): number => queued.get(id)?.length ?? 0;
+  // Who shares a claim may have waited by several, and only of the first is known what it was answered.
+  const mayShare = letter === "m" || letter === "r";
   for (const [lockName, operations] of groupBy(history.operations, (operation) => operation.lockName)) {
     if (crowded.includes(lockName)) continue;
     const repeated = operations.filter((operation) => mayHaveCountedBefore(operation, history.faults));
     const possible = [
       ...operations,
-      ...operations.flatMap((operation) => unheard(operation, queued.get(operation.id)?.length ?? 0)),
+      ...operations.flatMap((operation) => unheard(operation, mayShare ? Infinity : answersTo(operation))),
       ...repeated.map(countedBefore),
       ...operations.slice(0, 1).flatMap(({ kind }) => lateAcquires(history.faults, lockName, kind)),
     ];

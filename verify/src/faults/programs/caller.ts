@@ -17,6 +17,8 @@ export interface Wanted {
   readonly mode?: Mode;
   /** Aborts the wait after so long. */
   readonly abortMs?: number;
+  /** Whether callers of this process may share a place in the queue. */
+  readonly isShared?: boolean;
 }
 
 /** A lease with the ids of what recorded it: one for each lock that it holds. */
@@ -50,7 +52,7 @@ export class Caller {
 
   /** Acquires; what came of it when it was not granted. */
   async acquire(kind: Kind, wanted: Wanted): Promise<Lease | Refused> {
-    const { lockName, otherNames = [], leaseMs, waitMs, renew, permits, mode, abortMs } = wanted;
+    const { lockName, otherNames = [], leaseMs, waitMs, renew, permits, mode, abortMs, isShared = false } = wanted;
     const args: Arguments = {
       leaseMs,
       ...(waitMs === undefined ? {} : { waitMs }),
@@ -72,6 +74,7 @@ export class Caller {
         renew,
         permits,
         limit: LIMIT,
+        isShared,
         owner,
         ...(waitMs === undefined ? {} : { waitMs }),
         ...(mode === undefined ? {} : { mode }),
@@ -190,9 +193,11 @@ export class Caller {
     return end;
   }
 
-  #granted({ held, places, isAgain }: Lease, returnMs: number): void {
+  #granted({ held, places, isAgain, args }: Lease, returnMs: number): void {
     const validUntilMs = held.validUntilMs();
     const { answeredMs } = held;
+    // What was handed on began no lease on the server.
+    const { leaseMs: _, ...rest } = args;
     for (const { id, part } of places)
       this.#recorder.end(id, {
         returnMs,
@@ -201,6 +206,7 @@ export class Caller {
         token: part.token,
         validUntilMs,
         ...(answeredMs === undefined || isAgain ? {} : { answeredMs }),
+        ...(held.isHandedOn === true ? { args: rest } : {}),
       });
   }
 

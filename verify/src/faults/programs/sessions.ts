@@ -94,6 +94,7 @@ export class Sessions {
       leaseMs: work.leaseMs,
       waitMs: isTry ? 0 : work.waitMs,
       renew: letter === "a",
+      isShared: letter === "m" || letter === "r",
       permits: letter === "s" ? random.whole(1, LIMIT - 1) : 1,
       ...(letter === "w" ? { mode: random.chance(0.65) ? ("read" as const) : ("write" as const) } : {}),
     });

@@ -1,5 +1,6 @@
 /** A lease of this library as the fault runs see one. */
 import { type Lease, LeaseLostError, type MultiLease, type ReadWriteLease, type ReentrantLease } from "holdfast";
+import { nameOfLease } from "../../history/lease-names.js";
 import type { Kind } from "../../history/records.js";
 import type { Held, Part, Refused, Renewal } from "../subject.js";
 import { monotonicMs } from "../topology/monotonic.js";
@@ -10,6 +11,10 @@ export interface HeldFacts {
   readonly kind: Kind;
   readonly lockName: string;
   readonly trails: Trails;
+  /** How many leases its claim had before. */
+  readonly turn: number;
+  /** Whether others may follow on its claim, so that it may end without a request. */
+  readonly isShared: boolean;
   /** Enters the hold of a re-entrant mutex once more. */
   readonly again?: (lease: ReentrantLease) => Promise<ReentrantLease>;
 }
@@ -20,10 +25,10 @@ const TRIES = 20;
 
 /** See the file header. */
 export function hold(lease: Lease, facts: HeldFacts): Held {
-  const { kind, lockName, trails, again } = facts;
+  const { kind, lockName, trails, again, turn } = facts;
   const members: readonly Lease[] = "leases" in lease ? (lease as MultiLease).leases : [lease];
   const trailOf = new Map<Lease, Trail>(members.map((member) => [member, trails.of(member.owner)]));
-  const isShared = kind === "reentrant-mutex";
+  const isShared = kind === "reentrant-mutex" || facts.isShared;
   const answerOf = (member: Lease) => (verb: "extend" | "release") => {
     const trail = trailOf.get(member) as Trail;
     return verb === "extend" ? trail.extendedMs : releaseAnswer(trail, wasOver.has(trail), isShared);
@@ -32,7 +37,8 @@ export function hold(lease: Lease, facts: HeldFacts): Held {
   const wasOver = new Set<Trail>();
   const all = [...trailOf.values()];
   return {
-    owner: lease.owner,
+    owner: nameOfLease(lease.owner, turn),
+    isHandedOn: turn > 0,
     get token() {
       return lease.token;
     },

@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 import { type AcquireEvent, AcquireTimeoutError, type Holdfast, type Lease, type Store } from "holdfast";
 import { createHoldfastOn, type Runtime, storeFor, systemRuntime } from "holdfast/simulation";
 import { Redis } from "ioredis";
+import { nameOfCaller } from "../../history/lease-names.js";
 import type { Kind } from "../../history/records.js";
 import { mutated } from "../mutations.js";
 import type { Connection, Refused, Request, Subject, SubjectSettings } from "../subject.js";
@@ -21,7 +22,7 @@ const ALLOW_EVICTION = "allow-eviction";
 export const holdfastSubject: Subject = {
   name: "holdfast",
   version: versionOf(),
-  settings: "ioredis, commandTimeoutMs as given, fairness strict, defaults otherwise",
+  settings: "ioredis, commandTimeoutMs as given, fairness cohort in m and r and strict in the others, else defaults",
   letters: ["m", "r", "w", "s", "f", "k", "t", "a", "l"],
   connect: async (settings) => connect(settings),
 };
@@ -48,7 +49,7 @@ function connect({ port, commandTimeoutMs, wallOffsetMs, mutations }: SubjectSet
   const mistakes = mutations.filter((name) => name !== ALLOW_EVICTION);
   const store: Store = trails.watch(mutated(storeFor(redis), mistakes));
   const allowEviction = mistakes.length < mutations.length;
-  const holdfast = createHoldfastOn(runtime, { store, commandTimeoutMs, fairness: "strict", allowEviction });
+  const holdfast = createHoldfastOn(runtime, { store, commandTimeoutMs, allowEviction });
 
   let told: ((owner: string) => void) | undefined;
   const onAcquire = (event: unknown): void => told?.((event as AcquireEvent).owner);
@@ -59,16 +60,19 @@ function connect({ port, commandTimeoutMs, wallOffsetMs, mutations }: SubjectSet
       told = (owner) => {
         // A call publishes one claim at most before it waits for anything.
         told = undefined;
-        trails.of(owner).onQueued = request.onQueued;
-        request.onOwner?.(owner);
+        const trail = trails.of(owner);
+        trail.callers += 1;
+        if (request.onQueued !== undefined) trail.onQueued.push(request.onQueued);
+        request.onOwner?.(request.isShared === true ? nameOfCaller(owner, trail.callers) : owner);
       };
       const asked = ask(holdfast, request, kind);
       told = undefined;
       try {
         const lease = await asked;
-        return lease === null
-          ? { outcome: "no", refusal: "busy", message: "it is taken" }
-          : hold(lease, { kind, lockName: request.lockName, trails, ...reentry(holdfast, request, kind) });
+        if (lease === null) return { outcome: "no", refusal: "busy", message: "it is taken" };
+        const { lockName, isShared = false } = request;
+        const turn = isShared ? trails.of(lease.owner).leases++ : 0;
+        return hold(lease, { kind, lockName, trails, turn, isShared, ...reentry(holdfast, request, kind) });
       } catch (error) {
         return refused(error, request);
       }
@@ -94,7 +98,8 @@ function ask(holdfast: Holdfast, request: Request, kind: Kind): Promise<Lease | 
     mode = "write",
   } = request;
   const once = { leaseMs, renew };
-  const waiting = { ...once, waitMs, ...(signal === undefined ? {} : { signal }) };
+  const fairness = request.isShared === true ? ("cohort" as const) : ("strict" as const);
+  const waiting = { ...once, waitMs, fairness, ...(signal === undefined ? {} : { signal }) };
   const isTry = waitMs === 0;
   switch (kind) {
     case "mutex": {

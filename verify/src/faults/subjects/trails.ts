@@ -23,7 +23,11 @@ export interface Trail {
   mayBeReleased: boolean;
   /** What the last extension came to: null while none was sent, `open` while it is under way. */
   extension: null | "open" | "done" | "refused" | "unknown";
-  onQueued: ((atMs: number) => void) | undefined;
+  /** How many callers have asked by this claim, and how many have had a lease of it. */
+  callers: number;
+  leases: number;
+  /** Called for everybody who waits by it. */
+  readonly onQueued: ((atMs: number) => void)[];
   onExtension: ((leaseMs: number, ended: Promise<undefined | Refused>) => void) | undefined;
 }
 
@@ -47,7 +51,9 @@ export class Trails {
       releasedAfter: undefined,
       mayBeReleased: false,
       extension: null,
-      onQueued: undefined,
+      callers: 0,
+      leases: 0,
+      onQueued: [],
       onExtension: undefined,
     };
     this.#trails.set(number, trail);
@@ -92,7 +98,7 @@ export class Trails {
     const isGranted = code === undefined || (owners.length > 1 ? code === 1 : code === 2);
     for (const trail of trails)
       if (isGranted) trail.grantedMs ??= atMs;
-      else if (code === 0 && owners.length === 1) trail.onQueued?.(atMs);
+      else if (code === 0 && owners.length === 1) for (const tell of trail.onQueued) tell(atMs);
     return reply;
   }
 
