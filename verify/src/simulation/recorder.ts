@@ -264,19 +264,19 @@ export class Recorder {
     if (isBackSince || (this.#givenBackCalls.get(owner) ?? 0) > 1) draft.outcome = "info";
   }
 
-  /** A grant that no call returned with, and what gave it back. */
+  /** A grant that no call returned with, which the server made then and no sooner, and what gave it back. */
   #unheard(claim: ServerTruth["grants"][number]["claim"], atMs: number): void {
-    const { process, lockName, owner, callMs, leaseMs, amount } = claim;
+    const { process, lockName, owner, leaseMs, amount } = claim;
     const args: Arguments = {
       leaseMs,
       ...(this.#kind === "semaphore" ? { permits: amount } : {}),
       ...(this.#kind === "read-write-lock" ? { mode: amount > 1 ? "write" : "read" } : {}),
     };
     const acquire = this.called({ process, lockName, verb: "acquire", owner, args });
-    acquire.callMs = callMs;
+    acquire.callMs = atMs;
     acquire.deliveredMs = atMs;
     const release = this.called({ process, lockName, verb: "release", owner, leaseId: acquire.id, args });
-    release.callMs = callMs;
+    release.callMs = atMs;
     if (!process.isDead) return;
     this.#records.push({
       type: "fault",

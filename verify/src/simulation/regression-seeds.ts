@@ -156,4 +156,10 @@ export const REGRESSION_SEEDS: readonly RegressionSeed[] = [
     profile: "promised",
     was: "what a claim had asked for before it had its lease comes after that",
   },
+  {
+    seed: 720129,
+    kind: "reentrant-mutex",
+    profile: "promised",
+    was: "a grant of which nobody heard was made when the server made it, and no sooner",
+  },
 ];
