@@ -53,3 +53,8 @@ function versionIn(folder: string, name: string): string | undefined {
     return undefined;
   }
 }
+
+/** Processor time that everybody on this machine has used so far, in seconds. */
+export function machineSeconds(): number {
+  return cpus().reduce((sum, { times: { user, nice, sys, irq } }) => sum + user + nice + sys + irq, 0) / 1_000;
+}

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { fallOf, kneeOf, type Load, limitOf } from "../src/curves/bend.js";
 
-function load(x: number, rate: number, serverPercent = 10, callersPercent = 10): Load {
-  return { x, rate, serverPercent, callersPercent };
+function load(x: number, rate: number, serverPercent = 10, callersPercent = 10, othersPercent = 0): Load {
+  return { x, rate, serverPercent, callersPercent, othersPercent };
 }
 
 describe("a line", () => {
@@ -32,5 +32,9 @@ describe("what limits a point", () => {
 
   it("is not said to be used up when neither is", () => {
     expect(limitOf(load(1, 1, 20, 30), 2)).toContain("neither is used up");
+  });
+
+  it("is left open where others had much of the machine", () => {
+    expect(limitOf(load(1, 1, 20, 30, 120), 2)).toContain("this machine was not quiet");
   });
 });

@@ -8,12 +8,16 @@ export interface Load {
   /** Shares of one core, in percent. */
   readonly serverPercent: number;
   readonly callersPercent: number;
+  /** Used by neither of them: by whatever else this machine did. */
+  readonly othersPercent: number;
 }
 
 /** Below this share of what was expected a line has bent. */
 const BENT = 0.8;
 /** A core that is used so much has no room left. */
 const FULL_PERCENT = 90;
+/** So much for others, and what is seen may be their work. */
+const BUSY_PERCENT = 30;
 const PERCENT = 100;
 const US_PER_SECOND = 1e6;
 
@@ -37,13 +41,15 @@ export function kneeOf(loads: readonly Load[]): { readonly before: Load; readonl
 }
 
 /** What was used up at a size, with a machine of so many cores. */
-export function limitOf({ serverPercent, callersPercent }: Load, cores: number): string {
+export function limitOf({ serverPercent, callersPercent, othersPercent }: Load, cores: number): string {
   const shares = `the server uses ${whole(serverPercent)} % of a core and the callers ${whole(callersPercent)} %`;
   if (serverPercent >= FULL_PERCENT) return `${shares}: the server's one thread is the limit`;
   if (serverPercent + callersPercent >= (FULL_PERCENT / PERCENT) * cores * PERCENT)
     return `${shares}, all that ${cores} cores have`;
   if (callersPercent >= FULL_PERCENT) return `${shares}: a caller's one thread is near its limit`;
-  return `${shares}: neither is used up, so that the rest is waiting for the way between them, or other work of the machine`;
+  if (othersPercent >= BUSY_PERCENT)
+    return `${shares}, while others use ${whole(othersPercent)} %: this machine was not quiet, which may be all that is seen here`;
+  return `${shares}: neither is used up, and others use ${whole(othersPercent)} %, so that the rest is waiting for the way between them`;
 }
 
 /** What a section costs at a size, in µs of a core. */

@@ -1,7 +1,8 @@
 /** How speed goes with the number of waiters, and of processes. */
 import { adapterNamed } from "../adapters/all.js";
 import { Crew } from "../crew.js";
-import { runCrowd } from "../measurements/crowds.js";
+import { machineSeconds } from "../machine.js";
+import { type CrowdRun, runCrowd } from "../measurements/crowds.js";
 import type { Conditions } from "../measurements/measurement.js";
 import { processorOf } from "../server.js";
 import { quantile } from "../statistics.js";
@@ -121,20 +122,29 @@ function middle(x: number, loads: readonly Load[]): Load {
     rate: median(({ rate }) => rate),
     serverPercent: median(({ serverPercent }) => serverPercent),
     callersPercent: median(({ callersPercent }) => callersPercent),
+    othersPercent: median(({ othersPercent }) => othersPercent),
   };
 }
 
 function crowdLoad(
   x: number,
-  run: { readonly sections: readonly unknown[]; readonly processorUs: number; readonly serverSeconds: number },
+  run: Pick<CrowdRun, "sections" | "processorUs" | "serverSeconds" | "machineSeconds">,
   seconds: number,
 ): Load {
-  return {
-    x,
-    rate: run.sections.length / seconds,
-    serverPercent: (run.serverSeconds / seconds) * PERCENT,
-    callersPercent: run.processorUs / seconds / US_PER_PERCENT_SECOND,
-  };
+  const { sections, processorUs, serverSeconds, machineSeconds: everybody } = run;
+  return { x, rate: sections.length / seconds, ...shares(serverSeconds, processorUs, everybody, seconds) };
+}
+
+function shares(
+  serverSeconds: number,
+  callersUs: number,
+  everybodySeconds: number,
+  seconds: number,
+): Omit<Load, "x" | "rate"> {
+  const serverPercent = (serverSeconds / seconds) * PERCENT;
+  const callersPercent = callersUs / seconds / US_PER_PERCENT_SECOND;
+  const othersPercent = Math.max(0, (everybodySeconds / seconds) * PERCENT - serverPercent - callersPercent);
+  return { serverPercent, callersPercent, othersPercent };
 }
 
 async function pairsLoad(name: string, processes: number, conditions: Conditions): Promise<Load> {
@@ -144,15 +154,16 @@ async function pairsLoad(name: string, processes: number, conditions: Conditions
     const run = (): Promise<readonly PairsDone[]> =>
       crew.all<PairsDone>(() => ({ task: "pairs", seconds, parallel: PARALLEL_PER_PROCESS }), seconds * 1_000);
     await run();
-    const before = await processorOf(server.control);
+    const before = { server: await processorOf(server.control), machine: machineSeconds() };
     const done = await run();
-    const serverSeconds = (await processorOf(server.control)) - before;
+    const serverSeconds = (await processorOf(server.control)) - before.server;
+    const everybody = machineSeconds() - before.machine;
     const tookSeconds = Math.max(...done.map(({ tookMs }) => tookMs)) / 1_000;
+    const callersUs = done.reduce((sum, { processorUs }) => sum + processorUs, 0);
     return {
       x: processes,
       rate: done.reduce((sum, { pairs, tookMs }) => sum + (pairs / tookMs) * 1_000, 0),
-      serverPercent: (serverSeconds / tookSeconds) * PERCENT,
-      callersPercent: done.reduce((sum, { processorUs }) => sum + processorUs, 0) / tookSeconds / US_PER_PERCENT_SECOND,
+      ...shares(serverSeconds, callersUs, everybody, tookSeconds),
     };
   } finally {
     await crew.end();
@@ -162,13 +173,13 @@ async function pairsLoad(name: string, processes: number, conditions: Conditions
 function table(x: string, y: string, lines: readonly LoadLine[]): Pick<Curve, "figures" | "lines"> {
   const whole = (value: number): string => value.toLocaleString("en-US", { maximumFractionDigits: 0 });
   return {
-    figures: { x, y, columns: [y, "server, % of a core", "callers, % of a core"] },
+    figures: { x, y, columns: [y, "server, % of a core", "callers, % of a core", "others, % of a core"] },
     lines: lines.map(({ name, loads }) => ({
       name,
       points: loads.map((load) => ({
         x: load.x,
         y: load.rate,
-        cells: [whole(load.rate), whole(load.serverPercent), whole(load.callersPercent)],
+        cells: [load.rate, load.serverPercent, load.callersPercent, load.othersPercent].map(whole),
       })),
     })),
   };

@@ -9,6 +9,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Redis } from "ioredis";
 import { Crew } from "../crew.js";
+import { machineSeconds } from "../machine.js";
 import { processorOf } from "../server.js";
 import { machineMs } from "../worker/clock.js";
 import type { CrowdDone } from "../worker/orders.js";
@@ -43,6 +44,8 @@ export interface CrowdRun {
   readonly processorUs: number;
   /** Processor time of the server in the measured time. */
   readonly serverSeconds: number;
+  /** Processor time of everybody on this machine in the measured time. */
+  readonly machineSeconds: number;
 }
 
 /** Runs a crowd once. @throws Error  two sections overlapped */
@@ -57,9 +60,9 @@ export async function runCrowd(
     const untilMs = fromMs + seconds * 1_000;
     const checkUntilMs = untilMs + CHECK_MS;
     const order = { task: "crowd", callers, sectionMs, fromMs, untilMs, checkUntilMs } as const;
-    const [done, serverSeconds] = await Promise.all([
+    const [done, used] = await Promise.all([
       crew.all<CrowdDone>(() => order, checkUntilMs - machineMs()),
-      serverSecondsBetween(server.control, fromMs, untilMs),
+      secondsBetween(server.control, fromMs, untilMs),
     ]);
     const all = done.flatMap(({ sections }, process) => read(sections, process));
     all.sort((a, b) => a.startedAtMs - b.startedAtMs);
@@ -80,18 +83,25 @@ export async function runCrowd(
       longestWaitMs: largest([...waits, ...open]),
       shares,
       processorUs,
-      serverSeconds,
+      ...used,
     };
   } finally {
     await crew.end();
   }
 }
 
-async function serverSecondsBetween(control: Redis, fromMs: number, untilMs: number): Promise<number> {
+async function secondsBetween(
+  control: Redis,
+  fromMs: number,
+  untilMs: number,
+): Promise<Pick<CrowdRun, "serverSeconds" | "machineSeconds">> {
   await sleep(fromMs - machineMs());
-  const before = await processorOf(control);
+  const before = { server: await processorOf(control), machine: machineSeconds() };
   await sleep(untilMs - machineMs());
-  return (await processorOf(control)) - before;
+  return {
+    serverSeconds: (await processorOf(control)) - before.server,
+    machineSeconds: machineSeconds() - before.machine,
+  };
 }
 
 function read(numbers: Float64Array, process: number): Section[] {

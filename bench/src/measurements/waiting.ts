@@ -12,6 +12,7 @@ import type { Conditions, Measurement, Prepared } from "./measurement.js";
 
 /** The holder's lease has to outlast the wait without a renewal, which would be counted. */
 const LEASE_MS = 90_000;
+const WARM_UP_SECONDS = 0.1;
 /** What clients ask on a fresh connection, and what this program asks itself. */
 const NOT_COUNTED = /^(info|hello|client|auth|select|config|command|readonly)\b/;
 
@@ -73,6 +74,8 @@ function own(server: Server | undefined): { readonly port: number; readonly leas
 }
 
 async function countFor(crew: Crew, { port }: Server, seconds: number): Promise<number> {
+  // What a process asks once, before its first lock, is not what a waiter asks.
+  await crew.all(() => ({ task: "pairs", seconds: WARM_UP_SECONDS, parallel: 1 }), WARM_UP_SECONDS * 1_000);
   let commands = 0;
   const end = await monitor(port, (command, isNested) => {
     // What a script calls was not sent by anybody.

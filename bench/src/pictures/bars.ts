@@ -6,7 +6,7 @@ const WIDTH = 760;
 const LEFT = 160;
 const RIGHT = 130;
 const ROW = 22;
-const TOP = 56;
+const TOP = 68;
 /** Where the largest is so many times the smallest, short bars could not be told apart on an even axis. */
 const TOO_WIDE = 30;
 

@@ -4,7 +4,7 @@ import { COLOURS, line, sheet, short, text } from "./svg.js";
 
 const WIDTH = 760;
 const LEFT = 110;
-const RIGHT = 16;
+const RIGHT = 28;
 const PANEL = 130;
 const PANEL_GAP = 34;
 const TOP = 60;
@@ -36,8 +36,8 @@ function drawn({ name, sections }: Panel, top: number, callers: number, shownMs:
     const colour = process % 2 === 0 ? COLOURS.first : COLOURS.second;
     const path = inView
       .filter((section) => section.process === process)
-      .map(({ caller, startedAtMs }) => `M${short(x(startedAtMs))} ${short(y(process, caller))}h1.2`);
-    return `<path d="${path.join("")}" stroke="${colour}" stroke-width="1.2" fill="none"/>`;
+      .map(({ caller, startedAtMs }) => `M${short(x(startedAtMs))} ${short(y(process, caller))}h2`);
+    return `<path d="${path.join("")}" stroke="${colour}" stroke-width="2" fill="none"/>`;
   });
   const grid = Array.from({ length: TICKS + 1 }, (_, i) => fromMs + (shownMs * i) / TICKS).flatMap((atMs) => [
     line(x(atMs), top, x(atMs), top + PANEL, COLOURS.line),
@@ -48,6 +48,6 @@ function drawn({ name, sections }: Panel, top: number, callers: number, shownMs:
     line(LEFT, top + PANEL / 2, WIDTH - RIGHT, top + PANEL / 2, COLOURS.line),
     ...dots,
     text(LEFT - 8, top + PANEL / 2 - 4, name, { anchor: "end", weight: "bold" }),
-    text(LEFT - 8, top + PANEL / 2 + 12, `${inView.length} sections`, { anchor: "end" }),
+    text(LEFT - 8, top + PANEL / 2 + 12, `sections: ${inView.length}`, { anchor: "end" }),
   ];
 }
