@@ -37,6 +37,12 @@ export const REGRESSION_SEEDS: readonly RegressionSeed[] = [
     profile: "promised",
     was: "who gave up before its arrival came was told that a generation broke which passed",
   },
+  {
+    seed: 600780,
+    kind: "mutex",
+    profile: "forgets",
+    was: "who shared a claim that the first answer granted had no deadline behind a long hold",
+  },
   { seed: 102737, kind: "read-write-lock", profile: "promised", was: "a lease of unknown mode refuses to be exported" },
   {
     seed: 103525,
