@@ -8,18 +8,22 @@ import { insist } from "../core/insist.js";
 import { type Inspection, inspect } from "../core/inspection.js";
 import { Lease } from "../core/lease.js";
 import { type AcquireOptions, NONE, type ResolvedOptions, resolve } from "../core/options.js";
+import type { Claim } from "../core/steps.js";
 import { type ConditionPlace, looking, signal, waitSteps } from "./steps.js";
 
 /** How many waiters one call signals at most: while a script runs, the server answers nobody else. */
 const BATCH = 1_000;
 
-/** The signals of one lease go out one after the other, so that the server need remember only the last. */
+/**
+ * The signals of one claim go out one after the other, so that the server need remember only the last. Leases that share
+ * a claim go on counting where the one before has stopped.
+ */
 interface Signals {
   lastRequest: number;
   last: Promise<unknown> | undefined;
 }
 
-const signalsOf = new WeakMap<Lease, Signals>();
+const signalsOf = new WeakMap<Claim, Signals>();
 
 /**
  * Waiting, with a mutex, for something that another holder brings about: "not empty", "not full", "done".
@@ -152,8 +156,8 @@ export class Condition {
   async #signal(lease: Lease, isAll: boolean): Promise<number> {
     const held = this.#holdOf(lease);
     lease.assertHeld();
-    const signals = signalsOf.get(lease) ?? { lastRequest: 0, last: undefined };
-    signalsOf.set(lease, signals);
+    const signals = signalsOf.get(held.grant.claim) ?? { lastRequest: 0, last: undefined };
+    signalsOf.set(held.grant.claim, signals);
     const before = signals.last;
     const done =
       before === undefined

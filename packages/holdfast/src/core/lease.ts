@@ -95,7 +95,8 @@ export class Lease implements AsyncDisposable {
   }
 
   /**
-   * Gives the lock to the next waiter. Calling it again returns the first outcome.
+   * Gives the lock to the next waiter. Calling it again returns the first outcome. Where the next caller of a shared claim
+   * takes over, nobody is asked: it was in time as far as this process has heard.
    *
    * @returns `"released"`; or `"expired-unclaimed"` if it had ended but nobody was granted since, so that no
    *          harm was done

@@ -109,7 +109,8 @@ export class Lock<Held extends Lease = Lease> {
    * Takes the lock away from a holder, named as `inspect` shows it: for people, not for programs. The next
    * waiter is granted at once, and the holder's signal aborts at once, if it can be reached.
    *
-   * @returns false, and nothing is done, if it is free or somebody else holds it by now
+   * @returns false, and nothing is done, if it is free or somebody else holds it by now; who shares its claim (see
+   *          `fairness`) and has followed it counts as the same holder
    * @throws StoreError  outcome unknown
    * @throws ClosedError  this Holdfast was closed
    * @throws TypeError, RangeError  neither an owner nor a token was given, or a wrong one

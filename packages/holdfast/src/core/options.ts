@@ -15,7 +15,8 @@ export interface TryAcquireOptions {
 
   /**
    * Whether the lease is renewed, every third of `leaseMs`, for as long as it is held. With false it ends
-   * `leaseMs` after it was granted, unless `extend` is called.
+   * `leaseMs` after it was granted, unless `extend` is called; a claim that several callers share was granted a little
+   * before the lease of the last of them began.
    * @default true
    */
   readonly renew?: boolean;
