@@ -1,6 +1,7 @@
 /** docs/benchmarks.md, made of what was measured and of nothing else, so that it cannot say what was not. */
 import type { Comparison } from "../compare.js";
 import type { CurveReport } from "../curves/report.js";
+import { pictures } from "../pictures/bars.js";
 import { environment, type Report, shown, verdict } from "../report.js";
 import type { Outcome } from "../results.js";
 
@@ -61,7 +62,7 @@ function section(comparison: Comparison): readonly string[] {
     `## ${title.charAt(0).toUpperCase()}${title.slice(1)}`,
     "",
     `\`npm run bench -- --only ${name}\`${seconds > 0 ? `, ${seconds} s a run` : ""}`,
-    ...(isMeasured ? ["", `![${title}](benchmarks/${name}.svg)`] : []),
+    ...[...pictures(comparison).keys()].flatMap((file) => ["", `![${title}](benchmarks/${file})`]),
     ...(name === "hot" && isMeasured ? ["", "![who held when](benchmarks/hot-timeline.svg)"] : []),
     "",
     ...(isMeasured

@@ -2,7 +2,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { CurveReport } from "../curves/report.js";
-import { bars } from "../pictures/bars.js";
+import { pictures } from "../pictures/bars.js";
 import { lines } from "../pictures/lines.js";
 import { timeline } from "../pictures/timeline.js";
 import type { Report } from "../report.js";
@@ -22,8 +22,7 @@ export function withoutSections(key: string, value: unknown): unknown {
 export function writeReport(folder: string, report: Report): void {
   const own = folderIn(folder);
   for (const comparison of report.comparisons) {
-    const picture = bars(comparison);
-    if (picture !== undefined) writeFileSync(join(own, `${comparison.name}.svg`), picture);
+    for (const [file, picture] of pictures(comparison)) writeFileSync(join(own, file), picture);
     if (comparison.name === "hot") {
       const panels = shownOf(comparison.outcomes).map(({ name, sections = [] }) => ({ name, sections }));
       const title = "hot key: who held when";

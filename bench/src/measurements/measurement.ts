@@ -53,6 +53,8 @@ export interface Figure {
   readonly better: "more" | "less";
   /** Values are shown as a lower bound, for waits that were not over. */
   readonly atLeast?: boolean;
+  /** Whether it has a picture of its own; the first figure of a measurement always has. */
+  readonly isDrawn?: boolean;
 }
 
 /** One number to reach. */

@@ -1,4 +1,5 @@
 import type { Comparison } from "../compare.js";
+import type { Figure } from "../measurements/measurement.js";
 import { shown } from "../report.js";
 import { brief, COLOURS, decades, line, sheet, short, text } from "./svg.js";
 
@@ -10,12 +11,27 @@ const TOP = 68;
 /** Where the largest is so many times the smallest, short bars could not be told apart on an even axis. */
 const TOO_WIDE = 30;
 
-/** The first figure of a measurement, a bar for each entry and its range as a line; undefined where nothing was measured. */
-export function bars({ title, figures, outcomes }: Comparison): string | undefined {
-  const [figure] = figures;
-  const measured = outcomes.flatMap(({ name, role, summaries: [summary] }) =>
-    summary === undefined || !Number.isFinite(summary.median) ? [] : [{ name, role, ...summary }],
-  );
+/** Every picture of a measurement, by the name of its file. */
+export function pictures(comparison: Comparison): ReadonlyMap<string, string> {
+  const drawn = comparison.figures.flatMap((figure, i): [string, string][] => {
+    const picture = i === 0 || figure.isDrawn === true ? bars(comparison, i) : undefined;
+    return picture === undefined ? [] : [[fileOf(comparison.name, figure, i), picture]];
+  });
+  return new Map(drawn);
+}
+
+function fileOf(measurement: string, { name }: Figure, i: number): string {
+  return i === 0 ? `${measurement}.svg` : `${measurement}-${name.toLowerCase().replaceAll(/[^a-z]+/g, "-")}.svg`;
+}
+
+/** One figure of a measurement, a bar for each entry and its range as a line; undefined where nothing was measured. */
+function bars({ title, figures, outcomes }: Comparison, index: number): string | undefined {
+  const figure = figures[index];
+  const measured = outcomes.flatMap(({ name, role, summaries }) => {
+    const summary = summaries[index];
+    // What is not a number is null once it has been written down.
+    return summary === undefined || !Number.isFinite(summary.median) ? [] : [{ name, role, ...summary }];
+  });
   if (figure === undefined || measured.length === 0) return undefined;
   const values = measured.flatMap(({ median, lowest, highest }) => [median, lowest, highest]);
   const x = axis(values, Math.max(...values) > TOO_WIDE * Math.min(...measured.map(({ median }) => median)));
