@@ -2,10 +2,11 @@
 import { type Arguments, parseArguments, USAGE } from "./arguments.js";
 import { type Comparison, compare } from "./compare.js";
 import { measureCurves } from "./curves/measure.js";
+import { curveText, NO_CURVE } from "./curves/report.js";
 import { withoutSections, writeCurves, writeReport } from "./documents/write.js";
 import { machine } from "./machine.js";
 import type { Conditions } from "./measurements/measurement.js";
-import { contestantOf, heading, type Report, sentence, table } from "./report.js";
+import { contestantOf, environment, heading, type Report, sentence, table } from "./report.js";
 import { type Server, startServer } from "./server.js";
 
 const LEASE_MS = 30_000;
@@ -70,18 +71,7 @@ async function drawCurves(wanted: Arguments, server: Server): Promise<void> {
   progress("");
   const report = { machine: facts, autoPipelining, leaseMs: LEASE_MS, repetitions, curves };
   if (wanted.json) console.log(JSON.stringify(report));
-  else
-    for (const { title, figures, lines, sentences } of curves) {
-      console.log(`\n${title}`);
-      for (const line of lines)
-        for (const { x, cells } of line.points) {
-          const values = cells.map((cell, i) => `${cell} ${figures.columns[i]}`);
-          console.log(
-            `  ${line.name.padEnd(16)}${x.toLocaleString("en-US").padStart(8)} ${figures.x}: ${values.join("; ")}`,
-          );
-        }
-      for (const words of sentences) console.log(`  ${words}`);
-    }
+  else console.log([...environment(facts, autoPipelining, LEASE_MS), ...curves.map(curveText), NO_CURVE].join("\n"));
   if (wanted.writeDocs) writeCurves(wanted.docsFolder, report);
 }
 

@@ -32,3 +32,19 @@ export interface CurvePoint {
   readonly y: number;
   readonly cells: readonly string[];
 }
+
+/** What has no curve, and why. */
+export const NO_CURVE: string = "Masters of a cluster: not yet, there is no support for clusters.";
+
+/** A curve on paper. */
+export function curveText({ title, figures, lines, sentences }: Curve): string {
+  const points = lines.flatMap(({ name, points: own }) =>
+    own.map(({ x, cells }) => [name, x.toLocaleString("en-US"), ...cells]),
+  );
+  const header = ["", figures.x, ...figures.columns];
+  const widths = header.map((head, i) => Math.max(head.length, ...points.map((cells) => (cells[i] ?? "").length)));
+  const drawn = [header, ...points].map((cells) =>
+    cells.map((cell, i) => (i === 0 ? cell.padEnd(widths[i] ?? 0) : cell.padStart(widths[i] ?? 0))).join("  "),
+  );
+  return [`\n${title}`, ...drawn.map((line) => `  ${line}`), ...sentences.map((words) => `  ${words}`)].join("\n");
+}

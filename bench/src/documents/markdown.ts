@@ -1,6 +1,6 @@
 /** docs/benchmarks.md, made of what was measured and of nothing else, so that it cannot say what was not. */
 import type { Comparison } from "../compare.js";
-import type { CurveReport } from "../curves/report.js";
+import { type CurveReport, NO_CURVE } from "../curves/report.js";
 import { pictures } from "../pictures/bars.js";
 import { environment, type Report, shown, verdict } from "../report.js";
 import type { Outcome } from "../results.js";
@@ -117,7 +117,7 @@ function scale({ machine, autoPipelining, leaseMs, curves }: CurveReport): reado
       ),
     ]),
     "",
-    "Masters of a cluster: not yet, there is no support for clusters.",
+    NO_CURVE,
   ];
 }
 

@@ -15,7 +15,9 @@ export interface Line {
 }
 
 /** Lines over a common axis; both axes go by powers (of ten upwards), since sizes grow by factors. */
-export function lines(title: string, xTitle: string, yTitle: string, all: readonly Line[]): string {
+export function lines(title: string, xTitle: string, yTitle: string, given: readonly Line[]): string {
+  // Nothing at all has no place on such an axis; the table has it.
+  const all = given.map(({ name, points }) => ({ name, points: points.filter(({ y }) => y > 0) }));
   const xs = [...new Set(all.flatMap(({ points }) => points.map(({ x }) => x)))].toSorted((a, b) => a - b);
   const ys = all.flatMap(({ points }) => points.map(({ y }) => y));
   const ticks = decades(ys);
