@@ -23,13 +23,14 @@ const ASKS = /\/acquire$/;
 const LEAVES = /\/(?:leave|release|resign)$/;
 
 interface Claim {
-  claimedMs: number;
+  /** Whether it was claimed after its caller had left; a server that was frozen does both at one instant. */
+  isTakenLate: boolean;
   /** When the acquire was sent that came last. */
   sentMs: number;
   leftMs: number;
 }
 
-const NEVER = { claimedMs: -Infinity, sentMs: -Infinity, leftMs: -Infinity };
+const NEVER = { isTakenLate: false, sentMs: -Infinity, leftMs: -Infinity };
 
 /** See the file header. */
 export class Places {
@@ -54,8 +55,9 @@ export class Places {
     for (const owner of String(args[place]).split(" ")) {
       const claim = this.#claims.get(owner) ?? { ...NEVER };
       this.#claims.set(owner, claim);
-      if (LEAVES.test(script.name)) claim.leftMs = this.#world.nowMs;
-      else claim.claimedMs = this.#world.nowMs;
+      const isLeaving = LEAVES.test(script.name);
+      if (isLeaving) claim.leftMs = this.#world.nowMs;
+      claim.isTakenLate = !isLeaving && claim.leftMs > -Infinity;
       if (ASKS.test(script.name)) claim.sentMs = calledMs;
     }
   }
@@ -71,11 +73,11 @@ export class Places {
       if (!key.endsWith(":queue") || typeof value === "string") continue;
       for (const owner of value.filter((_, at) => at % 2 === 0)) {
         const label = owner.split("/")[4]?.split(",")[0] ?? "";
-        const { claimedMs, sentMs, leftMs } = this.#claims.get(owner) ?? NEVER;
+        const { isTakenLate, sentMs, leftMs } = this.#claims.get(owner) ?? NEVER;
         if (waiting.has(label) || !this.#isAlive(owner)) continue;
         const hadLeaseMs = recorder.hadLeaseMs(owner);
         const isOfItsWait = hadLeaseMs !== undefined && sentMs > -Infinity && sentMs <= hadLeaseMs;
-        const isStraggler = isOfItsWait || (leftMs > -Infinity && claimedMs > leftMs);
+        const isStraggler = isOfItsWait || isTakenLate;
         judge.decided(isStraggler ? "places taken late" : "L4 of places");
         if (isStraggler) continue;
         const said = leftMs === -Infinity ? "never said that it left" : `left at ${leftMs.toFixed(1)} ms`;

@@ -149,6 +149,12 @@ export const REGRESSION_SEEDS: readonly RegressionSeed[] = [
     profile: "forgets",
     was: "a server that forgets may bring back a place that was given up",
   },
+  {
+    seed: 702200,
+    kind: "mutex",
+    profile: "promised",
+    was: "a server that was frozen lets a claim leave and take a place at one instant",
+  },
   { seed: 219, kind: "condition", profile: "none", was: "a key lives to the end of its last millisecond" },
   {
     seed: 655619,

@@ -2,6 +2,7 @@
 import { patch, simulation, type Tooth, test } from "../tooth.js";
 
 const WAITER = "core/waiter.ts";
+const PATIENCE = "core/patience.ts";
 
 /** See the file header. */
 export const ACQUIRING: readonly Tooth[] = [
@@ -19,7 +20,11 @@ export const ACQUIRING: readonly Tooth[] = [
     bugs: ["B02"],
     mistake: "validity counts from the first try, so that a late win is born expired",
     patches: [
-      patch(WAITER, "this.#answered(attempt, sentAt);", "this.#answered(attempt, this.#firstSentAt ?? sentAt);"),
+      patch(
+        "core/grant-moment.ts",
+        "this.#firstSentAt ??= sentAt;\n    return sentAt;",
+        "return (this.#firstSentAt ??= sentAt);",
+      ),
     ],
     catcher: test("unit/waiter.test.ts", "a lost answer that comes when the lease it granted is over makes no lease"),
   },
@@ -27,7 +32,7 @@ export const ACQUIRING: readonly Tooth[] = [
     id: "validity-from-the-answer",
     bugs: ["B03"],
     mistake: "validity counts from the answer",
-    patches: [patch(WAITER, "this.#answered(attempt, sentAt);", "this.#answered(attempt, now(this.#engine.runtime));")],
+    patches: [patch(WAITER, "this.#answered(attempt, sentAt);", "this.#answered(attempt, this.#moment.sent());")],
     catcher: test("unit/waiter.test.ts", "a lost answer that comes when the lease it granted is over makes no lease"),
   },
   {
@@ -77,7 +82,7 @@ export const ACQUIRING: readonly Tooth[] = [
     patches: [
       patch(
         WAITER,
-        "    if (this.#options.waitMs === 0) {\n      void this.#timeUp();\n      return;\n    }",
+        "    if (this.#options.waitMs === 0) {\n      this.#timeUp();\n      return;\n    }",
         "    if (this.#options.waitMs === 0) {\n      this.#grant(attempt.nowUs, sentAt, []);\n      return;\n    }",
       ),
     ],
@@ -90,8 +95,8 @@ export const ACQUIRING: readonly Tooth[] = [
     patches: [
       patch(
         WAITER,
-        "if (!this.#isQueued && !this.#isUncertain && !this.#isAsking) return true;",
-        "if (!this.#isQueued && !this.#isUncertain) return true;",
+        "if (!this.#isQueued && !this.#doubt.isUncertain && !this.#isAsking) return true;",
+        "if (!this.#isQueued && !this.#doubt.isUncertain) return true;",
       ),
     ],
     catcher: test("unit/departure.test.ts", "a departure takes a late grant for what it is, and passes it on at once"),
@@ -122,15 +127,11 @@ export const ACQUIRING: readonly Tooth[] = [
     bugs: ["B16"],
     mistake: "a wait without an end ends after a hidden default",
     patches: [
+      patch(PATIENCE, "if (this.#isExact || this.#waitMs === Infinity) return;", "if (this.#isExact) return;"),
       patch(
-        WAITER,
-        "if (this.#deadline !== undefined || this.#options.waitMs === Infinity) return;",
-        "if (this.#deadline !== undefined) return;",
-      ),
-      patch(
-        WAITER,
-        "startTimer(() => void this.#timeUp(), Math.max(0, this.#leftMs()), true)",
-        "startTimer(() => void this.#timeUp(), Math.min(30_000, Math.max(0, this.#leftMs())), true)",
+        PATIENCE,
+        "Math.max(leastMs, this.leftMs()), true)",
+        "Math.min(30_000, Math.max(leastMs, this.leftMs())), true)",
       ),
     ],
     catcher: test(

@@ -84,8 +84,8 @@ export const ENDING: readonly Tooth[] = [
     patches: [
       patch(
         "core/waiter.ts",
-        "    const departed = this.#depart(this.#engine.commandTimeoutMs);\n    const tell",
-        "    const departed = Promise.resolve(true);\n    const tell",
+        "    return this.#depart(this.#engine.commandTimeoutMs);\n",
+        "    return Promise.resolve(true);\n",
       ),
     ],
     catcher: test("unit/waiter.test.ts", "a wait that is aborted while its grant is on the way passes the grant on"),

@@ -12,8 +12,8 @@ export const HOLDING: readonly Tooth[] = [
     patches: [
       patch(
         HOLD,
-        "options.renew ? setAt.monotonicMs + this.#leaseMs / 3 : Infinity",
-        "options.renew ? engine.runtime.monotonicMs() + this.#leaseMs / 3 : Infinity",
+        "options.renew ? setAt.monotonicMs + leaseMs / 3 : Infinity",
+        "options.renew ? engine.runtime.monotonicMs() + leaseMs / 3 : Infinity",
       ),
     ],
     catcher: test("unit/hold.test.ts", "renewal starts from before the acquire was sent, not from its answer"),
@@ -56,7 +56,7 @@ export const HOLDING: readonly Tooth[] = [
     patches: [
       patch(
         HOLD,
-        "if (outcome === undefined) this.#renewal.failed(this.#leaseMs);",
+        "if (outcome === undefined) this.#renewal.failed(this.#term.leaseMs);",
         "if (outcome === undefined) this.#renewal.begun();",
       ),
     ],
@@ -79,7 +79,7 @@ export const HOLDING: readonly Tooth[] = [
     patches: [
       patch(
         HOLD,
-        "if (outcome === undefined) this.#renewal.failed(this.#leaseMs);",
+        "if (outcome === undefined) this.#renewal.failed(this.#term.leaseMs);",
         'if (outcome === undefined) this.lose("expired");',
       ),
     ],

@@ -2,6 +2,9 @@
 import { patch, simulation, type Tooth, test } from "../tooth.js";
 
 const WAITER = "core/waiter.ts";
+const COHORT = "core/cohort.ts";
+const PATIENCE = "core/patience.ts";
+const MOMENT = "core/grant-moment.ts";
 const HUB = "stores/inbox-hub.ts";
 
 /** See the file header. */
@@ -11,10 +14,11 @@ export const WAITING: readonly Tooth[] = [
     bugs: ["B14"],
     mistake: "a waiter believes a grant whose lease ended while it was on its way",
     patches: [
+      patch(MOMENT, "grantedAtUs < this.#sample.serverUs) return undefined;", "grantedAtUs < 0) return undefined;"),
       patch(
-        WAITER,
-        "if (isStale || leftMs < this.#claim.leaseMs / 2) this.#ask();\n    else this.#grant(token, setAt, slots);",
-        "void isStale;\n    void leftMs;\n    this.#grant(token, receivedAt, slots);",
+        MOMENT,
+        "msUntil(validUntil(setAt, leaseMs), this.#runtime) < leaseMs / 2 ? undefined : setAt",
+        "receivedAt",
       ),
     ],
     catcher: simulation("mutex", "S1", "S2"),
@@ -70,7 +74,15 @@ export const WAITING: readonly Tooth[] = [
     patches: [
       patch(WAITER, "if (isFirst) this.#startDeadline();", "if (isFirst) this.#startDeadline(attempt.restMs);"),
       patch(WAITER, "#startDeadline(): void {", "#startDeadline(restMs = Infinity): void {"),
-      patch(WAITER, "Math.max(0, this.#leftMs()), true)", "Math.max(0, Math.min(restMs, this.#leftMs())), true)"),
+      patch(WAITER, "this.#ends.waiting?.();", "this.#ends.waiting?.(restMs);"),
+      patch(COHORT, "      waiting: () => {", "      waiting: (restMs) => {"),
+      patch(
+        COHORT,
+        "for (const caller of this.#waiting) caller.patience.startDeadline();\n      },",
+        "for (const caller of this.#waiting) caller.patience.startDeadline(0, restMs);\n      },",
+      ),
+      patch(PATIENCE, "startDeadline(leastMs = 0): void {", "startDeadline(leastMs = 0, restMs = Infinity): void {"),
+      patch(PATIENCE, "this.leftMs()), true)", "Math.min(restMs, this.leftMs())), true)"),
     ],
     catcher: test(
       "contract/embedded.test.ts",
@@ -97,7 +109,7 @@ export const WAITING: readonly Tooth[] = [
     id: "place-leaked",
     bugs: ["B44"],
     mistake: "a wait that ends keeps its place on the caller's signal",
-    patches: [patch(WAITER, '    this.#options.signal?.removeEventListener("abort", this.#onAbort);\n', "")],
+    patches: [patch(PATIENCE, 'this.#signal?.removeEventListener("abort", this.#onAbort);', "return;")],
     catcher: test("unit/waiter.test.ts", "a wait leaves no listener on the signal, however it ends"),
   },
   {
