@@ -150,6 +150,8 @@ export class Cohort {
   async #look({ steps }: Caller, waiter: Waiter | undefined): Promise<TimedOut> {
     if (waiter?.failure !== undefined) throw waiter.failure;
     const timeoutMs = Math.min(this.#engine.commandTimeoutMs, SHORTEST_CALL_MS);
-    return { state: await steps.inspect(waiter?.owner, timeoutMs).catch(() => undefined) };
+    const state = await steps.inspect(waiter?.owner, timeoutMs).catch(() => undefined);
+    // Without a claim on its way it was in a batch, which those in the queue come after.
+    return { state: waiter === undefined && state !== undefined ? { ...state, ahead: 0 } : state };
   }
 }
