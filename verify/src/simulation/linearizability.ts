@@ -13,6 +13,7 @@ import {
   timed,
 } from "../models/index.js";
 import type { Circumstances, Finding } from "./finding.js";
+import { inTheirTurns } from "./queue-of-claims.js";
 
 type AnyModel = Model<unknown, JudgedOperation>;
 
@@ -71,7 +72,7 @@ export function linearizability(history: History, circumstances: Circumstances, 
   const observed = new Set(history.observations.map(({ operationId }) => operationId));
   for (const [name, all] of groupBy(history.operations, ({ lockName }) => lockName)) {
     if (name.includes(",")) continue;
-    const operations = all.filter((operation) => counts(operation) && !observed.has(operation.id));
+    const operations = inTheirTurns(all.filter((operation) => counts(operation) && !observed.has(operation.id)));
     const isWornOut = operations.filter(({ outcome }) => outcome === "info").length > CAPS.openInfo;
     const patienceMs = isWornOut ? Math.min(timeoutMs, WORN_OUT_MS) : timeoutMs;
     const { verdict, stuckAt, partials } = check(model, timed(operations), { timeoutMs: patienceMs });

@@ -1,6 +1,6 @@
 /** A history as the queue of the server sees it, where callers share claims: a claim waits once, for all of them. */
-import type { Enqueued, History, Missed } from "../history/index.js";
-import { claimOf, turnOf } from "../history/lease-names.js";
+import type { Enqueued, History, Missed, Operation } from "../history/index.js";
+import { claimOf, nameOfLease, turnOf } from "../history/lease-names.js";
 import { isOfCrowd } from "./crowds.js";
 import type { SharedClaim } from "./shared-claims.js";
 
@@ -38,4 +38,17 @@ export function withServerLeases(history: History, shared: Shared): History {
     return leaseMs === undefined ? operation : { ...operation, args: { ...operation.args, leaseMs } };
   });
   return { ...history, operations };
+}
+
+/** With each lease that was handed on called no sooner than the one before it had begun, so that a search can end. */
+export function inTheirTurns(operations: readonly Operation[]): readonly Operation[] {
+  const isLater = (operation: Operation): boolean => operation.verb === "acquire" && turnOf(operation) > 0;
+  if (!operations.some(isLater)) return operations;
+  const begunMs = new Map(operations.map(({ verb, owner, returnMs }) => [verb === "acquire" ? owner : "", returnMs]));
+  return operations.map((operation) => {
+    if (!isLater(operation)) return operation;
+    const beforeMs = begunMs.get(nameOfLease(claimOf(operation), turnOf(operation) - 1)) ?? operation.callMs;
+    // What was granted before a history is cut short may have no return in it.
+    return Number.isFinite(beforeMs) ? { ...operation, callMs: Math.max(operation.callMs, beforeMs) } : operation;
+  });
 }
