@@ -3,7 +3,8 @@
  * disturbs all of them alike. Who begins changes from round to round. Whoever fails is out, and told of.
  */
 import type { Adapter } from "./adapters/adapter.js";
-import type { Conditions, Entry, Measurement, Prepared, Section, Target } from "./measurements/measurement.js";
+import type { Conditions, Entry, Prepared, Section, Target } from "./measurements/entry.js";
+import type { Measurement } from "./measurements/measurement.js";
 import { type Outcome, Results } from "./results.js";
 
 /** One measurement over all entries. */

@@ -5,7 +5,7 @@ import { measureCurves } from "./curves/measure.js";
 import { curveText, NO_CURVE } from "./curves/report.js";
 import { withoutSections, writeCurves, writeReport } from "./documents/write.js";
 import { machine } from "./machine.js";
-import type { Conditions } from "./measurements/measurement.js";
+import type { Conditions } from "./measurements/entry.js";
 import { contestantOf, environment, heading, type Report, sentence, table } from "./report.js";
 import { type Server, startServer } from "./server.js";
 

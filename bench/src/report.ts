@@ -2,7 +2,7 @@
 import type { Adapter } from "./adapters/adapter.js";
 import type { Comparison } from "./compare.js";
 import { type Machine, versionOf } from "./machine.js";
-import type { Figure, Target } from "./measurements/measurement.js";
+import type { Figure, Target } from "./measurements/entry.js";
 import type { Outcome, Summary } from "./results.js";
 
 /** Everything that one call measured: what `--json` prints, and what the document is made of. */

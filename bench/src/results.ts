@@ -1,5 +1,5 @@
 /** What the runs of one measurement came to, and the questions that targets ask of it. */
-import type { Entry, Figure, Section, Target } from "./measurements/measurement.js";
+import type { Entry, Figure, Section, Target } from "./measurements/entry.js";
 import { quantile } from "./statistics.js";
 
 /** One figure of one entry over all repetitions. */

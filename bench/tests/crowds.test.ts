@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 // The built program, since a crowd is made of processes that run it.
 import { runCrowd } from "../dist/measurements/crowds.js";
-import type { Conditions } from "../dist/measurements/measurement.js";
+import type { Conditions } from "../dist/measurements/entry.js";
 import { type Server, startServer } from "../dist/server.js";
 
 const CROWD = { processes: 2, callers: 4, warmUpMs: 50 };

@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { parseArguments } from "../src/arguments.js";
 import { documentOf, writeReport } from "../src/documents/write.js";
-import type { Section } from "../src/measurements/measurement.js";
+import type { Section } from "../src/measurements/entry.js";
 import type { Report } from "../src/report.js";
 
 const DOCS = fileURLToPath(new URL("../../docs", import.meta.url));

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { compare } from "../src/compare.js";
-import type { Conditions, Entry, Measurement, Run } from "../src/measurements/measurement.js";
+import type { Conditions, Entry, Run } from "../src/measurements/entry.js";
+import type { Measurement } from "../src/measurements/measurement.js";
 import { target } from "../src/results.js";
 
 // Nothing here reaches a server.

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { checkExclusion } from "../src/measurements/crowds.js";
+import type { Section } from "../src/measurements/entry.js";
 import { gapsBetweenProcesses } from "../src/measurements/gap.js";
-import type { Section } from "../src/measurements/measurement.js";
 import { jain, quantile } from "../src/statistics.js";
 import { SectionLog } from "../src/worker/section-log.js";
 

@@ -1,6 +1,7 @@
 /** How memory and renewal load go with the number of leases that one process holds. */
+
+import type { Conditions } from "../measurements/entry.js";
 import { type Held, runLeases } from "../measurements/leases.js";
-import type { Conditions } from "../measurements/measurement.js";
 import type { Curve } from "./report.js";
 import type { OnRun } from "./throughput.js";
 

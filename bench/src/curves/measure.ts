@@ -1,4 +1,4 @@
-import type { Conditions } from "../measurements/measurement.js";
+import type { Conditions } from "../measurements/entry.js";
 import { leasesCurve } from "./leases.js";
 import type { Curve } from "./report.js";
 import { freeLocksCurve, type OnRun, processesCurve, waitersCurve } from "./throughput.js";

@@ -3,7 +3,7 @@ import { adapterNamed } from "../adapters/all.js";
 import { Crew } from "../crew.js";
 import { machineSeconds } from "../machine.js";
 import { type CrowdRun, runCrowd } from "../measurements/crowds.js";
-import type { Conditions } from "../measurements/measurement.js";
+import type { Conditions } from "../measurements/entry.js";
 import { processorOf } from "../server.js";
 import { quantile } from "../statistics.js";
 import type { PairsDone } from "../worker/orders.js";

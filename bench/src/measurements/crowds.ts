@@ -14,7 +14,7 @@ import { processorOf } from "../server.js";
 import { machineMs } from "../worker/clock.js";
 import type { CrowdDone } from "../worker/orders.js";
 import { NUMBERS_PER_SECTION } from "../worker/section-log.js";
-import type { Conditions, Section } from "./measurement.js";
+import type { Conditions, Section } from "./entry.js";
 
 const WARM_UP_MS = 500;
 const CHECK_MS = 250;

@@ -1,6 +1,6 @@
 import type { Adapter } from "../adapters/adapter.js";
 import { yardstickOf } from "../adapters/all.js";
-import type { Conditions, Entry, Prepared } from "./measurement.js";
+import type { Conditions, Entry, Prepared } from "./entry.js";
 
 /** An entry for each adapter, beside the raw lock on the same client; `absent` says why one takes no part. */
 export function entriesOf(

@@ -9,7 +9,8 @@ import { quantile } from "../statistics.js";
 import { machineMs } from "../worker/clock.js";
 import { runCrowd } from "./crowds.js";
 import { entriesOf, onePerWayToWait } from "./entries.js";
-import type { Conditions, Entry, Measurement, Prepared, Section } from "./measurement.js";
+import type { Conditions, Entry, Prepared, Section } from "./entry.js";
+import type { Measurement } from "./measurement.js";
 
 const PROCESSES = 4;
 const CALLERS = 8;

@@ -2,7 +2,8 @@ import { type Results, target } from "../results.js";
 import { jain } from "../statistics.js";
 import { runCrowd } from "./crowds.js";
 import { entriesOf, onePerWayToWait } from "./entries.js";
-import type { Measurement, Target } from "./measurement.js";
+import type { Target } from "./entry.js";
+import type { Measurement } from "./measurement.js";
 
 const PROCESSES = 2;
 /** How much of the last run is kept for the picture of who held when. */

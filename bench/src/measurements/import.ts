@@ -5,7 +5,8 @@ import { gzipSync } from "node:zlib";
 import { rolldown } from "rolldown";
 import type { Adapter } from "../adapters/adapter.js";
 import { target } from "../results.js";
-import type { Measurement, Prepared } from "./measurement.js";
+import type { Prepared } from "./entry.js";
+import type { Measurement } from "./measurement.js";
 
 const GZIP_LEVEL = 9;
 const BYTES_PER_KB = 1_000;

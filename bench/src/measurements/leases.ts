@@ -4,7 +4,8 @@ import { target } from "../results.js";
 import { infoNumber, processorOf } from "../server.js";
 import type { HoldDone, WatchDone } from "../worker/orders.js";
 import { entriesOf } from "./entries.js";
-import type { Conditions, Measurement } from "./measurement.js";
+import type { Conditions } from "./entry.js";
+import type { Measurement } from "./measurement.js";
 
 /** Acquiring them all may take so long, on a slow machine. */
 const FILL_MS = 120_000;

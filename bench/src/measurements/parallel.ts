@@ -3,7 +3,8 @@ import { Crew } from "../crew.js";
 import { type Results, target } from "../results.js";
 import type { PairsDone } from "../worker/orders.js";
 import { entriesOf, withoutFairness } from "./entries.js";
-import type { Measurement, Target } from "./measurement.js";
+import type { Target } from "./entry.js";
+import type { Measurement } from "./measurement.js";
 
 const PARALLEL = 128;
 const OWN = ["holdfast", "holdfast/node-redis", "holdfast/glide"];

@@ -1,7 +1,8 @@
 import type { Adapter } from "../adapters/adapter.js";
 import { target } from "../results.js";
 import { runCrowd } from "./crowds.js";
-import type { Entry, Measurement } from "./measurement.js";
+import type { Entry } from "./entry.js";
+import type { Measurement } from "./measurement.js";
 
 const PROCESSES = 2;
 const FEW = 100;

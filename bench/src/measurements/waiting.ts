@@ -8,7 +8,8 @@ import { monitor } from "../monitor.js";
 import { target } from "../results.js";
 import { type Server, startServer } from "../server.js";
 import { entriesOf, onePerWayToWait } from "./entries.js";
-import type { Conditions, Measurement, Prepared } from "./measurement.js";
+import type { Conditions, Prepared } from "./entry.js";
+import type { Measurement } from "./measurement.js";
 
 /** The holder's lease has to outlast the wait without a renewal, which would be counted. */
 const LEASE_MS = 90_000;

@@ -1,5 +1,5 @@
 import type { Comparison } from "../compare.js";
-import type { Figure } from "../measurements/measurement.js";
+import type { Figure } from "../measurements/entry.js";
 import { shown } from "../report.js";
 import { brief, COLOURS, decades, line, sheet, short, text } from "./svg.js";
 

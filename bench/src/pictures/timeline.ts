@@ -1,5 +1,5 @@
 /** Who held when: a dot for each section, over time and caller, so that evenness and idle times can be seen. */
-import type { Section } from "../measurements/measurement.js";
+import type { Section } from "../measurements/entry.js";
 import { COLOURS, line, sheet, short, text } from "./svg.js";
 
 const WIDTH = 760;
