@@ -19,8 +19,7 @@ export class Caller {
   readonly options: ResolvedOptions;
   readonly ends: CallerEnds;
   readonly patience: Patience;
-  /** It waits no longer: it was served, or has given up. */
-  hasLeft = false;
+  #hasLeft = false;
 
   constructor(
     runtime: Runtime,
@@ -35,9 +34,14 @@ export class Caller {
     this.patience = new Patience(runtime, options, onEnd);
   }
 
+  /** It waits no longer: it was served, or has given up, or does so in this turn because its signal has just aborted. */
+  get hasLeft(): boolean {
+    return this.#hasLeft || this.options.signal?.aborted === true;
+  }
+
   /** Waits no longer. */
   leave(): void {
-    this.hasLeft = true;
+    this.#hasLeft = true;
     this.patience.stop();
   }
 }

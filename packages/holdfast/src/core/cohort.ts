@@ -104,8 +104,8 @@ export class Cohort {
     const batch = new Batch(this.#engine, granted, callers, (left) => this.#over(left));
     if (batch.serveNext()) {
       this.#batch = batch;
-      // If the first answer was the grant, nobody has needed a timer yet.
-      for (const caller of callers) if (!caller.hasLeft) caller.patience.startDeadline();
+      // If the first answer was the grant, nobody has needed a timer yet; and no waiter keeps the process alive any more.
+      for (const caller of callers) if (!caller.hasLeft) caller.patience.stay();
     } else {
       // Whom it was asked for has left.
       const { claim, mayStillRun } = granted;

@@ -4,6 +4,9 @@ import type { Runtime, Timer } from "./runtime.js";
 /** Which of the two ended it. */
 export type PatienceEnd = "deadline" | "abort";
 
+/** Any: it does nothing when it fires but begin anew. */
+const STAY_MS = 60_000;
+
 /** See the file header. It keeps the process alive while its deadline runs. */
 export class Patience {
   readonly #runtime: Runtime;
@@ -53,6 +56,16 @@ export class Patience {
     this.#isExact = leastMs === 0;
     this.#deadline?.cancel();
     this.#deadline = this.#runtime.startTimer(() => this.#onEnd("deadline"), Math.max(leastMs, this.leftMs()), true);
+  }
+
+  /** As `startDeadline`; and who has no deadline keeps the process alive too, where no request of its own does. */
+  stay(): void {
+    if (this.#waitMs < Infinity) {
+      this.startDeadline();
+      return;
+    }
+    this.#deadline?.cancel();
+    this.#deadline = this.#runtime.startTimer(() => this.stay(), STAY_MS, true);
   }
 
   /** The wait is over. */
