@@ -1,7 +1,8 @@
 /** Which callers share a claim is told by a text made of three; no choice of the three makes the text of another lock. */
-import { embedded } from "@holdfast/embedded";
+import { embedded, Keyspace } from "@holdfast/embedded";
 import { expect, test } from "vitest";
-import { createHoldfast } from "../../src/index.js";
+import { AcquireTimeoutError, createHoldfast } from "../../src/index.js";
+import { LONG_MS, SHORT_MS, SOON_MS, sleep, until } from "../../src/testing/delays.js";
 
 test("a label that ends as another lock's key begins does not make two locks one", async () => {
   await using holdfast = createHoldfast({ store: embedded() });
@@ -14,4 +15,21 @@ test("a label that ends as another lock's key begins does not make two locks one
   await lease.release();
   await held.release();
   await waiting;
+});
+
+test("a grant of one lock serves nobody who waits for another, which somebody else holds", async () => {
+  const keyspace = new Keyspace();
+  await using here = createHoldfast({ store: embedded({ keyspace }) });
+  await using elsewhere = createHoldfast({ store: embedded({ keyspace }) });
+  await elsewhere.mutex("other", { key: "c" }).acquire();
+  const one = { name: "one", options: { key: "b c" } };
+  const blocking = await elsewhere.mutex(one.name, one.options).acquire();
+  const first = here.mutex(one.name, one.options).acquire({ label: "a", waitMs: LONG_MS });
+  await until(async () => (await here.mutex(one.name, one.options).inspect()).waiterCount === 1, "the first to queue");
+  const second = here.mutex("other", { key: "c" }).acquire({ label: "a b", waitMs: SOON_MS / 2 });
+  const end = second.catch((error: unknown) => error);
+  await sleep(SHORT_MS);
+  await blocking.release();
+  await (await first).release();
+  expect(await end).toBeInstanceOf(AcquireTimeoutError);
 });
