@@ -34,7 +34,7 @@ export function circumstancesOf({ setup, judge, network, recorder }: World): Cir
       isOfCrowd(owner.split("/")[4] ?? owner)
         ? Number.POSITIVE_INFINITY
         : (recorder.witness?.asks.servedBy(owner, callMs, freeMs) ?? Number.POSITIVE_INFINITY),
-    shared: judge.shared.all,
+    shared: judge.queues.shared.all,
     // Of several the first is kept, which is put in last.
     firstTokens: new Map(recorder.truth.grants.reverse().map(({ claim, token }) => [claim.owner, token])),
   };

@@ -82,7 +82,7 @@ function checkHeard(scene: Scene, views: readonly View[], what: "extended" | "gi
     if (hasHeard(scene, view, what, sinceMs)) continue;
     const { own, lockName, turn } = view;
     const text = `${member.process.name}: a lease of ${lockName} was ${what}, and no answer had reached it`;
-    if (what === "given back" && judge.shared.handedOn(own.owner, turn, text)) continue;
+    if (what === "given back" && judge.queues.shared.handedOn(own.owner, turn, text)) continue;
     judge.violated("S5", text);
   }
 }

@@ -8,15 +8,12 @@
 import type { Lease } from "holdfast";
 import type { Arguments, Outcome, Refusal } from "../history/index.js";
 import type { Attempt } from "./attempt.js";
-import { isOfCrowd } from "./crowds.js";
 import { isAlive, LossWatch } from "./loss-watch.js";
 import type { Network } from "./messages.js";
-import type { Call } from "./network.js";
-import { FifoOrder } from "./order.js";
 import type { Session } from "./plan.js";
 import type { SimulatedProcess } from "./process.js";
+import { QueueWatch } from "./queue-watch.js";
 import { type Draft, historyName, type Recorder } from "./recorder.js";
-import { SharedClaims } from "./shared-claims.js";
 import { TokenOrder } from "./tokens.js";
 import type { View, Violation } from "./view.js";
 
@@ -32,14 +29,13 @@ export class Judge {
   readonly cases: Map<string, number> = new Map();
   readonly network: Network;
   readonly recorder: Recorder;
-  readonly shared: SharedClaims;
+  readonly queues: QueueWatch;
   /** A lease begins or ends that may follow another within the same instant. */
   readonly passMoment: () => void;
   readonly #now: () => number;
   readonly #views = new Map<string, View[]>();
   readonly #attempts = new Set<Attempt>();
   readonly #tokens = new Map<string, TokenOrder>();
-  readonly #order = new FifoOrder();
   readonly #lostGround = new Map<Ground, number>();
   readonly #losses: LossWatch;
   readonly #extended: View[] = [];
@@ -61,7 +57,7 @@ export class Judge {
     this.network = network;
     const violated = (property: string, text: string): void => this.violated(property, text);
     this.#losses = new LossWatch(now, violated, recorder);
-    this.shared = new SharedClaims(violated, (property) => this.decided(property));
+    this.queues = new QueueWatch(now, this);
   }
 
   /** Calls that have not come to an end, of processes that live. */
@@ -96,15 +92,8 @@ export class Judge {
     const operation = args && this.recorder.called({ ...about, args });
     const attempt = { id: this.#ids, session, process, lockName, callMs: this.#now(), returnMs: Infinity, operation };
     this.#attempts.add(attempt);
-    // Of a crowd the claims have an order, and not those who share them.
-    if (session.crowd === undefined) this.#order.called(attempt);
+    this.queues.called(attempt);
     return attempt;
-  }
-
-  /** A process sends a request. */
-  sent(process: SimulatedProcess, call: Call): void {
-    const claim = this.shared.sent(process, call, this.#now());
-    if (claim !== undefined) this.#order.called(claim.queued);
   }
 
   /** The call ended without a grant. */
@@ -113,7 +102,7 @@ export class Judge {
     if (attempt.operation !== undefined) this.recorder.ended(attempt.operation, outcome, refusal);
     attempt.returnMs = this.#now();
     this.lastEndMs = attempt.returnMs;
-    this.#order.gaveUp(attempt);
+    this.queues.gaveUp(attempt);
     this.gaveUp.push({ session: attempt.session, atMs: attempt.returnMs });
   }
 
@@ -129,7 +118,7 @@ export class Judge {
       this.violated("S5", `${process.name} has a lease of ${lockName}, and no success had reached it`);
     }
     this.newToken(lockName, own.token, attempt.callMs);
-    const turn = this.shared.began({
+    const beginning = {
       process,
       owner: own.owner,
       token: own.token,
@@ -137,12 +126,9 @@ export class Judge {
       callMs: attempt.callMs,
       grantedMs: this.recorder.truth.grantedMs(own.owner),
       validForMs: own.validForMs(),
-    });
-    const queued = attempt.session.crowd === undefined ? attempt : this.shared.all.get(own.owner)?.queued;
-    if (attempt.lockName === lockName && queued !== undefined && turn === 0) {
-      const token = this.network.firstToken(process, lease.owner) ?? lease.token;
-      for (const passed of this.#order.granted(queued, token, this.network)) this.violated("X3", passed);
-    }
+    };
+    const tokenOfCall = this.network.firstToken(process, lease.owner) ?? lease.token;
+    const turn = this.queues.granted(attempt, beginning, tokenOfCall);
     const operation = this.#operationOf(attempt, lockName);
     this.recorder.granted(operation, own.owner, own.token, turn);
     return this.#add({ attempt, process, lease, own, lockName, weight, limit, operation, turn });
@@ -242,46 +228,13 @@ export class Judge {
 
   /** Called after each event: nobody may be late in telling a loss. */
   afterEvent(): void {
-    this.shared.afterEvent();
+    this.queues.shared.afterEvent();
     for (const view of this.#extended.splice(0)) if (isAlive(view)) this.ask(view);
     for (const [lockName, views] of this.#views) {
       for (const view of views) {
         if (this.#losses.isDue(view)) this.ask(view);
       }
       if (views.length > 12) this.#views.set(lockName, views.filter(isAlive));
-    }
-  }
-
-  /** A request of this owner stands in the queue, and its process knows. @returns whether that is known of the owner */
-  enqueued(owner: string): boolean {
-    const claim = this.shared.all.get(owner);
-    if (claim !== undefined) {
-      claim.enqueuedMs = Math.min(claim.enqueuedMs, this.#now());
-      this.#order.enqueued(claim.queued.session.id, this.#now());
-      return true;
-    }
-    const label = owner.split("/")[4] ?? "";
-    const session = /^s(\d+)$/.exec(label)?.[1];
-    if (session === undefined) return isOfCrowd(label);
-    const operation = this.#order.enqueued(Number(session), this.#now())?.operation;
-    // Who asks for several locks at once stands in the queue of one after the other.
-    if (operation === undefined || operation.lockName.includes(",")) return true;
-    this.recorder.add({
-      type: "enqueued",
-      atMs: this.#now(),
-      lockName: operation.lockName,
-      operationId: operation.id,
-    });
-    return true;
-  }
-
-  /** What the process was to hear may not have reached it: its waiters may be passed. */
-  deafened(process: SimulatedProcess): void {
-    for (const queued of this.#order.excuse(process)) {
-      this.shared.missed(queued, this.#now());
-      if (queued.operation === undefined) continue;
-      const { lockName, id } = queued.operation;
-      this.recorder.add({ type: "missed", atMs: this.#now(), lockName, operationId: id });
     }
   }
 

@@ -128,7 +128,7 @@ export class World implements NetworkHost {
 
   sent(process: SimulatedProcess, call: Call): void {
     this.recorder.sent(process, call);
-    this.judge.sent(process, call);
+    this.judge.queues.sent(process, call);
   }
 
   ran(process: SimulatedProcess, call: Call, reply: Reply): void {
@@ -147,7 +147,7 @@ export class World implements NetworkHost {
       const extended = this.recorder.heard(what.call, what.reply);
       if (extended !== undefined) this.judge.extended(process, extended);
       this.network.answered(what.call, what.reply, this.#nowMs);
-      if (waiting === undefined || !this.judge.enqueued(waiting)) return;
+      if (waiting === undefined || !this.judge.queues.enqueued(waiting)) return;
       if (this.members.some((member) => member.process === process && !member.store.isListening))
         this.deafened(process);
     }
@@ -163,7 +163,7 @@ export class World implements NetworkHost {
   }
 
   deafened(process: SimulatedProcess): void {
-    this.judge.deafened(process);
+    this.judge.queues.deafened(process);
   }
 
   /** What that lock guards. */

@@ -1,0 +1,91 @@
+/** Who waits in which queue, as far as callers know: what becomes the record of it, and X3 while it happens. */
+import type { Attempt } from "./attempt.js";
+import { isOfCrowd } from "./crowds.js";
+import type { Network } from "./messages.js";
+import type { Call } from "./network.js";
+import { FifoOrder, type Queued } from "./order.js";
+import type { SimulatedProcess } from "./process.js";
+import type { Recorder } from "./recorder.js";
+import { type Beginning, SharedClaims } from "./shared-claims.js";
+
+/** What it needs of the judge. */
+interface Bench {
+  readonly network: Network;
+  readonly recorder: Recorder;
+  violated(property: string, text: string): void;
+  decided(property: string): void;
+}
+
+/** See the file header. */
+export class QueueWatch {
+  readonly shared: SharedClaims;
+  readonly #bench: Bench;
+  readonly #now: () => number;
+  readonly #order = new FifoOrder();
+
+  constructor(now: () => number, bench: Bench) {
+    this.#now = now;
+    this.#bench = bench;
+    this.shared = new SharedClaims(
+      (property, text) => bench.violated(property, text),
+      (property) => bench.decided(property),
+    );
+  }
+
+  /** Somebody calls. Of a crowd the claims have an order, and not those who share them. */
+  called(attempt: Attempt): void {
+    if (attempt.session.crowd === undefined) this.#order.called(attempt);
+  }
+
+  /** A process sends a request. */
+  sent(process: SimulatedProcess, call: Call): void {
+    const claim = this.shared.sent(process, call, this.#now());
+    if (claim !== undefined) this.#order.called(claim.queued);
+  }
+
+  /** The call ended without a grant. */
+  gaveUp(attempt: Attempt): void {
+    this.#order.gaveUp(attempt);
+  }
+
+  /** A call ended with a lease. @returns how many its claim had before */
+  granted(attempt: Attempt, lease: Beginning, tokenOfCall: number): number {
+    const turn = this.shared.began(lease);
+    const queued: Queued | undefined =
+      attempt.session.crowd === undefined ? attempt : this.shared.all.get(lease.owner)?.queued;
+    if (attempt.lockName !== lease.lockName || queued === undefined || turn > 0) return turn;
+    for (const passed of this.#order.granted(queued, tokenOfCall, this.#bench.network))
+      this.#bench.violated("X3", passed);
+    return turn;
+  }
+
+  /** A request of this owner stands in the queue, and its process knows. @returns whether that is known of the owner */
+  enqueued(owner: string): boolean {
+    const { recorder } = this.#bench;
+    const claim = this.shared.all.get(owner);
+    if (claim !== undefined) {
+      claim.enqueuedMs = Math.min(claim.enqueuedMs, this.#now());
+      this.#order.enqueued(claim.queued.session.id, this.#now());
+      return true;
+    }
+    const label = owner.split("/")[4] ?? "";
+    const session = /^s(\d+)$/.exec(label)?.[1];
+    if (session === undefined) return isOfCrowd(label);
+    const operation = this.#order.enqueued(Number(session), this.#now())?.operation;
+    // Who asks for several locks at once stands in the queue of one after the other.
+    if (operation === undefined || operation.lockName.includes(",")) return true;
+    const { lockName, id: operationId } = operation;
+    recorder.add({ type: "enqueued", atMs: this.#now(), lockName, operationId });
+    return true;
+  }
+
+  /** What the process was to hear may not have reached it: its waiters may be passed. */
+  deafened(process: SimulatedProcess): void {
+    for (const queued of this.#order.excuse(process)) {
+      this.shared.missed(queued, this.#now());
+      if (queued.operation === undefined) continue;
+      const { lockName, id: operationId } = queued.operation;
+      this.#bench.recorder.add({ type: "missed", atMs: this.#now(), lockName, operationId });
+    }
+  }
+}
