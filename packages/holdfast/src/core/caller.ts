@@ -4,6 +4,7 @@ import type { ResolvedOptions } from "./options.js";
 import { Patience, type PatienceEnd } from "./patience.js";
 import type { Runtime } from "./runtime.js";
 import type { Steps } from "./steps.js";
+import type { Moment } from "./validity.js";
 import type { TimedOut } from "./wait-ends.js";
 
 /** How to tell a caller; one of them is called, once. */
@@ -19,6 +20,7 @@ export class Caller {
   readonly options: ResolvedOptions;
   readonly ends: CallerEnds;
   readonly patience: Patience;
+  readonly #calledAtWallMs: number;
   #hasLeft = false;
 
   constructor(
@@ -32,11 +34,17 @@ export class Caller {
     this.options = options;
     this.ends = ends;
     this.patience = new Patience(runtime, options, onEnd);
+    this.#calledAtWallMs = runtime.wallMs();
   }
 
   /** It waits no longer: it was served, or has given up, or does so in this turn because its signal has just aborted. */
   get hasLeft(): boolean {
     return this.#hasLeft || this.options.signal?.aborted === true;
+  }
+
+  /** Whether it had called by that moment, by both clocks: the monotonic one stands still in a suspended host. */
+  hadCalledBy({ monotonicMs, wallMs }: Moment): boolean {
+    return this.patience.startedAtMs <= monotonicMs && this.#calledAtWallMs <= wallMs;
   }
 
   /** Waits no longer. */

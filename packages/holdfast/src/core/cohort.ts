@@ -97,7 +97,7 @@ export class Cohort {
     this.#waiter = undefined;
     const callers: Caller[] = [];
     for (const caller of this.#waiting) {
-      if (caller.patience.startedAtMs > granted.setAt.monotonicMs || callers.length === BLOCK) break;
+      if (!caller.hadCalledBy(granted.setAt) || callers.length === BLOCK) break;
       callers.push(caller);
     }
     for (const caller of callers) this.#waiting.delete(caller);
