@@ -10,7 +10,7 @@ export const SHARING: readonly Tooth[] = [
     id: "late-caller-in-a-batch",
     bugs: [],
     mistake: "who calls after the server made a grant gets one of its leases, with a token from before",
-    patches: [patch(COHORT, "caller.patience.startedAtMs > granted.setAt.monotonicMs || callers", "callers")],
+    patches: [patch(COHORT, "!caller.hadCalledBy(granted.setAt) || callers", "callers")],
     catcher: simulation("mutex", "F2"),
   },
   {
