@@ -109,7 +109,8 @@ describe("the embedded server and Redis", () => {
 
   it("write the same number into a command, whatever its size", async () => {
     const number = fc.oneof(
-      fc.double({ noNaN: true }),
+      // Lua 5.1 reads the word Infinity too, where C does; no script is given it.
+      fc.double({ noNaN: true, noDefaultInfinity: true }),
       fc.maxSafeInteger(),
       fc.bigInt({ min: -(2n ** 70n), max: 2n ** 70n }).map(Number),
       fc.maxSafeInteger().map((n) => n / 4),

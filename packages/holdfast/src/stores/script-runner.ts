@@ -10,8 +10,11 @@ import type { Reply, Script } from "../core/script.js";
 import { timerMs } from "./deadline.js";
 import { failureOf, isUnknownScript } from "./failure.js";
 
-/** How often one call teaches a script: the cache may be flushed again at once. */
-const LESSONS = 10;
+/**
+ * How often one call teaches a script: the cache may be flushed again at once, and by somebody who goes on doing so. A server
+ * that forgets each time is found out before the deadline all the same.
+ */
+const LESSONS = 100;
 
 /** What a client library has to offer so that scripts can run on it. */
 export interface ScriptClient {
