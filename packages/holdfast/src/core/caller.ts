@@ -20,7 +20,6 @@ export class Caller {
   readonly options: ResolvedOptions;
   readonly ends: CallerEnds;
   readonly patience: Patience;
-  readonly #calledAtWallMs: number;
   #hasLeft = false;
 
   constructor(
@@ -34,7 +33,6 @@ export class Caller {
     this.options = options;
     this.ends = ends;
     this.patience = new Patience(runtime, options, onEnd);
-    this.#calledAtWallMs = runtime.wallMs();
   }
 
   /** It waits no longer: it was served, or has given up, or does so in this turn because its signal has just aborted. */
@@ -42,9 +40,9 @@ export class Caller {
     return this.#hasLeft || this.options.signal?.aborted === true;
   }
 
-  /** Whether it had called by that moment, by both clocks: the monotonic one stands still in a suspended host. */
-  hadCalledBy({ monotonicMs, wallMs }: Moment): boolean {
-    return this.patience.startedAtMs <= monotonicMs && this.#calledAtWallMs <= wallMs;
+  /** Whether it had called by that moment. Not by the wall clock, which may be set back: then nobody would have. */
+  hadCalledBy({ monotonicMs }: Moment): boolean {
+    return this.patience.startedAtMs <= monotonicMs;
   }
 
   /** Waits no longer. */
