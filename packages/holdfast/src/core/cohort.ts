@@ -8,8 +8,9 @@
  * served after one batch, and a batch that takes long is broken off.
  *
  * Invariants: nobody is in a batch who called after the server made the grant, so that a token never seems older than
- * one that its caller may have heard of (the time of the grant is reckoned as in validity.ts, never too late); a lease
- * begins only while the claim is good; whoever waits here while no claim is on its way gets one.
+ * one that its caller may have heard of (the time of the grant is reckoned as in validity.ts, by the monotonic clock: too
+ * late where the host was suspended meanwhile, which is open); a lease begins only while the claim is good; whoever waits
+ * here while no claim is on its way gets one.
  *
  * The idea is that of cohort locks (Dice, Marathe, Shavit 2012); see docs/adr/060-cohorts.md.
  */

@@ -150,7 +150,7 @@ export class Hold implements Occupant, Holding {
     return outcome;
   }
 
-  /** Ends the hold without a word to the server: it was lost, or a script has already undone it. */
+  /** Ends the hold in time and without a word to the server: a script has already undone it, or it goes on elsewhere. */
   end(): void {
     if (this.#isOver) return;
     this.#stop();

@@ -15,8 +15,9 @@ import type { MutexSteps } from "./steps.js";
  *
  * Waiters stand in a queue on the server, and a release hands the mutex directly to the first of them that is
  * still alive, in one step, first come, first served. Callers of one process share a place, unless they ask for
- * `fairness: "strict"`. A holder that dies blocks the others until its lease ends. A paused or cut-off holder is told by `lease.signal` and `lease.assertHeld()` before its lease ends on
- * the server; what it does after that is its own affair, unless the resource checks `lease.token`.
+ * `fairness: "strict"`. A holder that dies blocks the others until its lease ends. A paused or cut-off holder is told
+ * by `lease.signal` and `lease.assertHeld()` before its lease ends on the server; what it does after that is its own
+ * affair, unless the resource checks `lease.token`.
  *
  * Algorithm: ours (docs/adr/001-queue-on-the-server.md). One key holds the owner, one the last token, one the queue.
  */
