@@ -50,11 +50,12 @@ export async function release(scene: Scene, lease: Lease, views: readonly View[]
     const outcome = await lease.release();
     // Who hands on does not ask the server, and does not know yet what somebody has taken from it by force.
     const isInDoubt = views.some((view) => judge.isTaken(view) && !hasHeard(scene, view, "given back", startedMs));
-    end(outcome === "released" ? (isInDoubt ? "info" : "ok") : "no");
+    if (outcome === "released") end(isInDoubt ? "info" : "ok");
+    // Of several locks nobody says which was lost.
+    else if (views.length === 1) end("no");
     // What another lease on the same hold gave back, or what was lost, was answered before.
     if (outcome === "released" && leftMs > 0) checkHeard(scene, views, "given back", startedMs);
   } catch (error) {
-    // Of several locks nobody says which was lost.
     if (error instanceof LeaseLostError && views.length === 1) end("no");
     const isInTime = world.nowMs - startedMs < leftMs * 0.98 - 1;
     if (error instanceof LeaseLostError && error.reason !== "max-hold" && isInTime)

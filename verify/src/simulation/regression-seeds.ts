@@ -174,4 +174,16 @@ export const REGRESSION_SEEDS: readonly RegressionSeed[] = [
     profile: "promised",
     was: "a grant of which nobody heard was made when the server made it, and no sooner",
   },
+  {
+    seed: 909825,
+    kind: "condition",
+    profile: "promised",
+    was: "a signal is gone with a waiter whom nothing reaches for a whole lease",
+  },
+  {
+    seed: 911075,
+    kind: "multi-lock",
+    profile: "promised",
+    was: "who releases several locks, of which one was lost, does not say that of the others",
+  },
 ];

@@ -40,9 +40,10 @@ export class Caller {
     return this.#hasLeft || this.options.signal?.aborted === true;
   }
 
-  /** Whether it had called by that moment. Not by the wall clock, which may be set back: then nobody would have. */
-  hadCalledBy({ monotonicMs }: Moment): boolean {
-    return this.patience.startedAtMs <= monotonicMs;
+  /** Whether it had called by that moment, as both clocks say: one of them may have stood still, or been set. */
+  hadCalledBy({ monotonicMs, wallMs }: Moment): boolean {
+    const { startedAt } = this.patience;
+    return startedAt.monotonicMs <= monotonicMs && startedAt.wallMs <= wallMs;
   }
 
   /** Waits no longer. */

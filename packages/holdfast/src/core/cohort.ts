@@ -8,9 +8,8 @@
  * served after one batch, and a batch that takes long is broken off.
  *
  * Invariants: nobody is in a batch who called after the server made the grant, so that a token never seems older than
- * one that its caller may have heard of (the time of the grant is reckoned as in validity.ts, by the monotonic clock: too
- * late where the host was suspended meanwhile, which is open); a lease begins only while the claim is good; whoever waits
- * here while no claim is on its way gets one.
+ * one that its caller may have heard of; a lease begins only while the claim is good; whoever waits here while no claim
+ * is on its way gets one, asked for in the name of the first in line, whom it serves whatever the clocks do.
  *
  * The idea is that of cohort locks (Dice, Marathe, Shavit 2012); see docs/adr/060-cohorts.md.
  */
@@ -33,6 +32,8 @@ export class Cohort {
   /** Not in a batch, first come first served. */
   #waiting = new Set<Caller>();
   #waiter: Waiter | undefined;
+  /** Whoever the claim on its way was asked for: it had called before, whatever the clocks do. */
+  #asker: Caller | undefined;
   #batch: Batch | undefined;
   /** Of the claims: it is for each caller by itself to give up. */
   #patient: ResolvedOptions | undefined;
@@ -64,7 +65,8 @@ export class Cohort {
   }
 
   /** Asks for a claim, for everybody who waits. */
-  #ask({ steps, options }: Caller): void {
+  #ask(asker: Caller): void {
+    const { steps, options } = asker;
     let claim: Claim;
     try {
       claim = this.#engine.newClaim(steps.name, this.#leaseMs, BLOCK, this.#label);
@@ -72,6 +74,7 @@ export class Cohort {
       this.#failed(error);
       return;
     }
+    this.#asker = asker;
     this.#patient ??= { ...options, waitMs: Infinity, signal: undefined };
     const waiter = new Waiter(this.#engine, steps, this.#patient, claim, {
       waiting: () => {
@@ -98,17 +101,18 @@ export class Cohort {
     this.#waiter = undefined;
     const callers: Caller[] = [];
     for (const caller of this.#waiting) {
-      if (!caller.hadCalledBy(granted.setAt) || callers.length === BLOCK) break;
+      if (callers.length === BLOCK || (caller !== this.#asker && !caller.hadCalledBy(granted.setAt))) break;
       callers.push(caller);
     }
     for (const caller of callers) this.#waiting.delete(caller);
+    this.#asker = undefined;
     const batch = new Batch(this.#engine, granted, callers, (left) => this.#over(left));
     if (batch.serveNext()) {
       this.#batch = batch;
       // If the first answer was the grant, nobody has needed a timer yet; and no waiter keeps the process alive any more.
       for (const caller of callers) if (!caller.hasLeft) caller.patience.stay();
     } else {
-      // Whom it was asked for has left.
+      // Whoever it was asked for has left.
       const { claim, mayStillRun } = granted;
       void depart(this.#engine, steps, claim, mayStillRun(), this.#engine.commandTimeoutMs);
     }

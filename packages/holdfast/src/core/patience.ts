@@ -1,5 +1,6 @@
 /** How long a caller waits: until its deadline, or until its signal aborts. The rule is the same alone and in a cohort. */
 import type { Runtime, Timer } from "./runtime.js";
+import { type Moment, now } from "./validity.js";
 
 /** Which of the two ended it. */
 export type PatienceEnd = "deadline" | "abort";
@@ -13,8 +14,8 @@ export class Patience {
   readonly #waitMs: number;
   readonly #signal: AbortSignal | undefined;
   readonly #onEnd: (end: PatienceEnd) => void;
-  /** When the wait began, by the monotonic clock. */
-  readonly startedAtMs: number;
+  /** When the wait began. */
+  readonly startedAt: Moment;
   #onAbort: (() => void) | undefined;
   #deadline: Timer | undefined;
   #isExact = false;
@@ -29,7 +30,7 @@ export class Patience {
     this.#waitMs = waitMs;
     this.#signal = signal;
     this.#onEnd = onEnd;
-    this.startedAtMs = runtime.monotonicMs();
+    this.startedAt = now(runtime);
     if (signal !== undefined) {
       this.#onAbort = () => onEnd("abort");
       signal.addEventListener("abort", this.#onAbort);
@@ -38,7 +39,7 @@ export class Patience {
 
   /** How long the caller has waited, in ms. */
   waitedMs(): number {
-    return this.#runtime.monotonicMs() - this.startedAtMs;
+    return this.#runtime.monotonicMs() - this.startedAt.monotonicMs;
   }
 
   /** What is left of `waitMs`; negative when it is over. */
