@@ -100,6 +100,32 @@ describe("a batch", () => {
     expect(world.sentOf("leave")).toEqual([]);
   });
 
+  test("does not take in who called after the grant, although the monotonic clock stood still while it was made", async () => {
+    const [early] = callers(1, { leaseMs: 60_000 });
+    await world.runtime.advance(5);
+    // The host is suspended for 10 s; the grant is made after 4 of them.
+    world.runtime.stepWall(10_000);
+    const [late] = callers(1, { leaseMs: 60_000 });
+    await grant(4_000);
+    await leaseOf(early).release();
+    expect(late?.state).toBe("pending");
+    expect(world.sentOf("release")).toHaveLength(1);
+  });
+
+  test("takes in whoever asked for the claim, although both clocks say that everybody called later", async () => {
+    const waiting = callers(3);
+    await world.runtime.advance(5);
+    await grant();
+    world.runtime.stepWall(-3_600_000);
+    await leaseOf(waiting[0]).release();
+    expect(world.sentOf("acquire").length).toBeGreaterThan(1);
+    await grant(undefined, TOKEN + 100);
+    await leaseOf(waiting[1]).release();
+    await grant(undefined, TOKEN + 200);
+    expect(states(waiting)).toEqual(["fulfilled", "fulfilled", "fulfilled"]);
+    expect(world.sentOf("leave")).toEqual([]);
+  });
+
   test("is no larger than the tokens that were reserved; the rest queues at once", async () => {
     const waiting = callers(BLOCK + 5);
     await world.runtime.advance(5);
