@@ -37,5 +37,5 @@ for at = 3, #ARGV do
     else redis.call('ZADD', KEYS[1], ARGV[at + 1], ARGV[at]) end
   end
 end
-if leftMs > 0 then redis.call('PEXPIRE', KEYS[1], leftMs) end
+if leftMs >= 0 then redis.call('PEXPIRE', KEYS[1], leftMs) end
 return 0`;

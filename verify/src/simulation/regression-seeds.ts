@@ -186,4 +186,10 @@ export const REGRESSION_SEEDS: readonly RegressionSeed[] = [
     profile: "promised",
     was: "who releases several locks, of which one was lost, does not say that of the others",
   },
+  {
+    seed: 2009676,
+    kind: "reentrant-mutex",
+    profile: "forgets",
+    was: "a key in its last millisecond came back from the disk without an end",
+  },
 ];
