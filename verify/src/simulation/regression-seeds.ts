@@ -175,6 +175,12 @@ export const REGRESSION_SEEDS: readonly RegressionSeed[] = [
     was: "a grant of which nobody heard was made when the server made it, and no sooner",
   },
   {
+    seed: 3000579,
+    kind: "condition",
+    profile: "promised",
+    was: "a grant went by unused while the answer to the first request was lost",
+  },
+  {
     seed: 909825,
     kind: "condition",
     profile: "promised",

@@ -32,7 +32,8 @@ export class Waiter implements Occupant {
   #rechecks: Rechecks | undefined;
 
   #isSettled = false;
-  #isAsking = false;
+  /** Requests without an answer: one, or two after a message that shows that the server has run the first. */
+  #asking = 0;
   #askAgain = false;
   #isQueued = false;
   #hasTold = false;
@@ -83,12 +84,12 @@ export class Waiter implements Occupant {
     if (this.#isSettled) return;
     const setAt = this.#moment.of(grantedAtUs, this.#claim.leaseMs);
     // The server knows, and the same question begins the lease anew if it is still ours.
-    if (setAt === undefined) this.#ask();
+    if (setAt === undefined) this.#askAtOnce();
     else this.#grant(token, setAt, slots);
   }
 
   poked(): void {
-    this.#ask();
+    this.#askAtOnce();
   }
 
   revoked(): void {
@@ -124,11 +125,18 @@ export class Waiter implements Occupant {
   /** On the path of every acquire, hence callbacks in place of an async function. */
   #ask(): void {
     if (this.#isSettled) return;
-    if (this.#isAsking) {
-      this.#askAgain = true;
-      return;
-    }
-    this.#isAsking = true;
+    if (this.#asking > 0) this.#askAgain = true;
+    else this.#send();
+  }
+
+  /** Does not wait for an answer that may be lost: what the server tells of may be over before that is known. */
+  #askAtOnce(): void {
+    if (!this.#isSettled && this.#asking === 1) this.#send();
+    else this.#ask();
+  }
+
+  #send(): void {
+    this.#asking += 1;
     this.#askAgain = false;
     this.#rechecks?.cancel();
     const sentAt = this.#moment.sent();
@@ -140,11 +148,11 @@ export class Waiter implements Occupant {
       : guard.pass(this.#steps.name, () => this.#steps.acquire(this.#claim, enqueue, timeoutMs), timeoutMs);
     attempt.then(
       (attempt) => {
-        this.#isAsking = false;
+        this.#asking -= 1;
         this.#answered(attempt, sentAt);
       },
       (error: unknown) => {
-        this.#isAsking = false;
+        this.#asking -= 1;
         this.#failed(error);
       },
     );
@@ -215,7 +223,7 @@ export class Waiter implements Occupant {
   }
 
   #poll(): void {
-    if (this.#isSettled || this.#isAsking) return;
+    if (this.#isSettled || this.#asking > 0) return;
     this.#later().poll();
   }
 
@@ -250,7 +258,7 @@ export class Waiter implements Occupant {
   #grant(token: number, setAt: Moment, slots: readonly number[]): void {
     this.#settle();
     const waitedMs = this.#patience.waitedMs();
-    const mayStillRun = (): boolean => this.#doubt.isUncertain || this.#isAsking;
+    const mayStillRun = (): boolean => this.#doubt.isUncertain || this.#asking > 0;
     this.#ends.granted({ claim: this.#claim, token, slots, setAt, waitedMs, mayStillRun });
   }
 
@@ -283,12 +291,12 @@ export class Waiter implements Occupant {
 
   /** Resolves to whether it is certain that nothing is left. */
   async #depart(timeoutMs: number): Promise<boolean> {
-    if (!this.#isQueued && !this.#doubt.isUncertain && !this.#isAsking) return true;
+    if (!this.#isQueued && !this.#doubt.isUncertain && this.#asking === 0) return true;
     return this.#sendAway(timeoutMs);
   }
 
   #sendAway(timeoutMs: number): Promise<boolean> {
-    return depart(this.#engine, this.#steps, this.#claim, this.#doubt.isUncertain || this.#isAsking, timeoutMs);
+    return depart(this.#engine, this.#steps, this.#claim, this.#doubt.isUncertain || this.#asking > 0, timeoutMs);
   }
 
   #settle(): void {
