@@ -1,9 +1,10 @@
 /** What becomes of a grant: a hold, and a word to who listens. */
 import type { Engine } from "./engine.js";
 import { channels, type GrantEvent } from "./events.js";
-import { Hold, type HoldOptions } from "./hold.js";
+import { Hold } from "./hold.js";
 import type { Steps } from "./steps.js";
 import type { Turn } from "./turn.js";
+import type { HoldOptions } from "./upkeep.js";
 import type { Granted } from "./wait-ends.js";
 
 /**

@@ -2,8 +2,7 @@
  * A granted claim, kept alive until it is released or lost.
  *
  * Invariants: only two things are a loss, an answer that says so and the end of validity; a loss is told once;
- * after the end no timer runs and no renewal is sent; the truth is computed from the clocks at the call, and
- * the timer only makes sure that somebody who does not call is told too.
+ * whoever ends it ends its upkeep too.
  */
 import { depart } from "./departure.js";
 import type { Engine, Occupant } from "./engine.js";
@@ -11,22 +10,13 @@ import { type LossReason, StoreError, UnsupportedError } from "./errors.js";
 import { describeExport } from "./exporting.js";
 import { giveBack, giveBackLate } from "./giving-back.js";
 import type { Ended, ExportedLease, Holding } from "./holding.js";
-import { LOOK_MS } from "./lookout.js";
-import { publishRenew, RenewalSchedule } from "./renewal.js";
-import type { Timer } from "./runtime.js";
 import type { Claim, Grant, NotHeld, Steps } from "./steps.js";
-import { Term } from "./term.js";
 import type { Turn } from "./turn.js";
-import { type Moment, now } from "./validity.js";
-
-/** How a hold is kept. */
-export interface HoldOptions {
-  readonly renew: boolean;
-  readonly maxHoldMs: number;
-}
+import { type HoldOptions, type Kept, Upkeep } from "./upkeep.js";
+import type { Moment } from "./validity.js";
 
 /** See the file header. */
-export class Hold implements Occupant, Holding {
+export class Hold implements Occupant, Holding, Kept {
   readonly #engine: Engine;
   readonly #steps: Steps;
   readonly #options: HoldOptions;
@@ -35,14 +25,9 @@ export class Hold implements Occupant, Holding {
   /** Set by `close`, which gives back without being asked: whether the server has answered. */
   #givenBack: Promise<boolean> | undefined;
   #grant: Grant;
-  readonly #term: Term;
-  readonly #renewal: RenewalSchedule;
+  readonly #upkeep: Upkeep;
   /** Lost or given up: from then on this object sends nothing by itself. */
   #isOver = false;
-  #timer: Timer | undefined;
-  /** For the lookout, once it has been held for a moment: most holds are over before. */
-  readonly #look = (): void => void this.validForMs();
-  #isLookedAfter = false;
   readonly #mayStillRun: () => boolean;
   readonly #turn: Turn | undefined;
   #token: number;
@@ -68,16 +53,13 @@ export class Hold implements Occupant, Holding {
     this.#engine = engine;
     this.#steps = steps;
     this.#options = options;
-    const { leaseMs } = grant.claim;
-    this.#term = new Term(engine.runtime, setAt, leaseMs);
-    const firstAtMs = options.renew ? setAt.monotonicMs + leaseMs / 3 : Infinity;
-    this.#renewal = new RenewalSchedule(engine.runtime, firstAtMs);
+    this.#upkeep = new Upkeep(engine, steps, options, grant.claim.leaseMs, setAt, this);
     engine.admit(grant.claim, this);
-    this.#arm();
+    this.#upkeep.start();
   }
 
   get heldSinceAtMs(): number {
-    return this.#term.sinceAtMs;
+    return this.#upkeep.term.sinceAtMs;
   }
 
   get kind(): string {
@@ -95,7 +77,7 @@ export class Hold implements Occupant, Holding {
 
   /** Length of the lease that a renewal asks for, in ms. */
   get leaseMs(): number {
-    return this.#term.leaseMs;
+    return this.#upkeep.term.leaseMs;
   }
 
   /** How it is kept, as it was asked for. */
@@ -129,25 +111,18 @@ export class Hold implements Occupant, Holding {
 
   validForMs(): number {
     if (this.#isOver) return 0;
-    const leftMs = this.#term.leftMs();
+    const leftMs = this.#upkeep.term.leftMs();
     if (leftMs <= 0) this.lose("expired");
     return leftMs;
   }
 
   heldMs(): number {
-    return this.#term.heldMs();
+    return this.#upkeep.term.heldMs();
   }
 
-  async extend(leaseMs: number): Promise<"extended" | NotHeld> {
-    const outcome = await this.#extend(leaseMs, this.#engine.commandTimeoutMs);
-    if (outcome === "extended") {
-      this.#term.leaseMs = leaseMs;
-      if (this.#options.renew) this.#renewal.restart(leaseMs);
-      this.#arm();
-    } else {
-      this.lose(this.#reasonOf());
-    }
-    return outcome;
+  /** @throws StoreError */
+  extend(leaseMs: number): Promise<"extended" | NotHeld> {
+    return this.#upkeep.extend(leaseMs);
   }
 
   /** Ends the hold in time and without a word to the server: a script has already undone it, or it goes on elsewhere. */
@@ -165,8 +140,7 @@ export class Hold implements Occupant, Holding {
 
   #stop(): void {
     this.#isOver = true;
-    this.#timer?.cancel();
-    if (this.#isLookedAfter) this.#engine.lookout.leave(this.#look);
+    this.#upkeep.stop();
     this.#engine.dismiss(this.#grant.claim, this);
   }
 
@@ -191,7 +165,14 @@ export class Hold implements Occupant, Holding {
   handOver(): ExportedLease {
     const { kind, name, exported } = this.#steps;
     if (exported === undefined) throw new UnsupportedError(name, `A lease of a ${kind} cannot be exported.`);
-    const exportedLease = describeExport(this.#steps, exported, this.#grant, this.#token, this.#term, this.#options);
+    const exportedLease = describeExport(
+      this.#steps,
+      exported,
+      this.#grant,
+      this.#token,
+      this.#upkeep.term,
+      this.#options,
+    );
     this.end();
     return exportedLease;
   }
@@ -206,7 +187,7 @@ export class Hold implements Occupant, Holding {
     const isLate = this.validForMs() <= 0;
     if (!isLate) {
       this.#stop();
-      if (this.#turn?.passOn(this.#term.longestMs) === true) return "released";
+      if (this.#turn?.passOn(this.#upkeep.term.longestMs) === true) return "released";
       this.#forgetCopies();
     }
     const given = {
@@ -235,7 +216,7 @@ export class Hold implements Occupant, Holding {
   }
 
   reconnected(): void {
-    if (this.#options.renew && !this.#isOver && this.#renewal.hurry()) this.#arm();
+    this.#upkeep.hurry();
   }
 
   async close(): Promise<void> {
@@ -248,66 +229,6 @@ export class Hold implements Occupant, Holding {
   /** For the departure, which goes on for as long as the lease on the server may last. */
   #claimAsExtended(): Claim {
     const { claim } = this.#grant;
-    return { ...claim, leaseMs: Math.max(claim.leaseMs, this.#term.longestMs) };
-  }
-
-  /** One timer for whatever comes first: the end of validity, the longest hold, the next renewal, the first look. */
-  #arm(): void {
-    this.#timer?.cancel();
-    if (this.#isOver) return;
-    const inMs = Math.min(
-      this.#term.leftMs(),
-      this.#options.maxHoldMs - this.heldMs(),
-      this.#renewal.dueInMs(),
-      this.#isLookedAfter ? Infinity : LOOK_MS,
-    );
-    this.#timer = this.#engine.runtime.startTimer(() => this.#tick(), Math.max(0, inMs), false);
-  }
-
-  #tick(): void {
-    if (this.validForMs() <= 0) return;
-    if (!this.#isLookedAfter) {
-      this.#isLookedAfter = true;
-      this.#engine.lookout.join(this.#look);
-    }
-    if (this.heldMs() >= this.#options.maxHoldMs) {
-      this.lose("max-hold");
-      return;
-    }
-    if (this.#renewal.dueInMs() <= 0) void this.#renew();
-    this.#arm();
-  }
-
-  async #renew(): Promise<void> {
-    this.#renewal.begun();
-    let outcome: "extended" | NotHeld | undefined;
-    let failure: unknown;
-    try {
-      // With the pause after a failure, short enough for three tries before the lease is over, however short it is.
-      outcome = await this.#extend(this.#term.leaseMs, Math.min(this.#engine.commandTimeoutMs, this.#term.leaseMs / 6));
-    } catch (error) {
-      failure = error;
-    }
-    this.#renewal.settled();
-    if (this.#isOver) return;
-    if (outcome === undefined) this.#renewal.failed(this.#term.leaseMs);
-    else if (outcome === "extended") this.#renewal.succeeded(this.#term.leaseMs);
-    else this.lose(this.#reasonOf());
-    publishRenew(this.#steps, this, failure, () => this.validForMs());
-    this.#arm();
-  }
-
-  async #extend(leaseMs: number, timeoutMs: number): Promise<"extended" | NotHeld> {
-    const sentAt = now(this.#engine.runtime);
-    this.#term.asked(leaseMs);
-    const outcome = await this.#steps.extend(this.#grant, leaseMs, timeoutMs);
-    if (outcome === "extended") this.#term.extended(sentAt, leaseMs);
-    return outcome;
-  }
-
-  /** The server says that the claim does not hold. A forced release would have been told by a message. */
-  #reasonOf(): LossReason {
-    if (this.#term.leftMs() <= 0) return "expired";
-    return "server-lost";
+    return { ...claim, leaseMs: Math.max(claim.leaseMs, this.#upkeep.term.longestMs) };
   }
 }

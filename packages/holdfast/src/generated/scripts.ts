@@ -559,7 +559,7 @@ return reply` as string,
 /** condition/leave: stop waiting for a signal; and if it was given already, pass it on. */
 export const conditionLeave = {
   name: "condition/leave",
-  sha1: "5247bc24f6fd6611ae7730becadde73cf68e8699",
+  sha1: "af2cb73b94c571a6a6494084fe42bd1aba87ada7",
   keys: ["lock", "fence", "queue", "condition"],
   args: ["from", "token", "owner", "entered", "inbox"],
   replies: [
@@ -595,6 +595,11 @@ if holds(from, token) then
     redis.call('DEL', KEYS[1])
   end
   return 3
+end
+
+if entered == '0' then
+  signalNext(inbox, 1)
+  return 2
 end
 return 0` as string,
 } as const;

@@ -10,7 +10,7 @@ export const SHARING: readonly Tooth[] = [
     id: "late-caller-in-a-batch",
     bugs: [],
     mistake: "who calls after the server made a grant gets one of its leases, with a token from before",
-    patches: [patch(COHORT, "!caller.hadCalledBy(granted.setAt) || callers", "callers")],
+    patches: [patch(COHORT, "caller !== this.#asker && !caller.hadCalledBy(granted.setAt)", "false")],
     catcher: simulation("mutex", "F2"),
   },
   {
@@ -24,7 +24,7 @@ export const SHARING: readonly Tooth[] = [
     id: "batch-past-its-tokens",
     bugs: [],
     mistake: "a grant serves more callers than it has reserved tokens for",
-    patches: [patch(COHORT, " || callers.length === BLOCK", "")],
+    patches: [patch(COHORT, "callers.length === BLOCK || ", "")],
     catcher: simulation("mutex", "L6"),
   },
   {
