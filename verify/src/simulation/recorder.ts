@@ -227,6 +227,9 @@ export class Recorder {
   /** A grant that no call returned with, which the server made then and no sooner, and what gave it back. */
   #unheard(claim: ServerTruth["grants"][number]["claim"], atMs: number): void {
     const { process, lockName, owner, leaseMs, amount } = claim;
+    // Whoever stood still at its turn was served, and queues once more when it takes notice.
+    const waiting = this.#operations.find((call) => call.verb === "acquire" && call.owner === owner.split("/")[4]);
+    if (waiting !== undefined) this.#records.push({ type: "missed", atMs, lockName, operationId: waiting.id });
     const args: Arguments = {
       leaseMs,
       ...(this.#kind === "semaphore" ? { permits: amount } : {}),

@@ -204,4 +204,16 @@ export const REGRESSION_SEEDS: readonly RegressionSeed[] = [
     profile: "forgets",
     was: "a key in its last millisecond came back from the disk without an end",
   },
+  {
+    seed: 6074769,
+    kind: "reentrant-mutex",
+    profile: "promised",
+    was: "who stood still at its turn was served, and is passed by others until it takes notice",
+  },
+  {
+    seed: 6076327,
+    kind: "election",
+    profile: "promised",
+    was: "a late resignation does not take a late request out of the queue",
+  },
 ];
