@@ -15,12 +15,24 @@ import type { Turn } from "./turn.js";
 import { type HoldOptions, type Kept, Upkeep } from "./upkeep.js";
 import type { Moment } from "./validity.js";
 
+/** What there is to know of a hold beside its grant. */
+export interface HoldFacts {
+  readonly token: number;
+  /** When the server can have begun the lease at the earliest. */
+  readonly setAt: Moment;
+  readonly options: HoldOptions;
+  /** Whether a request of the claim may still be under way, and is to be undone when it arrives. */
+  readonly mayStillRun: () => boolean;
+  /** Of the claim, if it serves others after this lease. */
+  readonly turn?: Turn | undefined;
+}
+
 /** See the file header. */
 export class Hold implements Occupant, Holding, Kept {
   readonly #engine: Engine;
   readonly #steps: Steps;
   readonly #options: HoldOptions;
-  readonly #lossListeners: ((reason: LossReason) => void)[] = [];
+  #lossListeners: ((reason: LossReason) => void)[] | undefined;
   #lost: LossReason | undefined;
   /** Set by `close`, which gives back without being asked: whether the server has answered. */
   #givenBack: Promise<boolean> | undefined;
@@ -32,22 +44,10 @@ export class Hold implements Occupant, Holding, Kept {
   readonly #turn: Turn | undefined;
   #token: number;
 
-  /**
-   * @param grant        as the server has it: of several reserved tokens the last
-   * @param mayStillRun  whether a request of the claim may still be under way, and is to be undone when it arrives
-   * @param turn         which turn of the claim this is, if it serves several leases
-   */
-  constructor(
-    engine: Engine,
-    steps: Steps,
-    grant: Grant,
-    setAt: Moment,
-    options: HoldOptions,
-    mayStillRun: () => boolean = () => false,
-    turn?: Turn,
-  ) {
+  /** @param grant  as the server has it: of several reserved tokens the last */
+  constructor(engine: Engine, steps: Steps, grant: Grant, { token, setAt, options, mayStillRun, turn }: HoldFacts) {
     this.#turn = turn;
-    this.#token = turn?.token ?? grant.token;
+    this.#token = token;
     this.#mayStillRun = mayStillRun;
     this.#grant = grant;
     this.#engine = engine;
@@ -105,8 +105,10 @@ export class Hold implements Occupant, Holding, Kept {
   }
 
   onLost(listener: (reason: LossReason) => void): void {
-    if (this.#lost === undefined) this.#lossListeners.push(listener);
-    else listener(this.#lost);
+    if (this.#lost !== undefined) listener(this.#lost);
+    // Most have one: an array that grows would keep room for many.
+    else if (this.#lossListeners === undefined) this.#lossListeners = [listener];
+    else this.#lossListeners.push(listener);
   }
 
   validForMs(): number {
@@ -158,7 +160,7 @@ export class Hold implements Occupant, Holding, Kept {
     if (this.#isOver) return;
     this.#stop();
     this.#lost = reason;
-    for (const listener of this.#lossListeners) listener(reason);
+    for (const listener of this.#lossListeners ?? []) listener(reason);
     this.#turn?.over();
   }
 

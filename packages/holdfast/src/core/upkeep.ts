@@ -6,7 +6,7 @@
  */
 import type { Engine } from "./engine.js";
 import type { LossReason } from "./errors.js";
-import { LOOK_MS } from "./lookout.js";
+import { LOOK_MS, type Looker } from "./lookout.js";
 import { publishRenew, RenewalSchedule } from "./renewal.js";
 import type { Timer } from "./runtime.js";
 import type { Grant, NotHeld, Steps } from "./steps.js";
@@ -33,7 +33,7 @@ export interface Kept {
 }
 
 /** See the file header. One for each hold. */
-export class Upkeep {
+export class Upkeep implements Looker {
   readonly term: Term;
   readonly #engine: Engine;
   readonly #steps: Steps;
@@ -42,8 +42,7 @@ export class Upkeep {
   readonly #renewal: RenewalSchedule;
   #isOver = false;
   #timer: Timer | undefined;
-  /** For the lookout, once it has been held for a moment: most holds are over before. */
-  readonly #look = (): void => void this.#kept.validForMs();
+  /** Once it has been held for a moment: most holds are over before. */
   #isLookedAfter = false;
 
   /** @param setAt  when the server can have begun the lease at the earliest */
@@ -62,11 +61,16 @@ export class Upkeep {
     this.#arm();
   }
 
+  /** For the lookout. */
+  look(): void {
+    this.#kept.validForMs();
+  }
+
   /** The hold is over. */
   stop(): void {
     this.#isOver = true;
     this.#timer?.cancel();
-    if (this.#isLookedAfter) this.#engine.lookout.leave(this.#look);
+    if (this.#isLookedAfter) this.#engine.lookout.leave(this);
   }
 
   /** The connection has come back: a renewal that failed meanwhile need not wait for its turn. */
@@ -104,7 +108,7 @@ export class Upkeep {
     if (this.#kept.validForMs() <= 0) return;
     if (!this.#isLookedAfter) {
       this.#isLookedAfter = true;
-      this.#engine.lookout.join(this.#look);
+      this.#engine.lookout.join(this);
     }
     if (this.term.heldMs() >= this.#options.maxHoldMs) {
       this.#kept.lose("max-hold");

@@ -16,7 +16,9 @@ import { Patience } from "./patience.js";
 import { type Asker, Questions, SHORTEST_CALL_MS } from "./questions.js";
 import type { Attempt, Claim, WaitSteps } from "./steps.js";
 import { type Moment, msUntil, validUntil } from "./validity.js";
-import type { TimedOut, WaitEnds } from "./wait-ends.js";
+import { NOTHING_RUNS, type TimedOut, type WaitEnds } from "./wait-ends.js";
+
+const NO_SLOTS: readonly number[] = [];
 
 /** See the file header. */
 export class Waiter implements Occupant, Asker {
@@ -131,7 +133,7 @@ export class Waiter implements Occupant, Asker {
     }
     this.#doubt.answered();
     if (attempt.outcome === "granted") {
-      this.#grant(attempt.token, sentAt, attempt.slots ?? []);
+      this.#grant(attempt.token, sentAt, attempt.slots ?? NO_SLOTS);
       return;
     }
     const isFirst = !this.#moment.isKnownToWait;
@@ -194,7 +196,7 @@ export class Waiter implements Occupant, Asker {
   #grant(token: number, setAt: Moment, slots: readonly number[]): void {
     this.#settle();
     const waitedMs = this.#patience.waitedMs();
-    const mayStillRun = (): boolean => this.#doubt.isUncertain || this.#questions.areOpen;
+    const mayStillRun = this.#isUnclear() ? (): boolean => this.#isUnclear() : NOTHING_RUNS;
     this.#ends.granted({ claim: this.#claim, token, slots, setAt, waitedMs, mayStillRun });
   }
 
@@ -227,18 +229,17 @@ export class Waiter implements Occupant, Asker {
 
   /** Resolves to whether it is certain that nothing is left. */
   async #depart(timeoutMs: number): Promise<boolean> {
-    if (!this.#isQueued && !this.#doubt.isUncertain && !this.#questions.areOpen) return true;
+    if (!this.#isQueued && !this.#isUnclear()) return true;
     return this.#sendAway(timeoutMs);
   }
 
   #sendAway(timeoutMs: number): Promise<boolean> {
-    return depart(
-      this.#engine,
-      this.#steps,
-      this.#claim,
-      this.#doubt.isUncertain || this.#questions.areOpen,
-      timeoutMs,
-    );
+    return depart(this.#engine, this.#steps, this.#claim, this.#isUnclear(), timeoutMs);
+  }
+
+  /** Whether a request may still be under way. Once settled, it becomes no more so. */
+  #isUnclear(): boolean {
+    return this.#doubt.isUncertain || this.#questions.areOpen;
   }
 
   #settle(): void {

@@ -98,7 +98,7 @@ export const ACQUIRING: readonly Tooth[] = [
     patches: [
       patch(
         WAITER,
-        "if (!this.#isQueued && !this.#doubt.isUncertain && !this.#questions.areOpen) return true;",
+        "if (!this.#isQueued && !this.#isUnclear()) return true;",
         "if (!this.#isQueued && !this.#doubt.isUncertain) return true;",
       ),
     ],

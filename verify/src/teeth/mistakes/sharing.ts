@@ -17,7 +17,7 @@ export const SHARING: readonly Tooth[] = [
     id: "one-token-for-a-batch",
     bugs: [],
     mistake: "all leases of a shared claim have one token",
-    patches: [patch(BATCH, "return this.#granted.token + this.#served - 1;", "return this.#granted.token;")],
+    patches: [patch(BATCH, "const ownToken = token + this.#served - 1;", "const ownToken = token;")],
     catcher: simulation("mutex", "F1"),
   },
   {
