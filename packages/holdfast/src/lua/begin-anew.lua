@@ -1,0 +1,14 @@
+--[[
+  lua/begin-anew: begin the lease of a lock that is held anew, as one server of a quorum does it.
+
+  A lease is never shortened, because the request may be a late copy that arrives after a longer extension. Uses
+  KEYS[1] lock. Returns how long the fence has to live, in ms: ten minutes more than all that the lease has left.
+]]
+local function beginAnew(leaseMs)
+  local restMs = redis.call('PTTL', KEYS[1])
+  if restMs - leaseMs < 0 then
+    redis.call('PEXPIRE', KEYS[1], leaseMs)
+    restMs = leaseMs
+  end
+  return restMs + 600000
+end

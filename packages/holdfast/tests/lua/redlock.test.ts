@@ -1,0 +1,332 @@
+/**
+ * Each script of Redlock alone, on the embedded interpreter and on a real server: the state before, one call, its
+ * reply, the state after.
+ */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import type { Script } from "../../src/core/script.js";
+import {
+  redlockAcquire,
+  redlockConfirm,
+  redlockExtend,
+  redlockInspect,
+  redlockRelease,
+} from "../../src/generated/scripts.js";
+import { embeddedSide, realSide, type Side } from "../differential/two-servers.js";
+
+const KEYS: Readonly<Record<string, string>> = { lock: "hf:redlock:{t}", fence: "hf:redlock:{t}:fence" };
+const CHANNEL = "hf:redlock:{t}:wake";
+const A = "A/1/30000/1";
+const B = "B/2/30000/1";
+const LEASE_MS = 30_000;
+const BEYOND_MS = 600_000;
+const PAST = 1_600_000_000_000_000;
+/** The parser of ioredis rounds the very last numbers below 2^53, which is why this stops short of them. */
+const NEAR_THE_END = Number.MAX_SAFE_INTEGER - 100;
+/** What is left of a key may be this much less than it was given: the time that a slow test takes. */
+const SLOW_MS = 15_000;
+
+/** What a lock is on one server: who holds it and for how long, its number and for how long. */
+interface State {
+  readonly lock?: readonly [owner: string, leftMs: number];
+  readonly fence?: readonly [number: number | "now", leftMs: number];
+}
+
+interface Row {
+  readonly name: string;
+  readonly script: Script;
+  readonly before?: State;
+  readonly args: Readonly<Record<string, string | number>>;
+  /** `rest` stands for what is left of a lease, `now` for the server's clock. */
+  readonly reply: unknown;
+  /** As before, if it is not said. */
+  readonly after?: State;
+  readonly heard?: readonly string[];
+}
+
+const LATER_MS = 3 * LEASE_MS;
+const free: State = { fence: [PAST, BEYOND_MS] };
+const heldByA: State = { lock: [A, LEASE_MS], fence: [PAST, LEASE_MS + BEYOND_MS] };
+const shortHeldByA: State = { lock: [A, LEASE_MS / 2], fence: [PAST, LEASE_MS / 2 + BEYOND_MS] };
+const longHeldByA: State = { lock: [A, LATER_MS], fence: [PAST, LATER_MS + BEYOND_MS] };
+const stood = (number: number | "now", of: State = heldByA): State => ({ ...of, fence: [number, of.fence?.[1] ?? 0] });
+
+const ROWS: readonly Row[] = [
+  {
+    name: "takes a lock that the server has never seen, and begins to count at its clock",
+    script: redlockAcquire,
+    before: {},
+    args: { owner: A },
+    reply: [0, "now"],
+    after: stood("now"),
+  },
+  {
+    name: "takes a free lock with the next number, however far that is behind the clock",
+    script: redlockAcquire,
+    before: free,
+    args: { owner: A },
+    reply: [0, PAST + 1],
+    after: stood(PAST + 1),
+  },
+  {
+    name: "counts exactly just below 2^53",
+    script: redlockAcquire,
+    before: { fence: [NEAR_THE_END - 1, BEYOND_MS] },
+    args: { owner: A },
+    reply: [0, NEAR_THE_END],
+    after: stood(NEAR_THE_END),
+  },
+  {
+    name: "gives the holder its number again, and begins its lease anew",
+    script: redlockAcquire,
+    before: shortHeldByA,
+    args: { owner: A },
+    reply: [0, PAST],
+    after: heldByA,
+  },
+  {
+    name: "does not shorten a lease for a late copy of the request",
+    script: redlockAcquire,
+    before: longHeldByA,
+    args: { owner: A },
+    reply: [0, PAST],
+  },
+  {
+    name: "gives a holder whose number is gone one from the clock",
+    script: redlockAcquire,
+    before: { lock: [A, LEASE_MS] },
+    args: { owner: A },
+    reply: [0, "now"],
+    after: stood("now"),
+  },
+  {
+    name: "refuses who is not the holder, and tells what is left of the lease",
+    script: redlockAcquire,
+    before: heldByA,
+    args: { owner: B },
+    reply: [1, "rest"],
+  },
+  {
+    name: "raises the server to the token where the holder stands as it reported",
+    script: redlockConfirm,
+    before: shortHeldByA,
+    args: { owner: A, reported: PAST, token: PAST + 7 },
+    reply: 1,
+    after: stood(PAST + 7),
+  },
+  {
+    name: "answers yes again to who stands at the token already",
+    script: redlockConfirm,
+    before: stood(PAST + 7),
+    args: { owner: A, reported: PAST, token: PAST + 7 },
+    reply: 1,
+  },
+  {
+    name: "does not shorten a lease for a late copy of the confirmation",
+    script: redlockConfirm,
+    before: longHeldByA,
+    args: { owner: A, reported: PAST, token: PAST + 7 },
+    reply: 1,
+    after: stood(PAST + 7, longHeldByA),
+  },
+  {
+    name: "refuses who does not hold",
+    script: redlockConfirm,
+    before: heldByA,
+    args: { owner: B, reported: PAST, token: PAST + 7 },
+    reply: 2,
+  },
+  {
+    name: "refuses a holder whose lease has ended, though nobody had the lock since",
+    script: redlockConfirm,
+    before: free,
+    args: { owner: A, reported: PAST, token: PAST + 7 },
+    reply: 2,
+  },
+  {
+    name: "refuses a holder that a late copy made holder again, above what it had reported",
+    script: redlockConfirm,
+    before: stood(PAST + 2),
+    args: { owner: A, reported: PAST, token: PAST + 1 },
+    reply: 2,
+  },
+  {
+    name: "refuses a holder whose number is gone",
+    script: redlockConfirm,
+    before: { lock: [A, LEASE_MS] },
+    args: { owner: A, reported: PAST, token: PAST + 7 },
+    reply: 2,
+  },
+  {
+    name: "never lowers the number of the server",
+    script: redlockConfirm,
+    before: heldByA,
+    args: { owner: A, reported: PAST, token: PAST - 1 },
+    reply: 2,
+  },
+  {
+    name: "begins the lease of the holder anew, and lets the number outlive it",
+    script: redlockExtend,
+    before: shortHeldByA,
+    args: { owner: A },
+    reply: 1,
+    after: heldByA,
+  },
+  {
+    name: "does not shorten a longer lease",
+    script: redlockExtend,
+    before: longHeldByA,
+    args: { owner: A },
+    reply: 1,
+  },
+  {
+    name: "extends nothing of somebody else's",
+    script: redlockExtend,
+    before: shortHeldByA,
+    args: { owner: B },
+    reply: 2,
+  },
+  {
+    name: "does not make a lock again that has ended",
+    script: redlockExtend,
+    before: free,
+    args: { owner: A },
+    reply: 2,
+  },
+  {
+    name: "frees the lock, keeps its number, and tells those who wait whose hold has ended",
+    script: redlockRelease,
+    before: heldByA,
+    args: { owner: A },
+    reply: 1,
+    after: { fence: [PAST, LEASE_MS + BEYOND_MS] },
+    heard: [`${CHANNEL} ${A}`],
+  },
+  {
+    name: "frees nothing of somebody else's, and tells nobody",
+    script: redlockRelease,
+    before: heldByA,
+    args: { owner: B },
+    reply: 2,
+  },
+  {
+    name: "answers no to who has given back already",
+    script: redlockRelease,
+    before: free,
+    args: { owner: A },
+    reply: 2,
+  },
+  {
+    name: "shows the holder, its lease and the number",
+    script: redlockInspect,
+    before: heldByA,
+    args: {},
+    reply: [1, PAST, "rest", A],
+  },
+  {
+    name: "shows the last number of a free lock",
+    script: redlockInspect,
+    before: free,
+    args: {},
+    reply: [0, PAST, -2],
+  },
+  {
+    name: "shows that a server knows nothing",
+    script: redlockInspect,
+    before: {},
+    args: {},
+    reply: [0, 0, -2],
+  },
+];
+
+describe.each([
+  ["the embedded interpreter", embeddedSide],
+  ["a real server", realSide],
+])("on %s", (_, open) => {
+  let side: Side;
+  beforeAll(async () => {
+    side = await open([CHANNEL]);
+  });
+  beforeEach(() => side.clear());
+  afterAll(() => side.stop());
+
+  async function run(script: Script, args: Readonly<Record<string, string | number>>): Promise<unknown> {
+    const given: Readonly<Record<string, string | number>> = { leaseMs: LEASE_MS, channel: CHANNEL, ...args };
+    return side.eval(
+      script.source,
+      script.keys.map((key) => KEYS[key] ?? ""),
+      script.args.map((word) => given[word] ?? ""),
+    );
+  }
+
+  async function put({ lock, fence }: State): Promise<void> {
+    const set = "return redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])";
+    if (lock) await side.eval(set, [KEYS.lock ?? ""], lock);
+    if (fence) await side.eval(set, [KEYS.fence ?? ""], fence);
+  }
+
+  async function nowUs(): Promise<number> {
+    const time = (await side.eval("return redis.call('TIME')", [], [])) as [string, string];
+    return Number(time[0]) * 1_000_000 + Number(time[1]);
+  }
+
+  /** That what is there is `wanted`, between two moments of the server's clock. */
+  async function expectState(wanted: State, startUs: number, endUs: number): Promise<void> {
+    const seen = new Map((await side.dump()).map(({ key, value, leftMs }) => [key, [value, leftMs] as const]));
+    const expected = new Map<string, readonly [string | number, number]>();
+    if (wanted.lock) expected.set(KEYS.lock ?? "", wanted.lock);
+    if (wanted.fence) expected.set(KEYS.fence ?? "", wanted.fence);
+    expect([...seen.keys()].sort()).toEqual([...expected.keys()].sort());
+    for (const [key, [value, leftMs]] of expected) {
+      const [is, left] = seen.get(key) ?? ["", 0];
+      if (value === "now") {
+        expect(Number(is)).toBeGreaterThanOrEqual(startUs);
+        expect(Number(is)).toBeLessThanOrEqual(endUs);
+      } else {
+        expect(is).toBe(String(value));
+      }
+      expect(left).toBeLessThanOrEqual(leftMs);
+      expect(left).toBeGreaterThan(leftMs - SLOW_MS);
+    }
+  }
+
+  function worded(reply: unknown, startUs: number, endUs: number): unknown {
+    if (Array.isArray(reply)) return reply.map((item) => worded(item, startUs, endUs));
+    if (typeof reply !== "number") return reply;
+    if (reply >= startUs && reply <= endUs) return "now";
+    return reply > LEASE_MS - SLOW_MS && reply <= LEASE_MS ? "rest" : reply;
+  }
+
+  test.each(ROWS)("$script.name $name", async ({ script, before = {}, args, reply, after = before, heard = [] }) => {
+    await put(before);
+    const startUs = await nowUs();
+    const answer = await run(script, args);
+    const endUs = await nowUs();
+    expect(worded(answer, startUs, endUs)).toEqual(reply);
+    await expectState(after, startUs, endUs);
+    expect(await side.messages()).toEqual(heard);
+  });
+
+  test("a late copy of the acquire cannot make a token good that somebody else has had", async () => {
+    // This server, Z, stood at 4; a second one gave A the number 6, so 6 is A's token.
+    await put({ fence: [4, BEYOND_MS] });
+    expect(await run(redlockAcquire, { owner: A })).toEqual([0, 5]);
+    await side.eval("return redis.call('DEL', KEYS[1])", [KEYS.lock ?? ""], []);
+    expect(await run(redlockAcquire, { owner: B })).toEqual([0, 6]);
+    expect(await run(redlockRelease, { owner: B })).toBe(1);
+    expect(await run(redlockAcquire, { owner: A })).toEqual([0, 7]);
+    expect(await run(redlockConfirm, { owner: A, reported: 5, token: 6 })).toBe(2);
+  });
+
+  test("two who follow each other here never have one number, whoever asks twice", async () => {
+    expect(await run(redlockAcquire, { owner: A })).toMatchObject([0, expect.any(Number)]);
+    const [, first] = (await run(redlockAcquire, { owner: A })) as [number, number];
+    expect(await run(redlockConfirm, { owner: A, reported: first, token: first + 3 })).toBe(1);
+    expect(await run(redlockAcquire, { owner: A })).toEqual([0, first + 3]);
+    expect(await run(redlockRelease, { owner: A })).toBe(1);
+    expect(await run(redlockAcquire, { owner: B })).toEqual([0, first + 4]);
+    expect(await run(redlockExtend, { owner: A })).toBe(2);
+    expect(await run(redlockRelease, { owner: A })).toBe(2);
+    expect(await run(redlockExtend, { owner: B })).toBe(1);
+    expect(await run(redlockRelease, { owner: B })).toBe(1);
+  });
+});
