@@ -9,20 +9,28 @@ import { storeFor } from "./stores/detect.js";
 
 /** How to reach the server, and defaults for every acquire. */
 export interface HoldfastOptions extends Omit<AcquireOptions, "signal"> {
-  /** A client that you made and that you close: ioredis, iovalkey, node-redis or GLIDE. This or `store`. */
+  /** A client that you made and that you close: ioredis, iovalkey, node-redis or GLIDE. This, `store` or `redlock`. */
   readonly redis?: object;
 
   /**
-   * A store of another making, such as `embedded()`. This or `redis`. Several Holdfasts may be made on one: it is closed
+   * Clients or stores of 3, 5, 7 or 9 independent servers, none of which is a replica of another: `redlock(name)` is held on
+   * a majority of them, and is the only kind there is. In place of `redis` and `store`. All who share its locks give the
+   * same servers.
+   */
+  readonly redlock?: readonly object[];
+
+  /**
+   * A store of another making, such as `embedded()`. In place of `redis`. Several Holdfasts may be made on one: it is closed
    * when the last of them closes.
    */
   readonly store?: Store;
 
   /**
    * Makes a connection that only listens, for clients that cannot be duplicated (GLIDE, pools). Holdfast closes
-   * it. Without one such a client asks again and again instead of being told.
+   * it. Without one such a client asks again and again instead of being told. With `redlock` it is given the place of the
+   * server in that array, from 0.
    */
-  readonly subscriber?: () => unknown;
+  readonly subscriber?: (server: number) => unknown;
 
   /**
    * What all keys and channels begin with; services share locks only if it is the same. 1 to 64 printable
@@ -44,7 +52,8 @@ export interface HoldfastOptions extends Omit<AcquireOptions, "signal"> {
 
   /**
    * Longest wait for the answer to one request. Longer rides out a slow server; shorter finds out sooner that
-   * it does not answer. Whole milliseconds, 10 to 60 000.
+   * it does not answer. Whole milliseconds, 10 to 60 000. With `redlock` it is that of each server, and an acquire
+   * waits for none of them longer than a sixth of its `leaseMs`.
    * @default 2_000
    */
   readonly commandTimeoutMs?: number;
@@ -59,7 +68,16 @@ export interface LockOptions {
   readonly key?: string;
 }
 
-const OWN_OPTIONS = ["redis", "store", "subscriber", "prefix", "clientName", "commandTimeoutMs", "allowEviction"];
+const OWN_OPTIONS = [
+  "redis",
+  "store",
+  "redlock",
+  "subscriber",
+  "prefix",
+  "clientName",
+  "commandTimeoutMs",
+  "allowEviction",
+];
 
 /**
  * Checks what `createHoldfast` was given and fills in the defaults.
@@ -74,7 +92,7 @@ export function checkOptions(options: HoldfastOptions): {
   defaults: ResolvedOptions;
 } {
   if (options === null || typeof options !== "object") {
-    throw new TypeError(`createHoldfast needs an object with redis or store; got ${show(options)}`);
+    throw new TypeError(`createHoldfast needs an object with redis, store or redlock; got ${show(options)}`);
   }
   const { prefix = "hf", clientName = "", commandTimeoutMs = 2_000, allowEviction = false } = options;
   checkPrefix(prefix);
@@ -97,14 +115,51 @@ export function checkOptions(options: HoldfastOptions): {
   };
 }
 
-/** @throws TypeError, UnsupportedError  unless exactly one of `redis` and `store` is given, and of a kind that is known */
-export function chooseStore({ redis, store, subscriber }: HoldfastOptions): Store {
-  if ((redis === undefined) === (store === undefined)) {
-    throw new TypeError(
-      `createHoldfast needs exactly one of redis and store; got ${redis === undefined ? "neither" : "both"}`,
+/**
+ * The store that all locks are on; those of a quorum, if `redlock` is given.
+ *
+ * @throws TypeError, RangeError, UnsupportedError  unless exactly one of `redis`, `store` and `redlock` is given, and of a kind
+ *                                                  that is known
+ */
+export function chooseStores({ redis, store, redlock, subscriber }: HoldfastOptions): Store | readonly Store[] {
+  const given = Object.entries({ redis, store, redlock }).filter(([, value]) => value !== undefined);
+  if (given.length !== 1) {
+    const names = given.map(([name]) => name).join(" and ");
+    throw new TypeError(`createHoldfast needs exactly one of redis, store and redlock; got ${names || "none"}`);
+  }
+  if (redlock !== undefined) {
+    checkServers(redlock);
+    return redlock.map((server, index) =>
+      storeFor(server, subscriber === undefined ? {} : { subscriber: () => subscriber(index) }),
     );
   }
-  return storeFor(redis ?? store, subscriber === undefined ? {} : { subscriber });
+  return storeFor(redis ?? store, subscriber === undefined ? {} : { subscriber: () => subscriber(0) });
+}
+
+const FEWEST_SERVERS = 3;
+const MOST_SERVERS = 9;
+
+/** @throws TypeError, RangeError  unless a majority of them is worth more than one of them */
+function checkServers(servers: unknown): void {
+  if (!Array.isArray(servers)) {
+    throw new TypeError(`redlock must be an array of clients or stores; got ${show(servers)}`);
+  }
+  const { length } = servers;
+  const range = `redlock must have ${FEWEST_SERVERS}, 5, 7 or ${MOST_SERVERS} servers`;
+  if (length < FEWEST_SERVERS || length > MOST_SERVERS) {
+    throw new RangeError(`${range}, since fewer than three outlive the failure of none; got ${length}`);
+  }
+  if (length % 2 === 0) {
+    throw new RangeError(
+      `${range}: ${length} outlive no more failures than ${length - 1}, and two callers can share their votes evenly; got ${length}`,
+    );
+  }
+  const twice = servers.findIndex((server, index) => servers.indexOf(server) !== index);
+  if (twice >= 0) {
+    throw new TypeError(
+      `redlock must have a client of its own for each server, since a server has one vote; number ${twice} is the same as number ${servers.indexOf(servers[twice])}`,
+    );
+  }
 }
 
 /** How many Holdfasts that are not closed stand on a store. */

@@ -21,7 +21,7 @@ import {
   checkKnown,
   checkNoMore,
   checkOptions,
-  chooseStore,
+  chooseStores,
   type HoldfastOptions,
   type LockOptions,
   shareStore,
@@ -30,6 +30,8 @@ import { MultiLock } from "./multi-lock/multi-lock.js";
 import { Mutex } from "./mutex/mutex.js";
 import { type MutexSteps, mutexSteps } from "./mutex/steps.js";
 import { ReadWriteLock, readWriteLockSteps } from "./read-write-lock/read-write-lock.js";
+import { noQuorumHere, quorumFactories } from "./redlock/factories.js";
+import type { Redlock } from "./redlock/redlock.js";
 import { HoldContexts } from "./reentrant-mutex/contexts.js";
 import { ReentrantMutex } from "./reentrant-mutex/reentrant-mutex.js";
 import { checkPermits, MOST_PERMITS, Semaphore, type SemaphoreOptions, semaphoreSteps } from "./semaphore/semaphore.js";
@@ -37,7 +39,7 @@ import { readMemoryPolicy, warnOfHiddenPolicy } from "./server/eviction.js";
 
 export type { HoldfastOptions, LockOptions } from "./holdfast-options.js";
 
-/** A way to all locks on one server. */
+/** A way to all locks on one server; or to those on a quorum of servers, and then to no other kind than `redlock`. */
 export interface Holdfast {
   /**
    * The mutex of that name, 1 to 512 bytes. Costs nothing and needs no clean-up.
@@ -90,6 +92,13 @@ export interface Holdfast {
   election(name: string): Election;
 
   /**
+   * The lock of that name, 1 to 512 bytes, on a majority of the servers given as `redlock`.
+   * @throws TypeError, RangeError  a wrong name
+   * @throws UnsupportedError       this Holdfast is on one server; or, of all other factories: it is on several
+   */
+  redlock(name: string): Redlock;
+
+  /**
    * Goes on with a lease that `lease.export()` described in this or another process.
    *
    * @throws LeaseLostError  it had ended meanwhile
@@ -129,7 +138,17 @@ export function createHoldfast(options: HoldfastOptions): Holdfast {
  */
 export function createHoldfastOn(runtime: Runtime, options: HoldfastOptions): Holdfast {
   const { prefix, clientName, commandTimeoutMs, allowEviction, defaults } = checkOptions(options);
-  const store = chooseStore(options);
+  const stores = chooseStores(options);
+  if (!("run" in stores)) {
+    const quorum = { prefix, clientName, commandTimeoutMs, allowEviction, runtime };
+    const voters = stores.map((one, i) => ({
+      store: one,
+      isOwn: one === options.redlock?.[i],
+      close: shareStore(one),
+    }));
+    return quorumFactories({ ...quorum, stores: voters }, defaults);
+  }
+  const store = stores;
   const closeStore = shareStore(store);
   const clientId = runtime.newClientId();
   const records = clientRecords(store, { prefix, clientId, clientName, timeoutMs: commandTimeoutMs });
@@ -209,6 +228,8 @@ export function createHoldfastOn(runtime: Runtime, options: HoldfastOptions): Ho
       checkNoMore("election takes a name", rest);
       return election(name);
     },
+
+    redlock: noQuorumHere,
 
     multiLock(members, ...rest: readonly unknown[]) {
       checkNoMore("multiLock takes an array of members", rest);

@@ -19,6 +19,8 @@ export {
   LockError,
   type LossReason,
   type OverReason,
+  QuorumError,
+  type ServerAnswer,
   StoreError,
   type StoreFailure,
   UnsupportedError,
@@ -65,6 +67,7 @@ export type {
   ReadWriteMode,
   ReadWriteSide,
 } from "./read-write-lock/read-write-lock.js";
+export type { Redlock } from "./redlock/redlock.js";
 export type {
   ReentrantLease,
   ReentrantMutex,

@@ -14,7 +14,7 @@ export interface Holder {
   readonly clientName: string | undefined;
   /** Fencing token of the present grant; undefined for a foreign client. */
   readonly token: number | undefined;
-  /** Time of the grant by the server's clock, in ms since 1970; undefined for a foreign client. */
+  /** Time of the grant by the server's clock, in ms since 1970; undefined for a foreign client, and on a quorum. */
   readonly sinceAtMs: number | undefined;
   /** What is left of the lease on the server, in ms; Infinity for a foreign key without expiry. */
   readonly leaseLeftMs: number;
@@ -53,4 +53,23 @@ export interface StoreFailure {
   readonly transient: boolean;
   /** The client library's error, or a sentence. */
   readonly cause: unknown;
+}
+
+/** What one of several independent servers answered. */
+export interface ServerAnswer {
+  /** Its place in the array that was given as `redlock`, from 0. */
+  readonly server: number;
+  /**
+   * - `granted`: it granted its part
+   * - `held`: somebody else has its part
+   * - `done`: it did what was asked
+   * - `not-held`: it does not hold its part for us
+   * - `none`: there was no answer in time; what was asked may be done all the same
+   * - `error`: it answered with an error, or refused
+   */
+  readonly answer: "granted" | "held" | "done" | "not-held" | "none" | "error";
+  /** Of `held`: what is left of the lease of whoever has it, in ms; Infinity if it has no end. */
+  readonly leaseLeftMs: number | undefined;
+  /** Of `none` and `error`: why. */
+  readonly error: unknown;
 }

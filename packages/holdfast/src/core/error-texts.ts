@@ -1,5 +1,5 @@
 /** What errors say: one sentence and one line each, whatever a name, a label or a foreign client may contain. */
-import type { BreakReason, Holder, OverReason, StoreFailure } from "./error-facts.js";
+import type { BreakReason, Holder, OverReason, ServerAnswer, StoreFailure } from "./error-facts.js";
 
 /** Why a lease is over. */
 export const OVER: Readonly<Record<OverReason, string>> = {
@@ -95,6 +95,38 @@ export function storeMessage(lockName: string, { mayHaveRun, cause }: StoreFailu
   const why = textOf(cause instanceof Error ? cause.message : cause);
   const assume = mayHaveRun ? "it may have been carried out all the same" : "it was not carried out";
   return `The server did not confirm a request about ${quote(lockName)} (${oneLine(why)}); ${assume}.`;
+}
+
+/** Too few of several servers did what was asked: what each of them said, and what may be assumed. */
+export function quorumMessage(
+  lockName: string,
+  {
+    answers,
+    mayHaveRun,
+    why = "fewer than a majority of the servers answered",
+  }: { readonly answers: readonly ServerAnswer[]; readonly mayHaveRun: boolean; readonly why?: string },
+): string {
+  const said = answers.map(({ server, answer, error }) => {
+    const reason = error === undefined ? "" : ` (${oneLine(textOf(reasonOf(error)))})`;
+    return `server ${server} ${ANSWERS[answer]}${reason}`;
+  });
+  const assume = mayHaveRun ? "some of it may have been carried out all the same" : "nothing was carried out";
+  return `${quote(lockName)}: ${why}: ${said.join(", ")}; ${assume}.`;
+}
+
+const ANSWERS: Readonly<Record<ServerAnswer["answer"], string>> = {
+  granted: "granted it",
+  held: "has granted somebody else",
+  done: "did it",
+  "not-held": "does not hold it for us",
+  none: "did not answer",
+  error: "refused",
+};
+
+/** The innermost words: what a store says around them is said here once for all servers. */
+function reasonOf(error: unknown): unknown {
+  const cause = error instanceof Error ? (error.cause ?? error) : error;
+  return cause instanceof Error ? cause.message : cause;
 }
 
 /** Names come from data: quoted, so that none can break a log line. */

@@ -5,19 +5,20 @@
  * RangeError instead, and an aborted wait rejects with the signal's own reason.
  */
 
-import type { BreakReason, Holder, OverReason, StoreFailure } from "./error-facts.js";
+import type { BreakReason, Holder, OverReason, ServerAnswer, StoreFailure } from "./error-facts.js";
 import {
   BROKE,
   evictionMessage,
   mismatchMessage,
   OVER,
   processOf,
+  quorumMessage,
   quote,
   storeMessage,
   timeoutMessage,
 } from "./error-texts.js";
 
-export type { BreakReason, Holder, LossReason, OverReason, StoreFailure } from "./error-facts.js";
+export type { BreakReason, Holder, LossReason, OverReason, ServerAnswer, StoreFailure } from "./error-facts.js";
 
 /** Base of all lock errors. `code` is stable; the message is for people. */
 export abstract class LockError extends Error {
@@ -157,14 +158,36 @@ export class CapacityMismatchError extends LockError {
 
 /** The server did not answer in time, or answered with an error. Unless `mayHaveRun` is false, treat it as "maybe". */
 export class StoreError extends LockError {
-  readonly code = "ERR_LOCK_STORE";
+  readonly code: "ERR_LOCK_STORE" | "ERR_LOCK_QUORUM" = "ERR_LOCK_STORE";
   readonly mayHaveRun: boolean;
   readonly transient: boolean;
 
-  constructor(lockName: string, failure: StoreFailure) {
-    super(lockName, storeMessage(lockName, failure), { cause: failure.cause });
+  constructor(lockName: string, failure: StoreFailure, message: string = storeMessage(lockName, failure)) {
+    super(lockName, message, { cause: failure.cause });
     this.mayHaveRun = failure.mayHaveRun;
     this.transient = failure.transient;
+  }
+}
+
+/**
+ * Of several independent servers no majority answered in time. What single servers have granted is given back, at once
+ * where they can be reached; elsewhere it ends by itself after `leaseMs` at the latest.
+ */
+export class QuorumError extends StoreError {
+  override readonly code = "ERR_LOCK_QUORUM";
+  /** What each server said, in the order in which they were given to `createHoldfast`. */
+  readonly answers: readonly ServerAnswer[];
+
+  constructor(
+    lockName: string,
+    facts: Pick<QuorumError, "answers" | "mayHaveRun" | "transient"> & {
+      /** What did not come about, if not a majority of answers. */
+      readonly why?: string;
+    },
+  ) {
+    const cause = facts.answers.find(({ error }) => error !== undefined)?.error;
+    super(lockName, { ...facts, cause }, quorumMessage(lockName, facts));
+    this.answers = facts.answers;
   }
 }
 

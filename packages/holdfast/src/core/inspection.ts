@@ -76,7 +76,7 @@ export async function describeClaim(engine: Engine, owner: string): Promise<Wait
 }
 
 function toHolder(
-  { owner, token, leaseLeftMs }: HolderState,
+  { owner, token, leaseLeftMs, isUntimed }: HolderState,
   process: {
     readonly host: string | undefined;
     readonly pid: number | undefined;
@@ -91,7 +91,7 @@ function toHolder(
     label: parsed?.label,
     ...process,
     token: ownToken,
-    sinceAtMs: ownToken === undefined ? undefined : Math.floor(ownToken / 1_000),
+    sinceAtMs: ownToken === undefined || isUntimed ? undefined : Math.floor(ownToken / 1_000),
     leaseLeftMs,
   };
 }

@@ -108,4 +108,6 @@ export interface HolderState {
   readonly owner: string;
   readonly token: number | undefined;
   readonly leaseLeftMs: number;
+  /** True if the token does not tell the time of the grant. */
+  readonly isUntimed?: true;
 }

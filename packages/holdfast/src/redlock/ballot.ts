@@ -1,0 +1,259 @@
+/**
+ * One attempt to win a majority, under an owner id of its own that no other attempt ever has.
+ *
+ * All servers are asked at once. The token is the maximum of the numbers that a majority answered; if not a majority stands
+ * at it, those below are raised, each only where it still holds for this attempt and stands where it said
+ * (docs/adr/092-tokens-on-a-quorum.md says why that makes tokens rise without any assumption about time).
+ *
+ * Invariants: validity counts from before the first request; nobody waits for stragglers once the answers decide; the
+ * majority from which the token was taken is fixed at that moment, and only its members count; what a straggler grants
+ * later belongs to the lease if there is one, and is given back if there is none.
+ */
+import type { ServerAnswer } from "../core/error-facts.js";
+import { EvictionError, type QuorumError } from "../core/errors.js";
+import type { Runtime } from "../core/runtime.js";
+import type { Claim } from "../core/steps.js";
+import { type Moment, msUntil, now, validUntil } from "../core/validity.js";
+import {
+  askForVote,
+  failed,
+  majorityOf,
+  mayHaveRun,
+  type QuorumServer,
+  quorumError,
+  type RedlockPlace,
+  raise,
+} from "./servers.js";
+
+/** What one server answered. */
+export type Vote =
+  | { readonly outcome: "granted"; readonly token: number }
+  | { readonly outcome: "held"; readonly restMs: number }
+  | { readonly outcome: "failed"; readonly error: unknown };
+
+/**
+ * How an attempt ends.
+ *
+ * - `elected`: a majority holds for it, and stands at the token; the lease is not over
+ * - `outvoted`: a majority answered, and too few of them granted
+ * - `unreached`: no majority answered, or too late
+ * - `evicting`: a server may evict the lock
+ */
+export type Verdict =
+  | { readonly outcome: "elected"; readonly token: number }
+  | { readonly outcome: "outvoted" }
+  | { readonly outcome: "unreached"; readonly error: QuorumError }
+  | { readonly outcome: "evicting"; readonly error: EvictionError };
+
+/** What an attempt needs to know. */
+export interface BallotFacts {
+  readonly runtime: Runtime;
+  readonly servers: readonly QuorumServer[];
+  readonly place: RedlockPlace;
+  readonly claim: Claim;
+  /** Longest wait for each answer. */
+  readonly timeoutMs: number;
+  /** Called once. */
+  readonly onVerdict: (verdict: Verdict) => void;
+}
+
+/** See the file header. */
+export class Ballot {
+  readonly #facts: BallotFacts;
+  readonly #majority: number;
+  readonly #votes: (Vote | undefined)[];
+  readonly #accounted: boolean[];
+  /** Before the first request was sent. */
+  readonly startedAt: Moment;
+  #phase: "voting" | "raising" | "elected" | "over" = "voting";
+  #token = 0;
+  /** Of the majority that the token was taken from: how many stand at it, and how many may come to. */
+  #standing = 0;
+  #raising = 0;
+  #onLateVote: ((server: QuorumServer) => void) | undefined;
+
+  /** Asks at once. */
+  constructor(facts: BallotFacts) {
+    const { runtime, servers } = facts;
+    this.#facts = facts;
+    this.#majority = majorityOf(servers.length);
+    this.#votes = servers.map(() => undefined);
+    this.#accounted = servers.map(() => false);
+    this.startedAt = now(runtime);
+    for (const server of servers) this.#ask(server);
+  }
+
+  /** The id of this attempt, and the lease that it asks for. */
+  get claim(): Claim {
+    return this.#facts.claim;
+  }
+
+  get place(): RedlockPlace {
+    return this.#facts.place;
+  }
+
+  /** By server; undefined where there is no answer yet. */
+  get votes(): readonly (Vote | undefined)[] {
+    return this.#votes;
+  }
+
+  /** What each server has answered so far, for a report. */
+  get answers(): ServerAnswer[] {
+    return this.#votes.map((vote, server) => {
+      if (vote?.outcome === "failed") return failed(server, vote.error);
+      const restMs = vote?.outcome === "held" ? vote.restMs : undefined;
+      const leaseLeftMs = restMs !== undefined && restMs < 0 ? Infinity : restMs;
+      return { server, answer: vote?.outcome ?? "none", leaseLeftMs, error: undefined };
+    });
+  }
+
+  /** Whether it is certain that no request of this attempt can take the lock on that server any more. */
+  isAccounted({ index }: QuorumServer): boolean {
+    return this.#accounted[index] === true;
+  }
+
+  /** What is left of the lease that a majority would have granted, in ms; 0 when it is over. */
+  leftMs(): number {
+    return msUntil(validUntil(this.startedAt, this.claim.leaseMs), this.#facts.runtime);
+  }
+
+  /**
+   * Nobody wants it any more: there is no verdict from now on, and no lease.
+   *
+   * @param onLateVote  told of each answer that comes from now on: what it has granted belongs to nobody
+   */
+  abandon(onLateVote: (server: QuorumServer) => void): void {
+    this.#phase = "over";
+    this.#onLateVote = onLateVote;
+  }
+
+  #ask(server: QuorumServer): void {
+    const { place, claim, timeoutMs } = this.#facts;
+    askForVote(server, place, claim, timeoutMs).then(
+      (vote) => this.#voted(server, vote),
+      (error: unknown) => this.#voted(server, { outcome: "failed", error }),
+    );
+  }
+
+  #voted(server: QuorumServer, vote: Vote): void {
+    this.#votes[server.index] = vote;
+    this.#accounted[server.index] = vote.outcome !== "failed" || !mayHaveRun(vote.error);
+    if (this.#phase === "voting") this.#weigh();
+    else if (this.#phase === "elected") this.#level(server);
+    else if (this.#phase === "over") this.#onLateVote?.(server);
+  }
+
+  #weigh(): void {
+    const granted = this.#numbers();
+    if (granted.size >= this.#majority) this.#take(granted);
+    else this.#giveUpIfLost(granted.size);
+  }
+
+  /** Number by server, of those that have granted. */
+  #numbers(): Map<number, number> {
+    const numbers = new Map<number, number>();
+    for (const [index, vote] of this.#votes.entries()) if (vote?.outcome === "granted") numbers.set(index, vote.token);
+    return numbers;
+  }
+
+  /** A majority has granted: its maximum is the token, as soon as a majority of servers among it stands there. */
+  #take(numbers: ReadonlyMap<number, number>): void {
+    this.#token = Math.max(...numbers.values());
+    const below = [...numbers].filter(([, number]) => number < this.#token);
+    this.#standing = numbers.size - below.length;
+    if (this.#standing >= this.#majority) {
+      this.#elect();
+      return;
+    }
+    this.#phase = "raising";
+    this.#raising = below.length;
+    for (const [index, reported] of below) {
+      const server = this.#facts.servers[index];
+      if (server === undefined) continue;
+      this.#votes[index] = { outcome: "granted", token: this.#token };
+      this.#raise(server, reported);
+    }
+  }
+
+  #raise(server: QuorumServer, reported: number): void {
+    this.#sendRaise(server, reported).then(
+      (isRaised) => this.#raised(server, isRaised ? undefined : { outcome: "held", restMs: 0 }),
+      (error: unknown) => this.#raised(server, { outcome: "failed", error }),
+    );
+  }
+
+  #sendRaise(server: QuorumServer, reported: number): Promise<boolean> {
+    const { place, claim, timeoutMs } = this.#facts;
+    const { owner, leaseMs } = claim;
+    return raise(server, place, { owner, reported, token: this.#token, leaseMs }, timeoutMs);
+  }
+
+  /** @param instead  what its vote is worth, if it does not stand at the token */
+  #raised(server: QuorumServer, instead: Vote | undefined): void {
+    if (instead === undefined) this.#standing += 1;
+    else if (this.#phase === "raising") this.#votes[server.index] = instead;
+    if (this.#phase !== "raising") return;
+    this.#raising -= 1;
+    if (this.#standing >= this.#majority) this.#elect();
+    else if (this.#standing + this.#raising < this.#majority) this.#giveUpIfLost(this.#standing + this.#raising);
+  }
+
+  #elect(): void {
+    if (this.#refusesEviction()) return;
+    // Read again after the majority: the answers may have waited in the socket of a process that stood still.
+    if (this.leftMs() <= 0) {
+      this.#end({ outcome: "unreached", error: this.lateError() });
+      return;
+    }
+    this.#end({ outcome: "elected", token: this.#token }, "elected");
+    for (const server of this.#facts.servers) this.#level(server);
+  }
+
+  /** The error of answers that came when the lease was over. */
+  lateError(): QuorumError {
+    return quorumError(
+      this.place.name,
+      this.answers,
+      "a majority of the servers granted it, but the lease was over when their answers were read",
+    );
+  }
+
+  /**
+   * Brings a server that granted too, with a lower number, to the token: the lease does not need it, but the next attempt then
+   * hears one number from all, and is done in one round trip.
+   */
+  #level(server: QuorumServer): void {
+    const vote = this.#votes[server.index];
+    if (vote?.outcome !== "granted" || vote.token >= this.#token) return;
+    this.#votes[server.index] = { ...vote, token: this.#token };
+    this.#sendRaise(server, vote.token).catch(() => {});
+  }
+
+  /** @param possible  how many servers may still be won, beside those that have not answered */
+  #giveUpIfLost(possible: number): void {
+    if (this.#refusesEviction()) return;
+    const votes = this.#votes;
+    const open = this.#phase === "voting" ? votes.filter((vote) => vote === undefined).length : 0;
+    if (possible + open >= this.#majority) return;
+    const failures = votes.filter((vote) => vote?.outcome === "failed").length;
+    const answered = votes.filter((vote) => vote !== undefined).length - failures;
+    if (answered >= this.#majority) this.#end({ outcome: "outvoted" });
+    else if (failures > votes.length - this.#majority || open === 0) {
+      this.#end({ outcome: "unreached", error: quorumError(this.place.name, this.answers) });
+    }
+  }
+
+  #refusesEviction(): boolean {
+    for (const vote of this.#votes) {
+      if (vote?.outcome !== "failed" || !(vote.error instanceof EvictionError)) continue;
+      this.#end({ outcome: "evicting", error: vote.error });
+      return true;
+    }
+    return false;
+  }
+
+  #end(verdict: Verdict, phase: "elected" | "over" = "over"): void {
+    this.#phase = phase;
+    this.#facts.onVerdict(verdict);
+  }
+}

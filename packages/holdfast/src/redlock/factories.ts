@@ -1,0 +1,94 @@
+/** The factories of a Holdfast on several independent servers: one kind is right there, and the others say why they are not. */
+
+import { quote } from "../core/error-texts.js";
+import { UnsupportedError } from "../core/errors.js";
+import { checkName, lockKeys, show } from "../core/names.js";
+import type { ResolvedOptions } from "../core/options.js";
+import { Quorum, type QuorumFacts } from "./quorum.js";
+import { Redlock } from "./redlock.js";
+
+/** A factory that refuses. */
+type Refuse = (name: unknown, ...rest: readonly unknown[]) => never;
+
+/** What stands behind `createHoldfast({ redlock })`. */
+export interface QuorumFactories {
+  redlock(name: string, ...rest: readonly unknown[]): Redlock;
+  readonly mutex: Refuse;
+  readonly reentrantMutex: Refuse;
+  readonly multiLock: Refuse;
+  readonly semaphore: Refuse;
+  readonly readWriteLock: Refuse;
+  readonly countDownLatch: Refuse;
+  readonly barrier: Refuse;
+  readonly election: Refuse;
+  adopt(exported: unknown): Promise<never>;
+  close(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+const ONE_QUEUE =
+  "its queue and its hand-over need one order, which independent servers do not have; use redlock(name)";
+
+/** Makes the engine of a quorum, and its factories. */
+export function quorumFactories(facts: QuorumFacts, defaults: ResolvedOptions): QuorumFactories {
+  const quorum = new Quorum(facts);
+  const close = (): Promise<void> => quorum.engine.close();
+  return {
+    redlock(name, ...rest) {
+      const extra = rest.find((value) => value !== undefined);
+      if (extra !== undefined) {
+        throw new TypeError(
+          `redlock takes a name and nothing else, since options are those of acquire and the like; got ${show(extra)}`,
+        );
+      }
+      const { base } = lockKeys(facts.prefix, "redlock", checkName(name));
+      return new Redlock(quorum, { name, lock: base, fence: `${base}:fence`, channel: `${base}:released` }, defaults);
+    },
+    mutex: refuse("mutex", ONE_QUEUE),
+    reentrantMutex: refuse("reentrant mutex", ONE_QUEUE),
+    multiLock: refuse(
+      "multi-lock",
+      "two of them could each win a part of the servers for each member, again and again",
+    ),
+    semaphore: refuse(
+      "semaphore",
+      "it would grant too often: of two permits on three servers, A and B are granted by the first, B and C by the second, " +
+        "A and C by the third, and each of the three has a majority",
+    ),
+    readWriteLock: refuse("read-write lock", "what it promises there has not been shown to hold"),
+    countDownLatch: refuse("latch", "a count is one number, and independent servers each have their own"),
+    barrier: refuse(
+      "barrier",
+      "the number of those who have arrived is one number, and independent servers each have their own",
+    ),
+    election: refuse("election", "what a leader proclaims needs one place and one order; use redlock(name)"),
+    adopt: () =>
+      Promise.reject(
+        new UnsupportedError(
+          "adopt",
+          "A lease on several independent servers stays with the Holdfast that acquired it.",
+        ),
+      ),
+    close,
+    [Symbol.asyncDispose]: close,
+  };
+}
+
+function refuse(kind: string, why: string): Refuse {
+  return (name) => {
+    const which = typeof name === "string" ? ` ${quote(name)}` : "";
+    throw new UnsupportedError(
+      typeof name === "string" ? name : kind,
+      `The ${kind}${which} cannot be on several independent servers: ${why}.`,
+    );
+  };
+}
+
+/** The factory of a Holdfast on one server. @throws UnsupportedError */
+export function noQuorumHere(name: unknown): never {
+  checkName(name);
+  throw new UnsupportedError(
+    String(name),
+    "redlock needs several independent servers, createHoldfast({ redlock: [a, b, c] }); on one server use mutex(name).",
+  );
+}

@@ -1,0 +1,75 @@
+/**
+ * Those of one Holdfast who want the same lock: one of them tries, the others stand behind it, so that a process does not
+ * split the votes with itself. Each of them makes attempts of its own when it is in front; nothing is shared but the place.
+ */
+import type { Engine } from "../core/engine.js";
+import type { Timer } from "../core/runtime.js";
+import { Ears } from "./ears.js";
+import type { Pace } from "./pace.js";
+import type { QuorumServer } from "./servers.js";
+
+/** Somebody in a line. */
+export interface InLine {
+  /** From now on it is in front. */
+  advance(): void;
+  /** Somebody's hold has ended on that server. */
+  released(server: number): void;
+}
+
+/** Ears are kept for so long after the last waiter: a busy lock has the next one soon. */
+const LINGER_MS = 5_000;
+
+/** See the file header. */
+export class Line {
+  readonly ears: Ears;
+  readonly pace: Pace;
+  readonly #engine: Engine;
+  readonly #onEmpty: (line: Line) => void;
+  readonly #members = new Set<InLine>();
+  #front: InLine | undefined;
+  #linger: Timer | undefined;
+  /** Why the last attempt failed, while no server majority can be reached. */
+  failure: unknown;
+
+  constructor(
+    engine: Engine,
+    servers: readonly QuorumServer[],
+    channel: string,
+    pace: Pace,
+    onEmpty: (line: Line) => void,
+  ) {
+    this.#engine = engine;
+    this.pace = pace;
+    this.#onEmpty = onEmpty;
+    this.ears = new Ears(engine, servers, channel, (server) => this.#front?.released(server));
+  }
+
+  /** Stands in line; whoever is first there is told to advance, in this turn. */
+  join(member: InLine): void {
+    this.#linger?.cancel();
+    this.#members.add(member);
+    if (this.#front !== undefined) return;
+    this.#front = member;
+    member.advance();
+  }
+
+  /** Leaves it, from any place. A second call does nothing. */
+  leave(member: InLine): void {
+    if (!this.#members.delete(member)) return;
+    if (this.#front === member) {
+      const [next] = this.#members;
+      this.#front = next;
+      next?.advance();
+    }
+    if (this.#members.size > 0) return;
+    this.#linger?.cancel();
+    this.#linger = this.#engine.runtime.startTimer(() => this.close(), LINGER_MS, false);
+  }
+
+  /** Nobody waits any more. */
+  close(): void {
+    this.#linger?.cancel();
+    this.#onEmpty(this);
+    void this.ears.close();
+  }
+}

@@ -1,0 +1,159 @@
+/** What all locks of one Holdfast on independent servers stand on. */
+import { clientRecords } from "../client-record/client-record.js";
+import { Engine } from "../core/engine.js";
+import { UnsupportedError } from "../core/errors.js";
+import { EvictionGuard } from "../core/eviction-guard.js";
+import { parseOwner } from "../core/owner.js";
+import type { ClientRecords } from "../core/presence.js";
+import type { Runtime } from "../core/runtime.js";
+import type { Inbox, Store } from "../core/store.js";
+import { readMemoryPolicy, warnOfHiddenPolicy } from "../server/eviction.js";
+import { Line } from "./line.js";
+import { Pace } from "./pace.js";
+import type { QuorumServer, RedlockPlace } from "./servers.js";
+import { Withdrawals } from "./withdrawal.js";
+
+/** What a quorum needs to know. */
+export interface QuorumFacts {
+  readonly runtime: Runtime;
+  readonly prefix: string;
+  readonly clientName: string;
+  readonly commandTimeoutMs: number;
+  readonly allowEviction: boolean;
+  /** One for each server, and how to close it; `isOwn` if its maker knows what is behind it. */
+  readonly stores: readonly {
+    readonly store: Store;
+    readonly isOwn: boolean;
+    readonly close: () => Promise<void>;
+  }[];
+}
+
+/** See the file header. */
+export class Quorum {
+  readonly engine: Engine;
+  readonly servers: readonly QuorumServer[];
+  readonly withdrawals: Withdrawals;
+  readonly pace: Pace;
+  readonly #lines = new Map<string, Line>();
+  readonly #stops: readonly (() => void)[];
+  #vetting: Promise<void> | undefined;
+  #isVetted: boolean;
+
+  constructor(facts: QuorumFacts) {
+    const { runtime, prefix, clientName, commandTimeoutMs, allowEviction, stores } = facts;
+    this.servers = stores.map(({ store, isOwn }, index) => {
+      const read = (): ReturnType<typeof readMemoryPolicy> => readMemoryPolicy(store, commandTimeoutMs);
+      const onHidden = isOwn ? () => {} : warnOfHiddenPolicy;
+      return { index, store, guard: new EvictionGuard(allowEviction ? undefined : { read, onHidden, runtime }) };
+    });
+    this.#isVetted = allowEviction;
+    this.#stops = this.servers.map(({ store, guard }) =>
+      store.onReconnect((connection) => {
+        if (connection === "commands") guard.doubt();
+      }),
+    );
+    const clientId = runtime.newClientId();
+    const own = { prefix, clientId, clientName, timeoutMs: commandTimeoutMs };
+    this.engine = new Engine({
+      store: storeOfAll(this.servers),
+      runtime,
+      prefix,
+      clientId,
+      commandTimeoutMs,
+      records: recordsOfAll(this.servers.map(({ store }) => clientRecords(store, own))),
+      evictionGuard: new EvictionGuard(undefined),
+      closeStore: async () => {
+        for (const stop of this.#stops) stop();
+        for (const line of [...this.#lines.values()]) line.close();
+        await Promise.all(stores.map(({ close }) => close()));
+      },
+    });
+    this.withdrawals = new Withdrawals(this.engine, this.servers);
+    this.pace = new Pace(runtime);
+  }
+
+  /** Where those of this Holdfast stand who wait for one lock. */
+  lineOf({ lock, channel }: RedlockPlace): Line {
+    const known = this.#lines.get(lock);
+    if (known !== undefined) return known;
+    const line = new Line(this.engine, this.servers, channel, this.pace, (empty) => {
+      if (this.#lines.get(lock) === empty) this.#lines.delete(lock);
+    });
+    this.#lines.set(lock, line);
+    return line;
+  }
+
+  /**
+   * Whether all servers that answer have said that they do not evict locks, asked once; undefined if that is known.
+   *
+   * @throws EvictionError  one of them may
+   */
+  vet(lockName: string, timeoutMs: number): Promise<void> | undefined {
+    if (this.#isVetted) return undefined;
+    this.#vetting ??= this.#vetOnce(lockName, timeoutMs).finally(() => {
+      this.#vetting = undefined;
+    });
+    return this.#vetting;
+  }
+
+  async #vetOnce(lockName: string, timeoutMs: number): Promise<void> {
+    const { runtime } = this.engine;
+    await new Promise<void>((resolve, reject) => {
+      const limit = runtime.startTimer(resolve, timeoutMs, true);
+      Promise.all(this.servers.map(({ guard }) => guard.check(lockName)))
+        .then(() => resolve(), reject)
+        .finally(() => limit.cancel());
+    });
+    // A server that was silent is asked beside the first vote that it gives.
+    this.#isVetted = true;
+  }
+}
+
+/** What the engine needs of its store: to listen, and to hear of reconnects, on all of them. */
+function storeOfAll(servers: readonly QuorumServer[]): Store {
+  return {
+    kind: "redlock",
+    run: (script) => Promise.reject(new UnsupportedError(script.name, "There is no one server to run a script on.")),
+    async inbox(channel, onMessage, timeoutMs): Promise<Inbox> {
+      const hear = (message: string): void => {
+        // Whoever releases by force publishes the owner whose hold it has ended.
+        const [, number] = /^[^/]+\/(\d+)\//.exec(message) ?? [];
+        if (number !== undefined && parseOwner(message) !== undefined) onMessage(`-${number}`);
+      };
+      const opening = servers.map(({ store }) => store.inbox(channel, hear, timeoutMs));
+      // One is enough to hear of a forced release, which is told by every server.
+      await Promise.any(opening).catch((error: unknown) => {
+        throw error instanceof AggregateError ? error.errors[0] : error;
+      });
+      return {
+        async close() {
+          await Promise.allSettled(opening.map(async (inbox) => (await inbox).close()));
+        },
+      };
+    },
+    onReconnect(listener) {
+      const stops = servers.map(({ store }) => store.onReconnect(listener));
+      return () => {
+        for (const stop of stops) stop();
+      };
+    },
+    async close() {},
+  };
+}
+
+/** A client's record is on every server; any that has it will do. */
+function recordsOfAll(all: readonly ClientRecords[]): ClientRecords {
+  return {
+    async announce(keepMs) {
+      await Promise.allSettled(all.map((records) => records.announce(keepMs)));
+    },
+    async read(clientId, timeoutMs) {
+      const reading = all.map(async (records) => {
+        const record = await records.read(clientId, timeoutMs);
+        if (record === undefined) throw new Error("no record here");
+        return record;
+      });
+      return Promise.any(reading).catch(() => undefined);
+    },
+  };
+}

@@ -1,0 +1,164 @@
+/** The N servers of a quorum, which know nothing of each other, and how all of them are asked at once. */
+import { call } from "../core/call.js";
+import type { ServerAnswer } from "../core/error-facts.js";
+import { QuorumError, StoreError } from "../core/errors.js";
+import type { EvictionGuard } from "../core/eviction-guard.js";
+import type { Outcome } from "../core/script.js";
+import type { Store } from "../core/store.js";
+import { redlockAcquire, redlockConfirm, redlockExtend, redlockInspect, redlockRelease } from "../generated/scripts.js";
+
+/** One of them. */
+export interface QuorumServer {
+  /** Its place among them, from 0. */
+  readonly index: number;
+  readonly store: Store;
+  /** Stands before what takes a lock there. */
+  readonly guard: EvictionGuard;
+}
+
+/** Where a lock is, the same on each server. */
+export interface RedlockPlace {
+  readonly name: string;
+  readonly lock: string;
+  readonly fence: string;
+  /** What its waiters listen on. */
+  readonly channel: string;
+}
+
+/** How many of `count` servers are a majority: any two majorities have a server in common. */
+export function majorityOf(count: number): number {
+  return Math.floor(count / 2) + 1;
+}
+
+/** Asks for the lock on one server. @throws StoreError, EvictionError */
+export function askForVote(
+  { store, guard }: QuorumServer,
+  { name, lock, fence }: RedlockPlace,
+  { owner, leaseMs }: { readonly owner: string; readonly leaseMs: number },
+  timeoutMs: number,
+): Promise<Outcome<(typeof redlockAcquire)["replies"][number]>> {
+  const send = (): ReturnType<typeof askForVote> =>
+    call({ store, lockName: name }, redlockAcquire, { lock, fence }, { owner, leaseMs }, timeoutMs);
+  return guard.isOpen ? send() : guard.pass(name, send, timeoutMs);
+}
+
+/** Raises one server to the token, if it stands where it said. @throws StoreError */
+export async function raise(
+  { store }: QuorumServer,
+  { name, lock, fence }: RedlockPlace,
+  args: { readonly owner: string; readonly reported: number; readonly token: number; readonly leaseMs: number },
+  timeoutMs: number,
+): Promise<boolean> {
+  const reply = await call({ store, lockName: name }, redlockConfirm, { lock, fence }, args, timeoutMs);
+  return reply.outcome === "confirmed";
+}
+
+/** Begins the lease anew on one server. @throws StoreError */
+export async function extendOn(
+  { store }: QuorumServer,
+  { name, lock, fence }: RedlockPlace,
+  args: { readonly owner: string; readonly leaseMs: number },
+  timeoutMs: number,
+): Promise<boolean> {
+  const reply = await call({ store, lockName: name }, redlockExtend, { lock, fence }, args, timeoutMs);
+  return reply.outcome === "extended";
+}
+
+/**
+ * Gives the lock back on one server, and tells whoever listens on `channel`.
+ *
+ * @returns whether it was held there
+ * @throws StoreError
+ */
+export async function releaseOn(
+  { store }: QuorumServer,
+  { name, lock }: RedlockPlace,
+  args: { readonly owner: string; readonly channel: string },
+  timeoutMs: number,
+): Promise<boolean> {
+  const reply = await call({ store, lockName: name }, redlockRelease, { lock }, args, timeoutMs);
+  return reply.outcome === "released";
+}
+
+/** What one server says about a lock. */
+export interface ServerView {
+  /** Number that the server stands at; 0 if there is none. */
+  readonly token: number;
+  readonly owner: string | undefined;
+  readonly leaseLeftMs: number;
+}
+
+/** Looks at the lock on one server. @throws StoreError */
+export async function lookAt(
+  { store }: QuorumServer,
+  { name, lock, fence }: RedlockPlace,
+  timeoutMs: number,
+): Promise<ServerView> {
+  const reply = await call({ store, lockName: name }, redlockInspect, { lock, fence }, {}, timeoutMs);
+  const owner = reply.outcome === "held" ? reply.owner[0] : undefined;
+  return { token: reply.token, owner, leaseLeftMs: reply.leftMs < 0 ? Infinity : reply.leftMs };
+}
+
+/** What became of a request to one server. */
+export type Answer<Reply> = { readonly reply: Reply } | { readonly error: unknown };
+
+/** What became of the same request to each of them, by index; undefined where there is no answer yet. */
+export type Answers<Reply> = readonly (Answer<Reply> | undefined)[];
+
+/**
+ * Asks all servers at once.
+ *
+ * @param isEnough  whether the answers so far decide, so that nobody waits for the others, which are carried out all the same
+ * @returns the answers at that moment; all of them if they never decide
+ */
+export function askAll<Reply>(
+  servers: readonly QuorumServer[],
+  send: (server: QuorumServer) => Promise<Reply>,
+  isEnough: (answers: Answers<Reply>) => boolean,
+): Promise<Answers<Reply>> {
+  return new Promise((resolve) => {
+    const answers: (Answer<Reply> | undefined)[] = servers.map(() => undefined);
+    let missing = servers.length;
+    for (const server of servers) {
+      const settle = (answer: Answer<Reply>): void => {
+        answers[server.index] = answer;
+        missing -= 1;
+        if (missing === 0 || isEnough(answers)) resolve([...answers]);
+      };
+      send(server).then(
+        (reply) => settle({ reply }),
+        (error: unknown) => settle({ error }),
+      );
+    }
+  });
+}
+
+/** How many servers gave an answer that passes. */
+export function count<Reply>(answers: Answers<Reply>, passes: (reply: Reply) => boolean = () => true): number {
+  return answers.filter((answer) => answer !== undefined && "reply" in answer && passes(answer.reply)).length;
+}
+
+/** Whether a failed request may have been carried out. */
+export function mayHaveRun(error: unknown): boolean {
+  return !(error instanceof StoreError) || error.mayHaveRun;
+}
+
+/** What an error of one server is called. */
+export function failed(server: number, error: unknown): ServerAnswer {
+  const isSilent = error instanceof StoreError && error.transient && error.mayHaveRun;
+  return { server, answer: isSilent ? "none" : "error", leaseLeftMs: undefined, error };
+}
+
+/** The error of a request that no majority has answered. */
+export function quorumError(lockName: string, answers: readonly ServerAnswer[], why?: string): QuorumError {
+  const errors = answers.filter(({ error }) => error !== undefined).map(({ error }) => error);
+  const spare = answers.length - majorityOf(answers.length);
+  const isHopeless = errors.filter((error) => !(error instanceof StoreError) || !error.transient).length > spare;
+  return new QuorumError(lockName, {
+    answers,
+    // What a server has granted was carried out, until it is given back.
+    mayHaveRun: errors.some(mayHaveRun) || answers.some(({ answer }) => answer === "granted" || answer === "done"),
+    transient: !isHopeless,
+    ...(why === undefined ? {} : { why }),
+  });
+}

@@ -1,0 +1,183 @@
+/** The atomic steps of a lock on a quorum: each one request to every server, and what a majority of them answers. */
+import type { ServerAnswer } from "../core/error-facts.js";
+import { UnsupportedError } from "../core/errors.js";
+import { parseOwner } from "../core/owner.js";
+import type { Claim, NotHeld, State, Steps } from "../core/steps.js";
+import type { Ballot } from "./ballot.js";
+import {
+  type Answers,
+  askAll,
+  count,
+  extendOn,
+  failed,
+  lookAt,
+  majorityOf,
+  type QuorumServer,
+  quorumError,
+  type RedlockPlace,
+  releaseOn,
+  type ServerView,
+} from "./servers.js";
+import { isAnswered, type Withdrawals } from "./withdrawal.js";
+
+/** A claim that was made for one attempt, and what is known of it. */
+export interface BallotClaim extends Claim {
+  readonly ballot: Ballot;
+}
+
+/** What the steps need to know. */
+export interface RedlockFacts {
+  readonly servers: readonly QuorumServer[];
+  readonly withdrawals: Withdrawals;
+  readonly place: RedlockPlace;
+  /** What a client id is appended to for its channel. */
+  readonly inbox: string;
+}
+
+/** The steps of the lock at `place`. Attempts are not among them: a retry is never the same claim again (waiter.ts). */
+export function redlockSteps({ servers, withdrawals, place, inbox }: RedlockFacts): Steps {
+  const { name } = place;
+  const majority = majorityOf(servers.length);
+  const look = (timeoutMs: number): Promise<Answers<ServerView>> =>
+    // Those that differ from the rest are the reason to look, so all who answer in time are heard.
+    askAll(
+      servers,
+      (server) => lookAt(server, place, timeoutMs),
+      () => false,
+    );
+
+  /** What a majority says, or the error that there is none. @throws QuorumError */
+  const seen = async (timeoutMs: number): Promise<ServerView[]> => {
+    const answers = await look(timeoutMs);
+    if (count(answers) < majority) throw quorumError(name, described(answers));
+    return views(answers);
+  };
+
+  /** Whether somebody else may have been granted since, when a majority does not hold for the claim any more. */
+  const whyLost = async (claim: Claim, token: number, timeoutMs: number): Promise<NotHeld> => {
+    const answers = await look(timeoutMs);
+    const { votes } = ballotOf(claim);
+    const untouched = answers.filter((answer, index) => {
+      if (answer === undefined || "error" in answer) return false;
+      const { token: number, owner } = answer.reply;
+      const vote = votes[index];
+      // A straggler may have granted this very claim a higher number.
+      const own = vote?.outcome === "granted" ? Math.max(token, vote.token) : token;
+      return number > 0 && number <= own && (owner === undefined || owner === claim.owner);
+    });
+    // Whoever was granted since has written its own, higher token to a majority.
+    return untouched.length >= majority ? "unclaimed" : "claimed";
+  };
+
+  return {
+    kind: "redlock",
+    name,
+    key: place.lock,
+    exported: undefined,
+
+    acquire: () => Promise.reject(unsupported(name, "It cannot be a part of another lock.")),
+
+    async extend({ claim, token }, leaseMs, timeoutMs) {
+      const answers = await askAll(
+        servers,
+        (server) => extendOn(server, place, { owner: claim.owner, leaseMs }, timeoutMs),
+        (soFar) => decides(soFar, majority),
+      );
+      if (count(answers, (isExtended) => isExtended) >= majority) return "extended";
+      if (isLost(answers, majority)) return whyLost(claim, token, timeoutMs);
+      throw quorumError(name, described(answers));
+    },
+
+    async release({ claim, token }, timeoutMs) {
+      const ballot = ballotOf(claim);
+      const answers = await withdrawals.withdraw(ballot, claim.leaseMs, timeoutMs, (soFar) => decides(soFar, majority));
+      if (count(answers, (wasHeld) => wasHeld) >= majority) return "released";
+      if (isLost(answers, majority)) return whyLost(claim, token, timeoutMs);
+      throw quorumError(name, described(answers));
+    },
+
+    async leave(claim, timeoutMs) {
+      const answers = await withdrawals.withdraw(ballotOf(claim), claim.leaseMs, timeoutMs, isAnswered);
+      if (!isAnswered(answers)) throw quorumError(name, described(answers));
+    },
+
+    adopt: () => Promise.reject(unsupported(name, "Its leases stay with the Holdfast that acquired them.")),
+
+    async forceRelease({ owner, token }, timeoutMs) {
+      const [holder] = stateOf(await seen(timeoutMs), majority).holders;
+      const isMeant =
+        holder !== undefined && holder.owner === (owner ?? holder.owner) && holder.token === (token ?? holder.token);
+      if (!isMeant) return false;
+      // To the holder itself, whose waiters find out when they ask again.
+      const channel = inbox + (parseOwner(holder.owner)?.clientId ?? "");
+      const answers = await askAll(
+        servers,
+        (server) => releaseOn(server, place, { owner: holder.owner, channel }, timeoutMs),
+        () => false,
+      );
+      if (count(answers) < majority) throw quorumError(name, described(answers));
+      return count(answers, (wasHeld) => wasHeld) > 0;
+    },
+
+    async inspect(_owner, timeoutMs) {
+      return stateOf(await seen(timeoutMs), majority);
+    },
+  };
+}
+
+/** The attempt that a claim was made for; every claim that these steps are asked about was made by an attempt. */
+function ballotOf(claim: Claim): Ballot {
+  return (claim as BallotClaim).ballot;
+}
+
+function unsupported(name: string, why: string): UnsupportedError {
+  return new UnsupportedError(name, `This is not possible with a lock on several independent servers. ${why}`);
+}
+
+/** Whether a majority said yes, or so many said no that none can. */
+function decides(answers: Answers<boolean>, majority: number): boolean {
+  return count(answers, (isYes) => isYes) >= majority || isLost(answers, majority);
+}
+
+function isLost(answers: Answers<boolean>, majority: number): boolean {
+  return count(answers, (isYes) => !isYes) > answers.length - majority;
+}
+
+function described(answers: Answers<boolean | ServerView>): ServerAnswer[] {
+  return answers.map((answer, server) => {
+    if (answer === undefined) return { server, answer: "none", leaseLeftMs: undefined, error: undefined };
+    if ("error" in answer) return failed(server, answer.error);
+    return { server, answer: answer.reply === false ? "not-held" : "done", leaseLeftMs: undefined, error: undefined };
+  });
+}
+
+function views(answers: Answers<ServerView>): ServerView[] {
+  return answers.flatMap((answer) => (answer !== undefined && "reply" in answer ? [answer.reply] : []));
+}
+
+/** Whoever a majority says has it; what only some servers have granted is an attempt under way. */
+function stateOf(seen: readonly ServerView[], majority: number): State {
+  const highest = Math.max(...seen.map(({ token }) => token));
+  const free: State = {
+    holders: [],
+    token: highest > 0 ? highest : undefined,
+    waiterCount: 0,
+    waiters: [],
+    ahead: undefined,
+  };
+  const owners = seen.map(({ owner }) => owner);
+  const owner = owners.find((one) => one !== undefined && owners.filter((other) => other === one).length >= majority);
+  if (owner === undefined) return free;
+  const its = seen.filter((view) => view.owner === owner);
+  const token = mostFrequent(its.map((view) => view.token));
+  // When so many have ended that no majority is left.
+  const ends = its.map(({ leaseLeftMs }) => leaseLeftMs).toSorted((a, b) => b - a);
+  return { ...free, holders: [{ owner, token, leaseLeftMs: ends[majority - 1] ?? 0, isUntimed: true }], token };
+}
+
+/** A majority stands at the token; a straggler may stand elsewhere. */
+function mostFrequent(numbers: readonly number[]): number {
+  const [first = 0, ...rest] = numbers;
+  const times = (number: number): number => numbers.filter((other) => other === number).length;
+  return rest.reduce((best, number) => (times(number) > times(best) ? number : best), first);
+}

@@ -1,0 +1,339 @@
+/**
+ * One caller on its way to a majority: attempt, stay away for a while, and try again.
+ *
+ * Invariants: each attempt has an owner id of its own; what a failed attempt has is given back on all servers before the
+ * next one begins; once settled it takes no grant, and what an attempt under way has or gets is given back.
+ */
+import type { Engine, Occupant } from "../core/engine.js";
+import { ClosedError, StoreError } from "../core/errors.js";
+import { publishAcquire, publishWait } from "../core/events.js";
+import type { ResolvedOptions } from "../core/options.js";
+import { Patience } from "../core/patience.js";
+import { Rechecks } from "../core/rechecks.js";
+import type { Timer } from "../core/runtime.js";
+import type { Claim, Steps } from "../core/steps.js";
+import type { WaitEnds } from "../core/wait-ends.js";
+import { SHORTEST_CALL_MS } from "../core/waiter.js";
+import { Ballot, type Verdict } from "./ballot.js";
+import type { InLine, Line } from "./line.js";
+import type { Quorum } from "./quorum.js";
+import { majorityOf, type RedlockPlace } from "./servers.js";
+import type { BallotClaim } from "./steps.js";
+
+/** Much less than the lease: with two rounds at their slowest, two thirds of it are left. */
+const ROUNDS_IN_A_LEASE = 6;
+/** A message may be lost, and then this is how long a lock is free and nobody comes. */
+const RECHECK_MS = 2_000;
+/** The leases in the way must be over on the servers too when a waiter asks at their end. */
+const AFTER_LEASE_MS = 5;
+
+/** See the file header. */
+export class RedlockWaiter implements Occupant, InLine {
+  readonly #quorum: Quorum;
+  readonly #engine: Engine;
+  readonly #steps: Steps;
+  readonly #place: RedlockPlace;
+  readonly #options: ResolvedOptions;
+  readonly #ends: WaitEnds;
+  readonly #patience: Patience;
+  readonly #rechecks: Rechecks;
+  /** What the engine knows it by, and its first attempt. */
+  readonly #claim: Claim;
+  #nextClaim: Claim | undefined;
+  #line: Line | undefined;
+  #ballot: Ballot | undefined;
+  /** The last attempt, whose votes tell what is in the way. */
+  #last: Ballot | undefined;
+  readonly #freed = new Set<number>();
+  #retry: Timer | undefined;
+  #isAtRest = false;
+  #wasWoken = false;
+  #foiled = 0;
+  #failingSinceMs: number | undefined;
+  #failure: unknown;
+  #hasTold = false;
+  #isSettled = false;
+
+  /** Tries at once, unless others of this Holdfast stand before it. @throws ClosedError */
+  constructor(quorum: Quorum, steps: Steps, place: RedlockPlace, options: ResolvedOptions, ends: WaitEnds) {
+    const { engine } = quorum;
+    this.#quorum = quorum;
+    this.#engine = engine;
+    this.#steps = steps;
+    this.#place = place;
+    this.#options = options;
+    this.#ends = ends;
+    this.#claim = engine.newClaim(place.name, options.leaseMs, 1, options.label);
+    this.#nextClaim = this.#claim;
+    publishAcquire(steps, this.#claim.owner, options);
+    this.#rechecks = new Rechecks(engine.runtime, () => this.#attempt());
+    this.#patience = new Patience(engine.runtime, options, (end) => {
+      if (end === "abort") this.#abort();
+      else this.#timeUp();
+    });
+    engine.admit(this.#claim, this);
+    if (options.waitMs === 0) {
+      this.#attempt();
+      return;
+    }
+    this.#line = quorum.lineOf(place);
+    this.#line.join(this);
+    // Whoever stands behind others has no answer of its own to wait for.
+    if (this.#ballot === undefined && !this.#isSettled) this.#patience.startDeadline();
+  }
+
+  advance(): void {
+    this.#attempt();
+  }
+
+  released(server: number): void {
+    this.#freed.add(server);
+    if (this.#isAtRest) this.#wakeIfFree();
+  }
+
+  granted(): void {}
+
+  poked(): void {}
+
+  revoked(): void {}
+
+  reconnected(): void {
+    if (this.#isAtRest) this.#wake();
+  }
+
+  async close(): Promise<void> {
+    if (this.#isSettled) return;
+    this.#ends.failed(new ClosedError(this.#steps.name));
+    await this.#settle(this.#engine.commandTimeoutMs);
+  }
+
+  #abort(): void {
+    if (this.#isSettled) return;
+    void this.#settle(this.#engine.commandTimeoutMs);
+    this.#ends.failed(this.#options.signal?.reason);
+  }
+
+  #attempt(): void {
+    if (this.#isSettled || this.#ballot !== undefined) return;
+    this.#stopResting();
+    this.#freed.clear();
+    let claim: Claim;
+    try {
+      claim = this.#nextClaim ?? this.#engine.newClaim(this.#place.name, this.#options.leaseMs, 1, this.#options.label);
+    } catch (error) {
+      // This Holdfast closes, and tells this waiter too.
+      this.#fail(error);
+      return;
+    }
+    this.#nextClaim = undefined;
+    const { servers } = this.#quorum;
+    this.#ballot = new Ballot({
+      runtime: this.#engine.runtime,
+      servers,
+      place: this.#place,
+      claim,
+      timeoutMs: this.#callTimeoutMs(),
+      onVerdict: (verdict) => this.#decided(verdict),
+    });
+    this.#last = this.#ballot;
+  }
+
+  /** For one answer of one server. */
+  #callTimeoutMs(): number {
+    const mostMs = Math.min(this.#engine.commandTimeoutMs, Math.floor(this.#options.leaseMs / ROUNDS_IN_A_LEASE));
+    if (this.#options.waitMs === 0) return mostMs;
+    return Math.min(mostMs, Math.max(Math.ceil(this.#patience.leftMs()), SHORTEST_CALL_MS));
+  }
+
+  #decided(verdict: Verdict): void {
+    const ballot = this.#ballot;
+    if (ballot === undefined) return;
+    if (verdict.outcome === "elected") {
+      const vetting = this.#quorum.vet(this.#place.name, this.#callTimeoutMs());
+      if (vetting === undefined) this.#elected(ballot, verdict.token);
+      else {
+        vetting.then(
+          () => this.#elected(ballot, verdict.token),
+          (error: unknown) => this.#refused(ballot, error),
+        );
+      }
+      return;
+    }
+    if (verdict.outcome === "evicting") this.#refused(ballot, verdict.error);
+    else if (verdict.outcome === "unreached") this.#unreached(ballot, verdict.error);
+    else this.#outvoted(ballot);
+  }
+
+  #elected(ballot: Ballot, token: number): void {
+    // Settled meanwhile, and then given back.
+    if (this.#ballot !== ballot) return;
+    if (ballot.leftMs() <= 0) {
+      this.#unreached(ballot, ballot.lateError());
+      return;
+    }
+    this.#quorum.pace.took(this.#engine.runtime.monotonicMs() - ballot.startedAt.monotonicMs);
+    this.#ballot = undefined;
+    if (this.#line !== undefined) this.#line.failure = undefined;
+    const waitedMs = this.#patience.waitedMs();
+    this.#leave();
+    const claim: BallotClaim = { ...ballot.claim, ballot };
+    // Stragglers of this attempt are the ballot's own affair, and so is what they grant.
+    const mayStillRun = (): boolean => false;
+    this.#ends.granted({ claim, token, slots: [], setAt: ballot.startedAt, waitedMs, mayStillRun });
+  }
+
+  #refused(ballot: Ballot, error: unknown): void {
+    if (this.#ballot !== ballot) return;
+    this.#fail(error);
+  }
+
+  #outvoted(ballot: Ballot): void {
+    this.#quorum.pace.took(this.#engine.runtime.monotonicMs() - ballot.startedAt.monotonicMs);
+    this.#failingSinceMs = undefined;
+    this.#failure = undefined;
+    if (this.#line !== undefined) this.#line.failure = undefined;
+    if (this.#options.waitMs === 0) {
+      this.#timeUp();
+      return;
+    }
+    this.#foiled = this.#wasWoken ? this.#foiled + 1 : 0;
+    this.#wasWoken = false;
+    this.#ballot = undefined;
+    void this.#withdraw(ballot, this.#engine.commandTimeoutMs);
+    this.#startDeadline();
+    this.#tellWait();
+    this.#rest(ballot);
+  }
+
+  #unreached(ballot: Ballot, error: StoreError): void {
+    const nowMs = this.#engine.runtime.monotonicMs();
+    this.#failingSinceMs ??= nowMs;
+    // As with one server: after a whole lease without an answer nothing that was granted before can still be ours.
+    const isOutOfPatience =
+      nowMs - this.#failingSinceMs >= this.#options.leaseMs || this.#patience.leftMs() <= 0 || !error.transient;
+    if (this.#options.waitMs === 0 || isOutOfPatience) {
+      this.#fail(error);
+      return;
+    }
+    this.#failure = error;
+    if (this.#line !== undefined) this.#line.failure = error;
+    this.#ballot = undefined;
+    void this.#withdraw(ballot, this.#engine.commandTimeoutMs);
+    this.#startDeadline();
+    this.#isAtRest = true;
+    this.#rechecks.poll();
+  }
+
+  /** Others are in the way: waits until they must be over, or until it hears that they are. */
+  #rest(ballot: Ballot): void {
+    this.#isAtRest = true;
+    const ears = this.#line?.ears;
+    const majority = majorityOf(this.#quorum.servers.length);
+    if (ears !== undefined && ears.open < majority) {
+      // What was released before it listened it has not heard.
+      void ears.listen().then(() => {
+        if (this.#last === ballot && this.#isAtRest && ears.open >= majority) this.#wake();
+      });
+      this.#rechecks.poll();
+      return;
+    }
+    const jitterMs = this.#engine.runtime.random() * 20;
+    this.#rechecks.in(Math.min(this.#restMs(ballot) + AFTER_LEASE_MS, RECHECK_MS) + jitterMs);
+    this.#wakeIfFree();
+  }
+
+  /** How long until so many leases in the way have ended that a majority is free. */
+  #restMs(ballot: Ballot): number {
+    const rests = ballot.votes.flatMap((vote) => (vote?.outcome === "held" ? [vote.restMs] : []));
+    const granted = ballot.votes.filter((vote) => vote?.outcome === "granted").length;
+    const ends = rests.map((restMs) => (restMs < 0 ? Infinity : restMs)).toSorted((a, b) => a - b);
+    return ends[majorityOf(this.#quorum.servers.length) - granted - 1] ?? Infinity;
+  }
+
+  /** A release on some servers alone is another's attempt that failed: those who try because of it would foil each other. */
+  #wakeIfFree(): void {
+    const votes = this.#last?.votes ?? [];
+    const free = votes.filter(
+      (vote, server) => vote?.outcome === "granted" || (vote?.outcome === "held" && this.#freed.has(server)),
+    );
+    if (free.length >= majorityOf(votes.length)) this.#wake();
+  }
+
+  #wake(): void {
+    if (this.#retry !== undefined) return;
+    this.#wasWoken = true;
+    const delayMs = this.#quorum.pace.delayMs(this.#foiled);
+    this.#retry = this.#engine.runtime.startTimer(() => this.#attempt(), delayMs, true);
+  }
+
+  #stopResting(): void {
+    this.#isAtRest = false;
+    this.#rechecks.cancel();
+    this.#retry?.cancel();
+    this.#retry = undefined;
+  }
+
+  #startDeadline(): void {
+    this.#patience.startDeadline();
+    this.#ends.waiting?.();
+  }
+
+  #tellWait(): void {
+    if (this.#hasTold) return;
+    this.#hasTold = true;
+    publishWait(this.#steps, this.#claim.owner, false);
+  }
+
+  #timeUp(): void {
+    if (this.#isSettled) return;
+    const failure = this.#failure ?? this.#line?.failure;
+    const timeoutMs = Math.min(this.#engine.commandTimeoutMs, SHORTEST_CALL_MS);
+    const cleared = this.#settle(timeoutMs);
+    if (failure !== undefined) {
+      void cleared.then(() => this.#ends.failed(failure));
+    } else if (this.#options.waitMs === 0) {
+      void cleared.then(() => this.#ends.timedOut({ state: undefined }));
+    } else {
+      void cleared
+        .then(() => this.#steps.inspect(undefined, timeoutMs))
+        .then(
+          (state) => this.#ends.timedOut({ state }),
+          (error: unknown) => {
+            // Who cannot be seen may hold; but that a majority does not answer is another matter.
+            if (error instanceof StoreError) this.#ends.failed(error);
+            else this.#ends.timedOut({ state: undefined });
+          },
+        );
+    }
+  }
+
+  #fail(error: unknown): void {
+    if (this.#isSettled) return;
+    void this.#settle(this.#engine.commandTimeoutMs).then(() => this.#ends.failed(error));
+  }
+
+  /** No grant is taken from now on. @returns when what an attempt under way had is given back where that can be known */
+  #settle(timeoutMs: number): Promise<void> {
+    const ballot = this.#ballot;
+    this.#ballot = undefined;
+    // Before the next one in line tries, so that it does not meet what this one has.
+    const cleared = ballot === undefined ? Promise.resolve() : this.#withdraw(ballot, timeoutMs);
+    this.#leave();
+    return cleared;
+  }
+
+  #leave(): void {
+    this.#isSettled = true;
+    this.#stopResting();
+    this.#patience.stop();
+    this.#engine.dismiss(this.#claim, this);
+    this.#line?.leave(this);
+  }
+
+  /** Resolves when every server that has granted has answered, or failed to. */
+  async #withdraw(ballot: Ballot, timeoutMs: number): Promise<void> {
+    await this.#quorum.withdrawals.withdraw(ballot, ballot.claim.leaseMs, timeoutMs, (answers) =>
+      ballot.votes.every((vote, server) => vote?.outcome !== "granted" || answers[server] !== undefined),
+    );
+  }
+}

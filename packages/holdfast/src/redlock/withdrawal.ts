@@ -1,0 +1,198 @@
+/**
+ * Giving back, on all servers, what one attempt has or may have: after it failed, or when its lease is released.
+ *
+ * All of them are asked, also those that said no or nothing: what they have done is known only when a release was
+ * answered that was sent after the answer to the acquire. Where that answer is missing, the release is sent again until the
+ * lease that the request could have begun would be over. The worst case of any lost message is to wait for that.
+ */
+import type { Engine, Occupant } from "../core/engine.js";
+import { StoreError } from "../core/errors.js";
+import type { Timer } from "../core/runtime.js";
+import type { Ballot } from "./ballot.js";
+import { type Answer, majorityOf, type QuorumServer, releaseOn } from "./servers.js";
+
+const FIRST_PAUSE_MS = 50;
+const LONGEST_PAUSE_MS = 10_000;
+
+/** See the file header. One for each attempt, at most. */
+export class Withdrawal {
+  readonly #engine: Engine;
+  readonly #servers: readonly QuorumServer[];
+  readonly #ballot: Ballot;
+  readonly #onOver: () => void;
+  readonly #startedAtMs: number;
+  #leaseMs: number;
+  /** By server: whether it held, by the first answer that says so; or the last failure. */
+  readonly #answers: (Answer<boolean> | undefined)[];
+  readonly #settled: boolean[];
+  #listeners: (() => void)[] = [];
+  #pauseMs = FIRST_PAUSE_MS;
+  #pause: Timer | undefined;
+  #isOver = false;
+
+  constructor(engine: Engine, servers: readonly QuorumServer[], ballot: Ballot, onOver: () => void) {
+    this.#engine = engine;
+    this.#servers = servers;
+    this.#ballot = ballot;
+    this.#onOver = onOver;
+    this.#startedAtMs = engine.runtime.monotonicMs();
+    this.#leaseMs = ballot.claim.leaseMs;
+    this.#answers = servers.map(() => undefined);
+    this.#settled = servers.map(() => false);
+    // What comes late is given back at once, not at the next round.
+    ballot.abandon((server) => void this.#send(server, engine.commandTimeoutMs));
+  }
+
+  /** By server; undefined where there is no answer yet. */
+  get answers(): readonly (Answer<boolean> | undefined)[] {
+    return this.#answers;
+  }
+
+  /**
+   * Asks every server that is not known to have nothing left.
+   *
+   * @param leaseMs  the longest lease that the servers were asked for
+   * @returns when all of them have answered or failed
+   */
+  async round(leaseMs: number, timeoutMs: number): Promise<void> {
+    this.#pause?.cancel();
+    this.#pause = undefined;
+    this.#leaseMs = Math.max(this.#leaseMs, leaseMs);
+    const open = this.#servers.filter(({ index }) => this.#settled[index] !== true);
+    await Promise.all(open.map((server) => this.#send(server, timeoutMs)));
+    this.#goOn();
+  }
+
+  /** Resolves when `isEnough` is true of the answers, or when `rest` ends. */
+  until(isEnough: (answers: readonly (Answer<boolean> | undefined)[]) => boolean, rest: Promise<void>): Promise<void> {
+    return new Promise((resolve) => {
+      const look = (): void => {
+        if (isEnough(this.#answers)) resolve();
+      };
+      this.#listeners.push(look);
+      look();
+      void rest.then(() => {
+        this.#listeners = this.#listeners.filter((listener) => listener !== look);
+        resolve();
+      });
+    });
+  }
+
+  /** The connection to a server is back: what is missing may be had at once. */
+  hurry(): void {
+    if (!this.#isOver && this.#pause !== undefined) void this.round(0, this.#engine.commandTimeoutMs);
+  }
+
+  /** Asks once more, and no more after that. */
+  async close(): Promise<void> {
+    await this.round(0, this.#engine.commandTimeoutMs);
+    this.#end();
+  }
+
+  async #send(server: QuorumServer, timeoutMs: number): Promise<void> {
+    const { index } = server;
+    const { place, claim } = this.#ballot;
+    const wasAccounted = this.#ballot.isAccounted(server);
+    try {
+      const held = await releaseOn(server, place, { owner: claim.owner, channel: place.channel }, timeoutMs);
+      const before = this.#answers[index];
+      // A second answer is "not held", because the first one has released it.
+      const hasHeld = before !== undefined && "reply" in before && before.reply;
+      this.#answers[index] = { reply: held || hasHeld };
+      this.#settled[index] ||= wasAccounted;
+    } catch (error) {
+      const before = this.#answers[index];
+      if (before === undefined || "error" in before) this.#answers[index] = { error };
+      // It will go on refusing, as with a key of another type: the rest is left to the lease.
+      this.#settled[index] ||= !(error instanceof StoreError) || !error.transient;
+    }
+    for (const listener of this.#listeners) listener();
+    if (this.#settled.every(Boolean)) this.#end();
+  }
+
+  #goOn(): void {
+    if (this.#isOver) return;
+    const { runtime } = this.#engine;
+    const passedMs = runtime.monotonicMs() - this.#startedAtMs;
+    if (passedMs >= this.#leaseMs) {
+      this.#end();
+      return;
+    }
+    this.#pause?.cancel();
+    const pauseMs = Math.min(this.#pauseMs, Math.max(1, this.#leaseMs - passedMs));
+    this.#pause = runtime.startTimer(() => void this.round(0, this.#engine.commandTimeoutMs), pauseMs, false);
+    this.#pauseMs = Math.min(this.#pauseMs * 2, LONGEST_PAUSE_MS);
+  }
+
+  #end(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#pause?.cancel();
+    this.#onOver();
+  }
+}
+
+/** No claim has this number. */
+const OCCUPIES = Number.MAX_SAFE_INTEGER;
+
+/** All that is being given back in one Holdfast: `close` waits for it. */
+export class Withdrawals implements Occupant {
+  readonly #engine: Engine;
+  readonly #servers: readonly QuorumServer[];
+  readonly #running = new Map<Ballot, Withdrawal>();
+
+  constructor(engine: Engine, servers: readonly QuorumServer[]) {
+    this.#engine = engine;
+    this.#servers = servers;
+  }
+
+  /**
+   * Gives back what that attempt has, and keeps at it in the background; a second call joins in.
+   *
+   * @param leaseMs   the longest lease that the servers were asked for
+   * @param isEnough  whether the answers so far decide; all of them by default
+   * @returns the answers, when they decide or each server has answered or failed
+   */
+  async withdraw(
+    ballot: Ballot,
+    leaseMs: number,
+    timeoutMs: number,
+    isEnough: (answers: readonly (Answer<boolean> | undefined)[]) => boolean = () => false,
+  ): Promise<readonly (Answer<boolean> | undefined)[]> {
+    const withdrawal = this.#running.get(ballot) ?? this.#begin(ballot);
+    await withdrawal.until(isEnough, withdrawal.round(leaseMs, timeoutMs));
+    return withdrawal.answers;
+  }
+
+  granted(): void {}
+
+  poked(): void {}
+
+  revoked(): void {}
+
+  reconnected(): void {
+    for (const withdrawal of this.#running.values()) withdrawal.hurry();
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#running.values()].map((withdrawal) => withdrawal.close()));
+  }
+
+  #begin(ballot: Ballot): Withdrawal {
+    const withdrawal = new Withdrawal(this.#engine, this.#servers, ballot, () => this.#over(ballot));
+    this.#running.set(ballot, withdrawal);
+    this.#engine.mailbox.register(OCCUPIES, this);
+    return withdrawal;
+  }
+
+  #over(ballot: Ballot): void {
+    this.#running.delete(ballot);
+    if (this.#running.size === 0) this.#engine.mailbox.unregister(OCCUPIES, this);
+  }
+}
+
+/** Whether a majority has said whether it held. */
+export function isAnswered(answers: readonly (Answer<boolean> | undefined)[]): boolean {
+  const said = answers.filter((answer) => answer !== undefined && "reply" in answer);
+  return said.length >= majorityOf(answers.length);
+}
