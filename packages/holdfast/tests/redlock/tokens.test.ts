@@ -1,0 +1,178 @@
+/** Tokens of a quorum: the maximum of a majority, on which a majority then stands. R8 and R14 of docs/kinds/redlock.md. */
+import { afterEach, beforeAll, describe, expect, test } from "vitest";
+import type { Holdfast, Lease } from "../../src/index.js";
+import { watch } from "../unit/scripted-lock.js";
+import { ready, settle, VirtualQuorum } from "./virtual-quorum.js";
+
+const NAME = "a";
+
+let quorum: VirtualQuorum;
+let holdfast: Holdfast;
+
+beforeAll(ready);
+afterEach(() => quorum.close());
+
+function begin(size: number, skewsMs: readonly number[] = []): void {
+  quorum = new VirtualQuorum(size, skewsMs);
+  holdfast = quorum.client();
+}
+
+async function acquired(of: Holdfast = holdfast): Promise<Lease> {
+  const acquiring = of.redlock(NAME).acquire();
+  await settle();
+  return acquiring;
+}
+
+async function released(lease: Lease): Promise<void> {
+  const releasing = lease.release();
+  await settle();
+  await releasing;
+}
+
+describe("the token", () => {
+  test("is the maximum of those that granted, and a majority stands at it", async () => {
+    begin(3, [0, 5_000, 9_000]);
+    quorum.travel = ({ server }) => (server === 2 ? { thereMs: Infinity } : {});
+    const lease = await acquired();
+    expect(lease.token).toBe((quorum.runtime.wallMs() + 5_000) * 1_000);
+    expect(quorum.numbers(NAME)).toEqual([lease.token, lease.token, undefined]);
+    expect(quorum.sent("confirm").map(({ server }) => server)).toEqual([0]);
+  });
+
+  test("takes one round trip where a majority stands at one number, as after an acquire that was not foiled", async () => {
+    begin(5, [40, 30, 20, 10, 0]);
+    await released(await acquired());
+    const confirms = quorum.sent("confirm").length;
+    expect(confirms).toBeGreaterThan(0);
+    let last = 0;
+    for (let i = 0; i < 5; i += 1) {
+      const lease = await acquired();
+      expect(lease.token).toBeGreaterThan(last);
+      last = lease.token;
+      await released(lease);
+    }
+    expect(quorum.sent("confirm")).toHaveLength(confirms);
+  });
+
+  test("rises although each holder has another majority, of servers whose clocks differ by hours", async () => {
+    begin(3, [0, 7_200_000, -3_600_000]);
+    let last = 0;
+    for (let away = 0; away < 9; away += 1) {
+      quorum.travel = ({ server }) => (server === away % 3 ? { refused: "away" } : {});
+      const lease = await acquired();
+      expect(lease.token).toBeGreaterThan(last);
+      last = lease.token;
+      const standing = quorum.numbers(NAME).filter((number) => number === lease.token);
+      expect(standing).toHaveLength(2);
+      await released(lease);
+    }
+  });
+
+  test("stays the same when a copy of the acquire arrives once more while it is held", async () => {
+    begin(3);
+    const lease = await acquired();
+    const before = quorum.numbers(NAME);
+    const copies = quorum.sent("acquire");
+    await quorum.resend(copies);
+    expect(quorum.numbers(NAME)).toEqual(before);
+    expect((await quorum.inspected(holdfast, NAME)).token).toBe(lease.token);
+  });
+
+  test("is not given when a server of its majority was somebody else's meanwhile", async () => {
+    begin(3, [0, 5_000, 0]);
+    // Server 0 granted less; before it is raised, its lease ends, somebody else has it, and it stands elsewhere.
+    quorum.travel = ({ server, verb }) => {
+      if (server === 2) return { thereMs: Infinity };
+      return verb === "confirm" ? { thereMs: 100 } : {};
+    };
+    const trying = watch(holdfast.redlock(NAME).tryAcquire());
+    await settle();
+    await quorum.forget(0);
+    await quorum.occupy(0, NAME, 60_000);
+    await quorum.runtime.advance(100);
+    expect(trying).toEqual({ state: "fulfilled", value: null });
+    expect(quorum.owners(NAME).slice(1)).toEqual([undefined, undefined]);
+  });
+
+  test("is not given when nobody knows whether a server of its majority was raised", async () => {
+    begin(3, [0, 5_000, 0]);
+    quorum.travel = ({ server, verb }) => (server === 2 || verb === "confirm" ? { thereMs: Infinity } : {});
+    const trying = watch(holdfast.redlock(NAME).tryAcquire());
+    await quorum.runtime.advance(4_000);
+    expect(trying.state).toBe("rejected");
+    expect(trying.error).toMatchObject({ code: "ERR_LOCK_QUORUM", mayHaveRun: true, transient: true });
+    expect(quorum.owners(NAME).slice(0, 2)).toEqual([undefined, undefined]);
+  });
+});
+
+/** The same numbers for the same seed. */
+function randomFrom(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return state / 2 ** 32;
+  };
+}
+
+interface Turn {
+  readonly calledAtMs: number;
+  readonly grantedAtMs: number;
+  readonly endedAtMs: number;
+  readonly token: number;
+}
+
+describe("R8: contenders that come at the same moment", () => {
+  test.each([
+    [3, 1],
+    [3, 2],
+    [5, 3],
+    [5, 4],
+  ])(
+    "of %i servers, with a network of its own pace for each message (seed %i): all get their turns",
+    async (size, seed) => {
+      begin(size, [3, 1, 4, 1, 5]);
+      const random = randomFrom(seed);
+      quorum.runtime.random = random;
+      quorum.travel = () => ({ thereMs: 1 + random() * 9, backMs: 1 + random() * 9 });
+      const turns: Turn[] = [];
+      const clock = (): number => quorum.runtime.monotonicMs();
+      const contend = async (client: Holdfast): Promise<void> => {
+        for (let i = 0; i < 4; i += 1) {
+          const calledAtMs = clock();
+          const lease = await client.redlock(NAME).acquire({ waitMs: Infinity });
+          const grantedAtMs = clock();
+          await new Promise<void>((resolve) => quorum.runtime.startTimer(resolve, 5, true));
+          const endedAtMs = clock();
+          turns.push({ calledAtMs, grantedAtMs, endedAtMs, token: lease.token });
+          await lease.release();
+        }
+      };
+      const done = watch(Promise.all(Array.from({ length: 10 }, () => contend(quorum.client()))));
+      for (let second = 0; second < 60 && done.state === "pending"; second += 1) await quorum.runtime.advance(1_000);
+      expect(done).toMatchObject({ state: "fulfilled" });
+      expect(turns).toHaveLength(40);
+      const inTime = turns.toSorted((a, b) => a.grantedAtMs - b.grantedAtMs);
+      for (const [i, turn] of inTime.entries()) {
+        const next = inTime[i + 1];
+        if (next !== undefined) expect(turn.endedAtMs).toBeLessThanOrEqual(next.grantedAtMs);
+        // F1 and F2: never twice, and higher than that of whoever had it before the call.
+        const before = inTime.filter((other) => other.grantedAtMs <= turn.calledAtMs);
+        expect(turn.token).toBeGreaterThan(Math.max(0, ...before.map(({ token }) => token)));
+      }
+      expect(new Set(turns.map(({ token }) => token)).size).toBe(40);
+    },
+  );
+
+  test("stay away for a random while that is longer than winning takes, and longer the more often they meet", async () => {
+    begin(3);
+    const { Pace } = await import("../../src/redlock/pace.js");
+    const pace = new Pace({ ...quorum.runtime, random: randomFrom(7) } as never);
+    for (let i = 0; i < 50; i += 1) pace.took(20);
+    const firsts = Array.from({ length: 200 }, () => pace.delayMs(0));
+    const fifths = Array.from({ length: 200 }, () => pace.delayMs(5));
+    for (const delayMs of [...firsts, ...fifths]) expect(delayMs).toBeGreaterThanOrEqual(19.9);
+    expect(Math.max(...firsts)).toBeLessThan(60.1);
+    expect(Math.max(...fifths) - Math.min(...fifths)).toBeGreaterThan(1_000);
+    expect(new Set(firsts).size).toBe(200);
+  });
+});
