@@ -8,10 +8,11 @@ import type { ClientRecords } from "../core/presence.js";
 import type { Runtime } from "../core/runtime.js";
 import type { Inbox, Store } from "../core/store.js";
 import { readMemoryPolicy, warnOfHiddenPolicy } from "../server/eviction.js";
+import { Ballot } from "./ballot.js";
 import { Line } from "./line.js";
 import { Pace } from "./pace.js";
 import type { QuorumServer, RedlockPlace } from "./servers.js";
-import { Withdrawals } from "./withdrawal.js";
+import { isAnswered, Withdrawals } from "./withdrawal.js";
 
 /** What a quorum needs to know. */
 export interface QuorumFacts {
@@ -27,6 +28,9 @@ export interface QuorumFacts {
     readonly close: () => Promise<void>;
   }[];
 }
+
+/** Of an attempt that is given back at once; only if nobody can be reached any more does it last so long. */
+const TOUCH_MS = 1_000;
 
 /** See the file header. */
 export class Quorum {
@@ -94,6 +98,20 @@ export class Quorum {
       this.#vetting = undefined;
     });
     return this.#vetting;
+  }
+
+  /** Takes the lock and gives it back, if it is free. Never rejects. */
+  async touch(place: RedlockPlace): Promise<void> {
+    const { engine, servers } = this;
+    const { runtime, commandTimeoutMs: timeoutMs } = engine;
+    if (engine.isClosing) return;
+    const claim = engine.newClaim(place.name, TOUCH_MS, 1, "");
+    const ballot = await new Promise<Ballot>((resolve) => {
+      // Called when the first answers are in, and so after the ballot has been made.
+      const onVerdict = (): void => resolve(made);
+      const made = new Ballot({ runtime, servers, place, claim, timeoutMs, onVerdict });
+    });
+    await this.withdrawals.withdraw(ballot, TOUCH_MS, timeoutMs, isAnswered);
   }
 
   async #vetOnce(lockName: string, timeoutMs: number): Promise<void> {

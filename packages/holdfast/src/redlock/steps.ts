@@ -32,10 +32,12 @@ export interface RedlockFacts {
   readonly place: RedlockPlace;
   /** What a client id is appended to for its channel. */
   readonly inbox: string;
+  /** Takes the lock and gives it back, if it is free: its numbers rise, and those who wait are told. Never rejects. */
+  readonly touch: () => Promise<void>;
 }
 
 /** The steps of the lock at `place`. Attempts are not among them: a retry is never the same claim again (waiter.ts). */
-export function redlockSteps({ servers, withdrawals, place, inbox }: RedlockFacts): Steps {
+export function redlockSteps({ servers, withdrawals, place, inbox, touch }: RedlockFacts): Steps {
   const { name } = place;
   const majority = majorityOf(servers.length);
   const look = (timeoutMs: number): Promise<Answers<ServerView>> =>
@@ -88,11 +90,12 @@ export function redlockSteps({ servers, withdrawals, place, inbox }: RedlockFact
       throw quorumError(name, described(answers));
     },
 
-    async release({ claim, token }, timeoutMs) {
+    async release({ claim }, timeoutMs) {
       const ballot = ballotOf(claim);
       const answers = await withdrawals.withdraw(ballot, claim.leaseMs, timeoutMs, (soFar) => decides(soFar, majority));
       if (count(answers, (wasHeld) => wasHeld) >= majority) return "released";
-      if (isLost(answers, majority)) return whyLost(claim, token, timeoutMs);
+      // It is given back in time only, so somebody has taken it away, or the servers have forgotten it.
+      if (isLost(answers, majority)) return "claimed";
       throw quorumError(name, described(answers));
     },
 
@@ -108,7 +111,7 @@ export function redlockSteps({ servers, withdrawals, place, inbox }: RedlockFact
       const isMeant =
         holder !== undefined && holder.owner === (owner ?? holder.owner) && holder.token === (token ?? holder.token);
       if (!isMeant) return false;
-      // To the holder itself, whose waiters find out when they ask again.
+      // To the holder itself; those who wait hear of the touch.
       const channel = inbox + (parseOwner(holder.owner)?.clientId ?? "");
       const answers = await askAll(
         servers,
@@ -116,7 +119,10 @@ export function redlockSteps({ servers, withdrawals, place, inbox }: RedlockFact
         () => false,
       );
       if (count(answers) < majority) throw quorumError(name, described(answers));
-      return count(answers, (wasHeld) => wasHeld) > 0;
+      if (count(answers, (wasHeld) => wasHeld) === 0) return false;
+      // So that its holder does not find the numbers where they were, and take it for an end that harmed nobody.
+      await touch();
+      return true;
     },
 
     async inspect(_owner, timeoutMs) {

@@ -21,11 +21,12 @@ export function exclusiveContract(
   { forcedRelease = true, handOver = true, ...particulars }: Abilities & Particulars = {},
 ): void {
   const scene = useScene(subject, makeLock, particulars);
-  exclusionContract(scene);
+  const { hasQueue = true } = particulars;
+  exclusionContract(scene, hasQueue);
   leaseContract(scene, makeLock);
   if (forcedRelease) forcedReleaseContract(scene);
   else noForcedReleaseContract(scene);
   if (handOver) handOverContract(scene);
   else noHandOverContract(scene);
-  inspectionContract(scene, makeLock);
+  inspectionContract(scene, makeLock, hasQueue);
 }

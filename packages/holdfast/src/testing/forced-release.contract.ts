@@ -1,7 +1,7 @@
 /** Taking a lock away from its holder, on every store; or that a kind which cannot says so. */
 import { expect, test } from "vitest";
 import { LeaseLostError, UnsupportedError } from "../core/errors.js";
-import { LONG_MS, until } from "./delays.js";
+import { LONG_MS } from "./delays.js";
 import type { Scene } from "./subject.js";
 
 /** Registers the cases. */
@@ -10,7 +10,7 @@ export function forcedReleaseContract(scene: Scene): void {
     const lease = await scene.lock.acquire({ leaseMs: LONG_MS });
     const aborted = new Promise<void>((resolve) => lease.signal.addEventListener("abort", () => resolve()));
     const waiting = scene.rival.acquire({ waitMs: LONG_MS });
-    await until(async () => (await scene.lock.inspect()).waiterCount === 1, "the waiter to queue");
+    await scene.queued(1);
     expect(await scene.rival.forceRelease({ token: lease.token })).toBe(true);
     const next = await waiting;
     await aborted;

@@ -11,6 +11,7 @@ export { AWKWARD_NAMES } from "./inspection.contract.js";
 export { multiLockContract } from "./multi-lock.contract.js";
 export { mutexContract } from "./mutex.contract.js";
 export { readWriteLockContract, writeLockContract } from "./read-write-lock.contract.js";
+export { type QuorumContractOptions, redlockContract, redlockStoreContract } from "./redlock.contract.js";
 export { reentrantMutexContract } from "./reentrant-mutex.contract.js";
 export { semaphoreContract } from "./semaphore.contract.js";
 export { semaphoreOfFiveContract, semaphoreOfOneContract } from "./semaphore-as-mutex.contract.js";

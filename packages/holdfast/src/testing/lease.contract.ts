@@ -88,7 +88,7 @@ export function leaseContract(scene: Scene, makeLock: MakeLock): void {
   test("a lease that was handed over by a release is as valid as one that was free", async () => {
     const first = await scene.lock.acquire();
     const waiting = scene.rival.acquire({ waitMs: LONG_MS, leaseMs: LONG_MS });
-    await until(async () => (await scene.lock.inspect()).waiterCount === 1, "the waiter to queue");
+    await scene.queued(1);
     await sleep(2 * SHORT_MS);
     await first.release();
     const lease = await waiting;

@@ -4,6 +4,7 @@ import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
 import type { Holder } from "../core/errors.js";
 import type { Lock } from "../core/lock.js";
 import { createHoldfast, type Holdfast, type HoldfastOptions } from "../holdfast.js";
+import { SHORT_MS, sleep, until } from "./delays.js";
 
 /** One row of the registry of stores. If its server is not there its tests fail: skipped would look like green. */
 export interface StoreUnderTest {
@@ -43,6 +44,11 @@ export interface Particulars {
    * @default the fence
    */
   readonly remains?: RegExp;
+  /**
+   * Whether waiters stand in a queue that `inspect` shows, and are served in its order.
+   * @default true
+   */
+  readonly hasQueue?: boolean;
 }
 
 /** Two clients of one server, and a name of its own for each test. */
@@ -58,13 +64,15 @@ export interface Scene {
   holders(lock?: LockUnderTest): Promise<readonly Holder[]>;
   /** Keys that may be left when all is over, if they expire. */
   readonly remains: RegExp;
+  /** Resolves when so many wait; where they stand in no queue, after a while, which proves nothing. */
+  queued(count: number): Promise<void>;
   /** One more client, closed after the test. */
   another(options?: Partial<HoldfastOptions>): Promise<Holdfast>;
 }
 
 /** Sets the scene for each test of the surrounding `describe`. */
 export function useScene(subject: StoreUnderTest, makeLock: MakeLock, particulars: Particulars = {}): Scene {
-  const { isElsewhere = () => false, remains = /:fence$/ } = particulars;
+  const { isElsewhere = () => false, remains = /:fence$/, hasQueue = true } = particulars;
   let server: ServerUnderTest;
   let clients: [Holdfast, Holdfast];
   let extra: Holdfast[] = [];
@@ -86,6 +94,10 @@ export function useScene(subject: StoreUnderTest, makeLock: MakeLock, particular
     scene.holders = async (lock = scene.lock) =>
       (await lock.inspect()).holders.filter((holder) => !isElsewhere(holder));
     scene.remains = remains;
+    scene.queued = (count) =>
+      hasQueue
+        ? until(async () => (await scene.lock.inspect()).waiterCount === count, `${count} in the queue`)
+        : sleep(SHORT_MS);
     scene.another = async (options) => {
       const holdfast = createHoldfast({ ...(await server.connect()), ...options });
       extra.push(holdfast);

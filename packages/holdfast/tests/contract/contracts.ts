@@ -9,6 +9,7 @@ import {
   multiLockContract,
   mutexContract,
   readWriteLockContract,
+  redlockStoreContract,
   reentrantMutexContract,
   type StoreUnderTest,
   semaphoreContract,
@@ -32,6 +33,8 @@ export const contracts: Readonly<Record<string, (subject: StoreUnderTest) => voi
   "semaphore of five with four taken, as a mutex": semaphoreOfFiveContract,
   "read-write-lock": readWriteLockContract,
   "write lock, as a mutex": writeLockContract,
+  // The whole suite runs in tests/redlock, on one store.
+  redlock: redlockStoreContract,
 };
 
 /** Registers all contracts on the store of that name. */

@@ -119,8 +119,8 @@ describe("createHoldfast", () => {
   const store = new ScriptedStore();
 
   test.each<[object, RegExp]>([
-    [{}, /exactly one of redis and store; got neither/],
-    [{ store, redis: {} }, /exactly one of redis and store; got both/],
+    [{}, /exactly one of redis, store and redlock; got none/],
+    [{ store, redis: {} }, /exactly one of redis, store and redlock; got redis and store/],
     [{ store, prefix: "a b" }, /^prefix /],
     [{ store, clientName: 5 }, /^clientName /],
     [{ store, commandTimeoutMs: 9 }, /^commandTimeoutMs must be a whole number from 10 to 60000; got 9/],

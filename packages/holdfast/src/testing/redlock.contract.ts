@@ -1,0 +1,130 @@
+/** What every store must make true of a lock on a majority of servers. */
+import { hostname } from "node:os";
+import { expect, test } from "vitest";
+import { UnsupportedError } from "../core/errors.js";
+import type { Lease } from "../core/lease.js";
+import type { HoldfastOptions } from "../holdfast.js";
+import { BRIEF_LEASE_MS, LONG_MS, sleep, until } from "./delays.js";
+import { exclusiveContract } from "./exclusive.contract.js";
+import { type MakeLock, type ServerUnderTest, type StoreUnderTest, useScene } from "./subject.js";
+
+/** How the quorum is made. */
+export interface QuorumContractOptions {
+  /** How many servers; 3, 5, 7 or 9. @default 3 */
+  readonly servers?: number;
+}
+
+/** Registers the cases. Call it inside a `describe` that names the store. */
+export function redlockContract(subject: StoreUnderTest, { servers = 3 }: QuorumContractOptions = {}): void {
+  const quorum = quorumOf(subject, servers);
+  const makeLock: MakeLock = (holdfast, name) => holdfast.redlock(name);
+  exclusiveContract(quorum, makeLock, { handOver: false, hasQueue: false });
+
+  const scene = useScene(quorum, makeLock, { hasQueue: false });
+
+  test("tokens rise with every grant, whoever is granted", async () => {
+    const tokens: number[] = [];
+    const locks = [scene.lock, scene.rival, scene.lock, scene.rival];
+    const keep = (lease: Lease): void => void tokens.push(lease.token);
+    await Promise.all(locks.map((lock) => lock.run(keep, { waitMs: LONG_MS })));
+    await scene.lock.run(keep);
+    expect(tokens.every(Number.isSafeInteger)).toBe(true);
+    expect(tokens.toSorted((a, b) => a - b)).toEqual(tokens);
+    expect(new Set(tokens).size).toBe(5);
+  });
+
+  test("inspect names the holder that a majority has: process, label, for how long", async () => {
+    const lease = await scene.lock.acquire({ label: "import 7", leaseMs: LONG_MS });
+    await until(async () => (await scene.holders())[0]?.pid !== undefined, "the record");
+    const [holder] = await scene.holders(scene.rival);
+    expect(holder).toMatchObject({
+      owner: lease.owner,
+      label: "import 7",
+      host: hostname(),
+      pid: process.pid,
+      clientName: "first",
+      token: lease.token,
+      sinceAtMs: undefined,
+    });
+    expect(holder?.leaseLeftMs).toBeLessThanOrEqual(LONG_MS);
+    await lease.release();
+  });
+
+  test("other kinds are refused, because they are not safe on a quorum", () => {
+    expect(() => scene.holdfast.mutex(scene.name)).toThrow(UnsupportedError);
+    expect(() => scene.holdfast.semaphore(scene.name, { permits: 2 })).toThrow(UnsupportedError);
+  });
+}
+
+/**
+ * Of the suite above what may differ from one store to the next, quickly: requests, messages and failures of several
+ * servers at once.
+ */
+export function redlockStoreContract(subject: StoreUnderTest): void {
+  const scene = useScene(quorumOf(subject, 3), (holdfast, name) => holdfast.redlock(name), { hasQueue: false });
+
+  test("a held lock refuses others, and a release wakes who waits for it", async () => {
+    const lease = await scene.lock.acquire({ label: "import 7" });
+    expect(await scene.rival.tryAcquire()).toBeNull();
+    expect((await scene.holders(scene.rival))[0]).toMatchObject({ owner: lease.owner, label: "import 7" });
+    const waiting = scene.rival.acquire({ waitMs: LONG_MS });
+    await scene.queued(1);
+    expect(await lease.release()).toBe("released");
+    const next = await waiting;
+    expect(next.token).toBeGreaterThan(lease.token);
+    expect(await next.release()).toBe("released");
+  });
+
+  test("a lease is renewed, and lost when a majority has forgotten it", async () => {
+    const lease = await scene.lock.acquire({ leaseMs: 3 * BRIEF_LEASE_MS });
+    await sleep(3 * BRIEF_LEASE_MS);
+    lease.assertHeld();
+    await scene.server.delete(...(await scene.server.keysWith(scene.name)));
+    await expect(lease.extend(LONG_MS)).rejects.toMatchObject({ reason: "server-lost", token: lease.token });
+  });
+
+  test("a forced release reaches the holder", async () => {
+    const lease = await scene.lock.acquire({ leaseMs: LONG_MS });
+    const aborted = new Promise<void>((resolve) => lease.signal.addEventListener("abort", () => resolve()));
+    expect(await scene.rival.forceRelease({ token: lease.token })).toBe(true);
+    await aborted;
+    expect(lease.signal.reason.reason).toBe("force-released");
+  });
+}
+
+/** Several servers of one making, as one. */
+function quorumOf(subject: StoreUnderTest, count: number): StoreUnderTest {
+  return {
+    name: `${count} of ${subject.name}`,
+    async start(): Promise<ServerUnderTest> {
+      const servers = await Promise.all(Array.from({ length: count }, () => subject.start()));
+      return {
+        async connect(): Promise<HoldfastOptions> {
+          const parts = await Promise.all(servers.map((server) => server.connect()));
+          const subscribers = parts.map(({ subscriber }) => subscriber);
+          return {
+            redlock: parts.map(({ redis, store }) => redis ?? store ?? {}),
+            ...(subscribers.includes(undefined)
+              ? {}
+              : { subscriber: (server: number) => subscribers[server]?.(server) }),
+          };
+        },
+        keysWith: async (text) => [
+          ...new Set((await Promise.all(servers.map((server) => server.keysWith(text)))).flat()),
+        ],
+        async pttl(key) {
+          const all = await Promise.all(servers.map((server) => server.pttl(key)));
+          return all.includes(-1) ? -1 : Math.max(...all);
+        },
+        setNx: async (key, value, leaseMs) =>
+          (await Promise.all(servers.map((server) => server.setNx(key, value, leaseMs)))).every(Boolean),
+        async delete(...keys) {
+          await Promise.all(servers.map((server) => server.delete(...keys)));
+        },
+        async stop() {
+          await Promise.all(servers.map((server) => server.stop()));
+        },
+      };
+    },
+  };
+}

@@ -1,0 +1,7 @@
+import { describe } from "vitest";
+import { redlockContract } from "../../src/testing/index.js";
+import { stores } from "../stores.js";
+
+for (const subject of stores.filter(({ name }) => name === "ioredis 6")) {
+  describe(`redlock on 5 servers through ${subject.name}`, () => redlockContract(subject, { servers: 5 }));
+}

@@ -1,0 +1,107 @@
+/** What `createHoldfast({ redlock })` takes and refuses, and which kinds there are then. */
+import { embedded } from "@holdfast/embedded";
+import { Redis } from "ioredis";
+import { expect, test } from "vitest";
+import { createHoldfast, type Holdfast, UnsupportedError } from "../../src/index.js";
+
+const stores = (count: number): object[] => Array.from({ length: count }, () => embedded());
+
+test.each([3, 5, 7, 9])("%i servers are a quorum", async (count) => {
+  const holdfast = createHoldfast({ redlock: stores(count) });
+  await holdfast.redlock("a").run((lease) => lease.assertHeld());
+  await holdfast.close();
+});
+
+test.each([
+  [0, /must have 3, 5, 7 or 9 servers, since fewer than three outlive the failure of none; got 0/],
+  [1, /got 1/],
+  [2, /got 2/],
+  [4, /4 outlive no more failures than 3, and two callers can share their votes evenly; got 4/],
+  [8, /8 outlive no more failures than 7/],
+  [11, /got 11/],
+])("%i servers are refused, with the reason", (count, reason) => {
+  expect(() => createHoldfast({ redlock: stores(count) })).toThrow(reason);
+  expect(() => createHoldfast({ redlock: stores(count) })).toThrow(RangeError);
+});
+
+test("the same server twice is refused: it would have two votes", () => {
+  const [one, two] = stores(2) as [object, object];
+  expect(() => createHoldfast({ redlock: [one, two, one] })).toThrow(
+    /a client of its own for each server, since a server has one vote; number 2 is the same as number 0/,
+  );
+});
+
+test.each([
+  [{ redlock: "servers" }, /redlock must be an array of clients or stores; got "servers"/],
+  [{ redlock: [{}, {}, {}] }, /must be a client of ioredis/],
+  [{ redlock: stores(3), store: embedded() }, /exactly one of redis, store and redlock; got store and redlock/],
+])("%o is refused", (options, reason) => {
+  expect(() => createHoldfast(options as never)).toThrow(reason);
+});
+
+test("each client of a library becomes a store of its own", () => {
+  const clients = Array.from({ length: 3 }, () => new Redis({ lazyConnect: true }));
+  expect(createHoldfast({ redlock: clients }).redlock("a").name).toBe("a");
+});
+
+const refused: [string, (holdfast: Holdfast) => unknown, RegExp][] = [
+  ["mutex", (holdfast) => holdfast.mutex("a"), /The mutex "a" cannot be on several independent servers: its queue/],
+  ["reentrantMutex", (holdfast) => holdfast.reentrantMutex("a"), /queue and its hand-over need one order/],
+  ["multiLock", (holdfast) => holdfast.multiLock(["a", "b"]), /win a part of the servers/],
+  ["semaphore", (holdfast) => holdfast.semaphore("a", { permits: 2 }), /A and C by the third/],
+  ["readWriteLock", (holdfast) => holdfast.readWriteLock("a"), /has not been shown to hold/],
+  ["countDownLatch", (holdfast) => holdfast.countDownLatch("a"), /a count is one number/],
+  ["barrier", (holdfast) => holdfast.barrier("a", { parties: 2 }), /arrived is one number/],
+  ["election", (holdfast) => holdfast.election("a"), /one place and one order/],
+];
+
+test.each(refused)("%s is refused on a quorum, with the reason", async (_, make, reason) => {
+  const holdfast = createHoldfast({ redlock: stores(3) });
+  expect(() => make(holdfast)).toThrow(UnsupportedError);
+  expect(() => make(holdfast)).toThrow(reason);
+  await holdfast.close();
+});
+
+test("redlock is refused on one server, and adopt on several", async () => {
+  const single = createHoldfast({ store: embedded() });
+  expect(() => single.redlock("a")).toThrow(UnsupportedError);
+  expect(() => single.redlock("a")).toThrow(/createHoldfast\(\{ redlock: \[a, b, c\] \}\); on one server use mutex/);
+  const exported = (await single.mutex("a").acquire()).export();
+  const quorum = createHoldfast({ redlock: stores(3) });
+  await expect(quorum.adopt(exported)).rejects.toThrow(UnsupportedError);
+  await Promise.all([single.close(), quorum.close()]);
+});
+
+test("a wrong name or a second argument is refused at the factory", () => {
+  const holdfast = createHoldfast({ redlock: stores(3) });
+  expect(() => holdfast.redlock("")).toThrow(RangeError);
+  expect(() => (holdfast.redlock as (...all: unknown[]) => unknown)("a", { leaseMs: 100 })).toThrow(TypeError);
+});
+
+test("the subscriber is made for each server, and told for which", async () => {
+  const asked: number[] = [];
+  const clients = Array.from({ length: 3 }, () => ({
+    evalSha: () => Promise.reject(new Error("away")),
+    scriptLoad: () => Promise.reject(new Error("away")),
+    on() {},
+    off() {},
+  }));
+  const subscriber = (server: number): never => {
+    asked.push(server);
+    throw new Error("none today");
+  };
+  const holdfast = createHoldfast({ redlock: clients, subscriber, commandTimeoutMs: 50, allowEviction: true });
+  await expect(holdfast.redlock("a").tryAcquire()).rejects.toMatchObject({ code: "ERR_LOCK_QUORUM" });
+  expect(new Set(asked)).toEqual(new Set([0, 1, 2]));
+  await holdfast.close();
+});
+
+test("two Holdfasts on the same stores: the stores are closed with the last of them", async () => {
+  const servers = stores(3);
+  const first = createHoldfast({ redlock: servers });
+  const second = createHoldfast({ redlock: servers });
+  await first.close();
+  await second.redlock("a").run((lease) => lease.assertHeld());
+  await second.close();
+  await expect(createHoldfast({ redlock: servers }).redlock("a").tryAcquire()).rejects.toThrow(/closed/);
+});
