@@ -15,15 +15,14 @@ import type { Runtime } from "../core/runtime.js";
 import type { Claim } from "../core/steps.js";
 import { type Moment, msUntil, now, validUntil } from "../core/validity.js";
 import {
-  askForVote,
-  failed,
-  majorityOf,
-  mayHaveRun,
-  type QuorumServer,
-  quorumError,
-  type RedlockPlace,
-  raise,
-} from "./servers.js";
+  type ConfirmAnswer,
+  confirmed,
+  type ServerAnswer as Decided,
+  decide,
+  tally,
+  type Unconfirmed,
+} from "./decision.js";
+import { askForVote, failed, mayHaveRun, type QuorumServer, quorumError, type RedlockPlace, raise } from "./servers.js";
 
 /** What one server answered. */
 export type Vote =
@@ -60,25 +59,24 @@ export interface BallotFacts {
 /** See the file header. */
 export class Ballot {
   readonly #facts: BallotFacts;
-  readonly #majority: number;
   readonly #votes: (Vote | undefined)[];
   readonly #accounted: boolean[];
   /** Before the first request was sent. */
   readonly startedAt: Moment;
-  #phase: "voting" | "raising" | "elected" | "over" = "voting";
+  /** `lost`: no majority grants it, and it is open whether a majority answers. */
+  #phase: "voting" | "raising" | "lost" | "elected" | "over" = "voting";
   #token = 0;
-  /** Of the majority that the token was taken from: how many stand at it, and how many may come to. */
-  #standing = 0;
-  #raising = 0;
+  #unconfirmed: Unconfirmed | undefined;
+  readonly #raises: ConfirmAnswer[];
   #onLateVote: ((server: QuorumServer) => void) | undefined;
 
   /** Asks at once. */
   constructor(facts: BallotFacts) {
     const { runtime, servers } = facts;
     this.#facts = facts;
-    this.#majority = majorityOf(servers.length);
     this.#votes = servers.map(() => undefined);
     this.#accounted = servers.map(() => false);
+    this.#raises = servers.map(() => "pending");
     this.startedAt = now(runtime);
     for (const server of servers) this.#ask(server);
   }
@@ -139,63 +137,52 @@ export class Ballot {
     this.#votes[server.index] = vote;
     this.#accounted[server.index] = vote.outcome !== "failed" || !mayHaveRun(vote.error);
     if (this.#phase === "voting") this.#weigh();
+    else if (this.#phase === "lost") this.#giveUp();
     else if (this.#phase === "elected") this.#level(server);
     else if (this.#phase === "over") this.#onLateVote?.(server);
   }
 
   #weigh(): void {
-    const granted = this.#numbers();
-    if (granted.size >= this.#majority) this.#take(granted);
-    else this.#giveUpIfLost(granted.size);
-  }
-
-  /** Number by server, of those that have granted. */
-  #numbers(): Map<number, number> {
-    const numbers = new Map<number, number>();
-    for (const [index, vote] of this.#votes.entries()) if (vote?.outcome === "granted") numbers.set(index, vote.token);
-    return numbers;
-  }
-
-  /** A majority has granted: its maximum is the token, as soon as a majority of servers among it stands there. */
-  #take(numbers: ReadonlyMap<number, number>): void {
-    this.#token = Math.max(...numbers.values());
-    const below = [...numbers].filter(([, number]) => number < this.#token);
-    this.#standing = numbers.size - below.length;
-    if (this.#standing >= this.#majority) {
-      this.#elect();
+    const decision = decide(this.#votes.map(toAnswer));
+    if (decision.outcome === "wait") return;
+    if (decision.outcome === "refused") {
+      this.#giveUp();
       return;
     }
+    this.#token = decision.token;
+    if (decision.outcome === "granted") this.#elect();
+    else this.#raiseAll(decision);
+  }
+
+  /** A majority has granted: it is done when a majority of servers, among those, stands at the token. */
+  #raiseAll(unconfirmed: Unconfirmed): void {
     this.#phase = "raising";
-    this.#raising = below.length;
-    for (const [index, reported] of below) {
+    this.#unconfirmed = unconfirmed;
+    for (const { server: index, reported } of unconfirmed.behind) {
       const server = this.#facts.servers[index];
       if (server === undefined) continue;
       this.#votes[index] = { outcome: "granted", token: this.#token };
-      this.#raise(server, reported);
+      this.#raise(server, reported).then(
+        (isRaised) => this.#raised(server, isRaised ? "confirmed" : { outcome: "held", restMs: 0 }),
+        (error: unknown) => this.#raised(server, { outcome: "failed", error }),
+      );
     }
   }
 
-  #raise(server: QuorumServer, reported: number): void {
-    this.#sendRaise(server, reported).then(
-      (isRaised) => this.#raised(server, isRaised ? undefined : { outcome: "held", restMs: 0 }),
-      (error: unknown) => this.#raised(server, { outcome: "failed", error }),
-    );
-  }
-
-  #sendRaise(server: QuorumServer, reported: number): Promise<boolean> {
+  #raise(server: QuorumServer, reported: number): Promise<boolean> {
     const { place, claim, timeoutMs } = this.#facts;
     const { owner, leaseMs } = claim;
     return raise(server, place, { owner, reported, token: this.#token, leaseMs }, timeoutMs);
   }
 
-  /** @param instead  what its vote is worth, if it does not stand at the token */
-  #raised(server: QuorumServer, instead: Vote | undefined): void {
-    if (instead === undefined) this.#standing += 1;
-    else if (this.#phase === "raising") this.#votes[server.index] = instead;
-    if (this.#phase !== "raising") return;
-    this.#raising -= 1;
-    if (this.#standing >= this.#majority) this.#elect();
-    else if (this.#standing + this.#raising < this.#majority) this.#giveUpIfLost(this.#standing + this.#raising);
+  /** @param answer  or what the server's vote is worth after all */
+  #raised({ index }: QuorumServer, answer: "confirmed" | Vote): void {
+    if (this.#phase !== "raising" || this.#unconfirmed === undefined) return;
+    this.#raises[index] = answer === "confirmed" ? answer : "refused";
+    if (answer !== "confirmed") this.#votes[index] = answer;
+    const outcome = confirmed(this.#unconfirmed, this.#raises);
+    if (outcome === "granted") this.#elect();
+    else if (outcome === "refused") this.#giveUp();
   }
 
   #elect(): void {
@@ -226,21 +213,20 @@ export class Ballot {
     const vote = this.#votes[server.index];
     if (vote?.outcome !== "granted" || vote.token >= this.#token) return;
     this.#votes[server.index] = { ...vote, token: this.#token };
-    this.#sendRaise(server, vote.token).catch(() => {});
+    this.#raise(server, vote.token).catch(() => {});
   }
 
-  /** @param possible  how many servers may still be won, beside those that have not answered */
-  #giveUpIfLost(possible: number): void {
+  /** No majority grants it. Whether others are in the way, or too few can be asked, may take more answers. */
+  #giveUp(): void {
     if (this.#refusesEviction()) return;
     const votes = this.#votes;
-    const open = this.#phase === "voting" ? votes.filter((vote) => vote === undefined).length : 0;
-    if (possible + open >= this.#majority) return;
     const failures = votes.filter((vote) => vote?.outcome === "failed").length;
-    const answered = votes.filter((vote) => vote !== undefined).length - failures;
-    if (answered >= this.#majority) this.#end({ outcome: "outvoted" });
-    else if (failures > votes.length - this.#majority || open === 0) {
-      this.#end({ outcome: "unreached", error: quorumError(this.place.name, this.answers) });
-    }
+    const open = votes.filter((vote) => vote === undefined).length;
+    const { length } = votes;
+    const said = tally(length - failures - open, open, length);
+    if (said === "granted") this.#end({ outcome: "outvoted" });
+    else if (said === "refused") this.#end({ outcome: "unreached", error: quorumError(this.place.name, this.answers) });
+    else this.#phase = "lost";
   }
 
   #refusesEviction(): boolean {
@@ -256,4 +242,10 @@ export class Ballot {
     this.#phase = phase;
     this.#facts.onVerdict(verdict);
   }
+}
+
+/** A vote as the rule of the decision knows it. */
+function toAnswer(vote: Vote | undefined): Decided {
+  if (vote === undefined) return { outcome: "pending" };
+  return vote.outcome === "granted" ? vote : { outcome: "refused" };
 }

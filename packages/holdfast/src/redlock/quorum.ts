@@ -32,6 +32,9 @@ export interface QuorumFacts {
 /** Of an attempt that is given back at once; only if nobody can be reached any more does it last so long. */
 const TOUCH_MS = 1_000;
 
+/** How long the first grant waits for a server that does not say whether it evicts. */
+const VET_MS = 200;
+
 /** See the file header. */
 export class Quorum {
   readonly engine: Engine;
@@ -53,7 +56,9 @@ export class Quorum {
     this.#isVetted = allowEviction;
     this.#stops = this.servers.map(({ store, guard }) =>
       store.onReconnect((connection) => {
-        if (connection === "commands") guard.doubt();
+        if (connection !== "commands") return;
+        guard.doubt();
+        this.#isVetted = allowEviction;
       }),
     );
     const clientId = runtime.newClientId();
@@ -88,13 +93,14 @@ export class Quorum {
   }
 
   /**
-   * Whether all servers that answer have said that they do not evict locks, asked once; undefined if that is known.
+   * Asks all servers whether they evict locks, beside the first attempt; undefined if that is known. A server that is silent
+   * is waited for a moment only: it is asked again beside its vote.
    *
    * @throws EvictionError  one of them may
    */
-  vet(lockName: string, timeoutMs: number): Promise<void> | undefined {
+  vet(lockName: string): Promise<void> | undefined {
     if (this.#isVetted) return undefined;
-    this.#vetting ??= this.#vetOnce(lockName, timeoutMs).finally(() => {
+    this.#vetting ??= this.#vetOnce(lockName).finally(() => {
       this.#vetting = undefined;
     });
     return this.#vetting;
@@ -114,16 +120,25 @@ export class Quorum {
     await this.withdrawals.withdraw(ballot, TOUCH_MS, timeoutMs, isAnswered);
   }
 
-  async #vetOnce(lockName: string, timeoutMs: number): Promise<void> {
-    const { runtime } = this.engine;
+  async #vetOnce(lockName: string): Promise<void> {
+    const { runtime, commandTimeoutMs } = this.engine;
     await new Promise<void>((resolve, reject) => {
-      const limit = runtime.startTimer(resolve, timeoutMs, true);
+      const limit = runtime.startTimer(() => this.#vetted(resolve), Math.min(VET_MS, commandTimeoutMs), true);
       Promise.all(this.servers.map(({ guard }) => guard.check(lockName)))
-        .then(() => resolve(), reject)
+        .then(
+          () => this.#vetted(resolve),
+          (error: unknown) => {
+            this.#isVetted = false;
+            reject(error);
+          },
+        )
         .finally(() => limit.cancel());
     });
-    // A server that was silent is asked beside the first vote that it gives.
+  }
+
+  #vetted(resolve: () => void): void {
     this.#isVetted = true;
+    resolve();
   }
 }
 

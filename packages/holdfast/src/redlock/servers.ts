@@ -6,6 +6,7 @@ import type { EvictionGuard } from "../core/eviction-guard.js";
 import type { Outcome } from "../core/script.js";
 import type { Store } from "../core/store.js";
 import { redlockAcquire, redlockConfirm, redlockExtend, redlockInspect, redlockRelease } from "../generated/scripts.js";
+import { quorumOf } from "./decision.js";
 
 /** One of them. */
 export interface QuorumServer {
@@ -23,11 +24,6 @@ export interface RedlockPlace {
   readonly fence: string;
   /** What its waiters listen on. */
   readonly channel: string;
-}
-
-/** How many of `count` servers are a majority: any two majorities have a server in common. */
-export function majorityOf(count: number): number {
-  return Math.floor(count / 2) + 1;
 }
 
 /** Asks for the lock on one server. @throws StoreError, EvictionError */
@@ -152,7 +148,7 @@ export function failed(server: number, error: unknown): ServerAnswer {
 /** The error of a request that no majority has answered. */
 export function quorumError(lockName: string, answers: readonly ServerAnswer[], why?: string): QuorumError {
   const errors = answers.filter(({ error }) => error !== undefined).map(({ error }) => error);
-  const spare = answers.length - majorityOf(answers.length);
+  const spare = answers.length - quorumOf(answers.length);
   const isHopeless = errors.filter((error) => !(error instanceof StoreError) || !error.transient).length > spare;
   return new QuorumError(lockName, {
     answers,

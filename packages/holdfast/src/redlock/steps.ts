@@ -4,6 +4,7 @@ import { UnsupportedError } from "../core/errors.js";
 import { parseOwner } from "../core/owner.js";
 import type { Claim, NotHeld, State, Steps } from "../core/steps.js";
 import type { Ballot } from "./ballot.js";
+import { quorumOf } from "./decision.js";
 import {
   type Answers,
   askAll,
@@ -11,7 +12,6 @@ import {
   extendOn,
   failed,
   lookAt,
-  majorityOf,
   type QuorumServer,
   quorumError,
   type RedlockPlace,
@@ -39,7 +39,7 @@ export interface RedlockFacts {
 /** The steps of the lock at `place`. Attempts are not among them: a retry is never the same claim again (waiter.ts). */
 export function redlockSteps({ servers, withdrawals, place, inbox, touch }: RedlockFacts): Steps {
   const { name } = place;
-  const majority = majorityOf(servers.length);
+  const majority = quorumOf(servers.length);
   const look = (timeoutMs: number): Promise<Answers<ServerView>> =>
     // Those that differ from the rest are the reason to look, so all who answer in time are heard.
     askAll(

@@ -9,15 +9,16 @@ import { ClosedError, StoreError } from "../core/errors.js";
 import { publishAcquire, publishWait } from "../core/events.js";
 import type { ResolvedOptions } from "../core/options.js";
 import { Patience } from "../core/patience.js";
+import { SHORTEST_CALL_MS } from "../core/questions.js";
 import { Rechecks } from "../core/rechecks.js";
 import type { Timer } from "../core/runtime.js";
 import type { Claim, Steps } from "../core/steps.js";
 import type { WaitEnds } from "../core/wait-ends.js";
-import { SHORTEST_CALL_MS } from "../core/waiter.js";
 import { Ballot, type Verdict } from "./ballot.js";
+import { quorumOf } from "./decision.js";
 import type { InLine, Line } from "./line.js";
 import type { Quorum } from "./quorum.js";
-import { majorityOf, type RedlockPlace } from "./servers.js";
+import type { RedlockPlace } from "./servers.js";
 import type { BallotClaim } from "./steps.js";
 
 /** Much less than the lease: with two rounds at their slowest, two thirds of it are left. */
@@ -41,6 +42,8 @@ export class RedlockWaiter implements Occupant, InLine {
   readonly #claim: Claim;
   #nextClaim: Claim | undefined;
   #line: Line | undefined;
+  /** Whether a server may evict locks, while that is not known. */
+  #vetting: Promise<void> | undefined;
   #ballot: Ballot | undefined;
   /** The last attempt, whose votes tell what is in the way. */
   #last: Ballot | undefined;
@@ -126,6 +129,9 @@ export class RedlockWaiter implements Occupant, InLine {
       return;
     }
     this.#nextClaim = undefined;
+    this.#vetting = this.#quorum.vet(this.#place.name);
+    // Whoever is elected looks at it; an attempt that is not need not.
+    this.#vetting?.catch(() => {});
     const { servers } = this.#quorum;
     this.#ballot = new Ballot({
       runtime: this.#engine.runtime,
@@ -149,14 +155,9 @@ export class RedlockWaiter implements Occupant, InLine {
     const ballot = this.#ballot;
     if (ballot === undefined) return;
     if (verdict.outcome === "elected") {
-      const vetting = this.#quorum.vet(this.#place.name, this.#callTimeoutMs());
-      if (vetting === undefined) this.#elected(ballot, verdict.token);
-      else {
-        vetting.then(
-          () => this.#elected(ballot, verdict.token),
-          (error: unknown) => this.#refused(ballot, error),
-        );
-      }
+      const elected = (): void => this.#elected(ballot, verdict.token);
+      if (this.#vetting === undefined) elected();
+      else this.#vetting.then(elected, (error: unknown) => this.#refused(ballot, error));
       return;
     }
     if (verdict.outcome === "evicting") this.#refused(ballot, verdict.error);
@@ -228,7 +229,7 @@ export class RedlockWaiter implements Occupant, InLine {
   #rest(ballot: Ballot): void {
     this.#isAtRest = true;
     const ears = this.#line?.ears;
-    const majority = majorityOf(this.#quorum.servers.length);
+    const majority = quorumOf(this.#quorum.servers.length);
     if (ears !== undefined && ears.open < majority) {
       // What was released before it listened it has not heard.
       void ears.listen().then(() => {
@@ -247,7 +248,7 @@ export class RedlockWaiter implements Occupant, InLine {
     const rests = ballot.votes.flatMap((vote) => (vote?.outcome === "held" ? [vote.restMs] : []));
     const granted = ballot.votes.filter((vote) => vote?.outcome === "granted").length;
     const ends = rests.map((restMs) => (restMs < 0 ? Infinity : restMs)).toSorted((a, b) => a - b);
-    return ends[majorityOf(this.#quorum.servers.length) - granted - 1] ?? Infinity;
+    return ends[quorumOf(this.#quorum.servers.length) - granted - 1] ?? Infinity;
   }
 
   /** A release on some servers alone is another's attempt that failed: those who try because of it would foil each other. */
@@ -256,7 +257,7 @@ export class RedlockWaiter implements Occupant, InLine {
     const free = votes.filter(
       (vote, server) => vote?.outcome === "granted" || (vote?.outcome === "held" && this.#freed.has(server)),
     );
-    if (free.length >= majorityOf(votes.length)) this.#wake();
+    if (free.length >= quorumOf(votes.length)) this.#wake();
   }
 
   #wake(): void {

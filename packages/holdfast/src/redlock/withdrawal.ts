@@ -9,7 +9,8 @@ import type { Engine, Occupant } from "../core/engine.js";
 import { StoreError } from "../core/errors.js";
 import type { Timer } from "../core/runtime.js";
 import type { Ballot } from "./ballot.js";
-import { type Answer, majorityOf, type QuorumServer, releaseOn } from "./servers.js";
+import { quorumOf } from "./decision.js";
+import { type Answer, type QuorumServer, releaseOn } from "./servers.js";
 
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 10_000;
@@ -194,5 +195,5 @@ export class Withdrawals implements Occupant {
 /** Whether a majority has said whether it held. */
 export function isAnswered(answers: readonly (Answer<boolean> | undefined)[]): boolean {
   const said = answers.filter((answer) => answer !== undefined && "reply" in answer);
-  return said.length >= majorityOf(answers.length);
+  return said.length >= quorumOf(answers.length);
 }

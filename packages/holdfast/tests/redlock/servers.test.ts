@@ -1,0 +1,153 @@
+/** A lock on five real servers, some of which hang or die. */
+import { Redis } from "ioredis";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
+import { createHoldfast, EvictionError, type Holdfast, type HoldfastOptions, QuorumError } from "../../src/index.js";
+import { BRIEF_LEASE_MS, LONG_MS, sleep, until } from "../../src/testing/delays.js";
+
+const DEADLINE_MS = 2_000;
+
+let servers: RedisServer[];
+let clients: Redis[];
+const holdfasts: Holdfast[] = [];
+let name = "";
+let count = 0;
+
+beforeAll(async () => {
+  servers = await Promise.all(Array.from({ length: 5 }, () => startRedis()));
+  clients = servers.map(({ port }) => {
+    const client = new Redis({ port, retryStrategy: () => 50 });
+    client.on("error", () => {});
+    return client;
+  });
+});
+beforeEach(() => {
+  count += 1;
+  name = `lock ${count}`;
+});
+afterEach(async () => {
+  for (const server of servers) server.resume();
+  await Promise.all(holdfasts.splice(0).map((holdfast) => holdfast.close()));
+});
+afterAll(async () => {
+  for (const client of clients ?? []) client.disconnect();
+  await Promise.all((servers ?? []).map((server) => server.stop()));
+});
+
+function connect(options: HoldfastOptions = {}): Holdfast {
+  const holdfast = createHoldfast({ redlock: clients, ...options });
+  holdfasts.push(holdfast);
+  return holdfast;
+}
+
+/** Who holds the lock, by server that answers. */
+async function owners(of: readonly RedisServer[] = servers): Promise<unknown[]> {
+  return Promise.all(of.map((server) => server.command("GET", `hf:redlock:{${name}}`)));
+}
+
+async function back(server: RedisServer): Promise<void> {
+  await server.restart();
+  await until(() => clients[servers.indexOf(server)]?.status === "ready", "the client to connect again");
+}
+
+test("one of five hangs: an acquire, a renewal and a release wait for it no longer than one deadline in all", async () => {
+  const lock = connect().redlock(name);
+  servers[0]?.freeze();
+  const startedAtMs = performance.now();
+  const lease = await lock.acquire({ leaseMs: 60_000 });
+  await lease.extend(60_000);
+  expect(await lease.release()).toBe("released");
+  expect(performance.now() - startedAtMs).toBeLessThan(DEADLINE_MS);
+});
+
+test("what the hung server grants when it goes on is given back", async () => {
+  const lock = connect().redlock(name);
+  servers[0]?.freeze();
+  const lease = await lock.acquire();
+  await lease.release();
+  servers[0]?.resume();
+  await until(async () => (await owners()).every((owner) => owner === null), "nothing to be left");
+  await lock.run((next) => expect(next.token).toBeGreaterThan(lease.token));
+});
+
+test("two of five die: locks are kept, handed over and acquired", async () => {
+  const [first, second, third] = [connect(), connect(), connect()];
+  const lease = await first.redlock(name).acquire({ leaseMs: 10 * BRIEF_LEASE_MS });
+  const waiting = second.redlock(name).acquire({ waitMs: LONG_MS });
+  await Promise.all(servers.slice(0, 2).map((server) => server.kill()));
+  await sleep(10 * BRIEF_LEASE_MS);
+  lease.assertHeld();
+  expect(await third.redlock(name).tryAcquire()).toBeNull();
+  expect(await lease.release()).toBe("released");
+  const next = await waiting;
+  expect(next.token).toBeGreaterThan(lease.token);
+  expect(await next.release()).toBe("released");
+  await Promise.all(servers.slice(0, 2).map(back));
+});
+
+test("three of five die: QuorumError in bounded time, and nothing is left locked", async () => {
+  const holdfast = connect({ commandTimeoutMs: 500 });
+  const lock = holdfast.redlock(name);
+  await lock.run(() => {});
+  await Promise.all(servers.slice(0, 3).map((server) => server.kill()));
+  const startedAtMs = performance.now();
+  const trying: unknown = await lock.tryAcquire().catch((error: unknown) => error);
+  const waiting: unknown = await lock.acquire({ waitMs: 1_000 }).catch((error: unknown) => error);
+  const looking: unknown = await lock.inspect().catch((error: unknown) => error);
+  // One deadline for the first, a wait and a deadline for the second, a deadline for the third; the rest is a slow machine.
+  expect(performance.now() - startedAtMs).toBeLessThan(LONG_MS);
+  for (const error of [trying, waiting, looking]) {
+    if (!(error instanceof QuorumError)) throw error;
+    expect(error.answers).toHaveLength(5);
+    expect(error.answers.slice(0, 3).every(({ answer }) => answer === "none" || answer === "error")).toBe(true);
+  }
+  expect(await owners(servers.slice(3))).toEqual([null, null]);
+  await Promise.all(servers.slice(0, 3).map(back));
+  // What the client had kept for them, an acquire as well as its release, has arrived by then.
+  await lock.run(() => {}, { waitMs: LONG_MS });
+  await until(async () => (await owners()).every((owner) => owner === null), "nothing to be left");
+});
+
+test("a server that may evict locks is refused, whichever it is", async () => {
+  const server = servers[3] as RedisServer;
+  await server.command("CONFIG", "SET", "maxmemory", "100mb", "maxmemory-policy", "allkeys-lru");
+  const lock = connect().redlock(name);
+  await expect(lock.acquire()).rejects.toThrow(EvictionError);
+  await expect(lock.tryAcquire()).rejects.toThrow(EvictionError);
+  await server.command("CONFIG", "SET", "maxmemory", "0");
+  await lock.run((lease) => lease.assertHeld());
+  expect(await owners()).toEqual([null, null, null, null, null]);
+});
+
+test("twenty contenders: all the time somebody gets on, tokens rise, and no two hold it at once", async () => {
+  const turns: { calledAtMs: number; grantedAtMs: number; endedAtMs: number; token: number }[] = [];
+  const endAtMs = performance.now() + 3_000;
+  const contend = async (holdfast: Holdfast): Promise<number> => {
+    let served = 0;
+    do {
+      const calledAtMs = performance.now();
+      const lease = await holdfast.redlock(name).acquire({ waitMs: Infinity, leaseMs: LONG_MS });
+      const grantedAtMs = performance.now();
+      await sleep(1);
+      lease.assertHeld();
+      turns.push({ calledAtMs, grantedAtMs, endedAtMs: performance.now(), token: lease.token });
+      await lease.release();
+      served += 1;
+    } while (performance.now() < endAtMs);
+    return served;
+  };
+  const those = Array.from({ length: 10 }, () => connect());
+  const served = await Promise.all([...those, ...those].map(contend));
+  expect(Math.min(...served)).toBeGreaterThan(0);
+  const inTime = turns.toSorted((a, b) => a.grantedAtMs - b.grantedAtMs);
+  let highest = 0;
+  for (const [i, turn] of inTime.entries()) {
+    expect(turn.grantedAtMs).toBeGreaterThanOrEqual(inTime[i - 1]?.endedAtMs ?? 0);
+    // No two of them overlap, so none was granted while another attempt was: they rise one by one.
+    const before = inTime.slice(0, i).filter((other) => other.grantedAtMs <= turn.calledAtMs);
+    expect(turn.token).toBeGreaterThan(Math.max(0, ...before.map(({ token }) => token)));
+    highest = Math.max(highest, turn.token);
+  }
+  expect(new Set(turns.map(({ token }) => token)).size).toBe(turns.length);
+  expect((await those[0]?.redlock(name).inspect())?.token).toBeGreaterThanOrEqual(highest);
+});
