@@ -4,6 +4,7 @@ import { CLIENTS } from "./mistakes/clients.js";
 import { ENDING } from "./mistakes/ending.js";
 import { HOLDING } from "./mistakes/holding.js";
 import { PERMITS } from "./mistakes/permits.js";
+import { QUORUM } from "./mistakes/quorum.js";
 import { SHARING } from "./mistakes/sharing.js";
 import { TOKENS } from "./mistakes/tokens.js";
 import { WAITING } from "./mistakes/waiting.js";
@@ -19,4 +20,5 @@ export const TEETH: readonly Tooth[] = [
   ...PERMITS,
   ...TOKENS,
   ...CLIENTS,
+  ...QUORUM,
 ];

@@ -1,0 +1,130 @@
+/** Mistakes of a lock on several servers: who is asked, who counts, what is given back, and what a token is. */
+import { patch, type Tooth, test } from "../tooth.js";
+
+const BALLOT = "redlock/ballot.ts";
+const WAITER = "redlock/waiter.ts";
+const RULES = "redlock/rules.test.ts";
+const TOKENS = "redlock/tokens.test.ts";
+const OPTIONS = "redlock/options.test.ts";
+
+/** See the file header. */
+export const QUORUM: readonly Tooth[] = [
+  {
+    id: "even-quorum",
+    bugs: ["B06"],
+    mistake: "an even number of servers is accepted, and two callers share their votes evenly",
+    patches: [patch("holdfast-options.ts", "if (length % 2 === 0) {", "if (length < 0) {")],
+    catcher: test(OPTIONS, "4 servers are refused, with the reason"),
+  },
+  {
+    id: "nothing-undone-between-attempts",
+    bugs: ["B07"],
+    mistake: "what a foiled attempt has is not given back before the next: its own votes stand in its way",
+    patches: [
+      patch(
+        WAITER,
+        "void this.#withdraw(ballot, this.#engine.commandTimeoutMs);\n    this.#startDeadline();\n    this.#tellWait();",
+        "this.#startDeadline();\n    this.#tellWait();",
+      ),
+    ],
+    catcher: test(
+      TOKENS,
+      "of 3 servers, with a network of its own pace for each message (seed 1): all get their turns",
+    ),
+  },
+  {
+    id: "undone-where-granted-only",
+    bugs: ["B08"],
+    mistake: "a failed attempt is given back only on servers whose grant was heard of",
+    patches: [
+      patch(
+        "redlock/withdrawal.ts",
+        "this.#servers.filter(({ index }) => this.#settled[index] !== true);",
+        'this.#servers.filter(({ index }) => this.#ballot.votes[index]?.outcome === "granted");',
+      ),
+    ],
+    catcher: test(RULES, "also on those that said no or nothing, and at once where a grant was not heard of"),
+  },
+  {
+    id: "waits-for-the-slowest-server",
+    bugs: ["B10"],
+    mistake: "a majority is there, and the answers of all servers are waited for",
+    patches: [
+      patch(
+        BALLOT,
+        'if (decision.outcome === "wait") return;',
+        'if (decision.outcome === "wait" || this.#votes.includes(undefined)) return;',
+      ),
+    ],
+    catcher: test(RULES, "of 5 servers 1 hang: no time is lost"),
+  },
+  {
+    id: "failed-extension-gives-up-the-rest",
+    bugs: ["B28"],
+    mistake: "a renewal that no majority has answered gives back what there is, though time remains",
+    patches: [
+      patch(
+        "redlock/steps.ts",
+        "return whyLost(claim, token, timeoutMs);\n      throw",
+        "return whyLost(claim, token, timeoutMs);\n      await withdrawals.withdraw(ballotOf(claim), leaseMs, timeoutMs);\n      throw",
+      ),
+    ],
+    catcher: test(RULES, "a minority of answers is no loss while time remains, and no renewal either"),
+  },
+  {
+    id: "semaphore-by-majority",
+    bugs: ["B48"],
+    mistake: "a semaphore may be made on several servers, where three can have two permits",
+    patches: [
+      patch(
+        "redlock/factories.ts",
+        "return (name) => {\n",
+        'return (name) => {\n    if (kind === "semaphore") return undefined as never;\n',
+      ),
+    ],
+    catcher: test(OPTIONS, "semaphore is refused on a quorum, with the reason"),
+  },
+  {
+    id: "maximum-without-write-back",
+    bugs: ["B57"],
+    mistake: "the token is the highest number of a majority, and nobody else is told",
+    patches: [
+      patch(BALLOT, 'if (decision.outcome === "granted") this.#elect();', "if (this.#token > 0) this.#elect();"),
+    ],
+    catcher: test(TOKENS, "is not given when nobody knows whether a server of its majority was raised"),
+  },
+  {
+    id: "majority-too-late",
+    bugs: ["B04"],
+    mistake: "the clocks are not read again when a majority has granted",
+    patches: [
+      patch(BALLOT, "if (this.leftMs() <= 0) {", "if (this.leftMs() < 0) {"),
+      patch(WAITER, "if (ballot.leftMs() <= 0) {", "if (ballot.leftMs() < 0) {"),
+    ],
+    catcher: test(
+      RULES,
+      "K6: answers that waited while the process stood still are not believed, and what they granted is given back",
+    ),
+  },
+  {
+    id: "attempt-under-an-old-owner",
+    bugs: [],
+    mistake: "the next attempt has the owner id of the last, whose release may still be on its way",
+    patches: [patch(WAITER, "this.#nextClaim = undefined;\n", "this.#nextClaim = claim;\n")],
+    catcher: test(RULES, "a new attempt never has the id of an earlier one"),
+  },
+  {
+    id: "straggler-forgotten",
+    bugs: [],
+    mistake: "what a server grants when nobody waits for it any more is left there",
+    patches: [
+      patch("redlock/withdrawal.ts", "this.#settled[index] ||= wasAccounted;", "this.#settled[index] = true;"),
+      patch(
+        "redlock/withdrawal.ts",
+        "ballot.abandon((server) => void this.#send(server, engine.commandTimeoutMs));",
+        "ballot.abandon(() => {});",
+      ),
+    ],
+    catcher: test(RULES, "what a straggler grants after the release is given back"),
+  },
+];
