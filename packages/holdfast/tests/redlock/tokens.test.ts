@@ -1,6 +1,7 @@
 /** Tokens of a quorum: the maximum of a majority, on which a majority then stands. R8 and R14 of docs/kinds/redlock.md. */
 import { afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { Holdfast, Lease } from "../../src/index.js";
+import { Pace } from "../../src/redlock/pace.js";
 import { watch } from "../unit/scripted-lock.js";
 import { ready, settle, VirtualQuorum } from "./virtual-quorum.js";
 
@@ -161,10 +162,10 @@ describe("R8: contenders that come at the same moment", () => {
     },
   );
 
-  test("stay away for a random while that is longer than winning takes, and longer the more often they meet", async () => {
+  test("stay away for a random while that is longer than winning takes, and longer the more often they meet", () => {
     begin(3);
-    const { Pace } = await import("../../src/redlock/pace.js");
-    const pace = new Pace({ ...quorum.runtime, random: randomFrom(7) } as never);
+    quorum.runtime.random = randomFrom(7);
+    const pace = new Pace(quorum.runtime);
     for (let i = 0; i < 50; i += 1) pace.took(20);
     const firsts = Array.from({ length: 200 }, () => pace.delayMs(0));
     const fifths = Array.from({ length: 200 }, () => pace.delayMs(5));
