@@ -29,6 +29,7 @@ export class Withdrawal {
   #listeners: (() => void)[] = [];
   #pauseMs = FIRST_PAUSE_MS;
   #pause: Timer | undefined;
+  #round: Promise<void> | undefined;
   #isOver = false;
 
   constructor(engine: Engine, servers: readonly QuorumServer[], ballot: Ballot, onOver: () => void) {
@@ -50,15 +51,22 @@ export class Withdrawal {
   }
 
   /**
-   * Asks every server that is not known to have nothing left.
+   * Asks every server that is not known to have nothing left; joins in, if that is under way.
    *
    * @param leaseMs  the longest lease that the servers were asked for
    * @returns when all of them have answered or failed
    */
-  async round(leaseMs: number, timeoutMs: number): Promise<void> {
+  round(leaseMs: number, timeoutMs: number): Promise<void> {
+    this.#leaseMs = Math.max(this.#leaseMs, leaseMs);
+    this.#round ??= this.#askOpen(timeoutMs).finally(() => {
+      this.#round = undefined;
+    });
+    return this.#round;
+  }
+
+  async #askOpen(timeoutMs: number): Promise<void> {
     this.#pause?.cancel();
     this.#pause = undefined;
-    this.#leaseMs = Math.max(this.#leaseMs, leaseMs);
     const open = this.#servers.filter(({ index }) => this.#settled[index] !== true);
     await Promise.all(open.map((server) => this.#send(server, timeoutMs)));
     this.#goOn();
@@ -84,7 +92,7 @@ export class Withdrawal {
     if (!this.#isOver && this.#pause !== undefined) void this.round(0, this.#engine.commandTimeoutMs);
   }
 
-  /** Asks once more, and no more after that. */
+  /** Asks once more, unless that is under way, and no more after that. */
   async close(): Promise<void> {
     await this.round(0, this.#engine.commandTimeoutMs);
     this.#end();
