@@ -7,23 +7,30 @@
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createConnection, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { encodeCommand, RespParser, type RespValue } from "./resp.js";
 
 const BINARY: string = process.env.HOLDFAST_REDIS_SERVER ?? "redis-server";
+const CONFIG_FILE = "redis.conf";
 const START_TRIES = 5;
 /** A guard against a server that never comes up, not a measure of how fast it should. */
 const START_TIMEOUT_MS = 10_000;
 const PROBE_EVERY_MS = 5;
+/** Of those that are chosen here and not by the system, which hands out higher ones to connections all the time. */
+const LOWEST_PORT = 10_000;
 
 export interface RedisServerOptions {
   /** More arguments of redis-server, after ours, so that they win. */
   readonly args?: readonly string[];
   /** Keeps an append-only file written at every command, so that `restart` finds the data again. */
   readonly persist?: boolean;
+  /** The port has to be lower than this, because the server opens another one at a distance. */
+  readonly belowPort?: number;
+  /** Text of a configuration file that the server owns from then on: what a sentinel remembers stands there. */
+  readonly configFile?: string;
 }
 
 export interface RedisServer {
@@ -56,6 +63,7 @@ process.on("exit", () => {
 export async function startRedis(options: RedisServerOptions = {}): Promise<RedisServer> {
   const directory = await mkdtemp(join(tmpdir(), "holdfast-redis-"));
   try {
+    if (options.configFile !== undefined) await writeFile(join(directory, CONFIG_FILE), options.configFile);
     return serverOn(directory, options, ...(await startOnFreePort(directory, options)));
   } catch (error) {
     await rm(directory, { recursive: true, force: true });
@@ -65,7 +73,7 @@ export async function startRedis(options: RedisServerOptions = {}): Promise<Redi
 
 async function startOnFreePort(directory: string, options: RedisServerOptions): Promise<[number, ChildProcess]> {
   for (let tries = 1; ; tries += 1) {
-    const port = await freePort();
+    const port = await freePort(options.belowPort);
     try {
       return [port, await launch(port, directory, options)];
     } catch (error) {
@@ -113,7 +121,8 @@ async function launch(port: number, directory: string, options: RedisServerOptio
   const persistence =
     options.persist === true ? ["--appendonly", "yes", "--appendfsync", "always"] : ["--appendonly", "no"];
   const flags = ["--port", `${port}`, "--bind", "127.0.0.1", "--save", "", ...persistence, "--dir", directory];
-  const child = spawn(BINARY, [...flags, ...(options.args ?? [])], { stdio: ["ignore", "pipe", "pipe"] });
+  const file = options.configFile === undefined ? [] : [join(directory, CONFIG_FILE)];
+  const child = spawn(BINARY, [...file, ...flags, ...(options.args ?? [])], { stdio: ["ignore", "pipe", "pipe"] });
   running.add(child);
   let output = "";
   for (const stream of [child.stdout, child.stderr]) {
@@ -147,9 +156,18 @@ async function launch(port: number, directory: string, options: RedisServerOptio
   throw failure ?? new Error(`${BINARY} did not answer within ${START_TIMEOUT_MS} ms: ${output.trim()}`);
 }
 
-/** A port that was free a moment ago. */
-export async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, "127.0.0.1");
+/** A port that was free a moment ago; any, or one below a limit. */
+export async function freePort(below?: number): Promise<number> {
+  if (below === undefined) return probePort(0);
+  for (;;) {
+    const port = LOWEST_PORT + Math.floor(Math.random() * (below - LOWEST_PORT));
+    const free = await probePort(port).catch(() => undefined);
+    if (free !== undefined) return free;
+  }
+}
+
+async function probePort(port: number): Promise<number> {
+  const probe = createServer().listen(port, "127.0.0.1");
   await once(probe, "listening");
   const address = probe.address();
   probe.close();
