@@ -9,7 +9,7 @@ import { EvictionGuard } from "./core/eviction-guard.js";
 import type { ExportedLease } from "./core/holding.js";
 import { Lease } from "./core/lease.js";
 import { Lock } from "./core/lock.js";
-import { checkKey, checkName, checkValue, lockKeys, mappedKeys, show } from "./core/names.js";
+import { checkKey, checkName, checkValue, type LockKeys, lockKeys, mappedKeys, show } from "./core/names.js";
 import { checkWhole } from "./core/options.js";
 import { type Runtime, systemRuntime } from "./core/runtime.js";
 import { CountDownLatch, type LatchOptions } from "./count-down-latch/count-down-latch.js";
@@ -164,8 +164,8 @@ export function createHoldfastOn(runtime: Runtime, options: HoldfastOptions): Ho
     checkName(name);
     const { key } = checkKnown(lockOptions, ["key"]);
     if (key !== undefined) checkKey(key);
-    const keys = key === undefined ? unmapped(lockKeys(prefix, "mutex", name).base) : mappedKeys(prefix, "mutex", key);
-    return mutexSteps({ store, name, key, keys, inbox: engine.inboxPrefix });
+    const keys = key === undefined ? unmapped(lockKeys(prefix, "mutex", name)) : mappedKeys(prefix, "mutex", key);
+    return mutexSteps({ store, name, key, keys, inbox: engine.inboxOf(keys.tag) });
   };
   const mutex = (name: string, lockOptions?: LockOptions): Mutex =>
     new Mutex(engine, mutexStepsOf(name, lockOptions), defaults, (hold) => new Lease(hold), cohorts);
@@ -179,13 +179,14 @@ export function createHoldfastOn(runtime: Runtime, options: HoldfastOptions): Ho
     const { permits } = checkKnown(semaphoreOptions, ["permits"]);
     const declared = checkPermits(permits, MOST_PERMITS);
     const keys = lockKeys(prefix, "semaphore", name);
-    const steps = semaphoreSteps({ store, name, keys, inbox: engine.inboxPrefix, declared });
+    const steps = semaphoreSteps({ store, name, keys, inbox: engine.inboxOf(keys.tag), declared });
     return new Semaphore(engine, steps, defaults, declared);
   };
   const readWriteLock = (name: string, ...rest: readonly unknown[]): ReadWriteLock => {
     checkNoMore("readWriteLock takes a name", rest);
     const keys = lockKeys(prefix, "read-write-lock", checkName(name));
-    return new ReadWriteLock(engine, readWriteLockSteps({ store, name, keys, inbox: engine.inboxPrefix }), defaults);
+    const inbox = engine.inboxOf(keys.tag);
+    return new ReadWriteLock(engine, readWriteLockSteps({ store, name, keys, inbox }), defaults);
   };
   const countDownLatch = (name: string, latchOptions?: LatchOptions): CountDownLatch => {
     const { keepMs = KEEP_MS } = checkKnown(latchOptions, ["keepMs"]);
@@ -204,7 +205,7 @@ export function createHoldfastOn(runtime: Runtime, options: HoldfastOptions): Ho
   };
   const election = (name: string, adoptedValue = ""): Election => {
     const keys = lockKeys(prefix, "election", checkName(name));
-    const steps = electionSteps({ store, name, keys, inbox: engine.inboxPrefix });
+    const steps = electionSteps({ store, name, keys, inbox: engine.inboxOf(keys.tag) });
     return new Election(engine, steps, defaults, adoptedValue);
   };
   /** The kinds whose leases can move to another process. */
@@ -253,6 +254,6 @@ export function createHoldfastOn(runtime: Runtime, options: HoldfastOptions): Ho
   };
 }
 
-function unmapped(base: string): { readonly base: string; readonly lock: string } {
-  return { base, lock: base };
+function unmapped(keys: LockKeys): LockKeys & { readonly lock: string } {
+  return { ...keys, lock: keys.base };
 }

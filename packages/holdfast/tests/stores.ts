@@ -1,12 +1,15 @@
 /** Every store the contracts run on. A new store is one row here. */
 import { embedded, Keyspace } from "@holdfast/embedded";
-import { GlideClient } from "@valkey/valkey-glide";
-import { Redis as Redis6 } from "ioredis";
+import { GlideClient, GlideClusterClient } from "@valkey/valkey-glide";
+import { Cluster as Cluster6, Redis as Redis6 } from "ioredis";
 import { Redis as Redis5 } from "ioredis5";
 import { Redis as Iovalkey } from "iovalkey";
-import { createClient as createClient6 } from "redis";
+import { createClient as createClient6, createCluster as createCluster6, createSentinel as createSentinel6 } from "redis";
 import { createClient as createClient4 } from "redis4";
 import { createClient as createClient5 } from "redis5";
+import { afterAll } from "vitest";
+import { startCluster } from "../../../tests/support/redis-cluster.js";
+import { type RedisSentinel, startSentinel } from "../../../tests/support/redis-sentinel.js";
 import { startRedis } from "../../../tests/support/redis-server.js";
 import type { HoldfastOptions } from "../src/holdfast.js";
 import type { ServerUnderTest, StoreUnderTest } from "../src/testing/index.js";
@@ -25,6 +28,17 @@ export const stores: readonly StoreUnderTest[] = [
   onRedis("node-redis 5", async (port) => nodeRedis(createClient5({ url: `redis://127.0.0.1:${port}` }))),
   onRedis("node-redis 4", async (port) => nodeRedis(createClient4({ url: `redis://127.0.0.1:${port}` }))),
   onRedis("GLIDE", glide),
+  onCluster("ioredis 6 on a cluster", async (ports) => ioredis(new Cluster6(addresses(ports)))),
+  onCluster("node-redis 6 on a cluster", async (ports) =>
+    nodeRedis(createCluster6({ rootNodes: ports.map((port) => ({ url: `redis://127.0.0.1:${port}` })) })),
+  ),
+  onCluster("GLIDE on a cluster", glideCluster),
+  onSentinel("ioredis 6 behind Sentinel", async ({ addresses: sentinels, name }) =>
+    ioredis(new Redis6({ sentinels: [...sentinels], name })),
+  ),
+  onSentinel("node-redis 6 behind Sentinel", async ({ addresses: sentinels, name }) =>
+    nodeRedis(createSentinel6({ name, sentinelRootNodes: [...sentinels] })),
+  ),
 ];
 
 function onRedis(name: string, connect: Connect, keyPrefix = ""): StoreUnderTest {
@@ -54,6 +68,99 @@ function onRedis(name: string, connect: Connect, keyPrefix = ""): StoreUnderTest
       };
     },
   };
+}
+
+/** What takes seconds to start is started once for all suites of a test file. */
+const topologies = new Map<string, Promise<{ stop(): Promise<void> }>>();
+afterAll(async () => {
+  for (const topology of topologies.values()) await (await topology).stop();
+});
+
+function shared<Topology extends { stop(): Promise<void> }>(
+  name: string,
+  start: () => Promise<Topology>,
+): Promise<Topology> {
+  const running = topologies.get(name) ?? start();
+  topologies.set(name, running);
+  return running as Promise<Topology>; // put there by this very row
+}
+
+/** A cluster of three masters and their replicas. */
+function onCluster(
+  name: string,
+  connect: (ports: readonly number[]) => Promise<{ options: HoldfastOptions; close: () => unknown }>,
+): StoreUnderTest {
+  return {
+    name,
+    async start(): Promise<ServerUnderTest> {
+      const cluster = await shared(name, startCluster);
+      const observer = new Cluster6(addresses(cluster.ports));
+      observer.on("error", () => {});
+      const closers: (() => unknown)[] = [() => observer.disconnect()];
+      return {
+        async connect() {
+          const { options, close } = await connect(cluster.ports);
+          closers.push(close);
+          return options;
+        },
+        async keysWith(text) {
+          const keys = await Promise.all(observer.nodes("master").map((node) => node.keys("*")));
+          return keys.flat().filter((key) => key.includes(text));
+        },
+        pttl: (key) => observer.pttl(key),
+        setNx: async (key, value, leaseMs) => (await observer.set(key, value, "PX", leaseMs, "NX")) === "OK",
+        async delete(...keys) {
+          await Promise.all(keys.map((key) => observer.del(key)));
+        },
+        async stop() {
+          await Promise.all(closers.map((close) => close()));
+        },
+      };
+    },
+  };
+}
+
+/** A master with two replicas, and three sentinels that say which it is. */
+function onSentinel(
+  name: string,
+  connect: (topology: RedisSentinel) => Promise<{ options: HoldfastOptions; close: () => unknown }>,
+): StoreUnderTest {
+  return {
+    name,
+    async start(): Promise<ServerUnderTest> {
+      const topology = await shared(name, startSentinel);
+      const observer = new Redis6({ sentinels: [...topology.addresses], name: topology.name });
+      observer.on("error", () => {});
+      const closers: (() => unknown)[] = [() => observer.disconnect()];
+      return {
+        async connect() {
+          const { options, close } = await connect(topology);
+          closers.push(close);
+          return options;
+        },
+        keysWith: async (text) => (await observer.keys("*")).filter((key) => key.includes(text)),
+        pttl: (key) => observer.pttl(key),
+        setNx: async (key, value, leaseMs) => (await observer.set(key, value, "PX", leaseMs, "NX")) === "OK",
+        async delete(...keys) {
+          await observer.del(...keys);
+        },
+        async stop() {
+          await Promise.all(closers.map((close) => close()));
+        },
+      };
+    },
+  };
+}
+
+function addresses(ports: readonly number[]): { host: string; port: number }[] {
+  return ports.map((port) => ({ host: "127.0.0.1", port }));
+}
+
+async function glideCluster(ports: readonly number[]): Promise<{ options: HoldfastOptions; close: () => void }> {
+  const make = (): Promise<GlideClusterClient> =>
+    GlideClusterClient.createClient({ addresses: addresses(ports), requestTimeout: 5_000 });
+  const redis = await make();
+  return { options: { redis, subscriber: make }, close: () => redis.close() };
 }
 
 function ioredis(redis: { on(event: "error", listener: () => void): unknown; disconnect(): void } & object): {

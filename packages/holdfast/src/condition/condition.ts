@@ -84,15 +84,15 @@ export class Condition {
     const held = this.#holdOf(lease);
     lease.assertHeld();
     resolved.signal?.throwIfAborted();
-    const { evictionGuard, mailbox, commandTimeoutMs, runtime } = this.#engine;
+    const { evictionGuard, commandTimeoutMs, runtime } = this.#engine;
     if (!evictionGuard.isOpen) {
       await evictionGuard.check(this.lockName);
       lease.assertHeld();
       resolved.signal?.throwIfAborted();
     }
-    if (!mailbox.isOpen) {
+    if (!this.#engine.canBeTold(this.#place)) {
       // Only who can be told may enter the queue, and only before that can the mutex still be kept.
-      await mailbox.open(commandTimeoutMs);
+      await this.#engine.listen(this.#place, commandTimeoutMs);
       lease.assertHeld();
       resolved.signal?.throwIfAborted();
     }

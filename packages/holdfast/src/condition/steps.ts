@@ -89,6 +89,7 @@ export function waitSteps(
 
   return {
     ...looking(place),
+    inbox,
 
     granted() {
       isPassed = true;

@@ -1,13 +1,14 @@
 /** What all locks of one `createHoldfast()` stand on: one client id, one inbox, one store, one clock. */
-import { ClosedError } from "./errors.js";
+import { ClosedError, UnsupportedError } from "./errors.js";
 import type { EvictionGuard } from "./eviction-guard.js";
 import { Lookout } from "./lookout.js";
 import { Mailbox, type Recipient } from "./mailbox.js";
 import { newClaim, parseOwner } from "./owner.js";
 import { type ClientRecords, Presence } from "./presence.js";
 import type { Runtime } from "./runtime.js";
-import type { Claim } from "./steps.js";
-import type { Store } from "./store.js";
+import { SlotInboxes } from "./slot-inboxes.js";
+import type { Claim, WaitSteps } from "./steps.js";
+import type { Inbox, Store } from "./store.js";
 
 /** A claim that is alive in this process, in any state. */
 export interface Occupant extends Recipient {
@@ -16,6 +17,11 @@ export interface Occupant extends Recipient {
   /** This Holdfast closes: stop waiting, give back what is held. Never rejects. */
   close(): Promise<void>;
 }
+
+/** How often a waiter asks although it was told to wait: a grant may have been lost without a trace. */
+const RECHECK_MS = 5_000;
+/** Where the server may grant to whoever is gone, and cannot know it. */
+const UNCOUNTED_RECHECK_MS = 1_000;
 
 /** How many claims that have waited are remembered, in case a late copy of a request gets them a grant. */
 const REMEMBERED = 1_000;
@@ -31,8 +37,10 @@ export class Engine {
   readonly evictionGuard: EvictionGuard;
   /** Finds, for all leases that are held, what no timer tells. */
   readonly lookout: Lookout;
-  /** What a client id is appended to for the name of its channel. */
+  /** What a client id is appended to for the name of the client's own channel. */
   readonly inboxPrefix: string;
+  /** Undefined where all names are on one server, and the client's own channel serves for all. */
+  readonly #slotInboxes: SlotInboxes | undefined;
   /** Longest wait for the answer to one script call, in ms. */
   readonly commandTimeoutMs: number;
   readonly #clientId: string;
@@ -67,6 +75,16 @@ export class Engine {
     this.mailbox = new Mailbox(facts.store, this.inboxPrefix + facts.clientId, (number, token) =>
       this.#stray(number, token),
     );
+    const { store } = facts;
+    if (store.shardInbox !== undefined) {
+      const open = (channel: string, timeoutMs: number): Promise<Inbox> =>
+        (store.shardInbox as NonNullable<Store["shardInbox"]>)(
+          channel,
+          (message) => this.mailbox.deliver(message),
+          timeoutMs,
+        );
+      this.#slotInboxes = new SlotInboxes(open, facts.clientId, facts.runtime);
+    }
     this.lookout = new Lookout(facts.runtime);
     this.#presence = new Presence(facts.records, facts.runtime, () => this.mailbox.size > 0);
     this.#stopListening = facts.store.onReconnect((connection) => this.#reconnected(connection));
@@ -80,6 +98,34 @@ export class Engine {
   /** @throws ClosedError  `close` was called */
   assertOpen(lockName: string): void {
     if (this.#closing !== undefined) throw new ClosedError(lockName);
+  }
+
+  /** What a client id is appended to for the channel on which waiters for keys with that hash tag are granted. */
+  inboxOf(tag: string): string {
+    return this.#slotInboxes === undefined ? this.inboxPrefix : `${this.inboxPrefix}{${tag}}:`;
+  }
+
+  /** Whether the server can reach this client with a grant: only then may a claim queue. */
+  canBeTold({ inbox }: Pick<WaitSteps, "inbox">): boolean {
+    if (this.#slotInboxes === undefined || inbox === undefined) return this.mailbox.isOpen;
+    return this.#slotInboxes.use(inbox) !== undefined;
+  }
+
+  /** Resolves when it can. @throws StoreError, UnsupportedError */
+  async listen({ inbox }: Pick<WaitSteps, "inbox">, timeoutMs: number): Promise<void> {
+    if (this.#slotInboxes === undefined || inbox === undefined) return this.mailbox.open(timeoutMs);
+    try {
+      await this.#slotInboxes.open(inbox, timeoutMs);
+    } catch (error) {
+      if (error instanceof UnsupportedError) this.mailbox.unsupported = true;
+      throw error;
+    }
+  }
+
+  /** Longest pause of a waiter that stands in the queue, in ms. */
+  recheckMs({ inbox }: Pick<WaitSteps, "inbox">): number {
+    if (this.#slotInboxes === undefined || inbox === undefined) return RECHECK_MS;
+    return this.#slotInboxes.use(inbox)?.isCounted === false ? UNCOUNTED_RECHECK_MS : RECHECK_MS;
   }
 
   /** Whether the claim of that owner is one of this engine's. */
@@ -144,6 +190,7 @@ export class Engine {
       await Promise.all(this.mailbox.recipients().map((occupant) => occupant.close()));
     }
     this.#stopListening();
+    await this.#slotInboxes?.close();
     await this.mailbox.close();
     await this.#closeStore();
   }

@@ -84,7 +84,7 @@ export class Mailbox<Listener extends Recipient = Recipient> {
   async #openOnce(timeoutMs: number): Promise<void> {
     let inbox: Inbox;
     try {
-      inbox = await this.#store.inbox(this.#channel, (message) => this.#deliver(message), timeoutMs);
+      inbox = await this.#store.inbox(this.#channel, (message) => this.deliver(message), timeoutMs);
     } catch (error) {
       if (error instanceof UnsupportedError) this.unsupported = true;
       throw error;
@@ -97,7 +97,7 @@ export class Mailbox<Listener extends Recipient = Recipient> {
    * `+<number> <token> <µs>[ <slot>,<slot>…]` is a grant, `-<number>` a forced release, `~<number>` a hint to
    * ask; anything else is not from us.
    */
-  #deliver(message: string): void {
+  deliver(message: string): void {
     const match = /^([+~-])(\d{1,16})(?: (\d{1,16}) (\d{1,16})(?: ([\d,]+))?)?$/.exec(message);
     if (match === null) return;
     const [, sort, number, token, grantedAtUs, slots] = match;

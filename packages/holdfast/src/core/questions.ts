@@ -70,7 +70,7 @@ export class Questions {
   /** What follows on the answer "you wait": `restMs` is left of the present lease, or negative if it has no end. */
   queued(restMs: number): void {
     if (this.#askAgain) this.ask();
-    else this.#later().queued(restMs);
+    else this.#later().queued(restMs, this.#asked.engine.recheckMs(this.#asked.steps));
   }
 
   /** What follows on an answer without a place in the queue: it listens first, or asks now and then if it never can. */
@@ -79,19 +79,19 @@ export class Questions {
       this.ask();
       return;
     }
-    const { mailbox, commandTimeoutMs } = this.#asked.engine;
+    const { engine, steps } = this.#asked;
     const goWithout = (): void => {
       if (!this.#isOver) this.#asker.goesOnWithoutQueue();
       this.poll();
     };
-    if (mailbox.unsupported) {
+    if (engine.mailbox.unsupported) {
       goWithout();
-    } else if (mailbox.isOpen) {
+    } else if (engine.canBeTold(steps)) {
       this.ask();
     } else {
-      mailbox.open(commandTimeoutMs).then(() => this.ask(), goWithout);
+      engine.listen(steps, engine.commandTimeoutMs).then(() => this.ask(), goWithout);
       // Keeps the process alive meanwhile, and asks if that takes long.
-      this.#later().in(commandTimeoutMs);
+      this.#later().in(engine.commandTimeoutMs);
     }
   }
 
@@ -114,7 +114,7 @@ export class Questions {
     this.#askAgain = false;
     this.#rechecks?.cancel();
     const sentAt = moment.sent();
-    const enqueue = options.waitMs > 0 && engine.mailbox.isOpen;
+    const enqueue = options.waitMs > 0 && engine.canBeTold(steps);
     const timeoutMs = this.#timeoutMs();
     const guard = engine.evictionGuard;
     const attempt = guard.isOpen

@@ -4,8 +4,6 @@
  */
 import type { Runtime, Timer } from "./runtime.js";
 
-/** A waiter asks again this often, whatever it was told: a grant may have been lost without a trace. */
-const RECHECK_MS = 5_000;
 /** The present lease must be over on the server too when a waiter asks at its end. */
 const AFTER_LEASE_MS = 5;
 /** Before jitter, which takes off up to a half: nobody asks sooner than after 10 ms. */
@@ -24,11 +22,11 @@ export class Rechecks {
     this.#ask = ask;
   }
 
-  /** In the queue, behind a lease that is over in `restMs`, or that has no end if that is negative. */
-  queued(restMs: number): void {
+  /** In the queue, behind a lease that is over in `restMs`, or that has no end if that is negative; after `mostMs` in any case. */
+  queued(restMs: number, mostMs: number): void {
     const jitterMs = this.#runtime.random() * 20;
     const leaseEndMs = restMs < 0 ? Infinity : restMs + AFTER_LEASE_MS + jitterMs;
-    this.in(Math.min(leaseEndMs, RECHECK_MS + jitterMs));
+    this.in(Math.min(leaseEndMs, mostMs + jitterMs));
   }
 
   /** Outside of the queue: later each time. */

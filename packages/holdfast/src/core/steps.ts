@@ -61,6 +61,12 @@ export interface WaitSteps extends LookSteps {
   /** True if it is an event that is waited for: no lease begins with a grant, so no answer can come too late. */
   readonly holdsNothing?: true;
 
+  /**
+   * What a client id is appended to for the channel on which a grant comes, if the script that grants has to know whether
+   * anybody listens; see `Engine.inboxOf`. Undefined if the client's own channel will do.
+   */
+  readonly inbox?: string;
+
   /** One attempt; with `enqueue` a refused claim waits in the queue and is granted through the client's inbox. */
   acquire(claim: Claim, enqueue: boolean, timeoutMs: number): Promise<Attempt>;
 

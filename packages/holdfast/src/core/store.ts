@@ -33,6 +33,12 @@ export interface Store {
   inbox(channel: string, onMessage: (message: string) => void, timeoutMs: number): Promise<Inbox>;
 
   /**
+   * As `inbox`, on the server that has the slot of the channel's hash tag, so that a script there can count who listens.
+   * Present if names live on several servers, as in a cluster: then clients have an inbox in each slot in which they wait.
+   */
+  shardInbox?(channel: string, onMessage: (message: string) => void, timeoutMs: number): Promise<Inbox>;
+
+  /**
    * Calls `listener` each time a connection of this store is ready again after it was lost: the one that
    * sends scripts (a client may have sent a script twice) and the one that listens (messages were missed).
    *
@@ -46,6 +52,13 @@ export interface Store {
 
 /** An open ear on one channel. */
 export interface Inbox {
+  /**
+   * False if the servers cannot count who listens here (a cluster before Redis 7): then a waiter that is gone may be
+   * granted, and the others ask more often.
+   *
+   * @default true
+   */
+  readonly isCounted?: boolean;
   /** Stops listening. A second call does nothing. Never rejects. */
   close(): Promise<void>;
 }

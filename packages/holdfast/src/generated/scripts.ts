@@ -133,7 +133,7 @@ local function grantHeads(self)
       local client, number, leaseMs, weight = string.match(head, '^([^/]+)/(%d+)/(%d+)/(%d+)')
       weight = tonumber(weight or 0)
       local fits = used + weight <= capacity
-      if client and weight <= capacity and not fits and (head == self or isThere(inbox .. client)) then
+      if client and weight <= capacity and not fits and (head == self or isThere(inbox .. client, number)) then
         return selfToken, selfSlots
       end
       left = left - 1
@@ -306,11 +306,39 @@ const luaSignalNext = `local function signalNext(inbox, most)
   return moved
 end`;
 
-const luaTell = `local function isThere(channel)
+const luaTellHolder = `local function tellHolder(inbox, client, message)
+  redis.call('PUBLISH', (string.gsub(inbox, '{[^}]*}:$', '')) .. client, message)
+end`;
+
+const luaTell = `local function passOver(channel, number)
+  redis.call('PUBLISH', (string.gsub(channel, '{[^}]*}:', '')), '~' .. number)
+  return false
+end
+
+local function isUnknownHere(reply)
+  return type(reply) == 'table' and reply.err and string.find(reply.err, 'nknown', 1, true)
+end
+
+local function isThere(channel, number)
+  if string.find(channel, '}:', 1, true) then
+    local count = redis.pcall('PUBSUB', 'SHARDNUMSUB', channel)
+    return isUnknownHere(count) or count[2] ~= 0 or passOver(channel, number)
+  end
   return redis.call('PUBSUB', 'NUMSUB', channel)[2] ~= 0
 end
 
 local function tell(channel, message)
+  if string.find(channel, '}:', 1, true) then
+    local heard = redis.pcall('SPUBLISH', channel, message)
+    if isUnknownHere(heard) then
+      redis.call('PUBLISH', channel, message)
+      return true
+    end
+    if heard == 0 then
+      return passOver(channel, string.match(message, '%d+'))
+    end
+    return type(heard) == 'number' or redis.call('SPUBLISH', channel, message) ~= 0
+  end
   if not isThere(channel) then
     return false
   end
@@ -568,7 +596,7 @@ return reply` as string,
 /** condition/leave: stop waiting for a signal; and if it was given already, pass it on. */
 export const conditionLeave = {
   name: "condition/leave",
-  sha1: "af2cb73b94c571a6a6494084fe42bd1aba87ada7",
+  sha1: "c0b3d50f4008c7899420b0a4028f49b32f47af6c",
   keys: ["lock", "fence", "queue", "condition"],
   args: ["from", "token", "owner", "entered", "inbox"],
   replies: [
@@ -616,7 +644,7 @@ return 0` as string,
 /** condition/signal: let waiters of a condition go on, as soon as they get the mutex. */
 export const conditionSignal = {
   name: "condition/signal",
-  sha1: "983c40c2f5853c03194d7dc37ec2afea20a9a175",
+  sha1: "bb08668e279ef77ea4db9b48fe9a42321ad0ac93",
   keys: ["lock", "fence", "queue", "condition", "signalled"],
   args: ["owner", "token", "request", "most", "inbox"],
   replies: [
@@ -649,7 +677,7 @@ return {1, moved, redis.call('ZCARD', KEYS[4])}` as string,
 /** condition/wait: give the mutex to its next waiter, and wait for a signal under a new claim. */
 export const conditionWait = {
   name: "condition/wait",
-  sha1: "b2c6cb1e1b72aa69b777dc894e5cb15cf6943ea5",
+  sha1: "0e211bd7df2d4451c2ee825cdee3ed8647e872c8",
   keys: ["lock", "fence", "queue", "condition"],
   args: ["from", "token", "owner", "again", "inbox"],
   replies: [
@@ -960,7 +988,7 @@ return 1` as string,
 /** election/resign: stop leading, and tell all who observe; the next candidate leads at once. */
 export const electionResign = {
   name: "election/resign",
-  sha1: "cdee6785f611ffa5aa947752cc04e140f5a45b48",
+  sha1: "8296e4b62fe4921ed72bd9cfec01601663d24d34",
   keys: ["lock", "fence", "queue", "record"],
   args: ["owner", "term", "inbox", "channel"],
   replies: [
@@ -1038,7 +1066,7 @@ return reply` as string,
 /** mutex/acquire: take the mutex if it is free and nobody waits for it; otherwise, if asked to, queue for it. */
 export const mutexAcquire = {
   name: "mutex/acquire",
-  sha1: "140899d16d1beb5851a90bcadd51af429f441ead",
+  sha1: "d940abeabc8fcfc9472c91667dad77710afcc6b6",
   keys: ["lock", "fence", "queue"],
   args: ["owner", "leaseMs", "fenceMs", "block", "enqueue", "inbox"],
   replies: [
@@ -1160,7 +1188,7 @@ return whyLost(redis.call('GET', KEYS[1]), token)` as string,
 /** mutex/force-release: take the mutex away from the holder that the caller has seen, and tell that holder. */
 export const mutexForceRelease = {
   name: "mutex/force-release",
-  sha1: "a0f7ff7946f5ccae06cc4689d0d117ca03b1741b",
+  sha1: "23840ff3bf7bcf52b79f4b98037318cb1a798eac",
   keys: ["lock", "fence", "queue"],
   args: ["owner", "token", "inbox"],
   replies: [
@@ -1171,6 +1199,7 @@ export const mutexForceRelease = {
 local owner, token, inbox = ARGV[1], ARGV[2], ARGV[3]
 
 ${luaTell}
+${luaTellHolder}
 ${luaHandOff}
 local holder = redis.call('GET', KEYS[1])
 local last = redis.call('GET', KEYS[2])
@@ -1193,7 +1222,7 @@ if not handOff(inbox) then
 end
 local client, number = string.match(holder, '^([^/]+)/(%d+)/%d+/%d+')
 if client then
-  redis.call('PUBLISH', inbox .. client, '-' .. number)
+  tellHolder(inbox, client, '-' .. number)
 end
 return 1` as string,
 } as const;
@@ -1231,7 +1260,7 @@ return reply` as string,
 /** mutex/leave: stop waiting; and if the grant was made meanwhile, pass it on. */
 export const mutexLeave = {
   name: "mutex/leave",
-  sha1: "fb0317b0dfa7a21912f8b37c0a0eb72784e8e763",
+  sha1: "0535606cd5084465777ae7a21164016f6a09b4d0",
   keys: ["lock", "fence", "queue"],
   args: ["owner", "inbox"],
   replies: [
@@ -1256,7 +1285,7 @@ return redis.call('ZREM', KEYS[3], owner)` as string,
 /** mutex/release: give the mutex back, if it is still ours, to the next waiter. */
 export const mutexRelease = {
   name: "mutex/release",
-  sha1: "3ac585c781c54528d061c05b517a293918d39f0f",
+  sha1: "376b0341b51d5170c2466d0f5f278e6875e753aa",
   keys: ["lock", "fence", "queue"],
   args: ["owner", "token", "inbox"],
   replies: [
@@ -1290,7 +1319,7 @@ return whyLost(holder, token)` as string,
 /** permits/acquire: take permits if they are free and nobody waits for any; otherwise, if asked to, queue for them. */
 export const permitsAcquire = {
   name: "permits/acquire",
-  sha1: "563b9822a15e199eb22ae288775393fdbfe5c182",
+  sha1: "292ad049a8eada7dcbb09a675f04b7e038d9cdc6",
   keys: ["state", "fence", "holders", "slots", "queue"],
   args: ["owner", "leaseMs", "weight", "enqueue", "inbox", "declared", "numbered"],
   replies: [
@@ -1483,7 +1512,7 @@ return whyLost(nil, token)` as string,
 /** permits/force-release: take permits away from the holder that the caller has seen, and tell that holder. */
 export const permitsForceRelease = {
   name: "permits/force-release",
-  sha1: "c2a13b6fd11c7bfadfed36b5d9beb701f84ff992",
+  sha1: "f6362cabcfa7fc8341a56a810248d330593a668c",
   keys: ["state", "fence", "holders", "slots", "queue"],
   args: ["owner", "token", "inbox", "numbered"],
   replies: [
@@ -1494,6 +1523,7 @@ export const permitsForceRelease = {
 local owner, token, inbox, numbered = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 
 ${luaTell}
+${luaTellHolder}
 ${luaPermitsState}
 ${luaPermits}
 ${luaPermitsGrant}
@@ -1508,7 +1538,7 @@ for _, holder in ipairs(holders) do
     grantHeads()
     local client, number = string.match(holder, '^([^/]+)/(%d+)/%d+/%d+')
     if client then
-      redis.call('PUBLISH', inbox .. client, '-' .. number)
+      tellHolder(inbox, client, '-' .. number)
     end
     return 1
   end
@@ -1563,7 +1593,7 @@ return reply` as string,
 /** permits/leave: stop waiting; and if permits were granted meanwhile, pass them on. */
 export const permitsLeave = {
   name: "permits/leave",
-  sha1: "1d8d98c51691f66e0272f5facbbaf21ea3154f58",
+  sha1: "0761ab85ad2117cb09a62bb3e321d3390fda4158",
   keys: ["state", "fence", "holders", "slots", "queue"],
   args: ["owner", "inbox", "numbered"],
   replies: [
@@ -1591,7 +1621,7 @@ return left` as string,
 /** permits/release: give permits back, if they are still ours, to those who wait. */
 export const permitsRelease = {
   name: "permits/release",
-  sha1: "65e8b20c91411bf816ed0f87768f572b566c8e6a",
+  sha1: "7c6cc8b413b400f71be6030654f65e2d302085cd",
   keys: ["state", "fence", "holders", "slots", "queue"],
   args: ["owner", "token", "inbox", "numbered"],
   replies: [
@@ -1636,7 +1666,7 @@ return isHeld and 1 or whyLost(nil, token)` as string,
 /** permits/resize: change how many permits there are, whoever holds or waits. */
 export const permitsResize = {
   name: "permits/resize",
-  sha1: "3ba4c0c3b791cfae0a49a3170915befbfa11a78b",
+  sha1: "3f427789397306b3a28ee16e33b0e9a1f0813b4b",
   keys: ["state", "fence", "holders", "slots", "queue"],
   args: ["size", "declared", "keepMs", "request", "inbox", "numbered"],
   replies: [
@@ -1675,7 +1705,7 @@ return 1` as string,
 /** permits/reweigh: change how many permits a holder has, without a moment in which it has none. */
 export const permitsReweigh = {
   name: "permits/reweigh",
-  sha1: "4d46b5942661a9e463118e585981dedc3f127248",
+  sha1: "b90e954536668d858383c46b00c1ad06af999161",
   keys: ["state", "fence", "holders", "slots", "queue"],
   args: ["owner", "token", "weight", "change", "inbox", "numbered"],
   replies: [

@@ -71,7 +71,7 @@ local function grantHeads(self)
       local client, number, leaseMs, weight = string.match(head, '^([^/]+)/(%d+)/(%d+)/(%d+)')
       weight = tonumber(weight or 0)
       local fits = used + weight <= capacity
-      if client and weight <= capacity and not fits and (head == self or isThere(inbox .. client)) then
+      if client and weight <= capacity and not fits and (head == self or isThere(inbox .. client, number)) then
         return selfToken, selfSlots
       end
       left = left - 1

@@ -43,8 +43,8 @@ export interface MultiInspection extends Inspection {
 /**
  * Several locks, all or none, with one deadline.
  *
- * If all are mutexes, the first attempt is one script that takes them all if all are free: one round trip. If
- * that does not succeed, or if kinds are mixed, they are acquired one after the other in an order that is the same for
+ * If all are mutexes, in a cluster with one hash tag, the first attempt is one script that takes them all if all are
+ * free: one round trip. If that does not succeed, or if kinds are mixed, they are acquired one after the other in an order that is the same for
  * everybody, so that multi-locks never wait for each other in a circle, in whatever order their members are
  * given. While it waits for one member it holds those before it. A wait that ends, by time, abort or error,
  * gives back what was taken; one in which a member is lost begins anew.
@@ -74,7 +74,10 @@ export class MultiLock {
     // A single one is taken, or queued for, in one call anyway.
     const areMutexes = members.length > 1 && members.every((member) => member instanceof Mutex);
     // The steps of a mutex are those of mutexSteps.
-    this.#mutexes = areMutexes ? members.map((member) => Lock.partsOf(member) as MutexParts) : undefined;
+    const mutexes = areMutexes ? members.map((member) => Lock.partsOf(member) as MutexParts) : undefined;
+    // Where each slot has an inbox of its own, a script reaches the keys of one slot.
+    const areTogether = mutexes?.every(({ steps: { inbox } }) => inbox === mutexes[0]?.steps.inbox);
+    this.#mutexes = areTogether === true ? mutexes : undefined;
   }
 
   /**

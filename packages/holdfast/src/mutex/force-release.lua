@@ -16,6 +16,7 @@
 local owner, token, inbox = ARGV[1], ARGV[2], ARGV[3]
 
 -- include tell
+-- include tell-holder
 -- include hand-off
 local holder = redis.call('GET', KEYS[1])
 local last = redis.call('GET', KEYS[2])
@@ -39,6 +40,6 @@ if not handOff(inbox) then
 end
 local client, number = string.match(holder, '^([^/]+)/(%d+)/%d+/%d+')
 if client then
-  redis.call('PUBLISH', inbox .. client, '-' .. number)
+  tellHolder(inbox, client, '-' .. number)
 end
 return 1

@@ -37,11 +37,11 @@ export class Mutex extends Lock {
    */
   condition(name: string): Condition {
     checkName(name);
-    const { base, lock, fence, queue } = this.#steps.keys;
+    const { keys, inbox } = this.#steps;
+    const { base, lock, fence, queue } = keys;
     // Percent-encoded, so that no name makes a key of something else.
     const condition = `${base}:condition:${encodeURIComponent(name)}`;
-    const { store, inboxPrefix: inbox } = this.engine;
-    const place = { store, mutex: this.#steps, lock, fence, queue, condition, inbox };
+    const place = { store: this.engine.store, mutex: this.#steps, lock, fence, queue, condition, inbox };
     return new Condition(this.engine, name, place, this.defaults, this.make);
   }
 }

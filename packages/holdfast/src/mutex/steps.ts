@@ -34,6 +34,7 @@ export interface MutexPlace {
 /** The steps of a mutex, and its keys for scripts that work on several. */
 export interface MutexSteps extends Steps {
   readonly keys: { readonly base: string; readonly lock: string; readonly fence: string; readonly queue: string };
+  readonly inbox: string;
 }
 
 /** The steps of the mutex at `place`. */
@@ -47,6 +48,7 @@ export function mutexSteps({ store, name, key, keys, inbox }: MutexPlace): Mutex
     kind: "mutex",
     name,
     key: lock,
+    inbox,
     keys: { base: keys.base, lock, fence, queue },
     exported: key === undefined ? {} : { key },
 

@@ -19,6 +19,7 @@
 local owner, token, inbox, numbered = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 
 -- include tell
+-- include tell-holder
 -- include permits-state
 -- include permits
 -- include permits-grant
@@ -33,7 +34,7 @@ for _, holder in ipairs(holders) do
     grantHeads()
     local client, number = string.match(holder, '^([^/]+)/(%d+)/%d+/%d+')
     if client then
-      redis.call('PUBLISH', inbox .. client, '-' .. number)
+      tellHolder(inbox, client, '-' .. number)
     end
     return 1
   end

@@ -89,6 +89,7 @@ export function permitsSteps(place: PermitsPlace): PermitsSteps {
     kind,
     name,
     key: state,
+    inbox,
     exported: {},
 
     async acquire({ owner, leaseMs, amount }, enqueue, timeoutMs): Promise<Attempt> {

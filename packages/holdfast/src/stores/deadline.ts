@@ -29,3 +29,15 @@ export function within<T>(timeoutMs: number, promise: Promise<T>): Promise<T> {
     );
   });
 }
+
+/**
+ * Resolves when each of `promises` has settled, or has had `timeoutMs` for it.
+ *
+ * @throws what the first of them rejects with, if none is fulfilled
+ */
+export async function allThatAnswer(promises: readonly Promise<unknown>[], timeoutMs: number): Promise<void> {
+  const ends = await Promise.allSettled(promises.map((promise) => within(timeoutMs, promise)));
+  if (ends.some(({ status }) => status === "fulfilled")) return;
+  const [first] = ends;
+  throw first?.status === "rejected" ? first.reason : new Error("there is nobody to ask");
+}

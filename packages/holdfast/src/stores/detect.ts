@@ -5,13 +5,15 @@
  * A new library is one more file with a store and an ear, and one more case in the two functions here.
  */
 
-import { UnsupportedError } from "../core/errors.js";
 import type { Store } from "../core/store.js";
 import type { OpenEar } from "./client-store.js";
 import { type GlideClient, glideEar, glideStore } from "./glide.js";
+import { glideClusterStore } from "./glide-cluster.js";
 import type { Ear, EarEvents } from "./inbox-hub.js";
 import { type IoredisClient, ioredisEar, ioredisStore } from "./ioredis.js";
+import { type IoredisCluster, ioredisClusterStore } from "./ioredis-cluster.js";
 import { type NodeRedisClient, nodeRedisEar, nodeRedisStore } from "./node-redis.js";
+import { type NodeRedisCluster, nodeRedisClusterStore } from "./node-redis-cluster.js";
 
 type Method = (...inputs: never[]) => unknown;
 
@@ -28,30 +30,32 @@ export type RedisClient =
 export interface StoreForOptions {
   /**
    * Makes a client, of any supported library, for a connection of its own that only listens. The store closes
-   * it. Needed with GLIDE and with a pool of node-redis; elsewhere the client is duplicated.
+   * it. Needed with GLIDE and with a pool of node-redis; elsewhere the client is duplicated. Not for clusters of other
+   * libraries, whose servers are listened to one by one.
    */
   readonly subscriber?: (() => unknown) | undefined;
 }
 
 const ACCEPTED = "a client of ioredis, iovalkey, node-redis or @valkey/valkey-glide, or an object with the Store port";
 
+const CLUSTER_LISTENS = "Holdfast opens a listening connection to each of its servers by itself";
+
 /**
  * The store for a client that the caller owns, or the object itself if it is a store already.
  *
- * @throws TypeError         it is neither
- * @throws UnsupportedError  it is a client of a cluster
+ * @throws TypeError  it is neither
  */
 export function storeFor(redis: unknown, { subscriber }: StoreForOptions = {}): Store {
   const openEar: OpenEar | undefined =
     subscriber && (async (events) => earFor(await subscriber(), "what `subscriber` made", events));
   if (isStore(redis)) return redis;
-  if (isCluster(redis)) {
-    // Its plain pub/sub counts the listeners of one node, so a waiter on another would be taken for dead.
-    throw new UnsupportedError("redis", `Redis Cluster is not supported by this version; got ${describe(redis)}.`);
+  if (isIoredisCluster(redis) || isNodeRedisCluster(redis)) {
+    if (subscriber !== undefined) throw new TypeError(`\`subscriber\` is not for ${describe(redis)}: ${CLUSTER_LISTENS}.`);
+    return isIoredisCluster(redis) ? ioredisClusterStore(redis) : nodeRedisClusterStore(redis);
   }
   if (isIoredis(redis)) return ioredisStore(redis, openEar);
   if (isNodeRedis(redis)) return nodeRedisStore(redis, openEar);
-  if (isGlide(redis)) return glideStore(redis, openEar);
+  if (isGlide(redis)) return has(redis, "ssubscribe") ? glideClusterStore(redis, openEar) : glideStore(redis, openEar);
   throw new TypeError(`The option \`redis\` must be ${ACCEPTED}; got ${describe(redis)}.`);
 }
 
@@ -66,11 +70,12 @@ function isStore(value: unknown): value is Store {
   return has(value, "run", "inbox", "onReconnect", "close");
 }
 
-/** By what clients of a cluster have and others have not; GLIDE's differ by their class alone. */
-function isCluster(value: unknown): boolean {
-  if ((typeof value !== "object" && typeof value !== "function") || value === null) return false;
-  if (Reflect.get(value, "isCluster") === true || has(value, "nodeClient", "getSlotMaster")) return true;
-  return isGlide(value) && value.constructor.name === "GlideClusterClient";
+function isIoredisCluster(value: unknown): value is IoredisCluster {
+  return isIoredis(value) && Reflect.get(value, "isCluster") === true;
+}
+
+function isNodeRedisCluster(value: unknown): value is NodeRedisCluster {
+  return has(value, "evalSha", "nodeClient", "getSlotMaster");
 }
 
 function isIoredis(value: unknown): value is IoredisClient {

@@ -18,6 +18,13 @@ const REFUSED =
 /** Refusals of every write for as long as a script runs, so that it cannot have written before one of them. */
 const REFUSES_ALL_WRITES = /^(?:READONLY|MISCONF|NOREPLICAS)\b/i;
 
+/** The slot is served by another node. A client of a cluster goes there, and tells of it only if it was sent round in a circle. */
+const ELSEWHERE = /^(?:MOVED|ASK)\b/;
+const NOT_HERE = { mayHaveRun: false, transient: true };
+
+/** A slot that is on its way from node to node may go while a script runs; the next call is sent where it went. */
+const GONE_MEANWHILE = /\bScript attempted to (?:access a non local key|execute a write command while the cluster is down)/;
+
 /** How Redis 6 and 7 mark an error that was raised while a script ran. */
 const RAISED_IN_SCRIPT = /\bscript: ?[0-9a-f]{40}|user_script|\bf_[0-9a-f]{40}/;
 
@@ -35,14 +42,26 @@ export function isUnknownScript(cause: unknown): boolean {
   return /NO_?SCRIPT/i.test(messageOf(cause));
 }
 
+/** True if the server is too old for the command, or has been told to forget it. */
+export function isUnknownCommand(cause: unknown): boolean {
+  return /^ERR unknown command\b/i.test(serverWords(messageOf(cause)));
+}
+
+/** True for an answer of the server that will be the same next time, wherever in a cluster it comes from. */
+export function refusesForGood(cause: unknown): boolean {
+  const message = serverWords(messageOf(cause));
+  return SERVER_REPLY.test(message) && !ELSEWHERE.test(message) && !REFUSED_FOR_NOW.test(message);
+}
+
 /**
  * Sorts a rejection of a script call.
  *
  * @param mayBeSecondSend  the client may have sent the command twice, so a refusal speaks only of the last time
+ * @param isCluster  the client follows its slots, so what is elsewhere is found in time
  */
-export function failureOf(cause: unknown, mayBeSecondSend: boolean): StoreFailure {
+export function failureOf(cause: unknown, mayBeSecondSend: boolean, isCluster = false): StoreFailure {
   const message = serverWords(messageOf(cause));
-  const { mayHaveRun, transient } = sort(message);
+  const { mayHaveRun, transient } = isCluster && ELSEWHERE.test(message) ? NOT_HERE : sort(message);
   return { mayHaveRun: mayHaveRun || mayBeSecondSend, transient, cause };
 }
 
@@ -51,7 +70,7 @@ function sort(message: string): { mayHaveRun: boolean; transient: boolean } {
   if (REFUSED_FOR_NOW.test(message)) {
     return { mayHaveRun: inScript && !REFUSES_ALL_WRITES.test(message), transient: true };
   }
-  if (inScript) return { mayHaveRun: true, transient: false };
+  if (inScript) return { mayHaveRun: true, transient: GONE_MEANWHILE.test(message) };
   if (REFUSED.test(message)) return { mayHaveRun: false, transient: false };
   if (CLIENT_CLOSED.test(message)) return { mayHaveRun: false, transient: false };
   if (NOT_SENT.test(message)) return { mayHaveRun: false, transient: true };

@@ -1,8 +1,8 @@
-/** Holdfast on a client of @valkey/valkey-glide 2.5, for one server or a cluster, that the caller owns and closes. */
+/** Holdfast on a client of @valkey/valkey-glide 2.5 for one server, or a cluster, that the caller owns and closes. */
 
 import { UnsupportedError } from "../core/errors.js";
 import type { Store } from "../core/store.js";
-import { clientStore, type OpenEar } from "./client-store.js";
+import { clientStore, type OpenEar, overOneEar } from "./client-store.js";
 import { within } from "./deadline.js";
 import type { Ear, EarEvents } from "./inbox-hub.js";
 import { type ScriptClient, toArgument } from "./script-runner.js";
@@ -14,13 +14,21 @@ type GlideText = string | Uint8Array;
 export interface GlideClient {
   /** Not in the library's types. */
   readonly isClosed?: boolean;
-  customCommand(words: string[]): Promise<unknown>;
+  customCommand(words: string[], options?: { readonly route: GlideRoute }): Promise<unknown>;
   subscribe(channels: string[], timeoutMs: number): Promise<unknown>;
   /** `null` means all channels. */
   unsubscribe(channels: string[] | null, timeoutMs: number): Promise<unknown>;
   getPubSubMessage(): Promise<{ readonly channel: GlideText; readonly message: GlideText }>;
+  /** These two on a client of a cluster alone. */
+  ssubscribe?(channels: string[], timeoutMs: number): Promise<unknown>;
+  sunsubscribe?(channels: string[] | null, timeoutMs: number): Promise<unknown>;
   close(): void;
 }
+
+/** Which server of a cluster a command goes to. */
+export type GlideRoute = "allPrimaries" | { readonly type: "primarySlotKey"; readonly key: string };
+
+const NOT_OF_A_CLUSTER = "what `subscriber` makes for a GlideClusterClient must be a GlideClusterClient as well";
 
 /** Longest time to wait for the server's confirmation before a close. */
 const GOODBYE_MS = 1_000;
@@ -44,11 +52,12 @@ export function glideStore(glide: GlideClient, openEar: OpenEar = noEar): Store 
     isClosed: () => glide.isClosed === true,
     losses: () => 0,
   };
-  return clientStore({ kind: "glide", client, openEar, watch: () => () => {} });
+  return clientStore({ kind: "glide", client, inboxes: overOneEar(openEar), watch: () => () => {} });
 }
 
 /** Listens on `subscriber`, a client that from now on does nothing else: each message goes to one reader only. */
 export function glideEar(subscriber: GlideClient, events: EarEvents): Ear {
+  const isSharded = (channel: string): boolean => events.isSharded?.(channel) === true;
   let refusal: { readonly cause: unknown } | undefined;
 
   async function pump(): Promise<void> {
@@ -67,19 +76,30 @@ export function glideEar(subscriber: GlideClient, events: EarEvents): Ear {
 
   return {
     async subscribe(channels) {
-      await subscriber.subscribe([...channels], NO_TIMEOUT);
+      const sharded = channels.filter(isSharded);
+      const plain = channels.filter((channel) => !isSharded(channel));
+      if (sharded.length > 0) {
+        if (subscriber.ssubscribe === undefined) throw new TypeError(NOT_OF_A_CLUSTER);
+        await subscriber.ssubscribe(sharded, NO_TIMEOUT);
+      }
+      if (plain.length > 0) await subscriber.subscribe(plain, NO_TIMEOUT);
       if (refusal !== undefined) throw refusal.cause;
     },
-    unsubscribe: (channel) => subscriber.unsubscribe([channel], NO_TIMEOUT),
+    async unsubscribe(channel) {
+      if (isSharded(channel)) await subscriber.sunsubscribe?.([channel], NO_TIMEOUT);
+      else await subscriber.unsubscribe([channel], NO_TIMEOUT);
+    },
     async close() {
       // The library lets go of its socket seconds after close, and till then the server counts a receiver.
-      await within(GOODBYE_MS, subscriber.unsubscribe(null, NO_TIMEOUT)).catch(() => {});
+      const goodbyes = [subscriber.unsubscribe(null, NO_TIMEOUT), subscriber.sunsubscribe?.(null, NO_TIMEOUT)];
+      await within(GOODBYE_MS, Promise.all(goodbyes)).catch(() => {});
       subscriber.close();
     },
   };
 }
 
-function noEar(): never {
+/** For a client that nobody has given a second one. */
+export function noEar(): never {
   throw new UnsupportedError(
     "inbox",
     "A GLIDE client cannot be duplicated: give the option `subscriber`, a function that makes a client for listening.",

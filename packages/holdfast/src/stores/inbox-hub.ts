@@ -24,6 +24,8 @@ export interface Ear {
 
 /** What a listening connection reports. */
 export interface EarEvents {
+  /** Asked about each channel: whether it is a sharded one of a cluster. Absent: none is. */
+  isSharded?(channel: string): boolean;
   onMessage(channel: string, message: string): void;
   /** The connection can be used; called again after each reconnect. */
   onReady(): void;

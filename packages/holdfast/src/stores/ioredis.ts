@@ -1,7 +1,7 @@
 /** Holdfast on a client of ioredis 5 or 6, or of iovalkey, that the caller owns and closes. */
 
 import type { Store } from "../core/store.js";
-import { clientStore, type OpenEar } from "./client-store.js";
+import { clientStore, type OpenEar, overOneEar } from "./client-store.js";
 import type { Ear, EarEvents } from "./inbox-hub.js";
 import { type ScriptClient, toArgument } from "./script-runner.js";
 import { sharedWatch } from "./shared-watch.js";
@@ -12,15 +12,12 @@ import { sharedWatch } from "./shared-watch.js";
  */
 export interface IoredisClient {
   readonly status: string;
-  readonly isCluster?: boolean;
   readonly options?: { readonly retryStrategy?: unknown };
   /** The socket, as soon as there is one. */
   readonly stream?: { unref?(): unknown; cork?(): void; uncork?(): void };
   evalsha(sha1: string, numberOfKeys: number, ...inputs: string[]): Promise<unknown>;
   script(subcommand: "LOAD", source: string): Promise<unknown>;
-  /** A cluster's first parameter is its start-up nodes. */
-  duplicate(...overrides: unknown[]): IoredisClient;
-  nodes?(role: "master"): IoredisClient[];
+  duplicate(overrides: object): IoredisClient;
   subscribe(...channels: string[]): Promise<unknown>;
   unsubscribe(...channels: string[]): Promise<unknown>;
   disconnect(): void;
@@ -64,10 +61,9 @@ export function ioredisStore(redis: IoredisClient, openEar: OpenEar = duplicateO
       cork();
       return redis.evalsha(sha1, keys.length, ...inputsOf(keys, args));
     },
-    load: (source) => load(redis, source),
+    load: (source) => redis.script("LOAD", source),
     isClosed: () => redis.status === "end",
-    // A cluster does not say when one of its connections is lost: NaN differs from itself.
-    losses: redis.isCluster === true ? () => Number.NaN : () => losses.count,
+    losses: () => losses.count,
   };
 
   function watch(onBack: () => void): () => void {
@@ -88,7 +84,7 @@ export function ioredisStore(redis: IoredisClient, openEar: OpenEar = duplicateO
     };
   }
 
-  return clientStore({ kind: "ioredis", client, openEar, watch: sharedWatch(redis, watch) });
+  return clientStore({ kind: "ioredis", client, inboxes: overOneEar(openEar), watch: sharedWatch(redis, watch) });
 }
 
 /** Listens on `subscriber`, a connection that from now on does nothing else. */
@@ -111,44 +107,37 @@ export function ioredisEar(subscriber: IoredisClient, events: EarEvents): Ear {
   };
 }
 
-function inputsOf(keys: readonly string[], args: readonly (string | number)[]): string[] {
+/** Keys and arguments as the library takes them. */
+export function inputsOf(keys: readonly string[], args: readonly (string | number)[]): string[] {
   const inputs: string[] = [...keys];
   for (const arg of args) inputs.push(toArgument(arg));
   return inputs;
 }
 
-function load(redis: IoredisClient, source: string): Promise<unknown> {
-  const masters = redis.isCluster === true ? redis.nodes?.("master") : undefined;
-  if (masters === undefined) return redis.script("LOAD", source);
-  return Promise.all(masters.map((master) => master.script("LOAD", source)));
-}
-
 /** A connection like that of `redis`, but one that only listens, and does not give up while `redis` has not. */
 function duplicateOf(redis: IoredisClient): OpenEar {
-  return (events) => {
-    const duplicate =
-      redis.isCluster === true
-        ? redis.duplicate(undefined, { lazyConnect: false, enableOfflineQueue: true })
-        : redis.duplicate(subscriberOptions(redis));
-    return ioredisEar(duplicate, events);
-  };
+  return (events) => ioredisEar(redis.duplicate(subscriberOptions(redis)), events);
 }
 
 /** What a user sets for commands can break a connection that listens for hours and sends next to nothing. */
+export const LISTENING: Readonly<Record<string, unknown>> = {
+  lazyConnect: false,
+  enableOfflineQueue: true,
+  enableAutoPipelining: false,
+  maxRetriesPerRequest: null,
+  commandTimeout: undefined,
+  socketTimeout: undefined,
+  // The library's own does not report failure: an unhandled rejection. The hub does it.
+  autoResubscribe: false,
+  autoResendUnfulfilledCommands: true,
+  scripts: undefined,
+  monitor: false,
+};
+
 function subscriberOptions(redis: IoredisClient): Record<string, unknown> {
   const userStrategy = redis.options?.retryStrategy;
   return {
-    lazyConnect: false,
-    enableOfflineQueue: true,
-    enableAutoPipelining: false,
-    maxRetriesPerRequest: null,
-    commandTimeout: undefined,
-    socketTimeout: undefined,
-    // The library's own does not report failure: an unhandled rejection. The hub does it.
-    autoResubscribe: false,
-    autoResendUnfulfilledCommands: true,
-    scripts: undefined,
-    monitor: false,
+    ...LISTENING,
     retryStrategy(times: number): number | null {
       if (redis.status === "end") return null;
       const delayMs: unknown = typeof userStrategy === "function" ? userStrategy(times) : undefined;

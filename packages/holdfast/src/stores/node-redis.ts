@@ -1,8 +1,8 @@
-/** Holdfast on a client, pool, cluster or sentinel of node-redis 4 to 6 (`redis`, `@redis/client`) that the caller owns. */
+/** Holdfast on a client, pool or sentinel of node-redis 4 to 6 (`redis`, `@redis/client`) that the caller owns. */
 
 import { UnsupportedError } from "../core/errors.js";
 import type { Store } from "../core/store.js";
-import { clientStore, type OpenEar } from "./client-store.js";
+import { clientStore, type OpenEar, overOneEar } from "./client-store.js";
 import type { Ear, EarEvents } from "./inbox-hub.js";
 import { type ScriptClient, toArgument } from "./script-runner.js";
 import { sharedWatch } from "./shared-watch.js";
@@ -63,7 +63,7 @@ export function nodeRedisStore(redis: NodeRedisClient, openEar: OpenEar = duplic
     };
   }
 
-  return clientStore({ kind: "node-redis", client, openEar, watch: sharedWatch(redis, watch) });
+  return clientStore({ kind: "node-redis", client, inboxes: overOneEar(openEar), watch: sharedWatch(redis, watch) });
 }
 
 /** Listens on `subscriber`, a connection that from now on does nothing else; connects it if need be. */

@@ -19,8 +19,15 @@ const LESSONS = 100;
 /** What a client library has to offer so that scripts can run on it. */
 export interface ScriptClient {
   evalsha(sha1: string, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown>;
-  /** SCRIPT LOAD, on every server that may get the EVALSHA. */
-  load(source: string): Promise<unknown>;
+  /**
+   * SCRIPT LOAD, on every server that may get the EVALSHA.
+   *
+   * @param keys    of the EVALSHA, for a client that has several servers
+   * @param lesson  how often this call has taught the script, from 1: whom a cluster sent on was not reached by the first
+   */
+  load(source: string, keys: readonly string[], lesson: number): Promise<unknown>;
+  /** True for a client that sends each call to the server that has its keys, and follows them. */
+  readonly isCluster?: boolean;
   /** True once the owner has closed the client, so that a call now is certain to send nothing. */
   isClosed(): boolean;
   /** Rises with each lost connection, for a client that sends again what was in flight; else constant. */
@@ -71,7 +78,7 @@ export function runScript(
       clearTimeout(timer);
       const failure = closedAtStart
         ? { mayHaveRun: false, transient: false, cause }
-        : failureOf(cause, client.losses() !== lossesAtStart);
+        : failureOf(cause, client.losses() !== lossesAtStart, client.isCluster);
       const transient = failure.transient && !client.isClosed();
       reject(new StoreError(script.name, { ...failure, transient }));
     };
@@ -87,7 +94,7 @@ export function runScript(
     };
     const teach = (): void => {
       try {
-        client.load(script.source).then(send, onError);
+        client.load(script.source, keys, lessons).then(send, onError);
       } catch (cause) {
         onError(cause);
       }

@@ -1,0 +1,292 @@
+/**
+ * The inboxes of a store on a cluster: one listening connection for each master that is needed.
+ *
+ * It keeps the promise of InboxHub (an inbox that was confirmed either hears every message, or its owner is told once
+ * it hears again) where channels move: with their slot, or to the next master. So it follows them itself. Client libraries
+ * that do so by themselves do not tell when they are there.
+ */
+
+import { LockError, StoreError } from "../core/errors.js";
+import type { Inbox } from "../core/store.js";
+import { clusterSlot } from "./cluster-slot.js";
+import { within } from "./deadline.js";
+import { isUnknownCommand, refusesForGood } from "./failure.js";
+
+/** Longest wait for a confirmation before it is looked for elsewhere. */
+const ANSWER_MS = 1_000;
+/** How often a connection is asked whether it is alive: a master that fell silent is replaced while it still counts as one. */
+const PROBE_MS = 2_000;
+/** Pauses between tries to follow a channel, doubled each time. A failover takes seconds, a moved slot none. */
+const FIRST_PAUSE_MS = 10;
+const LONGEST_PAUSE_MS = 250;
+/** How long what is told of several channels is gathered. */
+const GATHER_MS = 10;
+const NOBODY = new Error("nobody listens any more");
+const NO_OWNER = new Error("the client knows no server for this slot");
+
+/** A connection to one server of a cluster that only listens. */
+export interface NodeEar {
+  /** Resolves when the server has confirmed it. To subscribe once more must be harmless. Rejects where the slot is elsewhere. */
+  subscribe(channel: string, isSharded: boolean): Promise<unknown>;
+  unsubscribe(channel: string, isSharded: boolean): Promise<unknown>;
+  ping(): Promise<unknown>;
+  close(): unknown;
+}
+
+/** What such a connection reports. */
+export interface NodeEarEvents {
+  onMessage(channel: string, message: string): void;
+  /** The server has ended some subscriptions, since their slots are elsewhere. */
+  onMoved(): void;
+  /** The connection is lost. It does not come back by itself. */
+  onEnd(): void;
+}
+
+/** What a client library knows about its cluster. */
+export interface ClusterNodes {
+  /** Address of the master that has the slot, as far as the client knows. */
+  ownerOf(slot: number): string | undefined;
+  masters(): readonly string[];
+  /** Has the client find out where the slot of that channel is. */
+  refresh(channel: string): Promise<unknown>;
+  openEar(address: string, events: NodeEarEvents): NodeEar | Promise<NodeEar>;
+}
+
+interface Channel {
+  readonly name: string;
+  readonly isSharded: boolean;
+  readonly listeners: Set<(message: string) => void>;
+  /** False once its server has been found to have no sharded channels: it is older than Redis 7. */
+  isCounted: boolean;
+  post: Post | undefined;
+  attaching: Promise<void> | undefined;
+}
+
+interface Post {
+  readonly address: string;
+  readonly ear: Promise<NodeEar>;
+  readonly channels: Set<Channel>;
+  probe: NodeJS.Timeout | undefined;
+  isUp: boolean;
+}
+
+/** See the file header. `onReconnect` is called when channels hear again after a loss. */
+export class ClusterHub {
+  readonly #nodes: ClusterNodes;
+  readonly #onReconnect: () => void;
+  readonly #channels = new Map<string, Channel>();
+  readonly #posts = new Map<string, Post>();
+  /** Unsubscriptions under way, by channel: who opens the same one again must not be overtaken by them. */
+  readonly #leaving = new Map<string, Promise<void>>();
+  #telling: NodeJS.Timeout | undefined;
+  #isClosed = false;
+
+  constructor(nodes: ClusterNodes, onReconnect: () => void) {
+    this.#nodes = nodes;
+    this.#onReconnect = onReconnect;
+  }
+
+  /** As `Store.inbox`. */
+  open(name: string, onMessage: (message: string) => void, timeoutMs: number): Promise<Inbox> {
+    return this.#openAs(false, name, onMessage, timeoutMs);
+  }
+
+  /** As `Store.shardInbox`. */
+  openShard(name: string, onMessage: (message: string) => void, timeoutMs: number): Promise<Inbox> {
+    return this.#openAs(true, name, onMessage, timeoutMs);
+  }
+
+  async #openAs(
+    isSharded: boolean,
+    name: string,
+    onMessage: (message: string) => void,
+    timeoutMs: number,
+  ): Promise<Inbox> {
+    const channel = this.#channels.get(name) ?? {
+      name,
+      isSharded,
+      listeners: new Set(),
+      isCounted: true,
+      post: undefined,
+      attaching: undefined,
+    };
+    this.#channels.set(name, channel);
+    // A function of its own: the same callback may listen twice.
+    const listener = (message: string): void => onMessage(message);
+    channel.listeners.add(listener);
+    try {
+      await within(timeoutMs, this.#attach(channel));
+    } catch (cause) {
+      void this.#leave(channel, listener);
+      if (cause instanceof LockError) throw cause;
+      const transient = !this.#isClosed && !refusesForGood(cause);
+      throw new StoreError(name, { mayHaveRun: false, transient, cause });
+    }
+    return {
+      isCounted: channel.isCounted,
+      close: () => within(timeoutMs, this.#leave(channel, listener)).catch(() => {}),
+    };
+  }
+
+  /** Closes all connections. A second call does nothing. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    clearTimeout(this.#telling);
+    this.#channels.clear();
+    await Promise.all([...this.#posts.values()].map((post) => this.#end(post)));
+  }
+
+  /** Resolves when the channel is confirmed, by whichever server has it. One way there for all who want it. */
+  #attach(channel: Channel): Promise<void> {
+    if (channel.post !== undefined) return Promise.resolve();
+    channel.attaching ??= this.#follow(channel).finally(() => {
+      channel.attaching = undefined;
+    });
+    return channel.attaching;
+  }
+
+  async #follow(channel: Channel): Promise<void> {
+    const { name, isSharded } = channel;
+    let post: Post | undefined;
+    for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
+      await this.#leaving.get(name);
+      if (this.#isClosed || channel.listeners.size === 0) {
+        // The server must not count a receiver that is none.
+        await this.#unsubscribe(channel, post);
+        throw NOBODY;
+      }
+      try {
+        post = this.#postFor(channel);
+        const ear = await within(ANSWER_MS, post.ear);
+        await within(ANSWER_MS, ear.subscribe(name, isSharded && channel.isCounted));
+        if (post.isUp && channel.listeners.size > 0) {
+          channel.post = post;
+          post.channels.add(channel);
+          this.#probe(post);
+          return;
+        }
+      } catch (cause) {
+        if (isSharded && channel.isCounted && isUnknownCommand(cause)) {
+          channel.isCounted = false;
+          continue;
+        }
+        if (refusesForGood(cause)) throw cause;
+        // What does not answer in time is not asked again.
+        if (post !== undefined && post.channels.size === 0 && !isServerReply(cause)) void this.#end(post);
+      }
+      await pause(pauseMs);
+      await within(ANSWER_MS, this.#nodes.refresh(name)).catch(() => {});
+    }
+  }
+
+  /** The connection to the server that has the channel; for a channel without a slot, any. */
+  #postFor({ name, isSharded }: Channel): Post {
+    const masters = isSharded ? [] : this.#nodes.masters();
+    const address = isSharded
+      ? this.#nodes.ownerOf(clusterSlot(name))
+      : (masters.find((master) => this.#posts.has(master)) ?? masters[Math.floor(Math.random() * masters.length)]);
+    if (address === undefined) throw NO_OWNER;
+    const known = this.#posts.get(address);
+    if (known !== undefined) return known;
+    const post: Post = {
+      address,
+      ear: Promise.resolve(
+        this.#nodes.openEar(address, {
+          onMessage: (channel, message) => {
+            for (const listener of this.#channels.get(channel)?.listeners ?? []) listener(message);
+          },
+          onMoved: () => this.#followAgain([...post.channels].filter(({ isSharded: hasSlot }) => hasSlot)),
+          onEnd: () => void this.#end(post),
+        }),
+      ),
+      channels: new Set(),
+      probe: undefined,
+      isUp: true,
+    };
+    post.ear.catch(() => void this.#end(post));
+    this.#posts.set(address, post);
+    return post;
+  }
+
+  /** A server may fall silent without a word, and its connection with it. */
+  #probe(post: Post): void {
+    if (post.probe !== undefined || !post.isUp) return;
+    post.probe = setTimeout(async () => {
+      try {
+        await within(PROBE_MS, (await post.ear).ping());
+      } catch {
+        void this.#end(post);
+      }
+      post.probe = undefined;
+      if (post.channels.size > 0) this.#probe(post);
+    }, PROBE_MS);
+    post.probe.unref();
+  }
+
+  async #end(post: Post): Promise<void> {
+    if (!post.isUp) return;
+    post.isUp = false;
+    clearTimeout(post.probe);
+    if (this.#posts.get(post.address) === post) this.#posts.delete(post.address);
+    this.#followAgain([...post.channels]);
+    // A connection that is still being made may take for ever; it is closed as soon as it is there.
+    await within(
+      ANSWER_MS,
+      post.ear.then((ear) => ear.close()),
+    ).catch(() => {});
+  }
+
+  /** Channels that were heard, and may be no more. */
+  #followAgain(channels: readonly Channel[]): void {
+    for (const channel of channels) {
+      channel.post?.channels.delete(channel);
+      channel.post = undefined;
+      if (this.#isClosed || channel.listeners.size === 0) continue;
+      this.#attach(channel).then(
+        () => this.#tell(),
+        // Whoever asks next is told why.
+        () => {},
+      );
+    }
+  }
+
+  #tell(): void {
+    if (this.#telling !== undefined || this.#isClosed) return;
+    this.#telling = setTimeout(() => {
+      this.#telling = undefined;
+      this.#onReconnect();
+    }, GATHER_MS);
+    // Waiters have timers of their own; where nobody waits, nobody needs to hear.
+    this.#telling.unref();
+  }
+
+  async #leave(channel: Channel, listener: (message: string) => void): Promise<void> {
+    if (!channel.listeners.delete(listener) || channel.listeners.size > 0) return;
+    const { name, post } = channel;
+    if (this.#channels.get(name) === channel) this.#channels.delete(name);
+    channel.post = undefined;
+    post?.channels.delete(channel);
+    const leaving = this.#unsubscribe(channel, post);
+    this.#leaving.set(name, leaving);
+    await leaving;
+    if (this.#leaving.get(name) === leaving) this.#leaving.delete(name);
+  }
+
+  async #unsubscribe(channel: Channel, post: Post | undefined): Promise<void> {
+    try {
+      const ear = await post?.ear;
+      await within(ANSWER_MS, Promise.resolve(ear?.unsubscribe(channel.name, channel.isSharded && channel.isCounted)));
+    } catch {
+      // The connection is gone, and the subscription with it.
+    }
+  }
+}
+
+function isServerReply(cause: unknown): boolean {
+  return cause instanceof Error && /^[A-Z]+ /.test(cause.message);
+}
+
+function pause(delayMs: number): Promise<void> {
+  // Who waits has a timer of its own.
+  return new Promise((resolve) => setTimeout(resolve, delayMs).unref());
+}

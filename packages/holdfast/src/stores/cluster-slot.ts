@@ -1,0 +1,17 @@
+/** The slot of a key or channel in a cluster, by its published rule: CRC16 (XMODEM) of the hash tag, modulo 16 384. */
+export function clusterSlot(key: string): number {
+  let crc = 0;
+  for (const byte of Buffer.from(hashTag(key))) {
+    crc ^= byte << 8;
+    for (let bit = 0; bit < 8; bit += 1) crc = (crc & 0x8000) === 0 ? crc << 1 : (crc << 1) ^ 0x1021;
+    crc &= 0xffff;
+  }
+  return crc % 16_384;
+}
+
+/** What is hashed: between the first `{` and the next `}`, if there is anything between them; else the whole key. */
+function hashTag(key: string): string {
+  const open = key.indexOf("{");
+  const close = open < 0 ? -1 : key.indexOf("}", open + 1);
+  return close > open + 1 ? key.slice(open + 1, close) : key;
+}

@@ -1,0 +1,151 @@
+/** Holdfast on a Cluster of ioredis 5 or 6, or of iovalkey, that the caller owns and closes. */
+
+import type { Store } from "../core/store.js";
+import { clientStore, overNodes } from "./client-store.js";
+import type { ClusterNodes, NodeEar, NodeEarEvents } from "./cluster-hub.js";
+import { clusterSlot } from "./cluster-slot.js";
+import { allThatAnswer } from "./deadline.js";
+import { inputsOf, LISTENING } from "./ioredis.js";
+import type { ScriptClient } from "./script-runner.js";
+import { sharedWatch } from "./shared-watch.js";
+
+/** What this store uses of a node of the cluster. See IoredisClient for why it is not the library's own type. */
+export interface IoredisNode {
+  readonly status: string;
+  readonly options: { readonly host?: string; readonly port?: number };
+  readonly stream?: { unref?(): unknown };
+  script(subcommand: "LOAD", source: string): Promise<unknown>;
+  duplicate(overrides: object): IoredisNode;
+  subscribe(channel: string): Promise<unknown>;
+  unsubscribe(channel: string): Promise<unknown>;
+  ssubscribe(channel: string): Promise<unknown>;
+  sunsubscribe(channel: string): Promise<unknown>;
+  ping(): Promise<unknown>;
+  disconnect(): void;
+  on(event: string, listener: (...values: string[]) => void): unknown;
+}
+
+/** What this store uses of the cluster's client. */
+export interface IoredisCluster {
+  readonly status: string;
+  /** Addresses of the servers of each slot, the master first. */
+  readonly slots: readonly (readonly string[] | undefined)[];
+  nodes(role: "master"): IoredisNode[];
+  evalsha(sha1: string, numberOfKeys: number, ...inputs: string[]): Promise<unknown>;
+  exists(key: string): Promise<unknown>;
+  on(event: string, listener: () => void): unknown;
+  off(event: string, listener: () => void): unknown;
+}
+
+/** Longest wait for one of several servers, any of which may be down. */
+const ONE_OF_MANY_MS = 500;
+/** What older versions say when the server ends a subscription by itself. */
+const UNASKED = /Command queue state error/;
+
+/** A store on one Cluster of ioredis or iovalkey. The client follows moved slots and new masters, and sends again. */
+export function ioredisClusterStore(redis: IoredisCluster): Store {
+  const client: ScriptClient = {
+    evalsha: (sha1, keys, args) => redis.evalsha(sha1, keys.length, ...inputsOf(keys, args)),
+    load(source, [key], lesson) {
+      const masters = redis.nodes("master");
+      // Whom the client was sent on to, while a slot moves, is not in its table.
+      const owner = key === undefined || lesson > 1 ? undefined : redis.slots[clusterSlot(key)]?.[0];
+      const taught = masters.filter((master) => owner === undefined || addressOf(master) === owner);
+      return allThatAnswer(
+        (taught.length === 0 ? masters : taught).map((master) => master.script("LOAD", source)),
+        ONE_OF_MANY_MS,
+      );
+    },
+    isCluster: true,
+    isClosed: () => redis.status === "end",
+    // It does not say when it sends again what one of its connections has lost: NaN differs from itself.
+    losses: () => Number.NaN,
+  };
+
+  function watch(onBack: () => void): () => void {
+    // A node's connection that is lost is taken off at once, and what was in flight goes to whoever has the slot then.
+    redis.on("-node", onBack);
+    redis.on("+node", onBack);
+    return () => {
+      redis.off("-node", onBack);
+      redis.off("+node", onBack);
+    };
+  }
+
+  return clientStore({
+    kind: "ioredis",
+    client,
+    inboxes: overNodes(nodesOf(redis)),
+    watch: sharedWatch(redis, watch),
+  });
+}
+
+function nodesOf(redis: IoredisCluster): ClusterNodes {
+  return {
+    ownerOf: (slot) => redis.slots[slot]?.[0],
+    masters: () => redis.nodes("master").map(addressOf),
+    // Any command with a key of that slot: the client is told where it is, and goes on from there.
+    refresh: (channel) => redis.exists(channel),
+    openEar(address, events) {
+      const masters = redis.nodes("master");
+      const like = masters.find((master) => addressOf(master) === address) ?? masters[0];
+      if (like === undefined) throw new Error("the client has no connection to any master");
+      const colon = address.lastIndexOf(":");
+      const [host, port] = [address.slice(0, colon), Number(address.slice(colon + 1))];
+      // Channels go as they are; the hub opens another one when this is lost.
+      return nodeEar(
+        like.duplicate({ ...LISTENING, host, port, keyPrefix: "", readOnly: false, retryStrategy: null }),
+        events,
+      );
+    },
+  };
+}
+
+function addressOf({ options: { host, port } }: IoredisNode): string {
+  return `${host}:${port}`;
+}
+
+function nodeEar(subscriber: IoredisNode, events: NodeEarEvents): NodeEar {
+  const refusals = new Set<(cause: Error) => void>();
+  let isMoving = false;
+  /** Comes without a channel, and also where a subscription was refused; some versions then leave that one without an answer. */
+  const onMoved = (): void => {
+    for (const refuse of refusals) refuse(new Error("MOVED, says the client"));
+    if (isMoving) return;
+    isMoving = true;
+    setImmediate(() => {
+      isMoving = false;
+      events.onMoved();
+    });
+  };
+  subscriber.on("error", (error) => {
+    if (UNASKED.test(String(error))) onMoved();
+  });
+  subscriber.on("moved", onMoved);
+  subscriber.on("message", (channel = "", message = "") => events.onMessage(channel, message));
+  subscriber.on("smessage", (channel = "", message = "") => events.onMessage(channel, message));
+  subscriber.on("close", () => events.onEnd());
+  subscriber.on("end", () => events.onEnd());
+  // Who waits has a timer of its own. An idle ear must not keep the process alive.
+  subscriber.on("connect", () => subscriber.stream?.unref?.());
+  subscriber.stream?.unref?.();
+  return {
+    subscribe(channel, isSharded) {
+      if (!isSharded) return subscriber.subscribe(channel);
+      return new Promise((resolve, reject) => {
+        refusals.add(reject);
+        subscriber
+          .ssubscribe(channel)
+          .then(resolve, reject)
+          .finally(() => refusals.delete(reject));
+      });
+    },
+    unsubscribe: (channel, isSharded) =>
+      isSharded ? subscriber.sunsubscribe(channel) : subscriber.unsubscribe(channel),
+    ping: () => subscriber.ping(),
+    close() {
+      // Disconnecting a client that has ended starts a timer that keeps the process alive for two seconds.
+      if (subscriber.status !== "end") subscriber.disconnect();
+    },
+  };
+}

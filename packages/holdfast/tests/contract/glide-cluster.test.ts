@@ -1,0 +1,3 @@
+import { contractsOn } from "./contracts.js";
+
+contractsOn("GLIDE on a cluster");
