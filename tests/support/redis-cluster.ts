@@ -41,6 +41,8 @@ export interface RedisCluster {
   node(id: string): ClusterNode;
   /** Who serves a slot now, as one that is asked believes. */
   masterOf(slot: number): Promise<ClusterNode>;
+  /** Who serves slots now. */
+  masters(): Promise<ClusterNode[]>;
   /** The replicas of a master now. */
   replicasOf(master: ClusterNode): Promise<ClusterNode[]>;
   /** A replica of the master of `slot` takes over in agreement with it, and nothing is lost. Answers with the new master. */
@@ -123,6 +125,7 @@ function clusterOf(nodes: readonly ClusterNode[]): RedisCluster {
     ports: nodes.map(({ port }) => port),
     node,
     masterOf,
+    masters: async () => (await view(nodes)).filter(({ slots }) => slots.length > 0).map(({ id }) => node(id)),
     replicasOf,
     async failover(slot) {
       const master = await masterOf(slot);

@@ -315,34 +315,30 @@ const luaTell = `local function passOver(channel, number)
   return false
 end
 
-local function isUnknownHere(reply)
-  return type(reply) == 'table' and reply.err and string.find(reply.err, 'nknown', 1, true)
+local function countShard(channel)
+  local reply = redis.pcall('PUBSUB', 'SHARDNUMSUB', channel)
+  if reply.err and string.find(reply.err, 'nknown', 1, true) then
+    return
+  end
+  return reply[2]
 end
 
 local function isThere(channel, number)
   if string.find(channel, '}:', 1, true) then
-    local count = redis.pcall('PUBSUB', 'SHARDNUMSUB', channel)
-    return isUnknownHere(count) or count[2] ~= 0 or passOver(channel, number)
+    return countShard(channel) ~= 0 or passOver(channel, number)
   end
   return redis.call('PUBSUB', 'NUMSUB', channel)[2] ~= 0
 end
 
 local function tell(channel, message)
-  if string.find(channel, '}:', 1, true) then
-    local heard = redis.pcall('SPUBLISH', channel, message)
-    if isUnknownHere(heard) then
-      redis.call('PUBLISH', channel, message)
-      return true
-    end
-    if heard == 0 then
-      return passOver(channel, string.match(message, '%d+'))
-    end
-    return type(heard) == 'number' or redis.call('SPUBLISH', channel, message) ~= 0
-  end
-  if not isThere(channel) then
+  if not isThere(channel, string.match(message, '%d+')) then
     return false
   end
-  redis.call('PUBLISH', channel, message)
+  if string.find(channel, '}:', 1, true) and countShard(channel) then
+    redis.call('SPUBLISH', channel, message)
+  else
+    redis.call('PUBLISH', channel, message)
+  end
   return true
 end`;
 
@@ -596,7 +592,7 @@ return reply` as string,
 /** condition/leave: stop waiting for a signal; and if it was given already, pass it on. */
 export const conditionLeave = {
   name: "condition/leave",
-  sha1: "c0b3d50f4008c7899420b0a4028f49b32f47af6c",
+  sha1: "6526c6f270c79cd4f8e7b89a435be7d03b6a5afb",
   keys: ["lock", "fence", "queue", "condition"],
   args: ["from", "token", "owner", "entered", "inbox"],
   replies: [
@@ -644,7 +640,7 @@ return 0` as string,
 /** condition/signal: let waiters of a condition go on, as soon as they get the mutex. */
 export const conditionSignal = {
   name: "condition/signal",
-  sha1: "bb08668e279ef77ea4db9b48fe9a42321ad0ac93",
+  sha1: "575c095c5054ab3865f98c1b6d8cc7c0d7480e8c",
   keys: ["lock", "fence", "queue", "condition", "signalled"],
   args: ["owner", "token", "request", "most", "inbox"],
   replies: [
@@ -677,7 +673,7 @@ return {1, moved, redis.call('ZCARD', KEYS[4])}` as string,
 /** condition/wait: give the mutex to its next waiter, and wait for a signal under a new claim. */
 export const conditionWait = {
   name: "condition/wait",
-  sha1: "0e211bd7df2d4451c2ee825cdee3ed8647e872c8",
+  sha1: "0c5b84b24046beba857cbafc0e4f86faed40d70e",
   keys: ["lock", "fence", "queue", "condition"],
   args: ["from", "token", "owner", "again", "inbox"],
   replies: [
@@ -988,7 +984,7 @@ return 1` as string,
 /** election/resign: stop leading, and tell all who observe; the next candidate leads at once. */
 export const electionResign = {
   name: "election/resign",
-  sha1: "8296e4b62fe4921ed72bd9cfec01601663d24d34",
+  sha1: "741d7b3edbc289bb3cedcf94ab03b05a4fcd226d",
   keys: ["lock", "fence", "queue", "record"],
   args: ["owner", "term", "inbox", "channel"],
   replies: [
@@ -1066,7 +1062,7 @@ return reply` as string,
 /** mutex/acquire: take the mutex if it is free and nobody waits for it; otherwise, if asked to, queue for it. */
 export const mutexAcquire = {
   name: "mutex/acquire",
-  sha1: "d940abeabc8fcfc9472c91667dad77710afcc6b6",
+  sha1: "ef6f1c53f4ea63af02b8a23ae7e5ce4ca5f06c4e",
   keys: ["lock", "fence", "queue"],
   args: ["owner", "leaseMs", "fenceMs", "block", "enqueue", "inbox"],
   replies: [
@@ -1188,7 +1184,7 @@ return whyLost(redis.call('GET', KEYS[1]), token)` as string,
 /** mutex/force-release: take the mutex away from the holder that the caller has seen, and tell that holder. */
 export const mutexForceRelease = {
   name: "mutex/force-release",
-  sha1: "23840ff3bf7bcf52b79f4b98037318cb1a798eac",
+  sha1: "e0cd5dafeca545e251dd5748cf9e73cbf46e5c22",
   keys: ["lock", "fence", "queue"],
   args: ["owner", "token", "inbox"],
   replies: [
@@ -1260,7 +1256,7 @@ return reply` as string,
 /** mutex/leave: stop waiting; and if the grant was made meanwhile, pass it on. */
 export const mutexLeave = {
   name: "mutex/leave",
-  sha1: "0535606cd5084465777ae7a21164016f6a09b4d0",
+  sha1: "7cc5ca05711a8af9d7833317de8f11541bf25996",
   keys: ["lock", "fence", "queue"],
   args: ["owner", "inbox"],
   replies: [
@@ -1285,7 +1281,7 @@ return redis.call('ZREM', KEYS[3], owner)` as string,
 /** mutex/release: give the mutex back, if it is still ours, to the next waiter. */
 export const mutexRelease = {
   name: "mutex/release",
-  sha1: "376b0341b51d5170c2466d0f5f278e6875e753aa",
+  sha1: "ffb1d1be2bb7423f0ead753799138af81c54f15e",
   keys: ["lock", "fence", "queue"],
   args: ["owner", "token", "inbox"],
   replies: [
@@ -1319,7 +1315,7 @@ return whyLost(holder, token)` as string,
 /** permits/acquire: take permits if they are free and nobody waits for any; otherwise, if asked to, queue for them. */
 export const permitsAcquire = {
   name: "permits/acquire",
-  sha1: "292ad049a8eada7dcbb09a675f04b7e038d9cdc6",
+  sha1: "ab2ce50a2c8c15e340e6db9459a7806f3472a7b4",
   keys: ["state", "fence", "holders", "slots", "queue"],
   args: ["owner", "leaseMs", "weight", "enqueue", "inbox", "declared", "numbered"],
   replies: [
@@ -1512,7 +1508,7 @@ return whyLost(nil, token)` as string,
 /** permits/force-release: take permits away from the holder that the caller has seen, and tell that holder. */
 export const permitsForceRelease = {
   name: "permits/force-release",
-  sha1: "f6362cabcfa7fc8341a56a810248d330593a668c",
+  sha1: "a3b63de581cc8084201594903f4f36ebc7cfcfd0",
   keys: ["state", "fence", "holders", "slots", "queue"],
   args: ["owner", "token", "inbox", "numbered"],
   replies: [
@@ -1593,7 +1589,7 @@ return reply` as string,
 /** permits/leave: stop waiting; and if permits were granted meanwhile, pass them on. */
 export const permitsLeave = {
   name: "permits/leave",
-  sha1: "0761ab85ad2117cb09a62bb3e321d3390fda4158",
+  sha1: "0bd6f2cf862a9d21f08718e242815963ec76cafa",
   keys: ["state", "fence", "holders", "slots", "queue"],
   args: ["owner", "inbox", "numbered"],
   replies: [
@@ -1621,7 +1617,7 @@ return left` as string,
 /** permits/release: give permits back, if they are still ours, to those who wait. */
 export const permitsRelease = {
   name: "permits/release",
-  sha1: "7c6cc8b413b400f71be6030654f65e2d302085cd",
+  sha1: "ac85bee0cbb6ff8c537b0effd7575acb2344ee99",
   keys: ["state", "fence", "holders", "slots", "queue"],
   args: ["owner", "token", "inbox", "numbered"],
   replies: [
@@ -1666,7 +1662,7 @@ return isHeld and 1 or whyLost(nil, token)` as string,
 /** permits/resize: change how many permits there are, whoever holds or waits. */
 export const permitsResize = {
   name: "permits/resize",
-  sha1: "3f427789397306b3a28ee16e33b0e9a1f0813b4b",
+  sha1: "18c4fa6293f0f50d92d9241c6c742c0a76978e65",
   keys: ["state", "fence", "holders", "slots", "queue"],
   args: ["size", "declared", "keepMs", "request", "inbox", "numbered"],
   replies: [
@@ -1705,7 +1701,7 @@ return 1` as string,
 /** permits/reweigh: change how many permits a holder has, without a moment in which it has none. */
 export const permitsReweigh = {
   name: "permits/reweigh",
-  sha1: "b90e954536668d858383c46b00c1ad06af999161",
+  sha1: "9dbfcd5f13b292489ec6a92f4954859ac72020be",
   keys: ["state", "fence", "holders", "slots", "queue"],
   args: ["owner", "token", "weight", "change", "inbox", "numbered"],
   replies: [

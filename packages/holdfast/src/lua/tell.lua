@@ -6,7 +6,7 @@
   channel are counted.
 
   In a cluster the inbox ends in the hash tag of the keys and a colon, and the channel is a sharded one: only of these
-  does a server know all subscribers. It knows none while the slot is on its way to it, or just after it took over, so
+  does the server of a slot know all subscribers. It knows none while the slot is on its way to it, or just after it took over, so
   whoever is passed over is told so, on the client's own channel: if it is alive it asks, and queues again. A server
   older than Redis 7 has no sharded channels and cannot know who is there; then everybody counts as there.
 
@@ -17,34 +17,32 @@ local function passOver(channel, number)
   return false
 end
 
-local function isUnknownHere(reply)
-  return type(reply) == 'table' and reply.err and string.find(reply.err, 'nknown', 1, true)
+-- Nothing, if this server has no sharded channels.
+local function countShard(channel)
+  local reply = redis.pcall('PUBSUB', 'SHARDNUMSUB', channel)
+  if reply.err and string.find(reply.err, 'nknown', 1, true) then
+    return
+  end
+  return reply[2]
 end
 
 local function isThere(channel, number)
   if string.find(channel, '}:', 1, true) then
-    local count = redis.pcall('PUBSUB', 'SHARDNUMSUB', channel)
-    return isUnknownHere(count) or count[2] ~= 0 or passOver(channel, number)
+    return countShard(channel) ~= 0 or passOver(channel, number)
   end
   return redis.call('PUBSUB', 'NUMSUB', channel)[2] ~= 0
 end
 
 local function tell(channel, message)
-  if string.find(channel, '}:', 1, true) then
-    local heard = redis.pcall('SPUBLISH', channel, message)
-    if isUnknownHere(heard) then
-      redis.call('PUBLISH', channel, message)
-      return true
-    end
-    if heard == 0 then
-      return passOver(channel, string.match(message, '%d+'))
-    end
-    -- Whatever else was amiss with it is so the second time too, and is raised.
-    return type(heard) == 'number' or redis.call('SPUBLISH', channel, message) ~= 0
-  end
-  if not isThere(channel) then
+  -- Counted first: a message that nobody here hears still reaches subscribers of this server's replicas, who would
+  -- believe it.
+  if not isThere(channel, string.match(message, '%d+')) then
     return false
   end
-  redis.call('PUBLISH', channel, message)
+  if string.find(channel, '}:', 1, true) and countShard(channel) then
+    redis.call('SPUBLISH', channel, message)
+  else
+    redis.call('PUBLISH', channel, message)
+  end
   return true
 end

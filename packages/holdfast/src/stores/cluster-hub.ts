@@ -14,8 +14,10 @@ import { isUnknownCommand, refusesForGood } from "./failure.js";
 
 /** Longest wait for a confirmation before it is looked for elsewhere. */
 const ANSWER_MS = 1_000;
-/** How often a connection is asked whether it is alive: a master that fell silent is replaced while it still counts as one. */
-const PROBE_MS = 2_000;
+/** How often it is looked whether the client has learnt of another owner: a master that became a replica keeps its subscribers. */
+const LOOK_MS = 250;
+/** Every so many looks the servers are asked: whether they are alive, and who the owner is. */
+const LOOKS_PER_PROBE = 8;
 /** Pauses between tries to follow a channel, doubled each time. A failover takes seconds, a moved slot none. */
 const FIRST_PAUSE_MS = 10;
 const LONGEST_PAUSE_MS = 250;
@@ -55,6 +57,7 @@ export interface ClusterNodes {
 interface Channel {
   readonly name: string;
   readonly isSharded: boolean;
+  readonly slot: number;
   readonly listeners: Set<(message: string) => void>;
   /** False once its server has been found to have no sharded channels: it is older than Redis 7. */
   isCounted: boolean;
@@ -66,7 +69,7 @@ interface Post {
   readonly address: string;
   readonly ear: Promise<NodeEar>;
   readonly channels: Set<Channel>;
-  probe: NodeJS.Timeout | undefined;
+  watch: NodeJS.Timeout | undefined;
   isUp: boolean;
 }
 
@@ -105,6 +108,7 @@ export class ClusterHub {
     const channel = this.#channels.get(name) ?? {
       name,
       isSharded,
+      slot: clusterSlot(name),
       listeners: new Set(),
       isCounted: true,
       post: undefined,
@@ -159,10 +163,12 @@ export class ClusterHub {
         post = this.#postFor(channel);
         const ear = await within(ANSWER_MS, post.ear);
         await within(ANSWER_MS, ear.subscribe(name, isSharded && channel.isCounted));
-        if (post.isUp && channel.listeners.size > 0) {
+        // A replica takes subscriptions too, but the master does not count them.
+        if (isSharded && channel.isCounted) await within(ANSWER_MS, this.#nodes.refresh(name));
+        if (post.isUp && channel.listeners.size > 0 && this.#isRight(channel, post)) {
           channel.post = post;
           post.channels.add(channel);
-          this.#probe(post);
+          this.#watch(post);
           return;
         }
       } catch (cause) {
@@ -180,10 +186,10 @@ export class ClusterHub {
   }
 
   /** The connection to the server that has the channel; for a channel without a slot, any. */
-  #postFor({ name, isSharded }: Channel): Post {
+  #postFor({ slot, isSharded }: Channel): Post {
     const masters = isSharded ? [] : this.#nodes.masters();
     const address = isSharded
-      ? this.#nodes.ownerOf(clusterSlot(name))
+      ? this.#nodes.ownerOf(slot)
       : (masters.find((master) => this.#posts.has(master)) ?? masters[Math.floor(Math.random() * masters.length)]);
     if (address === undefined) throw NO_OWNER;
     const known = this.#posts.get(address);
@@ -200,7 +206,7 @@ export class ClusterHub {
         }),
       ),
       channels: new Set(),
-      probe: undefined,
+      watch: undefined,
       isUp: true,
     };
     post.ear.catch(() => void this.#end(post));
@@ -208,25 +214,42 @@ export class ClusterHub {
     return post;
   }
 
-  /** A server may fall silent without a word, and its connection with it. */
-  #probe(post: Post): void {
-    if (post.probe !== undefined || !post.isUp) return;
-    post.probe = setTimeout(async () => {
-      try {
-        await within(PROBE_MS, (await post.ear).ping());
-      } catch {
-        void this.#end(post);
-      }
-      post.probe = undefined;
-      if (post.channels.size > 0) this.#probe(post);
-    }, PROBE_MS);
-    post.probe.unref();
+  #isRight({ isSharded, isCounted, slot }: Channel, { address }: Post): boolean {
+    return !isSharded || !isCounted || this.#nodes.ownerOf(slot) === address;
+  }
+
+  /** A server may fall silent, or become a replica, without a word. */
+  #watch(post: Post, looks = 1): void {
+    if (post.watch !== undefined || !post.isUp) return;
+    post.watch = setTimeout(async () => {
+      if (looks % LOOKS_PER_PROBE === 0) await this.#probe(post);
+      post.watch = undefined;
+      const elsewhere = [...post.channels].filter((channel) => !this.#isRight(channel, post));
+      this.#followAgain(elsewhere);
+      for (const channel of elsewhere) void this.#unsubscribe(channel, post);
+      if (post.channels.size > 0) this.#watch(post, looks + 1);
+    }, LOOK_MS);
+    post.watch.unref();
+  }
+
+  async #probe(post: Post): Promise<void> {
+    const [channel] = post.channels;
+    const refreshing = channel === undefined ? undefined : this.#nodes.refresh(channel.name);
+    try {
+      await within(
+        ANSWER_MS,
+        post.ear.then((ear) => ear.ping()),
+      );
+    } catch {
+      void this.#end(post);
+    }
+    await within(ANSWER_MS, Promise.resolve(refreshing)).catch(() => {});
   }
 
   async #end(post: Post): Promise<void> {
     if (!post.isUp) return;
     post.isUp = false;
-    clearTimeout(post.probe);
+    clearTimeout(post.watch);
     if (this.#posts.get(post.address) === post) this.#posts.delete(post.address);
     this.#followAgain([...post.channels]);
     // A connection that is still being made may take for ever; it is closed as soon as it is there.

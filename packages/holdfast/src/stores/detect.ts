@@ -50,7 +50,8 @@ export function storeFor(redis: unknown, { subscriber }: StoreForOptions = {}): 
     subscriber && (async (events) => earFor(await subscriber(), "what `subscriber` made", events));
   if (isStore(redis)) return redis;
   if (isIoredisCluster(redis) || isNodeRedisCluster(redis)) {
-    if (subscriber !== undefined) throw new TypeError(`\`subscriber\` is not for ${describe(redis)}: ${CLUSTER_LISTENS}.`);
+    if (subscriber !== undefined)
+      throw new TypeError(`\`subscriber\` is not for ${describe(redis)}: ${CLUSTER_LISTENS}.`);
     return isIoredisCluster(redis) ? ioredisClusterStore(redis) : nodeRedisClusterStore(redis);
   }
   if (isIoredis(redis)) return ioredisStore(redis, openEar);

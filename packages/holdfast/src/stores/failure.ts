@@ -23,7 +23,8 @@ const ELSEWHERE = /^(?:MOVED|ASK)\b/;
 const NOT_HERE = { mayHaveRun: false, transient: true };
 
 /** A slot that is on its way from node to node may go while a script runs; the next call is sent where it went. */
-const GONE_MEANWHILE = /\bScript attempted to (?:access a non local key|execute a write command while the cluster is down)/;
+const GONE_MEANWHILE =
+  /\bScript attempted to (?:access a non local key|execute a write command while the cluster is down)/;
 
 /** How Redis 6 and 7 mark an error that was raised while a script ran. */
 const RAISED_IN_SCRIPT = /\bscript: ?[0-9a-f]{40}|user_script|\bf_[0-9a-f]{40}/;

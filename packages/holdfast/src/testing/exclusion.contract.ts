@@ -2,6 +2,7 @@
 import { expect, test } from "vitest";
 import { AcquireTimeoutError } from "../core/errors.js";
 import type { Lease } from "../core/lease.js";
+import { MultiLease } from "../multi-lock/multi-lock.js";
 import { BRIEF_LEASE_MS, LONG_MS, SHORT_MS, SOON_MS, sleep } from "./delays.js";
 import type { Scene } from "./subject.js";
 

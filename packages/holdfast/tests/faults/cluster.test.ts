@@ -1,0 +1,94 @@
+/** A cluster whose slots move and whose masters change, under locks that are held and waited for. */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type RedisCluster, startCluster } from "../../../../tests/support/redis-cluster.js";
+import type { Mutex } from "../../src/index.js";
+import { clusterSlot } from "../../src/stores/cluster-slot.js";
+import { LONG_MS, SOON_MS, sleep, until } from "../../src/testing/delays.js";
+import { clusters, startWorkers, useClients } from "./topology-scene.js";
+
+let cluster: RedisCluster;
+beforeAll(async () => {
+  cluster = await startCluster();
+}, 60_000);
+afterAll(() => cluster.stop());
+
+const scene = useClients();
+
+/** Longest time that a lock may be free while somebody waits. */
+const IDLE_MS = SOON_MS / 2;
+
+describe.each(clusters)("$name", (library) => {
+  test("a slot that moves under holders and waiters costs nobody the lock, and no wake-up", async () => {
+    const tag = scene.name;
+    // Three locks of one slot. Names with a brace share the tag before it.
+    const names = [tag, `${tag}}a`, `${tag}}b`];
+    const slot = clusterSlot(`{${tag}}`);
+    const holdfasts = [await scene.client(library, cluster.ports), await scene.client(library, cluster.ports)];
+    const stop = startWorkers([...holdfasts, ...holdfasts], names);
+    await sleep(200);
+    const home = await cluster.masterOf(slot);
+    const masters = (await cluster.masters()).filter(({ id }) => id !== home.id);
+    for (const to of [...masters, home]) {
+      await cluster.moveSlot(slot, to, () => sleep(10));
+      await sleep(150);
+    }
+    const seen = await stop();
+    expect(seen.errors).toEqual([]);
+    expect(seen.overlaps).toBe(0);
+    for (const name of names) {
+      const tokens = seen.tokens[name] ?? [];
+      expect(tokens.length).toBeGreaterThan(0);
+      expect(tokens).toEqual(tokens.toSorted((a, b) => a - b));
+    }
+    expect(seen.longestIdleMs).toBeLessThan(IDLE_MS);
+  }, 60_000);
+
+  test.each(["hands over to its replica", "is killed"])(
+    "a master that %s leaves the lock with its holder, and then its waiters get it",
+    async (how) => {
+      const { name } = scene;
+      const slot = clusterSlot(`{${name}}`);
+      const clients = await Promise.all([1, 2, 3].map(() => scene.client(library, cluster.ports)));
+      const [first, second, third] = clients.map((client) => client.mutex(name)) as [Mutex, Mutex, Mutex];
+      const lease = await first.acquire({ leaseMs: 2 * LONG_MS });
+      const tokens = [lease.token];
+      let inside = 1;
+      const wait = async (mutex: Mutex): Promise<void> => {
+        const next = await mutex.acquire({ waitMs: 2 * LONG_MS, leaseMs: LONG_MS });
+        inside += 1;
+        expect(inside).toBe(1);
+        tokens.push(next.token);
+        inside -= 1;
+        expect(await next.release()).toBe("released");
+      };
+      const waiting = [wait(second)];
+      await until(async () => (await first.inspect()).waiterCount === 1, "a waiter");
+
+      const old = await cluster.masterOf(slot);
+      // What has not reached the replica would be lost, and this is not about that.
+      expect(Number(await old.command("WAIT", 1, LONG_MS))).toBe(1);
+      if (how === "is killed") await old.kill();
+      else await cluster.failover(slot);
+      await until(async () => (await cluster.masterOf(slot)).id !== old.id, "another master");
+      await until(
+        () =>
+          lease.extend(2 * LONG_MS).then(
+            () => true,
+            () => false,
+          ),
+        "an extension by the new master",
+      );
+      waiting.push(wait(third));
+      const waiters = async (): Promise<number> =>
+        (await first.inspect().catch(() => ({ waiterCount: 0 }))).waiterCount;
+      await until(async () => (await waiters()) === 2, "two waiters");
+      inside -= 1;
+      expect(await lease.release()).toBe("released");
+      await Promise.all(waiting);
+      expect(tokens).toEqual(tokens.toSorted((a, b) => a - b));
+      if (how === "is killed") await old.restart();
+      await cluster.settled();
+    },
+    60_000,
+  );
+});

@@ -1,0 +1,181 @@
+/** What tests of clusters and sentinels stand on: clients of a shared topology, and workers that watch each other. */
+import { randomUUID } from "node:crypto";
+import { GlideClusterClient, Logger } from "@valkey/valkey-glide";
+import { Cluster, Redis } from "ioredis";
+import { Cluster as Cluster5 } from "ioredis5";
+import { Cluster as IovalkeyCluster } from "iovalkey";
+import { createCluster, createSentinel } from "redis";
+import { createCluster as createCluster4 } from "redis4";
+import { createCluster as createCluster5, createSentinel as createSentinel5 } from "redis5";
+import { afterEach, beforeEach } from "vitest";
+import { createHoldfast, type Holdfast, type HoldfastOptions } from "../../src/index.js";
+import { LONG_MS, sleep } from "../../src/testing/delays.js";
+
+// It writes every lost connection to standard output otherwise, and here they are lost on purpose.
+Logger.setLoggerConfig("off");
+
+/** One client library: makes a client of whatever `Place` says how to reach. */
+export interface Library<Place> {
+  readonly name: string;
+  connect(place: Place): Promise<{ options: HoldfastOptions; disconnect: () => unknown }>;
+}
+
+type Ports = readonly number[];
+interface Sentinels {
+  readonly name: string;
+  readonly addresses: readonly { readonly host: string; readonly port: number }[];
+}
+
+interface Closable {
+  on(event: "error", listener: () => void): unknown;
+}
+
+function hosts(ports: Ports): { host: string; port: number }[] {
+  return ports.map((port) => ({ host: "127.0.0.1", port }));
+}
+
+function quiet<Client extends Closable & { disconnect(): void }>(
+  redis: Client,
+): { options: HoldfastOptions; disconnect: () => void } {
+  redis.on("error", () => {});
+  return { options: { redis }, disconnect: () => redis.disconnect() };
+}
+
+async function connected(
+  redis: Closable & { connect(): Promise<unknown>; destroy?(): unknown; disconnect?(): unknown },
+): Promise<{ options: HoldfastOptions; disconnect: () => unknown }> {
+  redis.on("error", () => {});
+  await redis.connect();
+  return { options: { redis }, disconnect: () => (redis.destroy ? redis.destroy() : redis.disconnect?.()) };
+}
+
+function nodes(ports: Ports): { rootNodes: { url: string }[] } {
+  return { rootNodes: ports.map((port) => ({ url: `redis://127.0.0.1:${port}` })) };
+}
+
+/** Clients of a cluster: those that every test runs on. */
+export const clusters: readonly Library<Ports>[] = [
+  { name: "ioredis 6", connect: async (ports) => quiet(new Cluster(hosts(ports))) },
+  { name: "node-redis 6", connect: (ports) => connected(createCluster(nodes(ports))) },
+  {
+    name: "GLIDE",
+    async connect(ports) {
+      const make = () => GlideClusterClient.createClient({ addresses: hosts(ports), requestTimeout: 2_000 });
+      const redis = await make();
+      return { options: { redis, subscriber: make }, disconnect: () => redis.close() };
+    },
+  },
+];
+
+/** Older ones, and relatives. */
+export const olderClusters: readonly Library<Ports>[] = [
+  { name: "ioredis 5", connect: async (ports) => quiet(new Cluster5(hosts(ports))) },
+  { name: "iovalkey", connect: async (ports) => quiet(new IovalkeyCluster(hosts(ports))) },
+  { name: "node-redis 5", connect: (ports) => connected(createCluster5(nodes(ports))) },
+  { name: "node-redis 4", connect: (ports) => connected(createCluster4(nodes(ports))) },
+];
+
+/** Clients behind Sentinel. */
+export const sentinels: readonly Library<Sentinels>[] = [
+  {
+    name: "ioredis 6",
+    connect: async ({ addresses, name }) => quiet(new Redis({ sentinels: [...addresses], name })),
+  },
+  {
+    name: "node-redis 6",
+    connect: ({ addresses, name }) => connected(createSentinel({ name, sentinelRootNodes: [...addresses] })),
+  },
+  {
+    name: "node-redis 5",
+    connect: ({ addresses, name }) => connected(createSentinel5({ name, sentinelRootNodes: [...addresses] })),
+  },
+];
+
+/** Clients that are closed after each test, and a name that no other test has. */
+export function useClients(): {
+  name: string;
+  client<Place>(library: Library<Place>, place: Place, options?: Partial<HoldfastOptions>): Promise<Holdfast>;
+} {
+  const closers: (() => unknown)[] = [];
+  const scene = {
+    name: "",
+    async client<Place>(library: Library<Place>, place: Place, options: Partial<HoldfastOptions> = {}) {
+      const { options: own, disconnect } = await library.connect(place);
+      const holdfast = createHoldfast({ ...own, ...options });
+      closers.push(async () => {
+        await holdfast.close();
+        await disconnect();
+      });
+      return holdfast;
+    },
+  };
+  beforeEach(() => {
+    scene.name = `t:${randomUUID()}`;
+  });
+  afterEach(async () => {
+    await Promise.all(closers.splice(0).map((close) => close()));
+  });
+  return scene;
+}
+
+/** What workers have seen. */
+export interface Sightings {
+  /** How often somebody held what another one held. */
+  readonly overlaps: number;
+  /** Tokens, in the order in which their holders began. */
+  readonly tokens: Readonly<Record<string, readonly number[]>>;
+  /** Longest time that a lock was free while somebody waited, in ms, less what this process stood still meanwhile. */
+  readonly longestIdleMs: number;
+  readonly sections: number;
+  readonly errors: readonly unknown[];
+}
+
+/** Workers on every client take turns at each of `names` until they are told to stop. */
+export function startWorkers(holdfasts: readonly Holdfast[], names: readonly string[]): () => Promise<Sightings> {
+  const tokens: Record<string, number[]> = Object.fromEntries(names.map((name) => [name, []]));
+  const holders = new Map<string, number>();
+  const freeSince = new Map<string, number>();
+  const errors: unknown[] = [];
+  let overlaps = 0;
+  let longestIdleMs = 0;
+  let sections = 0;
+  let isOver = false;
+  let stalledMs = 0;
+  // A machine with other things to do stops everybody, and what is measured is the lock.
+  let lastMs = performance.now();
+  const ticker = setInterval(() => {
+    const nowMs = performance.now();
+    stalledMs += Math.max(0, nowMs - lastMs - 20);
+    lastMs = nowMs;
+  }, 10);
+
+  const work = async (holdfast: Holdfast, name: string): Promise<void> => {
+    while (!isOver) {
+      try {
+        const lease = await holdfast.mutex(name).acquire({ waitMs: LONG_MS, leaseMs: LONG_MS, fairness: "strict" });
+        const free = freeSince.get(name);
+        if (free !== undefined) longestIdleMs = Math.max(longestIdleMs, performance.now() + -stalledMs - free);
+        freeSince.delete(name);
+        if ((holders.get(name) ?? 0) > 0) overlaps += 1;
+        holders.set(name, (holders.get(name) ?? 0) + 1);
+        tokens[name]?.push(lease.token);
+        sections += 1;
+        await sleep(2);
+        holders.set(name, (holders.get(name) ?? 1) - 1);
+        await lease.release();
+        if ((holders.get(name) ?? 0) === 0) freeSince.set(name, performance.now() - stalledMs);
+      } catch (error) {
+        // One is enough to fail, and the next might come at once.
+        errors.push(error);
+        return;
+      }
+    }
+  };
+  const working = Promise.all(holdfasts.flatMap((holdfast) => names.map((name) => work(holdfast, name))));
+  return async () => {
+    isOver = true;
+    await working;
+    clearInterval(ticker);
+    return { overlaps, tokens, longestIdleMs, sections, errors };
+  };
+}
