@@ -4,7 +4,11 @@ import { GlideClient, GlideClusterClient } from "@valkey/valkey-glide";
 import { Cluster as Cluster6, Redis as Redis6 } from "ioredis";
 import { Redis as Redis5 } from "ioredis5";
 import { Redis as Iovalkey } from "iovalkey";
-import { createClient as createClient6, createCluster as createCluster6, createSentinel as createSentinel6 } from "redis";
+import {
+  createClient as createClient6,
+  createCluster as createCluster6,
+  createSentinel as createSentinel6,
+} from "redis";
 import { createClient as createClient4 } from "redis4";
 import { createClient as createClient5 } from "redis5";
 import { afterAll } from "vitest";

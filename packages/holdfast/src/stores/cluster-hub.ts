@@ -164,7 +164,7 @@ export class ClusterHub {
         const ear = await within(ANSWER_MS, post.ear);
         await within(ANSWER_MS, ear.subscribe(name, isSharded && channel.isCounted));
         // A replica takes subscriptions too, but the master does not count them.
-        if (isSharded && channel.isCounted) await within(ANSWER_MS, this.#nodes.refresh(name));
+        if (isSharded && channel.isCounted) await this.#refresh(name);
         if (post.isUp && channel.listeners.size > 0 && this.#isRight(channel, post)) {
           channel.post = post;
           post.channels.add(channel);
@@ -181,7 +181,7 @@ export class ClusterHub {
         if (post !== undefined && post.channels.size === 0 && !isServerReply(cause)) void this.#end(post);
       }
       await pause(pauseMs);
-      await within(ANSWER_MS, this.#nodes.refresh(name)).catch(() => {});
+      await this.#refresh(name);
     }
   }
 
@@ -234,7 +234,7 @@ export class ClusterHub {
 
   async #probe(post: Post): Promise<void> {
     const [channel] = post.channels;
-    const refreshing = channel === undefined ? undefined : this.#nodes.refresh(channel.name);
+    const refreshing = channel === undefined ? undefined : this.#refresh(channel.name);
     try {
       await within(
         ANSWER_MS,
@@ -243,7 +243,12 @@ export class ClusterHub {
     } catch {
       void this.#end(post);
     }
-    await within(ANSWER_MS, Promise.resolve(refreshing)).catch(() => {});
+    await refreshing;
+  }
+
+  /** Has the client look where the channel is, for a while. Never rejects: what matters is what it knows afterwards. */
+  async #refresh(name: string): Promise<void> {
+    await within(ANSWER_MS, this.#nodes.refresh(name)).catch(() => {});
   }
 
   async #end(post: Post): Promise<void> {

@@ -25,8 +25,15 @@ export interface NodeRedisClient {
   destroy?(): unknown;
   /** 4. */
   disconnect?(): Promise<unknown>;
-  on(event: string, listener: () => void): unknown;
-  off(event: string, listener: () => void): unknown;
+  /** Of a client for Sentinel alone. */
+  getMasterNode?(): unknown;
+  on(event: string, listener: (detail?: unknown) => void): unknown;
+  off(event: string, listener: (detail?: unknown) => void): unknown;
+}
+
+/** What a client for Sentinel tells, of all that it tells, when another server is the master. */
+function isOtherMaster(change: unknown): boolean {
+  return typeof change === "object" && change !== null && Reflect.get(change, "type") === "MASTER_CHANGE";
 }
 
 /**
@@ -56,10 +63,17 @@ export function nodeRedisStore(redis: NodeRedisClient, openEar: OpenEar = duplic
       if (isWatching && wasReady) onBack();
       wasReady = true;
     };
+    const onChange = (change: unknown): void => {
+      if (isWatching && isOtherMaster(change)) onBack();
+    };
     redis.on("ready", onReady);
+    // Behind Sentinel there is no other word.
+    redis.on("topology-change", onChange);
     return () => {
       isWatching = false;
-      if (isCounted) redis.off("ready", onReady);
+      if (!isCounted) return;
+      redis.off("ready", onReady);
+      redis.off("topology-change", onChange);
     };
   }
 
@@ -69,12 +83,21 @@ export function nodeRedisStore(redis: NodeRedisClient, openEar: OpenEar = duplic
 /** Listens on `subscriber`, a connection that from now on does nothing else; connects it if need be. */
 export function nodeRedisEar(subscriber: NodeRedisClient, events: EarEvents): Ear {
   // Without a listener an error ends the process. It is all that tells that the client has given up.
+  const isBehindSentinel = subscriber.getMasterNode !== undefined;
+  let isConnected = subscriber.isOpen === true;
+  // A client for Sentinel subscribes again by itself, without a word when that is done. So each change, and each error, which
+  // may be that of its listening connection, ends it, and another one is opened.
   subscriber.on("error", () => {
-    if (subscriber.isOpen === false) events.onEnd();
+    if (subscriber.isOpen === false || (isBehindSentinel && isConnected)) events.onEnd();
+  });
+  subscriber.on("topology-change", (change) => {
+    if (isConnected && isOtherMaster(change)) events.onEnd();
   });
   // Who waits has a timer of its own. An idle ear must not keep the process alive.
   subscriber.unref?.();
-  const connected = subscriber.isOpen === true ? Promise.resolve() : Promise.resolve(subscriber.connect?.());
+  const connected = (isConnected ? Promise.resolve() : Promise.resolve(subscriber.connect?.())).then(() => {
+    isConnected = true;
+  });
   connected.catch(() => events.onEnd());
   subscriber.on("ready", () => events.onReady());
   const onMessage = (message: string, channel: string): void => events.onMessage(channel, message);

@@ -1,0 +1,78 @@
+/** A master behind sentinels that is replaced, under locks that are held and waited for. */
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { type RedisSentinel, type SentinelNode, startSentinel } from "../../../../tests/support/redis-sentinel.js";
+import type { Mutex } from "../../src/index.js";
+import { LONG_MS, until } from "../../src/testing/delays.js";
+import { sentinels, useClients } from "./topology-scene.js";
+
+let topology: RedisSentinel;
+beforeAll(async () => {
+  topology = await startSentinel();
+}, 60_000);
+afterAll(() => topology.stop());
+
+const scene = useClients();
+
+/** Whether all replicas have what the master has. */
+async function hasReplicated(master: SentinelNode): Promise<boolean> {
+  const info = String(await master.command("INFO", "replication"));
+  const [, mine] = /master_repl_offset:(\d+)/.exec(info) ?? [];
+  const others = [...info.matchAll(/slave\d+:.*offset=(\d+)/g)].map(([, offset]) => offset);
+  return others.length > 0 && others.every((offset) => offset === mine);
+}
+
+describe.each(sentinels)("$name", (library) => {
+  test.each(["is replaced", "is killed"])(
+    "a master that %s leaves the lock with its holder, and then its waiters get it",
+    async (how) => {
+      const { name } = scene;
+      const clients = await Promise.all([1, 2, 3].map(() => scene.client(library, topology)));
+      const [first, second, third] = clients.map((client) => client.mutex(name)) as [Mutex, Mutex, Mutex];
+      const lease = await first.acquire({ leaseMs: 4 * LONG_MS });
+      const tokens = [lease.token];
+      let inside = 1;
+      const wait = async (mutex: Mutex): Promise<void> => {
+        const next = await mutex.acquire({ waitMs: 2 * LONG_MS, leaseMs: LONG_MS });
+        inside += 1;
+        expect(inside).toBe(1);
+        tokens.push(next.token);
+        inside -= 1;
+        expect(await next.release()).toBe("released");
+      };
+      const waiting = [wait(second)];
+      await until(async () => (await first.inspect()).waiterCount === 1, "a waiter");
+
+      const old = await topology.master();
+      // What has not reached a replica would be lost, and this is not about that.
+      await until(() => hasReplicated(old), "the replicas to have all");
+      if (how === "is killed") {
+        await old.kill();
+        onTestFinished(async () => {
+          await old.restart();
+          // A sentinel would say so by itself, ten seconds later.
+          await old.command("REPLICAOF", "127.0.0.1", (await topology.master()).port);
+        });
+      } else {
+        await topology.failover();
+      }
+      await until(async () => (await topology.master()).id !== old.id, "another master");
+      await until(
+        () =>
+          lease.extend(4 * LONG_MS).then(
+            () => true,
+            () => false,
+          ),
+        "an extension by the new master",
+      );
+      waiting.push(wait(third));
+      const waiters = async (): Promise<number> =>
+        (await first.inspect().catch(() => ({ waiterCount: 0 }))).waiterCount;
+      await until(async () => (await waiters()) === 2, "two waiters");
+      inside -= 1;
+      expect(await lease.release()).toBe("released");
+      await Promise.all(waiting);
+      expect(tokens).toEqual(tokens.toSorted((a, b) => a - b));
+    },
+    60_000,
+  );
+});
