@@ -32,6 +32,9 @@ const LEAST_PRIORITY = 19;
 /** A day has a number, so that every night plays something new and its seed can be said in one number. */
 const TODAY = Math.floor(Date.now() / 86_400_000);
 
+/** Tests of clusters and sentinels of which `npm test` runs a selection. @type {Step} */
+const ALL_TESTS = { part: "tests", args: ["tests/contract/", "cluster.test.ts", "sentinel.test.ts"] };
+
 /**
  * What each run is made of.
  *
@@ -55,6 +58,7 @@ const RUNS = {
       { part: "search", args: ["--all", "--check-docs"] },
       { part: "simulation", args: ["--seeds", range(seed, 60_000), ...JOBS] },
       { part: "teeth", args: [] },
+      ALL_TESTS,
       // The teeth take some five minutes of the time that is given.
       {
         part: "faults",
@@ -68,6 +72,7 @@ const RUNS = {
       { part: "search", args: ["--all", "--bound", "large", "--states", "8000000"] },
       { part: "simulation", args: ["--seeds", range(seed, 200_000), ...JOBS] },
       { part: "teeth", args: [] },
+      ALL_TESTS,
       {
         part: "faults",
         args: ["--minutes", String(minutes), "--seconds", "60", "--seed", String(seed)],
@@ -104,7 +109,7 @@ async function several(name, make) {
   console.log(`verify:${name}, seed ${seed}`);
 
   const there = steps.filter(({ part }) => {
-    const isThere = existsSync(join(root, `verify/src/${part}/main.ts`));
+    const isThere = part === "tests" || existsSync(join(root, `verify/src/${part}/main.ts`));
     if (!isThere) console.log(`NOT RUN ${part}: it is not there`);
     return isThere;
   });
@@ -127,6 +132,7 @@ async function several(name, make) {
  */
 function played({ part, args, folder = "." }, report) {
   console.log(`— ${part} ${args.join(" ")}`);
+  if (part === "tests") return tests(args);
   return part === "faults" ? faults(args, join(report, folder)) : other(part, args, report);
 }
 
@@ -150,6 +156,17 @@ async function faults(args, report) {
 }
 
 /**
+ * Test files with nothing left out, with more patience, since they share the machine.
+ *
+ * @param {string[]} args
+ * @returns {Promise<Counts>}
+ */
+async function tests(args) {
+  const { code, text } = await heard(["scripts/test.mjs", ...args], { HOLDFAST_TESTS: "all", TEST_DELAY_FACTOR: "2" });
+  return counted(lastLine(text), code);
+}
+
+/**
  * Any other part: its last line says what it counts.
  *
  * @param {string} part
@@ -160,20 +177,30 @@ async function faults(args, report) {
 async function other(part, args, report) {
   const file = join(report, `${part}.json`);
   const { code, text } = await heard([`verify/dist/${part}/main.js`, ...args, ...["--json", file]]);
+  return counted(lastLine(text), code);
+}
+
+/**
+ * @param {string} text
+ * @returns {Counts | undefined}
+ */
+function lastLine(text) {
   const last = text.trimEnd().split("\n").at(-1) ?? "";
   const [, passed, failed] = /^(\d+) passed, (\d+) failed$/.exec(last) ?? [];
-  return counted(passed === undefined ? undefined : { passed: Number(passed), failed: Number(failed) }, code);
+  return passed === undefined ? undefined : { passed: Number(passed), failed: Number(failed) };
 }
 
 /**
  * Runs a script, shows what it says, and keeps it.
  *
  * @param {string[]} words
+ * @param {Record<string, string>} settings
  * @returns {Promise<{ code: number, text: string }>}
  */
-function heard(words) {
+function heard(words, settings = {}) {
   return new Promise((resolve) => {
-    const child = spawn(execPath, words, { cwd: root, stdio: ["ignore", "pipe", "inherit"] });
+    const env = { ...process.env, ...settings };
+    const child = spawn(execPath, words, { cwd: root, stdio: ["ignore", "pipe", "inherit"], env });
     // Nobody measures time by it, and the fault runs do.
     if (child.pid !== undefined) setPriority(child.pid, LEAST_PRIORITY);
     // Ctrl-C reaches the child as well; it decides how to end.

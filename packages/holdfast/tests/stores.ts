@@ -100,6 +100,8 @@ function onCluster(
       const cluster = await shared(name, startCluster);
       const observer = new Cluster6(addresses(cluster.ports));
       observer.on("error", () => {});
+      // Some suites use the same names.
+      await Promise.all((await cluster.masters()).map((master) => master.command("FLUSHALL")));
       const closers: (() => unknown)[] = [() => observer.disconnect()];
       return {
         async connect() {
@@ -135,6 +137,7 @@ function onSentinel(
       const topology = await shared(name, startSentinel);
       const observer = new Redis6({ sentinels: [...topology.addresses], name: topology.name });
       observer.on("error", () => {});
+      await observer.flushall();
       const closers: (() => unknown)[] = [() => observer.disconnect()];
       return {
         async connect() {

@@ -124,7 +124,7 @@ function duplicateOf(redis: NodeRedisClient): OpenEar {
     if (redis.duplicate === undefined || redis.connect === undefined || redis.subscribe === undefined) {
       throw new UnsupportedError(
         "inbox",
-        "A node-redis pool cannot listen: give the option `subscriber`, a function that makes a client for listening.",
+        "This node-redis client cannot be duplicated: give the option `subscriber`, a function that makes a client for listening.",
       );
     }
     return nodeRedisEar(redis.duplicate(subscriberOptions(redis)), events);

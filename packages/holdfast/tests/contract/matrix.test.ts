@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 
 import { stores } from "../stores.js";
-import { contracts } from "./contracts.js";
+import { contracts, SELECTED } from "./contracts.js";
 
 const here = dirname(fileURLToPath(import.meta.url));
 
@@ -16,6 +16,17 @@ test("every store of the registry has a file that runs all contracts on it", () 
   expect(tested.toSorted((a, b) => ((a ?? "") < (b ?? "") ? -1 : 1))).toEqual(
     stores.map(({ name }) => name).toSorted(),
   );
+});
+
+test("what a plain run selects exists, and each topology is checked in full with some library", () => {
+  const names = stores.map(({ name }) => name);
+  for (const [store, kinds] of Object.entries(SELECTED)) {
+    expect(names).toContain(store);
+    expect(Object.keys(contracts)).toEqual(expect.arrayContaining([...kinds]));
+    const [, topology = ""] = / (on a cluster|behind Sentinel)$/.exec(store) ?? [];
+    const inFull = names.filter((name) => name.endsWith(topology) && SELECTED[name] === undefined);
+    expect(inFull, store).not.toEqual([]);
+  }
 });
 
 test("every kind that has a contract is in the matrix, and every kind with scripts has one", () => {

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vit
 import { type RedisSentinel, type SentinelNode, startSentinel } from "../../../../tests/support/redis-sentinel.js";
 import type { Mutex } from "../../src/index.js";
 import { LONG_MS, until } from "../../src/testing/delays.js";
-import { sentinels, useClients } from "./topology-scene.js";
+import { olderSentinels, sentinels, useClients } from "./topology-scene.js";
 
 let topology: RedisSentinel;
 beforeAll(async () => {
@@ -21,7 +21,10 @@ async function hasReplicated(master: SentinelNode): Promise<boolean> {
   return others.length > 0 && others.every((offset) => offset === mine);
 }
 
-describe.each(sentinels)("$name", (library) => {
+/** The older ones are checked by night. */
+const thorough = process.env.HOLDFAST_TESTS === "all" ? [...sentinels, ...olderSentinels] : sentinels;
+
+describe.each(thorough)("$name", (library) => {
   test.each(["is replaced", "is killed"])(
     "a master that %s leaves the lock with its holder, and then its waiters get it",
     async (how) => {

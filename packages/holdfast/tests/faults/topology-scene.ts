@@ -17,6 +17,8 @@ Logger.setLoggerConfig("off");
 /** One client library: makes a client of whatever `Place` says how to reach. */
 export interface Library<Place> {
   readonly name: string;
+  /** It goes on asking a master that is gone until that one answers, and so does everybody with a key there. */
+  readonly clingsToTheDead?: true;
   connect(place: Place): Promise<{ options: HoldfastOptions; disconnect: () => unknown }>;
 }
 
@@ -71,7 +73,7 @@ export const clusters: readonly Library<Ports>[] = [
 export const olderClusters: readonly Library<Ports>[] = [
   { name: "ioredis 5", connect: async (ports) => quiet(new Cluster5(hosts(ports))) },
   { name: "iovalkey", connect: async (ports) => quiet(new IovalkeyCluster(hosts(ports))) },
-  { name: "node-redis 5", connect: (ports) => connected(createCluster5(nodes(ports))) },
+  { name: "node-redis 5", clingsToTheDead: true, connect: (ports) => connected(createCluster5(nodes(ports))) },
   { name: "node-redis 4", connect: (ports) => connected(createCluster4(nodes(ports))) },
 ];
 
@@ -85,9 +87,17 @@ export const sentinels: readonly Library<Sentinels>[] = [
     name: "node-redis 6",
     connect: ({ addresses, name }) => connected(createSentinel({ name, sentinelRootNodes: [...addresses] })),
   },
+];
+
+/** Cannot be duplicated, so the user makes another one for listening. */
+export const olderSentinels: readonly Library<Sentinels>[] = [
   {
-    name: "node-redis 5",
-    connect: ({ addresses, name }) => connected(createSentinel5({ name, sentinelRootNodes: [...addresses] })),
+    name: "node-redis 5 with a subscriber",
+    async connect({ addresses, name }) {
+      const make = () => createSentinel5({ name, sentinelRootNodes: [...addresses] });
+      const { options, disconnect } = await connected(make());
+      return { options: { ...options, subscriber: make }, disconnect };
+    },
   },
 ];
 
