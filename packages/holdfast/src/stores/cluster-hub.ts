@@ -221,15 +221,17 @@ export class ClusterHub {
   /** A server may fall silent, or become a replica, without a word. */
   #watch(post: Post, looks = 1): void {
     if (post.watch !== undefined || !post.isUp) return;
-    post.watch = setTimeout(async () => {
-      if (looks % LOOKS_PER_PROBE === 0) await this.#probe(post);
-      post.watch = undefined;
-      const elsewhere = [...post.channels].filter((channel) => !this.#isRight(channel, post));
-      this.#followAgain(elsewhere);
-      for (const channel of elsewhere) void this.#unsubscribe(channel, post);
-      if (post.channels.size > 0) this.#watch(post, looks + 1);
-    }, LOOK_MS);
+    post.watch = setTimeout(() => void this.#look(post, looks), LOOK_MS);
     post.watch.unref();
+  }
+
+  async #look(post: Post, looks: number): Promise<void> {
+    if (looks % LOOKS_PER_PROBE === 0) await this.#probe(post);
+    post.watch = undefined;
+    const elsewhere = [...post.channels].filter((channel) => !this.#isRight(channel, post));
+    this.#followAgain(elsewhere);
+    for (const channel of elsewhere) void this.#unsubscribe(channel, post);
+    if (post.channels.size > 0) this.#watch(post, looks + 1);
   }
 
   async #probe(post: Post): Promise<void> {

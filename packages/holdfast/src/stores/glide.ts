@@ -91,7 +91,8 @@ export function glideEar(subscriber: GlideClient, events: EarEvents): Ear {
     },
     async close() {
       // The library lets go of its socket seconds after close, and till then the server counts a receiver.
-      const goodbyes = [subscriber.unsubscribe(null, NO_TIMEOUT), subscriber.sunsubscribe?.(null, NO_TIMEOUT)];
+      const goodbyes = [subscriber.unsubscribe(null, NO_TIMEOUT)];
+      if (subscriber.sunsubscribe !== undefined) goodbyes.push(subscriber.sunsubscribe(null, NO_TIMEOUT));
       await within(GOODBYE_MS, Promise.all(goodbyes)).catch(() => {});
       subscriber.close();
     },
