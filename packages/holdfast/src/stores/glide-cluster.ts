@@ -1,16 +1,18 @@
 /** Holdfast on a cluster client of @valkey/valkey-glide 2.5 that the caller owns and closes. */
 
-import type { Store } from "../core/store.js";
+import type { Inbox, Store } from "../core/store.js";
 import { clientStore, type Inboxes, type OpenEar } from "./client-store.js";
+import { within } from "./deadline.js";
 import { type GlideClient, noEar } from "./glide.js";
-import { InboxHub } from "./inbox-hub.js";
+import { type Ear, InboxHub } from "./inbox-hub.js";
 import { type ScriptClient, toArgument } from "./script-runner.js";
 
 /**
  * A store on one GLIDE client of a cluster.
  *
- * The library follows moved slots with commands and with channels, but does not tell when a channel hears again: a
- * waiter finds out when it is told that it was passed over, or at its next re-check.
+ * The library follows moved slots with commands and with channels, but does not tell when a channel hears again; and
+ * whoever only listens stays with a master that has become a replica, where nobody counts it. So it is made to look, and
+ * the masters are asked what they count.
  *
  * @param openEar  makes the client that listens; without it inboxes reject with UnsupportedError
  */
@@ -36,23 +38,93 @@ export function glideClusterStore(glide: GlideClient, openEar: OpenEar = noEar):
   return clientStore({
     kind: "glide",
     client,
-    inboxes: (onReconnect) => overClusterEar(openEar, onReconnect),
+    inboxes: (onReconnect) => new ClusterEar(glide, openEar, onReconnect),
     watch: () => () => {},
   });
 }
 
+/** How often masters are asked whether they count a channel. */
+const LOOK_MS = 1_000;
+/** Longest wait for each of the answers. */
+const ANSWER_MS = 1_000;
+
 /** All channels over one client, which has a connection to each server. */
-function overClusterEar(openEar: OpenEar, onReconnect: () => void): Inboxes {
-  const sharded = new Set<string>();
-  const isSharded = (channel: string): boolean => sharded.has(channel);
-  const hub = new InboxHub((events) => openEar({ ...events, isSharded }), onReconnect);
-  return {
-    open: (...call) => hub.open(...call),
-    openShard(channel, ...rest) {
-      // A channel is sharded or it is not, for good.
-      sharded.add(channel);
-      return hub.open(channel, ...rest);
-    },
-    close: () => hub.close(),
-  };
+class ClusterEar implements Inboxes {
+  readonly #glide: GlideClient;
+  readonly #onReconnect: () => void;
+  readonly #hub: InboxHub;
+  /** A channel is sharded or it is not, for good. The number of those who listen to it here. */
+  readonly #sharded = new Map<string, number>();
+  /** Those that no master counted when it was asked. */
+  readonly #uncounted = new Set<string>();
+  #ear: Ear | undefined;
+  #looking: NodeJS.Timeout | undefined;
+  #isClosed = false;
+
+  constructor(glide: GlideClient, openEar: OpenEar, onReconnect: () => void) {
+    this.#glide = glide;
+    this.#onReconnect = onReconnect;
+    const isSharded = (channel: string): boolean => this.#sharded.has(channel);
+    this.#hub = new InboxHub(async (events) => {
+      this.#ear = await openEar({ ...events, isSharded });
+      return this.#ear;
+    }, onReconnect);
+  }
+
+  open(channel: string, onMessage: (message: string) => void, timeoutMs: number): Promise<Inbox> {
+    return this.#hub.open(channel, onMessage, timeoutMs);
+  }
+
+  async openShard(channel: string, onMessage: (message: string) => void, timeoutMs: number): Promise<Inbox> {
+    if (!this.#sharded.has(channel)) this.#sharded.set(channel, 0);
+    const inbox = await this.#hub.open(channel, onMessage, timeoutMs);
+    this.#count(channel, 1);
+    this.#look();
+    let isOpen = true;
+    return {
+      close: async () => {
+        if (isOpen) this.#count(channel, -1);
+        isOpen = false;
+        await inbox.close();
+      },
+    };
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    clearTimeout(this.#looking);
+    await this.#hub.close();
+  }
+
+  #count(channel: string, change: number): void {
+    this.#sharded.set(channel, (this.#sharded.get(channel) ?? 0) + change);
+  }
+
+  #look(): void {
+    if (this.#looking !== undefined || this.#isClosed) return;
+    this.#looking = setTimeout(() => void this.#mend(), LOOK_MS);
+    this.#looking.unref();
+  }
+
+  async #mend(): Promise<void> {
+    const listened = [...this.#sharded].flatMap(([channel, listeners]) => (listeners > 0 ? [channel] : []));
+    const mended = await Promise.all(listened.map((channel) => this.#isMended(channel).catch(() => false)));
+    if (mended.includes(true) && !this.#isClosed) this.#onReconnect();
+    this.#looking = undefined;
+    if (listened.length > 0) this.#look();
+  }
+
+  /** Whether the channel is counted again after it was not. */
+  async #isMended(channel: string): Promise<boolean> {
+    // The client that listens learns of another master by a command alone, and then it follows.
+    await within(ANSWER_MS, Promise.resolve(this.#ear?.refresh?.(channel))).catch(() => {});
+    const asking = this.#glide.customCommand(["PUBSUB", "SHARDNUMSUB", channel], {
+      route: { type: "primarySlotKey", key: channel },
+    });
+    // `[{ key, value }]`, or in other protocols `{ [channel]: count }` or `[channel, count]`.
+    const isCounted = !/[:,]0[\]}]/.test(JSON.stringify(await within(ANSWER_MS, asking)));
+    if (isCounted) return this.#uncounted.delete(channel);
+    this.#uncounted.add(channel);
+    return false;
+  }
 }

@@ -85,6 +85,7 @@ export function glideEar(subscriber: GlideClient, events: EarEvents): Ear {
       if (plain.length > 0) await subscriber.subscribe(plain, NO_TIMEOUT);
       if (refusal !== undefined) throw refusal.cause;
     },
+    refresh: (channel) => subscriber.customCommand(["EXISTS", channel]),
     async unsubscribe(channel) {
       if (isSharded(channel)) await subscriber.sunsubscribe?.([channel], NO_TIMEOUT);
       else await subscriber.unsubscribe([channel], NO_TIMEOUT);

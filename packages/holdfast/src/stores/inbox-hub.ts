@@ -19,6 +19,8 @@ export interface Ear {
   /** Resolves when the server has confirmed all of them. To subscribe once more must be harmless. */
   subscribe(channels: readonly string[]): Promise<unknown>;
   unsubscribe(channel: string): Promise<unknown>;
+  /** Of a client of a cluster: has it find out where the slot of that channel is. */
+  refresh?(channel: string): Promise<unknown>;
   close(): unknown;
 }
 
