@@ -162,7 +162,10 @@ async function faults(args, report) {
  * @returns {Promise<Counts>}
  */
 async function tests(args) {
-  const { code, text } = await heard(["scripts/test.mjs", ...args], { HOLDFAST_TESTS: "all", TEST_DELAY_FACTOR: "2" });
+  const { code, text } = await heard(["scripts/test.mjs", ...args], {
+    HOLDFAST_TESTS: "all",
+    TEST_DELAY_FACTOR: "1.5",
+  });
   return counted(lastLine(text), code);
 }
 

@@ -70,10 +70,12 @@ function isAllowedPackage(zone: string, entry: Import): boolean {
   return isBuiltIn(entry);
 }
 
-/** Stores share what is common to them; none of them knows another, only detect.ts knows them all. */
+/** Stores share what is common to them; none knows another, but one for a cluster that of its library, and detect.ts all. */
 function mayShare(from: string, to: string): boolean {
-  const isStore = (path: string): boolean => /^stores\/(ioredis|iovalkey|node-redis|glide|detect)\.ts$/.test(path);
-  return !isStore(to) || /^stores\/(detect|index)\.ts$/.test(from);
+  const isStore = (path: string): boolean =>
+    /^stores\/(ioredis|iovalkey|node-redis|glide|detect)(-cluster)?\.ts$/.test(path);
+  const isItsCluster = from === to.replace(/\.ts$/, "-cluster.ts");
+  return !isStore(to) || isItsCluster || /^stores\/(detect|index)\.ts$/.test(from);
 }
 
 function isOwn(from: string, folder: string, entry: Import): boolean {

@@ -13,6 +13,7 @@ test.each([
   ["MASTERDOWN Link with MASTER is down", REFUSED_FOR_NOW],
   ["CLUSTERDOWN The cluster is down", REFUSED_FOR_NOW],
   ["TRYAGAIN Multiple keys request during rehashing of slot", REFUSED_FOR_NOW],
+  [`ERR Script attempted to access a non local key in a cluster node script: ${SHA}, on @user_script:1.`, MAYBE],
   ["BUSY Redis is busy running a script.", REFUSED_FOR_NOW],
   ["MISCONF Redis is configured to save RDB snapshots", REFUSED_FOR_NOW],
   ["OOM command not allowed when used memory > 'maxmemory'.", REFUSED_FOR_NOW],
@@ -53,5 +54,13 @@ test.each([undefined, null, "text", 7, { message: "LOADING" }, Object.create(nul
   (cause) => {
     expect(failureOf(cause, false)).toEqual({ ...MAYBE, cause });
     expect(isUnknownScript(cause)).toBe(false);
+  },
+);
+
+test.each(["MOVED 866 127.0.0.1:7001", "ASK 866 127.0.0.1:7001"])(
+  "a client of a cluster that was sent elsewhere too often may find it in time, and another one never: %s",
+  (message) => {
+    expect(failureOf(new Error(message), false, true)).toMatchObject(REFUSED_FOR_NOW);
+    expect(failureOf(new Error(message), false)).toMatchObject(REFUSED);
   },
 );
