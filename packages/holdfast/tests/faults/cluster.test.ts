@@ -83,7 +83,8 @@ describe.each(olderClusters)("$name", (library) => {
 describe.each(thorough)("$name", (library) => {
   test("an inbox of a slot is counted by each of its masters in turn, and hears them", async () => {
     const { options, disconnect } = await library.connect(cluster.ports);
-    const store = storeFor(options.redis, options.subscriber === undefined ? {} : { subscriber: options.subscriber });
+    const { redis, subscriber } = options;
+    const store = storeFor(redis, subscriber === undefined ? {} : { subscriber: () => subscriber(0) });
     onTestFinished(async () => {
       await store.close();
       await disconnect();
