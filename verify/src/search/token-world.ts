@@ -33,6 +33,8 @@ export interface TokenSetting {
   readonly budget: TokenBudget;
   /** Whether what is written back to who does not hold may still be taken, as in a script that does not look. */
   readonly keepsWrites?: boolean;
+  /** Whether who is granted raises the other servers too that granted with less, so that the next round finds them level. */
+  readonly levels?: boolean;
 }
 
 /** Rules of the client, each of which can be switched off. */
@@ -154,7 +156,9 @@ export class TokenWorld implements World<TokenState> {
       const decision = this.#decide(heard);
       const by = heard.flatMap((token, at) => (token === undefined ? [] : [`${token} of ${SEATS[at]}`])).join(", ");
       if (decision.outcome === "granted") {
-        add(`${name} hears ${by}: granted ${decision.token}`, false, (next) => grant(next, number, decision.token));
+        add(`${name} hears ${by}: granted ${decision.token}`, false, (next) =>
+          this.#grant(next, number, decision.token),
+        );
       } else if (decision.outcome === "confirm") {
         add(`${name} hears ${by}: writes ${decision.token} back`, false, (next) => {
           this.#writeBack(next, number, decision);
@@ -171,7 +175,7 @@ export class TokenWorld implements World<TokenState> {
       const of = behind.find(({ server }) => server === at);
       link.part = standing.includes(at) ? "standing" : of === undefined ? "none" : "behind";
       if (of !== undefined) link.writes = [of.reported, token, 1];
-      if (link.part !== "none" || !this.#off.has("decided-set")) link.replies = [];
+      if (link.part !== "none" || !this.#hearsLate) link.replies = [];
     }
   }
 
@@ -180,7 +184,7 @@ export class TokenWorld implements World<TokenState> {
     const parts = state.seats.map(({ links }) => links[number] as Link);
     const isStanding = ({ part, replies }: Link): boolean =>
       // Without the rule it counts who stands at the token, or above it, whenever it granted.
-      part === "standing" || replies.some((reply) => reply >= token);
+      part === "standing" || (this.#off.has("decided-set") && replies.some((reply) => reply >= token));
     const unconfirmed: Unconfirmed = {
       outcome: "confirm",
       token,
@@ -227,9 +231,10 @@ export class TokenWorld implements World<TokenState> {
           const nextLink = this.#take(next, at, number, outcome);
           if (isCopied) next.budget.copies -= 1;
           else nextLink.asks -= 1;
-          const isHeard = ph === "ask" || (ph === "conf" && link.part === "none" && this.#off.has("decided-set"));
+          const isHeard = ph === "ask" || (ph === "conf" && link.part === "none" && this.#hearsLate);
           if (refused === 0 && isHeard && !nextLink.replies.includes(token))
             nextLink.replies = [...nextLink.replies, token].sort((one, other) => one - other);
+          if (refused === 0 && ph === "held") this.#level(next, number, nextLink, token);
           return undefined;
         });
       }
@@ -255,6 +260,24 @@ export class TokenWorld implements World<TokenState> {
         return undefined;
       });
     }
+  }
+
+  /** Whether answers that come when all is decided are looked at. */
+  get #hearsLate(): boolean {
+    return this.#setting.levels === true || this.#off.has("decided-set");
+  }
+
+  #grant(next: TokenState, number: number, token: number): string | undefined {
+    const replies = next.seats.map(({ links }) => (links[number] as Link).replies);
+    const violation = grant(next, number, token);
+    for (const [at, { links }] of next.seats.entries())
+      for (const reply of replies[at] ?? []) this.#level(next, number, links[number] as Link, reply);
+    return violation;
+  }
+
+  #level(next: TokenState, number: number, link: Link, reported: number): void {
+    const { token } = next.attempts[number] as Attempt;
+    if (this.#setting.levels === true && reported < token) link.writes ??= [reported, token, 1];
   }
 
   #decide(heard: readonly (number | undefined)[]): ReturnType<typeof decide> {

@@ -166,7 +166,7 @@ export const WORLDS: readonly Setting[] = [
     TokenWorld,
     "Q1",
     "tokens on three servers: requests, answers and write-backs late and lost, a lease ends at any moment",
-    limits("2 clients, servers at 1, 1, 2", tokens([[1, 1, 2]])),
+    limits("2 clients, servers at 1, 1, 2, all that granted are raised", { ...tokens([[1, 1, 2]]), levels: true }),
     limits(
       "3 clients, servers at 1, 1, 1 or 1, 1, 2 or 1, 2, 3",
       tokens(
