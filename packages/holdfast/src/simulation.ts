@@ -5,5 +5,17 @@
  * and a seed replays it. With `storeFor` what goes to a real server can be seen, or changed, on its way.
  */
 export { type Runtime, systemRuntime, type Timer } from "./core/runtime.js";
+export { redlockAcquire, redlockConfirm, redlockRelease } from "./generated/scripts.js";
 export { createHoldfastOn } from "./holdfast.js";
+export {
+  type Behind,
+  type ConfirmAnswer,
+  confirmed,
+  type Decision,
+  decide,
+  quorumOf,
+  type ServerAnswer,
+  tally,
+  type Unconfirmed,
+} from "./redlock/decision.js";
 export { type StoreForOptions, storeFor } from "./stores/detect.js";

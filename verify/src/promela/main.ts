@@ -10,14 +10,43 @@ import { join } from "node:path";
 import { exit, stdout } from "node:process";
 import { fileURLToPath } from "node:url";
 
-const MODEL = fileURLToPath(new URL("../../promela/wake-up.pml", import.meta.url));
+const MODELS = fileURLToPath(new URL("../../promela/", import.meta.url));
 
-/** What is removed, and whether the model must then still hold. */
-const RUNS = [
-  { what: "all rules", defines: [], holds: true },
-  { what: "without the re-check", defines: ["-DNO_RECHECK"], holds: false },
-  { what: "without the end of a lease", defines: ["-DNO_EXPIRY"], holds: false },
+/** One run of spin. */
+interface Run {
+  readonly model: string;
+  /** Name of the formula. */
+  readonly property: string;
+  /** What is removed. */
+  readonly what: string;
+  readonly defines: readonly string[];
+  /** Whether the model must then still hold. */
+  readonly holds: boolean;
+}
+
+function runsOf(model: string, property: string, rules: Readonly<Record<string, string>>): Run[] {
+  const without = Object.entries(rules).map(([define, what]) => ({
+    model,
+    property,
+    what: `without ${what}`,
+    defines: [`-D${define}`],
+    holds: false,
+  }));
+  return [{ model, property, what: "all rules", defines: [], holds: true }, ...without];
+}
+
+const RUNS: readonly Run[] = [
+  ...runsOf("wake-up", "woken", { NO_RECHECK: "the re-check", NO_EXPIRY: "the end of a lease" }),
+  ...runsOf("failover", "goesOn", { NO_RECHECK: "the re-check after the quiet", NO_QUIET_END: "an end of the quiet" }),
+  ...runsOf("failover", "alone", { NO_QUIET: "the quiet", SHORT_QUIET: "its full length" }),
 ];
+
+/** What each property says, and what it says of a model that breaks it. */
+const WORDS: Readonly<Record<string, readonly [holds: string, broken: string]>> = {
+  woken: ["every live waiter is served", "a live waiter may wait for ever"],
+  goesOn: ["every live waiter is served in the end", "a live waiter may wait for ever"],
+  alone: ["nobody works beside somebody else", "two may work at once"],
+};
 
 function isThere(command: string, option: string): boolean {
   return spawnSync(command, [option]).error === undefined;
@@ -30,12 +59,12 @@ function run(command: string, args: readonly string[], cwd: string): string {
 }
 
 /** Whether spin finds no error under weak fairness, and how many states it has stored. */
-function verify(defines: readonly string[]): { readonly holds: boolean; readonly states: string } {
+function verify({ model, property, defines }: Run): { readonly holds: boolean; readonly states: string } {
   const folder = mkdtempSync(join(tmpdir(), "holdfast-spin-"));
   try {
-    run("spin", [...defines, "-a", MODEL], folder);
+    run("spin", [...defines, "-a", join(MODELS, `${model}.pml`)], folder);
     run("cc", ["-O2", "-w", "-DNFAIR=3", "-o", "pan", "pan.c"], folder);
-    const out = run("./pan", ["-a", "-f", "-m100000"], folder);
+    const out = run("./pan", ["-a", "-f", "-m100000", "-N", property], folder);
     const errors = /errors: (\d+)/.exec(out)?.[1];
     if (errors === undefined || out.includes("search not completed")) throw new Error(`no verdict:\n${out}`);
     return { holds: errors === "0", states: /(\d+) states, stored/.exec(out)?.[1] ?? "?" };
@@ -49,11 +78,12 @@ if (!isThere("spin", "-V") || !isThere("cc", "--version")) {
   exit(2);
 }
 let isFine = true;
-for (const { what, defines, holds } of RUNS) {
-  const found = verify(defines);
+for (const tried of RUNS) {
+  const { model, property, what, holds } = tried;
+  const found = verify(tried);
   const isExpected = found.holds === holds;
   isFine &&= isExpected;
-  const verdict = found.holds ? "every live waiter is served" : "a live waiter may wait for ever";
-  stdout.write(`wake-up, ${what}: ${verdict}, ${found.states} states${isExpected ? "" : " (UNEXPECTED)"}\n`);
+  const verdict = WORDS[property]?.[found.holds ? 0 : 1];
+  stdout.write(`${model}, ${what}: ${verdict}, ${found.states} states${isExpected ? "" : " (UNEXPECTED)"}\n`);
 }
 exit(isFine ? 0 : 1);

@@ -19,16 +19,16 @@ function scripts(): Promise<ScriptTexts> {
 
 /** Searches a world with all its rules. */
 export async function searchWorld(setting: Setting, bound: Bound, maxStates: number): Promise<Explored> {
-  return explore(setting.world(bound, new Server(await scripts()), []), maxStates);
+  return explore(setting.world(bound, new Server(await scripts())), maxStates);
 }
 
 /** Searches for what goes wrong without `rule`. */
 export async function searchWithout(rule: Rule, maxStates: number = RULE_STATES): Promise<Explored> {
   const server = new Server(changed(await scripts(), rule));
-  return explore(new rule.make(rule.setting, server, rule.off), maxStates);
+  return explore(rule.search(server, true), maxStates);
 }
 
 /** Searches the same world with the rule. */
 export async function searchWith(rule: Rule, maxStates: number): Promise<Explored> {
-  return explore(new rule.make(rule.setting, new Server(await scripts()), []), maxStates);
+  return explore(rule.search(new Server(await scripts()), false), maxStates);
 }

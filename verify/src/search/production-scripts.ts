@@ -6,6 +6,7 @@
  */
 import { embedded } from "@holdfast/embedded";
 import { createHoldfast, type Store } from "holdfast";
+import { redlockAcquire, redlockConfirm, redlockRelease } from "holdfast/simulation";
 
 /** Name of a script, as its first line says it, to its source. */
 export type ScriptTexts = ReadonlyMap<string, string>;
@@ -27,7 +28,9 @@ const WANTED = [
 
 /** Uses the library in every way that sends one of the wanted scripts. @throws Error  one of them was not sent */
 export async function productionScripts(): Promise<ScriptTexts> {
-  const texts = new Map<string, string>();
+  const texts = new Map<string, string>(
+    [redlockAcquire, redlockConfirm, redlockRelease].map(({ name, source }) => [name, source]),
+  );
   const store = embedded();
   const recording: Store = {
     kind: store.kind,

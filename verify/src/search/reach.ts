@@ -22,6 +22,10 @@ const FAR: ReadonlySet<string> = new Set([
   "signal-skips-the-dead",
   "own-release-only",
   "changes-are-numbered",
+  "decided-set",
+  "count-from-asking",
+  "read-the-clock-again",
+  "subtract-drift",
 ]);
 const FARTHEST: ReadonlySet<string> = new Set([
   "release-compares-owner",
@@ -30,6 +34,8 @@ const FARTHEST: ReadonlySet<string> = new Set([
   "signal-once",
   "quit-passes-on",
   "pass-on-once",
+  "write-back-to-number",
+  "own-release-on-a-server",
 ]);
 
 /** How many states a search without the rule may take. */

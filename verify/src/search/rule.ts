@@ -11,8 +11,12 @@ export interface TextChange {
   readonly to: string;
 }
 
-/** Makes a world of one kind. */
-export type MakeWorld = new (setting: LockSetting, server: Server, off: readonly ClientRule[]) => World<LockState>;
+/** Makes a world of one kind; `Off` are the rules of the client that may be switched off in it. */
+export type MakeWorld<Setting = LockSetting, State = LockState, Off = ClientRule> = new (
+  setting: Setting,
+  server: Server,
+  off: readonly Off[],
+) => World<State>;
 
 /** One rule, and the world in which it is missed. */
 export interface Rule {
@@ -22,20 +26,21 @@ export interface Rule {
   /** Id of the world that it is a rule of. */
   readonly world: string;
   readonly changes: readonly TextChange[];
-  readonly off: readonly ClientRule[];
-  readonly setting: LockSetting;
-  readonly make: MakeWorld;
+  /** Whether a branch of the client in the world is what has to go. */
+  readonly isOfClient: boolean;
+  /** The world, with the rule or, if that is a rule of the client, without it. */
+  search(server: Server, isOff: boolean): World<unknown>;
 }
 
 /** Makes the rules of one world. */
-export function rulesOf(
-  make: MakeWorld,
+export function rulesOf<Setting, State, Off extends string>(
+  make: MakeWorld<Setting, State, Off>,
   world: string,
 ): {
   /** A rule of the server. */
-  script(id: string, what: string, setting: LockSetting, ...changes: readonly TextChange[]): Rule;
+  script(id: string, what: string, setting: Setting, ...changes: readonly TextChange[]): Rule;
   /** A rule of the client. */
-  client(id: ClientRule, what: string, setting: LockSetting): Rule;
+  client(id: Off, what: string, setting: Setting): Rule;
 } {
   return {
     script: (id, what, setting, ...changes) => ({
@@ -44,10 +49,17 @@ export function rulesOf(
       where: "script",
       world,
       changes,
-      off: [],
-      setting,
-      make,
+      isOfClient: false,
+      search: (server) => new make(setting, server, []),
     }),
-    client: (id, what, setting) => ({ id, what, where: "client", world, changes: [], off: [id], setting, make }),
+    client: (id, what, setting) => ({
+      id,
+      what,
+      where: "client",
+      world,
+      changes: [],
+      isOfClient: true,
+      search: (server, isOff) => new make(setting, server, isOff ? [id] : []),
+    }),
   };
 }

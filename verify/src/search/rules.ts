@@ -10,9 +10,18 @@ import type { ScriptTexts } from "./production-scripts.js";
 import { READ_WRITE_RULES } from "./read-write-rules.js";
 import { REENTRANT_RULES } from "./reentrant-rules.js";
 import type { Rule } from "./rule.js";
+import { TIMED_RULES } from "./timed-rules.js";
+import { TOKEN_RULES } from "./token-rules.js";
 
 /** All rules. */
-export const RULES: readonly Rule[] = [...LOCK_RULES, ...CONDITION_RULES, ...READ_WRITE_RULES, ...REENTRANT_RULES];
+export const RULES: readonly Rule[] = [
+  ...LOCK_RULES,
+  ...CONDITION_RULES,
+  ...READ_WRITE_RULES,
+  ...REENTRANT_RULES,
+  ...TOKEN_RULES,
+  ...TIMED_RULES,
+];
 
 /** The scripts with the changes of one rule. @throws Error  a change does not fit exactly once */
 export function changed(texts: ScriptTexts, rule: Rule): ScriptTexts {

@@ -4,7 +4,6 @@ import { ConditionWorld } from "./condition-world.js";
 import type { World } from "./explore.js";
 import { mutexKind, permitsKind } from "./lock-kinds.js";
 import type { LockSetting } from "./lock-setting.js";
-import type { ClientRule, LockState } from "./lock-state.js";
 import { PlainWorld } from "./plain-world.js";
 import { EVERYTHING } from "./read-write-client.js";
 import { readWrite } from "./read-write-rules.js";
@@ -13,15 +12,19 @@ import { reentrant } from "./reentrant-rules.js";
 import { ReentrantWorld } from "./reentrant-world.js";
 import type { MakeWorld } from "./rule.js";
 import type { Server } from "./server.js";
+import { timed } from "./timed-rules.js";
+import { TimedWorld } from "./timed-world.js";
+import { tokens } from "./token-rules.js";
+import { TokenWorld } from "./token-world.js";
 
 /** How far a world goes. */
 export type Bound = "small" | "large";
 
 /** One bound of one world. */
-export interface Limits {
+export interface Limits<Of = unknown> {
   /** What it allows, for people. */
   readonly text: string;
-  readonly setting: LockSetting;
+  readonly setting: Of;
 }
 
 /** One world. */
@@ -29,15 +32,21 @@ export interface Setting {
   readonly id: string;
   readonly what: string;
   readonly bounds: { readonly [bound in Bound]: Limits };
-  world(bound: Bound, server: Server, off: readonly ClientRule[]): World<LockState>;
+  world(bound: Bound, server: Server): World<unknown>;
 }
 
-function world(make: MakeWorld, id: string, what: string, small: Limits, large: Limits): Setting {
+function world<Of, State, Off>(
+  make: MakeWorld<Of, State, Off>,
+  id: string,
+  what: string,
+  small: Limits<Of>,
+  large: Limits<Of>,
+): Setting {
   const bounds = { small, large };
-  return { id, what, bounds, world: (bound, server, off) => new make(bounds[bound].setting, server, off) };
+  return { id, what, bounds, world: (bound, server) => new make(bounds[bound].setting, server, []) };
 }
 
-function limits(text: string, setting: LockSetting): Limits {
+function limits<Of = LockSetting>(text: string, setting: Of): Limits<Of> {
   return { text, setting };
 }
 
@@ -152,5 +161,88 @@ export const WORLDS: readonly Setting[] = [
       "2 clients, 2 + 1 claims, 2 re-entries, 1 call without an answer, 1 tick of delay",
       reentrant(TWICE, { entries: 2, timeouts: 1, delays: 1 }),
     ),
+  ),
+  world(
+    TokenWorld,
+    "Q1",
+    "tokens on three servers: requests, answers and write-backs late and lost, a lease ends at any moment",
+    limits("2 clients, servers at 1, 1, 2, all that granted are raised", { ...tokens([[1, 1, 2]]), levels: true }),
+    limits(
+      "3 clients, servers at 1, 1, 1 or 1, 1, 2 or 1, 2, 3",
+      tokens(
+        [
+          [1, 1, 1],
+          [1, 1, 2],
+          [1, 2, 3],
+        ],
+        [1, 1, 1],
+      ),
+    ),
+  ),
+  world(
+    TokenWorld,
+    "Q2",
+    "tokens on three servers: requests come twice",
+    limits("2 clients, 1 request sent twice", tokens([[1, 1, 1]], [1, 1], { copies: 1 })),
+    limits(
+      "2 clients, 2 requests sent twice, servers at 1, 1, 1 or 1, 1, 2 or 1, 2, 3",
+      tokens(
+        [
+          [1, 1, 1],
+          [1, 1, 2],
+          [1, 2, 3],
+        ],
+        [1, 1],
+        { copies: 2 },
+      ),
+    ),
+  ),
+  world(
+    TokenWorld,
+    "Q3",
+    "tokens on three servers: a server forgets everything, and goes on from its clock",
+    limits("2 clients, 1 server forgets", tokens([[1, 1, 1]], [1, 1], { losses: 1 })),
+    limits(
+      "2 clients, servers forget twice, 1 request sent twice, servers at 1, 1, 2",
+      tokens([[1, 1, 2]], [1, 1], { losses: 2, copies: 1 }),
+    ),
+  ),
+  world(
+    TokenWorld,
+    "Q4",
+    "tokens on three servers: clients that give up, release and try again",
+    limits(
+      "1 client that tries twice, servers at 1, 1, 1 or 1, 1, 2 or 1, 2, 3",
+      tokens(
+        [
+          [1, 1, 1],
+          [1, 1, 2],
+          [1, 2, 3],
+        ],
+        [2],
+      ),
+    ),
+    limits("2 clients, one of them tries twice", tokens([[1, 1, 1]], [2, 1])),
+  ),
+  world(
+    TimedWorld,
+    "Q5",
+    "leases on a quorum, with time: messages late and lost, clocks that drift",
+    limits("2 clients, 3 servers, any clock may gain a tick", timed([1, 1], 3)),
+    limits("2 clients, 5 servers, any clock may gain a tick", timed([1, 1], 5, 0, 5)),
+  ),
+  world(
+    TimedWorld,
+    "Q6",
+    "leases on a quorum, with time: a server restarts without its memory",
+    limits("2 clients, 3 servers, 1 restart, 1 clock may gain a tick", timed([1, 1], 1, 1)),
+    limits("2 clients, 3 servers, 1 restart, any clock may gain a tick", timed([1, 1], 3, 1)),
+  ),
+  world(
+    TimedWorld,
+    "Q7",
+    "leases on a quorum, with time: more attempts",
+    limits("3 clients, 3 servers", timed([1, 1, 1], 0)),
+    limits("2 clients, one of which releases and tries again, 3 servers", timed([2, 1], 0)),
   ),
 ];

@@ -1,0 +1,37 @@
+/** What leases on a quorum miss when it is gone. R and K number the published rules of Redlock and the cases against it. */
+import { type Rule, rulesOf } from "./rule.js";
+import { type TimedSetting, TimedWorld } from "./timed-world.js";
+
+/** Clients on servers, some of which have clocks that may gain a tick. */
+export function timed(
+  clients: readonly number[],
+  fast: number,
+  restarts: number = 0,
+  servers: number = 3,
+): TimedSetting {
+  return { clients, servers, restarts, fast };
+}
+
+const ONE_EACH = [1, 1] as const;
+
+const { script, client } = rulesOf(TimedWorld, "Q5–Q7");
+
+/** The rules of leases on a quorum. */
+export const TIMED_RULES: readonly Rule[] = [
+  script("one-holder-a-server", "a server that is held is granted to nobody else", timed(ONE_EACH, 0), {
+    script: "redlock/acquire",
+    from: "if holder and holder ~= owner then",
+    to: "if false then",
+  }),
+  script("own-release-on-a-server", "a release ends only the attempt's own hold on a server", timed([2, 1], 0), {
+    script: "redlock/release",
+    from: "if redis.call('GET', KEYS[1]) ~= owner then",
+    to: "if false then",
+  }),
+  client("more-than-half", "a lease needs more than half of the servers", timed(ONE_EACH, 0)),
+  client("count-from-asking", "a lease counts from before the first request (R2)", timed(ONE_EACH, 0)),
+  client("read-the-clock-again", "the clock is read again when the majority has answered (R4, K6)", timed(ONE_EACH, 0)),
+  client("subtract-drift", "what clocks may drift apart is taken off (R5)", timed(ONE_EACH, 1)),
+  client("keep-out", "a server that has restarted is kept out for the longest lease (R11)", timed(ONE_EACH, 0, 1)),
+  client("look-at-the-clock", "a holder looks at its clock (K1)", timed(ONE_EACH, 0)),
+];

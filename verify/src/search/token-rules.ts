@@ -1,0 +1,61 @@
+/** What tokens on a quorum miss when it is gone: the rules of the servers, and those by which a client decides. */
+import { type Rule, rulesOf } from "./rule.js";
+import { type TokenSetting, TokenWorld } from "./token-world.js";
+
+const NOTHING = { copies: 0, losses: 0 } as const;
+
+/** Clients on three servers, which stand at these numbers at the beginning. */
+export function tokens(
+  counters: TokenSetting["counters"],
+  clients: readonly number[] = [1, 1],
+  budget: Partial<TokenSetting["budget"]> = {},
+): TokenSetting {
+  return { counters, clients, budget: { ...NOTHING, ...budget } };
+}
+
+const LEVEL = [1, 1, 1] as const;
+const { script, client } = rulesOf(TokenWorld, "Q1–Q4");
+
+/** The rules of tokens on a quorum. */
+export const TOKEN_RULES: readonly Rule[] = [
+  script("number-rises", "a server grants under the next number", tokens([LEVEL]), {
+    script: "redlock/acquire",
+    from: "token = token + (holder and 0 or 1)",
+    to: "token = token + 0",
+  }),
+  script(
+    "lost-number-from-clock",
+    "a server that has forgotten its number goes on from its clock, above all that it gave",
+    tokens([LEVEL], [1, 1], { losses: 1 }),
+    { script: "redlock/acquire", from: "token = time[1] * 1000000 + time[2]", to: "token = time[1] * 0 + 1" },
+  ),
+  script(
+    "write-back-to-holder",
+    "a token is written back only where the attempt still holds",
+    { ...tokens([[1, 2, 2]]), keepsWrites: true },
+    {
+      script: "redlock/confirm",
+      from: "if not last or redis.call('GET', KEYS[1]) ~= owner then",
+      to: "if not last then",
+    },
+  ),
+  script(
+    "write-back-to-number",
+    "a token is written back only where the server stands at the number that it reported",
+    tokens([[1, 1, 2]], [1, 1], { copies: 1 }),
+    {
+      script: "redlock/confirm",
+      from: "if (last - reported ~= 0 and last - token ~= 0) or token - last < 0 then",
+      to: "if false then",
+    },
+  ),
+  client("write-back", "a token that is not a majority's number is written back", tokens([[1, 2, 3]])),
+  client(
+    "decided-set",
+    "only servers that the maximum was taken from count, and none that grants later",
+    tokens([[1, 2, 3]]),
+  ),
+  client("majority", "it takes more than half of the servers", tokens([[1, 2, 3]])),
+  client("fast-path-exact", "one round trip is enough only if a majority answered the maximum", tokens([[1, 1, 2]])),
+  client("fresh-owner", "every attempt has an owner id of its own", tokens([LEVEL, [1, 1, 2]], [2, 2])),
+];
