@@ -5,6 +5,7 @@ import { checkClientName, checkPrefix, show } from "./core/names.js";
 import type { AcquireOptions } from "./core/options.js";
 import { checkWhole, DEFAULTABLE, DEFAULTS, type ResolvedOptions, resolve } from "./core/options.js";
 import type { Store } from "./core/store.js";
+import { type FailoverGrace, failoverGrace as graceFor } from "./server/lineage.js";
 import { storeFor } from "./stores/detect.js";
 
 /** How to reach the server, and defaults for every acquire. */
@@ -39,6 +40,16 @@ export interface HoldfastOptions extends Omit<AcquireOptions, "signal"> {
    */
   readonly allowEviction?: boolean;
 
+  /**
+   * What to do when the server behind a client has changed: a replica that is promoted may lack the last grants. With
+   * `"auto"` nothing new is granted by a server that took over, or came back from its disk, for as long as the longest
+   * lease in use; holders keep what they hold, release and renew meanwhile, and waits go on. `"strict"` also waits on a
+   * server without any trace of locks that was started less than the longest lease ago: it may have forgotten them.
+   * `"off"` grants at once, and so may grant a lock twice. All processes must say the same. Of no account for a `store`.
+   * @default "auto"
+   */
+  readonly failoverGrace?: FailoverGrace;
+
   /** Shown, with host and process id, to whoever waits for a lock that this client holds. At most 256 bytes. */
   readonly clientName?: string;
 
@@ -59,7 +70,16 @@ export interface LockOptions {
   readonly key?: string;
 }
 
-const OWN_OPTIONS = ["redis", "store", "subscriber", "prefix", "clientName", "commandTimeoutMs", "allowEviction"];
+const OWN_OPTIONS = [
+  "redis",
+  "store",
+  "subscriber",
+  "prefix",
+  "clientName",
+  "commandTimeoutMs",
+  "allowEviction",
+  "failoverGrace",
+];
 
 /**
  * Checks what `createHoldfast` was given and fills in the defaults.
@@ -83,6 +103,9 @@ export function checkOptions(options: HoldfastOptions): {
   if (typeof allowEviction !== "boolean") {
     throw new TypeError(`allowEviction must be true or false; got ${show(allowEviction)}`);
   }
+  if (!["auto", "strict", "off", undefined].includes(options.failoverGrace)) {
+    throw new TypeError(`failoverGrace must be "auto", "strict" or "off"; got ${show(options.failoverGrace)}`);
+  }
   if (options.subscriber !== undefined && typeof options.subscriber !== "function") {
     throw new TypeError(`subscriber must be a function that makes a connection; got ${show(options.subscriber)}`);
   }
@@ -98,13 +121,19 @@ export function checkOptions(options: HoldfastOptions): {
 }
 
 /** @throws TypeError, UnsupportedError  unless exactly one of `redis` and `store` is given, and of a kind that is known */
-export function chooseStore({ redis, store, subscriber }: HoldfastOptions): Store {
+export function chooseStore({
+  redis,
+  store,
+  subscriber,
+  prefix = "hf",
+  failoverGrace = "auto",
+}: HoldfastOptions): Store {
   if ((redis === undefined) === (store === undefined)) {
     throw new TypeError(
       `createHoldfast needs exactly one of redis and store; got ${redis === undefined ? "neither" : "both"}`,
     );
   }
-  return storeFor(redis ?? store, subscriber === undefined ? {} : { subscriber });
+  return storeFor(redis ?? store, { subscriber, grace: graceFor(failoverGrace, prefix) });
 }
 
 /** How many Holdfasts that are not closed stand on a store. */

@@ -46,6 +46,9 @@ export class Hold implements Occupant, Holding {
   readonly #mayStillRun: () => boolean;
   readonly #turn: Turn | undefined;
   #token: number;
+  #isAsGranted = true;
+  /** A request that puts it back may still be under way. */
+  #mayBePutBack = false;
 
   /**
    * @param grant        as the server has it: of several reserved tokens the last
@@ -63,7 +66,7 @@ export class Hold implements Occupant, Holding {
   ) {
     this.#turn = turn;
     this.#token = turn?.token ?? grant.token;
-    this.#mayStillRun = mayStillRun;
+    this.#mayStillRun = () => this.#mayBePutBack || mayStillRun();
     this.#grant = grant;
     this.#engine = engine;
     this.#steps = steps;
@@ -114,6 +117,11 @@ export class Hold implements Occupant, Holding {
 
   get token(): number {
     return this.#token;
+  }
+
+  /** From now on it may hold something else than it was granted, and a server that has lost it would not know what. */
+  changes(): void {
+    this.#isAsGranted = false;
   }
 
   /** The server has changed what this claim holds, as in an upgrade: from now on it goes by the new grant. */
@@ -215,6 +223,7 @@ export class Hold implements Occupant, Holding {
       grant: this.#grant,
       claim: this.#claimAsExtended(),
       mayStillRun: this.#mayStillRun,
+      reclaim: () => this.#reclaim(this.#term.leaseMs, this.#engine.commandTimeoutMs),
     };
     // Sent before the others ask for a claim of their own, so that they need not wait for this one.
     const ending = isLate ? giveBackLate(given) : giveBack(given);
@@ -234,8 +243,11 @@ export class Hold implements Occupant, Holding {
     this.lose("force-released");
   }
 
-  reconnected(): void {
-    if (this.#options.renew && !this.#isOver && this.#renewal.hurry()) this.#arm();
+  reconnected(connection: "commands" | "inbox"): void {
+    if (!this.#options.renew || this.#isOver) return;
+    // The server may be another one now, which has lost it: the sooner it is asked, the sooner it is put back.
+    const mayHaveLost = connection === "commands" && this.#steps.reclaim !== undefined;
+    if (this.#renewal.hurry(mayHaveLost)) this.#arm();
   }
 
   async close(): Promise<void> {
@@ -300,9 +312,21 @@ export class Hold implements Occupant, Holding {
   async #extend(leaseMs: number, timeoutMs: number): Promise<"extended" | NotHeld> {
     const sentAt = now(this.#engine.runtime);
     this.#term.asked(leaseMs);
-    const outcome = await this.#steps.extend(this.#grant, leaseMs, timeoutMs);
+    let outcome = await this.#steps.extend(this.#grant, leaseMs, timeoutMs);
+    if (outcome !== "extended" && (await this.#reclaim(leaseMs, timeoutMs))) outcome = "extended";
     if (outcome === "extended") this.#term.extended(sentAt, leaseMs);
     return outcome;
+  }
+
+  /** Only while it is still good: once it may be over, others may have been granted. @throws StoreError */
+  async #reclaim(leaseMs: number, timeoutMs: number): Promise<boolean> {
+    if (this.#steps.reclaim === undefined || !this.#isAsGranted || this.#term.leftMs() <= 0) return false;
+    try {
+      return (await this.#steps.reclaim(this.#grant, leaseMs, timeoutMs)) === "reclaimed";
+    } catch (error) {
+      this.#mayBePutBack = true;
+      throw error;
+    }
   }
 
   /** The server says that the claim does not hold. A forced release would have been told by a message. */

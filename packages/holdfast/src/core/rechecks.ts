@@ -37,6 +37,11 @@ export class Rechecks {
     this.#pollMs = Math.min(this.#pollMs * 2, POLL_MAX_MS);
   }
 
+  /** The server may not grant before `restMs` have passed; or somewhat later, if others tell it of longer leases. */
+  quiet(restMs: number): void {
+    this.in(Math.min(restMs, RECHECK_MS) + this.#runtime.random() * 20);
+  }
+
   /** In place of what was planned before. */
   in(delayMs: number): void {
     this.#timer?.cancel();

@@ -237,6 +237,9 @@ export class Waiter implements Occupant {
       void this.#depart(this.#engine.commandTimeoutMs).then(() => this.#ends.failed(error));
       return;
     }
+    const resumesInMs = error instanceof StoreError ? error.resumesInMs : undefined;
+    // It does answer, and will grant: that is no failure which goes on.
+    if (resumesInMs !== undefined) this.#doubt.answered();
     const failingMs = this.#doubt.failingMs(this.#engine.runtime.monotonicMs());
     // After a whole lease without an answer nothing that was granted before can still be ours.
     const isOutOfPatience = failingMs >= this.#claim.leaseMs || this.#patience.leftMs() <= 0;
@@ -248,7 +251,8 @@ export class Waiter implements Occupant {
     }
     this.#doubt.goesOn(error);
     this.#startDeadline();
-    this.#poll();
+    if (resumesInMs !== undefined) this.#later().quiet(resumesInMs);
+    else this.#poll();
   }
 
   #told(error: unknown): unknown {

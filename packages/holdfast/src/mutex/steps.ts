@@ -10,6 +10,7 @@ import {
   mutexForceRelease,
   mutexInspect,
   mutexLeave,
+  mutexReclaim,
   mutexRelease,
 } from "../generated/scripts.js";
 
@@ -42,6 +43,7 @@ export function mutexSteps({ store, name, key, keys, inbox }: MutexPlace): Mutex
   const lock = keys.lock;
   const fence = `${keys.base}:fence`;
   const queue = `${keys.base}:queue`;
+  const marker = store.lineageKey?.(lock);
 
   return {
     kind: "mutex",
@@ -58,6 +60,14 @@ export function mutexSteps({ store, name, key, keys, inbox }: MutexPlace): Mutex
     async extend({ claim: { owner }, token }, leaseMs, timeoutMs) {
       return (await call(caller, mutexExtend, { lock, fence }, { owner, token, leaseMs }, timeoutMs)).outcome;
     },
+
+    ...(marker !== undefined &&
+      ({
+        async reclaim({ claim: { owner }, token }, leaseMs, timeoutMs) {
+          const args = { owner, token, leaseMs };
+          return (await call(caller, mutexReclaim, { lock, fence, queue, marker }, args, timeoutMs)).outcome;
+        },
+      } satisfies Pick<Steps, "reclaim">)),
 
     async release({ claim: { owner }, token }, timeoutMs) {
       return (await call(caller, mutexRelease, { lock, fence, queue }, { owner, token, inbox }, timeoutMs)).outcome;

@@ -98,6 +98,7 @@ export class ReadWriteLease extends Lease {
   async #become(mode: ReadWriteMode): Promise<boolean> {
     this.#change += 1;
     this.#isInDoubt = true;
+    this.#hold.changes();
     const answer = await this.#steps.reweigh(this.#hold.grant, WEIGHTS[mode], this.#change, this.#timeoutMs);
     this.#isInDoubt = false;
     if (answer === null) return false;

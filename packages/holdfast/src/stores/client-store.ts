@@ -1,4 +1,5 @@
-import type { Store } from "../core/store.js";
+import type { Grace, Store } from "../core/store.js";
+import { GraceGate } from "./grace.js";
 import { type Ear, type EarEvents, InboxHub } from "./inbox-hub.js";
 import { runScript, type ScriptClient } from "./script-runner.js";
 
@@ -12,20 +13,28 @@ export interface ClientParts {
   readonly openEar: OpenEar;
   /** Calls `onBack` whenever the caller's client is ready again after a loss; answers with what takes that back. */
   watch(onBack: () => void): () => void;
+  /** How to ask the server whether it may grant locks; without it, it always may. */
+  readonly grace?: Grace | undefined;
 }
 
 /** The store port over the parts of one client library. */
-export function clientStore({ kind, client, openEar, watch }: ClientParts): Store {
+export function clientStore({ kind, client, openEar, watch, grace }: ClientParts): Store {
+  const gate =
+    grace && new GraceGate(grace, (script, keys, args, timeoutMs) => runScript(client, script, keys, args, timeoutMs));
   const listeners = new Set<(connection: "commands" | "inbox") => void>();
   const notify = (connection: "commands" | "inbox"): void => {
     for (const listener of listeners) listener(connection);
   };
   const hub = new InboxHub(openEar, () => notify("inbox"));
-  const unwatch = watch(() => notify("commands"));
+  const unwatch = watch(() => {
+    gate?.doubt();
+    notify("commands");
+  });
 
   return {
     kind,
-    run: (script, keys, args, timeoutMs) => runScript(client, script, keys, args, timeoutMs),
+    run: (script, keys, args, timeoutMs) => runScript(client, script, keys, args, timeoutMs, gate),
+    lineageKey: (key) => gate?.markerOf(key),
     inbox: (channel, onMessage, timeoutMs) => hub.open(channel, onMessage, timeoutMs),
     onReconnect(listener) {
       // A function of its own: the same listener may be given twice.

@@ -35,6 +35,11 @@ export function isUnknownScript(cause: unknown): boolean {
   return /NO_?SCRIPT/i.test(messageOf(cause));
 }
 
+/** True if the server is a replica, or became one. */
+export function isReadOnly(cause: unknown): boolean {
+  return /\bREADONLY\b/.test(messageOf(cause));
+}
+
 /**
  * Sorts a rejection of a script call.
  *

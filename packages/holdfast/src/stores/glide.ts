@@ -1,7 +1,7 @@
 /** Holdfast on a client of @valkey/valkey-glide 2.5, for one server or a cluster, that the caller owns and closes. */
 
 import { UnsupportedError } from "../core/errors.js";
-import type { Store } from "../core/store.js";
+import type { Grace, Store } from "../core/store.js";
 import { clientStore, type OpenEar } from "./client-store.js";
 import { within } from "./deadline.js";
 import type { Ear, EarEvents } from "./inbox-hub.js";
@@ -35,8 +35,9 @@ const NO_TIMEOUT = 0;
  * their next re-check. Nor can it duplicate a client.
  *
  * @param openEar  makes the connection that listens; without it `inbox` rejects with UnsupportedError
+ * @param grace    how to ask the server whether it may grant locks; without it, it always may
  */
-export function glideStore(glide: GlideClient, openEar: OpenEar = noEar): Store {
+export function glideStore(glide: GlideClient, openEar: OpenEar = noEar, grace?: Grace): Store {
   const client: ScriptClient = {
     evalsha: (sha1, keys, args) =>
       glide.customCommand(["EVALSHA", sha1, String(keys.length), ...keys, ...args.map(toArgument)]),
@@ -44,7 +45,7 @@ export function glideStore(glide: GlideClient, openEar: OpenEar = noEar): Store 
     isClosed: () => glide.isClosed === true,
     losses: () => 0,
   };
-  return clientStore({ kind: "glide", client, openEar, watch: () => () => {} });
+  return clientStore({ kind: "glide", client, openEar, watch: () => () => {}, grace });
 }
 
 /** Listens on `subscriber`, a client that from now on does nothing else: each message goes to one reader only. */

@@ -1,6 +1,6 @@
 /** Holdfast on a client of ioredis 5 or 6, or of iovalkey, that the caller owns and closes. */
 
-import type { Store } from "../core/store.js";
+import type { Grace, Store } from "../core/store.js";
 import { clientStore, type OpenEar } from "./client-store.js";
 import type { Ear, EarEvents } from "./inbox-hub.js";
 import { type ScriptClient, toArgument } from "./script-runner.js";
@@ -38,8 +38,9 @@ const lossesOf = new WeakMap<IoredisClient, { count: number }>();
  * may run twice and a refusal then speaks of the second time only; `mayHaveRun` takes that into account.
  *
  * @param openEar  makes the connection that listens; by default a duplicate of `redis`
+ * @param grace    how to ask the server whether it may grant locks; without it, it always may
  */
-export function ioredisStore(redis: IoredisClient, openEar: OpenEar = duplicateOf(redis)): Store {
+export function ioredisStore(redis: IoredisClient, openEar: OpenEar = duplicateOf(redis), grace?: Grace): Store {
   const losses = lossesOf.get(redis) ?? { count: 0 };
   lossesOf.set(redis, losses);
   let isCorked = false;
@@ -88,7 +89,7 @@ export function ioredisStore(redis: IoredisClient, openEar: OpenEar = duplicateO
     };
   }
 
-  return clientStore({ kind: "ioredis", client, openEar, watch: sharedWatch(redis, watch) });
+  return clientStore({ kind: "ioredis", client, openEar, watch: sharedWatch(redis, watch), grace });
 }
 
 /** Listens on `subscriber`, a connection that from now on does nothing else. */

@@ -1,7 +1,7 @@
 /** Holdfast on a client, pool, cluster or sentinel of node-redis 4 to 6 (`redis`, `@redis/client`) that the caller owns. */
 
 import { UnsupportedError } from "../core/errors.js";
-import type { Store } from "../core/store.js";
+import type { Grace, Store } from "../core/store.js";
 import { clientStore, type OpenEar } from "./client-store.js";
 import type { Ear, EarEvents } from "./inbox-hub.js";
 import { type ScriptClient, toArgument } from "./script-runner.js";
@@ -36,8 +36,9 @@ export interface NodeRedisClient {
  * never sends a command twice.
  *
  * @param openEar  makes the connection that listens; by default a duplicate of `redis`, which a pool has not
+ * @param grace    how to ask the server whether it may grant locks; without it, it always may
  */
-export function nodeRedisStore(redis: NodeRedisClient, openEar: OpenEar = duplicateOf(redis)): Store {
+export function nodeRedisStore(redis: NodeRedisClient, openEar: OpenEar = duplicateOf(redis), grace?: Grace): Store {
   const client: ScriptClient = {
     evalsha: (sha1, keys, args) => redis.evalSha(sha1, { keys: [...keys], arguments: args.map(toArgument) }),
     load: (source) => redis.scriptLoad(source),
@@ -63,7 +64,7 @@ export function nodeRedisStore(redis: NodeRedisClient, openEar: OpenEar = duplic
     };
   }
 
-  return clientStore({ kind: "node-redis", client, openEar, watch: sharedWatch(redis, watch) });
+  return clientStore({ kind: "node-redis", client, openEar, watch: sharedWatch(redis, watch), grace });
 }
 
 /** Listens on `subscriber`, a connection that from now on does nothing else; connects it if need be. */

@@ -5,10 +5,12 @@
  * It is on the path of every acquire and release, hence callbacks on one promise in place of async functions.
  */
 
-import { StoreError } from "../core/errors.js";
-import type { Reply, Script } from "../core/script.js";
+import { StoreError, type StoreFailure } from "../core/errors.js";
+import type { Reply, Script, ScriptText } from "../core/script.js";
+import type { Standing } from "../core/store.js";
 import { timerMs } from "./deadline.js";
-import { failureOf, isUnknownScript } from "./failure.js";
+import { failureOf, isReadOnly, isUnknownScript } from "./failure.js";
+import type { GraceGate } from "./grace.js";
 
 /**
  * How often one call teaches a script: the cache may be flushed again at once, and by somebody who goes on doing so. A server
@@ -33,6 +35,7 @@ export interface ScriptClient {
  * EVAL is never used: a server that has forgotten a script is taught it first, so that one and the same
  * command runs it each time.
  *
+ * @param gate  stands before what can make somebody a holder; without it every server may grant
  * @throws StoreError  see the port
  */
 export function runScript(
@@ -41,12 +44,15 @@ export function runScript(
   keys: readonly string[],
   args: readonly (string | number)[],
   timeoutMs: number,
+  gate?: GraceGate,
 ): Promise<Reply> {
   return new Promise((resolve, reject) => {
     const lossesAtStart = client.losses();
     const closedAtStart = client.isClosed();
     let isSettled = false;
     let lessons = 0;
+    let wasSent = false;
+    let text: ScriptText = script;
 
     const timer = setTimeout(() => {
       isSettled = true;
@@ -64,9 +70,11 @@ export function runScript(
       if (isSettled) return;
       if (lessons < LESSONS && isUnknownScript(cause)) {
         lessons += 1;
-        teach();
+        if (text === script && script.grants === true && gate !== undefined) teachIfSettled(gate);
+        else teach();
         return;
       }
+      if (isReadOnly(cause)) gate?.doubt();
       isSettled = true;
       clearTimeout(timer);
       const failure = closedAtStart
@@ -79,21 +87,72 @@ export function runScript(
     const send = (): void => {
       // After the deadline nobody reads the answer, and the caller may already have given up the lock.
       if (isSettled) return;
+      wasSent = true;
       try {
-        client.evalsha(script.sha1, keys, args).then(onReply, onError);
+        client.evalsha(text.sha1, keys, args).then(onReply, onError);
       } catch (cause) {
         onError(cause);
       }
     };
     const teach = (): void => {
       try {
-        client.load(script.source).then(send, onError);
+        client.load(text.source).then(send, onError);
       } catch (cause) {
         onError(cause);
       }
     };
-    send();
+    const refuse = (failure: StoreFailure): void => {
+      if (isSettled) return;
+      isSettled = true;
+      clearTimeout(timer);
+      // What was refused now may have been sent before, and sent again by the client.
+      const mayHaveRun = wasSent && client.losses() !== lossesAtStart;
+      reject(new StoreError(script.name, { ...failure, mayHaveRun }));
+    };
+    const unasked = (error: unknown): void => {
+      const transient = !(error instanceof StoreError) || error.transient;
+      refuse({ mayHaveRun: false, transient, cause: error instanceof StoreError ? error.cause : error });
+    };
+    const marker = (): string => gate?.markerOf(keys[0] ?? "") ?? "";
+    const proceed = (standing: Standing): void => {
+      if (standing.outcome !== "quiet" || script.grants !== true) {
+        send();
+      } else if (script.withoutGrant !== undefined) {
+        text = script.withoutGrant;
+        send();
+      } else {
+        refuse(refusalOf(standing.restMs));
+      }
+    };
+    const admit = (open: GraceGate): void => {
+      if (open.isOpen(script, args, marker, timeoutMs)) send();
+      else open.standing(marker(), timeoutMs).then(proceed, unasked);
+    };
+    /** Asks before it teaches, and once more after: what was taught may have reached another server than was asked. */
+    const teachIfSettled = (asked: GraceGate): void => {
+      asked.ask(marker(), timeoutMs).then((standing) => {
+        if (standing === undefined) admit(asked);
+        else if (standing.outcome === "quiet") proceed(standing);
+        else client.load(script.source).then(() => askAgain(asked), onError);
+      }, unasked);
+    };
+    const askAgain = (asked: GraceGate): void => {
+      asked.ask(marker(), timeoutMs).then((standing) => {
+        if (standing === undefined) admit(asked);
+        else proceed(standing);
+      }, unasked);
+    };
+    if (gate === undefined) send();
+    else admit(gate);
   });
+}
+
+function refusalOf(restMs: number): StoreFailure {
+  const resumesInMs = Math.ceil(restMs);
+  const cause = new Error(
+    `this server took over from another or was restarted, and may not know of every lock that is held: it grants none for ${resumesInMs} ms more`,
+  );
+  return { mayHaveRun: false, transient: true, cause, resumesInMs };
 }
 
 /**
