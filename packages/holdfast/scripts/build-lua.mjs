@@ -178,7 +178,7 @@ function shareName(fragmentName) {
  * @param {Texts} texts
  * @param {Texts | undefined} withoutGrant  the same without the hand-off
  */
-function print(name, { summary, keys, args, replies, grants }, texts, withoutGrant) {
+function print(name, { summary, keys, args, replies, grants, renews }, texts, withoutGrant) {
   /** @param {string[]} words */
   const list = (words) => `[${words.map((word) => JSON.stringify(word)).join(", ")}]`;
   const forms = replies.map(
@@ -197,7 +197,7 @@ export const ${camelCase(name)} = {
   replies: [
 ${forms.join("")}  ],
 ${printText(texts, "  ")}  grants: ${grants !== null},
-${second}} as const;
+${renews ? "  renews: true,\n" : ""}${second}} as const;
 `;
 }
 

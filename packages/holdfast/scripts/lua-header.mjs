@@ -19,6 +19,8 @@
  * A script that can make somebody a holder says so by a line `GRANTS  by itself`, or `GRANTS  by hand-off` if that is
  * the hand-off's doing alone: then there is a second form of it without, for a server that may not grant yet.
  *
+ * One that does nothing but begin a lease anew, and answers 1 when it has, says so by a line `RENEWS`.
+ *
  * A script that works on any number of locks says so by a line `KEYS[...] locks  prose` after its other keys.
  * Only then may its body compute the n of KEYS[n], and TypeScript passes `"locks..."`, a list. Proxies that read
  * scripts refuse such a body, so its kind must do without it when they do.
@@ -26,7 +28,7 @@
 
 /** @typedef {{ code: number | null, bare: boolean, outcome: string, values: string[], rest: string | null }} Form */
 /** @typedef {"by itself" | "by hand-off" | null} Grants */
-/** @typedef {{ summary: string, keys: string[], args: string[], replies: Form[], grants: Grants }} Signature */
+/** @typedef {{ summary: string, keys: string[], args: string[], replies: Form[], grants: Grants, renews: boolean }} Signature */
 
 const WORD = /^[a-z]\w*$/;
 const REST_MARK = "[...]";
@@ -49,7 +51,10 @@ export function readHeader(file, name, header) {
 
   const replies = readReplies(file, lines.slice(replyAt));
   const grants = readGrants(file, inputs);
-  return { summary: (lines[0] ?? "").slice(`  ${name}: `.length), keys, args, replies, grants };
+  const renews = inputs.includes("  RENEWS");
+  if (renews && !replies.some(({ code, values }) => code === 1 && values.length === 0))
+    refuse(file, "it RENEWS, so its reply must be 1 when it has");
+  return { summary: (lines[0] ?? "").slice(`  ${name}: `.length), keys, args, replies, grants, renews };
 }
 
 /**

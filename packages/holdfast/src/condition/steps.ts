@@ -89,6 +89,7 @@ export function waitSteps(
 
   return {
     ...looking(place),
+    ...(mutex.confirm !== undefined && { confirm: mutex.confirm }),
 
     granted() {
       isPassed = true;

@@ -19,6 +19,8 @@ export interface Script<Key extends string = string, Arg extends string = string
    * stores/grace.ts. A script that does not say so counts as one that cannot.
    */
   readonly grants?: boolean;
+  /** Whether it begins a lease anew and does nothing else, and answers 1 when it has. */
+  readonly renews?: boolean;
   /** The same script without its hand-off, for a server that may not grant yet; absent if nothing would be left of it. */
   readonly withoutGrant?: ScriptText;
 }

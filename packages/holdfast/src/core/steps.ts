@@ -64,6 +64,12 @@ export interface WaitSteps extends LookSteps {
   /** One attempt; with `enqueue` a refused claim waits in the queue and is granted through the client's inbox. */
   acquire(claim: Claim, enqueue: boolean, timeoutMs: number): Promise<Attempt>;
 
+  /**
+   * Begins the lease of a grant anew, with the first of its tokens, on a store where a grant counts only then. Absent on
+   * all others.
+   */
+  readonly confirm?: ((granted: Grant, timeoutMs: number) => Promise<"extended" | NotHeld>) | undefined;
+
   /** Takes the claim out of the queue and, if it was granted meanwhile, passes the grant on. */
   leave(claim: Claim, timeoutMs: number): Promise<void>;
 }

@@ -46,6 +46,12 @@ export interface Store {
    */
   lineageKey?(key: string): string | undefined;
 
+  /**
+   * Whether a renewal counts for this store only once replicas have it, so that a grant needs one too. `run` then rejects a
+   * renewal that too few of them have acknowledged in time.
+   */
+  readonly confirmsGrants?: boolean;
+
   /** Closes what the store itself opened, never what the caller passed in. A second call does nothing. */
   close(): Promise<void>;
 }
@@ -64,6 +70,12 @@ export type Standing =
   | { readonly outcome: "quiet"; readonly longestMs: number; readonly restMs: number }
   /** It does not say. */
   | { readonly outcome: "hidden" };
+
+/** How many replicas must have a renewal, and how long they may take. */
+export interface Replicas {
+  readonly atLeast: number;
+  readonly timeoutMs: number;
+}
 
 /** How a store finds out whether the server behind it may grant locks. */
 export interface Grace {

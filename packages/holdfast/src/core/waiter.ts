@@ -14,7 +14,7 @@ import { GrantMoment } from "./grant-moment.js";
 import type { ResolvedOptions } from "./options.js";
 import { Patience } from "./patience.js";
 import { Rechecks } from "./rechecks.js";
-import type { Attempt, Claim, WaitSteps } from "./steps.js";
+import type { Attempt, Claim, NotHeld, WaitSteps } from "./steps.js";
 import { type Moment, msUntil, validUntil } from "./validity.js";
 import type { TimedOut, WaitEnds } from "./wait-ends.js";
 
@@ -37,6 +37,7 @@ export class Waiter implements Occupant {
   #askAgain = false;
   #isQueued = false;
   #hasTold = false;
+  #isConfirming = false;
   readonly #doubt = new Doubt();
   readonly #reconnects: number;
   readonly #moment: GrantMoment;
@@ -260,6 +261,37 @@ export class Waiter implements Occupant {
   }
 
   #grant(token: number, setAt: Moment, slots: readonly number[]): void {
+    if (this.#steps.confirm === undefined) this.#keep(token, setAt, slots);
+    else if (!this.#isConfirming) void this.#confirm(token, setAt, slots);
+  }
+
+  /** The grant may be lost with the server that made it, until its replicas have it. */
+  async #confirm(token: number, setAt: Moment, slots: readonly number[]): Promise<void> {
+    this.#isConfirming = true;
+    this.#asking += 1;
+    let outcome: "extended" | NotHeld | undefined;
+    let failure: unknown;
+    try {
+      const granted = { claim: this.#claim, token, slots };
+      outcome = await this.#steps.confirm?.(granted, this.#engine.commandTimeoutMs);
+    } catch (error) {
+      failure = error;
+    }
+    this.#isConfirming = false;
+    this.#asking -= 1;
+    if (this.#isSettled) return;
+    if (outcome === "extended") {
+      this.#keep(token, setAt, slots);
+    } else if (outcome !== undefined) {
+      this.#ask();
+    } else {
+      this.#settle();
+      this.#ends.failed(failure);
+      void this.#sendAway(this.#engine.commandTimeoutMs);
+    }
+  }
+
+  #keep(token: number, setAt: Moment, slots: readonly number[]): void {
     this.#settle();
     const waitedMs = this.#patience.waitedMs();
     const mayStillRun = (): boolean => this.#doubt.isUncertain || this.#asking > 0;

@@ -998,6 +998,7 @@ end
 ${luaWhyLost}
 return whyLost(redis.call('GET', KEYS[1]), term)` as string,
   grants: false,
+  renews: true,
 } as const;
 
 /** election/leader: who leads, and what for. Changes nothing. */
@@ -1275,6 +1276,7 @@ end
 ${luaWhyLost}
 return whyLost(redis.call('GET', KEYS[1]), token)` as string,
   grants: false,
+  renews: true,
 } as const;
 
 /** mutex/force-release: take the mutex away from the holder that the caller has seen, and tell that holder. */
@@ -1460,6 +1462,7 @@ redis.call('SET', KEYS[2], token, 'PX', leaseMs + 600000)
 redis.call('ZREM', KEYS[3], owner)
 return 1` as string,
   grants: false,
+  renews: true,
 } as const;
 
 /** mutex/release: give the mutex back, if it is still ours, to the next waiter. */
@@ -1715,6 +1718,7 @@ if record and isUnder(record, token) then
 end
 return whyLost(nil, token)` as string,
   grants: false,
+  renews: true,
 } as const;
 
 /** permits/force-release: take permits away from the holder that the caller has seen, and tell that holder. */
@@ -1957,6 +1961,7 @@ redis.call('SET', KEYS[2], math.max(token, tonumber(redis.call('GET', KEYS[2]) o
 redis.call('ZREM', KEYS[5], owner)
 return 1` as string,
   grants: false,
+  renews: true,
 } as const;
 
 /** permits/release: give permits back, if they are still ours, to those who wait. */

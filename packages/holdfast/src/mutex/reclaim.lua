@@ -13,6 +13,7 @@
   ARGV[1] owner    id of the claim that was granted
   ARGV[2] token    last token of its block
   ARGV[3] leaseMs  length of the lease, counted from now
+  RENEWS
   REPLY   0        refused: this server lacks nothing, or somebody else was granted since
           1        reclaimed
 ]]

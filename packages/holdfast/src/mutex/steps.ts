@@ -61,6 +61,14 @@ export function mutexSteps({ store, name, key, keys, inbox }: MutexPlace): Mutex
       return (await call(caller, mutexExtend, { lock, fence }, { owner, token, leaseMs }, timeoutMs)).outcome;
     },
 
+    ...(store.confirmsGrants === true &&
+      ({
+        async confirm({ claim: { owner, leaseMs, amount }, token: first }, timeoutMs) {
+          const args = { owner, token: first + amount - 1, leaseMs };
+          return (await call(caller, mutexExtend, { lock, fence }, args, timeoutMs)).outcome;
+        },
+      } satisfies Pick<Steps, "confirm">)),
+
     ...(marker !== undefined &&
       ({
         async reclaim({ claim: { owner }, token }, leaseMs, timeoutMs) {

@@ -18,6 +18,7 @@
   ARGV[4] weight    how many permits it has
   ARGV[5] numbers   of its permits, with commas between; empty if they have none
   ARGV[6] declared  the capacity that this client was configured with
+  RENEWS
   REPLY   0         refused: this server lacks nothing, or somebody else was granted since
           1         reclaimed
 ]]

@@ -112,6 +112,13 @@ export function permitsSteps(place: PermitsPlace): PermitsSteps {
       return (await call(caller, permitsExtend, held, { owner, token, leaseMs }, timeoutMs)).outcome;
     },
 
+    ...(place.store.confirmsGrants === true &&
+      ({
+        async confirm({ claim: { owner, leaseMs }, token }, timeoutMs) {
+          return (await call(caller, permitsExtend, held, { owner, token, leaseMs }, timeoutMs)).outcome;
+        },
+      } satisfies Pick<Steps, "confirm">)),
+
     ...(marker !== undefined &&
       ({
         async reclaim({ claim: { owner, amount }, token, slots }, leaseMs, timeoutMs) {

@@ -1,4 +1,5 @@
-import type { Grace, Store } from "../core/store.js";
+import { UnsupportedError } from "../core/errors.js";
+import type { Grace, Replicas, Store } from "../core/store.js";
 import { GraceGate } from "./grace.js";
 import { type Ear, type EarEvents, InboxHub } from "./inbox-hub.js";
 import { runScript, type ScriptClient } from "./script-runner.js";
@@ -13,12 +14,25 @@ export interface ClientParts {
   readonly openEar: OpenEar;
   /** Calls `onBack` whenever the caller's client is ready again after a loss; answers with what takes that back. */
   watch(onBack: () => void): () => void;
+  readonly terms: Terms;
+}
+
+/** What has to be so for a grant of this store to count. */
+export interface Terms {
   /** How to ask the server whether it may grant locks; without it, it always may. */
   readonly grace?: Grace | undefined;
+  /** How many replicas must have a renewal for it to count; without it, none. */
+  readonly replicas?: Replicas | undefined;
 }
 
 /** The store port over the parts of one client library. */
-export function clientStore({ kind, client, openEar, watch, grace }: ClientParts): Store {
+export function clientStore({ kind, client, openEar, watch, terms: { grace, replicas } }: ClientParts): Store {
+  if (replicas !== undefined && client.acknowledged === undefined) {
+    throw new UnsupportedError(
+      "replicas",
+      `The option \`replicas\` needs WAIT on the connection that ran a script, which cannot be had of this ${kind} client.`,
+    );
+  }
   const gate =
     grace && new GraceGate(grace, (script, keys, args, timeoutMs) => runScript(client, script, keys, args, timeoutMs));
   const listeners = new Set<(connection: "commands" | "inbox") => void>();
@@ -33,7 +47,8 @@ export function clientStore({ kind, client, openEar, watch, grace }: ClientParts
 
   return {
     kind,
-    run: (script, keys, args, timeoutMs) => runScript(client, script, keys, args, timeoutMs, gate),
+    run: (script, keys, args, timeoutMs) => runScript(client, script, keys, args, timeoutMs, gate, replicas),
+    confirmsGrants: replicas !== undefined,
     lineageKey: (key) => gate?.markerOf(key),
     inbox: (channel, onMessage, timeoutMs) => hub.open(channel, onMessage, timeoutMs),
     onReconnect(listener) {

@@ -6,8 +6,8 @@
  */
 
 import { UnsupportedError } from "../core/errors.js";
-import type { Grace, Store } from "../core/store.js";
-import type { OpenEar } from "./client-store.js";
+import type { Store } from "../core/store.js";
+import type { OpenEar, Terms } from "./client-store.js";
 import { type GlideClient, glideEar, glideStore } from "./glide.js";
 import type { Ear, EarEvents } from "./inbox-hub.js";
 import { type IoredisClient, ioredisEar, ioredisStore } from "./ioredis.js";
@@ -31,8 +31,8 @@ export interface StoreForOptions {
    * it. Needed with GLIDE and with a pool of node-redis; elsewhere the client is duplicated.
    */
   readonly subscriber?: (() => unknown) | undefined;
-  /** How to ask the server whether it may grant locks; without it, it always may. Of no account for a store. */
-  readonly grace?: Grace | undefined;
+  /** What has to be so for a grant to count. Of no account for a store. */
+  readonly terms?: Terms | undefined;
 }
 
 const ACCEPTED = "a client of ioredis, iovalkey, node-redis or @valkey/valkey-glide, or an object with the Store port";
@@ -43,7 +43,7 @@ const ACCEPTED = "a client of ioredis, iovalkey, node-redis or @valkey/valkey-gl
  * @throws TypeError         it is neither
  * @throws UnsupportedError  it is a client of a cluster
  */
-export function storeFor(redis: unknown, { subscriber, grace }: StoreForOptions = {}): Store {
+export function storeFor(redis: unknown, { subscriber, terms }: StoreForOptions = {}): Store {
   const openEar: OpenEar | undefined =
     subscriber && (async (events) => earFor(await subscriber(), "what `subscriber` made", events));
   if (isStore(redis)) return redis;
@@ -51,9 +51,9 @@ export function storeFor(redis: unknown, { subscriber, grace }: StoreForOptions 
     // Its plain pub/sub counts the listeners of one node, so a waiter on another would be taken for dead.
     throw new UnsupportedError("redis", `Redis Cluster is not supported by this version; got ${describe(redis)}.`);
   }
-  if (isIoredis(redis)) return ioredisStore(redis, openEar, grace);
-  if (isNodeRedis(redis)) return nodeRedisStore(redis, openEar, grace);
-  if (isGlide(redis)) return glideStore(redis, openEar, grace);
+  if (isIoredis(redis)) return ioredisStore(redis, openEar, terms);
+  if (isNodeRedis(redis)) return nodeRedisStore(redis, openEar, terms);
+  if (isGlide(redis)) return glideStore(redis, openEar, terms);
   throw new TypeError(`The option \`redis\` must be ${ACCEPTED}; got ${describe(redis)}.`);
 }
 

@@ -1,8 +1,8 @@
 /** Holdfast on a client of @valkey/valkey-glide 2.5, for one server or a cluster, that the caller owns and closes. */
 
 import { UnsupportedError } from "../core/errors.js";
-import type { Grace, Store } from "../core/store.js";
-import { clientStore, type OpenEar } from "./client-store.js";
+import type { Store } from "../core/store.js";
+import { clientStore, type OpenEar, type Terms } from "./client-store.js";
 import { within } from "./deadline.js";
 import type { Ear, EarEvents } from "./inbox-hub.js";
 import { type ScriptClient, toArgument } from "./script-runner.js";
@@ -35,9 +35,9 @@ const NO_TIMEOUT = 0;
  * their next re-check. Nor can it duplicate a client.
  *
  * @param openEar  makes the connection that listens; without it `inbox` rejects with UnsupportedError
- * @param grace    how to ask the server whether it may grant locks; without it, it always may
+ * @param terms    what has to be so for a grant to count
  */
-export function glideStore(glide: GlideClient, openEar: OpenEar = noEar, grace?: Grace): Store {
+export function glideStore(glide: GlideClient, openEar: OpenEar = noEar, terms: Terms = {}): Store {
   const client: ScriptClient = {
     evalsha: (sha1, keys, args) =>
       glide.customCommand(["EVALSHA", sha1, String(keys.length), ...keys, ...args.map(toArgument)]),
@@ -45,7 +45,7 @@ export function glideStore(glide: GlideClient, openEar: OpenEar = noEar, grace?:
     isClosed: () => glide.isClosed === true,
     losses: () => 0,
   };
-  return clientStore({ kind: "glide", client, openEar, watch: () => () => {}, grace });
+  return clientStore({ kind: "glide", client, openEar, watch: () => () => {}, terms });
 }
 
 /** Listens on `subscriber`, a client that from now on does nothing else: each message goes to one reader only. */

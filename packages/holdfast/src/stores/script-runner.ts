@@ -7,7 +7,7 @@
 
 import { StoreError, type StoreFailure } from "../core/errors.js";
 import type { Reply, Script, ScriptText } from "../core/script.js";
-import type { Standing } from "../core/store.js";
+import type { Replicas, Standing } from "../core/store.js";
 import { timerMs } from "./deadline.js";
 import { failureOf, isReadOnly, isUnknownScript } from "./failure.js";
 import type { GraceGate } from "./grace.js";
@@ -23,6 +23,18 @@ export interface ScriptClient {
   evalsha(sha1: string, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown>;
   /** SCRIPT LOAD, on every server that may get the EVALSHA. */
   load(source: string): Promise<unknown>;
+  /**
+   * EVALSHA, and then WAIT on the same connection: the reply, and how many replicas have what it wrote. Absent where it cannot
+   * be known that the connection is the same.
+   *
+   * @throws if the connection was lost in between
+   */
+  acknowledged?(
+    sha1: string,
+    keys: readonly string[],
+    args: readonly (string | number)[],
+    replicas: Replicas,
+  ): Promise<readonly [reply: unknown, acknowledged: number]>;
   /** True once the owner has closed the client, so that a call now is certain to send nothing. */
   isClosed(): boolean;
   /** Rises with each lost connection, for a client that sends again what was in flight; else constant. */
@@ -45,6 +57,7 @@ export function runScript(
   args: readonly (string | number)[],
   timeoutMs: number,
   gate?: GraceGate,
+  replicas?: Replicas,
 ): Promise<Reply> {
   return new Promise((resolve, reject) => {
     const lossesAtStart = client.losses();
@@ -57,7 +70,7 @@ export function runScript(
     const timer = setTimeout(() => {
       isSettled = true;
       const cause = new Error(`no answer within ${timeoutMs} ms`);
-      reject(new StoreError(script.name, { mayHaveRun: true, transient: true, cause }));
+      reject(new StoreError(script.name, { mayHaveRun: wasSent, transient: true, cause }));
     }, timerMs(timeoutMs));
 
     const onReply = (reply: unknown): void => {
@@ -83,13 +96,22 @@ export function runScript(
       const transient = failure.transient && !client.isClosed();
       reject(new StoreError(script.name, { ...failure, transient }));
     };
+    const sent = (): Promise<unknown> => {
+      if (replicas === undefined || script.renews !== true || client.acknowledged === undefined) {
+        return client.evalsha(text.sha1, keys, args);
+      }
+      const within = shortened(replicas, timeoutMs);
+      return client
+        .acknowledged(text.sha1, keys, args, within)
+        .then(([reply, count]) => enough(reply, Number(toItem(count)), within));
+    };
     // A client may throw where it should reject.
     const send = (): void => {
       // After the deadline nobody reads the answer, and the caller may already have given up the lock.
       if (isSettled) return;
       wasSent = true;
       try {
-        client.evalsha(text.sha1, keys, args).then(onReply, onError);
+        sent().then(onReply, onError);
       } catch (cause) {
         onError(cause);
       }
@@ -145,6 +167,17 @@ export function runScript(
     if (gate === undefined) send();
     else admit(gate);
   });
+}
+
+/** With time left for the answer to come back. */
+function shortened({ atLeast, timeoutMs: waitMs }: Replicas, timeoutMs: number): Replicas {
+  return { atLeast, timeoutMs: Math.max(1, Math.min(waitMs, Math.floor(timeoutMs / 2))) };
+}
+
+/** @throws Error  the lease was begun anew, but too few replicas have it */
+function enough(reply: unknown, count: number, { atLeast, timeoutMs }: Replicas): unknown {
+  if (count >= atLeast || Number(toItem(reply)) !== 1) return reply;
+  throw new Error(`only ${count} of ${atLeast} replicas acknowledged it within ${timeoutMs} ms`);
 }
 
 function refusalOf(restMs: number): StoreFailure {
