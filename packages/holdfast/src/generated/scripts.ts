@@ -2180,7 +2180,7 @@ export const serverLineage = {
     { code: 1, outcome: "quiet", values: ["longestMs", "restMs"], rest: null },
     { code: 2, outcome: "hidden", values: [], rest: null },
   ],
-  sha1: "376970bb87df2564fd1d4d2de1987c660547725d",
+  sha1: "22a3fd826f54c40a90c5f38fc3d21375ae79ea01",
   source: `-- holdfast server/lineage
 local leaseMs, isStrict = tonumber(ARGV[1]), ARGV[2] == '1'
 
@@ -2199,14 +2199,14 @@ local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)
 local marker = redis.call('HMGET', KEYS[1], 'run', 'pending', 'sinceMs', 'longestMs', 'beforeMs', 'periodMs')
 local settled, pending = marker[1], marker[2]
 local longestMs, beforeMs = tonumber(marker[4] or 0), tonumber(marker[5] or 0)
-local periodMs = tonumber(marker[6] or 0)
+local periodMs = tonumber(marker[6] or nowMs)
 
 if settled == run and nowMs - periodMs > 3600000 + math.max(longestMs, beforeMs) then
   beforeMs, longestMs, periodMs = longestMs, 0, nowMs
 end
 if leaseMs > longestMs then
   longestMs = leaseMs
-  redis.call('HSET', KEYS[1], 'longestMs', longestMs, 'beforeMs', beforeMs, 'periodMs', math.max(periodMs, 1))
+  redis.call('HSET', KEYS[1], 'longestMs', longestMs, 'beforeMs', beforeMs, 'periodMs', periodMs)
 end
 local allMs = math.max(longestMs, beforeMs)
 
