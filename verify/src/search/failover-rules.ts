@@ -15,26 +15,31 @@ export interface FailoverCase {
 
 const PAIR: FailoverSetting = { clients: [1, 1], renewals: 0, delays: 0, copies: 0, deaf: 0 };
 
-/** The worlds, searched to their end with all rules. */
-export const FAILOVER_WORLDS: readonly {
+/** One world. */
+export interface FailoverWorldSetting {
   readonly id: string;
   readonly what: string;
   readonly setting: FailoverSetting;
-}[] = [
-  {
-    id: "L1",
-    what: "2 clients, 1 renewal, 1 tick of delay, 1 request that runs and is sent again",
-    setting: { clients: [1, 1], renewals: 1, delays: 1, copies: 1, deaf: 0 },
-  },
-  {
-    id: "L2",
-    what: "2 clients, 2 + 1 claims, 1 renewal, 1 request that runs and is sent again",
-    setting: { clients: [2, 1], renewals: 1, delays: 0, copies: 1, deaf: 0 },
-  },
+}
+
+/** The worlds, searched with all rules. */
+export const FAILOVER_WORLDS: readonly FailoverWorldSetting[] = [
+  { id: "L1", what: "2 clients", setting: PAIR },
+  { id: "L2", what: "2 clients, 1 renewal", setting: { ...PAIR, renewals: 1 } },
   {
     id: "L3",
-    what: "3 clients, 1 request that runs and is sent again, 1 waiter away from its inbox",
-    setting: { clients: [1, 1, 1], renewals: 0, delays: 0, copies: 1, deaf: 1 },
+    what: "after a failover that has lost a grant: 2 clients, 2 + 1 claims, 1 renewal, 2 ticks of delay",
+    setting: { clients: [2, 1], renewals: 1, delays: 2, copies: 0, deaf: 0, begins: "after" },
+  },
+  {
+    id: "L4",
+    what: "2 clients, 1 renewal, 1 request that runs and is sent again",
+    setting: { ...PAIR, renewals: 1, copies: 1 },
+  },
+  {
+    id: "L5",
+    what: "one holds and one waits, a third comes: 1 request that runs and is sent again, 1 waiter away from its inbox",
+    setting: { clients: [1, 1, 1], renewals: 0, delays: 0, copies: 1, deaf: 1, begins: "queued" },
   },
 ];
 
@@ -66,7 +71,7 @@ export const FAILOVER_CASES: readonly FailoverCase[] = [
   script(
     "reclaim-only-what-is-ours",
     "a lease is put back only where nobody else was granted since",
-    { clients: [2, 1], renewals: 1, delays: 2, copies: 0, deaf: 0, isAfter: true },
+    { clients: [2, 1], renewals: 1, delays: 2, copies: 0, deaf: 0, begins: "after" },
     { script: "mutex/reclaim", from: "if last and last - token > 0 then", to: "if false then" },
     { script: "mutex/reclaim", from: "if holder and holder ~= owner then", to: "if false then" },
     {
@@ -82,11 +87,12 @@ export const FAILOVER_CASES: readonly FailoverCase[] = [
     delays: 0,
     copies: 1,
     deaf: 1,
+    begins: "queued",
   }),
   client("fresh-owner", "every request has an owner id of its own", {
-    clients: [2, 1],
+    clients: [2],
     renewals: 1,
-    delays: 1,
+    delays: 0,
     copies: 1,
     deaf: 0,
   }),

@@ -4,11 +4,12 @@
  * The servers run the production scripts, with the answer of INFO put in. Clients are what core and the stores do: a
  * script that grants runs on a server only that knows it, and a server is taught it only after it was asked about itself,
  * and is asked again after. Requests are late, get lost with the master, or are sent again to the new one. A claim is
- * granted by an answer; a pushed grant is found by asking again, which may happen at any moment.
+ * granted by an answer, or by a message of the server.
  */
 import { canonical, LEASE_MS, LEASE_TICKS, START_US, TICK_MS } from "./canonical.js";
 import type { Step, World } from "./explore.js";
 import { INBOX, mutexKind } from "./lock-kinds.js";
+import { byText } from "./lock-state.js";
 import { afterTick, type Call, type Held, type Outcome, Server } from "./server.js";
 
 /** What can be switched off in a client, or goes against an assumption. */
@@ -25,11 +26,15 @@ export interface FailoverSetting {
   readonly copies: number;
   /** Hand-offs that do not reach a waiter, since its connection that listens is away. */
   readonly deaf: number;
-  /** Whether it begins after a failover that has lost the grant of the first claim. */
-  readonly isAfter?: boolean;
+  /**
+   * Where it begins, if not with nothing: after a failover that has lost the grant of the first claim; or where the first
+   * claim holds and the last one waits, and the replica has both.
+   */
+  readonly begins?: "after" | "queued";
 }
 
-type Verb = "acquire" | "extend" | "reclaim" | "release" | "leave";
+/** What is asked; and what a server says unasked, when it hands the lock over. */
+type Verb = "acquire" | "extend" | "reclaim" | "release" | "leave" | "grant";
 /** `age` in ticks since it was sent. */
 type Message = [claim: number, verb: Verb, age: number, code: number];
 
@@ -115,16 +120,31 @@ export class FailoverWorld implements World<State> {
       highest: 0,
       left: { renewals, delays, copies, deaf },
     };
-    if (setting.isAfter !== true) return;
+    if (setting.begins === "queued") this.#queue(marker);
+    if (setting.begins !== "after") return;
     this.initial.isPromoted = 1;
     for (const client of this.initial.clients) Object.assign(client, { home: 1, view: "unasked" });
     Object.assign(this.initial.claims[0] as ClaimState, { ph: "held", tok: START_US - 1 });
     this.initial.highest = START_US - 1;
   }
 
+  #queue(marker: Held): void {
+    const [first, last] = [this.#owners[0], this.#owners.at(-1)];
+    const held: Held = [
+      ["f", "string", `${START_US - 1}`, 60_000],
+      ["l", "string", first?.owner ?? "", LEASE_MS],
+      ...marker,
+      ["q", "zset", [last?.owner ?? "", "1"], 60_000],
+    ];
+    this.initial.held = [held, held];
+    Object.assign(this.initial.claims[0] as ClaimState, { ph: "held", tok: START_US - 1 });
+    Object.assign(this.initial.claims.at(-1) as ClaimState, { ph: "ask", floor: START_US - 1 });
+    this.initial.highest = START_US - 1;
+  }
+
   text(state: State): string {
-    state.requests.sort();
-    state.replies.sort();
+    state.requests.sort(byText);
+    state.replies.sort(byText);
     return canonical(JSON.stringify(state), state.t);
   }
 
@@ -315,6 +335,15 @@ export class FailoverWorld implements World<State> {
         if (isCopied) next.left.copies -= 1;
         else next.requests.splice(at, 1);
         write(next, home, outcome.held);
+        for (const [channel, message] of outcome.told) {
+          const [nth, token] = message.slice(1).split(" ");
+          const waiter = this.#owners.findIndex(({ owner }, i) => {
+            const isThere = owner.startsWith(`${channel.slice(INBOX.length)}/${nth}/`);
+            return isThere && state.claims[i]?.ph === "ask";
+          });
+          // A grant to who has ended is passed on by its client, here or later: that is a leave, and of the next step.
+          if (waiter >= 0) next.replies.push([waiter, "grant", 0, Number(token)]);
+        }
         if (verb === "release" || verb === "leave") for (const each of next.clients) each.deaf = 0;
         next.t += 1;
         // Of a request that is sent again only the second answer comes.
@@ -344,6 +373,7 @@ export class FailoverWorld implements World<State> {
     let call: Call;
     if (verb === "reclaim")
       call = { script: "mutex/reclaim", keys: ["l", "f", "q", MARKER], args: [owner, token, LEASE_MS] };
+    else if (verb === "grant") throw new Error("a grant is no request");
     else call = mutexKind.call(verb, owner, 1, token, true);
     const isEnd = verb === "release" || verb === "leave";
     const isQuiet = isEnd && state.knows[home] === 0 && !this.#off.has("no-hand-off");
@@ -360,7 +390,7 @@ export class FailoverWorld implements World<State> {
     claim.call = 0;
     if (isOfEnd) {
       claim.ph = "end";
-    } else if (verb === "acquire") {
+    } else if (verb === "acquire" || verb === "grant") {
       // An answer that comes when the lease it granted is over is none.
       if (code < 0 || age >= LEASE_TICKS || claim.ph !== "ask") return undefined;
       claim.ph = "held";

@@ -127,8 +127,8 @@ describe("on a server that has not changed", () => {
       await holdfast.mutex("cost").run(() => sleep(20));
       await server.command("CONFIG", "RESETSTAT");
       for (let i = 0; i < 100; i += 1) await holdfast.mutex("cost").run(() => {});
-      const { info, "config|resetstat": reset, ...stats } = await server.commandStats();
-      costs.push(stats);
+      const ours = Object.entries(await server.commandStats()).filter(([command]) => !/^(?:info|config)/.test(command));
+      costs.push(Object.fromEntries(ours));
       await holdfast.close();
       redis.disconnect();
     }
