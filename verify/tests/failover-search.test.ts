@@ -7,11 +7,15 @@ const NEAR: Readonly<Record<string, RegExp>> = {
   "fresh-owner": /^F2/,
 };
 
-test.each(Object.entries(NEAR))("without %s a failover breaks a promise", async (id, broken) => {
-  const one = FAILOVER_CASES.find((each) => each.id === id);
-  expect(one).toBeDefined();
-  if (one === undefined) return;
-  const { violation, trace } = await searchFailoverWithout(one, 20_000);
-  expect(violation).toMatch(broken);
-  expect(trace.length).toBeGreaterThan(5);
-}, 120_000);
+test.each(Object.entries(NEAR))(
+  "without %s a failover breaks a promise",
+  async (id, broken) => {
+    const one = FAILOVER_CASES.find((each) => each.id === id);
+    expect(one).toBeDefined();
+    if (one === undefined) return;
+    const { violation, trace } = await searchFailoverWithout(one, 20_000);
+    expect(violation).toMatch(broken);
+    expect(trace.length).toBeGreaterThan(5);
+  },
+  120_000,
+);

@@ -41,6 +41,9 @@ export interface Clients {
 /** How long a server is given to answer where nothing else is said; shorter than most leases of the runs. */
 export const COMMAND_TIMEOUT_MS = 500;
 
+/** A crowd that starts all at once keeps every one of it from coming up in time. */
+const STARTED_AT_ONCE = 4;
+
 /** Starts them. @throws Error  one did not come up; none is left running */
 export async function openClients(options: ClientsOptions): Promise<Clients> {
   const { count, subject, letter, port, random, mutations = [], commandTimeoutMs = COMMAND_TIMEOUT_MS } = options;
@@ -72,23 +75,26 @@ export async function openClients(options: ClientsOptions): Promise<Clients> {
     },
   };
   const facts = { subject, letter, port, resourcePort: resource.port, commandTimeoutMs, mutations, clients: count };
-  const started = await Promise.allSettled(
-    Array.from({ length: count }, (_, index) => {
-      const execPath = options.execPath?.(index);
-      return startClient({
-        ...facts,
-        ...(execPath === undefined ? {} : { execPath }),
-        name: `c${index + 1}`,
-        index,
-        directory,
-        seed: random.whole(1, 1_000_000),
-        struck: (fault) => void own.push(fault),
-      });
-    }),
-  );
-  for (const end of started) if (end.status === "fulfilled") all.push(end.value);
-  const failed = started.find((end) => end.status === "rejected");
-  if (failed === undefined) return clients;
-  await clients.stop();
-  throw failed.reason;
+  const start = (index: number): Promise<ClientProcess> => {
+    const execPath = options.execPath?.(index);
+    return startClient({
+      ...facts,
+      ...(execPath === undefined ? {} : { execPath }),
+      name: `c${index + 1}`,
+      index,
+      directory,
+      seed: random.whole(1, 1_000_000),
+      struck: (fault) => void own.push(fault),
+    });
+  };
+  for (let first = 0; first < count; first += STARTED_AT_ONCE) {
+    const group = Array.from({ length: Math.min(STARTED_AT_ONCE, count - first) }, (_, index) => start(first + index));
+    const started = await Promise.allSettled(group);
+    for (const end of started) if (end.status === "fulfilled") all.push(end.value);
+    const failed = started.find((end) => end.status === "rejected");
+    if (failed === undefined) continue;
+    await clients.stop();
+    throw failed.reason;
+  }
+  return clients;
 }

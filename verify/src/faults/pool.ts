@@ -32,7 +32,7 @@ export interface Watcher {
 
 const PROGRAM = fileURLToPath(new URL("cell-main.js", import.meta.url));
 /** On top of twice the time of a cell, for opening, for leases that have to end, and for the search. */
-const PATIENCE_MS = 90_000;
+const PATIENCE_MS = 180_000;
 
 /** See the file header. */
 export class Pool {

@@ -18,7 +18,10 @@ import { startSingle } from "./topology/topology.js";
 export const PRODUCTION: Parts = {
   injection: injectionOf,
   open,
-  judge: (cell, records, subject) => judge(cell, historyOf(records), { subject, commandTimeoutMs: COMMAND_TIMEOUT_MS }),
+  judge(cell, records, subject) {
+    const commandTimeoutMs = injectionOf(cell.row)?.commandTimeoutMs ?? COMMAND_TIMEOUT_MS;
+    return judge(cell, historyOf(records), { subject, commandTimeoutMs });
+  },
 };
 
 /** A re-entrant mutex is the mutex of its name, and a multi-lock is several. */
@@ -26,7 +29,7 @@ const KEY_OF: Readonly<Record<string, string>> = { "reentrant-mutex": "mutex", "
 
 async function open(opening: Opening): Promise<OpenStage> {
   const { cell, subject, injection, random, clientCount, leaseMs } = opening;
-  const { serverArguments, needsClockShim, needsSyncShim, mutations } = injection;
+  const { serverArguments, needsClockShim, needsSyncShim, mutations, commandTimeoutMs } = injection;
   const topology = await startSingle({
     durability: durabilityOf(cell.column),
     random: random.fork(),
@@ -46,6 +49,7 @@ async function open(opening: Opening): Promise<OpenStage> {
       port,
       random: random.fork(),
       ...(mutations === undefined ? {} : { mutations }),
+      ...(commandTimeoutMs === undefined ? {} : { commandTimeoutMs }),
       ...(place === undefined ? {} : { execPath: (index: number) => place?.execPath(index) }),
     });
     const count = new OperationCount();

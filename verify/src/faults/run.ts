@@ -95,7 +95,9 @@ async function play(
   const breaches: Breach[] = [];
   let open: OpenStage;
   try {
-    const clientCount = random.whole(2, 4);
+    const drawn = random.whole(2, 4);
+    // Peers ask over and over while they wait: fifty processes of that show nothing but a busy machine.
+    const clientCount = subject === "holdfast" ? (injection.clientCount ?? drawn) : drawn;
     open = await parts.open({ cell, subject, injection, random, clientCount, leaseMs: LEASE_MS });
   } catch (error) {
     return { records: [], breaches, troubles: [`the stage could not be opened: ${textOf(error)}`] };
@@ -152,13 +154,19 @@ function judged(
 
 /** What struck, each proof once with how often it was seen. */
 function proofsOf(records: readonly HistoryRecord[]): string[] {
-  const seen = new Map<string, number>();
+  const seen = new Map<string, { readonly first: string; count: number }>();
   for (const record of records) {
     if (record.type !== "fault" || record.proof === null) continue;
-    const what = `${record.id}: ${record.proof.replaceAll(/\d+(?:\.\d+)?/g, "#")}`;
-    seen.set(what, (seen.get(what) ?? 0) + 1);
+    const first = `${record.id}: ${record.proof}`;
+    const what = first.replaceAll(/\d+(?:\.\d+)?/g, "#");
+    const known = seen.get(what) ?? { first, count: 0 };
+    known.count += 1;
+    seen.set(what, known);
   }
-  return [...seen].slice(0, 12).map(([what, count]) => `struck ${count} times, ${what}`);
+  const proofs = [...seen].slice(0, 12);
+  return proofs.map(([what, { first, count }]) =>
+    count === 1 ? `struck once, ${first}` : `struck ${count} times, ${what}`,
+  );
 }
 
 function textOf(error: unknown): string {

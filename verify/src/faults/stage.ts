@@ -126,6 +126,8 @@ export interface Client {
     readonly renew?: boolean;
     readonly mode?: "read" | "write";
     readonly permits?: number;
+    /** Aborts the wait after so long. */
+    readonly abortMs?: number;
   }): Promise<Taken | undefined>;
   /** What the subject said when it refused the last `take`; undefined if it did not. */
   readonly lastRefusal?: string | undefined;
@@ -199,6 +201,10 @@ export interface Injection {
   readonly mutations?: readonly string[];
   /** Makes the place in which clients run that is made before they start; `port` is what they connect to. */
   place?(port: number): Promise<Place>;
+  /** How many client processes this library is driven with; drawn, from 2 to 4, if it is absent. */
+  readonly clientCount?: number;
+  /** How long a server is given to answer, in ms; as in all runs if it is absent. */
+  readonly commandTimeoutMs?: number;
   /** What the clients do meanwhile; absent leaves them idle, as directed runs want them. */
   work?(stage: Stage): Work;
   /** Why it cannot be done on this machine; such a cell is reported, loudly, and not run. */

@@ -1,7 +1,8 @@
 /** One call of an acquire, as the judge sees it. */
+
+import type { Draft } from "./draft.js";
 import type { Session } from "./plan.js";
 import type { SimulatedProcess } from "./process.js";
-import type { Draft } from "./recorder.js";
 
 /** A call that is to end in a grant. */
 export interface Attempt {

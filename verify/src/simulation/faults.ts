@@ -1,7 +1,8 @@
 /** What each fault does to the world. */
+
+import { historyName } from "./draft.js";
 import type { FaultEvent } from "./plan.js";
 import type { SimulatedProcess } from "./process.js";
-import { historyName } from "./recorder.js";
 import type { World } from "./world.js";
 
 /** Longest lease, and a renewal of it that has just been made. */

@@ -1,7 +1,7 @@
 /** What a caller does with a lease that it has: look at it, extend it, give it back. */
 import { type Lease, LeaseLostError, StoreError } from "holdfast";
 import type { Outcome } from "../history/index.js";
-import type { Draft } from "./recorder.js";
+import type { Draft } from "./draft.js";
 import type { Scene } from "./scene.js";
 import type { View } from "./view.js";
 
@@ -12,8 +12,8 @@ export async function holdFor(scene: Scene, views: readonly View[], ms: number):
   for (let look = 0; look <= looks; look += 1) {
     if (ms > 0) await member.process.sleep(ms / (looks + 1));
     for (const view of views) {
-      if (judge.ask(view) > 0 && view.limit === 1) world.resourceOf(view.lockName).write(scene, view);
-      judge.checkExclusion(view.lockName);
+      if (judge.leases.ask(view) > 0 && view.limit === 1) world.resourceOf(view.lockName).write(scene, view);
+      judge.leases.checkExclusion(view.lockName);
     }
   }
 }
@@ -26,7 +26,7 @@ export async function extend(scene: Scene, lease: Lease, views: readonly View[],
   try {
     await lease.extend(leaseMs);
     checkHeard(scene, views, "extended", startedMs);
-    for (const view of views) judge.ask(view);
+    for (const view of views) judge.leases.ask(view);
   } catch (error) {
     const isInTime = world.nowMs - startedMs < leftMs * 0.98 - 1;
     if (error instanceof LeaseLostError && error.reason !== "max-hold" && isInTime)
@@ -41,7 +41,7 @@ export async function release(scene: Scene, lease: Lease, views: readonly View[]
   const leftMs = lease.validForMs();
   if (scene.session.crowd !== undefined) judge.passMoment();
   const startedMs = world.nowMs;
-  for (const view of views) judge.over(view);
+  for (const view of views) judge.leases.over(view);
   const drafts = releasesOf(scene, views);
   const end = (outcome: Outcome): void => {
     for (const draft of drafts) judge.recorder.ended(draft, outcome, outcome === "no" ? "not-owner" : undefined);
@@ -49,7 +49,9 @@ export async function release(scene: Scene, lease: Lease, views: readonly View[]
   try {
     const outcome = await lease.release();
     // Who hands on does not ask the server, and does not know yet what somebody has taken from it by force.
-    const isInDoubt = views.some((view) => judge.isTaken(view) && !hasHeard(scene, view, "given back", startedMs));
+    const isInDoubt = views.some(
+      (view) => judge.leases.isTaken(view) && !hasHeard(scene, view, "given back", startedMs),
+    );
     if (outcome === "released") end(isInDoubt ? "info" : "ok");
     // Of several locks nobody says which was lost.
     else if (views.length === 1) end("no");

@@ -65,7 +65,7 @@ export async function holdProgram<Held extends Lease>(
     const other = scene.world.members[session.other] ?? member;
     // If the other process runs at all: until it does, the lease goes on as before.
     other.process.enter(() => {
-      for (const view of views) judge.taken(view);
+      for (const view of views) judge.leases.taken(view);
       void force(scene, other.process, lease, views, leased);
     });
     await member.process.sleep(session.leaseMs / 4);

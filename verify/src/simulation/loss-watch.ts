@@ -1,6 +1,8 @@
 /** S4: a lease that is over says so, in time, and never takes it back. S1 and F3, as far as a lease tells by itself. */
+
+import { historyName } from "./draft.js";
 import { type SimulatedProcess, TIMER_LATE_MS } from "./process.js";
-import { historyName, type Recorder } from "./recorder.js";
+import type { Recorder } from "./recorder.js";
 import type { View } from "./view.js";
 
 /** A timer counts whole milliseconds, of a clock that may be slow. */

@@ -42,7 +42,7 @@ export async function moveOn(scene: Scene, lease: Lease, views: readonly View[])
     await release(scene, lease, views);
     return;
   }
-  for (const view of views) judge.over(view);
+  for (const view of views) judge.leases.over(view);
   // From now on nobody relies on it here. What the other process makes of it is an acquire of its own.
   releasesOf(scene, views);
   const member = world.members[session.other] ?? scene.member;

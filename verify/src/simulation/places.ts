@@ -21,6 +21,8 @@ const LOOK_MS = 250;
 
 const ASKS = /\/acquire$/;
 const LEAVES = /\/(?:leave|release|resign)$/;
+/** The others end a lease, and take nobody out of a queue. */
+const TAKES_OUT = /\/leave$/;
 
 interface Claim {
   /** Whether it was claimed after its caller had left; a server that was frozen does both at one instant. */
@@ -57,7 +59,7 @@ export class Places {
       this.#claims.set(owner, claim);
       const isLeaving = LEAVES.test(script.name);
       if (isLeaving) claim.leftMs = this.#world.nowMs;
-      claim.isTakenLate = !isLeaving && claim.leftMs > -Infinity;
+      claim.isTakenLate = isLeaving ? claim.isTakenLate && !TAKES_OUT.test(script.name) : claim.leftMs > -Infinity;
       if (ASKS.test(script.name)) claim.sentMs = calledMs;
     }
   }

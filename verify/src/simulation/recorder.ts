@@ -6,8 +6,10 @@
  */
 
 import type { Reply } from "holdfast";
-import type { Arguments, HistoryRecord, Kind, Operation, Outcome, Refusal, Verb } from "../history/index.js";
-import { claimOf, nameOfLease } from "../history/lease-names.js";
+import type { Arguments, HistoryRecord, Kind, Outcome, Refusal } from "../history/index.js";
+import { nameOfLease } from "../history/lease-names.js";
+import { type About, type Draft, historyName } from "./draft.js";
+import { GivingBack, ownerOf } from "./giving-back.js";
 import { lockOf } from "./lock-of.js";
 import { outcomeOf } from "./messages.js";
 import type { Call } from "./network.js";
@@ -15,31 +17,10 @@ import type { SimulatedProcess } from "./process.js";
 import { ServerTruth } from "./server-truth.js";
 import type { Witness } from "./witness.js";
 
-/** An operation that has not come to its end, or will be corrected. */
-export type Draft = { -readonly [Field in keyof Operation]: Operation[Field] };
-
-/** What an operation is about. */
-export interface About {
-  readonly process: SimulatedProcess;
-  readonly lockName: string;
-  readonly verb: Verb;
-  readonly args?: Arguments;
-  readonly owner: string;
-  /** Absent for an acquire, which is about its own lease. */
-  readonly leaseId?: number;
-}
-
 /** Kinds of the simulation whose locks are, on the server, of another kind. */
 const KIND_OF: ReadonlyMap<string, Kind> = new Map([["condition", "mutex"]]);
 
 const EXTENDS: ReadonlySet<string> = new Set(["mutex/extend", "election/extend", "permits/extend"]);
-
-const GIVES_BACK = /^(?:mutex|permits)\/(?:release|leave)$|^election\/resign$/;
-
-/** Name of one incarnation in a history. */
-export function historyName({ name, incarnation }: Pick<SimulatedProcess, "name" | "incarnation">): string {
-  return `${name}.${incarnation}`;
-}
 
 /** See the file header. */
 export class Recorder {
@@ -55,11 +36,8 @@ export class Recorder {
   readonly #hadLeaseMs = new Map<string, number>();
   /** Under which name the lease goes that an owner has now: see shared-claims.ts. */
   readonly #nameOf = new Map<string, string>();
-  /** How often each owner was given back, by what was sent, and who was so by what the server did. */
-  readonly #givenBackCalls = new Map<string, number>();
-  readonly #wasGivenBack = new Set<string>();
-  /** When which process had another connection for its scripts. */
-  readonly #cameBack: { readonly process: string; readonly atMs: number }[] = [];
+  /** What was given back, by whom, and how sure that is. */
+  readonly #givingBack = new GivingBack();
   /** Owners that go on with the grant of another. */
   readonly #adopted = new Set<string>();
   #ids = 0;
@@ -162,7 +140,7 @@ export class Recorder {
   /** A process has sent a request. */
   sent(process: SimulatedProcess, call: Call): void {
     this.truth.sent(process, call, this.#now());
-    if (GIVES_BACK.test(call.script.name)) this.#givenBack(process, call);
+    if (this.#givingBack.isFirst(call)) this.#givenBack(process, call);
     if (!EXTENDS.has(call.script.name)) return;
     const owner = String(call.args[0]);
     const leaseMs = Number(call.args[2]);
@@ -179,10 +157,7 @@ export class Recorder {
 
   /** The library gives a claim back by itself too, as when its lease was lost. */
   #givenBack(process: SimulatedProcess, call: Call): void {
-    const owner = String(call.args[call.script.args.indexOf("owner")] ?? "");
-    const calls = (this.#givenBackCalls.get(owner) ?? 0) + 1;
-    this.#givenBackCalls.set(owner, calls);
-    if (calls > 1) return;
+    const owner = ownerOf(call);
     // About no lease: whoever relied on one goes by what the library said, and not by what it sent.
     const name = this.#nameOf.get(owner) ?? owner;
     const draft = this.called({ process, lockName: lockOf(call), verb: "release", owner: name });
@@ -194,8 +169,7 @@ export class Recorder {
   ran(process: SimulatedProcess, call: Call, reply: Reply): void {
     const outcome = outcomeOf(call.script.replies, reply);
     this.witness?.ran(process, call, outcome);
-    if (outcome === "released" && GIVES_BACK.test(call.script.name))
-      this.#wasGivenBack.add(String(call.args[call.script.args.indexOf("owner")] ?? ""));
+    this.#givingBack.ran(call, outcome);
     this.truth.ran(process, call, outcome, reply, this.#now());
     const draft = this.#extensions.get(call);
     if (draft === undefined || outcome !== "extended") return;
@@ -213,7 +187,7 @@ export class Recorder {
 
   /** What has no answer is sent over another connection, and may have been sent over the one before. */
   cameBack(process: SimulatedProcess): void {
-    this.#cameBack.push({ process: historyName(process), atMs: this.#now() });
+    this.#givingBack.cameBack(historyName(process), this.#now());
   }
 
   /** The answer has reached the process. @returns the owner whose lease was extended by it, if it was */
@@ -229,7 +203,7 @@ export class Recorder {
   finish(): HistoryRecord[] {
     for (const draft of this.#operations)
       if (draft.verb === "extend" && draft.leaseId === 0) draft.leaseId = this.#leaseOf.get(draft.owner) ?? draft.id;
-    for (const draft of this.#operations) this.#doubt(draft);
+    for (const draft of this.#operations) if (this.#givingBack.isDoubtful(draft)) draft.outcome = "info";
     // What is judged up to an instant knows a grant that was made before it and returned after it.
     const grantedMs = new Map(this.truth.grants.map(({ claim, token, atMs }) => [`${claim.owner} ${token}`, atMs]));
     for (const draft of this.#operations) {
@@ -250,23 +224,12 @@ export class Recorder {
     return [...this.#operations, ...this.#records];
   }
 
-  /**
-   * Who asked again since an answer was lost, and hears that it holds no longer, may have given it back or lost it; as
-   * may who had another connection meanwhile, since what was sent over the one before, its client does not say.
-   */
-  #doubt(draft: Draft): void {
-    const { verb, outcome, process, callMs, returnMs } = draft;
-    const owner = claimOf(draft);
-    if (verb !== "release" || outcome !== "ok" || this.#wasGivenBack.has(owner)) return;
-    const isBackSince = this.#cameBack.some(
-      (back) => back.process === process && back.atMs >= callMs && back.atMs <= returnMs,
-    );
-    if (isBackSince || (this.#givenBackCalls.get(owner) ?? 0) > 1) draft.outcome = "info";
-  }
-
   /** A grant that no call returned with, which the server made then and no sooner, and what gave it back. */
   #unheard(claim: ServerTruth["grants"][number]["claim"], atMs: number): void {
     const { process, lockName, owner, leaseMs, amount } = claim;
+    // Whoever stood still at its turn was served, and queues once more when it takes notice.
+    const waiting = this.#operations.find((call) => call.verb === "acquire" && call.owner === owner.split("/")[4]);
+    if (waiting !== undefined) this.#records.push({ type: "missed", atMs, lockName, operationId: waiting.id });
     const args: Arguments = {
       leaseMs,
       ...(this.#kind === "semaphore" ? { permits: amount } : {}),

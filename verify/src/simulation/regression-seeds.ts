@@ -175,16 +175,22 @@ export const REGRESSION_SEEDS: readonly RegressionSeed[] = [
     was: "a grant of which nobody heard was made when the server made it, and no sooner",
   },
   {
+    seed: 909825,
+    kind: "condition",
+    profile: "promised",
+    was: "who had heard nothing of its wait did not pass on a signal whose lease went by unused",
+  },
+  {
+    seed: 4006626,
+    kind: "condition",
+    profile: "promised",
+    was: "who had heard nothing of its wait did not pass on a signal when it had been dropped from the queue",
+  },
+  {
     seed: 3000579,
     kind: "condition",
     profile: "promised",
     was: "a grant went by unused while the answer to the first request was lost",
-  },
-  {
-    seed: 909825,
-    kind: "condition",
-    profile: "promised",
-    was: "a signal is gone with a waiter whom nothing reaches for a whole lease",
   },
   {
     seed: 911075,
@@ -197,5 +203,17 @@ export const REGRESSION_SEEDS: readonly RegressionSeed[] = [
     kind: "reentrant-mutex",
     profile: "forgets",
     was: "a key in its last millisecond came back from the disk without an end",
+  },
+  {
+    seed: 6074769,
+    kind: "reentrant-mutex",
+    profile: "promised",
+    was: "who stood still at its turn was served, and is passed by others until it takes notice",
+  },
+  {
+    seed: 6076327,
+    kind: "election",
+    profile: "promised",
+    was: "a late resignation does not take a late request out of the queue",
   },
 ];

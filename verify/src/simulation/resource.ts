@@ -4,8 +4,9 @@
  * A letter travels for a while, now and then for longer than its lease lasts, since that is what tokens are for.
  */
 
+import { historyName } from "./draft.js";
 import type { Random } from "./random.js";
-import { historyName, type Recorder } from "./recorder.js";
+import type { Recorder } from "./recorder.js";
 import type { View } from "./view.js";
 
 /** What letters travel through. */

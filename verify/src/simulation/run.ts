@@ -7,16 +7,18 @@ import { describe, schedule } from "./faults.js";
 import type { Finding } from "./finding.js";
 import { Guard, realTurn } from "./guard.js";
 import { kindOf } from "./kinds/table.js";
+import type { Member } from "./member.js";
 import { outcomeOf } from "./messages.js";
 import { Observer } from "./observer.js";
 import { Places } from "./places.js";
 import type { Plan, Session } from "./plan.js";
 import { Random } from "./random.js";
 import type { Scene } from "./scene.js";
+import type { Tampering } from "./tampering.js";
 import { Trespasser } from "./trespass.js";
 import type { Violation } from "./view.js";
 import { Witness } from "./witness.js";
-import { type Member, type Tampering, World } from "./world.js";
+import { World } from "./world.js";
 
 /** How a run ended. */
 export interface Verdict {

@@ -1,11 +1,12 @@
 /** What a caller in a simulated process works with. */
 import type { Reply } from "holdfast";
 import type { Judge } from "./judge.js";
+import type { Member } from "./member.js";
 import type { Call } from "./network.js";
 import type { Session } from "./plan.js";
 import type { SimulatedProcess } from "./process.js";
 import type { Random } from "./random.js";
-import type { Member, World } from "./world.js";
+import type { World } from "./world.js";
 
 /** One session on its stage. */
 export interface Scene {

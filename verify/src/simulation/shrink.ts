@@ -1,7 +1,7 @@
 /** Makes a failing run smaller: leaves out what it does not need to fail in the same way. */
 import { type Plan, reduced } from "./plan.js";
 import { runPlan } from "./run.js";
-import type { Tampering } from "./world.js";
+import type { Tampering } from "./tampering.js";
 
 /** Longest search, in runs. */
 const RUNS_MAX = 400;

@@ -1,8 +1,8 @@
 /** What the judge keeps of a lease, and what it says of a run. */
 import type { Lease } from "holdfast";
 import type { Attempt } from "./attempt.js";
+import type { Draft } from "./draft.js";
 import type { SimulatedProcess } from "./process.js";
-import type { Draft } from "./recorder.js";
 
 /** Something that must not happen. */
 export interface Violation {

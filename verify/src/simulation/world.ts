@@ -1,53 +1,31 @@
 /** One server, several processes, the network between them, and the only clock that is true. */
-import { type EmbeddedStore, embedded, Keyspace } from "@holdfast/embedded";
-import type { Reply, Script, Store } from "holdfast";
-import { createHoldfastOn, type Runtime } from "holdfast/simulation";
+import { Keyspace } from "@holdfast/embedded";
+import type { Reply, Script } from "holdfast";
 import { Agenda, type Event } from "./agenda.js";
 import { ServerClock } from "./clocks.js";
 import { Disk } from "./disk.js";
+import { historyName } from "./draft.js";
 import { type Guard, realTurn } from "./guard.js";
 import { Judge } from "./judge.js";
+import { type Home, join, type Member } from "./member.js";
 import { Network } from "./messages.js";
-import { type Call, type NetworkHost, NetworkStore } from "./network.js";
+import type { Call } from "./network.js";
 import type { Plan } from "./plan.js";
-import { SimulatedProcess } from "./process.js";
+import type { SimulatedProcess } from "./process.js";
 import { Random } from "./random.js";
-import { historyName, Recorder } from "./recorder.js";
+import { Recorder } from "./recorder.js";
 import { Resource } from "./resource.js";
 import { TamperingError } from "./rewriting.js";
+import type { Tampering } from "./tampering.js";
 import { FAIR, type Weather } from "./weather.js";
-
-export { TamperingError } from "./rewriting.js";
-
-/** What is wrong on purpose, to see whether the simulation finds out. */
-export interface Tampering {
-  /** True for guarded things that accept any token. */
-  readonly unguarded?: boolean;
-  /** The script to run in place of another. */
-  readonly script?: (script: Script) => Script;
-  /** The clocks and timers that a process gets in place of its own. */
-  readonly runtime?: (runtime: Runtime) => Runtime;
-  /** The way to the server that a process gets in place of its own. */
-  readonly store?: (store: Store) => Store;
-}
-
-/** A process with its way to the server. */
-export interface Member {
-  readonly process: SimulatedProcess;
-  readonly store: NetworkStore;
-  readonly holdfast: ReturnType<typeof createHoldfastOn>;
-  readonly link: EmbeddedStore;
-}
-
-/** The clocks of a process that no plan says more of differ from the server's in rate by at most this much (A1). */
-const RATE_MAX = 0.009;
 
 /** Far shorter than anything takes that is planned. */
 const MOMENT_MS = 1e-6;
 
 /** See the file header. */
-export class World implements NetworkHost {
+export class World implements Home {
   readonly setup: Plan;
+  readonly tampering: Tampering;
   readonly random: Random;
   readonly judge: Judge;
   readonly network: Network = new Network();
@@ -63,7 +41,6 @@ export class World implements NetworkHost {
   readonly disk: Disk;
   readonly #agenda = new Agenda();
   readonly #guard: Guard;
-  readonly #tampering: Tampering;
   readonly #traces: boolean;
   readonly #scripts = new Map<Script, Script>();
   readonly #running = new Map<object, Member | undefined>();
@@ -79,7 +56,7 @@ export class World implements NetworkHost {
   constructor(plan: Plan, guard: Guard, tampering: Tampering, traces: boolean) {
     this.setup = plan;
     this.#guard = guard;
-    this.#tampering = tampering;
+    this.tampering = tampering;
     this.#traces = traces;
     this.random = new Random(plan.seed + 0.5 * 4_294_967_296);
     this.recorder = new Recorder(plan.kind, () => this.#nowMs);
@@ -92,7 +69,7 @@ export class World implements NetworkHost {
     this.clock = new ServerClock(() => this.#nowMs);
     this.keyspace = new Keyspace({ clock: this.clock, scheduler: { schedule: (task) => this.#onServer.push(task) } });
     this.disk = new Disk(this.keyspace);
-    for (let index = 0; index < plan.processCount; index += 1) this.members.push(this.#join(index, 0));
+    for (let index = 0; index < plan.processCount; index += 1) this.members.push(join(this, index, 0));
   }
 
   get nowMs(): number {
@@ -119,7 +96,7 @@ export class World implements NetworkHost {
   }
 
   scriptOf(script: Script): Script {
-    const { script: tamper } = this.#tampering;
+    const { script: tamper } = this.tampering;
     if (tamper === undefined) return script;
     const known = this.#scripts.get(script) ?? tamper(script);
     this.#scripts.set(script, known);
@@ -145,7 +122,7 @@ export class World implements NetworkHost {
     else {
       const waiting = this.network.reply(process, what.call, what.reply);
       const extended = this.recorder.heard(what.call, what.reply);
-      if (extended !== undefined) this.judge.extended(process, extended);
+      if (extended !== undefined) this.judge.leases.extended(process, extended);
       this.network.answered(what.call, what.reply, this.#nowMs);
       if (waiting === undefined || !this.judge.queues.enqueued(waiting)) return;
       if (this.members.some((member) => member.process === process && !member.store.isListening))
@@ -168,7 +145,7 @@ export class World implements NetworkHost {
 
   /** What that lock guards. */
   resourceOf(lockName: string): Resource {
-    const known = this.resources.get(lockName) ?? new Resource(lockName, this.#tampering.unguarded !== true);
+    const known = this.resources.get(lockName) ?? new Resource(lockName, this.tampering.unguarded !== true);
     this.resources.set(lockName, known);
     return known;
   }
@@ -194,7 +171,7 @@ export class World implements NetworkHost {
   /** A process of that name starts again, as another client. */
   restart(index: number): void {
     const before = this.members[index];
-    if (before !== undefined) this.members[index] = this.#join(index, before.process.incarnation + 1);
+    if (before !== undefined) this.members[index] = join(this, index, before.process.incarnation + 1);
   }
 
   /** Lets time pass until nothing is left to happen, or until then. @returns whether nothing is left */
@@ -240,32 +217,4 @@ export class World implements NetworkHost {
       await new Promise<void>(realTurn);
     } while (this.#onServer.length > 0);
   }
-
-  #join(index: number, incarnation: number): Member {
-    const { random } = this;
-    // One host, one quartz: only steps part its two clocks.
-    const drawnRate = 1 + random.between(-RATE_MAX, RATE_MAX);
-    // Another incarnation runs on the same host.
-    const rate = this.rates.get(index) ?? drawnRate;
-    const clocks = {
-      rate,
-      slowestRate: Math.min(rate, ...ratesToCome(this.setup, index)),
-      wallStartMs: 1_763_711_220_000 + random.whole(-60_000, 60_000),
-      monotonicStartMs: random.whole(0, 1_000_000),
-    };
-    const name = `p${index}`;
-    const process = new SimulatedProcess(this, name, incarnation, clocks, random.fork());
-    const link = embedded({ keyspace: this.keyspace });
-    const store = new NetworkStore(this, process, link, random.fork());
-    const { runtime, store: tamper } = this.#tampering;
-    const holdfast = createHoldfastOn(runtime?.(process.runtime) ?? process.runtime, {
-      store: tamper?.(store) ?? store,
-      commandTimeoutMs: this.setup.commandTimeoutMs,
-    });
-    return { process, store, holdfast, link };
-  }
-}
-
-function ratesToCome({ faults }: Plan, index: number): number[] {
-  return faults.flatMap((fault) => (fault.what === "drift" && fault.process === index ? [fault.rate] : []));
 }

@@ -4,7 +4,7 @@ import type { Script, Store } from "holdfast";
 import type { Runtime } from "holdfast/simulation";
 import { MUTATIONS } from "../simulation/mutations.js";
 import { rewritten } from "../simulation/rewriting.js";
-import type { Tampering } from "../simulation/world.js";
+import type { Tampering } from "../simulation/tampering.js";
 
 function withSource(script: Script, source: string): Script {
   return { ...script, source, sha1: createHash("sha1").update(source).digest("hex") };

@@ -14,9 +14,9 @@
   ARGV[4] entered    1 if it is certain that it has waited; 2 if its signal has done its work or was passed on; else 0
   ARGV[5] inbox      what a client id is appended to for the channel that the client listens on
   GRANTS  by hand-off
-  REPLY   0          absent: it neither waited nor held
+  REPLY   0          absent: it neither waited nor held, and nothing is to be passed on
           1          left: no signal had reached it
-          2          passed: it was signalled, and the next waiter is in its place
+          2          passed: it was signalled, or may have been, and the next waiter is in its place
           3          released: its wait had not begun
 ]]
 local from, token, owner, entered, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
@@ -46,5 +46,11 @@ if holds(from, token) then
     redis.call('DEL', KEYS[1])
   end
   return 3
+end
+
+if entered == '0' then
+  -- Its wait ran unheard, and it was signalled and dropped since; or never began, and then a needless signal does no harm.
+  signalNext(inbox, 1)
+  return 2
 end
 return 0

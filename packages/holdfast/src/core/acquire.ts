@@ -13,7 +13,7 @@ import type { ResolvedOptions } from "./options.js";
 import { parseOwner } from "./owner.js";
 import type { Grant, NotHeld, Steps, WaitSteps } from "./steps.js";
 import { type Moment, now } from "./validity.js";
-import type { Granted, TimedOut } from "./wait-ends.js";
+import { type Granted, NOTHING_RUNS, type TimedOut } from "./wait-ends.js";
 import { Waiter } from "./waiter.js";
 
 /** Makes a kind's lease of a hold. */
@@ -129,9 +129,9 @@ export async function adopt<Held extends Lease>(
     void depart(engine, steps, claim, false, engine.commandTimeoutMs);
     throw new ClosedError(steps.name);
   }
-  // Of the tokens that its claim had reserved, it keeps its own; nobody follows it.
-  const turn = { token: exported.token, passOn: () => false, over() {} };
-  return make(new Hold(engine, steps, grant, setAt, { renew, maxHoldMs }, () => false, turn));
+  // Of the tokens that its claim had reserved, it keeps its own.
+  const kept = { token: exported.token, setAt, options: { renew, maxHoldMs }, mayStillRun: NOTHING_RUNS };
+  return make(new Hold(engine, steps, grant, kept));
 }
 
 /** An answer that was lost is asked for once more, by the same claim: it may have been a yes. @throws StoreError */

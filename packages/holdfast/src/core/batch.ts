@@ -45,11 +45,6 @@ export class Batch implements Turn {
     return this.#left().length === 0;
   }
 
-  /** Of the lease that begins, or has begun last. */
-  get token(): number {
-    return this.#granted.token + this.#served - 1;
-  }
-
   /** Begins the next lease. @returns false if nobody is left */
   serveNext(): boolean {
     let caller = this.#callers[this.#next];
@@ -61,7 +56,10 @@ export class Batch implements Turn {
     const { claim, token, slots, setAt, mayStillRun } = this.#granted;
     const waitedMs = caller.patience.waitedMs();
     const granted = { claim, token: token + BLOCK - 1, slots, setAt, waitedMs, mayStillRun };
-    caller.ends.held(hold(this.#engine, caller.steps, granted, caller.options, this));
+    const isLast = this.#next === this.#callers.length;
+    if (isLast) this.#forget();
+    const ownToken = token + this.#served - 1;
+    caller.ends.held(hold(this.#engine, caller.steps, granted, caller.options, ownToken, isLast ? undefined : this));
     return true;
   }
 
@@ -73,10 +71,14 @@ export class Batch implements Turn {
     if (this.#isOver) return;
     this.#isOver = true;
     const left = this.#left();
-    // Whoever keeps one lease, or the cohort, must not keep the leases of all others and what listens to them.
+    this.#forget();
+    if (left.length > 0) this.#onLeft(left);
+  }
+
+  /** Whoever keeps one lease, or the cohort, must not keep the leases of all others and what listens to them. */
+  #forget(): void {
     this.#callers = [];
     this.#next = 0;
-    if (left.length > 0) this.#onLeft(left);
   }
 
   #left(): Caller[] {

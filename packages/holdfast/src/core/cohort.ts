@@ -20,9 +20,10 @@ import type { Engine } from "./engine.js";
 import { publishAcquire, publishWait } from "./events.js";
 import type { ResolvedOptions } from "./options.js";
 import type { PatienceEnd } from "./patience.js";
+import { SHORTEST_CALL_MS } from "./questions.js";
 import type { Claim, Steps } from "./steps.js";
 import type { Granted, TimedOut } from "./wait-ends.js";
-import { SHORTEST_CALL_MS, Waiter } from "./waiter.js";
+import { Waiter } from "./waiter.js";
 
 /** See the file header. One for each name, length of lease and label: a claim has one of each. */
 export class Cohort {

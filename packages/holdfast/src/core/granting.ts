@@ -1,27 +1,31 @@
 /** What becomes of a grant: a hold, and a word to who listens. */
 import type { Engine } from "./engine.js";
 import { channels, type GrantEvent } from "./events.js";
-import { Hold, type HoldOptions } from "./hold.js";
+import { Hold } from "./hold.js";
 import type { Steps } from "./steps.js";
 import type { Turn } from "./turn.js";
+import type { HoldOptions } from "./upkeep.js";
 import type { Granted } from "./wait-ends.js";
 
 /**
  * Keeps a grant alive.
  *
- * @param turn  which turn of the claim it is, if the claim serves several leases
+ * @param token  of this lease, if that is not the last that the grant has reserved
+ * @param turn   of the claim, if it serves others after this lease
  */
-export function hold(engine: Engine, steps: Steps, granted: Granted, options: HoldOptions, turn?: Turn): Hold {
+export function hold(
+  engine: Engine,
+  steps: Steps,
+  granted: Granted,
+  options: HoldOptions,
+  token: number = granted.token,
+  turn?: Turn,
+): Hold {
   if (channels.grant.hasSubscribers) {
-    const { claim, token, waitedMs } = granted;
-    const event: GrantEvent = {
-      kind: steps.kind,
-      lockName: steps.name,
-      owner: claim.owner,
-      token: turn?.token ?? token,
-      waitedMs,
-    };
+    const { claim, waitedMs } = granted;
+    const event: GrantEvent = { kind: steps.kind, lockName: steps.name, owner: claim.owner, token, waitedMs };
     channels.grant.publish(event);
   }
-  return new Hold(engine, steps, granted, granted.setAt, options, () => granted.mayStillRun(), turn);
+  const { claim, token: lastToken, slots, setAt, mayStillRun } = granted;
+  return new Hold(engine, steps, { claim, token: lastToken, slots }, { token, setAt, options, mayStillRun, turn });
 }

@@ -2,8 +2,7 @@
  * A granted claim, kept alive until it is released or lost.
  *
  * Invariants: only two things are a loss, an answer that says so and the end of validity; a loss is told once;
- * after the end no timer runs and no renewal is sent; the truth is computed from the clocks at the call, and
- * the timer only makes sure that somebody who does not call is told too.
+ * whoever ends it ends its upkeep too.
  */
 import { depart } from "./departure.js";
 import type { Engine, Occupant } from "./engine.js";
@@ -11,76 +10,56 @@ import { type LossReason, StoreError, UnsupportedError } from "./errors.js";
 import { describeExport } from "./exporting.js";
 import { giveBack, giveBackLate } from "./giving-back.js";
 import type { Ended, ExportedLease, Holding } from "./holding.js";
-import { LOOK_MS } from "./lookout.js";
-import { publishRenew, RenewalSchedule } from "./renewal.js";
-import type { Timer } from "./runtime.js";
 import type { Claim, Grant, NotHeld, Steps } from "./steps.js";
-import { Term } from "./term.js";
 import type { Turn } from "./turn.js";
-import { type Moment, now } from "./validity.js";
+import { type HoldOptions, type Kept, Upkeep } from "./upkeep.js";
+import type { Moment } from "./validity.js";
 
-/** How a hold is kept. */
-export interface HoldOptions {
-  readonly renew: boolean;
-  readonly maxHoldMs: number;
+/** What there is to know of a hold beside its grant. */
+export interface HoldFacts {
+  readonly token: number;
+  /** When the server can have begun the lease at the earliest. */
+  readonly setAt: Moment;
+  readonly options: HoldOptions;
+  /** Whether a request of the claim may still be under way, and is to be undone when it arrives. */
+  readonly mayStillRun: () => boolean;
+  /** Of the claim, if it serves others after this lease. */
+  readonly turn?: Turn | undefined;
 }
 
 /** See the file header. */
-export class Hold implements Occupant, Holding {
+export class Hold implements Occupant, Holding, Kept {
   readonly #engine: Engine;
   readonly #steps: Steps;
   readonly #options: HoldOptions;
-  readonly #lossListeners: ((reason: LossReason) => void)[] = [];
+  #lossListeners: ((reason: LossReason) => void)[] | undefined;
   #lost: LossReason | undefined;
   /** Set by `close`, which gives back without being asked: whether the server has answered. */
   #givenBack: Promise<boolean> | undefined;
   #grant: Grant;
-  readonly #term: Term;
-  readonly #renewal: RenewalSchedule;
+  readonly #upkeep: Upkeep;
   /** Lost or given up: from then on this object sends nothing by itself. */
   #isOver = false;
-  #timer: Timer | undefined;
-  /** For the lookout, once it has been held for a moment: most holds are over before. */
-  readonly #look = (): void => void this.validForMs();
-  #isLookedAfter = false;
   readonly #mayStillRun: () => boolean;
   readonly #turn: Turn | undefined;
   #token: number;
-  #isAsGranted = true;
-  /** A request that puts it back may still be under way. */
-  #mayBePutBack = false;
 
-  /**
-   * @param grant        as the server has it: of several reserved tokens the last
-   * @param mayStillRun  whether a request of the claim may still be under way, and is to be undone when it arrives
-   * @param turn         which turn of the claim this is, if it serves several leases
-   */
-  constructor(
-    engine: Engine,
-    steps: Steps,
-    grant: Grant,
-    setAt: Moment,
-    options: HoldOptions,
-    mayStillRun: () => boolean = () => false,
-    turn?: Turn,
-  ) {
+  /** @param grant  as the server has it: of several reserved tokens the last */
+  constructor(engine: Engine, steps: Steps, grant: Grant, { token, setAt, options, mayStillRun, turn }: HoldFacts) {
     this.#turn = turn;
-    this.#token = turn?.token ?? grant.token;
-    this.#mayStillRun = () => this.#mayBePutBack || mayStillRun();
+    this.#token = token;
+    this.#mayStillRun = mayStillRun;
     this.#grant = grant;
     this.#engine = engine;
     this.#steps = steps;
     this.#options = options;
-    const { leaseMs } = grant.claim;
-    this.#term = new Term(engine.runtime, setAt, leaseMs);
-    const firstAtMs = options.renew ? setAt.monotonicMs + leaseMs / 3 : Infinity;
-    this.#renewal = new RenewalSchedule(engine.runtime, firstAtMs);
+    this.#upkeep = new Upkeep(engine, steps, options, grant.claim.leaseMs, setAt, this);
     engine.admit(grant.claim, this);
-    this.#arm();
+    this.#upkeep.start();
   }
 
   get heldSinceAtMs(): number {
-    return this.#term.sinceAtMs;
+    return this.#upkeep.term.sinceAtMs;
   }
 
   get kind(): string {
@@ -98,7 +77,7 @@ export class Hold implements Occupant, Holding {
 
   /** Length of the lease that a renewal asks for, in ms. */
   get leaseMs(): number {
-    return this.#term.leaseMs;
+    return this.#upkeep.term.leaseMs;
   }
 
   /** How it is kept, as it was asked for. */
@@ -119,9 +98,9 @@ export class Hold implements Occupant, Holding {
     return this.#token;
   }
 
-  /** From now on it may hold something else than it was granted, and a server that has lost it would not know what. */
+  /** From now on it may hold something else than it was granted, and is not put back where a failover has lost it. */
   changes(): void {
-    this.#isAsGranted = false;
+    this.#upkeep.changes();
   }
 
   /** The server has changed what this claim holds, as in an upgrade: from now on it goes by the new grant. */
@@ -131,31 +110,26 @@ export class Hold implements Occupant, Holding {
   }
 
   onLost(listener: (reason: LossReason) => void): void {
-    if (this.#lost === undefined) this.#lossListeners.push(listener);
-    else listener(this.#lost);
+    if (this.#lost !== undefined) listener(this.#lost);
+    // Most have one: an array that grows would keep room for many.
+    else if (this.#lossListeners === undefined) this.#lossListeners = [listener];
+    else this.#lossListeners.push(listener);
   }
 
   validForMs(): number {
     if (this.#isOver) return 0;
-    const leftMs = this.#term.leftMs();
+    const leftMs = this.#upkeep.term.leftMs();
     if (leftMs <= 0) this.lose("expired");
     return leftMs;
   }
 
   heldMs(): number {
-    return this.#term.heldMs();
+    return this.#upkeep.term.heldMs();
   }
 
-  async extend(leaseMs: number): Promise<"extended" | NotHeld> {
-    const outcome = await this.#extend(leaseMs, this.#engine.commandTimeoutMs);
-    if (outcome === "extended") {
-      this.#term.leaseMs = leaseMs;
-      if (this.#options.renew) this.#renewal.restart(leaseMs);
-      this.#arm();
-    } else {
-      this.lose(this.#reasonOf());
-    }
-    return outcome;
+  /** @throws StoreError */
+  extend(leaseMs: number): Promise<"extended" | NotHeld> {
+    return this.#upkeep.extend(leaseMs);
   }
 
   /** Ends the hold in time and without a word to the server: a script has already undone it, or it goes on elsewhere. */
@@ -173,8 +147,7 @@ export class Hold implements Occupant, Holding {
 
   #stop(): void {
     this.#isOver = true;
-    this.#timer?.cancel();
-    if (this.#isLookedAfter) this.#engine.lookout.leave(this.#look);
+    this.#upkeep.stop();
     this.#engine.dismiss(this.#grant.claim, this);
   }
 
@@ -183,7 +156,7 @@ export class Hold implements Occupant, Holding {
    * already: whatever this claim has from then on, nobody uses.
    */
   undoLateRequests(): void {
-    if (!this.#mayStillRun()) return;
+    if (!this.#isUnclear()) return;
     void depart(this.#engine, this.#steps, this.#claimAsExtended(), true, this.#engine.commandTimeoutMs);
   }
 
@@ -192,14 +165,21 @@ export class Hold implements Occupant, Holding {
     if (this.#isOver) return;
     this.#stop();
     this.#lost = reason;
-    for (const listener of this.#lossListeners) listener(reason);
+    for (const listener of this.#lossListeners ?? []) listener(reason);
     this.#turn?.over();
   }
 
   handOver(): ExportedLease {
     const { kind, name, exported } = this.#steps;
     if (exported === undefined) throw new UnsupportedError(name, `A lease of a ${kind} cannot be exported.`);
-    const exportedLease = describeExport(this.#steps, exported, this.#grant, this.#token, this.#term, this.#options);
+    const exportedLease = describeExport(
+      this.#steps,
+      exported,
+      this.#grant,
+      this.#token,
+      this.#upkeep.term,
+      this.#options,
+    );
     this.end();
     return exportedLease;
   }
@@ -214,7 +194,7 @@ export class Hold implements Occupant, Holding {
     const isLate = this.validForMs() <= 0;
     if (!isLate) {
       this.#stop();
-      if (this.#turn?.passOn(this.#term.longestMs) === true) return "released";
+      if (this.#turn?.passOn(this.#upkeep.term.longestMs) === true) return "released";
       this.#forgetCopies();
     }
     const given = {
@@ -222,8 +202,8 @@ export class Hold implements Occupant, Holding {
       steps: this.#steps,
       grant: this.#grant,
       claim: this.#claimAsExtended(),
-      mayStillRun: this.#mayStillRun,
-      reclaim: () => this.#reclaim(this.#term.leaseMs, this.#engine.commandTimeoutMs),
+      mayStillRun: () => this.#isUnclear(),
+      reclaim: () => this.#upkeep.reclaim(this.leaseMs, this.#engine.commandTimeoutMs),
     };
     // Sent before the others ask for a claim of their own, so that they need not wait for this one.
     const ending = isLate ? giveBackLate(given) : giveBack(given);
@@ -244,10 +224,12 @@ export class Hold implements Occupant, Holding {
   }
 
   reconnected(connection: "commands" | "inbox"): void {
-    if (!this.#options.renew || this.#isOver) return;
-    // The server may be another one now, which has lost it: the sooner it is asked, the sooner it is put back.
-    const mayHaveLost = connection === "commands" && this.#steps.reclaim !== undefined;
-    if (this.#renewal.hurry(mayHaveLost)) this.#arm();
+    this.#upkeep.hurry(connection);
+  }
+
+  /** Whether a request of the claim may still be under way. */
+  #isUnclear(): boolean {
+    return this.#upkeep.mayBePutBack || this.#mayStillRun();
   }
 
   async close(): Promise<void> {
@@ -260,78 +242,6 @@ export class Hold implements Occupant, Holding {
   /** For the departure, which goes on for as long as the lease on the server may last. */
   #claimAsExtended(): Claim {
     const { claim } = this.#grant;
-    return { ...claim, leaseMs: Math.max(claim.leaseMs, this.#term.longestMs) };
-  }
-
-  /** One timer for whatever comes first: the end of validity, the longest hold, the next renewal, the first look. */
-  #arm(): void {
-    this.#timer?.cancel();
-    if (this.#isOver) return;
-    const inMs = Math.min(
-      this.#term.leftMs(),
-      this.#options.maxHoldMs - this.heldMs(),
-      this.#renewal.dueInMs(),
-      this.#isLookedAfter ? Infinity : LOOK_MS,
-    );
-    this.#timer = this.#engine.runtime.startTimer(() => this.#tick(), Math.max(0, inMs), false);
-  }
-
-  #tick(): void {
-    if (this.validForMs() <= 0) return;
-    if (!this.#isLookedAfter) {
-      this.#isLookedAfter = true;
-      this.#engine.lookout.join(this.#look);
-    }
-    if (this.heldMs() >= this.#options.maxHoldMs) {
-      this.lose("max-hold");
-      return;
-    }
-    if (this.#renewal.dueInMs() <= 0) void this.#renew();
-    this.#arm();
-  }
-
-  async #renew(): Promise<void> {
-    this.#renewal.begun();
-    let outcome: "extended" | NotHeld | undefined;
-    let failure: unknown;
-    try {
-      // With the pause after a failure, short enough for three tries before the lease is over, however short it is.
-      outcome = await this.#extend(this.#term.leaseMs, Math.min(this.#engine.commandTimeoutMs, this.#term.leaseMs / 6));
-    } catch (error) {
-      failure = error;
-    }
-    this.#renewal.settled();
-    if (this.#isOver) return;
-    if (outcome === undefined) this.#renewal.failed(this.#term.leaseMs);
-    else if (outcome === "extended") this.#renewal.succeeded(this.#term.leaseMs);
-    else this.lose(this.#reasonOf());
-    publishRenew(this.#steps, this, failure, () => this.validForMs());
-    this.#arm();
-  }
-
-  async #extend(leaseMs: number, timeoutMs: number): Promise<"extended" | NotHeld> {
-    const sentAt = now(this.#engine.runtime);
-    this.#term.asked(leaseMs);
-    let outcome = await this.#steps.extend(this.#grant, leaseMs, timeoutMs);
-    if (outcome !== "extended" && (await this.#reclaim(leaseMs, timeoutMs))) outcome = "extended";
-    if (outcome === "extended") this.#term.extended(sentAt, leaseMs);
-    return outcome;
-  }
-
-  /** Only while it is still good: once it may be over, others may have been granted. @throws StoreError */
-  async #reclaim(leaseMs: number, timeoutMs: number): Promise<boolean> {
-    if (this.#steps.reclaim === undefined || !this.#isAsGranted || this.#term.leftMs() <= 0) return false;
-    try {
-      return (await this.#steps.reclaim(this.#grant, leaseMs, timeoutMs)) === "reclaimed";
-    } catch (error) {
-      this.#mayBePutBack = true;
-      throw error;
-    }
-  }
-
-  /** The server says that the claim does not hold. A forced release would have been told by a message. */
-  #reasonOf(): LossReason {
-    if (this.#term.leftMs() <= 0) return "expired";
-    return "server-lost";
+    return { ...claim, leaseMs: Math.max(claim.leaseMs, this.#upkeep.term.longestMs) };
   }
 }

@@ -17,10 +17,8 @@ export type ReleaseOutcome = "released" | "expired-unclaimed";
 export class Lease implements AsyncDisposable {
   /** Name of the lock. */
   readonly name: string;
-  /** Time of the grant as this process saw it. */
-  readonly acquiredAt: Date;
   readonly #holding: Holding;
-  readonly #give: () => Promise<Ended>;
+  readonly #give: (() => Promise<Ended>) | undefined;
   #over: OverReason | undefined;
   #lost: LeaseLostError | undefined;
   #controller: AbortController | undefined;
@@ -31,12 +29,16 @@ export class Lease implements AsyncDisposable {
    * @param give  how to give it back, if that is not simply to release the holding
    * @internal
    */
-  constructor(holding: Holding, give: () => Promise<Ended> = () => holding.release()) {
+  constructor(holding: Holding, give?: () => Promise<Ended>) {
     this.name = holding.lockName;
-    this.acquiredAt = new Date(holding.heldSinceAtMs);
     this.#holding = holding;
     this.#give = give;
     holding.onLost((reason) => this.#lose(reason));
+  }
+
+  /** Time of the grant as this process saw it. */
+  get acquiredAt(): Date {
+    return new Date(this.#holding.heldSinceAtMs);
   }
 
   /** Fencing token: a safe integer, higher than that of every earlier grant of the same name. */
@@ -143,7 +145,7 @@ export class Lease implements AsyncDisposable {
     this.#over ??= "released";
     let outcome: ReleaseEvent["outcome"] = "unknown";
     try {
-      const ended = await this.#give();
+      const ended = await (this.#give === undefined ? this.#holding.release() : this.#give());
       outcome = ended === "released" ? "released" : ended === "unclaimed" ? "expired-unclaimed" : "lost";
       if (outcome !== "lost") return outcome;
       throw this.#lost ?? this.#error(wasValid ? "server-lost" : "expired");

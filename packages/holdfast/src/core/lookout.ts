@@ -10,25 +10,30 @@ import type { Runtime, Timer } from "./runtime.js";
 /** How long after the process runs on a lease that is over by any clock may go unnoticed; lease.ts promises it. */
 export const LOOK_MS = 1_000;
 
+/** Finds out by its clocks whether it is over. */
+export interface Looker {
+  look(): void;
+}
+
 /** See the file header. Has no timer while nobody is looked after. */
 export class Lookout {
   readonly #runtime: Runtime;
-  readonly #looks = new Set<() => void>();
+  readonly #lookers = new Set<Looker>();
   #timer: Timer | undefined;
 
   constructor(runtime: Runtime) {
     this.#runtime = runtime;
   }
 
-  /** From now on `look` is called every `LOOK_MS`. A second call for the same function does nothing. */
-  join(look: () => void): void {
-    this.#looks.add(look);
+  /** From now on it looks every `LOOK_MS`. A second call for the same one does nothing. */
+  join(looker: Looker): void {
+    this.#lookers.add(looker);
     if (this.#timer === undefined) this.#start();
   }
 
   /** Undoes `join`, if it was called. */
-  leave(look: () => void): void {
-    if (!this.#looks.delete(look) || this.#looks.size > 0) return;
+  leave(looker: Looker): void {
+    if (!this.#lookers.delete(looker) || this.#lookers.size > 0) return;
     this.#timer?.cancel();
     this.#timer = undefined;
   }
@@ -40,6 +45,6 @@ export class Lookout {
   #lookAtAll(): void {
     this.#start();
     // Whoever finds that it is over leaves, which a Set allows while it is walked.
-    for (const look of this.#looks) look();
+    for (const looker of this.#lookers) looker.look();
   }
 }

@@ -1,8 +1,5 @@
 /** What a hold is, if its claim serves several leases in turn: see cohort.ts. */
 export interface Turn {
-  /** Fencing token of this lease; the claim has reserved some for those that follow. */
-  readonly token: number;
-
   /**
    * The lease was given back while it was good.
    *

@@ -7,8 +7,11 @@ export interface Granted extends Grant {
   readonly setAt: Moment;
   readonly waitedMs: number;
   /** Whether a request of this claim may still be under way, to take the lock or queue for it once more. */
-  mayStillRun(): boolean;
+  readonly mayStillRun: () => boolean;
 }
+
+/** Of a claim whose requests are all answered, as most are: a hold need not keep its waiter to find that out. */
+export const NOTHING_RUNS = (): boolean => false;
 
 /** The wait ended without a grant, and without a trace. `state` is what the server said just before, if it was a wait. */
 export interface TimedOut {

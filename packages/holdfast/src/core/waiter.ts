@@ -13,28 +13,24 @@ import { publishWait } from "./events.js";
 import { GrantMoment } from "./grant-moment.js";
 import type { ResolvedOptions } from "./options.js";
 import { Patience } from "./patience.js";
-import { Rechecks } from "./rechecks.js";
+import { type Asker, Questions, SHORTEST_CALL_MS } from "./questions.js";
 import type { Attempt, Claim, NotHeld, WaitSteps } from "./steps.js";
 import { type Moment, msUntil, validUntil } from "./validity.js";
-import type { TimedOut, WaitEnds } from "./wait-ends.js";
+import { NOTHING_RUNS, type TimedOut, type WaitEnds } from "./wait-ends.js";
 
-/** A deadline that is nearer than this does not make a call give up sooner: it would fail on any hiccup. */
-export const SHORTEST_CALL_MS = 200;
+const NO_SLOTS: readonly number[] = [];
 
 /** See the file header. */
-export class Waiter implements Occupant {
+export class Waiter implements Occupant, Asker {
   readonly #engine: Engine;
   readonly #steps: WaitSteps;
   readonly #options: ResolvedOptions;
   readonly #claim: Claim;
   readonly #patience: Patience;
   readonly #ends: WaitEnds;
-  #rechecks: Rechecks | undefined;
+  readonly #questions: Questions;
 
   #isSettled = false;
-  /** Requests without an answer: one, or two after a message that shows that the server has run the first. */
-  #asking = 0;
-  #askAgain = false;
   #isQueued = false;
   #hasTold = false;
   #isConfirming = false;
@@ -55,8 +51,12 @@ export class Waiter implements Occupant {
       if (end === "abort") this.#abort();
       else this.#timeUp();
     });
+    this.#questions = new Questions(
+      { engine, steps, claim, options, patience: this.#patience, moment: this.#moment },
+      this,
+    );
     engine.admit(claim, this);
-    this.#ask();
+    this.#questions.ask();
   }
 
   /** Id of the claim, as the server and `inspect` name it. */
@@ -85,20 +85,20 @@ export class Waiter implements Occupant {
     if (this.#isSettled) return;
     const setAt = this.#moment.of(grantedAtUs, this.#claim.leaseMs);
     // The server knows, and the same question begins the lease anew if it is still ours.
-    if (setAt === undefined) this.#askAtOnce();
+    if (setAt === undefined) this.#questions.askAtOnce();
     else this.#grant(token, setAt, slots);
   }
 
   poked(): void {
-    this.#askAtOnce();
+    this.#questions.askAtOnce();
   }
 
   revoked(): void {
-    this.#ask();
+    this.#questions.ask();
   }
 
   reconnected(): void {
-    this.#ask();
+    this.#questions.ask();
   }
 
   async close(): Promise<void> {
@@ -123,54 +123,18 @@ export class Waiter implements Occupant {
     return this.#depart(this.#engine.commandTimeoutMs);
   }
 
-  /** On the path of every acquire, hence callbacks in place of an async function. */
-  #ask(): void {
-    if (this.#isSettled) return;
-    if (this.#asking > 0) this.#askAgain = true;
-    else this.#send();
-  }
-
-  /** Does not wait for an answer that may be lost: what the server tells of may be over before that is known. */
-  #askAtOnce(): void {
-    if (!this.#isSettled && this.#asking === 1) this.#send();
-    else this.#ask();
-  }
-
-  #send(): void {
-    this.#asking += 1;
-    this.#askAgain = false;
-    this.#rechecks?.cancel();
-    const sentAt = this.#moment.sent();
-    const enqueue = this.#options.waitMs > 0 && this.#engine.mailbox.isOpen;
-    const timeoutMs = this.#callTimeoutMs();
-    const guard = this.#engine.evictionGuard;
-    const attempt = guard.isOpen
-      ? this.#steps.acquire(this.#claim, enqueue, timeoutMs)
-      : guard.pass(this.#steps.name, () => this.#steps.acquire(this.#claim, enqueue, timeoutMs), timeoutMs);
-    attempt.then(
-      (attempt) => {
-        this.#asking -= 1;
-        this.#answered(attempt, sentAt);
-      },
-      (error: unknown) => {
-        this.#asking -= 1;
-        this.#failed(error);
-      },
-    );
-  }
-
-  #answered(attempt: Attempt, sentAt: Moment): void {
+  answered(attempt: Attempt, sentAt: Moment): void {
     // Settled meanwhile: the departure that began then knows that this request was under way.
     if (this.#isSettled) return;
     const leftMs = msUntil(validUntil(sentAt, this.#claim.leaseMs), this.#engine.runtime);
     if (attempt.outcome === "granted" && leftMs <= 0 && this.#steps.holdsNothing !== true) {
       const cause = new Error("the answer came when the lease that it granted was over");
-      this.#failed(new StoreError(this.#steps.name, { mayHaveRun: true, transient: true, cause }));
+      this.failed(new StoreError(this.#steps.name, { mayHaveRun: true, transient: true, cause }));
       return;
     }
     this.#doubt.answered();
     if (attempt.outcome === "granted") {
-      this.#grant(attempt.token, sentAt, attempt.slots ?? []);
+      this.#grant(attempt.token, sentAt, attempt.slots ?? NO_SLOTS);
       return;
     }
     const isFirst = !this.#moment.isKnownToWait;
@@ -182,9 +146,12 @@ export class Waiter implements Occupant {
     }
     if (isFirst) this.#startDeadline();
     if (this.#isQueued) this.#tellWait();
-    if (this.#askAgain) this.#ask();
-    else if (this.#isQueued) this.#later().queued(attempt.restMs);
-    else this.#queueOrPoll();
+    if (this.#isQueued) this.#questions.queued(attempt.restMs);
+    else this.#questions.queueOrPoll();
+  }
+
+  goesOnWithoutQueue(): void {
+    this.#tellWait();
   }
 
   /** Once: when it stands in the queue, or when it is clear that it has to do without. */
@@ -199,36 +166,7 @@ export class Waiter implements Occupant {
     this.#ends.waiting?.();
   }
 
-  /** Who cannot be reached must not queue: it listens first, or asks now and then if it never can. */
-  #queueOrPoll(): void {
-    const { mailbox } = this.#engine;
-    const goWithout = (): void => {
-      if (!this.#isSettled) this.#tellWait();
-      this.#poll();
-    };
-    if (mailbox.unsupported) {
-      goWithout();
-    } else if (mailbox.isOpen) {
-      this.#ask();
-    } else {
-      mailbox.open(this.#engine.commandTimeoutMs).then(() => this.#ask(), goWithout);
-      // Keeps the process alive meanwhile, and asks if that takes long.
-      this.#later().in(this.#engine.commandTimeoutMs);
-    }
-  }
-
-  /** Made on demand: most acquires ask once. */
-  #later(): Rechecks {
-    this.#rechecks ??= new Rechecks(this.#engine.runtime, () => this.#ask());
-    return this.#rechecks;
-  }
-
-  #poll(): void {
-    if (this.#isSettled || this.#asking > 0) return;
-    this.#later().poll();
-  }
-
-  #failed(error: unknown): void {
+  failed(error: unknown): void {
     this.#doubt.failed(error);
     if (this.#isSettled) return;
     if (error instanceof EvictionError) {
@@ -252,8 +190,8 @@ export class Waiter implements Occupant {
     }
     this.#doubt.goesOn(error);
     this.#startDeadline();
-    if (resumesInMs !== undefined) this.#later().quiet(resumesInMs);
-    else this.#poll();
+    if (resumesInMs !== undefined) this.#questions.quiet(resumesInMs);
+    else this.#questions.poll();
   }
 
   #told(error: unknown): unknown {
@@ -268,7 +206,6 @@ export class Waiter implements Occupant {
   /** The grant may be lost with the server that made it, until its replicas have it. */
   async #confirm(token: number, setAt: Moment, slots: readonly number[]): Promise<void> {
     this.#isConfirming = true;
-    this.#asking += 1;
     let outcome: "extended" | NotHeld | undefined;
     let failure: unknown;
     try {
@@ -277,13 +214,12 @@ export class Waiter implements Occupant {
     } catch (error) {
       failure = error;
     }
-    this.#isConfirming = false;
-    this.#asking -= 1;
     if (this.#isSettled) return;
+    this.#isConfirming = false;
     if (outcome === "extended") {
       this.#keep(token, setAt, slots);
     } else if (outcome !== undefined) {
-      this.#ask();
+      this.#questions.ask();
     } else {
       this.#settle();
       this.#ends.failed(failure);
@@ -294,7 +230,7 @@ export class Waiter implements Occupant {
   #keep(token: number, setAt: Moment, slots: readonly number[]): void {
     this.#settle();
     const waitedMs = this.#patience.waitedMs();
-    const mayStillRun = (): boolean => this.#doubt.isUncertain || this.#asking > 0;
+    const mayStillRun = this.#isUnclear() ? (): boolean => this.#isUnclear() : NOTHING_RUNS;
     this.#ends.granted({ claim: this.#claim, token, slots, setAt, waitedMs, mayStillRun });
   }
 
@@ -327,12 +263,17 @@ export class Waiter implements Occupant {
 
   /** Resolves to whether it is certain that nothing is left. */
   async #depart(timeoutMs: number): Promise<boolean> {
-    if (!this.#isQueued && !this.#doubt.isUncertain && this.#asking === 0) return true;
+    if (!this.#isQueued && !this.#isUnclear()) return true;
     return this.#sendAway(timeoutMs);
   }
 
   #sendAway(timeoutMs: number): Promise<boolean> {
-    return depart(this.#engine, this.#steps, this.#claim, this.#doubt.isUncertain || this.#asking > 0, timeoutMs);
+    return depart(this.#engine, this.#steps, this.#claim, this.#isUnclear(), timeoutMs);
+  }
+
+  /** Whether a request may still be under way. Once settled, it becomes no more so. */
+  #isUnclear(): boolean {
+    return this.#doubt.isUncertain || this.#questions.areOpen || this.#isConfirming;
   }
 
   #settle(): void {
@@ -343,12 +284,7 @@ export class Waiter implements Occupant {
       this.#engine.remember(this.#claim, () => void this.#sendAway(this.#engine.commandTimeoutMs));
     }
     this.#patience.stop();
-    this.#rechecks?.cancel();
+    this.#questions.end();
     this.#engine.dismiss(this.#claim, this);
-  }
-
-  #callTimeoutMs(): number {
-    if (this.#options.waitMs === 0) return this.#engine.commandTimeoutMs;
-    return Math.min(this.#engine.commandTimeoutMs, Math.max(this.#patience.leftMs(), SHORTEST_CALL_MS));
   }
 }

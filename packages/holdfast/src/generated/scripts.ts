@@ -591,7 +591,7 @@ export const conditionLeave = {
     { code: 2, outcome: "passed", values: [], rest: null },
     { code: 3, outcome: "released", values: [], rest: null },
   ],
-  sha1: "5247bc24f6fd6611ae7730becadde73cf68e8699",
+  sha1: "af2cb73b94c571a6a6494084fe42bd1aba87ada7",
   source: `-- holdfast condition/leave
 local from, token, owner, entered, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
@@ -620,10 +620,15 @@ if holds(from, token) then
   end
   return 3
 end
+
+if entered == '0' then
+  signalNext(inbox, 1)
+  return 2
+end
 return 0` as string,
   grants: true,
   withoutGrant: {
-    sha1: "04b836c8f17c2287e8e8a15f1c1211e18a435a68",
+    sha1: "1f9e7d9ca8f0ed79ff6b72516b86cc4e2d80a697",
     source: `-- holdfast condition/leave
 local from, token, owner, entered, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
@@ -652,6 +657,11 @@ if holds(from, token) then
     redis.call('DEL', KEYS[1])
   end
   return 3
+end
+
+if entered == '0' then
+  signalNext(inbox, 1)
+  return 2
 end
 return 0` as string,
   },

@@ -1,4 +1,4 @@
-/** J01 to J06 and J08: what happens to the processes that lock. */
+/** J01 to J06: what happens to the processes that lock. */
 
 import type { Client, Injection, Stage } from "../stage.js";
 import { letGo, takeAll, tryAfter, twoClients } from "./directed.js";
@@ -196,37 +196,5 @@ export const steppedClient: Injection = {
     await stage.sleep(random.between(0.5, 2) * leaseMs);
     await client.stepWall(0);
     strikeOver(stage, "J06", client.name, beganMs, `wall clock off by ${offsetMs} ms, monotonic clock untouched`);
-  },
-};
-
-const WAITERS = 1_000;
-
-/**
- * J08: a thousand waiters of one name in one process; each is granted or told that it waited too long.
- *
- * In one, since its callers are served in the order of their calls: among so many at once, drawn from several processes,
- * a search for a legal order comes to no end.
- */
-export const manyWaiters: Injection = {
-  row: "J08",
-  async strike(stage) {
-    const { leaseMs } = stage;
-    const lockName = stage.newName();
-    const [holder, client] = twoClients(stage);
-    const grip = await takeAll(stage, holder, lockName, 10 * leaseMs);
-    const beganMs = stage.nowMs();
-    let waiting = 0;
-    const all = Array.from({ length: WAITERS }, async () => {
-      waiting += 1;
-      const mode = stage.random.chance(0.5) ? ("read" as const) : ("write" as const);
-      const taken = await client.take({ lockName, leaseMs: 10 * leaseMs, waitMs: 30 * leaseMs, mode });
-      waiting -= 1;
-      if (taken !== undefined) await client.release(taken.leaseId);
-    });
-    await stage.sleep(leaseMs);
-    const most = waiting;
-    await letGo(grip);
-    await Promise.all(all);
-    strikeOver(stage, "J08", client.name, beganMs, most >= WAITERS ? `${most} waited at once for ${lockName}` : null);
   },
 };

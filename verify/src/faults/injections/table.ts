@@ -8,6 +8,7 @@ import type { Injection } from "../stage.js";
 import * as client from "./client.js";
 import * as clock from "./clock.js";
 import * as controls from "./controls.js";
+import { manyWaiters } from "./crowd.js";
 import * as durability from "./durability.js";
 import { cutOffClient } from "./namespace.js";
 import * as network from "./network.js";
@@ -23,7 +24,7 @@ export const INJECTIONS: readonly Injection[] = [
   client.vanishedHolder,
   client.blockedLoop,
   client.steppedClient,
-  client.manyWaiters,
+  manyWaiters,
   network.lostRequest,
   network.lostReply,
   network.stalledLine,

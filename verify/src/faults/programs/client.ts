@@ -11,8 +11,9 @@ import { type Answered, type Asked, type Call, type ClientSettings, KINDS, type 
 import { Recorder } from "./recorder.js";
 import { Sessions } from "./sessions.js";
 
-/** How often a turn of the event loop is written down. */
-const TURN_EVERY_MS = 20;
+/** How often a turn of the event loop is written down: in a crowd less often, since all of them share this machine. */
+const TURN_EVERY_MS = { few: 20, crowd: 80 };
+const FEW = 8;
 /** For how long what was closed may take to go. */
 const GONE_WITHIN_MS = 3_000;
 /** What is ours and not the subject's: the line to the run, and the streams of every process. */
@@ -29,10 +30,13 @@ process.on("unhandledRejection", (reason) => {
 // Whoever started us is gone: nobody will tell us to end.
 process.on("disconnect", () => process.exit(1));
 
-const ticking = setInterval(() => {
-  const beganMs = monotonicMs();
-  setImmediate(() => recorder.add({ type: "turn", process: settings.process, beganMs, endedMs: monotonicMs() }));
-}, TURN_EVERY_MS);
+const ticking = setInterval(
+  () => {
+    const beganMs = monotonicMs();
+    setImmediate(() => recorder.add({ type: "turn", process: settings.process, beganMs, endedMs: monotonicMs() }));
+  },
+  settings.clients > FEW ? TURN_EVERY_MS.crowd : TURN_EVERY_MS.few,
+);
 
 const subject = await subjectOf(settings.subject);
 const connection = await subject.connect({
@@ -102,7 +106,7 @@ async function act(call: Call): Promise<unknown> {
 }
 
 async function take(options: Parameters<Client["take"]>[0]): Promise<TakeAnswer> {
-  const { lockName, leaseMs, waitMs = 0, renew = false, permits = 1, mode } = options;
+  const { lockName, leaseMs, waitMs = 0, renew = false, permits = 1, mode, abortMs } = options;
   const kind = KINDS[settings.letter];
   const lease = await caller.acquire(kind, {
     lockName,
@@ -112,6 +116,7 @@ async function take(options: Parameters<Client["take"]>[0]): Promise<TakeAnswer>
     renew,
     permits,
     ...(kind === "read-write-lock" ? { mode: mode ?? "write" } : {}),
+    ...(abortMs === undefined ? {} : { abortMs }),
   });
   const [place] = isRefused(lease) ? [] : lease.places;
   if (isRefused(lease)) return { refusal: lease.message };

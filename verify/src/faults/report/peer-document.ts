@@ -25,10 +25,11 @@ const SERVERS: Readonly<Record<string, string>> = {
 
 /** The document as Markdown, made from one run or several. @throws RangeError  there is none */
 export function peerDocument(reports: readonly PeerReport[]): string {
-  const [first] = reports;
-  if (first === undefined) throw new RangeError("there is no run to write of");
+  if (reports.length === 0) throw new RangeError("there is no run to write of");
   const verdicts = reports.flatMap((report) => report.verdicts);
-  const subjects = first.facts.subjects.filter(({ name }) => verdicts.some(({ subject }) => subject === name));
+  // Of a library that was run again the later report says how.
+  const known = new Map(reports.flatMap(({ facts }) => facts.subjects.map((subject) => [subject.name, subject])));
+  const subjects = [...known.values()].filter(({ name }) => verdicts.some(({ subject }) => subject === name));
   const columns = COLUMNS.filter((column) => verdicts.some(({ cell }) => cell.column === column));
   return [
     "# Peers under faults",
@@ -55,9 +56,10 @@ function runs(reports: readonly PeerReport[]): string {
     .map(({ facts, versions, verdicts }) => {
       const columns = COLUMNS.filter((column) => verdicts.some(({ cell }) => cell.column === column)).join(", ");
       const rows = new Set(verdicts.map(({ cell }) => cell.row));
+      const names = [...new Set(verdicts.map(({ subject }) => subject))].join(", ");
       const set = Object.entries(versions).map(([name, version]) => `${name} ${version}`);
       return (
-        `- ${columns}: ${verdicts.length} runs in ${counted(rows.size, "row")}, each struck for ${facts.lastsMs / 1_000} s, ${facts.jobs} at once, ` +
+        `- ${columns}: ${verdicts.length} runs of ${names} in ${counted(rows.size, "row")}, each struck for ${facts.lastsMs / 1_000} s, ${facts.jobs} at once, ` +
         `seed ${facts.seed}; ${set.join(", ")}.`
       );
     })

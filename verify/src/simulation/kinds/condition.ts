@@ -43,7 +43,7 @@ async function waiter(scene: Scene): Promise<void> {
   const again = await call(
     scene,
     async (signal) => {
-      judge.over(view);
+      judge.leases.over(view);
       // It gives the mutex back and asks for it again; when it does the first, nobody is told.
       releasesOf(scene, [view]);
       try {

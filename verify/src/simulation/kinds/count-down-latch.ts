@@ -1,8 +1,8 @@
 import { type CountDownLatch, LockError, StoreError } from "holdfast";
 import type { Arguments, Verb } from "../../history/index.js";
 import { call } from "../calling.js";
+import type { Draft } from "../draft.js";
 import type { SimulatedProcess } from "../process.js";
-import type { Draft } from "../recorder.js";
 import type { Kind, Scene } from "../scene.js";
 import type { World } from "../world.js";
 

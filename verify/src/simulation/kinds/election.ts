@@ -18,7 +18,7 @@ export const election: Kind = {
           await leadership.proclaim("something new");
         } catch (error) {
           if (!(error instanceof LockError)) throw error;
-          if (view !== undefined) scene.judge.ask(view);
+          if (view !== undefined) scene.judge.leases.ask(view);
         }
       },
     });

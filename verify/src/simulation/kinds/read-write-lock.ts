@@ -38,7 +38,7 @@ export const readWriteLock: Kind = {
             view.weight = ALL;
             view.token = lease.token;
             judge.newToken(lockName, lease.token, calledMs);
-            judge.checkExclusion(lockName);
+            judge.leases.checkExclusion(lockName);
           }
         } catch (error) {
           if (!(error instanceof LockError)) throw error;

@@ -23,7 +23,7 @@ export const reentrantMutex: Kind = {
           const isOver = lease.validForMs() <= 0;
           if (isOver) view.givenBackMs = scene.world.nowMs;
           await inner.release();
-          if (view.wasFalse === false) scene.judge.ask(view);
+          if (view.wasFalse === false) scene.judge.leases.ask(view);
         } catch (error) {
           if (!(error instanceof LockError)) throw error;
           await release(scene, lease, [view]);

@@ -3,13 +3,11 @@
  *
  * The server moves waiters in one step, so what it held before and after tells whom a signal reached. From then on that
  * waiter owes something for it: it returns with the mutex, or it gives up and hands the signal to the next in the same
- * way, or it dies; and who could not be reached for as long as its lease lasted on the server counts as dead, as
- * everywhere. What it still owes when all is over was lost.
+ * way, or it dies. What it still owes when all is over was lost.
  */
 import type { Reply } from "holdfast";
 import type { Call } from "../network.js";
 import { membersOf } from "../observer.js";
-import type { SimulatedProcess } from "../process.js";
 import type { World } from "../world.js";
 
 /** One signal that has reached a waiter. */
@@ -77,12 +75,7 @@ export class SignalAccount {
   /** All is over. */
   finish(): void {
     for (const [owner, { lockName, sinceMs }] of this.#debts) {
-      const member = this.#memberOf(owner);
-      if (member === undefined) continue;
-      if (this.#wasOutOfReach(member.process, owner, sinceMs)) {
-        this.#world.judge.decided("waiters out of reach for a lease");
-        continue;
-      }
+      if (this.#memberOf(owner) === undefined) continue;
       this.#lost(`the signal that reached ${owner} on ${lockName} at ${sinceMs.toFixed(1)} ms woke nobody`);
     }
   }
@@ -108,12 +101,6 @@ export class SignalAccount {
 
   #isReachable(owner: string): boolean {
     return this.#memberOf(owner)?.store.isListening === true;
-  }
-
-  /** The server granted it the mutex after the signal, and no answer or message that said so has arrived. */
-  #wasOutOfReach(process: SimulatedProcess, owner: string, sinceMs: number): boolean {
-    const { network, recorder } = this.#world.judge;
-    return (recorder.truth.grantedMs(owner) ?? -Infinity) >= sinceMs && !network.wasGranted(process, owner);
   }
 
   #memberOf(owner: string): World["members"][number] | undefined {

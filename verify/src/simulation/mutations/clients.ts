@@ -1,6 +1,6 @@
 import { type Store, StoreError } from "holdfast";
 import type { Runtime } from "holdfast/simulation";
-import type { Tampering } from "../world.js";
+import type { Tampering } from "../tampering.js";
 import type { Mutation } from "./mutation.js";
 
 function onRuntime(change: (runtime: Runtime) => Partial<Runtime>): Tampering {

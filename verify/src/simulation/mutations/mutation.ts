@@ -1,7 +1,7 @@
 /** A mistake on purpose, and how one is made in a script. */
 import type { Script } from "holdfast";
 import { type Change, rewritten } from "../rewriting.js";
-import type { Tampering } from "../world.js";
+import type { Tampering } from "../tampering.js";
 
 /** One mistake. */
 export interface Mutation {

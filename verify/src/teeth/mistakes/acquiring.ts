@@ -2,6 +2,7 @@
 import { patch, simulation, type Tooth, test } from "../tooth.js";
 
 const WAITER = "core/waiter.ts";
+const QUESTIONS = "core/questions.ts";
 const PATIENCE = "core/patience.ts";
 
 /** See the file header. */
@@ -32,7 +33,9 @@ export const ACQUIRING: readonly Tooth[] = [
     id: "validity-from-the-answer",
     bugs: ["B03"],
     mistake: "validity counts from the answer",
-    patches: [patch(WAITER, "this.#answered(attempt, sentAt);", "this.#answered(attempt, this.#moment.sent());")],
+    patches: [
+      patch(QUESTIONS, "this.#asker.answered(attempt, sentAt);", "this.#asker.answered(attempt, moment.sent());"),
+    ],
     catcher: test("unit/waiter.test.ts", "a lost answer that comes when the lease it granted is over makes no lease"),
   },
   {
@@ -95,7 +98,7 @@ export const ACQUIRING: readonly Tooth[] = [
     patches: [
       patch(
         WAITER,
-        "if (!this.#isQueued && !this.#doubt.isUncertain && !this.#isAsking) return true;",
+        "if (!this.#isQueued && !this.#isUnclear()) return true;",
         "if (!this.#isQueued && !this.#doubt.isUncertain) return true;",
       ),
     ],
@@ -107,9 +110,9 @@ export const ACQUIRING: readonly Tooth[] = [
     mistake: "an error of the server inside a wait ends nothing: the promise stays open",
     patches: [
       patch(
-        WAITER,
-        "        this.#isAsking = false;\n        this.#failed(error);",
-        "        this.#isAsking = false;\n        void error;",
+        QUESTIONS,
+        "        this.#open -= 1;\n        this.#asker.failed(error);",
+        "        this.#open -= 1;\n        void error;",
       ),
     ],
     catcher: simulation("mutex", "L2", "L7"),

@@ -1,7 +1,7 @@
 /** Mistakes of holding: extension, renewal, and how a holder learns that it has lost. */
 import { patch, simulation, type Tooth, test } from "../tooth.js";
 
-const HOLD = "core/hold.ts";
+const UPKEEP = "core/upkeep.ts";
 
 /** See the file header. */
 export const HOLDING: readonly Tooth[] = [
@@ -11,7 +11,7 @@ export const HOLDING: readonly Tooth[] = [
     mistake: "the first renewal is planned from the answer, although validity began before",
     patches: [
       patch(
-        HOLD,
+        UPKEEP,
         "options.renew ? setAt.monotonicMs + leaseMs / 3 : Infinity",
         "options.renew ? engine.runtime.monotonicMs() + leaseMs / 3 : Infinity",
       ),
@@ -55,8 +55,8 @@ export const HOLDING: readonly Tooth[] = [
     mistake: "renewal ends silently at its first error",
     patches: [
       patch(
-        HOLD,
-        "if (outcome === undefined) this.#renewal.failed(this.#term.leaseMs);",
+        UPKEEP,
+        "if (outcome === undefined) this.#renewal.failed(this.term.leaseMs);",
         "if (outcome === undefined) this.#renewal.begun();",
       ),
     ],
@@ -69,7 +69,7 @@ export const HOLDING: readonly Tooth[] = [
     id: "renewal-error-escapes",
     bugs: ["B30"],
     mistake: "an error of a renewal escapes as an unhandled rejection",
-    patches: [patch(HOLD, "      failure = error;\n", "      throw error;\n")],
+    patches: [patch(UPKEEP, "      failure = error;\n", "      throw error;\n")],
     catcher: simulation("mutex", "L7"),
   },
   {
@@ -78,9 +78,9 @@ export const HOLDING: readonly Tooth[] = [
     mistake: "one failed renewal is a loss, though time remains",
     patches: [
       patch(
-        HOLD,
-        "if (outcome === undefined) this.#renewal.failed(this.#term.leaseMs);",
-        'if (outcome === undefined) this.lose("expired");',
+        UPKEEP,
+        "if (outcome === undefined) this.#renewal.failed(this.term.leaseMs);",
+        'if (outcome === undefined) this.#kept.lose("expired");',
       ),
     ],
     catcher: test(
@@ -108,15 +108,15 @@ export const HOLDING: readonly Tooth[] = [
     bugs: ["B33"],
     mistake: "a renewal under way at the release arms the next one",
     patches: [
-      patch(HOLD, "    this.#renewal.settled();\n    if (this.#isOver) return;", "    this.#renewal.settled();"),
+      patch(UPKEEP, "    this.#renewal.settled();\n    if (this.#isOver) return;", "    this.#renewal.settled();"),
       patch(
-        HOLD,
+        UPKEEP,
         "    this.#timer?.cancel();\n    if (this.#isOver) return;\n    const inMs",
         "    this.#timer?.cancel();\n    const inMs",
       ),
       patch(
-        HOLD,
-        "    if (this.validForMs() <= 0) return;\n    if (!this.#isLookedAfter)",
+        UPKEEP,
+        "    if (this.#kept.validForMs() <= 0) return;\n    if (!this.#isLookedAfter)",
         "    if (!this.#isLookedAfter)",
       ),
     ],
@@ -175,7 +175,7 @@ export const HOLDING: readonly Tooth[] = [
     id: "no-cap-on-renewal",
     bugs: ["B37"],
     mistake: "maxHoldMs does not end a hold that is renewed",
-    patches: [patch(HOLD, "if (this.heldMs() >= this.#options.maxHoldMs) {", "if (false) {")],
+    patches: [patch(UPKEEP, "if (this.term.heldMs() >= this.#options.maxHoldMs) {", "if (false) {")],
     catcher: test("unit/hold.test.ts", "loss maxHoldMs ends the hold to the millisecond, in spite of renewal"),
   },
   {

@@ -2,6 +2,7 @@
 import { patch, simulation, type Tooth, test } from "../tooth.js";
 
 const WAITER = "core/waiter.ts";
+const QUESTIONS = "core/questions.ts";
 const COHORT = "core/cohort.ts";
 const PATIENCE = "core/patience.ts";
 const MOMENT = "core/grant-moment.ts";
@@ -29,9 +30,9 @@ export const WAITING: readonly Tooth[] = [
     mistake: "after the subscription nobody asks once more: what was released meanwhile is not noticed",
     patches: [
       patch(
-        WAITER,
-        "mailbox.open(this.#engine.commandTimeoutMs).then(() => this.#ask(), goWithout);\n      // Keeps the process alive meanwhile, and asks if that takes long.\n      this.#later().in(this.#engine.commandTimeoutMs);",
-        "mailbox.open(this.#engine.commandTimeoutMs).then(() => {}, goWithout);",
+        QUESTIONS,
+        "mailbox.open(commandTimeoutMs).then(() => this.ask(), goWithout);\n      // Keeps the process alive meanwhile, and asks if that takes long.\n      this.#later().in(commandTimeoutMs);",
+        "mailbox.open(commandTimeoutMs).then(() => {}, goWithout);",
       ),
     ],
     catcher: simulation("mutex", "L2", "L7"),

@@ -1,0 +1,151 @@
+/**
+ * The requests of one claim on its way: one at a time, again when there is a reason, and never after it is settled.
+ *
+ * Invariants: whoever stands in the queue sends nothing but its re-checks; whoever cannot be reached does not queue; and
+ * a reason to ask that comes while an answer is out is not forgotten.
+ */
+import type { Engine } from "./engine.js";
+import type { GrantMoment } from "./grant-moment.js";
+import type { ResolvedOptions } from "./options.js";
+import type { Patience } from "./patience.js";
+import { Rechecks } from "./rechecks.js";
+import type { Attempt, Claim, WaitSteps } from "./steps.js";
+import type { Moment } from "./validity.js";
+
+/** A deadline that is nearer than this does not make a call give up sooner: it would fail on any hiccup. */
+export const SHORTEST_CALL_MS = 200;
+
+/** What the questions are about. */
+export interface Asked {
+  readonly engine: Engine;
+  readonly steps: WaitSteps;
+  readonly claim: Claim;
+  readonly options: ResolvedOptions;
+  readonly patience: Patience;
+  readonly moment: GrantMoment;
+}
+
+/** Whom the answers are for. */
+export interface Asker {
+  answered(attempt: Attempt, sentAt: Moment): void;
+  /** A request had no answer, or an error for one. */
+  failed(error: unknown): void;
+  /** It is clear by now that the wait goes on without a place in the queue. */
+  goesOnWithoutQueue(): void;
+}
+
+/** See the file header. */
+export class Questions {
+  readonly #asked: Asked;
+  readonly #asker: Asker;
+  #rechecks: Rechecks | undefined;
+  /** Requests without an answer: one, or two after a message that shows that the server has run the first. */
+  #open = 0;
+  #askAgain = false;
+  #isOver = false;
+
+  constructor(asked: Asked, asker: Asker) {
+    this.#asked = asked;
+    this.#asker = asker;
+  }
+
+  /** Whether a request may still be under way. */
+  get areOpen(): boolean {
+    return this.#open > 0;
+  }
+
+  /** Asks, or asks again as soon as the answer that is out has come. */
+  ask(): void {
+    if (this.#isOver) return;
+    if (this.#open > 0) this.#askAgain = true;
+    else this.#send();
+  }
+
+  /** Does not wait for an answer that may be lost: what the server tells of may be over before that is known. */
+  askAtOnce(): void {
+    if (!this.#isOver && this.#open === 1) this.#send();
+    else this.ask();
+  }
+
+  /** What follows on the answer "you wait": `restMs` is left of the present lease, or negative if it has no end. */
+  queued(restMs: number): void {
+    if (this.#askAgain) this.ask();
+    else this.#later().queued(restMs);
+  }
+
+  /** What follows on an answer without a place in the queue: it listens first, or asks now and then if it never can. */
+  queueOrPoll(): void {
+    if (this.#askAgain) {
+      this.ask();
+      return;
+    }
+    const { mailbox, commandTimeoutMs } = this.#asked.engine;
+    const goWithout = (): void => {
+      if (!this.#isOver) this.#asker.goesOnWithoutQueue();
+      this.poll();
+    };
+    if (mailbox.unsupported) {
+      goWithout();
+    } else if (mailbox.isOpen) {
+      this.ask();
+    } else {
+      mailbox.open(commandTimeoutMs).then(() => this.ask(), goWithout);
+      // Keeps the process alive meanwhile, and asks if that takes long.
+      this.#later().in(commandTimeoutMs);
+    }
+  }
+
+  /** Asks after a pause, longer each time. */
+  poll(): void {
+    if (this.#isOver || this.#open > 0) return;
+    this.#later().poll();
+  }
+
+  /** The server may not grant for `restMs` more. */
+  quiet(restMs: number): void {
+    if (!this.#isOver && this.#open === 0) this.#later().quiet(restMs);
+  }
+
+  /** The claim is settled: nothing is sent any more. */
+  end(): void {
+    this.#isOver = true;
+    this.#rechecks?.cancel();
+  }
+
+  /** On the path of every acquire, hence callbacks in place of an async function. */
+  #send(): void {
+    const { engine, steps, claim, options, moment } = this.#asked;
+    this.#open += 1;
+    this.#askAgain = false;
+    this.#rechecks?.cancel();
+    const sentAt = moment.sent();
+    const enqueue = options.waitMs > 0 && engine.mailbox.isOpen;
+    const timeoutMs = this.#timeoutMs();
+    const guard = engine.evictionGuard;
+    const attempt = guard.isOpen
+      ? steps.acquire(claim, enqueue, timeoutMs)
+      : guard.pass(steps.name, () => steps.acquire(claim, enqueue, timeoutMs), timeoutMs);
+    attempt.then(
+      (attempt) => {
+        this.#open -= 1;
+        this.#asker.answered(attempt, sentAt);
+      },
+      (error: unknown) => {
+        this.#open -= 1;
+        this.#asker.failed(error);
+      },
+    );
+  }
+
+  /** Made on demand: most acquires ask once. */
+  #later(): Rechecks {
+    this.#rechecks ??= new Rechecks(this.#asked.engine.runtime, () => this.ask());
+    return this.#rechecks;
+  }
+
+  #timeoutMs(): number {
+    const { engine, options, patience } = this.#asked;
+    if (options.waitMs === 0) return engine.commandTimeoutMs;
+    return Math.min(engine.commandTimeoutMs, Math.max(patience.leftMs(), SHORTEST_CALL_MS));
+  }
+}

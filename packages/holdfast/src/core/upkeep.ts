@@ -1,0 +1,185 @@
+/**
+ * Keeps one hold alive, and notices its end: renewals, and one timer for whatever comes first.
+ *
+ * Invariants: a renewal that was not answered is no loss; the truth is computed from the clocks at the call, and the
+ * timer only makes sure that somebody who does not call is told too; after `stop` no timer runs and nothing is sent.
+ */
+import type { Engine } from "./engine.js";
+import type { LossReason } from "./errors.js";
+import { LOOK_MS, type Looker } from "./lookout.js";
+import { publishRenew, RenewalSchedule } from "./renewal.js";
+import type { Timer } from "./runtime.js";
+import type { Grant, NotHeld, Steps } from "./steps.js";
+import { Term } from "./term.js";
+import { type Moment, now } from "./validity.js";
+
+/** How a hold is kept. */
+export interface HoldOptions {
+  readonly renew: boolean;
+  readonly maxHoldMs: number;
+}
+
+/** What is kept. */
+export interface Kept {
+  /** As the server has it now. */
+  readonly grant: Grant;
+  readonly lockName: string;
+  readonly leaseMs: number;
+  readonly owner: string;
+  readonly token: number;
+  /** What is left of it; it ends if that is nothing. */
+  validForMs(): number;
+  lose(reason: LossReason): void;
+}
+
+/** See the file header. One for each hold. */
+export class Upkeep implements Looker {
+  readonly term: Term;
+  readonly #engine: Engine;
+  readonly #steps: Steps;
+  readonly #options: HoldOptions;
+  readonly #kept: Kept;
+  readonly #renewal: RenewalSchedule;
+  #isOver = false;
+  #timer: Timer | undefined;
+  /** Once it has been held for a moment: most holds are over before. */
+  #isLookedAfter = false;
+  #isAsGranted = true;
+  #mayBePutBack = false;
+
+  /** @param setAt  when the server can have begun the lease at the earliest */
+  constructor(engine: Engine, steps: Steps, options: HoldOptions, leaseMs: number, setAt: Moment, kept: Kept) {
+    this.#engine = engine;
+    this.#steps = steps;
+    this.#options = options;
+    this.#kept = kept;
+    this.term = new Term(engine.runtime, setAt, leaseMs);
+    const firstAtMs = options.renew ? setAt.monotonicMs + leaseMs / 3 : Infinity;
+    this.#renewal = new RenewalSchedule(engine.runtime, firstAtMs);
+  }
+
+  /** From now on it is watched, and renewed if that was asked for. */
+  start(): void {
+    this.#arm();
+  }
+
+  /** For the lookout. */
+  look(): void {
+    this.#kept.validForMs();
+  }
+
+  /** The hold is over. */
+  stop(): void {
+    this.#isOver = true;
+    this.#timer?.cancel();
+    if (this.#isLookedAfter) this.#engine.lookout.leave(this);
+  }
+
+  /** A connection has come back: a renewal that failed meanwhile need not wait for its turn. */
+  hurry(connection: "commands" | "inbox"): void {
+    if (!this.#options.renew || this.#isOver) return;
+    // The server may be another one now, which has lost it: the sooner it is asked, the sooner it is put back.
+    const mayHaveLost = connection === "commands" && this.#steps.reclaim !== undefined;
+    if (this.#renewal.hurry(mayHaveLost)) this.#arm();
+  }
+
+  /** From now on it may hold something else than it was granted, and a server that has lost it would not know what. */
+  changes(): void {
+    this.#isAsGranted = false;
+  }
+
+  /** Whether a request that puts it back may still be under way. */
+  get mayBePutBack(): boolean {
+    return this.#mayBePutBack;
+  }
+
+  /**
+   * Puts it back on a server that has lost it in a failover; only while it is still good, since once it may be over, others
+   * may have been granted.
+   *
+   * @throws StoreError
+   */
+  async reclaim(leaseMs: number, timeoutMs: number): Promise<boolean> {
+    if (this.#steps.reclaim === undefined || !this.#isAsGranted || this.term.leftMs() <= 0) return false;
+    try {
+      return (await this.#steps.reclaim(this.#kept.grant, leaseMs, timeoutMs)) === "reclaimed";
+    } catch (error) {
+      this.#mayBePutBack = true;
+      throw error;
+    }
+  }
+
+  /** Its holder asks for a lease of another length, which renewals go on with. @throws StoreError */
+  async extend(leaseMs: number): Promise<"extended" | NotHeld> {
+    const outcome = await this.#extend(leaseMs, this.#engine.commandTimeoutMs);
+    if (outcome === "extended") {
+      this.term.leaseMs = leaseMs;
+      if (this.#options.renew) this.#renewal.restart(leaseMs);
+      this.#arm();
+    } else {
+      this.#refused();
+    }
+    return outcome;
+  }
+
+  /** One timer for whatever comes first: the end of validity, the longest hold, the next renewal, the first look. */
+  #arm(): void {
+    this.#timer?.cancel();
+    if (this.#isOver) return;
+    const inMs = Math.min(
+      this.term.leftMs(),
+      this.#options.maxHoldMs - this.term.heldMs(),
+      this.#renewal.dueInMs(),
+      this.#isLookedAfter ? Infinity : LOOK_MS,
+    );
+    this.#timer = this.#engine.runtime.startTimer(() => this.#tick(), Math.max(0, inMs), false);
+  }
+
+  #tick(): void {
+    if (this.#kept.validForMs() <= 0) return;
+    if (!this.#isLookedAfter) {
+      this.#isLookedAfter = true;
+      this.#engine.lookout.join(this);
+    }
+    if (this.term.heldMs() >= this.#options.maxHoldMs) {
+      this.#kept.lose("max-hold");
+      return;
+    }
+    if (this.#renewal.dueInMs() <= 0) void this.#renew();
+    this.#arm();
+  }
+
+  async #renew(): Promise<void> {
+    this.#renewal.begun();
+    let outcome: "extended" | NotHeld | undefined;
+    let failure: unknown;
+    const { leaseMs } = this.term;
+    try {
+      // With the pause after a failure, short enough for three tries before the lease is over, however short it is.
+      outcome = await this.#extend(leaseMs, Math.min(this.#engine.commandTimeoutMs, leaseMs / 6));
+    } catch (error) {
+      failure = error;
+    }
+    this.#renewal.settled();
+    if (this.#isOver) return;
+    if (outcome === undefined) this.#renewal.failed(this.term.leaseMs);
+    else if (outcome === "extended") this.#renewal.succeeded(this.term.leaseMs);
+    else this.#refused();
+    publishRenew(this.#steps, this.#kept, failure, () => this.#kept.validForMs());
+    this.#arm();
+  }
+
+  async #extend(leaseMs: number, timeoutMs: number): Promise<"extended" | NotHeld> {
+    const sentAt = now(this.#engine.runtime);
+    this.term.asked(leaseMs);
+    let outcome = await this.#steps.extend(this.#kept.grant, leaseMs, timeoutMs);
+    if (outcome !== "extended" && (await this.reclaim(leaseMs, timeoutMs))) outcome = "extended";
+    if (outcome === "extended") this.term.extended(sentAt, leaseMs);
+    return outcome;
+  }
+
+  /** The server says that the claim does not hold. A forced release would have been told by a message. */
+  #refused(): void {
+    this.#kept.lose(this.term.leftMs() <= 0 ? "expired" : "server-lost");
+  }
+}

@@ -1,0 +1,56 @@
+/** Which claims were given back, by what was sent and by what the server did. */
+
+import { claimOf } from "../history/lease-names.js";
+import type { Draft } from "./draft.js";
+import type { Call } from "./network.js";
+
+const GIVES_BACK = /^(?:mutex|permits)\/(?:release|leave)$|^election\/resign$/;
+
+/** For whom a script is sent; empty if it is for nobody. */
+export function ownerOf({ script, args }: Call): string {
+  return String(args[script.args.indexOf("owner")] ?? "");
+}
+
+/** See the file header. */
+export class GivingBack {
+  /** How often each owner was given back, by what was sent. */
+  readonly #calls = new Map<string, number>();
+  /** Who was so by what the server did. */
+  readonly #isDone = new Set<string>();
+  /** When which process had another connection for its scripts. */
+  readonly #cameBack: { readonly process: string; readonly atMs: number }[] = [];
+
+  /** Counts what is sent. @returns whether this gives its owner back, and nothing did so before */
+  isFirst(call: Call): boolean {
+    if (!GIVES_BACK.test(call.script.name)) return false;
+    const owner = ownerOf(call);
+    const calls = (this.#calls.get(owner) ?? 0) + 1;
+    this.#calls.set(owner, calls);
+    return calls === 1;
+  }
+
+  /** The server has carried it out. */
+  ran(call: Call, outcome: string | undefined): void {
+    if (outcome === "released" && GIVES_BACK.test(call.script.name)) this.#isDone.add(ownerOf(call));
+  }
+
+  /** What that process has sent and has no answer to, it sends over another connection. */
+  cameBack(process: string, atMs: number): void {
+    this.#cameBack.push({ process, atMs });
+  }
+
+  /**
+   * Whether a release that is said to be done may not have been: who asked again since an answer was lost, and hears that
+   * it holds no longer, may have given it back or lost it; as may who had another connection meanwhile, since what was
+   * sent over the one before, its client does not say.
+   */
+  isDoubtful(draft: Draft): boolean {
+    const { verb, outcome, process, callMs, returnMs } = draft;
+    const owner = claimOf(draft);
+    if (verb !== "release" || outcome !== "ok" || this.#isDone.has(owner)) return false;
+    const isBackSince = this.#cameBack.some(
+      (back) => back.process === process && back.atMs >= callMs && back.atMs <= returnMs,
+    );
+    return isBackSince || (this.#calls.get(owner) ?? 0) > 1;
+  }
+}

@@ -1,0 +1,139 @@
+/**
+ * Watches the leases of a run: who holds what now, and what each lease says of itself.
+ *
+ * It knows true time and asks every lease, at the instants that matter, what that lease thinks of itself. Since a
+ * lease that was over is never valid again (checked too), it is enough to look when somebody is granted: two leases
+ * that are ever valid at the same time are so at the instant at which the later one begins.
+ */
+
+import { historyName } from "./draft.js";
+import { isAlive, LossWatch } from "./loss-watch.js";
+import type { SimulatedProcess } from "./process.js";
+import type { Recorder } from "./recorder.js";
+import type { View } from "./view.js";
+
+/** See the file header. */
+export class LeaseWatch {
+  readonly #now: () => number;
+  readonly #violated: (property: string, text: string) => void;
+  readonly #recorder: Recorder;
+  readonly #losses: LossWatch;
+  readonly #views = new Map<string, View[]>();
+  readonly #extended: View[] = [];
+  /** Owners whose leases somebody has begun to take by force, and when. */
+  readonly #taken = new Map<string, number>();
+
+  constructor(now: () => number, violated: (property: string, text: string) => void, recorder: Recorder) {
+    this.#now = now;
+    this.#violated = violated;
+    this.#recorder = recorder;
+    this.#losses = new LossWatch(now, violated, recorder);
+  }
+
+  /** A lease begins now. */
+  add(
+    facts: Pick<
+      View,
+      "attempt" | "process" | "lease" | "own" | "lockName" | "weight" | "limit" | "operation" | "grantId" | "turn"
+    >,
+  ): View {
+    const view: View = {
+      ...facts,
+      token: facts.own.token,
+      grantedMs: this.#now(),
+      isOver: false,
+      mayBeTaken: false,
+      wasFalse: false,
+      lossDueMs: Infinity,
+    };
+    const views = this.#views.get(facts.lockName);
+    if (views === undefined) this.#views.set(facts.lockName, [view]);
+    else views.push(view);
+    const { operation, lockName, process } = facts;
+    const takenMs = this.#taken.get(facts.own.owner);
+    if (takenMs !== undefined) {
+      view.isOver = view.mayBeTaken = true;
+      this.#recorder.taken(operation, process, takenMs);
+    }
+    const told = (): void => {
+      const { reason } = facts.lease.signal.reason as { readonly reason?: string };
+      // Those come before the lease is over, and of several locks for all that are not; from then on nobody relies on it.
+      if (reason === "max-hold" || reason === "closed" || facts.own !== facts.lease)
+        this.#recorder.called({ process, lockName, verb: "release", owner: operation.owner, leaseId: operation.id });
+      this.#recorder.add({
+        type: "lost",
+        atMs: this.#now(),
+        process: historyName(process),
+        lockName,
+        leaseId: operation.id,
+      });
+    };
+    if (facts.lease.signal.aborted) told();
+    else facts.lease.signal.addEventListener("abort", told, { once: true });
+    operation.validUntilMs = this.#now() + process.longestTrueMs(facts.lease.validForMs());
+    this.ask(view);
+    this.checkExclusion(facts.lockName);
+    return view;
+  }
+
+  /** Somebody takes by force what the claim of this lease holds, be it by then the lease of another caller. */
+  taken({ own: { owner } }: View): void {
+    this.#taken.set(owner, this.#now());
+    for (const views of this.#views.values())
+      for (const view of views) if (view.own.owner === owner) view.isOver = view.mayBeTaken = true;
+  }
+
+  /** Whether somebody has. */
+  isTaken({ own: { owner } }: View): boolean {
+    return this.#taken.has(owner);
+  }
+
+  /** Its holder, or somebody by force, ends it now. */
+  over(view: View): void {
+    view.isOver = true;
+  }
+
+  /** What the lease says of itself, in true ms at most; checked against all that is known. */
+  ask(view: View): number {
+    return this.#losses.ask(view);
+  }
+
+  /** Looks for two who hold what only one may. */
+  checkExclusion(lockName: string): void {
+    let sum = 0;
+    const valid = (this.#views.get(lockName) ?? []).filter((view) => {
+      if (view.isOver || view.process.isDead || this.ask(view) <= 0) return false;
+      sum += view.weight;
+      return true;
+    });
+    const limit = Math.max(...valid.map((view) => view.limit));
+    if (valid.length === 0 || sum <= limit) return;
+    const who = valid.map(
+      ({ process, token, weight, lease }) =>
+        `${process.name} (token ${token}, ${weight} of ${limit}, ${lease.validForMs().toFixed(1)} ms left)`,
+    );
+    this.#violated(limit === 1 ? "S2" : "X1", `${lockName} is held by ${who.join(" and ")}`);
+    for (const view of valid.slice(1)) view.isOver = true;
+  }
+
+  /**
+   * A lease was extended: how long it is good for from now on is asked when its holder has taken note. Of several that
+   * count as one, one that is extended may put off the end of the whole, which each of their views asks.
+   */
+  extended(process: SimulatedProcess, owner: string): void {
+    const all = [...this.#views.values()].flat().filter((view) => view.process === process);
+    const extended = new Set(all.flatMap(({ own, lease }) => (own.owner === owner ? [lease] : [])));
+    this.#extended.push(...all.filter(({ lease }) => extended.has(lease)));
+  }
+
+  /** Called after each event: nobody may be late in telling a loss. */
+  afterEvent(): void {
+    for (const view of this.#extended.splice(0)) if (isAlive(view)) this.ask(view);
+    for (const [lockName, views] of this.#views) {
+      for (const view of views) {
+        if (this.#losses.isDue(view)) this.ask(view);
+      }
+      if (views.length > 12) this.#views.set(lockName, views.filter(isAlive));
+    }
+  }
+}

@@ -1,0 +1,58 @@
+/** One process of a run, with a way to the server of its own. */
+
+import { type EmbeddedStore, embedded, type Keyspace } from "@holdfast/embedded";
+import { createHoldfastOn } from "holdfast/simulation";
+import { type NetworkHost, NetworkStore } from "./network.js";
+import type { Plan } from "./plan.js";
+import { SimulatedProcess } from "./process.js";
+import type { Random } from "./random.js";
+import type { Tampering } from "./tampering.js";
+
+/** A process with its way to the server. */
+export interface Member {
+  readonly process: SimulatedProcess;
+  readonly store: NetworkStore;
+  readonly holdfast: ReturnType<typeof createHoldfastOn>;
+  readonly link: EmbeddedStore;
+}
+
+/** What its processes need of a world. */
+export interface Home extends NetworkHost {
+  readonly setup: Plan;
+  readonly random: Random;
+  readonly keyspace: Keyspace;
+  readonly tampering: Tampering;
+  /** Rates at which the clocks of a process go now, where they are not those with which it started. */
+  readonly rates: ReadonlyMap<number, number>;
+}
+
+/** The clocks of a process that no plan says more of differ from the server's in rate by at most this much (A1). */
+const RATE_MAX = 0.009;
+
+/** Starts one: the process of that place, as often as it has started before. */
+export function join(home: Home, index: number, incarnation: number): Member {
+  const { random, setup, keyspace, tampering } = home;
+  // One host, one quartz: only steps part its two clocks.
+  const drawnRate = 1 + random.between(-RATE_MAX, RATE_MAX);
+  // Another incarnation runs on the same host.
+  const rate = home.rates.get(index) ?? drawnRate;
+  const clocks = {
+    rate,
+    slowestRate: Math.min(rate, ...ratesToCome(setup, index)),
+    wallStartMs: 1_763_711_220_000 + random.whole(-60_000, 60_000),
+    monotonicStartMs: random.whole(0, 1_000_000),
+  };
+  const process = new SimulatedProcess(home, `p${index}`, incarnation, clocks, random.fork());
+  const link = embedded({ keyspace });
+  const store = new NetworkStore(home, process, link, random.fork());
+  const { runtime, store: tamper } = tampering;
+  const holdfast = createHoldfastOn(runtime?.(process.runtime) ?? process.runtime, {
+    store: tamper?.(store) ?? store,
+    commandTimeoutMs: setup.commandTimeoutMs,
+  });
+  return { process, store, holdfast, link };
+}
+
+function ratesToCome({ faults }: Plan, index: number): number[] {
+  return faults.flatMap((fault) => (fault.what === "drift" && fault.process === index ? [fault.rate] : []));
+}

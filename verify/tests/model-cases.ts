@@ -1,0 +1,25 @@
+/** Cases of the sequential models: a history in lines, and whether there is a legal order of it. */
+import { expect, it } from "vitest";
+
+import { check, type Model } from "../src/checker/index.js";
+import type { Kind, Operation } from "../src/history/records.js";
+import { timed } from "../src/models/index.js";
+import { operations } from "./histories.js";
+
+/** What a search says of a case. */
+export type Verdict = "ok" | "violation";
+/** What a history shows, and the history. */
+export type Case = readonly [property: string, verdict: Verdict, ...lines: readonly string[]];
+
+/** Runs each case on the model. Leases last 1000 ms where a line says nothing, and rho is 1 %. */
+export function judged<State>(model: Model<State, Operation>, kind: Kind, cases: readonly Case[]): void {
+  it.each(cases.map(([property, verdict, ...lines]) => ({ property, verdict, lines })))(
+    "$property: $verdict",
+    ({ verdict, lines }) => {
+      expect(check(model, timed(operations(lines, kind))).verdict).toBe(verdict);
+    },
+  );
+}
+
+/** Two have it at the same time. */
+export const TAKEN = ["A acquire 0-1 ok", "B acquire 2-3 ok"] as const;
