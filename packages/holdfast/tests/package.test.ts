@@ -11,9 +11,10 @@ import { pack } from "../scripts/pack.mjs";
 
 /**
  * Of everything that `import "holdfast"` loads, minified and compressed. Eleven kinds with their Lua and the texts of their
- * errors; see docs/benchmarks.md for what takes how much. A change that needs more says so here.
+ * errors; see docs/benchmarks.md for what takes how much. A change that needs more says so here: the failover grace took 4 kB,
+ * with second forms of ten scripts and two that put leases back, and waiting for replicas 1 kB.
  */
-const MOST_BYTES = 40_000;
+const MOST_BYTES = 46_000;
 
 const home = fileURLToPath(new URL("..", import.meta.url));
 const packed = mkdtempSync(join(home, ".cache-pack-"));
