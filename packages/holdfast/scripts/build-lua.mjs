@@ -18,6 +18,11 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import { endsInRest, readHeader, refuse } from "./lua-header.mjs";
 import { checkBody, inputsUsed } from "./lua-subset.mjs";
 
+/** Fragments that grant to who waits, and what undoes that: the function is there, and does nothing. */
+const HAND_OFFS = new Map([
+  ["hand-off", "handOff = function() end"],
+  ["permits-grant", "grantHeads = function() end"],
+]);
 const INCLUDE = /^[ \t]*-- include (\S+)[ \t]*$/gm;
 
 /**
@@ -74,14 +79,26 @@ function constant(file, text, fragments, onInclude) {
   if (!computesKeys) agree(file, "KEYS", signature.keys, used.KEYS);
   agree(file, "ARGV", signature.args, used.ARGV);
 
-  const source = withoutComments(name, body);
-  // Each fragment stands in the library once, however many scripts include it.
-  const shared = includes.reduce(
-    (rest, included) =>
-      rest.replace(escaped(stripped(fragments.get(included) ?? "")), () => `\${${shareName(included)}}`),
-    escaped(source),
-  );
-  return print(name, signature, source, shared);
+  const handOff = includes.find((included) => HAND_OFFS.has(included));
+  if (handOff !== undefined && signature.grants === null) refuse(file, "it hands off, so its header must say GRANTS");
+  if (handOff === undefined && signature.grants === "by hand-off") refuse(file, "it GRANTS by hand-off, and has none");
+
+  /** @param {string} whole */
+  const texts = (whole) => {
+    const source = withoutComments(name, whole);
+    // Each fragment stands in the library once, however many scripts include it.
+    const shared = includes.reduce(
+      (rest, included) =>
+        rest.replace(escaped(stripped(fragments.get(included) ?? "")), () => `\${${shareName(included)}}`),
+      escaped(source),
+    );
+    return { source, shared };
+  };
+  if (handOff === undefined || signature.grants !== "by hand-off")
+    return print(name, signature, texts(body), undefined);
+  const fragmentText = fragments.get(handOff) ?? "";
+  const whole = body.replace(fragmentText, () => `${fragmentText}\n${HAND_OFFS.get(handOff)}`);
+  return print(name, signature, texts(body), texts(whole));
 }
 
 /**
@@ -155,28 +172,32 @@ function shareName(fragmentName) {
 /**
  * The text is widened to `string`, so that the declaration file does not carry every script a second time.
  *
+ * @typedef {{ source: string, shared: string }} Texts  as it is, and as it is written down
  * @param {string} name
  * @param {import('./lua-header.mjs').Signature} signature
- * @param {string} source
- * @param {string} text  the same as it is written down
+ * @param {Texts} texts
+ * @param {Texts | undefined} withoutGrant  the same without the hand-off
  */
-function print(name, { summary, keys, args, replies }, source, text) {
+function print(name, { summary, keys, args, replies, grants, renews }, texts, withoutGrant) {
   /** @param {string[]} words */
   const list = (words) => `[${words.map((word) => JSON.stringify(word)).join(", ")}]`;
   const forms = replies.map(
     ({ code, outcome, values, rest }) =>
       `    { code: ${code}, outcome: "${outcome}", values: ${list(values)}, rest: ${rest && JSON.stringify(rest)} },\n`,
   );
+  /** @param {Texts} texts @param {string} indent */
+  const printText = ({ source, shared }, indent) =>
+    `${indent}sha1: "${createHash("sha1").update(source).digest("hex")}",\n${indent}source: \`${shared}\` as string,\n`;
+  const second = withoutGrant === undefined ? "" : `  withoutGrant: {\n${printText(withoutGrant, "    ")}  },\n`;
   return `/** ${name}: ${summary.replaceAll("*/", "* /")} */
 export const ${camelCase(name)} = {
   name: "${name}",
-  sha1: "${createHash("sha1").update(source).digest("hex")}",
   keys: ${list(keys)},
   args: ${list(args)},
   replies: [
 ${forms.join("")}  ],
-  source: \`${text}\` as string,
-} as const;
+${printText(texts, "  ")}  grants: ${grants !== null},
+${renews ? "  renews: true,\n" : ""}${second}} as const;
 `;
 }
 

@@ -16,13 +16,19 @@
  * Lines that begin with KEYS[n], ARGV[n] or REPLY in the third column are the signature. Under REPLY, a line
  * in the column of the first form is one more form, and a line further to the right is prose.
  *
+ * A script that can make somebody a holder says so by a line `GRANTS  by itself`, or `GRANTS  by hand-off` if that is
+ * the hand-off's doing alone: then there is a second form of it without, for a server that may not grant yet.
+ *
+ * One that does nothing but begin a lease anew, and answers 1 when it has, says so by a line `RENEWS`.
+ *
  * A script that works on any number of locks says so by a line `KEYS[...] locks  prose` after its other keys.
  * Only then may its body compute the n of KEYS[n], and TypeScript passes `"locks..."`, a list. Proxies that read
  * scripts refuse such a body, so its kind must do without it when they do.
  */
 
 /** @typedef {{ code: number | null, bare: boolean, outcome: string, values: string[], rest: string | null }} Form */
-/** @typedef {{ summary: string, keys: string[], args: string[], replies: Form[] }} Signature */
+/** @typedef {"by itself" | "by hand-off" | null} Grants */
+/** @typedef {{ summary: string, keys: string[], args: string[], replies: Form[], grants: Grants, renews: boolean }} Signature */
 
 const WORD = /^[a-z]\w*$/;
 const REST_MARK = "[...]";
@@ -44,7 +50,24 @@ export function readHeader(file, name, header) {
   unique(file, [...keys, ...args], (word) => `two inputs are called ${word}`);
 
   const replies = readReplies(file, lines.slice(replyAt));
-  return { summary: (lines[0] ?? "").slice(`  ${name}: `.length), keys, args, replies };
+  const grants = readGrants(file, inputs);
+  const renews = inputs.includes("  RENEWS");
+  if (renews && !replies.some(({ code, values }) => code === 1 && values.length === 0))
+    refuse(file, "it RENEWS, so its reply must be 1 when it has");
+  return { summary: (lines[0] ?? "").slice(`  ${name}: `.length), keys, args, replies, grants, renews };
+}
+
+/**
+ * @param {string} file
+ * @param {string[]} lines
+ * @returns {Grants}
+ */
+function readGrants(file, lines) {
+  const marks = lines.filter((line) => line.startsWith("  GRANTS")).map((line) => line.slice("  GRANTS".length).trim());
+  const [mark = null] = marks;
+  if (marks.length > 1 || (mark !== null && mark !== "by itself" && mark !== "by hand-off"))
+    refuse(file, `it GRANTS by itself or by hand-off, and says so once; not "${marks.join(", ")}"`);
+  return mark;
 }
 
 /**

@@ -1,10 +1,12 @@
 /** What `createHoldfast` and the factories can be told, and the checks: once, at the door. */
 
+import { UnsupportedError } from "./core/errors.js";
 import type { ExportedLease } from "./core/holding.js";
 import { checkClientName, checkPrefix, show } from "./core/names.js";
 import type { AcquireOptions } from "./core/options.js";
 import { checkWhole, DEFAULTABLE, DEFAULTS, type ResolvedOptions, resolve } from "./core/options.js";
 import type { Store } from "./core/store.js";
+import { type FailoverGrace, failoverGrace as graceFor } from "./server/lineage.js";
 import { storeFor } from "./stores/detect.js";
 
 /** How to reach the server, and defaults for every acquire. */
@@ -47,6 +49,26 @@ export interface HoldfastOptions extends Omit<AcquireOptions, "signal"> {
    */
   readonly allowEviction?: boolean;
 
+  /**
+   * What to do when the server behind a client has changed: a replica that is promoted may lack the last grants. With
+   * `"auto"` nothing new is granted by a server that took over, or came back from its disk, for as long as the longest
+   * lease in use; holders keep what they hold, release and renew meanwhile, and waits go on. `"strict"` also waits on a
+   * server without any trace of locks that was started less than the longest lease ago: it may have forgotten them.
+   * `"off"` grants at once, and so may grant a lock twice. All processes must say the same. Of no account for a `store`.
+   * @default "auto"
+   */
+  readonly failoverGrace?: FailoverGrace;
+
+  /**
+   * How many replicas must have a grant or a renewal for it to count (`WAIT`), and how long they may take. Too few, and what
+   * was granted is given back and the acquire rejects with StoreError; a renewal is tried again. It makes it rarer that a
+   * failover loses a grant, and never makes it impossible. It costs one more request for each grant, and whatever else is sent
+   * on the connection waits behind. `timeoutMs` is less than `commandTimeoutMs`; of a renewal it is shortened to a twelfth
+   * of the lease. Not with GLIDE, a pool or a `store`.
+   * @default none
+   */
+  readonly replicas?: { readonly atLeast: number; readonly timeoutMs: number };
+
   /** Shown, with host and process id, to whoever waits for a lock that this client holds. At most 256 bytes. */
   readonly clientName?: string;
 
@@ -77,6 +99,8 @@ const OWN_OPTIONS = [
   "clientName",
   "commandTimeoutMs",
   "allowEviction",
+  "failoverGrace",
+  "replicas",
 ];
 
 /**
@@ -101,6 +125,10 @@ export function checkOptions(options: HoldfastOptions): {
   if (typeof allowEviction !== "boolean") {
     throw new TypeError(`allowEviction must be true or false; got ${show(allowEviction)}`);
   }
+  if (!["auto", "strict", "off", undefined].includes(options.failoverGrace)) {
+    throw new TypeError(`failoverGrace must be "auto", "strict" or "off"; got ${show(options.failoverGrace)}`);
+  }
+  if (options.replicas !== undefined) checkReplicas(options.replicas, commandTimeoutMs);
   if (options.subscriber !== undefined && typeof options.subscriber !== "function") {
     throw new TypeError(`subscriber must be a function that makes a connection; got ${show(options.subscriber)}`);
   }
@@ -115,13 +143,26 @@ export function checkOptions(options: HoldfastOptions): {
   };
 }
 
+function checkReplicas(replicas: unknown, commandTimeoutMs: number): void {
+  if (replicas === null || typeof replicas !== "object") {
+    throw new TypeError(`replicas must be an object with atLeast and timeoutMs; got ${show(replicas)}`);
+  }
+  const { atLeast, timeoutMs } = checkKnown(replicas as { atLeast?: unknown; timeoutMs?: unknown }, [
+    "atLeast",
+    "timeoutMs",
+  ]);
+  checkWhole("replicas.atLeast", atLeast, 1, 100);
+  checkWhole("replicas.timeoutMs", timeoutMs, 1, commandTimeoutMs - 1);
+}
+
 /**
  * The store that all locks are on; those of a quorum, if `redlock` is given.
  *
  * @throws TypeError, RangeError, UnsupportedError  unless exactly one of `redis`, `store` and `redlock` is given, and of a kind
  *                                                  that is known
  */
-export function chooseStores({ redis, store, redlock, subscriber }: HoldfastOptions): Store | readonly Store[] {
+export function chooseStores(options: HoldfastOptions): Store | readonly Store[] {
+  const { redis, store, redlock, subscriber, prefix = "hf", failoverGrace = "auto", replicas } = options;
   const given = Object.entries({ redis, store, redlock }).filter(([, value]) => value !== undefined);
   if (given.length !== 1) {
     const names = given.map(([name]) => name).join(" and ");
@@ -129,11 +170,31 @@ export function chooseStores({ redis, store, redlock, subscriber }: HoldfastOpti
   }
   if (redlock !== undefined) {
     checkServers(redlock);
+    if (options.failoverGrace === "off" || options.failoverGrace === "auto") {
+      throw new TypeError(
+        `failoverGrace must be "strict" with redlock, or absent: a server that comes back without what it has granted must not vote; got ${show(failoverGrace)}`,
+      );
+    }
+    if (replicas !== undefined) {
+      throw new TypeError(
+        "replicas cannot be given with redlock: its servers are independent, and have no replicas to wait for",
+      );
+    }
     return redlock.map((server, index) =>
-      storeFor(server, subscriber === undefined ? {} : { subscriber: () => subscriber(index) }),
+      storeFor(server, {
+        subscriber: subscriber && (() => subscriber(index)),
+        terms: { grace: graceFor("strict", prefix), replicas: undefined },
+      }),
     );
   }
-  return storeFor(redis ?? store, subscriber === undefined ? {} : { subscriber: () => subscriber(0) });
+  const chosen = storeFor(redis ?? store, {
+    subscriber: subscriber && (() => subscriber(0)),
+    terms: { grace: graceFor(failoverGrace, prefix), replicas },
+  });
+  if (replicas !== undefined && chosen.confirmsGrants !== true) {
+    throw new UnsupportedError("replicas", "The option `replicas` is for a client, and this is a store of its own.");
+  }
+  return chosen;
 }
 
 const FEWEST_SERVERS = 3;

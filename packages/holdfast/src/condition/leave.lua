@@ -13,6 +13,7 @@
   ARGV[3] owner      id of the claim that gives up
   ARGV[4] entered    1 if it is certain that it has waited; 2 if its signal has done its work or was passed on; else 0
   ARGV[5] inbox      what a client id is appended to for the channel that the client listens on
+  GRANTS  by hand-off
   REPLY   0          absent: it neither waited nor held, and nothing is to be passed on
           1          left: no signal had reached it
           2          passed: it was signalled, or may have been, and the next waiter is in its place

@@ -90,6 +90,7 @@ export function waitSteps(
   return {
     ...looking(place),
     inbox,
+    ...(mutex.confirm !== undefined && { confirm: mutex.confirm }),
 
     granted() {
       isPassed = true;

@@ -14,6 +14,7 @@
   ARGV[3] owner      id of the claim that waits
   ARGV[4] again      1 if this claim may have entered the queue before, 0 if it is certain that it has not
   ARGV[5] inbox      what a client id is appended to for the channel that the client listens on
+  GRANTS  by hand-off
   REPLY   {0, restMs, nowUs}  waiting: for a signal, restMs is -1; or, signalled, for the lease of the holder to end
           {1, restMs, nowUs}  signalled: or dropped; it may acquire the mutex
           {2}                 unclaimed: the holder's lease had ended, and nobody was granted since

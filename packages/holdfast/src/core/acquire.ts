@@ -144,7 +144,10 @@ async function adoptSurely(
   for (let isRepeated = false; ; isRepeated = true) {
     const setAt = now(engine.runtime);
     try {
-      return { outcome: await steps.adopt(from, to, engine.commandTimeoutMs), setAt };
+      const outcome = await steps.adopt(from, to, engine.commandTimeoutMs);
+      if (outcome !== "adopted" || engine.store.confirmsGrants !== true) return { outcome, setAt };
+      const confirmed = await steps.extend(to, to.claim.leaseMs, engine.commandTimeoutMs);
+      return { outcome: confirmed === "extended" ? outcome : confirmed, setAt };
     } catch (error) {
       if (isRepeated || !(error instanceof StoreError) || !error.transient) {
         void depart(engine, steps, to.claim, true, engine.commandTimeoutMs);

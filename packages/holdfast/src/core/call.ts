@@ -4,7 +4,7 @@ import type { Store } from "./store.js";
 
 /** A store as one lock uses it: every failure names the lock. */
 export interface Caller {
-  readonly store: Store;
+  readonly store: Pick<Store, "run">;
   readonly lockName: string;
 }
 
@@ -39,8 +39,8 @@ export function call<Key extends string, Arg extends string, Form extends ReplyF
     (reply) => decode(lockName, script, reply),
     (error: unknown) => {
       if (!(error instanceof StoreError)) throw error;
-      const { mayHaveRun, transient, cause } = error;
-      throw new StoreError(lockName, { mayHaveRun, transient, cause });
+      const { mayHaveRun, transient, cause, resumesInMs } = error;
+      throw new StoreError(lockName, { mayHaveRun, transient, cause, resumesInMs });
     },
   );
 }

@@ -12,8 +12,8 @@ import type { Inbox, Store } from "./store.js";
 
 /** A claim that is alive in this process, in any state. */
 export interface Occupant extends Recipient {
-  /** The inbox or the connection was away: whatever was missed must be found out. */
-  reconnected(): void;
+  /** The inbox or the connection for commands was away: whatever was missed must be found out. */
+  reconnected(connection: "commands" | "inbox"): void;
   /** This Holdfast closes: stop waiting, give back what is held. Never rejects. */
   close(): Promise<void>;
 }
@@ -213,6 +213,6 @@ export class Engine {
       this.evictionGuard.doubt();
       this.#presence.announce();
     }
-    for (const occupant of this.mailbox.recipients()) occupant.reconnected();
+    for (const occupant of this.mailbox.recipients()) occupant.reconnected(connection);
   }
 }

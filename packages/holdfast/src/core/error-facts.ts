@@ -53,6 +53,11 @@ export interface StoreFailure {
   readonly transient: boolean;
   /** The client library's error, or a sentence. */
   readonly cause: unknown;
+  /**
+   * In how many ms the server may grant locks again, if it refused because it took over from another or was restarted;
+   * else absent.
+   */
+  readonly resumesInMs?: number | undefined;
 }
 
 /** What one of several independent servers answered. */

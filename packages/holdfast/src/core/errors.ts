@@ -161,11 +161,17 @@ export class StoreError extends LockError {
   readonly code: "ERR_LOCK_STORE" | "ERR_LOCK_QUORUM" = "ERR_LOCK_STORE";
   readonly mayHaveRun: boolean;
   readonly transient: boolean;
+  /**
+   * In how many ms the server may grant locks again, counted from when it said so, if it refused because it took over
+   * from another or was restarted; undefined for every other failure.
+   */
+  readonly resumesInMs: number | undefined;
 
   constructor(lockName: string, failure: StoreFailure, message: string = storeMessage(lockName, failure)) {
     super(lockName, message, { cause: failure.cause });
     this.mayHaveRun = failure.mayHaveRun;
     this.transient = failure.transient;
+    this.resumesInMs = failure.resumesInMs;
   }
 }
 

@@ -15,6 +15,8 @@ export interface Given {
   readonly claim: Claim;
   /** Whether a request of the claim may still be under way, and is to be undone when it arrives. */
   readonly mayStillRun: () => boolean;
+  /** Puts it back on a server that has lost it in a failover, if it is still good. @throws StoreError */
+  readonly reclaim: () => Promise<boolean>;
 }
 
 const PAUSE_MS = 50;
@@ -25,13 +27,18 @@ const PAUSE_MS = 50;
  *
  * @throws StoreError  no answer in time; it is tried further in the background until the lease is over anyway
  */
-export async function giveBack({ engine, steps, grant, claim, mayStillRun }: Given): Promise<Ended> {
+export async function giveBack({ engine, steps, grant, claim, mayStillRun, reclaim }: Given): Promise<Ended> {
   const { runtime, commandTimeoutMs } = engine;
   const reconnects = engine.commandReconnects;
   const stopAtMs = runtime.monotonicMs() + commandTimeoutMs * 2;
-  for (let mayHaveRun = false; ; ) {
+  for (let mayHaveRun = false, isPutBack = false; ; ) {
     try {
       const ended = await steps.release(grant, commandTimeoutMs);
+      // That it could be put back shows that nobody was granted in between.
+      if (ended !== "released" && !mayHaveRun && !isPutBack && (await reclaim())) {
+        isPutBack = true;
+        continue;
+      }
       mayHaveRun ||= reconnects !== engine.commandReconnects;
       // It would hold for nobody when it arrives.
       if (mayStillRun()) void depart(engine, steps, claim, true, commandTimeoutMs);

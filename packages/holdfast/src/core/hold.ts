@@ -98,6 +98,11 @@ export class Hold implements Occupant, Holding, Kept {
     return this.#token;
   }
 
+  /** From now on it may hold something else than it was granted, and is not put back where a failover has lost it. */
+  changes(): void {
+    this.#upkeep.changes();
+  }
+
   /** The server has changed what this claim holds, as in an upgrade: from now on it goes by the new grant. */
   regranted(token: number): void {
     this.#grant = { ...this.#grant, token };
@@ -151,7 +156,7 @@ export class Hold implements Occupant, Holding, Kept {
    * already: whatever this claim has from then on, nobody uses.
    */
   undoLateRequests(): void {
-    if (!this.#mayStillRun()) return;
+    if (!this.#isUnclear()) return;
     void depart(this.#engine, this.#steps, this.#claimAsExtended(), true, this.#engine.commandTimeoutMs);
   }
 
@@ -197,7 +202,8 @@ export class Hold implements Occupant, Holding, Kept {
       steps: this.#steps,
       grant: this.#grant,
       claim: this.#claimAsExtended(),
-      mayStillRun: this.#mayStillRun,
+      mayStillRun: () => this.#isUnclear(),
+      reclaim: () => this.#upkeep.reclaim(this.leaseMs, this.#engine.commandTimeoutMs),
     };
     // Sent before the others ask for a claim of their own, so that they need not wait for this one.
     const ending = isLate ? giveBackLate(given) : giveBack(given);
@@ -217,8 +223,13 @@ export class Hold implements Occupant, Holding, Kept {
     this.lose("force-released");
   }
 
-  reconnected(): void {
-    this.#upkeep.hurry();
+  reconnected(connection: "commands" | "inbox"): void {
+    this.#upkeep.hurry(connection);
+  }
+
+  /** Whether a request of the claim may still be under way. */
+  #isUnclear(): boolean {
+    return this.#upkeep.mayBePutBack || this.#mayStillRun();
   }
 
   async close(): Promise<void> {

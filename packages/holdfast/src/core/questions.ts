@@ -101,6 +101,11 @@ export class Questions {
     this.#later().poll();
   }
 
+  /** The server may not grant for `restMs` more. */
+  quiet(restMs: number): void {
+    if (!this.#isOver && this.#open === 0) this.#later().quiet(restMs);
+  }
+
   /** The claim is settled: nothing is sent any more. */
   end(): void {
     this.#isOver = true;

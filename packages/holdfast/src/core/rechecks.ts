@@ -6,6 +6,8 @@ import type { Runtime, Timer } from "./runtime.js";
 
 /** The present lease must be over on the server too when a waiter asks at its end. */
 const AFTER_LEASE_MS = 5;
+/** As long as a server is quiet it is asked this often, in case another one has taken its place. */
+const QUIET_MS = 5_000;
 /** Before jitter, which takes off up to a half: nobody asks sooner than after 10 ms. */
 const POLL_MIN_MS = 20;
 const POLL_MAX_MS = 500;
@@ -33,6 +35,11 @@ export class Rechecks {
   poll(): void {
     this.in(this.#pollMs * (0.5 + this.#runtime.random() / 2));
     this.#pollMs = Math.min(this.#pollMs * 2, POLL_MAX_MS);
+  }
+
+  /** The server may not grant before `restMs` have passed; or somewhat later, if others tell it of longer leases. */
+  quiet(restMs: number): void {
+    this.in(Math.min(restMs, QUIET_MS) + this.#runtime.random() * 20);
   }
 
   /** In place of what was planned before. */

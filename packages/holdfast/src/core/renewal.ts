@@ -51,9 +51,13 @@ export class RenewalSchedule {
     this.#nextAtMs = this.#runtime.monotonicMs() + leaseMs / 3;
   }
 
-  /** The connection is back: the next one is due at once, if the last one failed. @returns whether it is */
-  hurry(): boolean {
-    if (this.#retryMs === RETRY_MIN_MS) return false;
+  /**
+   * The connection is back: the next one is due at once, if the last one failed or `isUrgent`.
+   *
+   * @returns whether it is
+   */
+  hurry(isUrgent: boolean): boolean {
+    if (this.#retryMs === RETRY_MIN_MS && !isUrgent) return false;
     this.#nextAtMs = 0;
     return true;
   }

@@ -14,6 +14,21 @@ export interface Script<Key extends string = string, Arg extends string = string
   readonly args: readonly Arg[];
   readonly replies: readonly Form[];
   readonly source: string;
+  /**
+   * Whether it can make a holder of somebody who was none. Then it reaches a server only that may grant: see
+   * stores/grace.ts. A script that does not say so counts as one that cannot.
+   */
+  readonly grants?: boolean;
+  /** Whether it begins a lease anew and does nothing else, and answers 1 when it has. */
+  readonly renews?: boolean;
+  /** The same script without its hand-off, for a server that may not grant yet; absent if nothing would be left of it. */
+  readonly withoutGrant?: ScriptText;
+}
+
+/** What a server is sent of a script. */
+export interface ScriptText {
+  readonly sha1: string;
+  readonly source: string;
 }
 
 /**

@@ -70,6 +70,12 @@ export interface WaitSteps extends LookSteps {
   /** One attempt; with `enqueue` a refused claim waits in the queue and is granted through the client's inbox. */
   acquire(claim: Claim, enqueue: boolean, timeoutMs: number): Promise<Attempt>;
 
+  /**
+   * Begins the lease of a grant anew, with the first of its tokens, on a store where a grant counts only then. Absent on
+   * all others.
+   */
+  readonly confirm?: ((granted: Grant, timeoutMs: number) => Promise<"extended" | NotHeld>) | undefined;
+
   /** Takes the claim out of the queue and, if it was granted meanwhile, passes the grant on. */
   leave(claim: Claim, timeoutMs: number): Promise<void>;
 }
@@ -87,6 +93,12 @@ export interface Steps extends WaitSteps {
 
   /** Begins the lease anew, never ending it sooner than before. */
   extend(grant: Grant, leaseMs: number, timeoutMs: number): Promise<"extended" | NotHeld>;
+
+  /**
+   * Puts back a lease that is still good, where the server lacks it because it took over from another. Absent where no
+   * server can be known to have done that; `refused` where it has not, or where the lock went on to others.
+   */
+  reclaim?(grant: Grant, leaseMs: number, timeoutMs: number): Promise<"reclaimed" | "refused">;
 
   /** Gives the lock to the next waiter, or back. */
   release(grant: Grant, timeoutMs: number): Promise<"released" | NotHeld>;

@@ -46,6 +46,18 @@ export interface Store {
    */
   onReconnect(listener: (connection: "commands" | "inbox") => void): () => void;
 
+  /**
+   * The key under which the store keeps which run of the server that has `key` may grant locks; undefined if it keeps
+   * none. Only where it does, holders put back what a failover has lost.
+   */
+  lineageKey?(key: string): string | undefined;
+
+  /**
+   * Whether a renewal counts for this store only once replicas have it, so that a grant needs one too. `run` then rejects a
+   * renewal that too few of them have acknowledged in time.
+   */
+  readonly confirmsGrants?: boolean;
+
   /** Closes what the store itself opened, never what the caller passed in. A second call does nothing. */
   close(): Promise<void>;
 }
@@ -61,4 +73,34 @@ export interface Inbox {
   readonly isCounted?: boolean;
   /** Stops listening. A second call does nothing. Never rejects. */
   close(): Promise<void>;
+}
+
+/** What a server says of itself, when it is asked whether it may grant locks. */
+export type Standing =
+  /** It may grant leases of that length; of longer ones it is to be told first. */
+  | { readonly outcome: "settled"; readonly longestMs: number }
+  /** It took over from another, or was restarted, and may not grant for so long. */
+  | { readonly outcome: "quiet"; readonly longestMs: number; readonly restMs: number }
+  /** It does not say. */
+  | { readonly outcome: "hidden" };
+
+/** How many replicas must have a renewal, and how long they may take. */
+export interface Replicas {
+  readonly atLeast: number;
+  readonly timeoutMs: number;
+}
+
+/** How a store finds out whether the server behind it may grant locks. */
+export interface Grace {
+  /** Key of the marker that speaks for the server that has `key`. */
+  markerOf(key: string): string;
+  /**
+   * Whether one marker speaks for all keys, so that a server can be asked when a connection is first used. With a marker in
+   * each slot there is no such question, and only a server that does not know a script is asked.
+   */
+  readonly isOneMarker: boolean;
+  /** The same with a marker in the slot of each key, for a cluster. */
+  bySlot(): Grace;
+  /** Asks. @throws StoreError */
+  ask(run: Store["run"], marker: string, leaseMs: number, timeoutMs: number): Promise<Standing>;
 }

@@ -44,6 +44,8 @@ export class Upkeep implements Looker {
   #timer: Timer | undefined;
   /** Once it has been held for a moment: most holds are over before. */
   #isLookedAfter = false;
+  #isAsGranted = true;
+  #mayBePutBack = false;
 
   /** @param setAt  when the server can have begun the lease at the earliest */
   constructor(engine: Engine, steps: Steps, options: HoldOptions, leaseMs: number, setAt: Moment, kept: Kept) {
@@ -73,9 +75,38 @@ export class Upkeep implements Looker {
     if (this.#isLookedAfter) this.#engine.lookout.leave(this);
   }
 
-  /** The connection has come back: a renewal that failed meanwhile need not wait for its turn. */
-  hurry(): void {
-    if (this.#options.renew && !this.#isOver && this.#renewal.hurry()) this.#arm();
+  /** A connection has come back: a renewal that failed meanwhile need not wait for its turn. */
+  hurry(connection: "commands" | "inbox"): void {
+    if (!this.#options.renew || this.#isOver) return;
+    // The server may be another one now, which has lost it: the sooner it is asked, the sooner it is put back.
+    const mayHaveLost = connection === "commands" && this.#steps.reclaim !== undefined;
+    if (this.#renewal.hurry(mayHaveLost)) this.#arm();
+  }
+
+  /** From now on it may hold something else than it was granted, and a server that has lost it would not know what. */
+  changes(): void {
+    this.#isAsGranted = false;
+  }
+
+  /** Whether a request that puts it back may still be under way. */
+  get mayBePutBack(): boolean {
+    return this.#mayBePutBack;
+  }
+
+  /**
+   * Puts it back on a server that has lost it in a failover; only while it is still good, since once it may be over, others
+   * may have been granted.
+   *
+   * @throws StoreError
+   */
+  async reclaim(leaseMs: number, timeoutMs: number): Promise<boolean> {
+    if (this.#steps.reclaim === undefined || !this.#isAsGranted || this.term.leftMs() <= 0) return false;
+    try {
+      return (await this.#steps.reclaim(this.#kept.grant, leaseMs, timeoutMs)) === "reclaimed";
+    } catch (error) {
+      this.#mayBePutBack = true;
+      throw error;
+    }
   }
 
   /** Its holder asks for a lease of another length, which renewals go on with. @throws StoreError */
@@ -141,7 +172,8 @@ export class Upkeep implements Looker {
   async #extend(leaseMs: number, timeoutMs: number): Promise<"extended" | NotHeld> {
     const sentAt = now(this.#engine.runtime);
     this.term.asked(leaseMs);
-    const outcome = await this.#steps.extend(this.#kept.grant, leaseMs, timeoutMs);
+    let outcome = await this.#steps.extend(this.#kept.grant, leaseMs, timeoutMs);
+    if (outcome !== "extended" && (await this.reclaim(leaseMs, timeoutMs))) outcome = "extended";
     if (outcome === "extended") this.term.extended(sentAt, leaseMs);
     return outcome;
   }

@@ -14,7 +14,7 @@ import { GrantMoment } from "./grant-moment.js";
 import type { ResolvedOptions } from "./options.js";
 import { Patience } from "./patience.js";
 import { type Asker, Questions, SHORTEST_CALL_MS } from "./questions.js";
-import type { Attempt, Claim, WaitSteps } from "./steps.js";
+import type { Attempt, Claim, NotHeld, WaitSteps } from "./steps.js";
 import { type Moment, msUntil, validUntil } from "./validity.js";
 import { NOTHING_RUNS, type TimedOut, type WaitEnds } from "./wait-ends.js";
 
@@ -33,6 +33,7 @@ export class Waiter implements Occupant, Asker {
   #isSettled = false;
   #isQueued = false;
   #hasTold = false;
+  #isConfirming = false;
   readonly #doubt = new Doubt();
   readonly #reconnects: number;
   readonly #moment: GrantMoment;
@@ -175,6 +176,9 @@ export class Waiter implements Occupant, Asker {
       void this.#depart(this.#engine.commandTimeoutMs).then(() => this.#ends.failed(error));
       return;
     }
+    const resumesInMs = error instanceof StoreError ? error.resumesInMs : undefined;
+    // It does answer, and will grant: that is no failure which goes on.
+    if (resumesInMs !== undefined) this.#doubt.answered();
     const failingMs = this.#doubt.failingMs(this.#engine.runtime.monotonicMs());
     // After a whole lease without an answer nothing that was granted before can still be ours.
     const isOutOfPatience = failingMs >= this.#claim.leaseMs || this.#patience.leftMs() <= 0;
@@ -186,7 +190,8 @@ export class Waiter implements Occupant, Asker {
     }
     this.#doubt.goesOn(error);
     this.#startDeadline();
-    this.#questions.poll();
+    if (resumesInMs !== undefined) this.#questions.quiet(resumesInMs);
+    else this.#questions.poll();
   }
 
   #told(error: unknown): unknown {
@@ -194,6 +199,35 @@ export class Waiter implements Occupant, Asker {
   }
 
   #grant(token: number, setAt: Moment, slots: readonly number[]): void {
+    if (this.#steps.confirm === undefined) this.#keep(token, setAt, slots);
+    else if (!this.#isConfirming) void this.#confirm(token, setAt, slots);
+  }
+
+  /** The grant may be lost with the server that made it, until its replicas have it. */
+  async #confirm(token: number, setAt: Moment, slots: readonly number[]): Promise<void> {
+    this.#isConfirming = true;
+    let outcome: "extended" | NotHeld | undefined;
+    let failure: unknown;
+    try {
+      const granted = { claim: this.#claim, token, slots };
+      outcome = await this.#steps.confirm?.(granted, this.#engine.commandTimeoutMs);
+    } catch (error) {
+      failure = error;
+    }
+    if (this.#isSettled) return;
+    this.#isConfirming = false;
+    if (outcome === "extended") {
+      this.#keep(token, setAt, slots);
+    } else if (outcome !== undefined) {
+      this.#questions.ask();
+    } else {
+      this.#settle();
+      this.#ends.failed(failure);
+      void this.#sendAway(this.#engine.commandTimeoutMs);
+    }
+  }
+
+  #keep(token: number, setAt: Moment, slots: readonly number[]): void {
     this.#settle();
     const waitedMs = this.#patience.waitedMs();
     const mayStillRun = this.#isUnclear() ? (): boolean => this.#isUnclear() : NOTHING_RUNS;
@@ -239,7 +273,7 @@ export class Waiter implements Occupant, Asker {
 
   /** Whether a request may still be under way. Once settled, it becomes no more so. */
   #isUnclear(): boolean {
-    return this.#doubt.isUncertain || this.#questions.areOpen;
+    return this.#doubt.isUncertain || this.#questions.areOpen || this.#isConfirming;
   }
 
   #settle(): void {

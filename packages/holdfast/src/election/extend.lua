@@ -7,6 +7,7 @@
   ARGV[1] owner    id of the claim that leads
   ARGV[2] term     its term
   ARGV[3] leaseMs  length of the lease, counted from now
+  RENEWS
   REPLY   1        extended
           2        unclaimed: it had ended, and nobody leads since
           3        claimed: it had ended, and somebody else has led since

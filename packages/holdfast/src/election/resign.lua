@@ -9,6 +9,7 @@
   ARGV[2] term     its term
   ARGV[3] inbox    what a client id is appended to for the channel that the client listens on
   ARGV[4] channel  where observers listen
+  GRANTS  by hand-off
   REPLY   1        released
           2        unclaimed: its lease had ended, and nobody leads since
           3        claimed: its lease had ended, and somebody else has led since

@@ -74,6 +74,19 @@ const luaHolds = `local function holds(owner, token)
   return not last or last - token == 0
 end`;
 
+const luaLineageVerdict = `local function verdict(run, isPromoted, upMs, settled, pending, sinceMs, longestMs, isStrict, nowMs)
+  if settled == run then
+    return 0, nowMs
+  end
+  if pending ~= run then
+    sinceMs = nowMs
+    if not settled and not pending and not isPromoted then
+      sinceMs = isStrict and nowMs - upMs or nowMs - longestMs
+    end
+  end
+  return math.max(0, math.min(longestMs, sinceMs + longestMs - nowMs)), sinceMs
+end`;
+
 const luaPermitsGrant = `local lastToken
 
 local function nextToken()
@@ -286,6 +299,10 @@ local function isUnder(grant, token)
   return last - token >= 0 and token - first >= 0
 end`;
 
+const luaRunId = `local function runId(info)
+  return type(info) == 'string' and string.match(info, 'run_id:(%x+)') or false
+end`;
+
 const luaSignalNext = `local function signalNext(inbox, most)
   local moved = 0
   for _ = 1, 10000 do
@@ -356,7 +373,6 @@ end`;
 /** barrier/arrive: arrive at the barrier, or say that one is still there; the last to arrive lets all go on. */
 export const barrierArrive = {
   name: "barrier/arrive",
-  sha1: "0be03227aaf810dfd8b6a8e93973c7432daf9bf3",
   keys: ["barrier", "arrived", "leases", "ended"],
   args: ["owner", "leaseMs", "parties", "enqueue", "inbox"],
   replies: [
@@ -366,6 +382,7 @@ export const barrierArrive = {
     { code: 3, outcome: "broken", values: ["generation", "why"], rest: "parties" },
     { code: 4, outcome: "mismatch", values: ["parties"], rest: null },
   ],
+  sha1: "0be03227aaf810dfd8b6a8e93973c7432daf9bf3",
   source: `-- holdfast barrier/arrive
 local owner, leaseMs, parties, enqueue, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
@@ -443,18 +460,19 @@ end
 redis.call('HSET', KEYS[1], 'generation', string.format('%.0f', generation + 1))
 redis.call('DEL', KEYS[2], KEYS[3])
 return {2, generation, own}` as string,
+  grants: false,
 } as const;
 
 /** barrier/inspect: which generation it is, and who has arrived or who broke it. Changes nothing. */
 export const barrierInspect = {
   name: "barrier/inspect",
-  sha1: "b3de955693a1acea49fd3b0a3f7d2e970f4b26e8",
   keys: ["barrier", "arrived"],
   args: [],
   replies: [
     { code: 0, outcome: "gathering", values: ["parties", "generation"], rest: "owners" },
     { code: 1, outcome: "broken", values: ["parties", "generation", "why"], rest: "owners" },
   ],
+  sha1: "b3de955693a1acea49fd3b0a3f7d2e970f4b26e8",
   source: `-- holdfast barrier/inspect
 local barrier = redis.call('HMGET', KEYS[1], 'parties', 'generation', 'broken', 'why', 'by')
 local generation = tonumber(barrier[2] or 1)
@@ -466,12 +484,12 @@ for _, party in ipairs(redis.call('ZRANGE', KEYS[2], 0, -1)) do
   reply[#reply + 1] = party
 end
 return reply` as string,
+  grants: false,
 } as const;
 
 /** barrier/leave: give an arrival up, which breaks its generation for all others. */
 export const barrierLeave = {
   name: "barrier/leave",
-  sha1: "e676e1839b1dd21aae5157b782afaaa0a3311698",
   keys: ["barrier", "arrived", "leases", "ended"],
   args: ["owner", "why", "inbox"],
   replies: [
@@ -479,6 +497,7 @@ export const barrierLeave = {
     { code: 1, outcome: "broke", values: [], rest: null },
     { code: 2, outcome: "passed", values: ["generation", "index"], rest: null },
   ],
+  sha1: "e676e1839b1dd21aae5157b782afaaa0a3311698",
   source: `-- holdfast barrier/leave
 local owner, why, inbox = ARGV[1], ARGV[2], ARGV[3]
 
@@ -499,17 +518,18 @@ if fraction < 0.5 then
   return {2, math.floor(ended), math.floor(fraction * 131072 + 0.5)}
 end
 return {fraction == 0.5 and 1 or 0}` as string,
+  grants: false,
 } as const;
 
 /** barrier/reset: begin a new generation, for as many parties as the caller says; break the present one if anybody waits. */
 export const barrierReset = {
   name: "barrier/reset",
-  sha1: "819336f21677877fb1ea6e4273242866ff54b4f5",
   keys: ["barrier", "arrived", "leases", "ended"],
   args: ["request", "parties", "inbox"],
   replies: [
     { code: null, outcome: "reset", values: ["generation"], rest: null },
   ],
+  sha1: "819336f21677877fb1ea6e4273242866ff54b4f5",
   source: `-- holdfast barrier/reset
 local request, parties, inbox = ARGV[1], ARGV[2], ARGV[3]
 
@@ -529,52 +549,55 @@ redis.call('PEXPIRE', KEYS[1], 86400000)
 redis.call('ZADD', KEYS[4], generation, request)
 redis.call('PEXPIRE', KEYS[4], 86400000)
 return generation` as string,
+  grants: false,
 } as const;
 
 /** client-record/announce: write who a client is, and keep that record for a while. */
 export const clientRecordAnnounce = {
   name: "client-record/announce",
-  sha1: "177b7589707cc463aa114e50037cd3c648f12d56",
   keys: ["client"],
   args: ["host", "pid", "name", "version", "keepMs"],
   replies: [
     { code: 1, outcome: "announced", values: [], rest: null },
   ],
+  sha1: "177b7589707cc463aa114e50037cd3c648f12d56",
   source: `-- holdfast client-record/announce
 local host, pid, name, version, keepMs = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
 redis.call('HSET', KEYS[1], 'host', host, 'pid', pid, 'name', name, 'version', version)
 redis.call('PEXPIRE', KEYS[1], keepMs)
 return 1` as string,
+  grants: false,
 } as const;
 
 /** client-record/read: which process a client is. Changes nothing. */
 export const clientRecordRead = {
   name: "client-record/read",
-  sha1: "2c06b69cd50cb32a9f335a21cd4da0711295b13e",
   keys: ["client"],
   args: [],
   replies: [
     { code: 0, outcome: "unknown", values: [], rest: "fields" },
     { code: 1, outcome: "known", values: [], rest: "fields" },
   ],
+  sha1: "2c06b69cd50cb32a9f335a21cd4da0711295b13e",
   source: `-- holdfast client-record/read
 local fields = redis.call('HMGET', KEYS[1], 'host', 'pid', 'name', 'version')
 if not fields[1] then
   return {0}
 end
 return {1, fields[1], fields[2], fields[3], fields[4]}` as string,
+  grants: false,
 } as const;
 
 /** condition/inspect: who waits for a signal. Changes nothing. */
 export const conditionInspect = {
   name: "condition/inspect",
-  sha1: "2f1770b6cc3bcbd94aa7ddda5abebc08c3fae791",
   keys: ["condition"],
   args: ["owner", "most"],
   replies: [
     { code: 0, outcome: "waiting", values: ["waiters", "ahead"], rest: "owners" },
   ],
+  sha1: "2f1770b6cc3bcbd94aa7ddda5abebc08c3fae791",
   source: `-- holdfast condition/inspect
 local owner, most = ARGV[1], ARGV[2]
 
@@ -587,12 +610,12 @@ for _, waiter in ipairs(redis.call('ZRANGE', KEYS[1], 0, most - 1)) do
   reply[#reply + 1] = waiter
 end
 return reply` as string,
+  grants: false,
 } as const;
 
 /** condition/leave: stop waiting for a signal; and if it was given already, pass it on. */
 export const conditionLeave = {
   name: "condition/leave",
-  sha1: "6526c6f270c79cd4f8e7b89a435be7d03b6a5afb",
   keys: ["lock", "fence", "queue", "condition"],
   args: ["from", "token", "owner", "entered", "inbox"],
   replies: [
@@ -601,6 +624,7 @@ export const conditionLeave = {
     { code: 2, outcome: "passed", values: [], rest: null },
     { code: 3, outcome: "released", values: [], rest: null },
   ],
+  sha1: "6526c6f270c79cd4f8e7b89a435be7d03b6a5afb",
   source: `-- holdfast condition/leave
 local from, token, owner, entered, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
@@ -635,12 +659,50 @@ if entered == '0' then
   return 2
 end
 return 0` as string,
+  grants: true,
+  withoutGrant: {
+    sha1: "e6e744cbbc034bf36bd7d18be820b093a91330ca",
+    source: `-- holdfast condition/leave
+local from, token, owner, entered, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+
+${luaTell}
+${luaHandOff}
+handOff = function() end
+${luaHolds}
+${luaSignalNext}
+if redis.call('ZREM', KEYS[4], owner) == 1 then
+  return 1
+end
+
+local isHolder = redis.call('GET', KEYS[1]) == owner
+if isHolder or redis.call('ZREM', KEYS[3], owner) == 1 or entered == '1' then
+  if entered ~= '2' then
+    signalNext(inbox, 1)
+  end
+  if isHolder and not handOff(inbox) then
+    redis.call('DEL', KEYS[1])
+  end
+  return 2
+end
+
+if holds(from, token) then
+  if not handOff(inbox) then
+    redis.call('DEL', KEYS[1])
+  end
+  return 3
+end
+
+if entered == '0' then
+  signalNext(inbox, 1)
+  return 2
+end
+return 0` as string,
+  },
 } as const;
 
 /** condition/signal: let waiters of a condition go on, as soon as they get the mutex. */
 export const conditionSignal = {
   name: "condition/signal",
-  sha1: "575c095c5054ab3865f98c1b6d8cc7c0d7480e8c",
   keys: ["lock", "fence", "queue", "condition", "signalled"],
   args: ["owner", "token", "request", "most", "inbox"],
   replies: [
@@ -649,6 +711,7 @@ export const conditionSignal = {
     { code: 3, outcome: "claimed", values: [], rest: null },
     { code: 4, outcome: "forgotten", values: [], rest: null },
   ],
+  sha1: "575c095c5054ab3865f98c1b6d8cc7c0d7480e8c",
   source: `-- holdfast condition/signal
 local owner, token, request, most, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
@@ -668,12 +731,12 @@ local moved = signalNext(inbox, tonumber(most))
 redis.call('HSET', KEYS[5], 'owner', owner, 'request', request, 'moved', moved)
 redis.call('PEXPIRE', KEYS[5], 600000)
 return {1, moved, redis.call('ZCARD', KEYS[4])}` as string,
+  grants: false,
 } as const;
 
 /** condition/wait: give the mutex to its next waiter, and wait for a signal under a new claim. */
 export const conditionWait = {
   name: "condition/wait",
-  sha1: "0c5b84b24046beba857cbafc0e4f86faed40d70e",
   keys: ["lock", "fence", "queue", "condition"],
   args: ["from", "token", "owner", "again", "inbox"],
   replies: [
@@ -683,6 +746,7 @@ export const conditionWait = {
     { code: 3, outcome: "claimed", values: [], rest: null },
     { code: 4, outcome: "forgotten", values: [], rest: null },
   ],
+  sha1: "0c5b84b24046beba857cbafc0e4f86faed40d70e",
   source: `-- holdfast condition/wait
 local from, token, owner, again, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
@@ -718,12 +782,51 @@ if again == '1' or isQueued or holder == owner then
   return {1, redis.call('PTTL', KEYS[1]), now}
 end
 return {whyLost(holder, token)}` as string,
+  grants: true,
+  withoutGrant: {
+    sha1: "6c55d275efdf3c6a32238bacbb89cc3fa9327a77",
+    source: `-- holdfast condition/wait
+local from, token, owner, again, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+
+${luaTell}
+${luaHandOff}
+handOff = function() end
+${luaHolds}
+${luaWhyLost}
+if holds(from, token) then
+  local latest = redis.call('ZREVRANGE', KEYS[4], 0, 0, 'WITHSCORES')[2] or 0
+  redis.call('ZADD', KEYS[4], latest + 1, owner)
+  redis.call('PEXPIRE', KEYS[4], 60000)
+  if not handOff(inbox, nil, now) then
+    redis.call('DEL', KEYS[1])
+  end
+  return {0, -1, now}
+end
+
+if redis.call('ZSCORE', KEYS[4], owner) then
+  redis.call('PEXPIRE', KEYS[4], 60000)
+  return {0, -1, now}
+end
+
+local holder = redis.call('GET', KEYS[1])
+local isQueued = redis.call('ZSCORE', KEYS[3], owner)
+if isQueued and holder then
+  redis.call('PEXPIRE', KEYS[3], 60000)
+  return {0, redis.call('PTTL', KEYS[1]), now}
+end
+if again == '1' or isQueued or holder == owner then
+  return {1, redis.call('PTTL', KEYS[1]), now}
+end
+return {whyLost(holder, token)}` as string,
+  },
 } as const;
 
 /** count-down-latch/await: go on if the count is zero or none is set; otherwise, if asked to, wait to be told. */
 export const countDownLatchAwait = {
   name: "count-down-latch/await",
-  sha1: "48c3002873a4d9980e1659d8b6643bfd449cbf23",
   keys: ["latch", "counted", "waiters"],
   args: ["owner", "since", "enqueue", "keepMs"],
   replies: [
@@ -731,6 +834,7 @@ export const countDownLatchAwait = {
     { code: 1, outcome: "refused", values: ["generation", "nowUs"], rest: null },
     { code: 2, outcome: "granted", values: [], rest: null },
   ],
+  sha1: "48c3002873a4d9980e1659d8b6643bfd449cbf23",
   source: `-- holdfast count-down-latch/await
 local owner, since, enqueue, keepMs = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
@@ -757,17 +861,18 @@ if not redis.call('ZSCORE', KEYS[3], owner) then
 end
 redis.call('PEXPIRE', KEYS[3], 60000)
 return {0, tonumber(generation), now}` as string,
+  grants: false,
 } as const;
 
 /** count-down-latch/count-down: take something off the count, once for each id; at zero, tell all who wait. */
 export const countDownLatchCountDown = {
   name: "count-down-latch/count-down",
-  sha1: "d96481b534c6928a0e60bf7c80fcbd0fb111603b",
   keys: ["latch", "counted", "waiters"],
   args: ["request", "caller", "by", "keepMs", "inbox"],
   replies: [
     { code: null, outcome: "counted", values: ["count"], rest: null },
   ],
+  sha1: "d96481b534c6928a0e60bf7c80fcbd0fb111603b",
   source: `-- holdfast count-down-latch/count-down
 local request, caller, by, keepMs, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
@@ -807,18 +912,19 @@ if count == 0 then
   redis.call('DEL', KEYS[3])
 end
 return count` as string,
+  grants: false,
 } as const;
 
 /** count-down-latch/inspect: the count, and who waits for zero. Changes nothing. */
 export const countDownLatchInspect = {
   name: "count-down-latch/inspect",
-  sha1: "bc72d0d726c23863515c31ca838b8afbfa1259d0",
   keys: ["latch", "waiters"],
   args: ["owner", "most"],
   replies: [
     { code: 0, outcome: "unset", values: ["count", "initial", "waiters", "ahead"], rest: "owners" },
     { code: 1, outcome: "set", values: ["count", "initial", "waiters", "ahead"], rest: "owners" },
   ],
+  sha1: "bc72d0d726c23863515c31ca838b8afbfa1259d0",
   source: `-- holdfast count-down-latch/inspect
 local owner, most = ARGV[1], ARGV[2]
 
@@ -834,32 +940,34 @@ for _, waiter in ipairs(redis.call('ZRANGE', KEYS[2], 0, most - 1)) do
   reply[#reply + 1] = waiter
 end
 return reply` as string,
+  grants: false,
 } as const;
 
 /** count-down-latch/leave: stop waiting. */
 export const countDownLatchLeave = {
   name: "count-down-latch/leave",
-  sha1: "97180a8575152d70c89f9ab24942da0191d45415",
   keys: ["waiters"],
   args: ["owner"],
   replies: [
     { code: 0, outcome: "absent", values: [], rest: null },
     { code: 1, outcome: "left", values: [], rest: null },
   ],
+  sha1: "97180a8575152d70c89f9ab24942da0191d45415",
   source: `-- holdfast count-down-latch/leave
 return redis.call('ZREM', KEYS[1], ARGV[1])` as string,
+  grants: false,
 } as const;
 
 /** count-down-latch/set-count: set the count, if none is set or it has reached zero. */
 export const countDownLatchSetCount = {
   name: "count-down-latch/set-count",
-  sha1: "9222b73b9c347b062be1a4cc4d515fcd4e886f33",
   keys: ["latch", "counted"],
   args: ["count", "request", "keepMs"],
   replies: [
     { code: 0, outcome: "refused", values: [], rest: null },
     { code: 1, outcome: "set", values: [], rest: null },
   ],
+  sha1: "9222b73b9c347b062be1a4cc4d515fcd4e886f33",
   source: `-- holdfast count-down-latch/set-count
 local count, request, keepMs = ARGV[1], ARGV[2], ARGV[3]
 
@@ -890,26 +998,27 @@ redis.call('PEXPIRE', KEYS[2], restMs)
 redis.call('HSET', KEYS[1], 'count', count, 'initial', count, 'generation', generation, 'setBy', request)
 redis.call('PEXPIRE', KEYS[1], keepMs)
 return 1` as string,
+  grants: false,
 } as const;
 
 /** election/announce: tell all who observe that the leader may have changed. A hint; they look for themselves. */
 export const electionAnnounce = {
   name: "election/announce",
-  sha1: "6245090ab2f2138088bccad26b7ea34dc303aa20",
   keys: [],
   args: ["channel"],
   replies: [
     { code: 1, outcome: "announced", values: [], rest: null },
   ],
+  sha1: "6245090ab2f2138088bccad26b7ea34dc303aa20",
   source: `-- holdfast election/announce
 redis.call('PUBLISH', ARGV[1], 'changed')
 return 1` as string,
+  grants: false,
 } as const;
 
 /** election/extend: begin the leader's lease anew, if it is still its own, and keep its value as long. */
 export const electionExtend = {
   name: "election/extend",
-  sha1: "7a39befe90e3de6e61a0b0228f672d292a93a441",
   keys: ["lock", "fence", "record"],
   args: ["owner", "term", "leaseMs"],
   replies: [
@@ -918,6 +1027,7 @@ export const electionExtend = {
     { code: 3, outcome: "claimed", values: [], rest: null },
     { code: 4, outcome: "forgotten", values: [], rest: null },
   ],
+  sha1: "7a39befe90e3de6e61a0b0228f672d292a93a441",
   source: `-- holdfast election/extend
 local owner, term, leaseMs = ARGV[1], ARGV[2], ARGV[3]
 
@@ -930,18 +1040,20 @@ end
 
 ${luaWhyLost}
 return whyLost(redis.call('GET', KEYS[1]), term)` as string,
+  grants: false,
+  renews: true,
 } as const;
 
 /** election/leader: who leads, and what for. Changes nothing. */
 export const electionLeader = {
   name: "election/leader",
-  sha1: "144027f843e07e2336d40af128c55026291c70f4",
   keys: ["lock", "fence", "record"],
   args: [],
   replies: [
     { code: 0, outcome: "vacant", values: [], rest: null },
     { code: 1, outcome: "led", values: ["restMs", "term"], rest: "texts" },
   ],
+  sha1: "144027f843e07e2336d40af128c55026291c70f4",
   source: `-- holdfast election/leader
 local holder = redis.call('GET', KEYS[1])
 local last = redis.call('GET', KEYS[2])
@@ -950,12 +1062,12 @@ if not holder or not last or not proclaimed[1] or proclaimed[1] - last ~= 0 then
   return {0}
 end
 return {1, redis.call('PTTL', KEYS[1]), tonumber(last), holder, proclaimed[2]}` as string,
+  grants: false,
 } as const;
 
 /** election/proclaim: say what the leader stands for, if it still leads, and tell all who observe. */
 export const electionProclaim = {
   name: "election/proclaim",
-  sha1: "a56fd60a93eb30bdc8dd176d25b2c0591efcddbd",
   keys: ["lock", "fence", "record"],
   args: ["owner", "term", "value", "number", "leaseMs", "channel"],
   replies: [
@@ -964,6 +1076,7 @@ export const electionProclaim = {
     { code: 3, outcome: "claimed", values: [], rest: null },
     { code: 4, outcome: "forgotten", values: [], rest: null },
   ],
+  sha1: "a56fd60a93eb30bdc8dd176d25b2c0591efcddbd",
   source: `-- holdfast election/proclaim
 local owner, term, value, number, leaseMs, channel = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 
@@ -979,12 +1092,12 @@ if last[1] ~= owner or number - last[2] > 0 then
   redis.call('PUBLISH', channel, 'changed')
 end
 return 1` as string,
+  grants: false,
 } as const;
 
 /** election/resign: stop leading, and tell all who observe; the next candidate leads at once. */
 export const electionResign = {
   name: "election/resign",
-  sha1: "741d7b3edbc289bb3cedcf94ab03b05a4fcd226d",
   keys: ["lock", "fence", "queue", "record"],
   args: ["owner", "term", "inbox", "channel"],
   replies: [
@@ -993,6 +1106,7 @@ export const electionResign = {
     { code: 3, outcome: "claimed", values: [], rest: null },
     { code: 4, outcome: "forgotten", values: [], rest: null },
   ],
+  sha1: "741d7b3edbc289bb3cedcf94ab03b05a4fcd226d",
   source: `-- holdfast election/resign
 local owner, term, inbox, channel = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
@@ -1010,18 +1124,40 @@ if not handOff(inbox) then
 end
 redis.call('PUBLISH', channel, 'changed')
 return 1` as string,
+  grants: true,
+  withoutGrant: {
+    sha1: "db59e665eb04a762155ec840cc6d572f34985515",
+    source: `-- holdfast election/resign
+local owner, term, inbox, channel = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+
+local holder = redis.call('GET', KEYS[1])
+${luaWhyLost}
+if holder ~= owner then
+  return whyLost(holder, term)
+end
+
+${luaTell}
+${luaHandOff}
+handOff = function() end
+redis.call('DEL', KEYS[4])
+if not handOff(inbox) then
+  redis.call('DEL', KEYS[1])
+end
+redis.call('PUBLISH', channel, 'changed')
+return 1` as string,
+  },
 } as const;
 
 /** multi-lock/acquire: take several mutexes if each is free and nobody waits for any; otherwise take none. */
 export const multiLockAcquire = {
   name: "multi-lock/acquire",
-  sha1: "e3ecc3ebbc116e8f204932a99e8ade1e489b29ac",
   keys: ["keys..."],
   args: ["leaseMs", "owners"],
   replies: [
     { code: 0, outcome: "refused", values: ["member", "restMs", "nowUs"], rest: null },
     { code: 1, outcome: "granted", values: [], rest: "tokens" },
   ],
+  sha1: "e3ecc3ebbc116e8f204932a99e8ade1e489b29ac",
   source: `-- holdfast multi-lock/acquire
 local leaseMs = ARGV[1]
 
@@ -1057,12 +1193,12 @@ for member, owner in ipairs(owners) do
   reply[member + 1] = token
 end
 return reply` as string,
+  grants: true,
 } as const;
 
 /** mutex/acquire: take the mutex if it is free and nobody waits for it; otherwise, if asked to, queue for it. */
 export const mutexAcquire = {
   name: "mutex/acquire",
-  sha1: "ef6f1c53f4ea63af02b8a23ae7e5ce4ca5f06c4e",
   keys: ["lock", "fence", "queue"],
   args: ["owner", "leaseMs", "fenceMs", "block", "enqueue", "inbox"],
   replies: [
@@ -1070,6 +1206,7 @@ export const mutexAcquire = {
     { code: 0, outcome: "waiting", values: ["restMs", "nowUs"], rest: null },
     { code: 1, outcome: "refused", values: ["restMs", "nowUs"], rest: null },
   ],
+  sha1: "ef6f1c53f4ea63af02b8a23ae7e5ce4ca5f06c4e",
   source: `-- holdfast mutex/acquire
 local owner, leaseMs, fenceMs, block, enqueue, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 
@@ -1122,12 +1259,12 @@ if not holder then
 end
 
 return {enqueue == '1' and 0 or 1, redis.call('PTTL', KEYS[1]), now}` as string,
+  grants: true,
 } as const;
 
 /** mutex/adopt: move a held lease to another claim, as when one process hands its work to another. */
 export const mutexAdopt = {
   name: "mutex/adopt",
-  sha1: "56caf7bbe2f4f787c80eafb97c7754519e8153a1",
   keys: ["lock", "fence"],
   args: ["from", "to", "token", "leaseMs"],
   replies: [
@@ -1136,6 +1273,7 @@ export const mutexAdopt = {
     { code: 3, outcome: "claimed", values: [], rest: null },
     { code: 4, outcome: "forgotten", values: [], rest: null },
   ],
+  sha1: "56caf7bbe2f4f787c80eafb97c7754519e8153a1",
   source: `-- holdfast mutex/adopt
 local from, to, token, leaseMs = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
@@ -1155,12 +1293,12 @@ end
 
 ${luaWhyLost}
 return whyLost(holder, token)` as string,
+  grants: true,
 } as const;
 
 /** mutex/extend: begin the lease anew, if it is still ours; also how a claim learns that it still holds. */
 export const mutexExtend = {
   name: "mutex/extend",
-  sha1: "684fe8475351edea3879ab33d318e32dd497b3c5",
   keys: ["lock", "fence"],
   args: ["owner", "token", "leaseMs"],
   replies: [
@@ -1169,6 +1307,7 @@ export const mutexExtend = {
     { code: 3, outcome: "claimed", values: [], rest: null },
     { code: 4, outcome: "forgotten", values: [], rest: null },
   ],
+  sha1: "684fe8475351edea3879ab33d318e32dd497b3c5",
   source: `-- holdfast mutex/extend
 local owner, token, leaseMs = ARGV[1], ARGV[2], ARGV[3]
 
@@ -1179,18 +1318,20 @@ end
 
 ${luaWhyLost}
 return whyLost(redis.call('GET', KEYS[1]), token)` as string,
+  grants: false,
+  renews: true,
 } as const;
 
 /** mutex/force-release: take the mutex away from the holder that the caller has seen, and tell that holder. */
 export const mutexForceRelease = {
   name: "mutex/force-release",
-  sha1: "e0cd5dafeca545e251dd5748cf9e73cbf46e5c22",
   keys: ["lock", "fence", "queue"],
   args: ["owner", "token", "inbox"],
   replies: [
     { code: 0, outcome: "unchanged", values: [], rest: null },
     { code: 1, outcome: "released", values: [], rest: null },
   ],
+  sha1: "e0cd5dafeca545e251dd5748cf9e73cbf46e5c22",
   source: `-- holdfast mutex/force-release
 local owner, token, inbox = ARGV[1], ARGV[2], ARGV[3]
 
@@ -1221,18 +1362,53 @@ if client then
   tellHolder(inbox, client, '-' .. number)
 end
 return 1` as string,
+  grants: true,
+  withoutGrant: {
+    sha1: "67a5ef220b16c277275b8e428af9f8ed30fba39e",
+    source: `-- holdfast mutex/force-release
+local owner, token, inbox = ARGV[1], ARGV[2], ARGV[3]
+
+${luaTell}
+${luaTellHolder}
+${luaHandOff}
+handOff = function() end
+local holder = redis.call('GET', KEYS[1])
+local last = redis.call('GET', KEYS[2])
+if not holder or (owner ~= '' and holder ~= owner) then
+  return 0
+end
+if token ~= '' then
+  local block = string.match(holder, '^[^/]+/%d+/%d+/(%d+)') or 1
+  local after = last and last - token
+  if not after or after < 0 or after - block >= 0 then
+    return 0
+  end
+end
+
+if not handOff(inbox) then
+  if last then
+    redis.call('SET', KEYS[2], last + 1, 'PX', 600000)
+  end
+  redis.call('DEL', KEYS[1])
+end
+local client, number = string.match(holder, '^([^/]+)/(%d+)/%d+/%d+')
+if client then
+  tellHolder(inbox, client, '-' .. number)
+end
+return 1` as string,
+  },
 } as const;
 
 /** mutex/inspect: who holds the mutex and who waits for it. Changes nothing. */
 export const mutexInspect = {
   name: "mutex/inspect",
-  sha1: "40e2e51303ccbfe4daacb546f48e8871a9f80bb6",
   keys: ["lock", "fence", "queue"],
   args: ["owner", "most"],
   replies: [
     { code: 0, outcome: "free", values: ["restMs", "token", "waiters", "ahead"], rest: "owners" },
     { code: 1, outcome: "held", values: ["restMs", "token", "waiters", "ahead"], rest: "owners" },
   ],
+  sha1: "40e2e51303ccbfe4daacb546f48e8871a9f80bb6",
   source: `-- holdfast mutex/inspect
 local owner, most = ARGV[1], ARGV[2]
 
@@ -1251,12 +1427,12 @@ for _, waiter in ipairs(redis.call('ZRANGE', KEYS[3], 0, most - 1)) do
   reply[#reply + 1] = waiter
 end
 return reply` as string,
+  grants: false,
 } as const;
 
 /** mutex/leave: stop waiting; and if the grant was made meanwhile, pass it on. */
 export const mutexLeave = {
   name: "mutex/leave",
-  sha1: "7cc5ca05711a8af9d7833317de8f11541bf25996",
   keys: ["lock", "fence", "queue"],
   args: ["owner", "inbox"],
   replies: [
@@ -1264,6 +1440,7 @@ export const mutexLeave = {
     { code: 1, outcome: "left", values: [], rest: null },
     { code: 2, outcome: "released", values: [], rest: null },
   ],
+  sha1: "7cc5ca05711a8af9d7833317de8f11541bf25996",
   source: `-- holdfast mutex/leave
 local owner, inbox = ARGV[1], ARGV[2]
 
@@ -1276,12 +1453,66 @@ if redis.call('GET', KEYS[1]) == owner then
   return 2
 end
 return redis.call('ZREM', KEYS[3], owner)` as string,
+  grants: true,
+  withoutGrant: {
+    sha1: "aaaecaa8afd51be4ef5a66b6a08a4c744e42ac85",
+    source: `-- holdfast mutex/leave
+local owner, inbox = ARGV[1], ARGV[2]
+
+${luaTell}
+${luaHandOff}
+handOff = function() end
+if redis.call('GET', KEYS[1]) == owner then
+  if not handOff(inbox) then
+    redis.call('DEL', KEYS[1])
+  end
+  return 2
+end
+return redis.call('ZREM', KEYS[3], owner)` as string,
+  },
+} as const;
+
+/** mutex/reclaim: put back a lease that is still good, where a failover has lost it. */
+export const mutexReclaim = {
+  name: "mutex/reclaim",
+  keys: ["lock", "fence", "queue", "marker"],
+  args: ["owner", "token", "leaseMs"],
+  replies: [
+    { code: 0, outcome: "refused", values: [], rest: null },
+    { code: 1, outcome: "reclaimed", values: [], rest: null },
+  ],
+  sha1: "d60b056b75bfe1cd347176097be51eb3a6bae6eb",
+  source: `-- holdfast mutex/reclaim
+local owner, token, leaseMs = ARGV[1], ARGV[2], ARGV[3]
+
+${luaRunId}
+local run = runId(redis.pcall('INFO', 'server'))
+if not run or redis.call('HGET', KEYS[4], 'run') == run then
+  return 0
+end
+
+local holder = redis.call('GET', KEYS[1])
+local last = redis.call('GET', KEYS[2])
+if last and last - token > 0 then
+  return 0
+end
+if holder and holder ~= owner then
+  local isOurs = string.match(holder, '^[^/]+/%d+/%d+/%d+')
+  if not isOurs or not last or last - token >= 0 then
+    return 0
+  end
+end
+redis.call('SET', KEYS[1], owner, 'PX', leaseMs)
+redis.call('SET', KEYS[2], token, 'PX', leaseMs + 600000)
+redis.call('ZREM', KEYS[3], owner)
+return 1` as string,
+  grants: false,
+  renews: true,
 } as const;
 
 /** mutex/release: give the mutex back, if it is still ours, to the next waiter. */
 export const mutexRelease = {
   name: "mutex/release",
-  sha1: "ffb1d1be2bb7423f0ead753799138af81c54f15e",
   keys: ["lock", "fence", "queue"],
   args: ["owner", "token", "inbox"],
   replies: [
@@ -1290,6 +1521,7 @@ export const mutexRelease = {
     { code: 3, outcome: "claimed", values: [], rest: null },
     { code: 4, outcome: "forgotten", values: [], rest: null },
   ],
+  sha1: "ffb1d1be2bb7423f0ead753799138af81c54f15e",
   source: `-- holdfast mutex/release
 local owner, token, inbox = ARGV[1], ARGV[2], ARGV[3]
 
@@ -1310,12 +1542,36 @@ end
 
 ${luaWhyLost}
 return whyLost(holder, token)` as string,
+  grants: true,
+  withoutGrant: {
+    sha1: "709f1d1e7a151bb91f6ebf8ac251fb23f887ab97",
+    source: `-- holdfast mutex/release
+local owner, token, inbox = ARGV[1], ARGV[2], ARGV[3]
+
+local holder = redis.call('GET', KEYS[1])
+if holder == owner and redis.call('EXISTS', KEYS[3]) == 0 then
+  redis.call('DEL', KEYS[1])
+  return 1
+end
+
+${luaTell}
+${luaHandOff}
+handOff = function() end
+if holder == owner then
+  if not handOff(inbox) then
+    redis.call('DEL', KEYS[1])
+  end
+  return 1
+end
+
+${luaWhyLost}
+return whyLost(holder, token)` as string,
+  },
 } as const;
 
 /** permits/acquire: take permits if they are free and nobody waits for any; otherwise, if asked to, queue for them. */
 export const permitsAcquire = {
   name: "permits/acquire",
-  sha1: "ab2ce50a2c8c15e340e6db9459a7806f3472a7b4",
   keys: ["state", "fence", "holders", "slots", "queue"],
   args: ["owner", "leaseMs", "weight", "enqueue", "inbox", "declared", "numbered"],
   replies: [
@@ -1326,6 +1582,7 @@ export const permitsAcquire = {
     { code: 3, outcome: "mismatch", values: ["present"], rest: null },
     { code: 4, outcome: "heavy", values: ["present"], rest: null },
   ],
+  sha1: "ab2ce50a2c8c15e340e6db9459a7806f3472a7b4",
   source: `-- holdfast permits/acquire
 local owner, leaseMs, weight = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local enqueue, inbox, numbered = ARGV[4] == '1', ARGV[5], tonumber(ARGV[7])
@@ -1432,12 +1689,12 @@ if earliest and earliest ~= 'inf' then
   restMs = math.ceil((earliest - now) / 1000)
 end
 return {enqueue and 0 or 1, restMs, now}` as string,
+  grants: true,
 } as const;
 
 /** permits/adopt: move a held lease to another claim, as when one process hands its work to another. */
 export const permitsAdopt = {
   name: "permits/adopt",
-  sha1: "f08e4ef40087c892cc4b7a2fbae373fbed267f4a",
   keys: ["state", "fence", "holders", "slots"],
   args: ["owner", "from", "token", "leaseMs"],
   replies: [
@@ -1446,6 +1703,7 @@ export const permitsAdopt = {
     { code: 3, outcome: "claimed", values: [], rest: null },
     { code: 4, outcome: "forgotten", values: [], rest: null },
   ],
+  sha1: "f08e4ef40087c892cc4b7a2fbae373fbed267f4a",
   source: `-- holdfast permits/adopt
 local owner, from, token, leaseMs = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 
@@ -1465,12 +1723,12 @@ if grant and isUnder(grant, token) and deadline and deadline - now > 0 then
   return 1
 end
 return whyLost(nil, token)` as string,
+  grants: true,
 } as const;
 
 /** permits/extend: begin the lease anew, if it is still ours; also how a claim learns that it still holds. */
 export const permitsExtend = {
   name: "permits/extend",
-  sha1: "4b2bc9516c218b7235e31bb0968714509aa4461b",
   keys: ["state", "fence", "holders", "slots"],
   args: ["owner", "token", "leaseMs"],
   replies: [
@@ -1479,6 +1737,7 @@ export const permitsExtend = {
     { code: 3, outcome: "claimed", values: [], rest: null },
     { code: 4, outcome: "forgotten", values: [], rest: null },
   ],
+  sha1: "4b2bc9516c218b7235e31bb0968714509aa4461b",
   source: `-- holdfast permits/extend
 local owner, token, leaseMs = ARGV[1], ARGV[2], tonumber(ARGV[3])
 
@@ -1503,18 +1762,20 @@ if record and isUnder(record, token) then
   end
 end
 return whyLost(nil, token)` as string,
+  grants: false,
+  renews: true,
 } as const;
 
 /** permits/force-release: take permits away from the holder that the caller has seen, and tell that holder. */
 export const permitsForceRelease = {
   name: "permits/force-release",
-  sha1: "a3b63de581cc8084201594903f4f36ebc7cfcfd0",
   keys: ["state", "fence", "holders", "slots", "queue"],
   args: ["owner", "token", "inbox", "numbered"],
   replies: [
     { code: 0, outcome: "unchanged", values: [], rest: null },
     { code: 1, outcome: "released", values: [], rest: null },
   ],
+  sha1: "a3b63de581cc8084201594903f4f36ebc7cfcfd0",
   source: `-- holdfast permits/force-release
 local owner, token, inbox, numbered = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 
@@ -1541,17 +1802,48 @@ for _, holder in ipairs(holders) do
 end
 grantHeads()
 return 0` as string,
+  grants: true,
+  withoutGrant: {
+    sha1: "c7f7d11b64784abee491ecee2be58e26c6b71521",
+    source: `-- holdfast permits/force-release
+local owner, token, inbox, numbered = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
+
+${luaTell}
+${luaTellHolder}
+${luaPermitsState}
+${luaPermits}
+${luaPermitsGrant}
+grantHeads = function() end
+reap()
+local holders = owner == '' and redis.call('ZRANGE', KEYS[3], 0, 9999) or {owner}
+for _, holder in ipairs(holders) do
+  local grant = redis.call('HGET', KEYS[1], holder)
+  if grant and (token == '' or token - string.match(grant, '/(%d+)') == 0) then
+    giveBack(holder, grant)
+    redis.call('SET', KEYS[2], nextToken(), 'PX', keptMs())
+    lastToken = nextToken()
+    grantHeads()
+    local client, number = string.match(holder, '^([^/]+)/(%d+)/%d+/%d+')
+    if client then
+      tellHolder(inbox, client, '-' .. number)
+    end
+    return 1
+  end
+end
+grantHeads()
+return 0` as string,
+  },
 } as const;
 
 /** permits/inspect: how many permits there are, who holds them and who waits. Changes nothing. */
 export const permitsInspect = {
   name: "permits/inspect",
-  sha1: "957b6282edbee97fe2e97b8bcfda68e13e81ddf3",
   keys: ["state", "fence", "holders", "queue"],
   args: ["owner", "most", "mostHeld"],
   replies: [
     { code: 0, outcome: "seen", values: ["capacity", "used", "token", "waiters", "ahead", "named"], rest: "rest" },
   ],
+  sha1: "957b6282edbee97fe2e97b8bcfda68e13e81ddf3",
   source: `-- holdfast permits/inspect
 local owner, most, mostHeld = ARGV[1], ARGV[2], ARGV[3]
 
@@ -1584,12 +1876,12 @@ for _, waiter in ipairs(redis.call('ZRANGE', KEYS[4], 0, most - 1)) do
   reply[#reply + 1] = waiter
 end
 return reply` as string,
+  grants: false,
 } as const;
 
 /** permits/leave: stop waiting; and if permits were granted meanwhile, pass them on. */
 export const permitsLeave = {
   name: "permits/leave",
-  sha1: "0bd6f2cf862a9d21f08718e242815963ec76cafa",
   keys: ["state", "fence", "holders", "slots", "queue"],
   args: ["owner", "inbox", "numbered"],
   replies: [
@@ -1597,6 +1889,7 @@ export const permitsLeave = {
     { code: 1, outcome: "left", values: [], rest: null },
     { code: 2, outcome: "released", values: [], rest: null },
   ],
+  sha1: "0bd6f2cf862a9d21f08718e242815963ec76cafa",
   source: `-- holdfast permits/leave
 local owner, inbox, numbered = ARGV[1], ARGV[2], tonumber(ARGV[3])
 
@@ -1612,12 +1905,115 @@ if record then
 end
 grantHeads()
 return left` as string,
+  grants: true,
+  withoutGrant: {
+    sha1: "bb71278c88598af7c3a1a19dde16d6145cbe8817",
+    source: `-- holdfast permits/leave
+local owner, inbox, numbered = ARGV[1], ARGV[2], tonumber(ARGV[3])
+
+${luaTell}
+${luaPermitsState}
+${luaPermits}
+${luaPermitsGrant}
+grantHeads = function() end
+reap()
+local left = redis.call('ZREM', KEYS[5], owner)
+if record then
+  giveBack(owner, record)
+  left = 2
+end
+grantHeads()
+return left` as string,
+  },
+} as const;
+
+/** permits/reclaim: put back permits whose lease is still good, where a failover has lost them. */
+export const permitsReclaim = {
+  name: "permits/reclaim",
+  keys: ["state", "fence", "holders", "slots", "queue", "marker"],
+  args: ["owner", "token", "leaseMs", "weight", "numbers", "declared"],
+  replies: [
+    { code: 0, outcome: "refused", values: [], rest: null },
+    { code: 1, outcome: "reclaimed", values: [], rest: null },
+  ],
+  sha1: "e3d6c7b5ba90cc2cd92f45c12bfe67c4c898b9cf",
+  source: `-- holdfast permits/reclaim
+local owner, token, leaseMs = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
+local weight, numbers = tonumber(ARGV[4]), ARGV[5]
+
+${luaRunId}
+${luaPermitsState}
+${luaPermits}
+local run = runId(redis.pcall('INFO', 'server'))
+if not run or redis.call('HGET', KEYS[6], 'run') == run then
+  return 0
+end
+if record and token - string.match(record, '/(%d+)') < 0 then
+  return 0
+end
+
+local stale = {}
+if numbers ~= '' then
+  local grants = redis.call('HGETALL', KEYS[1])
+  for i = 1, #grants, 2 do
+    local other, theirs = string.match(grants[i + 1], '^%d+/(%d+)/([%d,]+)')
+    if other and grants[i] ~= owner and string.match(grants[i], '^[^/]+/%d+/%d+/') then
+      for slot in string.gmatch(theirs, '%d+') do
+        if string.find(',' .. numbers .. ',', ',' .. slot .. ',', 1, true) then
+          if other - token > 0 then
+            return 0
+          end
+          stale[grants[i]] = grants[i + 1]
+        end
+      end
+    end
+  end
+end
+
+if capacity == 0 then
+  begin(ARGV[6], ',' .. ARGV[6] .. ',')
+end
+mend()
+if record then
+  giveBack(owner, record)
+end
+for holder, grant in pairs(stale) do
+  giveBack(holder, grant)
+end
+for slot in string.gmatch(numbers, '%d+') do
+  if slot - top < 0 then
+    free = free - redis.call('ZREM', KEYS[4], slot)
+  else
+    for gap = top, slot - 1 do
+      redis.call('ZADD', KEYS[4], gap, gap)
+      free = free + 1
+    end
+    top = slot + 1
+  end
+end
+
+local ends = now + leaseMs * 1000
+if used == 0 or ends < first then
+  first = ends
+end
+used = used + weight
+redis.call('HSET', KEYS[1], owner, string.format('%.0f/%.0f/', weight, token) .. numbers,
+  'used', used, 'top', top, 'free', free, 'first', first)
+lengthen(leaseMs)
+keepLease(owner, ends)
+if free > 0 then
+  redis.call('PEXPIRE', KEYS[4], keptMs())
+end
+redis.call('SET', KEYS[2], math.max(token, tonumber(redis.call('GET', KEYS[2]) or 0)), 'PX', keptMs())
+redis.call('ZREM', KEYS[5], owner)
+return 1` as string,
+  grants: false,
+  renews: true,
 } as const;
 
 /** permits/release: give permits back, if they are still ours, to those who wait. */
 export const permitsRelease = {
   name: "permits/release",
-  sha1: "ac85bee0cbb6ff8c537b0effd7575acb2344ee99",
   keys: ["state", "fence", "holders", "slots", "queue"],
   args: ["owner", "token", "inbox", "numbered"],
   replies: [
@@ -1626,6 +2022,7 @@ export const permitsRelease = {
     { code: 3, outcome: "claimed", values: [], rest: null },
     { code: 4, outcome: "forgotten", values: [], rest: null },
   ],
+  sha1: "ac85bee0cbb6ff8c537b0effd7575acb2344ee99",
   source: `-- holdfast permits/release
 local owner, token, inbox, numbered = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 
@@ -1657,17 +2054,53 @@ if isHeld then
 end
 grantHeads()
 return isHeld and 1 or whyLost(nil, token)` as string,
+  grants: true,
+  withoutGrant: {
+    sha1: "30819648957ee764520340cf5653a1e5204fd811",
+    source: `-- holdfast permits/release
+local owner, token, inbox, numbered = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
+
+${luaPermitsState}
+if record and first - now > 0 then
+  local weight, last, slots = string.match(record, '^(%d+)/(%d+)/([%d,]*)$')
+  local rest = used - (weight or 0)
+  if last and last - token == 0 and (slots == '' or rest == 0) and free == 0
+    and redis.call('EXISTS', KEYS[5]) == 0 then
+    redis.call('HDEL', KEYS[1], owner)
+    redis.call('ZREM', KEYS[3], owner)
+    if slots == '' then
+      redis.call('HSET', KEYS[1], 'used', rest)
+    else
+      redis.call('HSET', KEYS[1], 'used', 0, 'top', 0)
+    end
+    return 1
+  end
+end
+
+${luaTell}
+${luaPermits}
+${luaPermitsGrant}
+grantHeads = function() end
+${luaWhyLost}
+reap()
+local isHeld = record and isUnder(record, token)
+if isHeld then
+  giveBack(owner, record)
+end
+grantHeads()
+return isHeld and 1 or whyLost(nil, token)` as string,
+  },
 } as const;
 
 /** permits/resize: change how many permits there are, whoever holds or waits. */
 export const permitsResize = {
   name: "permits/resize",
-  sha1: "18c4fa6293f0f50d92d9241c6c742c0a76978e65",
   keys: ["state", "fence", "holders", "slots", "queue"],
   args: ["size", "declared", "keepMs", "request", "inbox", "numbered"],
   replies: [
     { code: 1, outcome: "resized", values: [], rest: null },
   ],
+  sha1: "18c4fa6293f0f50d92d9241c6c742c0a76978e65",
   source: `-- holdfast permits/resize
 local size, declared, request, inbox = ARGV[1], ARGV[2], ARGV[4], ARGV[5]
 local numbered, owner = tonumber(ARGV[6]), ''
@@ -1696,12 +2129,44 @@ end
 redis.call('HSET', KEYS[1], 'resizes', string.sub(request .. ',' .. resizes, 1, 500))
 grantHeads()
 return 1` as string,
+  grants: true,
+  withoutGrant: {
+    sha1: "613d3485a200ec02fae5aedf0e37441372f543f7",
+    source: `-- holdfast permits/resize
+local size, declared, request, inbox = ARGV[1], ARGV[2], ARGV[4], ARGV[5]
+local numbered, owner = tonumber(ARGV[6]), ''
+
+${luaTell}
+${luaPermitsState}
+${luaPermits}
+${luaPermitsGrant}
+grantHeads = function() end
+local resizes = redis.call('HGET', KEYS[1], 'resizes') or ''
+if string.find(resizes, request, 1, true) then
+  return 1
+end
+keepMs = math.max(keepMs, tonumber(ARGV[3]))
+local known = state[2] or ',' .. declared .. ','
+if not string.find(known, ',' .. size .. ',', 1, true) then
+  known = (#known < 200 and known or string.format(',%.0f,', capacity)) .. size .. ','
+end
+if capacity == 0 then
+  begin(size, known)
+else
+  reap()
+  capacity = tonumber(size)
+  redis.call('HSET', KEYS[1], 'capacity', size, 'declared', known, 'keepMs', keepMs)
+  lengthen(0)
+end
+redis.call('HSET', KEYS[1], 'resizes', string.sub(request .. ',' .. resizes, 1, 500))
+grantHeads()
+return 1` as string,
+  },
 } as const;
 
 /** permits/reweigh: change how many permits a holder has, without a moment in which it has none. */
 export const permitsReweigh = {
   name: "permits/reweigh",
-  sha1: "9dbfcd5f13b292489ec6a92f4954859ac72020be",
   keys: ["state", "fence", "holders", "slots", "queue"],
   args: ["owner", "token", "weight", "change", "inbox", "numbered"],
   replies: [
@@ -1711,6 +2176,7 @@ export const permitsReweigh = {
     { code: 3, outcome: "claimed", values: [], rest: null },
     { code: 4, outcome: "forgotten", values: [], rest: null },
   ],
+  sha1: "9dbfcd5f13b292489ec6a92f4954859ac72020be",
   source: `-- holdfast permits/reweigh
 local owner, token, weight, change = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local inbox, numbered = ARGV[5], tonumber(ARGV[6])
@@ -1748,18 +2214,19 @@ redis.call('HSET', KEYS[1], 'used', used,
   owner, string.format('%.0f/%.0f/%s/%s/%.0f', weight, latest, slots, first, change))
 grantHeads()
 return {1, tonumber(latest)}` as string,
+  grants: true,
 } as const;
 
 /** redlock/acquire: take the lock on this server, one of several that know nothing of each other. */
 export const redlockAcquire = {
   name: "redlock/acquire",
-  sha1: "55361e9a45838b17ab4947de6fc7a0dd43420921",
   keys: ["lock", "fence"],
   args: ["owner", "leaseMs"],
   replies: [
     { code: 0, outcome: "granted", values: ["token"], rest: null },
     { code: 1, outcome: "held", values: ["restMs"], rest: null },
   ],
+  sha1: "55361e9a45838b17ab4947de6fc7a0dd43420921",
   source: `-- holdfast redlock/acquire
 local owner, leaseMs = ARGV[1], ARGV[2]
 
@@ -1781,18 +2248,19 @@ if not holder then
 end
 redis.call('PSETEX', KEYS[2], beginAnew(leaseMs), token)
 return {0, token}` as string,
+  grants: true,
 } as const;
 
 /** redlock/confirm: raise this server to the token of the grant, if the lock is held here as when it was asked for. */
 export const redlockConfirm = {
   name: "redlock/confirm",
-  sha1: "fa240f9617dde1a8c98e39b7b6460159d56efb0d",
   keys: ["lock", "fence"],
   args: ["owner", "reported", "token", "leaseMs"],
   replies: [
     { code: 1, outcome: "confirmed", values: [], rest: null },
     { code: 2, outcome: "refused", values: [], rest: null },
   ],
+  sha1: "fa240f9617dde1a8c98e39b7b6460159d56efb0d",
   source: `-- holdfast redlock/confirm
 local owner, reported, token, leaseMs = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
@@ -1806,18 +2274,19 @@ end
 ${luaBeginAnew}
 redis.call('PSETEX', KEYS[2], beginAnew(leaseMs), token)
 return 1` as string,
+  grants: false,
 } as const;
 
 /** redlock/extend: begin the lease on this server anew, if it is still ours. Never makes a lock that has ended. */
 export const redlockExtend = {
   name: "redlock/extend",
-  sha1: "75e23b8031c20d05b2e020e62aeaede66c8d1ea3",
   keys: ["lock", "fence"],
   args: ["owner", "leaseMs"],
   replies: [
     { code: 1, outcome: "extended", values: [], rest: null },
     { code: 2, outcome: "unheld", values: [], rest: null },
   ],
+  sha1: "75e23b8031c20d05b2e020e62aeaede66c8d1ea3",
   source: `-- holdfast redlock/extend
 local owner, leaseMs = ARGV[1], ARGV[2]
 
@@ -1827,34 +2296,36 @@ end
 ${luaBeginAnew}
 redis.call('PEXPIRE', KEYS[2], beginAnew(leaseMs))
 return 1` as string,
+  grants: false,
 } as const;
 
 /** redlock/inspect: who holds the lock on this server. Changes nothing. */
 export const redlockInspect = {
   name: "redlock/inspect",
-  sha1: "baedb5da854e27eb2aea3b0e123a28f0e5ff3fe8",
   keys: ["lock", "fence"],
   args: [],
   replies: [
     { code: 0, outcome: "free", values: ["token", "leftMs"], rest: null },
     { code: 1, outcome: "held", values: ["token", "leftMs"], rest: "owner" },
   ],
+  sha1: "baedb5da854e27eb2aea3b0e123a28f0e5ff3fe8",
   source: `-- holdfast redlock/inspect
 local holder = redis.call('GET', KEYS[1])
 local token = tonumber(redis.call('GET', KEYS[2]) or 0)
 return {holder and 1 or 0, token, redis.call('PTTL', KEYS[1]), holder or nil}` as string,
+  grants: false,
 } as const;
 
 /** redlock/release: give the lock back on this server, if it is ours, and tell those who wait. */
 export const redlockRelease = {
   name: "redlock/release",
-  sha1: "3ba1f11d58579cfa142ae11c6521eef0483e4952",
   keys: ["lock"],
   args: ["owner", "channel"],
   replies: [
     { code: 1, outcome: "released", values: [], rest: null },
     { code: 2, outcome: "unheld", values: [], rest: null },
   ],
+  sha1: "3ba1f11d58579cfa142ae11c6521eef0483e4952",
   source: `-- holdfast redlock/release
 local owner, channel = ARGV[1], ARGV[2]
 
@@ -1864,18 +2335,81 @@ end
 redis.call('DEL', KEYS[1])
 redis.call('PUBLISH', channel, owner)
 return 1` as string,
+  grants: false,
+} as const;
+
+/** server/lineage: whether this server may grant locks, or from when on it may again. */
+export const serverLineage = {
+  name: "server/lineage",
+  keys: ["marker"],
+  args: ["leaseMs", "strict"],
+  replies: [
+    { code: 0, outcome: "settled", values: ["longestMs"], rest: null },
+    { code: 1, outcome: "quiet", values: ["longestMs", "restMs"], rest: null },
+    { code: 2, outcome: "hidden", values: [], rest: null },
+  ],
+  sha1: "22a3fd826f54c40a90c5f38fc3d21375ae79ea01",
+  source: `-- holdfast server/lineage
+local leaseMs, isStrict = tonumber(ARGV[1]), ARGV[2] == '1'
+
+${luaRunId}
+${luaLineageVerdict}
+local info = redis.pcall('INFO', 'server')
+local replication = redis.pcall('INFO', 'replication')
+local run = runId(info)
+local former = type(replication) == 'string' and string.match(replication, 'master_replid2:(%x+)')
+if not run or not former then
+  return {2}
+end
+
+local time = redis.call('TIME')
+local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)
+local marker = redis.call('HMGET', KEYS[1], 'run', 'pending', 'sinceMs', 'longestMs', 'beforeMs', 'periodMs')
+local settled, pending = marker[1], marker[2]
+local longestMs, beforeMs = tonumber(marker[4] or 0), tonumber(marker[5] or 0)
+local periodMs = tonumber(marker[6] or nowMs)
+
+if settled == run and nowMs - periodMs > 3600000 + math.max(longestMs, beforeMs) then
+  beforeMs, longestMs, periodMs = longestMs, 0, nowMs
+end
+if leaseMs > longestMs then
+  longestMs = leaseMs
+  redis.call('HSET', KEYS[1], 'longestMs', longestMs, 'beforeMs', beforeMs, 'periodMs', periodMs)
+end
+local allMs = math.max(longestMs, beforeMs)
+
+local upMs = tonumber(string.match(info, 'uptime_in_seconds:(%d+)') or 0) * 1000
+local isPromoted = string.find(former, '[^0]') ~= nil
+local restMs, sinceMs = verdict(run, isPromoted, upMs, settled, pending, tonumber(marker[3] or 0), allMs, isStrict, nowMs)
+local keepMs = allMs + 2592000000
+if redis.call('PTTL', KEYS[1]) < keepMs / 2 or settled ~= run then
+  redis.call('HSET', KEYS[1], 'beforeMs', beforeMs, 'longestMs', longestMs)
+  redis.call('PEXPIRE', KEYS[1], keepMs)
+end
+if restMs > 0 then
+  if pending ~= run then
+    redis.call('HSET', KEYS[1], 'pending', run, 'sinceMs', sinceMs)
+  end
+  return {1, allMs, restMs}
+end
+if settled ~= run then
+  redis.call('HSET', KEYS[1], 'run', run)
+  redis.call('HDEL', KEYS[1], 'pending', 'sinceMs')
+end
+return {0, allMs}` as string,
+  grants: false,
 } as const;
 
 /** server/memory: what the server does when its memory is full. Changes nothing. */
 export const serverMemory = {
   name: "server/memory",
-  sha1: "3c2c95ca3d05478f0fb5a75b53b1f6a68a5430a1",
   keys: [],
   args: [],
   replies: [
     { code: 0, outcome: "hidden", values: [], rest: null },
     { code: 1, outcome: "shown", values: ["maxmemory"], rest: "words" },
   ],
+  sha1: "3c2c95ca3d05478f0fb5a75b53b1f6a68a5430a1",
   source: `-- holdfast server/memory
 local info = redis.pcall('INFO', 'memory')
 if type(info) ~= 'string' then
@@ -1887,4 +2421,5 @@ if not maxmemory or not policy then
   return 0
 end
 return {1, maxmemory, policy}` as string,
+  grants: false,
 } as const;

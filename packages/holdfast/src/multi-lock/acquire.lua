@@ -11,6 +11,7 @@
   ARGV[1]   leaseMs  length of each lease
   ARGV[2]   owners   ids of the claims, one for each mutex, with a space between; no id contains one
   KEYS[...] keys     of each mutex in turn: lock, fence and queue, as in mutex/acquire
+  GRANTS  by itself
   REPLY     {0, member, restMs, nowUs}  refused: that mutex, counted from 1, is held or waited for; its lease
                                         ends in restMs, or never if -1; -2 if it is free but waited for
             {1, tokens...}              granted: the token of each mutex in turn

@@ -92,6 +92,19 @@ class JointAttempt implements WaitSteps {
     return { outcome: "granted", token: Math.max(...this.#tokens) };
   }
 
+  /** Each member by itself. Undefined where a grant counts by itself. */
+  get confirm(): NonNullable<WaitSteps["confirm"]> | undefined {
+    if (this.#engine.store.confirmsGrants !== true) return undefined;
+    return async (_granted, timeoutMs) => {
+      const ends = await Promise.all(
+        this.grants().map(({ member: { steps }, claim, token }) =>
+          steps.extend({ claim, token, slots: [] }, claim.leaseMs, timeoutMs),
+        ),
+      );
+      return ends.find((end) => end !== "extended") ?? "extended";
+    };
+  }
+
   async leave(_first: Claim, timeoutMs: number): Promise<void> {
     await Promise.all(this.#members.map(({ steps }, i) => steps.leave(this.#claims[i] as Claim, timeoutMs)));
   }

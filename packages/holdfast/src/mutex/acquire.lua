@@ -15,6 +15,7 @@
   ARGV[4] block    how many tokens this claim may spend, 1 or more
   ARGV[5] enqueue  1 if the claim may wait in the queue, 0 if its client has no inbox or does not wait
   ARGV[6] inbox    what a client id is appended to for the channel that the client listens on
+  GRANTS  by itself
   REPLY   token                granted; the first token of the block
           {0, restMs, nowUs}   waiting in the queue; the present lease ends in restMs, or never if -1
           {1, restMs, nowUs}   refused, and not in the queue

@@ -11,6 +11,7 @@
   ARGV[2] to       id of the claim that takes over
   ARGV[3] token    last token of the grant
   ARGV[4] leaseMs  length of the lease, counted from now
+  GRANTS  by itself
   REPLY   1        adopted
           2        unclaimed: it had ended, and nobody was granted since
           3        claimed: it had ended, and somebody else was granted since

@@ -10,6 +10,7 @@
   ARGV[1] owner    id of the claim that was granted
   ARGV[2] token    last token of its block
   ARGV[3] leaseMs  length of the lease, counted from now
+  RENEWS
   REPLY   1        extended
           2        unclaimed: it had ended, and nobody was granted since
           3        claimed: it had ended, and somebody else was granted since

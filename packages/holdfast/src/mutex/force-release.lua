@@ -10,6 +10,7 @@
   ARGV[1] owner  whose hold to end; empty to go by the token alone
   ARGV[2] token  which grant to end, by any token of its block; empty to go by the owner alone
   ARGV[3] inbox  what a client id is appended to for the channel that the client listens on
+  GRANTS  by hand-off
   REPLY   0      unchanged: free, or held by somebody else
           1      released
 ]]

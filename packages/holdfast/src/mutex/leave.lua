@@ -8,6 +8,7 @@
   KEYS[3] queue  sorted set, owner of a waiting claim -> arrival number
   ARGV[1] owner  id of the claim that gives up
   ARGV[2] inbox  what a client id is appended to for the channel that the client listens on
+  GRANTS  by hand-off
   REPLY   0      absent: it neither waited nor held
           1      left the queue
           2      released what had been granted

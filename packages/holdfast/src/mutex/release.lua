@@ -10,6 +10,7 @@
   ARGV[1] owner  id of the claim that was granted
   ARGV[2] token  last token of its block
   ARGV[3] inbox  what a client id is appended to for the channel that the client listens on
+  GRANTS  by hand-off
   REPLY   1      released
           2      unclaimed: it had ended, and nobody was granted since
           3      claimed: it had ended, and somebody else was granted since

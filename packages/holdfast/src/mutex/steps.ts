@@ -10,6 +10,7 @@ import {
   mutexForceRelease,
   mutexInspect,
   mutexLeave,
+  mutexReclaim,
   mutexRelease,
 } from "../generated/scripts.js";
 
@@ -43,6 +44,7 @@ export function mutexSteps({ store, name, key, keys, inbox }: MutexPlace): Mutex
   const lock = keys.lock;
   const fence = `${keys.base}:fence`;
   const queue = `${keys.base}:queue`;
+  const marker = store.lineageKey?.(lock);
 
   return {
     kind: "mutex",
@@ -60,6 +62,22 @@ export function mutexSteps({ store, name, key, keys, inbox }: MutexPlace): Mutex
     async extend({ claim: { owner }, token }, leaseMs, timeoutMs) {
       return (await call(caller, mutexExtend, { lock, fence }, { owner, token, leaseMs }, timeoutMs)).outcome;
     },
+
+    ...(store.confirmsGrants === true &&
+      ({
+        async confirm({ claim: { owner, leaseMs, amount }, token: first }, timeoutMs) {
+          const args = { owner, token: first + amount - 1, leaseMs };
+          return (await call(caller, mutexExtend, { lock, fence }, args, timeoutMs)).outcome;
+        },
+      } satisfies Pick<Steps, "confirm">)),
+
+    ...(marker !== undefined &&
+      ({
+        async reclaim({ claim: { owner }, token }, leaseMs, timeoutMs) {
+          const args = { owner, token, leaseMs };
+          return (await call(caller, mutexReclaim, { lock, fence, queue, marker }, args, timeoutMs)).outcome;
+        },
+      } satisfies Pick<Steps, "reclaim">)),
 
     async release({ claim: { owner }, token }, timeoutMs) {
       return (await call(caller, mutexRelease, { lock, fence, queue }, { owner, token, inbox }, timeoutMs)).outcome;

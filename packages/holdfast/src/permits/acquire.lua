@@ -20,6 +20,7 @@
   ARGV[5] inbox     what a client id is appended to for the channel that the client listens on
   ARGV[6] declared  the capacity that this client was configured with
   ARGV[7] numbered  the heaviest grant whose permits are numbered; 0 for none
+  GRANTS  by itself
   REPLY   token                  granted, without numbers
           {0, restMs, nowUs}     waiting in the queue; the first lease of a holder ends in restMs, -1 if nobody holds
           {1, restMs, nowUs}     refused, and not in the queue

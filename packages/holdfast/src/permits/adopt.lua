@@ -12,6 +12,7 @@
   ARGV[2] from     id of the claim that held
   ARGV[3] token    token of the grant
   ARGV[4] leaseMs  length of the lease, counted from now
+  GRANTS  by itself
   REPLY   1        adopted
           2        unclaimed: it had ended, and nobody was granted since
           3        claimed: it had ended, and somebody else was granted since

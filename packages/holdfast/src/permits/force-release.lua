@@ -13,6 +13,7 @@
   ARGV[2] token     which grant to end; empty to go by the owner alone
   ARGV[3] inbox     what a client id is appended to for the channel that the client listens on
   ARGV[4] numbered  the heaviest grant whose permits are numbered; 0 for none
+  GRANTS  by hand-off
   REPLY   0         unchanged: no such holder, or its grant is another one by now
           1         released
 ]]

@@ -12,6 +12,7 @@
   ARGV[1] owner     id of the claim that gives up
   ARGV[2] inbox     what a client id is appended to for the channel that the client listens on
   ARGV[3] numbered  the heaviest grant whose permits are numbered; 0 for none
+  GRANTS  by hand-off
   REPLY   0         absent: it neither waited nor held
           1         left the queue
           2         released what had been granted

@@ -13,6 +13,7 @@
   ARGV[2] token     token of the grant
   ARGV[3] inbox     what a client id is appended to for the channel that the client listens on
   ARGV[4] numbered  the heaviest grant whose permits are numbered; 0 for none
+  GRANTS  by hand-off
   REPLY   1         released
           2         unclaimed: it had ended, and nobody was granted since
           3         claimed: it had ended, and somebody else was granted since

@@ -17,6 +17,7 @@
   ARGV[4] request   id of this request
   ARGV[5] inbox     what a client id is appended to for the channel that the client listens on
   ARGV[6] numbered  the heaviest grant whose permits are numbered; 0 for none
+  GRANTS  by hand-off
   REPLY   1         resized
 ]]
 local size, declared, request, inbox = ARGV[1], ARGV[2], ARGV[4], ARGV[5]

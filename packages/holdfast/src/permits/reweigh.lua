@@ -17,6 +17,7 @@
   ARGV[4] change    number of the change, higher than that of the one before
   ARGV[5] inbox     what a client id is appended to for the channel that the client listens on
   ARGV[6] numbered  the heaviest grant whose permits are numbered; 0 for none
+  GRANTS  by itself
   REPLY   0            refused: others hold what it would need
           {1, latest}  reweighed; the token that the holder has now
           2            unclaimed: it had ended, and nobody was granted since

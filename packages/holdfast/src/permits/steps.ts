@@ -16,6 +16,7 @@ import {
   permitsForceRelease,
   permitsInspect,
   permitsLeave,
+  permitsReclaim,
   permitsRelease,
   permitsResize,
   permitsReweigh,
@@ -84,6 +85,7 @@ export function permitsSteps(place: PermitsPlace): PermitsSteps {
   const held = { state, fence, holders, slots: `${state}:slots` };
   const keys = { ...held, queue };
   const granting = { inbox, numbered };
+  const marker = place.store.lineageKey?.(state);
 
   return {
     kind,
@@ -110,6 +112,21 @@ export function permitsSteps(place: PermitsPlace): PermitsSteps {
     async extend({ claim: { owner }, token }, leaseMs, timeoutMs) {
       return (await call(caller, permitsExtend, held, { owner, token, leaseMs }, timeoutMs)).outcome;
     },
+
+    ...(place.store.confirmsGrants === true &&
+      ({
+        async confirm({ claim: { owner, leaseMs }, token }, timeoutMs) {
+          return (await call(caller, permitsExtend, held, { owner, token, leaseMs }, timeoutMs)).outcome;
+        },
+      } satisfies Pick<Steps, "confirm">)),
+
+    ...(marker !== undefined &&
+      ({
+        async reclaim({ claim: { owner, amount }, token, slots }, leaseMs, timeoutMs) {
+          const args = { owner, token, leaseMs, weight: amount, numbers: slots.join(","), declared };
+          return (await call(caller, permitsReclaim, { ...keys, marker }, args, timeoutMs)).outcome;
+        },
+      } satisfies Pick<Steps, "reclaim">)),
 
     async release({ claim: { owner }, token }, timeoutMs) {
       return (await call(caller, permitsRelease, keys, { owner, token, ...granting }, timeoutMs)).outcome;

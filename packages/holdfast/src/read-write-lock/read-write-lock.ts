@@ -28,6 +28,8 @@ export class ReadWriteLease extends Lease {
   readonly #hold: Hold;
   readonly #steps: PermitsSteps;
   readonly #timeoutMs: number;
+  /** Whether a grant counts only once the lease was begun anew. */
+  readonly #confirms: boolean;
   #mode: ReadWriteMode;
   /** True while the server may have made a change without our knowing. */
   #isInDoubt = false;
@@ -45,6 +47,7 @@ export class ReadWriteLease extends Lease {
     this.#steps = facts.steps;
     this.#timeoutMs = facts.timeoutMs;
     this.#mode = facts.mode;
+    this.#confirms = facts.steps.confirm !== undefined;
   }
 
   /** Which side it certainly holds now: `"read"` while a change is under way, or its outcome unknown. */
@@ -98,6 +101,7 @@ export class ReadWriteLease extends Lease {
   async #become(mode: ReadWriteMode): Promise<boolean> {
     this.#change += 1;
     this.#isInDoubt = true;
+    this.#hold.changes();
     const answer = await this.#steps.reweigh(this.#hold.grant, WEIGHTS[mode], this.#change, this.#timeoutMs);
     this.#isInDoubt = false;
     if (answer === null) return false;
@@ -107,6 +111,7 @@ export class ReadWriteLease extends Lease {
       throw new LeaseLostError(this.name, { reason: "server-lost", token: this.token, owner: this.owner });
     }
     this.#hold.regranted(answer);
+    if (this.#confirms) await this.extend(this.#hold.leaseMs);
     this.#mode = mode;
     // It may have ended here while the answer was on its way.
     this.assertHeld();

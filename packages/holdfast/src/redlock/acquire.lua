@@ -11,6 +11,7 @@
   KEYS[2] fence    string, number that this server stands at
   ARGV[1] owner    id of this attempt
   ARGV[2] leaseMs  length of the lease
+  GRANTS  by itself
   REPLY   {0, token}   granted by this server; its own number, of which the client takes the maximum
           {1, restMs}  held by somebody else, whose lease on this server ends in restMs, or never if -1
 ]]

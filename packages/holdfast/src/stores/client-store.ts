@@ -1,5 +1,7 @@
-import type { Inbox, Store } from "../core/store.js";
+import { UnsupportedError } from "../core/errors.js";
+import type { Grace, Inbox, Replicas, Store } from "../core/store.js";
 import { ClusterHub, type ClusterNodes } from "./cluster-hub.js";
+import { GraceGate } from "./grace.js";
 import { type Ear, type EarEvents, InboxHub } from "./inbox-hub.js";
 import { runScript, type ScriptClient } from "./script-runner.js";
 
@@ -22,6 +24,20 @@ export interface ClientParts {
   inboxes(onReconnect: () => void): Inboxes;
   /** Calls `onBack` whenever the caller's client is ready again after a loss; answers with what takes that back. */
   watch(onBack: () => void): () => void;
+  readonly terms: Terms;
+}
+
+/** What has to be so for a grant of this store to count. */
+export interface Terms {
+  /** How to ask the server whether it may grant locks; without it, it always may. */
+  readonly grace?: Grace | undefined;
+  /** How many replicas must have a renewal for it to count; without it, none. */
+  readonly replicas?: Replicas | undefined;
+}
+
+/** The same for a cluster, where each server is asked about itself, by a key that it has. */
+export function bySlot({ grace, replicas }: Terms): Terms {
+  return { grace: grace?.bySlot(), replicas };
 }
 
 /** Inboxes over one connection that listens. */
@@ -35,18 +51,31 @@ export function overNodes(nodes: ClusterNodes): ClientParts["inboxes"] {
 }
 
 /** The store port over the parts of one client library. */
-export function clientStore({ kind, client, inboxes, watch }: ClientParts): Store {
+export function clientStore({ kind, client, inboxes, watch, terms: { grace, replicas } }: ClientParts): Store {
+  if (replicas !== undefined && client.acknowledged === undefined) {
+    throw new UnsupportedError(
+      "replicas",
+      `The option \`replicas\` needs WAIT on the connection that ran a script, which cannot be had of this ${kind} client.`,
+    );
+  }
+  const gate =
+    grace && new GraceGate(grace, (script, keys, args, timeoutMs) => runScript(client, script, keys, args, timeoutMs));
   const listeners = new Set<(connection: "commands" | "inbox") => void>();
   const notify = (connection: "commands" | "inbox"): void => {
     for (const listener of listeners) listener(connection);
   };
   const hub = inboxes(() => notify("inbox"));
-  const unwatch = watch(() => notify("commands"));
+  const unwatch = watch(() => {
+    gate?.doubt();
+    notify("commands");
+  });
   const openShard = hub.openShard?.bind(hub);
 
   return {
     kind,
-    run: (script, keys, args, timeoutMs) => runScript(client, script, keys, args, timeoutMs),
+    run: (script, keys, args, timeoutMs) => runScript(client, script, keys, args, timeoutMs, gate, replicas),
+    confirmsGrants: replicas !== undefined,
+    lineageKey: (key) => gate?.markerOf(key),
     inbox: (channel, onMessage, timeoutMs) => hub.open(channel, onMessage, timeoutMs),
     ...(openShard === undefined ? {} : { shardInbox: openShard }),
     onReconnect(listener) {

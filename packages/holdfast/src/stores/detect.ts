@@ -6,7 +6,7 @@
  */
 
 import type { Store } from "../core/store.js";
-import type { OpenEar } from "./client-store.js";
+import type { OpenEar, Terms } from "./client-store.js";
 import { type GlideClient, glideEar, glideStore } from "./glide.js";
 import { glideClusterStore } from "./glide-cluster.js";
 import type { Ear, EarEvents } from "./inbox-hub.js";
@@ -34,6 +34,8 @@ export interface StoreForOptions {
    * libraries, whose servers are listened to one by one.
    */
   readonly subscriber?: (() => unknown) | undefined;
+  /** What has to be so for a grant to count. Of no account for a store. */
+  readonly terms?: Terms | undefined;
 }
 
 const ACCEPTED = "a client of ioredis, iovalkey, node-redis or @valkey/valkey-glide, or an object with the Store port";
@@ -45,18 +47,19 @@ const CLUSTER_LISTENS = "Holdfast opens a listening connection to each of its se
  *
  * @throws TypeError  it is neither
  */
-export function storeFor(redis: unknown, { subscriber }: StoreForOptions = {}): Store {
+export function storeFor(redis: unknown, { subscriber, terms }: StoreForOptions = {}): Store {
   const openEar: OpenEar | undefined =
     subscriber && (async (events) => earFor(await subscriber(), "what `subscriber` made", events));
   if (isStore(redis)) return redis;
   if (isIoredisCluster(redis) || isNodeRedisCluster(redis)) {
     if (subscriber !== undefined)
       throw new TypeError(`\`subscriber\` is not for ${describe(redis)}: ${CLUSTER_LISTENS}.`);
-    return isIoredisCluster(redis) ? ioredisClusterStore(redis) : nodeRedisClusterStore(redis);
+    return isIoredisCluster(redis) ? ioredisClusterStore(redis, terms) : nodeRedisClusterStore(redis, terms);
   }
-  if (isIoredis(redis)) return ioredisStore(redis, openEar);
-  if (isNodeRedis(redis)) return nodeRedisStore(redis, openEar);
-  if (isGlide(redis)) return has(redis, "ssubscribe") ? glideClusterStore(redis, openEar) : glideStore(redis, openEar);
+  if (isIoredis(redis)) return ioredisStore(redis, openEar, terms);
+  if (isNodeRedis(redis)) return nodeRedisStore(redis, openEar, terms);
+  if (isGlide(redis))
+    return has(redis, "ssubscribe") ? glideClusterStore(redis, openEar, terms) : glideStore(redis, openEar, terms);
   throw new TypeError(`The option \`redis\` must be ${ACCEPTED}; got ${describe(redis)}.`);
 }
 

@@ -54,6 +54,11 @@ export function refusesForGood(cause: unknown): boolean {
   return SERVER_REPLY.test(message) && !ELSEWHERE.test(message) && !REFUSED_FOR_NOW.test(message);
 }
 
+/** True if the server is a replica, or became one. */
+export function isReadOnly(cause: unknown): boolean {
+  return /\bREADONLY\b/.test(messageOf(cause));
+}
+
 /**
  * Sorts a rejection of a script call.
  *

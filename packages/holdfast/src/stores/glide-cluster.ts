@@ -1,7 +1,7 @@
 /** Holdfast on a cluster client of @valkey/valkey-glide 2.5 that the caller owns and closes. */
 
 import type { Inbox, Store } from "../core/store.js";
-import { clientStore, type Inboxes, type OpenEar } from "./client-store.js";
+import { bySlot, clientStore, type Inboxes, type OpenEar, type Terms } from "./client-store.js";
 import { within } from "./deadline.js";
 import { type GlideClient, noEar } from "./glide.js";
 import { type Ear, InboxHub } from "./inbox-hub.js";
@@ -16,7 +16,7 @@ import { type ScriptClient, toArgument } from "./script-runner.js";
  *
  * @param openEar  makes the client that listens; without it inboxes reject with UnsupportedError
  */
-export function glideClusterStore(glide: GlideClient, openEar: OpenEar = noEar): Store {
+export function glideClusterStore(glide: GlideClient, openEar: OpenEar = noEar, terms: Terms = {}): Store {
   const client: ScriptClient = {
     evalsha(sha1, keys, args) {
       const words = ["EVALSHA", sha1, String(keys.length), ...keys, ...args.map(toArgument)];
@@ -40,6 +40,7 @@ export function glideClusterStore(glide: GlideClient, openEar: OpenEar = noEar):
     client,
     inboxes: (onReconnect) => new ClusterEar(glide, openEar, onReconnect),
     watch: () => () => {},
+    terms: bySlot(terms),
   });
 }
 

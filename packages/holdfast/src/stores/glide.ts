@@ -2,7 +2,7 @@
 
 import { UnsupportedError } from "../core/errors.js";
 import type { Store } from "../core/store.js";
-import { clientStore, type OpenEar, overOneEar } from "./client-store.js";
+import { clientStore, type OpenEar, overOneEar, type Terms } from "./client-store.js";
 import { within } from "./deadline.js";
 import type { Ear, EarEvents } from "./inbox-hub.js";
 import { type ScriptClient, toArgument } from "./script-runner.js";
@@ -43,8 +43,9 @@ const NO_TIMEOUT = 0;
  * their next re-check. Nor can it duplicate a client.
  *
  * @param openEar  makes the connection that listens; without it `inbox` rejects with UnsupportedError
+ * @param terms    what has to be so for a grant to count
  */
-export function glideStore(glide: GlideClient, openEar: OpenEar = noEar): Store {
+export function glideStore(glide: GlideClient, openEar: OpenEar = noEar, terms: Terms = {}): Store {
   const client: ScriptClient = {
     evalsha: (sha1, keys, args) =>
       glide.customCommand(["EVALSHA", sha1, String(keys.length), ...keys, ...args.map(toArgument)]),
@@ -52,7 +53,7 @@ export function glideStore(glide: GlideClient, openEar: OpenEar = noEar): Store 
     isClosed: () => glide.isClosed === true,
     losses: () => 0,
   };
-  return clientStore({ kind: "glide", client, inboxes: overOneEar(openEar), watch: () => () => {} });
+  return clientStore({ kind: "glide", client, inboxes: overOneEar(openEar), watch: () => () => {}, terms });
 }
 
 /** Listens on `subscriber`, a client that from now on does nothing else: each message goes to one reader only. */

@@ -1,7 +1,7 @@
 /** Holdfast on a Cluster of ioredis 5 or 6, or of iovalkey, that the caller owns and closes. */
 
 import type { Store } from "../core/store.js";
-import { clientStore, overNodes } from "./client-store.js";
+import { bySlot, clientStore, overNodes, type Terms } from "./client-store.js";
 import type { ClusterNodes, NodeEar, NodeEarEvents } from "./cluster-hub.js";
 import { clusterSlot } from "./cluster-slot.js";
 import { allThatAnswer } from "./deadline.js";
@@ -43,7 +43,7 @@ const ONE_OF_MANY_MS = 500;
 const UNASKED = /Command queue state error/;
 
 /** A store on one Cluster of ioredis or iovalkey. The client follows moved slots and new masters, and sends again. */
-export function ioredisClusterStore(redis: IoredisCluster): Store {
+export function ioredisClusterStore(redis: IoredisCluster, terms: Terms = {}): Store {
   const client: ScriptClient = {
     evalsha: (sha1, keys, args) => redis.evalsha(sha1, keys.length, ...inputsOf(keys, args)),
     load(source, [key], lesson) {
@@ -77,6 +77,7 @@ export function ioredisClusterStore(redis: IoredisCluster): Store {
     client,
     inboxes: overNodes(nodesOf(redis)),
     watch: sharedWatch(redis, watch),
+    terms: bySlot(terms),
   });
 }
 

@@ -1,7 +1,7 @@
 /** Holdfast on a client of ioredis 5 or 6, or of iovalkey, that the caller owns and closes. */
 
-import type { Store } from "../core/store.js";
-import { clientStore, type OpenEar, overOneEar } from "./client-store.js";
+import type { Replicas, Store } from "../core/store.js";
+import { clientStore, type OpenEar, overOneEar, type Terms } from "./client-store.js";
 import type { Ear, EarEvents } from "./inbox-hub.js";
 import { type ScriptClient, toArgument } from "./script-runner.js";
 import { sharedWatch } from "./shared-watch.js";
@@ -16,6 +16,8 @@ export interface IoredisClient {
   /** The socket, as soon as there is one. */
   readonly stream?: { unref?(): unknown; cork?(): void; uncork?(): void };
   evalsha(sha1: string, numberOfKeys: number, ...inputs: string[]): Promise<unknown>;
+  /** Commands that leave together, one after the other. */
+  pipeline(): IoredisPipeline;
   script(subcommand: "LOAD", source: string): Promise<unknown>;
   duplicate(overrides: object): IoredisClient;
   subscribe(...channels: string[]): Promise<unknown>;
@@ -23,6 +25,13 @@ export interface IoredisClient {
   disconnect(): void;
   on(event: string, listener: (...values: string[]) => void): unknown;
   off(event: string, listener: (...values: string[]) => void): unknown;
+}
+
+/** Each result is an error, or null and the reply. */
+interface IoredisPipeline {
+  evalsha(sha1: string, numberOfKeys: number, ...inputs: string[]): IoredisPipeline;
+  call(command: string, ...inputs: string[]): IoredisPipeline;
+  exec(): Promise<[error: Error | null, reply: unknown][] | null>;
 }
 
 /** How often each client has lost its connection; counted while there is a store on it. */
@@ -35,8 +44,9 @@ const lossesOf = new WeakMap<IoredisClient, { count: number }>();
  * may run twice and a refusal then speaks of the second time only; `mayHaveRun` takes that into account.
  *
  * @param openEar  makes the connection that listens; by default a duplicate of `redis`
+ * @param terms    what has to be so for a grant to count
  */
-export function ioredisStore(redis: IoredisClient, openEar: OpenEar = duplicateOf(redis)): Store {
+export function ioredisStore(redis: IoredisClient, openEar: OpenEar = duplicateOf(redis), terms: Terms = {}): Store {
   const losses = lossesOf.get(redis) ?? { count: 0 };
   lossesOf.set(redis, losses);
   let isCorked = false;
@@ -62,6 +72,22 @@ export function ioredisStore(redis: IoredisClient, openEar: OpenEar = duplicateO
       return redis.evalsha(sha1, keys.length, ...inputsOf(keys, args));
     },
     load: (source) => redis.script("LOAD", source),
+    async acknowledged(
+      sha1: string,
+      keys: readonly string[],
+      args: readonly (string | number)[],
+      { atLeast, timeoutMs }: Replicas,
+    ): Promise<readonly [unknown, number]> {
+      const lossesBefore = losses.count;
+      const sent = redis.pipeline().evalsha(sha1, keys.length, ...inputsOf(keys, args));
+      const results = await sent.call("WAIT", String(atLeast), String(timeoutMs)).exec();
+      const [ran, waited] = results ?? [];
+      const error = ran?.[0] ?? waited?.[0];
+      if (error) throw error;
+      // WAIT speaks of what its own connection has written: a new one has written nothing.
+      if (losses.count !== lossesBefore) throw new Error("the connection was lost before replicas acknowledged");
+      return [ran?.[1], Number(waited?.[1])];
+    },
     isClosed: () => redis.status === "end",
     losses: () => losses.count,
   };
@@ -84,7 +110,13 @@ export function ioredisStore(redis: IoredisClient, openEar: OpenEar = duplicateO
     };
   }
 
-  return clientStore({ kind: "ioredis", client, inboxes: overOneEar(openEar), watch: sharedWatch(redis, watch) });
+  return clientStore({
+    kind: "ioredis",
+    client,
+    inboxes: overOneEar(openEar),
+    watch: sharedWatch(redis, watch),
+    terms,
+  });
 }
 
 /** Listens on `subscriber`, a connection that from now on does nothing else. */

@@ -1,7 +1,7 @@
 /** Holdfast on a cluster of node-redis 4 to 6 that the caller owns and closes. */
 
 import type { Store } from "../core/store.js";
-import { clientStore, overNodes } from "./client-store.js";
+import { bySlot, clientStore, overNodes, type Terms } from "./client-store.js";
 import type { ClusterNodes, NodeEar, NodeEarEvents } from "./cluster-hub.js";
 import { clusterSlot } from "./cluster-slot.js";
 import { allThatAnswer, within } from "./deadline.js";
@@ -53,7 +53,7 @@ export interface NodeRedisCluster {
 const ONE_OF_MANY_MS = 500;
 
 /** A store on one cluster client of node-redis. The client follows moved slots and new masters, and never sends twice. */
-export function nodeRedisClusterStore(redis: NodeRedisCluster): Store {
+export function nodeRedisClusterStore(redis: NodeRedisCluster, terms: Terms = {}): Store {
   const masterOf = (key: string): NodeRedisMaster | undefined => redis.slots[clusterSlot(key)]?.master;
   const clientOf = async (master: NodeRedisMaster): Promise<NodeRedisNode> => redis.nodeClient(master);
 
@@ -87,6 +87,7 @@ export function nodeRedisClusterStore(redis: NodeRedisCluster): Store {
     client,
     inboxes: overNodes(nodesOf(redis)),
     watch: sharedWatch(redis, watch),
+    terms: bySlot(terms),
   });
 }
 

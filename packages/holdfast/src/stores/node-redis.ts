@@ -1,8 +1,8 @@
 /** Holdfast on a client, pool or sentinel of node-redis 4 to 6 (`redis`, `@redis/client`) that the caller owns. */
 
 import { UnsupportedError } from "../core/errors.js";
-import type { Store } from "../core/store.js";
-import { clientStore, type OpenEar, overOneEar } from "./client-store.js";
+import type { Replicas, Store } from "../core/store.js";
+import { clientStore, type OpenEar, overOneEar, type Terms } from "./client-store.js";
 import type { Ear, EarEvents } from "./inbox-hub.js";
 import { type ScriptClient, toArgument } from "./script-runner.js";
 import { sharedWatch } from "./shared-watch.js";
@@ -18,6 +18,7 @@ export interface NodeRedisClient {
   duplicate?(overrides?: object): NodeRedisClient;
   connect?(): Promise<unknown>;
   ping?(): Promise<unknown>;
+  wait?(replicas: number, timeoutMs: number): Promise<unknown>;
   unref?(): unknown;
   subscribe?(channels: string[], listener: (message: string, channel: string) => void): Promise<unknown>;
   unsubscribe?(channels: string[]): Promise<unknown>;
@@ -43,14 +44,40 @@ function isOtherMaster(change: unknown): boolean {
  * never sends a command twice.
  *
  * @param openEar  makes the connection that listens; by default a duplicate of `redis`, which a pool has not
+ * @param terms    what has to be so for a grant to count
  */
-export function nodeRedisStore(redis: NodeRedisClient, openEar: OpenEar = duplicateOf(redis)): Store {
+export function nodeRedisStore(
+  redis: NodeRedisClient,
+  openEar: OpenEar = duplicateOf(redis),
+  terms: Terms = {},
+): Store {
+  /** How often the client became ready. */
+  let readies = 0;
+  const { wait, duplicate } = redis;
   const client: ScriptClient = {
     evalsha: (sha1, keys, args) => redis.evalSha(sha1, { keys: [...keys], arguments: args.map(toArgument) }),
     load: (source) => redis.scriptLoad(source),
+    // A pool would send the two on different connections.
+    ...(wait !== undefined &&
+      duplicate !== undefined && {
+        async acknowledged(
+          sha1: string,
+          keys: readonly string[],
+          args: readonly (string | number)[],
+          { atLeast, timeoutMs }: Replicas,
+        ): Promise<readonly [unknown, number]> {
+          const readiesBefore = readies;
+          const running = redis.evalSha(sha1, { keys: [...keys], arguments: args.map(toArgument) });
+          const [reply, count] = await Promise.all([running, wait.call(redis, atLeast, timeoutMs)]);
+          // WAIT speaks of what its own connection has written: a new one has written nothing.
+          if (readies !== readiesBefore) throw new Error("the connection was lost before replicas acknowledged");
+          return [reply, Number(count)];
+        },
+      }),
     isClosed: () => redis.isOpen === false,
     losses: () => 0,
   };
+  if (terms.replicas !== undefined) redis.on("ready", () => (readies += 1));
 
   function watch(onBack: () => void): () => void {
     // From version 5 on a client is a view of the real one (Object.create), and Node counts listeners view by
@@ -77,7 +104,13 @@ export function nodeRedisStore(redis: NodeRedisClient, openEar: OpenEar = duplic
     };
   }
 
-  return clientStore({ kind: "node-redis", client, inboxes: overOneEar(openEar), watch: sharedWatch(redis, watch) });
+  return clientStore({
+    kind: "node-redis",
+    client,
+    inboxes: overOneEar(openEar),
+    watch: sharedWatch(redis, watch),
+    terms,
+  });
 }
 
 /** Listens on `subscriber`, a connection that from now on does nothing else; connects it if need be. */

@@ -5,16 +5,21 @@
  * It is on the path of every acquire and release, hence callbacks on one promise in place of async functions.
  */
 
-import { StoreError } from "../core/errors.js";
-import type { Reply, Script } from "../core/script.js";
+import { StoreError, type StoreFailure } from "../core/errors.js";
+import type { Reply, Script, ScriptText } from "../core/script.js";
+import type { Replicas, Standing } from "../core/store.js";
 import { timerMs } from "./deadline.js";
-import { failureOf, isUnknownScript } from "./failure.js";
+import { failureOf, isReadOnly, isUnknownScript } from "./failure.js";
+import type { GraceGate } from "./grace.js";
 
 /**
  * How often one call teaches a script: the cache may be flushed again at once, and by somebody who goes on doing so. A server
  * that forgets each time is found out before the deadline all the same.
  */
 const LESSONS = 100;
+
+/** Of a script that grants, in a cluster: whoever does not learn it from the server of its slot is asked again later. */
+const LESSONS_OF_ONE = 4;
 
 /** What a client library has to offer so that scripts can run on it. */
 export interface ScriptClient {
@@ -28,6 +33,18 @@ export interface ScriptClient {
   load(source: string, keys: readonly string[], lesson: number): Promise<unknown>;
   /** True for a client that sends each call to the server that has its keys, and follows them. */
   readonly isCluster?: boolean;
+  /**
+   * EVALSHA, and then WAIT on the same connection: the reply, and how many replicas have what it wrote. Absent where it cannot
+   * be known that the connection is the same.
+   *
+   * @throws if the connection was lost in between
+   */
+  acknowledged?(
+    sha1: string,
+    keys: readonly string[],
+    args: readonly (string | number)[],
+    replicas: Replicas,
+  ): Promise<readonly [reply: unknown, acknowledged: number]>;
   /** True once the owner has closed the client, so that a call now is certain to send nothing. */
   isClosed(): boolean;
   /** Rises with each lost connection, for a client that sends again what was in flight; else constant. */
@@ -40,6 +57,7 @@ export interface ScriptClient {
  * EVAL is never used: a server that has forgotten a script is taught it first, so that one and the same
  * command runs it each time.
  *
+ * @param gate  stands before what can make somebody a holder; without it every server may grant
  * @throws StoreError  see the port
  */
 export function runScript(
@@ -48,17 +66,21 @@ export function runScript(
   keys: readonly string[],
   args: readonly (string | number)[],
   timeoutMs: number,
+  gate?: GraceGate,
+  replicas?: Replicas,
 ): Promise<Reply> {
   return new Promise((resolve, reject) => {
     const lossesAtStart = client.losses();
     const closedAtStart = client.isClosed();
     let isSettled = false;
     let lessons = 0;
+    let wasSent = false;
+    let text: ScriptText = script;
 
     const timer = setTimeout(() => {
       isSettled = true;
       const cause = new Error(`no answer within ${timeoutMs} ms`);
-      reject(new StoreError(script.name, { mayHaveRun: true, transient: true, cause }));
+      reject(new StoreError(script.name, { mayHaveRun: wasSent, transient: true, cause }));
     }, timerMs(timeoutMs));
 
     const onReply = (reply: unknown): void => {
@@ -69,11 +91,14 @@ export function runScript(
     };
     const onError = (cause: unknown): void => {
       if (isSettled) return;
-      if (lessons < LESSONS && isUnknownScript(cause)) {
+      const isMoving = client.isCluster === true && script.grants === true && gate !== undefined;
+      if (lessons < (isMoving ? LESSONS_OF_ONE : LESSONS) && isUnknownScript(cause)) {
         lessons += 1;
-        teach();
+        if (text === script && script.grants === true && gate !== undefined) teachIfSettled(gate);
+        else teach();
         return;
       }
+      if (isReadOnly(cause)) gate?.doubt();
       isSettled = true;
       clearTimeout(timer);
       const failure = closedAtStart
@@ -82,25 +107,97 @@ export function runScript(
       const transient = failure.transient && !client.isClosed();
       reject(new StoreError(script.name, { ...failure, transient }));
     };
+    const sent = (): Promise<unknown> => {
+      if (replicas === undefined || script.renews !== true || client.acknowledged === undefined) {
+        return client.evalsha(text.sha1, keys, args);
+      }
+      const within = shortened(replicas, timeoutMs);
+      return client
+        .acknowledged(text.sha1, keys, args, within)
+        .then(([reply, count]) => enough(reply, Number(toItem(count)), within));
+    };
     // A client may throw where it should reject.
     const send = (): void => {
       // After the deadline nobody reads the answer, and the caller may already have given up the lock.
       if (isSettled) return;
+      wasSent = true;
       try {
-        client.evalsha(script.sha1, keys, args).then(onReply, onError);
+        sent().then(onReply, onError);
       } catch (cause) {
         onError(cause);
       }
     };
     const teach = (): void => {
       try {
-        client.load(script.source, keys, lessons).then(send, onError);
+        client.load(text.source, keys, lessons).then(send, onError);
       } catch (cause) {
         onError(cause);
       }
     };
-    send();
+    const refuse = (failure: StoreFailure): void => {
+      if (isSettled) return;
+      isSettled = true;
+      clearTimeout(timer);
+      // What was refused now may have been sent before, and sent again by the client.
+      const mayHaveRun = wasSent && client.losses() !== lossesAtStart;
+      reject(new StoreError(script.name, { ...failure, mayHaveRun }));
+    };
+    const unasked = (error: unknown): void => {
+      const transient = !(error instanceof StoreError) || error.transient;
+      refuse({ mayHaveRun: false, transient, cause: error instanceof StoreError ? error.cause : error });
+    };
+    const marker = (): string => gate?.markerOf(keys[0] ?? "") ?? "";
+    const proceed = (standing: Standing): void => {
+      if (standing.outcome !== "quiet" || script.grants !== true) {
+        send();
+      } else if (script.withoutGrant !== undefined) {
+        text = script.withoutGrant;
+        send();
+      } else {
+        refuse(refusalOf(standing.restMs));
+      }
+    };
+    const admit = (open: GraceGate): void => {
+      if (open.isOpen(script, args, marker, timeoutMs)) send();
+      else open.standing(marker(), timeoutMs).then(proceed, unasked);
+    };
+    /** Asks before it teaches, and once more after: what was taught may have reached another server than was asked. */
+    const teachIfSettled = (asked: GraceGate): void => {
+      asked.ask(marker(), timeoutMs).then((standing) => {
+        if (standing === undefined) admit(asked);
+        else if (standing.outcome === "quiet") proceed(standing);
+        // Only who was asked: while a slot moves, its new server may have to wait until it has the whole of it.
+        else client.load(script.source, keys, 1).then(() => askAgain(asked), onError);
+      }, unasked);
+    };
+    const askAgain = (asked: GraceGate): void => {
+      asked.ask(marker(), timeoutMs).then((standing) => {
+        if (standing === undefined) admit(asked);
+        else proceed(standing);
+      }, unasked);
+    };
+    if (gate === undefined) send();
+    else admit(gate);
   });
+}
+
+/** With time left for the answer to come back. */
+function shortened({ atLeast, timeoutMs: waitMs }: Replicas, timeoutMs: number): Replicas {
+  return { atLeast, timeoutMs: Math.max(1, Math.min(waitMs, Math.floor(timeoutMs / 2))) };
+}
+
+/** @throws Error  the lease was begun anew, but too few replicas have it */
+function enough(reply: unknown, count: number, { atLeast, timeoutMs }: Replicas): unknown {
+  if (count >= atLeast || Number(toItem(reply)) !== 1) return reply;
+  throw new Error(`only ${count} of ${atLeast} replicas acknowledged it within ${timeoutMs} ms`);
+}
+
+function refusalOf(restMs: number): StoreFailure {
+  const resumesInMs = Math.ceil(restMs);
+  const cause = new Error(
+    `this server took over from another or was restarted, and may not know of every lock that is held: it grants none for ${resumesInMs} ms more`,
+  );
+  return { mayHaveRun: false, transient: true, cause, resumesInMs };
 }
 
 /**

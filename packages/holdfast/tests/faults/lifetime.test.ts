@@ -104,7 +104,7 @@ test.each([ioredis, nodeRedis, glide])(
     expect(await server.command("EXISTS", keys.lock, keys.queue)).toBe(0);
     const left = (await server.command("KEYS", "*")) as string[];
     expect(left.map((key) => key.replace(/[^:]+$/, (last) => (last === "fence" ? last : "<id>"))).sort()).toEqual(
-      [keys.fence, "hf:client:<id>", "hf:client:<id>"].sort(),
+      [keys.fence, "hf:client:<id>", "hf:client:<id>", "hf:<id>"].sort(),
     );
     for (const key of left) expect(Number(await server.command("PTTL", key)), key).toBeGreaterThan(0);
   },

@@ -1,0 +1,93 @@
+--[[
+  permits/reclaim: put back permits whose lease is still good, where a failover has lost them.
+
+  Only while this server may not grant, as in mutex/reclaim. Whoever reclaims had its permits by right, so there is
+  room for them whatever the server shows: what it shows beside may be out of date, and then goes when its lease ends.
+  Until then more may be used than there is, and nobody is granted. A number belongs to one holder at a time, so a
+  holder with a lower token that is shown with one of the caller's numbers has given it back.
+
+  KEYS[1] state     hash: capacity, declared, used, top, free, first, until, keepMs; owner -> grant of each holder
+  KEYS[2] fence     string, last token issued
+  KEYS[3] holders   sorted set, owner of a holder -> end of its lease, in microseconds of the server's clock
+  KEYS[4] slots     sorted set, free slot numbers below top
+  KEYS[5] queue     sorted set, owner of a waiting claim -> arrival number
+  KEYS[6] marker    hash, run: the run of this server that may grant
+  ARGV[1] owner     id of the claim that was granted
+  ARGV[2] token     token of the grant
+  ARGV[3] leaseMs   length of the lease, counted from now
+  ARGV[4] weight    how many permits it has
+  ARGV[5] numbers   of its permits, with commas between; empty if they have none
+  ARGV[6] declared  the capacity that this client was configured with
+  RENEWS
+  REPLY   0         refused: this server lacks nothing, or somebody else was granted since
+          1         reclaimed
+]]
+local owner, token, leaseMs = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
+local weight, numbers = tonumber(ARGV[4]), ARGV[5]
+
+-- include run-id
+-- include permits-state
+-- include permits
+local run = runId(redis.pcall('INFO', 'server'))
+if not run or redis.call('HGET', KEYS[6], 'run') == run then
+  return 0
+end
+if record and token - string.match(record, '/(%d+)') < 0 then
+  return 0
+end
+
+local stale = {}
+if numbers ~= '' then
+  local grants = redis.call('HGETALL', KEYS[1])
+  for i = 1, #grants, 2 do
+    local other, theirs = string.match(grants[i + 1], '^%d+/(%d+)/([%d,]+)')
+    if other and grants[i] ~= owner and string.match(grants[i], '^[^/]+/%d+/%d+/') then
+      for slot in string.gmatch(theirs, '%d+') do
+        if string.find(',' .. numbers .. ',', ',' .. slot .. ',', 1, true) then
+          if other - token > 0 then
+            return 0
+          end
+          stale[grants[i]] = grants[i + 1]
+        end
+      end
+    end
+  end
+end
+
+if capacity == 0 then
+  begin(ARGV[6], ',' .. ARGV[6] .. ',')
+end
+mend()
+if record then
+  giveBack(owner, record)
+end
+for holder, grant in pairs(stale) do
+  giveBack(holder, grant)
+end
+for slot in string.gmatch(numbers, '%d+') do
+  if slot - top < 0 then
+    free = free - redis.call('ZREM', KEYS[4], slot)
+  else
+    for gap = top, slot - 1 do
+      redis.call('ZADD', KEYS[4], gap, gap)
+      free = free + 1
+    end
+    top = slot + 1
+  end
+end
+
+local ends = now + leaseMs * 1000
+if used == 0 or ends < first then
+  first = ends
+end
+used = used + weight
+redis.call('HSET', KEYS[1], owner, string.format('%.0f/%.0f/', weight, token) .. numbers,
+  'used', used, 'top', top, 'free', free, 'first', first)
+lengthen(leaseMs)
+keepLease(owner, ends)
+if free > 0 then
+  redis.call('PEXPIRE', KEYS[4], keptMs())
+end
+redis.call('SET', KEYS[2], math.max(token, tonumber(redis.call('GET', KEYS[2]) or 0)), 'PX', keptMs())
+redis.call('ZREM', KEYS[5], owner)
+return 1

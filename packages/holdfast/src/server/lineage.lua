@@ -1,0 +1,69 @@
+--[[
+  server/lineage: whether this server may grant locks, or from when on it may again.
+
+  A server that took over from another, or came back from its disk, may lack the last grants. The marker says for
+  which run of which server that is settled. Where it is another one, nothing is granted for as long as the longest
+  lease in use: by then whatever was granted elsewhere is over, or was put back by its holder. One step, so that all
+  clients agree when that is, and two that ask at once do not make it shorter. Each who asks also says how long its own
+  leases are, before it is granted any, and so a wait that is under way may become longer.
+
+  The longest lease is kept for the period in which it was told and for the next one. A period lasts an hour longer
+  than any lease that was told, and whoever uses a server tells it every minute: so what is in use is never forgotten,
+  and what is not, is. The marker itself goes a month after the last lease that can have been granted.
+
+  KEYS[1] marker   hash: run, the run that may grant; pending, the one that waits, and sinceMs; longestMs, beforeMs and
+                   periodMs: the longest lease of this period and of the last one, and when this one began
+  ARGV[1] leaseMs  the longest lease that the caller asks for
+  ARGV[2] strict   1 if a server without a marker that was started just now may have forgotten its locks, else 0
+  REPLY   {0, longestMs}          settled: it may grant leases of that length; longer ones are to be told first
+          {1, longestMs, restMs}  quiet: it may not grant for restMs more
+          {2}                     hidden: INFO is forbidden here, renamed, or does not say
+]]
+local leaseMs, isStrict = tonumber(ARGV[1]), ARGV[2] == '1'
+
+-- include run-id
+-- include lineage-verdict
+local info = redis.pcall('INFO', 'server')
+local replication = redis.pcall('INFO', 'replication')
+local run = runId(info)
+local former = type(replication) == 'string' and string.match(replication, 'master_replid2:(%x+)')
+if not run or not former then
+  return {2}
+end
+
+local time = redis.call('TIME')
+local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)
+local marker = redis.call('HMGET', KEYS[1], 'run', 'pending', 'sinceMs', 'longestMs', 'beforeMs', 'periodMs')
+local settled, pending = marker[1], marker[2]
+local longestMs, beforeMs = tonumber(marker[4] or 0), tonumber(marker[5] or 0)
+local periodMs = tonumber(marker[6] or nowMs)
+
+if settled == run and nowMs - periodMs > 3600000 + math.max(longestMs, beforeMs) then
+  beforeMs, longestMs, periodMs = longestMs, 0, nowMs
+end
+if leaseMs > longestMs then
+  longestMs = leaseMs
+  redis.call('HSET', KEYS[1], 'longestMs', longestMs, 'beforeMs', beforeMs, 'periodMs', periodMs)
+end
+local allMs = math.max(longestMs, beforeMs)
+
+local upMs = tonumber(string.match(info, 'uptime_in_seconds:(%d+)') or 0) * 1000
+local isPromoted = string.find(former, '[^0]') ~= nil
+local restMs, sinceMs = verdict(run, isPromoted, upMs, settled, pending, tonumber(marker[3] or 0), allMs, isStrict, nowMs)
+-- Written before anything that needs it, and not at every call.
+local keepMs = allMs + 2592000000
+if redis.call('PTTL', KEYS[1]) < keepMs / 2 or settled ~= run then
+  redis.call('HSET', KEYS[1], 'beforeMs', beforeMs, 'longestMs', longestMs)
+  redis.call('PEXPIRE', KEYS[1], keepMs)
+end
+if restMs > 0 then
+  if pending ~= run then
+    redis.call('HSET', KEYS[1], 'pending', run, 'sinceMs', sinceMs)
+  end
+  return {1, allMs, restMs}
+end
+if settled ~= run then
+  redis.call('HSET', KEYS[1], 'run', run)
+  redis.call('HDEL', KEYS[1], 'pending', 'sinceMs')
+end
+return {0, allMs}

@@ -1,0 +1,116 @@
+/**
+ * Whether the server behind a store may grant locks: the gate before every script that can make somebody a holder.
+ *
+ * A server that took over from another may lack the last grants, so it grants nothing for as long as the longest lease.
+ * How a client notices: a script that grants is only ever sent by its hash, and the script cache is neither replicated nor
+ * saved, so a server that nobody has asked about itself does not know the script. The store then asks
+ * (`server/lineage`), and teaches only a server that may grant. It also asks when it first uses a connection, once a
+ * minute, and before it uses a longer lease than it has told of: a server that was demoted and promoted again, and Redis
+ * before 7, which replicates scripts, may know the scripts without having been asked.
+ *
+ * Invariants: no script that grants is taught to a server that was not asked right before, and asked again right after;
+ * none is sent while the last answer was no; an acquire costs nothing more than the comparison in `isOpen`.
+ */
+import type { Script } from "../core/script.js";
+import type { Grace, Standing, Store } from "../core/store.js";
+
+/** An answer counts for so long; after half of it the next one is fetched without anybody waiting for it. */
+const TRUSTED_MS = 60_000;
+
+/** See the file header. One for each store. */
+export class GraceGate {
+  readonly #grace: Grace;
+  readonly #run: Store["run"];
+  /** When the last question was sent that was answered with yes; -Infinity if it was no, or the connection is new. */
+  #settledAtMs = -Infinity;
+  /** The longest lease that the marker knows of. */
+  #toldMs = 0;
+  /** The longest lease asked for since the marker was last told. */
+  #seenMs = 0;
+  #quietUntilMs = -Infinity;
+  #doubts = 0;
+  #asking: Promise<Standing | undefined> | undefined;
+
+  /** @param run  runs a script past this gate */
+  constructor(grace: Grace, run: Store["run"]) {
+    this.#grace = grace;
+    this.#run = run;
+  }
+
+  /** As `Store.lineageKey`. */
+  markerOf(key: string): string {
+    return this.#grace.markerOf(key);
+  }
+
+  /** The connection was away, or the server no longer is what it was: what it said counts no more. */
+  doubt(): void {
+    this.#doubts += 1;
+    this.#settledAtMs = -Infinity;
+    this.#quietUntilMs = -Infinity;
+  }
+
+  /** Whether the call may be sent without a question. On the path of every acquire and release. */
+  isOpen(script: Script, args: readonly (string | number)[], marker: () => string, timeoutMs: number): boolean {
+    const leaseMs = leaseOf(script, args);
+    if (leaseMs > this.#seenMs) this.#seenMs = leaseMs;
+    if (!this.#grace.isOneMarker) return true;
+    if (script.grants !== true && leaseMs <= this.#toldMs) return true;
+    const ageMs = performance.now() - this.#settledAtMs;
+    if (ageMs > TRUSTED_MS || leaseMs > this.#toldMs) return false;
+    if (ageMs > TRUSTED_MS / 2 && this.#asking === undefined) void this.standing(marker(), timeoutMs).catch(() => {});
+    return true;
+  }
+
+  /** What is known of the server, or else what it says when it is asked. @throws StoreError */
+  async standing(marker: string, timeoutMs: number): Promise<Standing> {
+    for (;;) {
+      const restMs = this.#quietUntilMs - performance.now();
+      if (restMs > 0 && this.#seenMs <= this.#toldMs) return { outcome: "quiet", longestMs: this.#toldMs, restMs };
+      this.#asking ??= this.ask(marker, timeoutMs).finally(() => {
+        this.#asking = undefined;
+      });
+      const standing = await this.#asking;
+      // Somebody may have asked for a longer lease since the question was sent.
+      if (standing !== undefined && this.#seenMs <= this.#toldMs) return standing;
+    }
+  }
+
+  /** Asks the server now. Undefined if the connection was lost meanwhile: who knows who has answered. @throws StoreError */
+  async ask(marker: string, timeoutMs: number): Promise<Standing | undefined> {
+    const sentAtMs = performance.now();
+    const doubts = this.#doubts;
+    const leaseMs = this.#seenMs;
+    this.#seenMs = 0;
+    let standing: Standing | undefined;
+    try {
+      standing = await this.#grace.ask(this.#run, marker, leaseMs, timeoutMs);
+      if (doubts !== this.#doubts) return undefined;
+      this.#note(standing, sentAtMs);
+      return standing;
+    } finally {
+      if (standing === undefined || doubts !== this.#doubts) this.#seenMs = Math.max(this.#seenMs, leaseMs);
+    }
+  }
+
+  #note(standing: Standing, sentAtMs: number): void {
+    if (standing.outcome === "hidden") {
+      this.#toldMs = Infinity;
+      this.#settledAtMs = Infinity;
+      return;
+    }
+    this.#toldMs = standing.longestMs;
+    if (standing.outcome === "settled") {
+      this.#settledAtMs = sentAtMs;
+      this.#quietUntilMs = -Infinity;
+    } else {
+      this.#settledAtMs = -Infinity;
+      this.#quietUntilMs = performance.now() + standing.restMs;
+    }
+  }
+}
+
+/** Length of the lease that a call asks for, in ms; 0 if it asks for none. */
+function leaseOf(script: Script, args: readonly (string | number)[]): number {
+  const at = script.args.indexOf("leaseMs");
+  return at < 0 ? 0 : Number(args[at]);
+}

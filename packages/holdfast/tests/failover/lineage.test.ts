@@ -1,0 +1,157 @@
+/** When a server may grant: the decision by itself as a table, and the script that asks a real server. */
+import { readFileSync } from "node:fs";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
+import { serverLineage } from "../../src/generated/scripts.js";
+
+let server: RedisServer;
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server.stop());
+beforeEach(() => server.command("FLUSHALL"));
+
+const FRAGMENT = readFileSync(new URL("../../src/lua/lineage-verdict.lua", import.meta.url), "utf8");
+const NOW_MS = 1_000_000;
+const LEASE_MS = 30_000;
+
+interface Facts {
+  readonly isPromoted?: boolean;
+  readonly upMs?: number;
+  readonly settled?: string;
+  readonly pending?: string;
+  readonly sinceMs?: number;
+  readonly isStrict?: boolean;
+}
+
+/** What `verdict` answers for a server whose run is `self`. */
+async function verdict(facts: Facts): Promise<unknown> {
+  const { isPromoted = false, upMs = LEASE_MS * 10, settled, pending, sinceMs = 0, isStrict = false } = facts;
+  const text = (run: string | undefined): string => (run === undefined ? "false" : `'${run}'`);
+  const call = `verdict('self', ${isPromoted}, ${upMs}, ${text(settled)}, ${text(pending)}, ${sinceMs}, ${LEASE_MS}, ${isStrict}, ${NOW_MS})`;
+  const [restMs, since] = (await server.command("EVAL", `${FRAGMENT}\nreturn {${call}}`, 0)) as number[];
+  return restMs === 0 ? 0 : [restMs, since];
+}
+
+describe("the verdict", () => {
+  const untilMs = (restMs: number, sinceMs: number): number[] => [restMs, sinceMs];
+  test.each<[string, Facts, unknown]>([
+    ["the marker speaks for this run: its cache was flushed", { settled: "self" }, 0],
+    [
+      "so it does although it was promoted before, and started just now",
+      { settled: "self", isPromoted: true, upMs: 0, isStrict: true },
+      0,
+    ],
+    ["no marker, never promoted: the first use", {}, 0],
+    ["no marker, promoted: its master had no time to tell it", { isPromoted: true }, untilMs(LEASE_MS, NOW_MS)],
+    [
+      "the marker of another run: it took over, or came back from its disk",
+      { settled: "other" },
+      untilMs(LEASE_MS, NOW_MS),
+    ],
+    [
+      "it waits already: the end stays",
+      { settled: "other", pending: "self", sinceMs: NOW_MS - 10_000 },
+      untilMs(20_000, NOW_MS - 10_000),
+    ],
+    [
+      "one millisecond before the end",
+      { settled: "other", pending: "self", sinceMs: NOW_MS - LEASE_MS + 1 },
+      untilMs(1, NOW_MS - LEASE_MS + 1),
+    ],
+    ["it has waited for a whole lease", { settled: "other", pending: "self", sinceMs: NOW_MS - LEASE_MS }, 0],
+    [
+      "another one waited when it took over: it waits for itself",
+      { settled: "other", pending: "third", sinceMs: NOW_MS - 10_000 },
+      untilMs(LEASE_MS, NOW_MS),
+    ],
+    [
+      "only a wait of another one is known",
+      { pending: "third", sinceMs: NOW_MS - LEASE_MS },
+      untilMs(LEASE_MS, NOW_MS),
+    ],
+    [
+      "the clock was set back: no longer than from now",
+      { settled: "other", pending: "self", sinceMs: NOW_MS + 99_000 },
+      untilMs(LEASE_MS, NOW_MS + 99_000),
+    ],
+    [
+      "strict: no marker, started just now: it may have forgotten",
+      { isStrict: true, upMs: 10_000 },
+      untilMs(20_000, NOW_MS - 10_000),
+    ],
+    ["strict: no marker, started a lease ago", { isStrict: true, upMs: LEASE_MS }, 0],
+    ["auto: no marker, started just now", { upMs: 0 }, 0],
+  ])("%s", async (_, facts, expected) => {
+    expect(await verdict(facts)).toEqual(expected);
+  });
+});
+
+describe("the script", () => {
+  const ask = (leaseMs: number, strict = 0): Promise<unknown> =>
+    server.command("EVAL", serverLineage.source, 1, "hf:lineage", leaseMs, strict);
+  const marker = async (): Promise<Record<string, string>> => {
+    const words = (await server.command("HGETALL", "hf:lineage")) as string[];
+    return Object.fromEntries(words.flatMap((word, i) => (i % 2 === 0 ? [[word, words[i + 1] ?? ""]] : [])));
+  };
+  const runId = async (): Promise<string> =>
+    /run_id:(\w+)/.exec(String(await server.command("INFO", "server")))?.[1] ?? "none";
+
+  test("writes the marker at the first use, and keeps the longest lease that anybody has told", async () => {
+    expect(await ask(30_000)).toEqual([0, 30_000]);
+    expect(await ask(60_000)).toEqual([0, 60_000]);
+    expect(await ask(1_000)).toEqual([0, 60_000]);
+    expect(await marker()).toMatchObject({ run: await runId(), longestMs: "60000" });
+    expect(Number(await server.command("PTTL", "hf:lineage"))).toBeGreaterThan(60_000);
+  });
+
+  test("two that ask at once get the same end, and a longer lease moves it for both", async () => {
+    await server.command("HSET", "hf:lineage", "run", "another", "longestMs", 30_000);
+    const [[first, , restMs], [second, , sameMs]] = (await Promise.all([ask(1_000), ask(1_000)])) as [
+      number[],
+      number[],
+    ];
+    expect([first, second]).toEqual([1, 1]);
+    expect(restMs).toBeGreaterThan(29_000);
+    expect(sameMs).toBeGreaterThan(29_000);
+    const { sinceMs } = await marker();
+    const [, , longerMs] = (await ask(90_000)) as number[];
+    expect(longerMs).toBeGreaterThan(89_000 - 29_000);
+    expect(longerMs).toBeLessThanOrEqual(90_000);
+    expect((await marker()).sinceMs, "the wait goes on from where it began").toBe(sinceMs);
+    expect(await marker()).toMatchObject({ run: "another", pending: await runId() });
+  });
+
+  test("a wait that is over is written down, and is over for everybody", async () => {
+    await server.command(
+      "HSET",
+      "hf:lineage",
+      "run",
+      "another",
+      "longestMs",
+      30_000,
+      "pending",
+      await runId(),
+      "sinceMs",
+      1,
+    );
+    expect(await ask(30_000)).toEqual([0, 30_000]);
+    const { run, pending, sinceMs } = await marker();
+    expect([run, pending, sinceMs]).toEqual([await runId(), undefined, undefined]);
+  });
+
+  test("a lease that nobody has told of for two periods is forgotten, and one that is in use is not", async () => {
+    await ask(10_000);
+    await server.command("HSET", "hf:lineage", "longestMs", 900_000, "periodMs", 1);
+    expect(await ask(10_000), "it counts for the next period").toEqual([0, 900_000]);
+    expect(await marker()).toMatchObject({ longestMs: "10000", beforeMs: "900000" });
+    await server.command("HSET", "hf:lineage", "periodMs", 1);
+    expect(await ask(5_000)).toEqual([0, 10_000]);
+  });
+
+  test("strict waits on a server that was started just now and has no marker, and auto does not", async () => {
+    expect(await ask(3_600_000, 1)).toMatchObject([1, 3_600_000, expect.any(Number)]);
+    await server.command("DEL", "hf:lineage");
+    expect(await ask(3_600_000, 0)).toEqual([0, 3_600_000]);
+  });
+});

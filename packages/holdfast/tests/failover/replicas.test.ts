@@ -1,0 +1,72 @@
+/** `replicas`: a grant or a renewal counts only once so many replicas have it. */
+import { describe, expect, test } from "vitest";
+import { startMonitor } from "../../../../tests/support/monitor.js";
+import { StoreError, UnsupportedError } from "../../src/index.js";
+import { LONG_MS, SHORT_MS, sleep, until } from "../../src/testing/delays.js";
+import { glide, ioredis, nodeRedis, outcomeOf } from "../faults/scene.js";
+import { useFailoverScene } from "./failover-scene.js";
+
+const scene = useFailoverScene();
+const replicas = { atLeast: 1, timeoutMs: 200 };
+
+describe.each([ioredis, nodeRedis])("$name", (library) => {
+  test("a lease that is returned is on the replica, whether it was granted by an answer or by a message", async () => {
+    const { name, replica } = scene;
+    const lock = `hf:mutex:{${name}}`;
+    const [first, second] = [await scene.client(library, { replicas }), await scene.client(library, { replicas })];
+    const lease = await first.mutex(name).acquire();
+    expect(await replica.command("GET", lock)).toBe(lease.owner);
+    const waiting = second.mutex(name).acquire({ waitMs: LONG_MS });
+    await until(async () => (await scene.master.command("ZCARD", `${lock}:queue`)) === 1, "the second to wait");
+    await lease.release();
+    const next = await waiting;
+    expect(await replica.command("GET", lock)).toBe(next.owner);
+    expect(await next.release()).toBe("released");
+    const permits = await first.semaphore(name, { permits: 2 }).acquire({ permits: 2 });
+    expect(await replica.command("HEXISTS", `hf:semaphore:{${name}}`, permits.owner)).toBe(1);
+    expect(await permits.release()).toBe("released");
+    const both = await first.multiLock([`${name}:a`, `${name}:b`]).acquire();
+    for (const { owner, name: member } of both.leases) {
+      expect(await replica.command("GET", `hf:mutex:{${member}}`)).toBe(owner);
+    }
+    expect(await both.release()).toBe("released");
+  });
+
+  test("with too few replicas nothing is granted, what was granted is given back, and a renewal does not count", async () => {
+    const { name, master } = scene;
+    const holdfast = await scene.client(library, { replicas });
+    const held = await holdfast.mutex(`${name}:held`).acquire({ leaseMs: 1_500 });
+    await scene.cutReplication();
+    const { error } = await outcomeOf(holdfast.mutex(name).acquire({ waitMs: LONG_MS }));
+    expect(error).toBeInstanceOf(StoreError);
+    expect(error).toMatchObject({ mayHaveRun: true, transient: true, lockName: name });
+    expect(String(error)).toMatch(/only 0 of 1 replicas acknowledged/);
+    await until(async () => (await master.command("EXISTS", `hf:mutex:{${name}}`)) === 0, "it is given back");
+    expect((await outcomeOf(holdfast.mutex(name).tryAcquire())).error).toBeInstanceOf(StoreError);
+    await until(() => held.validForMs() === 0, "the lease whose renewals do not count to end");
+    expect(held.signal.reason).toMatchObject({ reason: "expired" });
+  });
+});
+
+test("without the option nothing is sent beside the acquire", async () => {
+  const holdfast = await scene.client(ioredis);
+  await holdfast.mutex(scene.name).run(() => sleep(SHORT_MS));
+  const { sent, stop } = await startMonitor(scene.master);
+  await holdfast.mutex(scene.name).run(() => {});
+  expect((await sent()).map(([command]) => command).filter((command) => command !== "replconf")).toEqual([
+    "evalsha",
+    "evalsha",
+  ]);
+  stop();
+});
+
+test("a client whose connections cannot be told apart is refused, and so is a wrong number", async () => {
+  await expect(scene.client(glide, { replicas })).rejects.toBeInstanceOf(UnsupportedError);
+  for (const wrong of [
+    { atLeast: 0, timeoutMs: 100 },
+    { atLeast: 1, timeoutMs: 2_000 },
+    { atLeast: 1.5, timeoutMs: 1 },
+  ]) {
+    await expect(scene.client(ioredis, { replicas: wrong })).rejects.toThrow(RangeError);
+  }
+});

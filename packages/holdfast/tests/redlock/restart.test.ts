@@ -1,0 +1,67 @@
+/** A server of a quorum that comes back without its memory: K4 and R11 of docs/kinds/redlock.md. */
+import { Redis } from "ioredis";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
+import { createHoldfast, type Holdfast, type HoldfastOptions } from "../../src/index.js";
+import { storeFor } from "../../src/stores/detect.js";
+import { LONG_MS, until } from "../../src/testing/delays.js";
+
+const LEASE_MS = 2_000;
+let servers: RedisServer[];
+let clients: Redis[];
+const holdfasts: Holdfast[] = [];
+
+beforeAll(async () => {
+  servers = await Promise.all(Array.from({ length: 3 }, () => startRedis()));
+  clients = servers.map(({ port }) => {
+    const client = new Redis({ port, retryStrategy: () => 50 });
+    client.on("error", () => {});
+    return client;
+  });
+});
+afterAll(async () => {
+  await Promise.all(holdfasts.map((holdfast) => holdfast.close()));
+  for (const client of clients ?? []) client.disconnect();
+  await Promise.all((servers ?? []).map((server) => server.stop()));
+});
+
+function connect(options: HoldfastOptions): Holdfast {
+  const holdfast = createHoldfast({ leaseMs: LEASE_MS, ...options });
+  holdfasts.push(holdfast);
+  return holdfast;
+}
+
+/** A holder has servers 0 and 1; server 1 loses its memory; somebody else tries at 1 and 2. Who holds it then? */
+async function holdersAfterMemoryLoss(options: () => HoldfastOptions, name: string): Promise<number> {
+  const [zero, one, two] = servers as [RedisServer, RedisServer, RedisServer];
+  const first = connect(options()).redlock(name);
+  const second = connect(options()).redlock(name);
+  // Whatever the servers ask of who comes first is over.
+  await second.run(() => {}, { waitMs: LONG_MS });
+  two.freeze();
+  const lease = await first.acquire({ waitMs: LONG_MS });
+  two.resume();
+  await until(async () => (await two.command("GET", `hf:redlock:{${name}}`)) !== null, "the straggler to grant");
+  await two.command("DEL", `hf:redlock:{${name}}`);
+  await one.restart();
+  await until(() => clients.every(({ status }) => status === "ready"), "the client to connect again");
+  zero.freeze();
+  const rival = await second.tryAcquire().catch(() => null);
+  zero.resume();
+  const holders = [lease, rival].filter((held) => held !== null && held.validForMs() > 0).length;
+  await rival?.release();
+  await lease.release().catch(() => {});
+  return holders;
+}
+
+test("it grants nothing for the longest lease, so a lock that is held is not granted again", async () => {
+  expect(await holdersAfterMemoryLoss(() => ({ redlock: clients }), "guarded")).toBe(1);
+  await connect({ redlock: clients })
+    .redlock("guarded")
+    .run(() => {}, { waitMs: LONG_MS });
+});
+
+test("without that it is granted again at once: the run has teeth", async () => {
+  const unguarded = (): HoldfastOptions => ({ redlock: clients.map((client) => storeFor(client)) });
+  expect(await holdersAfterMemoryLoss(unguarded, "unguarded")).toBe(2);
+});

@@ -1,0 +1,48 @@
+/** Every script that can make somebody a holder says so, since only then does it stop before a server that may not grant. */
+import { expect, test } from "vitest";
+import * as scripts from "../../packages/holdfast/src/generated/scripts.js";
+
+/** Writes of a holder, in whatever kind keeps it: the key of a lock, or an owner's field of a state. */
+const MAKES_A_HOLDER = [
+  /redis\.call\('(?:SET|PSETEX|SETNX|SETEX)', KEYS\[1\]/,
+  /redis\.call\('(?:SET|PSETEX|SETNX|SETEX)', KEYS\[\d \* member - 2\]/,
+  /redis\.call\('HSET', KEYS\[1\],\s*(?:owner|holder)\b/,
+  /redis\.call\('HSET', KEYS\[1\], 'used', used,\s*owner\b/,
+];
+
+/** They write a holder that was one already, and why that is no grant. */
+const PUT_BACK: ReadonlySet<string> = new Set([
+  // A lease that is still good, on a server that has lost it; it has no other use.
+  "mutex/reclaim",
+  "permits/reclaim",
+]);
+
+test("a script that writes a holder is marked as one that grants", () => {
+  const all = Object.values(scripts);
+  expect(all.length).toBeGreaterThan(40);
+  const makers = all.filter(({ source }) => MAKES_A_HOLDER.some((pattern) => pattern.test(source)));
+  expect(makers.length).toBeGreaterThan(10);
+  const unmarked = makers.filter(({ name, grants }) => !grants && !PUT_BACK.has(name)).map(({ name }) => name);
+  expect(unmarked).toEqual([]);
+  expect([...PUT_BACK].filter((name) => !makers.some((maker) => maker.name === name))).toEqual([]);
+});
+
+test("what a marked script is while nothing may be granted has no hand-off left", () => {
+  const twofold = Object.values(scripts).filter((script) => "withoutGrant" in script);
+  expect(twofold.map(({ name }) => name).sort()).toEqual([
+    "condition/leave",
+    "condition/wait",
+    "election/resign",
+    "mutex/force-release",
+    "mutex/leave",
+    "mutex/release",
+    "permits/force-release",
+    "permits/leave",
+    "permits/release",
+    "permits/resize",
+  ]);
+  for (const { name, source, withoutGrant } of twofold) {
+    expect(withoutGrant.source, name).toMatch(/\n(?:handOff|grantHeads) = function\(\) end\n/);
+    expect(source, name).not.toMatch(/= function\(\) end/);
+  }
+});

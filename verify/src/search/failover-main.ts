@@ -1,0 +1,63 @@
+/** Searches failovers, with all rules and without each; `--help` says how. The last line is `N passed, N failed`. */
+import { exit, stdout } from "node:process";
+import { parseArgs } from "node:util";
+import type { Explored } from "./explore.js";
+import { FAILOVER_CASES, FAILOVER_WORLDS, searchFailover, searchFailoverWithout } from "./failover-rules.js";
+
+const USAGE = `node verify/dist/search/failover-main.js [options]
+
+  --world L1,L2     these worlds; all if it is not said
+  --rules           only the rules, no worlds
+  --states 3000000  a search with more states is given up
+`;
+
+const { values } = parseArgs({
+  options: {
+    world: { type: "string" },
+    rules: { type: "boolean", default: false },
+    states: { type: "string", default: "3000000" },
+    help: { type: "boolean", default: false },
+  },
+});
+
+function say(line: string): void {
+  stdout.write(`${line}\n`);
+}
+
+function report({ verdict, violation, states, trace }: Explored): void {
+  say(`  ${violation ?? verdict}: ${states} states`);
+  for (const [i, step] of trace.entries()) say(`  ${i + 1}. ${step}`);
+}
+
+async function main(): Promise<number> {
+  if (values.help) {
+    stdout.write(USAGE);
+    return 0;
+  }
+  const maxStates = Number(values.states);
+  const wanted = values.world?.split(",");
+  let failed = 0;
+  let passed = 0;
+  const judge = (isRight: boolean): void => {
+    if (isRight) passed += 1;
+    else failed += 1;
+  };
+  for (const { id, what, setting } of values.rules ? [] : FAILOVER_WORLDS) {
+    if (wanted !== undefined && !wanted.includes(id)) continue;
+    say(`${id}: ${what}`);
+    const explored = await searchFailover(setting, maxStates);
+    report(explored);
+    judge(explored.verdict === "holds");
+  }
+  for (const one of wanted === undefined ? FAILOVER_CASES : []) {
+    say(`without ${one.id}: ${one.what}`);
+    const explored = await searchFailoverWithout(one, maxStates);
+    report(explored);
+    judge(explored.violation !== undefined);
+    if (explored.violation === undefined) say("  FAILED: nothing was found");
+  }
+  say(`${passed} passed, ${failed} failed`);
+  return failed === 0 && passed > 0 ? 0 : 1;
+}
+
+exit(await main());

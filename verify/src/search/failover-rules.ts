@@ -1,0 +1,123 @@
+/** The rules of the failover grace, each of which can be switched off; and what it assumes, which can be broken. */
+import { type Explored, explore } from "./explore.js";
+import { type FailoverTexts, failoverScripts } from "./failover-scripts.js";
+import { type FailoverRule, type FailoverSetting, FailoverWorld } from "./failover-world.js";
+import type { TextChange } from "./rule.js";
+
+/** One rule, or one assumption, and the world in which it is missed. */
+export interface FailoverCase {
+  readonly id: string;
+  readonly what: string;
+  readonly changes: readonly TextChange[];
+  readonly off: readonly FailoverRule[];
+  readonly setting: FailoverSetting;
+}
+
+const PAIR: FailoverSetting = { clients: [1, 1], renewals: 0, delays: 0, copies: 0, deaf: 0 };
+
+/** One world. */
+export interface FailoverWorldSetting {
+  readonly id: string;
+  readonly what: string;
+  readonly setting: FailoverSetting;
+}
+
+/** The worlds, searched with all rules. */
+export const FAILOVER_WORLDS: readonly FailoverWorldSetting[] = [
+  { id: "L1", what: "2 clients", setting: PAIR },
+  { id: "L2", what: "2 clients, 1 renewal", setting: { ...PAIR, renewals: 1 } },
+  {
+    id: "L3",
+    what: "after a failover that has lost a grant: 2 clients, 2 + 1 claims, 1 renewal, 2 ticks of delay",
+    setting: { clients: [2, 1], renewals: 1, delays: 2, copies: 0, deaf: 0, begins: "after" },
+  },
+  {
+    id: "L4",
+    what: "2 clients, 1 renewal, 1 request that runs and is sent again",
+    setting: { ...PAIR, renewals: 1, copies: 1 },
+  },
+  {
+    id: "L5",
+    what: "one holds and one waits, a third comes: 1 request that runs and is sent again, 1 waiter away from its inbox",
+    setting: { clients: [1, 1, 1], renewals: 0, delays: 0, copies: 1, deaf: 1, begins: "queued" },
+  },
+];
+
+function script(id: string, what: string, setting: FailoverSetting, ...changes: readonly TextChange[]): FailoverCase {
+  return { id, what, changes, off: [], setting };
+}
+function client(id: FailoverRule, what: string, setting: FailoverSetting): FailoverCase {
+  return { id, what, changes: [], off: [id], setting };
+}
+const LINEAGE = "server/lineage";
+
+/** Without each of them a search of its world finds a violation. */
+export const FAILOVER_CASES: readonly FailoverCase[] = [
+  script("quiet-period", "a server that took over grants nothing for a while", PAIR, {
+    script: LINEAGE,
+    from: "return math.max(0, math.min(longestMs, sinceMs + longestMs - nowMs)), sinceMs",
+    to: "return 0, sinceMs",
+  }),
+  script("quiet-for-a-lease", "that while is as long as the longest lease, and not a tick shorter", PAIR, {
+    script: LINEAGE,
+    from: "sinceMs + longestMs - nowMs))",
+    to: "sinceMs + longestMs - 1000 - nowMs))",
+  }),
+  script("compare-run", "the marker speaks for one run of one server", PAIR, {
+    script: LINEAGE,
+    from: "if settled == run then\n    return 0, nowMs",
+    to: "if settled then\n    return 0, nowMs",
+  }),
+  script(
+    "reclaim-only-what-is-ours",
+    "a lease is put back only where nobody else was granted since",
+    { clients: [2, 1], renewals: 1, delays: 2, copies: 0, deaf: 0, begins: "after" },
+    { script: "mutex/reclaim", from: "if last and last - token > 0 then", to: "if false then" },
+    { script: "mutex/reclaim", from: "if holder and holder ~= owner then", to: "if false then" },
+    {
+      script: "mutex/reclaim",
+      from: "if not run or redis.call('HGET', KEYS[4], 'run') == run then",
+      to: "if not run then",
+    },
+  ),
+  client("ask-first", "a script that grants is taught only to a server that was asked", PAIR),
+  client("no-hand-off", "a release hands nothing on while a server may not grant", {
+    clients: [1, 1, 1],
+    renewals: 0,
+    delays: 0,
+    copies: 1,
+    deaf: 1,
+    begins: "queued",
+  }),
+  client("fresh-owner", "every request has an owner id of its own", {
+    clients: [2],
+    renewals: 1,
+    delays: 0,
+    copies: 1,
+    deaf: 0,
+  }),
+  client("old-master-stops", "(an assumption) the old master serves nobody once another is promoted", PAIR),
+];
+
+let texts: Promise<FailoverTexts> | undefined;
+
+async function searchCase(setting: FailoverSetting, of: Partial<FailoverCase>, maxStates: number): Promise<Explored> {
+  texts ??= failoverScripts();
+  const changed = new Map(await texts);
+  for (const { script: name, from, to } of of.changes ?? []) {
+    const parts = (changed.get(name) ?? "").split(from);
+    if (parts.length !== 2) throw new Error(`${of.id}: the change fits ${parts.length - 1} times into ${name}`);
+    changed.set(name, parts.join(to));
+  }
+  return explore(new FailoverWorld(setting, changed, of.off ?? []), maxStates);
+}
+
+/** Searches a world with all rules. */
+export function searchFailover(setting: FailoverSetting, maxStates: number): Promise<Explored> {
+  return searchCase(setting, {}, maxStates);
+}
+
+/** Searches the world of a rule without it. */
+export function searchFailoverWithout(one: FailoverCase, maxStates: number): Promise<Explored> {
+  return searchCase(one.setting, one, maxStates);
+}

@@ -1,0 +1,474 @@
+/**
+ * A mutex on a master and a replica that lags, and a failover that loses what the replica has not got.
+ *
+ * The servers run the production scripts, with the answer of INFO put in. Clients are what core and the stores do: a
+ * script that grants runs on a server only that knows it, and a server is taught it only after it was asked about itself,
+ * and is asked again after. Requests are late, get lost with the master, or are sent again to the new one. A claim is
+ * granted by an answer, or by a message of the server.
+ */
+import { canonical, LEASE_MS, LEASE_TICKS, START_US, TICK_MS } from "./canonical.js";
+import type { Step, World } from "./explore.js";
+import { INBOX, mutexKind } from "./lock-kinds.js";
+import { byText } from "./lock-state.js";
+import { afterTick, type Call, type Held, type Outcome, Server } from "./server.js";
+
+/** What can be switched off in a client, or goes against an assumption. */
+export type FailoverRule = "ask-first" | "no-hand-off" | "fresh-owner" | "old-master-stops" | "reclaim";
+
+/** One world. */
+export interface FailoverSetting {
+  /** For each client how many claims it makes, one after the other. */
+  readonly clients: readonly number[];
+  readonly renewals: number;
+  /** Ticks that pass while messages are under way. */
+  readonly delays: number;
+  /** Requests that run and are sent again, to whatever server is there then. */
+  readonly copies: number;
+  /** Hand-offs that do not reach a waiter, since its connection that listens is away. */
+  readonly deaf: number;
+  /**
+   * Where it begins, if not with nothing: after a failover that has lost the grant of the first claim; or where the first
+   * claim holds and the last one waits, and the replica has both.
+   */
+  readonly begins?: "after" | "queued";
+}
+
+/** What is asked; and what a server says unasked, when it hands the lock over. */
+type Verb = "acquire" | "extend" | "reclaim" | "release" | "leave" | "grant";
+/** `age` in ticks since it was sent. */
+type Message = [claim: number, verb: Verb, age: number, code: number];
+
+interface ClaimState {
+  ph: "idle" | "ask" | "held" | "rel" | "end";
+  call: 0 | 1;
+  tok: number;
+  age: number;
+  /** The highest token that anybody had when it began to ask. */
+  floor: number;
+}
+interface ClientState {
+  home: 0 | 1;
+  /** What its server has said: nothing yet, that it may grant, that it may not. */
+  view: "unasked" | "settled" | "quiet";
+  /** On the way to teach a script: nothing to do, not known, asked, taught. */
+  teach: 0 | 1 | 2 | 3;
+  deaf: 0 | 1;
+}
+interface State {
+  t: number;
+  held: [Held, Held];
+  /** What the master held after each write that the replica has not got. */
+  backlog: Held[];
+  knows: [0 | 1, 0 | 1];
+  isPromoted: 0 | 1;
+  claims: ClaimState[];
+  clients: ClientState[];
+  requests: Message[];
+  replies: Message[];
+  highest: number;
+  left: { renewals: number; delays: number; copies: number; deaf: number };
+}
+
+const MARKER = "m";
+const LETTERS = "ABC";
+const MOST_BEHIND = 3;
+const RUNS = ["a1", "b2"] as const;
+const OLD = LEASE_TICKS;
+
+function textsOf(texts: ReadonlyMap<string, string>, server: 0 | 1): ReadonlyMap<string, string> {
+  const former = server === 0 ? "0000" : "f00d";
+  return new Map(
+    [...texts].map(([name, text]) => [
+      name,
+      text
+        .replaceAll("redis.pcall('INFO', 'server')", `'run_id:${RUNS[server]} uptime_in_seconds:9'`)
+        .replaceAll("redis.pcall('INFO', 'replication')", `'master_replid2:${former}'`),
+    ]),
+  );
+}
+
+/** See the file header. */
+export class FailoverWorld implements World<State> {
+  readonly initial: State;
+  readonly #owners: readonly { readonly client: number; readonly owner: string }[];
+  readonly #servers: readonly [Server, Server];
+  readonly #off: ReadonlySet<FailoverRule>;
+
+  constructor(setting: FailoverSetting, texts: ReadonlyMap<string, string>, off: readonly FailoverRule[] = []) {
+    this.#off = new Set(off);
+    this.#servers = [new Server(textsOf(texts, 0)), new Server(textsOf(texts, 1))];
+    this.#owners = setting.clients.flatMap((count, client) =>
+      Array.from({ length: count }, (_, nth) => ({
+        client,
+        owner: `${LETTERS[client]}/${this.#off.has("fresh-owner") ? 0 : nth}/${LEASE_MS}/1`,
+      })),
+    );
+    const marker: Held = [
+      [MARKER, "hash", ["run", RUNS[0], "longestMs", `${LEASE_MS}`, "beforeMs", "0", "periodMs", "0"], 60_000],
+    ];
+    const { renewals, delays, copies, deaf } = setting;
+    this.initial = {
+      t: START_US,
+      held: [marker, marker],
+      backlog: [],
+      knows: [1, 0],
+      isPromoted: 0,
+      claims: this.#owners.map(() => ({ ph: "idle", call: 0, tok: 0, age: 0, floor: 0 })),
+      clients: setting.clients.map(() => ({ home: 0, view: "settled", teach: 0, deaf: 0 })),
+      requests: [],
+      replies: [],
+      highest: 0,
+      left: { renewals, delays, copies, deaf },
+    };
+    if (setting.begins === "queued") this.#queue(marker);
+    if (setting.begins !== "after") return;
+    this.initial.isPromoted = 1;
+    for (const client of this.initial.clients) Object.assign(client, { home: 1, view: "unasked" });
+    Object.assign(this.initial.claims[0] as ClaimState, { ph: "held", tok: START_US - 1 });
+    this.initial.highest = START_US - 1;
+  }
+
+  #queue(marker: Held): void {
+    const [first, last] = [this.#owners[0], this.#owners.at(-1)];
+    const held: Held = [
+      ["f", "string", `${START_US - 1}`, 60_000],
+      ["l", "string", first?.owner ?? "", LEASE_MS],
+      ...marker,
+      ["q", "zset", [last?.owner ?? "", "1"], 60_000],
+    ];
+    this.initial.held = [held, held];
+    Object.assign(this.initial.claims[0] as ClaimState, { ph: "held", tok: START_US - 1 });
+    Object.assign(this.initial.claims.at(-1) as ClaimState, { ph: "ask", floor: START_US - 1 });
+    this.initial.highest = START_US - 1;
+  }
+
+  text(state: State): string {
+    state.requests.sort(byText);
+    state.replies.sort(byText);
+    return canonical(JSON.stringify(state), state.t);
+  }
+
+  parse(text: string): State {
+    return JSON.parse(text);
+  }
+
+  isGood(state: State): boolean {
+    return state.claims.every(({ ph }) => ph === "end");
+  }
+
+  violation(state: State): string | undefined {
+    const holders = state.claims.filter(({ ph, age }) => ph === "held" && age < LEASE_TICKS);
+    return holders.length > 1 ? "S2: two hold at once" : undefined;
+  }
+
+  async steps(state: State): Promise<readonly Step<State>[]> {
+    const steps: Step<State>[] = [];
+    const add = (label: string, isFault: boolean, change: (next: State) => unknown): void => {
+      const next = copyOf(state);
+      const violation = change(next);
+      steps.push({ label, next, isFault, violation: typeof violation === "string" ? violation : undefined });
+    };
+    this.#addClaims(state, add);
+    await this.#addAsking(state, steps);
+    await this.#addArrivals(state, steps);
+    for (const [at, reply] of state.replies.entries()) {
+      add(`${this.#name(reply[0])} hears of its ${reply[1]}`, false, (next) => {
+        next.replies.splice(at, 1);
+        return this.#hear(next, reply);
+      });
+    }
+    if (state.isPromoted === 0) {
+      if (state.backlog.length > 0) {
+        add("the replica gets the next write", false, (next) => {
+          next.held[1] = next.backlog.shift() as Held;
+        });
+      }
+      add("the replica is promoted, and the master is gone", true, (next) => {
+        next.isPromoted = 1;
+        next.backlog = [];
+      });
+    }
+    for (const [client, { home }] of state.clients.entries()) {
+      if (state.isPromoted === 1 && home === 0) {
+        add(`${LETTERS[client]} is led to the new master`, this.#off.has("old-master-stops"), (next) => {
+          const moved = next.clients[client] as ClientState;
+          moved.home = 1;
+          moved.view = "unasked";
+          // What was on its way to teach the old one is lost with it.
+          moved.teach = 0;
+        });
+      }
+      if (state.left.deaf > 0 && state.isPromoted === 0) {
+        add(`${LETTERS[client]} is away from its inbox for the next hand-off`, true, (next) => {
+          next.left.deaf -= 1;
+          (next.clients[client] as ClientState).deaf = 1;
+        });
+      }
+    }
+    const isUnderWay = state.claims.some(({ call }) => call === 1);
+    if (!isUnderWay || state.left.delays > 0) {
+      add(isUnderWay ? "a tick passes, with messages under way" : "a tick passes", isUnderWay, (next) => {
+        if (isUnderWay) next.left.delays -= 1;
+        tick(next);
+      });
+    }
+    return steps;
+  }
+
+  #addClaims(state: State, add: (label: string, isFault: boolean, change: (next: State) => unknown) => void): void {
+    for (const [number, claim] of state.claims.entries()) {
+      const name = this.#name(number);
+      const { client } = this.#owners[number] as { client: number };
+      const { view, teach } = state.clients[client] as ClientState;
+      const send = (next: State, verb: Verb): void => {
+        (next.claims[number] as ClaimState).call = 1;
+        next.requests.push([number, verb, 0, claim.tok]);
+      };
+      const isNext = this.#owners.every(
+        (other, i) => other.client !== client || i >= number || state.claims[i]?.ph === "end",
+      );
+      if (claim.ph === "idle" && isNext) {
+        add(`${name} begins`, false, (next) => {
+          const begun = next.claims[number] as ClaimState;
+          begun.ph = "ask";
+          begun.floor = next.highest;
+        });
+      }
+      if (claim.ph === "held" && claim.age >= LEASE_TICKS) {
+        // A renewal may still be under way.
+        add(`${name} finds its lease over, and leaves`, false, (next) => {
+          (next.claims[number] as ClaimState).ph = "rel";
+          send(next, "leave");
+        });
+        continue;
+      }
+      if (claim.call === 1) continue;
+      const mayAsk = this.#off.has("ask-first") || (view === "settled" && teach === 0);
+      if (claim.ph === "ask" && mayAsk) add(`${name} asks`, false, (next) => send(next, "acquire"));
+      if (claim.ph === "held") {
+        if (state.left.renewals > 0) {
+          add(`${name} renews`, true, (next) => {
+            next.left.renewals -= 1;
+            send(next, "extend");
+          });
+        }
+        add(`${name} releases`, false, (next) => {
+          (next.claims[number] as ClaimState).ph = "rel";
+          send(next, "release");
+        });
+      }
+    }
+  }
+
+  /** A client asks its server about itself, or teaches it. The answer comes at once: what is late is the request before. */
+  async #addAsking(state: State, steps: Step<State>[]): Promise<void> {
+    for (const [client, { home, view, teach }] of state.clients.entries()) {
+      const wants = this.#owners.some((owner, i) => owner.client === client && state.claims[i]?.ph === "ask");
+      if (!wants || !this.#isUp(state, home)) continue;
+      const letter = LETTERS[client] as string;
+      if (teach === 2) {
+        const next = copyOf(state);
+        next.knows[home] = 1;
+        (next.clients[client] as ClientState).teach = this.#off.has("ask-first") ? 0 : 3;
+        steps.push({ label: `${letter} teaches its server`, next, isFault: false, violation: undefined });
+        continue;
+      }
+      if (view === "settled" && teach === 0) continue;
+      const next = copyOf(state);
+      const nowMs = Math.floor(state.t / 1_000);
+      const call: Call = { script: "server/lineage", keys: [MARKER], args: [LEASE_MS, 0] };
+      const held = shifted(state.held[home], nowMs);
+      const outcome = await this.#servers[home].run(held, state.t, [], call);
+      write(next, home, shifted(outcome.held, -nowMs));
+      const isSettled = (outcome.reply as readonly number[])[0] === 0;
+      const asker = next.clients[client] as ClientState;
+      asker.view = isSettled ? "settled" : "quiet";
+      asker.teach = !isSettled || teach !== 1 ? 0 : 2;
+      const what = isSettled ? "and it may grant" : "and it may not grant";
+      if (this.text(structuredClone(next)) !== this.text(copyOf(state))) {
+        steps.push({
+          label: `${letter} asks its server about itself, ${what}`,
+          next,
+          isFault: false,
+          violation: undefined,
+        });
+      }
+    }
+  }
+
+  async #addArrivals(state: State, steps: Step<State>[]): Promise<void> {
+    for (const [at, request] of state.requests.entries()) {
+      const [number, verb, age] = request;
+      const { client } = this.#owners[number] as { client: number };
+      const { home } = state.clients[client] as ClientState;
+      const lost = copyOf(state);
+      if (state.isPromoted === 1) {
+        lost.requests.splice(at, 1);
+        giveUp(lost, number, verb);
+        steps.push({
+          label: `the ${verb} of ${this.#name(number)} is lost`,
+          next: lost,
+          isFault: true,
+          violation: undefined,
+        });
+      }
+      if (!this.#isUp(state, home)) continue;
+      const isUnknown = state.knows[home] === 0 && verb === "acquire";
+      if (isUnknown) {
+        const next = copyOf(state);
+        next.requests.splice(at, 1);
+        (next.claims[number] as ClaimState).call = 0;
+        (next.clients[client] as ClientState).teach = this.#off.has("ask-first") ? 2 : 1;
+        steps.push({
+          label: `the acquire of ${this.#name(number)} is not known there`,
+          next,
+          isFault: false,
+          violation: undefined,
+        });
+        continue;
+      }
+      const listening = state.clients.flatMap(({ deaf }, i) => (deaf === 1 ? [] : [`${INBOX}${LETTERS[i]}`]));
+      const outcome = await this.#run(state, home, listening, request);
+      for (const isCopied of [false, true]) {
+        if (isCopied && (state.left.copies === 0 || home === 1)) continue;
+        const next = copyOf(state);
+        if (isCopied) next.left.copies -= 1;
+        else next.requests.splice(at, 1);
+        write(next, home, outcome.held);
+        for (const [channel, message] of outcome.told) {
+          const [nth, token] = message.slice(1).split(" ");
+          const waiter = this.#owners.findIndex(({ owner }, i) => {
+            const isThere = owner.startsWith(`${channel.slice(INBOX.length)}/${nth}/`);
+            return isThere && state.claims[i]?.ph === "ask";
+          });
+          // A grant to who has ended is passed on by its client, here or later: that is a leave, and of the next step.
+          if (waiter >= 0) next.replies.push([waiter, "grant", 0, Number(token)]);
+        }
+        if (verb === "release" || verb === "leave") for (const each of next.clients) each.deaf = 0;
+        next.t += 1;
+        // Of a request that is sent again only the second answer comes.
+        if (!isCopied) {
+          const [code] = typeof outcome.reply === "number" ? [outcome.reply] : outcome.reply;
+          next.replies.push([
+            number,
+            verb,
+            age,
+            typeof outcome.reply === "number" || verb !== "acquire" ? Number(code) : -1,
+          ]);
+        }
+        const again = isCopied ? ", and will be sent again" : "";
+        const where = home === 0 ? "on the old master" : "on the new one";
+        steps.push({
+          label: `${verb} of ${this.#name(number)} runs ${where}${again}`,
+          next,
+          isFault: isCopied,
+          violation: undefined,
+        });
+      }
+    }
+  }
+
+  #run(state: State, home: 0 | 1, listening: readonly string[], [number, verb, , token]: Message): Promise<Outcome> {
+    const { owner } = this.#owners[number] as { owner: string };
+    let call: Call;
+    if (verb === "reclaim")
+      call = { script: "mutex/reclaim", keys: ["l", "f", "q", MARKER], args: [owner, token, LEASE_MS] };
+    else if (verb === "grant") throw new Error("a grant is no request");
+    else call = mutexKind.call(verb, owner, 1, token, true);
+    const isEnd = verb === "release" || verb === "leave";
+    const isQuiet = isEnd && state.knows[home] === 0 && !this.#off.has("no-hand-off");
+    if (isQuiet) call = { ...call, script: `${call.script}/quiet` };
+    return this.#servers[home].run(state.held[home], state.t, listening, call);
+  }
+
+  /** @returns what it breaks, if anything */
+  #hear(next: State, [number, verb, age, code]: Message): string | undefined {
+    const claim = next.claims[number] as ClaimState;
+    const isOfEnd = verb === "release" || verb === "leave";
+    // The answer to a renewal of a lease that is over by now.
+    if ((claim.ph === "rel") !== isOfEnd) return undefined;
+    claim.call = 0;
+    if (isOfEnd) {
+      claim.ph = "end";
+    } else if (verb === "acquire" || verb === "grant") {
+      // An answer that comes when the lease it granted is over is none.
+      if (code < 0 || age >= LEASE_TICKS || claim.ph !== "ask") return undefined;
+      claim.ph = "held";
+      claim.tok = code;
+      claim.age = age;
+      if (code <= claim.floor) return "F2: a token is not higher than one that was seen before";
+      next.highest = Math.max(next.highest, code);
+    } else if (claim.ph === "held" && claim.age < LEASE_TICKS) {
+      if (code === 1) claim.age = Math.min(claim.age, age);
+      else if (verb === "extend" && !this.#off.has("reclaim")) {
+        claim.call = 1;
+        next.requests.push([number, "reclaim", 0, claim.tok]);
+      } else claim.ph = "end";
+    }
+    return undefined;
+  }
+
+  #isUp(state: State, server: 0 | 1): boolean {
+    return server === 1 || state.isPromoted === 0 || this.#off.has("old-master-stops");
+  }
+
+  #name(number: number): string {
+    const { client } = this.#owners[number] as { client: number };
+    const nth = this.#owners.slice(0, number).filter((other) => other.client === client).length;
+    return `${LETTERS[client]}${nth + 1}`;
+  }
+}
+
+/** A copy that can be changed. */
+function copyOf(state: State): State {
+  return {
+    ...state,
+    held: [...state.held],
+    backlog: [...state.backlog],
+    knows: [...state.knows],
+    claims: state.claims.map((claim) => ({ ...claim })),
+    clients: state.clients.map((client) => ({ ...client })),
+    requests: state.requests.map((request) => [...request]),
+    replies: state.replies.map((reply) => [...reply]),
+    left: { ...state.left },
+  };
+}
+
+function giveUp(next: State, number: number, verb: Verb): void {
+  const claim = next.claims[number] as ClaimState;
+  const isOfEnd = verb === "release" || verb === "leave";
+  if ((claim.ph === "rel") !== isOfEnd) return;
+  claim.call = 0;
+  if (isOfEnd) claim.ph = "end";
+}
+
+function write(next: State, server: 0 | 1, held: Held): void {
+  if (JSON.stringify(held) === JSON.stringify(next.held[server])) return;
+  next.held[server] = held;
+  if (server === 1 || next.isPromoted === 1) return;
+  next.backlog.push(held);
+  if (next.backlog.length > MOST_BEHIND) next.held[1] = next.backlog.shift() as Held;
+}
+
+function tick(next: State): void {
+  next.t += TICK_MS * 1_000 - (next.t % (TICK_MS * 1_000));
+  const pass = (held: Held): Held => shifted(afterTick(held, TICK_MS), -TICK_MS);
+  next.held = [pass(next.held[0]), pass(next.held[1])];
+  next.backlog = next.backlog.map(pass);
+  for (const claim of next.claims) if (claim.ph === "held") claim.age = Math.min(OLD, claim.age + 1);
+  for (const message of [...next.requests, ...next.replies]) message[2] = Math.min(OLD, message[2] + 1);
+}
+
+/** The moments in the marker, which are kept as so many ms from now, and long ago as one that is. */
+function shifted(held: Held, byMs: number): Held {
+  return held.map(([key, type, value, left]) => {
+    if (key !== MARKER || typeof value === "string") return [key, type, value, left] as const;
+    const moved = value.map((word, i) => {
+      const field = value[i - 1];
+      if (i % 2 === 0 || (field !== "sinceMs" && field !== "periodMs")) return word;
+      const ms = Number(word) + byMs;
+      return String(byMs > 0 ? ms : field === "periodMs" ? 0 : Math.max(ms, -10 * TICK_MS));
+    });
+    return [key, type, moved, left] as const;
+  });
+}
