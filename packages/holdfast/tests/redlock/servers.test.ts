@@ -3,6 +3,7 @@ import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
 import { createHoldfast, EvictionError, type Holdfast, type HoldfastOptions, QuorumError } from "../../src/index.js";
+import { storeFor } from "../../src/stores/detect.js";
 import { BRIEF_LEASE_MS, LONG_MS, sleep, until } from "../../src/testing/delays.js";
 
 let servers: RedisServer[];
@@ -33,7 +34,8 @@ afterAll(async () => {
 });
 
 function connect(options: HoldfastOptions = {}): Holdfast {
-  const holdfast = createHoldfast({ redlock: clients, ...options });
+  // Servers that have just been started would stay out for the longest lease: see restart.test.ts.
+  const holdfast = createHoldfast({ redlock: clients.map((client) => storeFor(client)), ...options });
   holdfasts.push(holdfast);
   return holdfast;
 }
