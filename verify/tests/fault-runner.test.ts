@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { isPromised } from "../src/faults/outcome.js";
 import type { HistoryRecord } from "../src/history/records.js";
-import { BROKEN, EXCLUSION, type Fake, run } from "./run-of-a-cell.js";
+import { BROKEN, cellNamed, EXCLUSION, type Fake, run } from "./run-of-a-cell.js";
 
 describe("a run of a cell", () => {
   it("strikes until its time is over, and is ok when nothing that is promised was violated", async () => {
@@ -54,7 +55,7 @@ describe("a control", () => {
 
   it("is toothless when nothing went wrong, or only something else", async () => {
     expect((await run({ cell: BROKEN, judgement: { checked: { X1: 3 } } })).verdict.outcome).toBe("toothless");
-    const breaches = [{ ...EXCLUSION, property: "L4" }];
+    const breaches = [{ ...EXCLUSION, property: "S3" }];
     expect((await run({ cell: BROKEN, judgement: { checked: { X1: 3 }, breaches } })).verdict.outcome).toBe(
       "toothless",
     );
@@ -62,11 +63,56 @@ describe("a control", () => {
 
   it.each([
     ["J38-plain/1n/t", "F1", "S2"],
-    ["J01-unfenced/1n/m", "E1", "S2"],
+    ["J25/1n/r", "S2", "S3"],
   ])("of %s wants %s, and not %s", async (cell, wanted, other) => {
-    const breaching = (property: string): Fake => ({ cell, judgement: { breaches: [{ ...EXCLUSION, property }] } });
-    expect((await run(breaching(wanted))).verdict.outcome).toBe("ok");
-    expect((await run(breaching(other))).verdict.outcome).toBe("toothless");
+    expect((await run(breaching(cell, wanted))).verdict.outcome).toBe("ok");
+    expect((await run(breaching(cell, other))).verdict.outcome).toBe("toothless");
+  });
+
+  it("of effects holds leases to what they promise all the same", async () => {
+    expect((await run(breaching("J01-unfenced/1n/m", "E1"))).verdict.outcome).toBe("ok");
+    expect((await run(breaching("J01-unfenced/1n/m", "S2", "E1"))).verdict.outcome).toBe("violation");
+  });
+});
+
+/** A run in which these do not hold. */
+function breaching(cell: string, ...properties: readonly string[]): Fake {
+  return { cell, judgement: { breaches: properties.map((property) => ({ ...EXCLUSION, property })) } };
+}
+
+describe("what no fault excuses", () => {
+  const CELLS_WITHOUT_EXCLUSION = ["J25/1n/r", "J24/1e/m", "J38-seeded/1n/t", "J38-plain/1n/t"];
+
+  it.each([...CELLS_WITHOUT_EXCLUSION, "J01-unfenced/1n/m", "J36g/1n/m"])("is a violation in %s", async (cell) => {
+    for (const property of ["S4", "S5", "F3", "L1", "L2", "L3", "L4", "L7"])
+      expect((await run(breaching(cell, "S2", property))).verdict.outcome, property).toBe("violation");
+  });
+
+  it.each(CELLS_WITHOUT_EXCLUSION)("is not exclusion in %s", async (cell) => {
+    for (const property of ["S1", "S2", "S3", "X1", "X2", "X3"])
+      expect((await run(breaching(cell, property))).verdict.outcome, property).not.toBe("violation");
+  });
+
+  it("is the order of tokens where the server forgot its counters, and its clock went on", async () => {
+    const outcomes = async (...cells: string[]): Promise<string[]> => {
+      const verdicts = await Promise.all(cells.map((cell) => run(breaching(cell, "S2", "F2"))));
+      return verdicts.map(({ verdict }) => verdict.outcome);
+    };
+    expect(await outcomes("J25/1n/r", "J26/1n/w", "J29/1n/s", "J24/1e/m")).toEqual(Array(4).fill("violation"));
+    expect(await outcomes("J37/1a/w", "J36/1n/k")).not.toContain("violation");
+  });
+
+  it("is a name that the search came to no end for", async () => {
+    for (const cell of ["J25/1n/r", "J24/1e/m", "J38-seeded/1n/t", "J36g/1n/m"]) {
+      const breaches = cell === "J25/1n/r" ? [EXCLUSION] : [];
+      expect((await run({ cell, judgement: { breaches } })).verdict.outcome, cell).toBe("ok");
+      expect((await run({ cell, judgement: { breaches, unknown: 1 } })).verdict.outcome, cell).toBe("unknown");
+    }
+  });
+
+  it("is not asked of a peer, which has promised none of it", async () => {
+    expect(isPromised(cellNamed("J25/1n/r"), { property: "S4" }, "redlock")).toBe(false);
+    expect(isPromised(cellNamed("J10/1n/w"), { property: "S4" }, "redlock")).toBe(true);
   });
 });
 

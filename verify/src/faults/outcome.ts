@@ -1,5 +1,6 @@
 /** From what was seen to one word. */
 import type { Fault, HistoryRecord } from "../history/records.js";
+import { type Ground, groundOf } from "../sweeps/ground.js";
 import type { Cell, Letter } from "./cell.js";
 import type { Judgement } from "./parts.js";
 import type { Breach, CellOutcome } from "./verdict.js";
@@ -7,6 +8,7 @@ import type { Breach, CellOutcome } from "./verdict.js";
 /** What a run of a cell has brought to light. */
 export interface Seen {
   readonly cell: Cell;
+  readonly subject: string;
   readonly records: readonly HistoryRecord[];
   readonly judgement: Judgement;
   /** Why the run itself did not go as it should: a fault that could not be made, a process that did not answer. */
@@ -44,30 +46,47 @@ export function isWanted({ judged }: Cell, { property }: Breach): boolean {
   return /^(?:S1|S2|X1|X2)$/.test(property);
 }
 
-/** Whether it is promised in such a cell: where tokens are judged, leases may well overlap. */
-export function isPromised({ judged }: Cell, { property }: Breach): boolean {
-  return judged !== "tokens" || property.startsWith("F");
+/** Who broke into the server's memory took the counters of tokens as well, which is what those promises stand on. */
+const TAKES_COUNTERS = /^J3[67]$/;
+
+/** The grounds that the fault of a cell takes away. Where tokens are judged, leases may well overlap. */
+export function groundsLostIn({ expectation, judged, row }: Cell): readonly Ground[] {
+  const isKept = expectation === "kept" || expectation === "refused";
+  if (judged === "tokens") return isKept ? ["exclusion"] : ["exclusion", "tokens", "effects"];
+  if (isKept) return [];
+  if (judged === "effects") return ["effects"];
+  return TAKES_COUNTERS.test(row) ? ["exclusion", "tokens", "effects"] : ["exclusion"];
+}
+
+/** Whether it is promised in such a cell. Of a peer only what the cell expects to be kept is. */
+export function isPromised(cell: Cell, { property }: Pick<Breach, "property">, subject: string): boolean {
+  if (subject !== "holdfast" && cell.expectation !== "kept") return false;
+  const ground = groundOf(property);
+  return ground === undefined || !groundsLostIn(cell).includes(ground);
 }
 
 /** What came of a run. A run that shows nothing is `void`, and never `ok`. */
-export function decide({ cell, records, judgement, troubles }: Seen): Decided {
+export function decide({ cell, subject, records, judgement, troubles }: Seen): Decided {
   const faults = records.filter((record) => record.type === "fault");
   const struck = faults.filter(({ proof }) => proof !== null);
   const missed = faults.length - struck.length;
   const notes = missed > 0 ? [`${missed} of ${faults.length} faults did not strike`] : [];
-  const isBreached = cell.expectation === "kept" && judgement.breaches.some((breach) => isPromised(cell, breach));
+  const isBreached = judgement.breaches.some((breach) => isPromised(cell, breach, subject));
   // What was promised and broken is said first, however the run went on.
   if (isBreached) return { outcome: "violation", notes: [...notes, ...troubles] };
   if (troubles.length > 0) return { outcome: "void", notes: [...notes, ...troubles] };
   if (struck.length === 0) return { outcome: "void", notes: [...notes, "no fault is proved to have struck"] };
   const { outcome, why } = byExpectation(cell, records, judgement, struck);
+  // What nobody knows is a failure everywhere, but it is no excuse for what is wrong besides.
+  if (outcome === "ok" && judgement.unknown > 0)
+    return { outcome: "unknown", notes: [...notes, `${judgement.unknown} names were not decided`] };
   return { outcome, notes: why === undefined ? notes : [...notes, why] };
 }
 
 function byExpectation(
   cell: Cell,
   records: readonly HistoryRecord[],
-  { breaches, checked, unknown }: Judgement,
+  { breaches, checked }: Judgement,
   struck: readonly Fault[],
 ): { readonly outcome: CellOutcome; readonly why?: string } {
   if (cell.expectation === "refused") return refusal(records, struck);
@@ -76,8 +95,7 @@ function byExpectation(
   const cases = wanted.reduce((sum, property) => sum + (checked[property] ?? 0), 0);
   if (cases === 0) return { outcome: "void", why: `nothing in the history decides ${wanted.join(" or ")}` };
   if (cell.expectation === "broken") return { outcome: "toothless", why: `no violation of ${wanted.join(" or ")}` };
-  if (cell.expectation === "reported") return { outcome: "ok" };
-  return unknown > 0 ? { outcome: "unknown", why: `${unknown} names were not decided` } : { outcome: "ok" };
+  return { outcome: "ok" };
 }
 
 /** The proof of such a fault is the library's own word of refusal; that nothing was granted is ours. */

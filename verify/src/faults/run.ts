@@ -66,7 +66,7 @@ export async function runCell(
   const { records, breaches, troubles } = await play(settings, injection, parts, onOpen);
   const judgement = judged(cell, records, parts, subject, troubles);
   const whole = { ...judgement, breaches: [...judgement.breaches, ...breaches] };
-  const { outcome, notes } = decide({ cell, records, judgement: whole, troubles });
+  const { outcome, notes } = decide({ cell, subject, records, judgement: whole, troubles });
   const verdict = done(outcome, [...notes, ...proofsOf(records), ...judgement.notes], {
     operations: records.filter(({ type }) => type === "operation").length,
     faults: records.filter((record) => record.type === "fault" && record.proof !== null).length,
@@ -107,8 +107,8 @@ async function play(
     await strikes(open.stage, injection, lastsMs, random);
     for (const client of open.stage.clients) client.resume();
     await Promise.all(open.stage.clients.map((client) => client.rest()));
-    // Of a peer, and where nothing is promised, what is left on the server is no news.
-    const isOurs = subject === "holdfast" && cell.expectation === "kept";
+    // Of a peer what is left on the server is no news. Of ours nothing may be, whatever the server forgot.
+    const isOurs = subject === "holdfast";
     if (isOurs) breaches.push(...(await lookAtKeys(open)));
     const left = await open.closeClients();
     if (isOurs) breaches.push(...left.map((message) => ({ property: "L7", lockName: "", message })));

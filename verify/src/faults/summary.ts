@@ -1,5 +1,6 @@
 /** What a run of many cells comes to, as text and as numbers. */
 import { groupBy } from "../history/history.js";
+import { isPromised } from "./outcome.js";
 import type { CellOutcome, CellVerdict } from "./verdict.js";
 
 /** Cells, and how many runs they had. */
@@ -84,9 +85,13 @@ export function summary(verdicts: readonly CellVerdict[], lastsMs: number): stri
 function failure(verdict: CellVerdict, lastsMs: number): string {
   const { cell, seed, subject, outcome, breaches, notes } = verdict;
   const more = breaches.length - BREACHES_SHOWN;
+  // What the cell had to show comes after what it must not.
+  const worstFirst = breaches.toSorted(
+    (a, b) => Number(isPromised(cell, b, subject)) - Number(isPromised(cell, a, subject)),
+  );
   return [
     `\n${outcome.toUpperCase()} ${cell.id} (${subject}, expected ${cell.expectation}), seed ${seed}`,
-    ...breaches.slice(0, BREACHES_SHOWN).map(({ property, message }) => `  ${property}: ${message}`),
+    ...worstFirst.slice(0, BREACHES_SHOWN).map(({ property, message }) => `  ${property}: ${message}`),
     ...(more > 0 ? [`  and ${more} more`] : []),
     ...notes.map((note) => `  ${note}`),
     `  again: ${replayOf(verdict, lastsMs)}`,

@@ -6,6 +6,7 @@
  */
 import type { Lease } from "holdfast";
 import type { Arguments, Outcome, Refusal } from "../history/index.js";
+import { type Ground, groundOf } from "../sweeps/ground.js";
 import type { Attempt } from "./attempt.js";
 import type { Draft } from "./draft.js";
 import { LeaseWatch } from "./lease-watch.js";
@@ -16,9 +17,6 @@ import { QueueWatch } from "./queue-watch.js";
 import type { Recorder } from "./recorder.js";
 import { TokenOrder } from "./tokens.js";
 import type { View, Violation } from "./view.js";
-
-/** Properties that a fault of this run has taken the ground from. */
-export type Ground = "exclusion" | "tokens";
 
 /** See the file header. */
 export class Judge {
@@ -62,9 +60,8 @@ export class Judge {
   }
 
   violated(property: string, text: string): void {
-    const isGroundless =
-      (this.#lostGround.has("exclusion") && /^[SX]/.test(property) && property !== "S4" && property !== "S5") ||
-      (this.#lostGround.has("tokens") && property.startsWith("F") && property !== "F3");
+    const ground = groundOf(property);
+    const isGroundless = ground !== undefined && this.#lostGround.has(ground);
     const violation = { property, atMs: this.#now(), text };
     if (isGroundless) this.excused.push(violation);
     else this.violations.push(violation);

@@ -1,6 +1,6 @@
 /** Each cell with its runs: what struck, what was decided, what was violated and how that looks. */
 import { rowNamed } from "../matrix.js";
-import { isWanted } from "../outcome.js";
+import { isPromised, isWanted } from "../outcome.js";
 import { showDuration } from "../progress.js";
 import { replayOf } from "../summary.js";
 import type { Breach, CellOutcome, CellVerdict } from "../verdict.js";
@@ -68,14 +68,15 @@ function runSection(verdict: CellVerdict, { lastsMs }: RunFacts): Html {
   const { cell, seed, breaches, checked, notes, tookMs, operations, faults, subject } = verdict;
   const decided = Object.entries(checked);
   const isPeer = subject !== "holdfast";
+  const isBad = (breach: Breach): boolean => isPeer || isPromised(cell, breach, subject);
+  const bad = breaches.filter(isBad);
   const wanted = cell.expectation === "broken" ? breaches.filter((breach) => isWanted(cell, breach)) : breaches;
-  const shown = wanted.length > 0 ? wanted : breaches;
-  const isBad = cell.expectation === "kept" || isPeer;
+  const shown = [...bad, ...(wanted.length > 0 ? wanted : breaches).filter((breach) => !isBad(breach))];
   const more = shown.length - BREACHES;
   return html`<h3>seed ${seed}: ${operations} operations, ${faults} faults, ${showDuration(tookMs)}</h3>
 ${decided.length > 0 ? html`<p>Cases decided: ${decided.map(([id, count]) => html`<code>${id}</code> ${count}; `)}</p>` : ""}
 ${notes.length > 0 ? html`<ul>${notes.map((note) => html`<li>${note}</li>`)}</ul>` : ""}
-${shown.slice(0, BREACHES).map((breach, index) => breachSection(breach, isBad, index < PICTURES))}
+${shown.slice(0, BREACHES).map((breach, index) => breachSection(breach, isBad(breach), index < PICTURES))}
 ${more > 0 ? html`<p class="faint">and ${more} more of them</p>` : ""}
 <pre>${replayOf(verdict, lastsMs)}</pre>`;
 }
