@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { isPromised } from "../src/faults/outcome.js";
 import type { HistoryRecord } from "../src/history/records.js";
+import { operations } from "./histories.js";
 import { BROKEN, cellNamed, EXCLUSION, type Fake, run } from "./run-of-a-cell.js";
 
 describe("a run of a cell", () => {
@@ -33,6 +34,17 @@ describe("a run of a cell", () => {
     const strike = (): Promise<void> => Promise.reject(new Error("no such process"));
     const { verdict } = await run({ injection: { strike }, judgement: { breaches: [EXCLUSION] } });
     expect(verdict.outcome).toBe("violation");
+  });
+
+  it("is violated when a name is dead when all is over, whatever else the cell allows", async () => {
+    const records = operations(["A acquire 0-2 ok", "A release 3-4 ok"]);
+    const client = { pid: 1, name: "c1", take: async () => undefined };
+    for (const cell of ["J10/1n/w", "J24/1e/m"]) {
+      const { verdict } = await run({ cell, records, client });
+      expect(verdict).toMatchObject({ outcome: "violation", checked: { L2: 1 } });
+      expect(verdict.breaches.map(({ property }) => property)).toEqual(["L2"]);
+    }
+    expect((await run({ cell: "J36g/1n/m", client })).verdict.outcome).toBe("ok");
   });
 
   it("is unknown when the search came to no end", async () => {

@@ -21,6 +21,7 @@ export interface Fake {
   readonly judgement?: Partial<Judgement>;
   readonly injection?: Partial<Injection>;
   readonly records?: readonly HistoryRecord[];
+  readonly client?: Partial<Client>;
 }
 
 /** What it came to. */
@@ -37,13 +38,14 @@ export async function run({
   judgement,
   injection,
   records = [],
+  client: more = {},
 }: Fake): Promise<Watched> {
   const cell = cellNamed(id);
   const history: HistoryRecord[] = [...records];
   let nowMs = 0;
   let strikes = 0;
   let isStopped = false;
-  const client = { rest: async () => {}, work: async () => {}, resume: () => {} } as unknown as Client;
+  const client = { rest: async () => {}, work: async () => {}, resume: () => {}, ...more } as unknown as Client;
   const stage: Stage = {
     cell,
     random: new Random(1),

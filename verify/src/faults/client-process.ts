@@ -3,8 +3,8 @@ import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { Fault } from "../history/records.js";
-import type { Answered, Asked, Call, ClientSettings, TakeAnswer } from "./programs/messages.js";
+import type { Fault, Outcome } from "../history/records.js";
+import type { Answered, Asked, Call, ClientSettings, LatchVerb, TakeAnswer } from "./programs/messages.js";
 import type { Client, Taken, Work } from "./stage.js";
 import { monotonicMs } from "./topology/monotonic.js";
 
@@ -135,6 +135,11 @@ export class ClientProcess implements Client {
 
   async release(leaseId: number): Promise<void> {
     await this.#ask({ verb: "release", leaseId });
+  }
+
+  async latch(lockName: string, act: LatchVerb, number: number): Promise<Outcome> {
+    // As above.
+    return (await this.#ask({ verb: "latch", lockName, act, number })) as Outcome;
   }
 
   async sample(leaseId: number): Promise<boolean> {

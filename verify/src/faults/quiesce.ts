@@ -1,5 +1,6 @@
 /** What is left when everybody has come to rest (L4, L7): on the server in keys, listeners and connections. */
 import type { HistoryRecord, Operation } from "../history/records.js";
+import type { Cell } from "./cell.js";
 import type { OpenStage } from "./parts.js";
 import type { ServerHandle, Stage } from "./stage.js";
 import type { Breach } from "./verdict.js";
@@ -20,8 +21,6 @@ const ENDS_WITHIN_MS = 5_000;
  */
 export async function lookAtKeys(open: OpenStage): Promise<Breach[]> {
   const { stage } = open;
-  // A server whose clock was tampered with keeps its keys by that clock.
-  const isTimely = !/^J(?:28|29|30)/.test(stage.cell.row);
   const names = namesOf(open.records());
   const breaches: Breach[] = [];
   for (const server of stage.topology.servers) {
@@ -31,7 +30,7 @@ export async function lookAtKeys(open: OpenStage): Promise<Breach[]> {
       if (leftMs === -1) breaches.push({ property: "L7", lockName: key, message: `${key} is kept for ever` });
     }
   }
-  if (!isTimely) return breaches;
+  if (!isTimely(stage.cell)) return breaches;
   await stage.sleep(longestLeaseMs(open.records()) * 1.01 + SLACK_MS);
   for (const server of stage.topology.servers) {
     const keys = await contents(server);
@@ -42,6 +41,11 @@ export async function lookAtKeys(open: OpenStage): Promise<Breach[]> {
     }
   }
   return breaches;
+}
+
+/** Whether leases end when they should: a server whose clock was tampered with keeps its keys by that clock. */
+export function isTimely({ row }: Cell): boolean {
+  return !/^J(?:28|29|30)/.test(row);
 }
 
 /** After the clients have gone: whether anybody still listens, or is still connected. */
@@ -117,7 +121,8 @@ function isOperation(record: HistoryRecord): record is Operation {
   return record.type === "operation";
 }
 
-function namesOf(records: readonly HistoryRecord[]): string[] {
+/** The names that anybody called for, the newest of them, the oldest of these first. */
+export function namesOf(records: readonly HistoryRecord[]): string[] {
   return [...new Set(records.filter(isOperation).map(({ lockName }) => lockName))].slice(-NAMES_SCANNED);
 }
 

@@ -7,6 +7,7 @@
 import type { HistoryRecord } from "../history/records.js";
 import { Random } from "../simulation/random.js";
 import type { Cell } from "./cell.js";
+import { type Calm, lookInCalm } from "./in-calm.js";
 import { CELLS } from "./matrix.js";
 import { decide } from "./outcome.js";
 import type { Judgement, OpenStage, Parts } from "./parts.js";
@@ -63,9 +64,13 @@ export async function runCell(
   const missing = await injection.unavailable?.();
   if (missing !== undefined) return { verdict: done("unavailable", [missing]), records: [] };
 
-  const { records, breaches, troubles } = await play(settings, injection, parts, onOpen);
+  const { records, breaches, checked, troubles } = await play(settings, injection, parts, onOpen);
   const judgement = judged(cell, records, parts, subject, troubles);
-  const whole = { ...judgement, breaches: [...judgement.breaches, ...breaches] };
+  const whole = {
+    ...judgement,
+    breaches: [...judgement.breaches, ...breaches],
+    checked: sumOf(judgement.checked, checked),
+  };
   const { outcome, notes } = decide({ cell, subject, records, judgement: whole, troubles });
   const verdict = done(outcome, [...notes, ...proofsOf(records), ...judgement.notes], {
     operations: records.filter(({ type }) => type === "operation").length,
@@ -80,6 +85,7 @@ export async function runCell(
 interface Played {
   readonly records: readonly HistoryRecord[];
   readonly breaches: readonly Breach[];
+  readonly checked: Readonly<Record<string, number>>;
   readonly troubles: string[];
 }
 
@@ -93,6 +99,7 @@ async function play(
   const random = new Random(seed * 4_096 + PLAYED.findIndex(({ id }) => id === cell.id));
   const troubles: string[] = [];
   const breaches: Breach[] = [];
+  let calm: Calm = { breaches: [], checked: {} };
   let open: OpenStage;
   try {
     const drawn = random.whole(2, 4);
@@ -100,7 +107,7 @@ async function play(
     const clientCount = subject === "holdfast" ? (injection.clientCount ?? drawn) : drawn;
     open = await parts.open({ cell, subject, injection, random, clientCount, leaseMs: LEASE_MS });
   } catch (error) {
-    return { records: [], breaches, troubles: [`the stage could not be opened: ${textOf(error)}`] };
+    return { records: [], breaches, checked: {}, troubles: [`the stage could not be opened: ${textOf(error)}`] };
   }
   onOpen(open);
   try {
@@ -110,6 +117,8 @@ async function play(
     // Of a peer what is left on the server is no news. Of ours nothing may be, whatever the server forgot.
     const isOurs = subject === "holdfast";
     if (isOurs) breaches.push(...(await lookAtKeys(open)));
+    // A server that has to be refused grants nothing in calm either.
+    if (isOurs && cell.expectation !== "refused") calm = await lookInCalm(open);
     const left = await open.closeClients();
     if (isOurs) breaches.push(...left.map((message) => ({ property: "L7", lockName: "", message })));
     if (isOurs) breaches.push(...(await lookAtListeners(open.stage)));
@@ -118,7 +127,7 @@ async function play(
   } finally {
     await open.stop().catch((error: unknown) => troubles.push(`the stage did not close: ${textOf(error)}`));
   }
-  return { records: open.records(), breaches, troubles };
+  return { records: open.records(), breaches: [...breaches, ...calm.breaches], checked: calm.checked, troubles };
 }
 
 /** At least once; then again while there is time, with a pause in which what was struck can go on. */
@@ -150,6 +159,12 @@ function judged(
     troubles.push(`the history could not be judged: ${textOf(error)}`);
     return NOTHING;
   }
+}
+
+function sumOf(one: Judgement["checked"], other: Judgement["checked"]): Judgement["checked"] {
+  const sum: Record<string, number> = { ...one };
+  for (const [property, cases] of Object.entries(other)) sum[property] = (sum[property] ?? 0) + cases;
+  return sum;
 }
 
 /** What struck, each proof once with how often it was seen. */

@@ -1,6 +1,6 @@
 /** What a fault finds to strike: servers, the lines to them, and processes that lock. */
 
-import type { Fault, LateRequest } from "../history/records.js";
+import type { Fault, LateRequest, Outcome } from "../history/records.js";
 import type { Random } from "../simulation/random.js";
 import type { Cell } from "./cell.js";
 
@@ -134,6 +134,8 @@ export interface Client {
   /** Extends, or gives back, what was taken. */
   extend(leaseId: number, leaseMs: number): Promise<void>;
   release(leaseId: number): Promise<void>;
+  /** Calls a latch once: with the count to set, what to count down (0 under no id), how long to await. */
+  latch(lockName: string, verb: "set-count" | "count-down" | "await" | "count", number: number): Promise<Outcome>;
   /** Records what it says of itself now. */
   sample(leaseId: number): Promise<boolean>;
   /** Adds one value to the resource that the lock guards; false if it was refused. */

@@ -82,6 +82,8 @@ async function act(call: Call): Promise<unknown> {
       await caller.release(lease);
       return undefined;
     }
+    case "latch":
+      return latch.call(call.lockName, call.act, call.number);
     case "sample":
       return caller.sample(leaseOf(call.leaseId));
     case "write":

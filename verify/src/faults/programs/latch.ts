@@ -4,9 +4,8 @@ import type { Random } from "../../simulation/random.js";
 import type { Latch, Refused } from "../subject.js";
 import { unanswered } from "../subjects/trails.js";
 import { monotonicMs } from "../topology/monotonic.js";
+import type { LatchVerb } from "./messages.js";
 import type { Recorder } from "./recorder.js";
-
-type LatchVerb = "set-count" | "count-down" | "await" | "count";
 
 /** Calls a latch and records every call. */
 export class LatchCaller {

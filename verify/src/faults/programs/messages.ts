@@ -25,6 +25,9 @@ export interface ClientSettings {
   readonly seed: number;
 }
 
+/** What can be done to a latch. */
+export type LatchVerb = Parameters<Client["latch"]>[1];
+
 /** What can be asked of it. */
 export type Call =
   | { readonly verb: "work"; readonly work: Work }
@@ -32,6 +35,7 @@ export type Call =
   | { readonly verb: "extend"; readonly leaseId: number; readonly leaseMs: number }
   | { readonly verb: "release" | "sample"; readonly leaseId: number }
   | { readonly verb: "write"; readonly leaseId: number; readonly isFenced: boolean }
+  | { readonly verb: "latch"; readonly lockName: string; readonly act: LatchVerb; readonly number: number }
   | { readonly verb: "block"; readonly forMs: number }
   | { readonly verb: "stepWall"; readonly offsetMs: number }
   | { readonly verb: "vanish"; readonly how: "exit" | "error" }

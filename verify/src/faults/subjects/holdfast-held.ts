@@ -34,6 +34,13 @@ export function hold(lease: Lease, facts: HeldFacts): Held {
     return verb === "extend" ? trail.extendedMs : releaseAnswer(trail, wasOver.has(trail), isShared);
   };
   let isExtending = false;
+  let isReleasing = false;
+  const goodUntilMs = new Map<Trail, number>();
+  const look = (member: Lease, trail: Trail): void => {
+    const untilMs = isReleasing ? null : validUntil(member);
+    if (untilMs !== null) goodUntilMs.set(trail, untilMs);
+  };
+  for (const [member, trail] of trailOf) look(member, trail);
   const wasOver = new Set<Trail>();
   const all = [...trailOf.values()];
   return {
@@ -59,6 +66,13 @@ export function hold(lease: Lease, facts: HeldFacts): Held {
     onRenewal(listener) {
       for (const [member, trail] of trailOf)
         trail.onExtension = (leaseMs, ended) => {
+          // Not a renewal, but the late way to give back: the end may come after the caller has last looked, and a
+          // multi-lock gives back by itself what it still has. The lease is not asked: it would notice its end by that.
+          if (isReleasing || monotonicMs() >= (goodUntilMs.get(trail) ?? 0)) {
+            wasOver.add(trail);
+            trail.extendedMs = null;
+          }
+          void ended.then((end) => end === undefined && look(member, trail));
           const renewal: Renewal = { lockName: kind === "multi-lock" ? member.name : lockName, leaseMs, ended };
           if (!isExtending) listener(renewal);
         };
@@ -78,8 +92,9 @@ export function hold(lease: Lease, facts: HeldFacts): Held {
       }
     },
     async release() {
+      isReleasing = true;
       for (const [member, trail] of trailOf) {
-        if (member.validForMs() > 0) continue;
+        if (member.validForMs() > 0 || wasOver.has(trail)) continue;
         wasOver.add(trail);
         trail.extendedMs = null;
       }

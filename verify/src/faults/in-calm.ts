@@ -1,0 +1,191 @@
+/**
+ * Whether every lock still works when the last fault is over and nobody works any more (L2, L3).
+ *
+ * The sessions of a run have less patience than a waiter has between two looks, and leave their names behind, so a lock
+ * that is dead for good would look like one that was busy. Here each is asked for alone, and whole: of permits all that
+ * there are, so that nothing is left that a fault has cost, and of a read-write lock the side of the writer.
+ */
+import type { HistoryRecord } from "../history/records.js";
+import { EPS_MS, POLL_MS } from "./judging/grounds.js";
+import type { OpenStage } from "./parts.js";
+import { LIMIT } from "./programs/messages.js";
+import { isTimely, namesOf } from "./quiesce.js";
+import type { Client, Stage } from "./stage.js";
+import type { Breach } from "./verdict.js";
+
+/** What was found, and how many cases were decided, by property. */
+export interface Calm {
+  readonly breaches: readonly Breach[];
+  readonly checked: Readonly<Record<string, number>>;
+}
+
+/** All of a lock, whatever its kind. */
+const WHOLE = { permits: LIMIT, mode: "write" } as const;
+/** The least of it, beside which there is room for others where the kind has any. */
+const LEAST = { permits: 1, mode: "read" } as const;
+/** What leaves no room for the whole, but some for the least. */
+const MOST = { permits: LIMIT - 1, mode: "read" } as const;
+/** So that nothing ends meanwhile that is not given back. */
+const LEASE_MS = 4 * POLL_MS;
+const WAITERS_EACH = 2;
+const CLIENTS = 4;
+/** Nobody looks by itself sooner, so whoever is served before was told. */
+const UNTOLD_MS = 0.8 * POLL_MS;
+const PAUSE_MS = 20;
+/** As many as the largest count that a session sets. */
+const LATCH_COUNT = 3;
+
+/** See the file header. To be called when all sessions are over and, if the server's clock goes right, all leases. */
+export async function lookInCalm(open: OpenStage): Promise<Calm> {
+  const { stage } = open;
+  const clients = stage.clients.filter(({ pid }) => pid > 0).slice(0, CLIENTS);
+  const breaches: Breach[] = [];
+  const checked = { L2: 0, L3: 0 };
+  const decide = (property: "L2" | "L3", lockName: string, message: string | undefined): void => {
+    checked[property] += 1;
+    if (message !== undefined) breaches.push({ property, lockName, message });
+  };
+  const names = stillDue(stage, open.records());
+  await Promise.all(
+    clients.map(async (client) => {
+      for (let name = names.shift(); name !== undefined; name = names.shift())
+        decide("L2", name, await serves(stage, client, name));
+    }),
+  );
+  const [first, ...others] = clients;
+  if (first === undefined || others.length === 0) return { breaches, checked };
+  const { letter } = stage.cell;
+  for (const wakes of letter === "l" ? [opens] : "sw".includes(letter) ? [wakesNext, passesOn] : [wakesNext]) {
+    const lockName = stage.newName();
+    const message = await wakes(stage, first, others, lockName);
+    if (message !== "undecided") decide("L3", lockName, message);
+  }
+  return { breaches, checked };
+}
+
+/** Names that nothing can keep: if leases do not end in time, those that no key of the last look has an owner in. */
+function stillDue(stage: Stage, records: readonly HistoryRecord[]): string[] {
+  const owned = new Map<string, boolean>();
+  for (const record of records) if (record.type === "key-scan") owned.set(record.lockName, record.owners.length > 0);
+  return namesOf(records).filter((name) => isTimely(stage.cell) || owned.get(name) === false);
+}
+
+/** One caller alone is granted all of it, and gives it back. @returns what is wrong */
+async function serves(stage: Stage, client: Client, lockName: string): Promise<string | undefined> {
+  const withinMs = POLL_MS + EPS_MS;
+  const endMs = stage.nowMs() + withinMs;
+  let why = "";
+  // Asked again after an answer that did not come: what matters is whether it works, not whether it works at once.
+  for (let leftMs = withinMs; leftMs > 0; leftMs = endMs - stage.nowMs()) {
+    if (stage.cell.letter === "l") {
+      if (await opensAlone(client, lockName, leftMs)) return undefined;
+      why = "its count was taken down, and nobody who waited was told";
+    } else {
+      const taken = await client.take({ ...WHOLE, lockName, leaseMs: stage.leaseMs, waitMs: leftMs });
+      if (taken !== undefined) {
+        await client.release(taken.leaseId);
+        return undefined;
+      }
+      why = client.lastRefusal ?? "";
+    }
+    await stage.sleep(PAUSE_MS);
+  }
+  return `"${lockName}" was not granted to ${client.name} within ${withinMs} ms, which asked for all of it when nobody else did: ${why}`;
+}
+
+async function opensAlone(client: Client, lockName: string, waitMs: number): Promise<boolean> {
+  for (let count = 0; count < LATCH_COUNT; count += 1) await client.latch(lockName, "count-down", 1);
+  return (await client.latch(lockName, "await", waitMs)) === "ok";
+}
+
+type Wakes = (
+  stage: Stage,
+  first: Client,
+  others: readonly Client[],
+  lockName: string,
+) => Promise<string | undefined | "undecided">;
+
+/** All of it is given back, and those who wait are served one after the other, or together. */
+const wakesNext: Wakes = async (stage, first, others, lockName) => {
+  const held = await first.take({ ...WHOLE, lockName, leaseMs: LEASE_MS, waitMs: POLL_MS });
+  if (held === undefined) return `"${lockName}" is new, and ${first.name} was not granted it: ${first.lastRefusal}`;
+  const askedMs = stage.nowMs();
+  const waiters = others.flatMap((client) => Array<Client>(WAITERS_EACH).fill(client));
+  const served = waiters.map((client) => wait(stage, client, lockName));
+  const isQueued = await stands(stage, `${stage.keyPrefix(lockName)}:queue`, waiters.length, askedMs + POLL_MS / 2);
+  await first.release(held.leaseId);
+  return told(lockName, await Promise.all(served), askedMs, isQueued);
+};
+
+/** Who stood first and wants all of it leaves, and who stands behind and wants what is free is granted that. */
+const passesOn: Wakes = async (stage, first, others, lockName) => {
+  const held = await first.take({ ...MOST, lockName, leaseMs: LEASE_MS, waitMs: POLL_MS });
+  if (held === undefined) return `"${lockName}" is new, and ${first.name} was not granted it: ${first.lastRefusal}`;
+  const askedMs = stage.nowMs();
+  const untilMs = askedMs + POLL_MS / 2;
+  const queue = `${stage.keyPrefix(lockName)}:queue`;
+  const [head = first] = others;
+  const leaving = head.take({ ...WHOLE, lockName, leaseMs: LEASE_MS, waitMs: POLL_MS, abortMs: POLL_MS / 4 });
+  const isHead = await stands(stage, queue, 1, untilMs);
+  const served = wait(stage, first, lockName);
+  const isQueued = isHead && (await stands(stage, queue, 2, untilMs));
+  const crossed = await leaving;
+  if (crossed !== undefined) await head.release(crossed.leaseId);
+  const message = told(lockName, [await served], askedMs, isQueued);
+  await first.release(held.leaseId);
+  return message;
+};
+
+/** The count comes to zero, and all who wait for that are told. */
+const opens: Wakes = async (stage, first, others, lockName) => {
+  await first.latch(lockName, "set-count", 1);
+  const askedMs = stage.nowMs();
+  const waiters = others.flatMap((client) => Array<Client>(WAITERS_EACH).fill(client));
+  const served = waiters.map(async (client) => {
+    const outcome = await client.latch(lockName, "await", 2 * POLL_MS);
+    return { client, isServed: outcome === "ok", atMs: stage.nowMs() };
+  });
+  const isQueued = await stands(stage, `${stage.keyPrefix(lockName)}:waiters`, waiters.length, askedMs + POLL_MS / 2);
+  await first.latch(lockName, "count-down", 1);
+  return told(lockName, await Promise.all(served), askedMs, isQueued);
+};
+
+interface Served {
+  readonly client: Client;
+  readonly isServed: boolean;
+  readonly atMs: number;
+}
+
+async function wait(stage: Stage, client: Client, lockName: string): Promise<Served> {
+  const taken = await client.take({ ...LEAST, lockName, leaseMs: LEASE_MS, waitMs: 2 * POLL_MS });
+  const atMs = stage.nowMs();
+  if (taken !== undefined) await client.release(taken.leaseId);
+  return { client, isServed: taken !== undefined, atMs };
+}
+
+/** Undecided if not all of them were in the queue so early that nobody had looked a second time by then. */
+function told(
+  lockName: string,
+  served: readonly Served[],
+  askedMs: number,
+  isQueued: boolean,
+): string | undefined | "undecided" {
+  const never = served.find(({ isServed }) => !isServed);
+  if (never !== undefined)
+    return `"${lockName}" had room for ${never.client.name} of ${served.length} waiters, which was not let in: ${never.client.lastRefusal ?? "nothing was said"}`;
+  if (!isQueued) return "undecided";
+  const late = served.find(({ atMs }) => atMs > askedMs + UNTOLD_MS);
+  return late === undefined
+    ? undefined
+    : `"${lockName}" had room for ${late.client.name}, which was not told: it got in ${(late.atMs - askedMs).toFixed(0)} ms after it had asked`;
+}
+
+/** Whether so many stand in that queue before that time. */
+async function stands(stage: Stage, key: string, count: number, untilMs: number): Promise<boolean> {
+  const [server] = stage.topology.servers;
+  while (stage.nowMs() < untilMs) {
+    if (Number(await server?.command("ZCARD", key)) >= count) return true;
+    await stage.sleep(PAUSE_MS);
+  }
+  return false;
+}
