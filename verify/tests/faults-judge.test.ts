@@ -144,6 +144,30 @@ describe("the judge of a fault run", () => {
       ],
       ["L3"],
     ],
+    [
+      "permits that are free and granted to nobody",
+      "s",
+      "semaphore",
+      [
+        "A acquire 0-2 ok permits=3 token=1 valid=900",
+        "A release 10-12 ok permits=3",
+        "B acquire 5-9000 ok permits=2 token=2 valid=9500 lease=500",
+        "B release 9001-9002 ok permits=2",
+      ],
+      ["L3"],
+    ],
+    [
+      "a reader that nobody lets in after the writer",
+      "w",
+      "read-write-lock",
+      [
+        "A acquire 0-2 ok mode=write token=1 valid=900",
+        "A release 10-12 ok",
+        "B acquire 5-9000 ok mode=read token=2 valid=9500 lease=500",
+        "B release 9001-9002 ok",
+      ],
+      ["L3"],
+    ],
     ["a wait that goes on past its time", "m", "mutex", ["A acquire 0-5000 no gave-up wait=100"], ["L4"]],
     [
       "a latch that opens before its count is zero",
@@ -154,6 +178,17 @@ describe("the judge of a fault run", () => {
     ],
   ])("finds %s", (_, letter, kind, lines, found) => {
     expect(broken(letter, kind, lines)).toEqual(found);
+  });
+
+  test("expects nobody to be let in beside who may still be there", () => {
+    const lines = [
+      "A acquire 0-2 ok permits=2 token=1 valid=900",
+      "C acquire 0-2 ok permits=1 token=2 valid=9900 lease=10000",
+      "A release 10-12 ok permits=2",
+      "B acquire 5-9000 ok permits=3 token=3 valid=9500 lease=500",
+    ];
+    expect(broken("s", "semaphore", [...lines, "C release 8990-8991 ok permits=1"])).toEqual([]);
+    expect(broken("s", "semaphore", [...lines, "C release 20-21 ok permits=1"])).toEqual(["L3"]);
   });
 
   test("finds a success that no answer stands behind", () => {

@@ -49,6 +49,46 @@ describe("L1, after a crash of the holder", () => {
   ]);
 });
 
+describe("L1, of locks that several hold at once", () => {
+  const options = { pollMs: 50, epsMs: 10, forbidding: new Set(["J30"]) };
+  const dead = "A acquire 0-1 ok valid=90 lease=100 permits=2";
+  const late = "B acquire 5-170 ok permits=3";
+  judged((records) => crashedHolder(historyOf(records), { ...options, sharedRho: 0 }), "semaphore", [
+    ["granted in time", "ok", dead, "B acquire 5-160 ok permits=3", killed("A", 10)],
+    ["granted late", "violation", dead, late, killed("A", 10)],
+    [
+      "granted after another has given back",
+      "ok",
+      dead,
+      "C acquire 0-1 ok",
+      "C release 150-151 ok",
+      late,
+      killed("A", 10),
+    ],
+    ["granted after another was over", "ok", dead, "C acquire 50-51 ok lease=100", late, killed("A", 10)],
+    [
+      "granted after one that gave up, and may have had it",
+      "ok",
+      dead,
+      "C acquire 5-60 no gave-up lease=100",
+      late,
+      killed("A", 10),
+    ],
+    ["granted late, after one that was refused", "violation", dead, "C acquire 50-51 no busy", late, killed("A", 10)],
+    [
+      "granted late, after another that was over in time",
+      "violation",
+      dead,
+      "C acquire 0-1 ok lease=50",
+      late,
+      killed("A", 10),
+    ],
+  ]);
+  judged((records) => crashedHolder(historyOf(records), options), "semaphore", [
+    ["not judged unless that is asked for", "empty", dead, late, killed("A", 10)],
+  ]);
+});
+
 describe("L4, waits settle", () => {
   judged((records) => settledWaits(historyOf(records), { epsMs: 10, rho: 0.01 }), "mutex", [
     ["by the deadline", "ok", "A acquire 0-105 no gave-up wait=100"],

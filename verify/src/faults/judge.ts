@@ -151,7 +151,7 @@ function liveness({ letter }: Cell, history: History, commandTimeoutMs: number):
   };
   const leaseMs = history.operations.reduce((most, { args }) => Math.max(most, args.leaseMs ?? 0), 0);
   return [
-    crashedHolder(history, { pollMs: POLL_MS, epsMs: EPS_MS, forbidding }),
+    crashedHolder(history, { pollMs: POLL_MS, epsMs: EPS_MS, forbidding, sharedRho: RHO }),
     settledWaits(patient(history, letter, commandTimeoutMs), { epsMs: EPS_MS + LAST_WORD_MS, rho: RHO, forbidding }),
     ...(letter === "f"
       ? [

@@ -1,6 +1,7 @@
 import { groupBy, type History } from "../history/history.js";
 import { type Lease, leasesOf } from "../history/leases.js";
 import type { Operation } from "../history/records.js";
+import { besides, isShared } from "./beside.js";
 import { dueAt, isCalm, killsOf, lastInstant } from "./faults.js";
 import { Findings, type SweepResult, showMs } from "./result.js";
 
@@ -16,13 +17,19 @@ export interface CrashedHolderOptions {
    * strikes in its wait. Without it only the bound of lease + poll + eps is judged.
    */
   readonly servedBy?: (waiter: Operation, freeMs: number) => number;
+  /**
+   * Whether locks that several hold at once are judged too, with this difference of clocks' rates: somebody is due when
+   * nobody may hold beside the dead any more.
+   */
+  readonly sharedRho?: number;
 }
 
 /**
  * L1: when a holder is killed, a waiter has the lock no later than lease + poll + eps after the last renewal.
  *
  * A kill is judged if its process held the lock then and somebody else waited when the grant was due. Whoever came
- * after the lease had ended is due a poll after it came. Exclusive locks only.
+ * after the lease had ended is due a poll after it came. Exclusive locks only,
+ * unless it is said how to judge others.
  *
  * Where nothing but kills has struck since the waiter and the holder called, the tighter bound of the waiter's own next
  * question counts, from the end of the lease on the server.
@@ -31,7 +38,8 @@ export interface CrashedHolderOptions {
  * the tighter bound; `latestMs`, the longest time from the end of the lease to the next grant among those.
  */
 export function crashedHolder(history: History, options: CrashedHolderOptions): SweepResult {
-  const { pollMs, epsMs, forbidding, servedBy } = options;
+  const { pollMs, epsMs, forbidding, servedBy, sharedRho } = options;
+  const besideUntil = sharedRho === undefined ? undefined : besides(history, sharedRho);
   const findings = new Findings("L1");
   const leases = groupBy(leasesOf(history), ({ acquire }) => acquire.process);
   const acquires = groupBy(
@@ -46,11 +54,13 @@ export function crashedHolder(history: History, options: CrashedHolderOptions): 
       const { lockName } = lease.acquire;
       const { renewedMs, leaseMs } = lastRenewal(lease, atMs);
       if (leaseMs === undefined || !isHeldAt(lease, atMs)) continue;
+      if (isShared(lease.acquire.kind) && besideUntil === undefined) continue;
       const others = (acquires.get(lockName) ?? []).filter((other) => other.process !== process);
       const next = first(others.filter(({ outcome, returnMs }) => outcome === "ok" && returnMs > atMs));
       const grantedMs = next?.returnMs ?? Number.POSITIVE_INFINITY;
       const due = others.map((waiter) => {
-        const fromMs = Math.max(renewedMs + leaseMs, waiter.callMs);
+        const besideMs = isShared(waiter.kind) ? besideUntil?.(lease.acquire, waiter) : undefined;
+        const fromMs = Math.max(renewedMs + leaseMs, waiter.callMs, besideMs ?? Number.NEGATIVE_INFINITY);
         const untilMs = Math.min(waiter.returnMs, diedMs.get(waiter.process) ?? endMs, endMs);
         const poll = { waiter, untilMs, dueMs: dueAt(history, forbidding, fromMs, pollMs + epsMs) };
         const freeMs = endOnServer(lease, atMs);
@@ -83,8 +93,7 @@ function first(operations: readonly Operation[]): Operation | undefined {
 }
 
 function isHeldAt({ acquire, releasedMs, validUntilMs }: Lease, atMs: number): boolean {
-  const isExclusive = !["semaphore", "read-write-lock"].includes(acquire.kind);
-  return isExclusive && acquire.returnMs <= atMs && atMs < Math.min(releasedMs, validUntilMs);
+  return acquire.returnMs <= atMs && atMs < Math.min(releasedMs, validUntilMs);
 }
 
 /** Until when the server keeps the lease, by when each of its beginnings was carried out; a lease is never shortened. */

@@ -1,5 +1,6 @@
 /** J01 to J06: what happens to the processes that lock. */
 
+import { POLL_MS } from "../judging/grounds.js";
 import type { Client, Injection, Stage } from "../stage.js";
 import { letGo, takeAll, tryAfter, twoClients } from "./directed.js";
 import { contention, freezeFor, happens, isAbout, keysOf, pauseMs, strikeOver, untilGivenUp } from "./striking.js";
@@ -130,7 +131,8 @@ async function leaveBehind(stage: Stage, go: (client: Client) => Promise<void>):
   await takeAll(stage, client, lockName, stage.leaseMs);
   await go(client);
   const left = await keysOf(stage, lockName);
-  await letGo(await tryAfter(stage, rival, lockName, 4 * stage.leaseMs));
+  // So patient that the end of its patience is no answer: it looks again by then whatever it was told.
+  await letGo(await tryAfter(stage, rival, lockName, stage.leaseMs, 2 * (stage.leaseMs + POLL_MS)));
   await again(stage, client);
   return left.length > 0 ? `process ${pid} gone, ${left.length} keys left behind` : null;
 }

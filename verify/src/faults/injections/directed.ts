@@ -40,12 +40,18 @@ export async function takeAll(stage: Stage, client: Client, lockName: string, le
   return { client, lockName, taken };
 }
 
-/** What the second one gets, who has to be given it at once or not at all. */
-export async function tryAfter(stage: Stage, client: Client, lockName: string, leaseMs: number): Promise<Grip> {
+/** What the second one gets, who waits for as long as its lease, if nothing else is said. */
+export async function tryAfter(
+  stage: Stage,
+  client: Client,
+  lockName: string,
+  leaseMs: number,
+  waitMs: number = leaseMs,
+): Promise<Grip> {
   const renew = stage.cell.letter === "a";
   // Of a read-write lock now and then a reader: it may not be beside a writer either.
   const mode = stage.random.chance(0.5) ? ("read" as const) : ("write" as const);
-  const taken = await client.take({ lockName, leaseMs, renew, mode, waitMs: leaseMs });
+  const taken = await client.take({ lockName, leaseMs, renew, mode, waitMs });
   return { client, lockName, taken: taken === undefined ? [] : [taken] };
 }
 
