@@ -276,6 +276,32 @@ describe("the judge of a fault run", () => {
     expect(broken("m", "mutex", lines, [late("mutex/acquire", 30, "other")])).toEqual(["S1"]);
     expect(broken("m", "mutex", lines, [late("mutex/release", 30)])).toEqual(["S1"]);
   });
+
+  test("knows each of the locks that a late copy of one request took, and each by its own claim", () => {
+    const lines = [
+      "A acquire 0-2 ok token=1 lease=100",
+      "A release 10-12 ok",
+      "B acquire 40-41 no busy",
+      "D acquire 120-121 no busy",
+      "C acquire 50-145 ok token=2 lease=100",
+    ];
+    const keys = ["other", "orders"].flatMap((name) =>
+      ["", ":fence", ":queue"].map((part) => `hf:mutex:{${name}}${part}`),
+    );
+    const late = (...owners: string[]): HistoryRecord => ({
+      type: "fault",
+      id: "J12",
+      beganMs: 0,
+      endedMs: 30,
+      target: "line",
+      proof: "lateArrivals 1",
+      late: [{ atMs: 30, words: ["EVALSHA", "multi-lock/acquire", "6", ...keys, "100", owners.join(" ")] }],
+    });
+    expect(broken("k", "multi-lock", lines)).toEqual(["S1"]);
+    expect(broken("k", "multi-lock", lines, [late("client/7/100/1", "client/8/100/1/a%20label")])).toEqual([]);
+    // The lease of the second lock is its own, and over too soon to have been in the way of both.
+    expect(broken("k", "multi-lock", lines, [late("client/7/100/1", "client/8/50/1")])).toEqual(["S1"]);
+  });
 });
 function effects(writes: readonly (readonly [process: string, leaseId: number, token: number])[]): HistoryRecord[] {
   return writes.map(([process, leaseId, token], index) => ({

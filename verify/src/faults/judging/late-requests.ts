@@ -31,8 +31,12 @@ interface LateClaim {
 function claimsOf([command = "", script = "", keyCount = "0", ...rest]: readonly string[]): LateClaim[] {
   if (command.toUpperCase() !== "EVALSHA" || !script.endsWith("/acquire")) return [];
   const keys = rest.slice(0, Number(keyCount));
-  const owners = rest.slice(keys.length).filter((word) => OWNER.test(word));
-  // A multi-lock names its keys in threes, as a mutex does its three; one owner for each.
+  // A multi-lock names its owners in one word, with spaces between; no owner contains one.
+  const owners = rest
+    .slice(keys.length)
+    .flatMap((word) => word.split(" "))
+    .filter((word) => OWNER.test(word));
+  // It names its keys in threes, as a mutex does its three; one owner for each.
   const perLock = script === "multi-lock/acquire" ? keys.length / owners.length : keys.length;
   return owners.map((owner, place) => ({ lockName: /\{(.*)\}/.exec(keys[place * perLock] ?? "")?.[1] ?? "", owner }));
 }
