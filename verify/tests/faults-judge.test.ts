@@ -283,7 +283,7 @@ describe("the judge of a fault run", () => {
       "A release 10-12 ok",
       "B acquire 40-41 no busy",
       "D acquire 120-121 no busy",
-      "C acquire 50-145 ok token=2 lease=100",
+      "C acquire 125-145 ok token=2 lease=100",
     ];
     const keys = ["other", "orders"].flatMap((name) =>
       ["", ":fence", ":queue"].map((part) => `hf:mutex:{${name}}${part}`),
