@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 
 import type { Cell, Letter } from "../src/faults/cell.js";
 import { judge } from "../src/faults/judge.js";
+import { lateAcquires } from "../src/faults/judging/late-requests.js";
 import { historyOf } from "../src/history/index.js";
 import type { HistoryRecord, Kind } from "../src/history/records.js";
 import { operations } from "./histories.js";
@@ -282,8 +283,7 @@ describe("the judge of a fault run", () => {
       "A acquire 0-2 ok token=1 lease=100",
       "A release 10-12 ok",
       "B acquire 40-41 no busy",
-      "D acquire 120-121 no busy",
-      "C acquire 125-145 ok token=2 lease=100",
+      "C acquire 50-130 ok token=2 lease=100",
     ];
     const keys = ["other", "orders"].flatMap((name) =>
       ["", ":fence", ":queue"].map((part) => `hf:mutex:{${name}}${part}`),
@@ -299,8 +299,11 @@ describe("the judge of a fault run", () => {
     });
     expect(broken("k", "multi-lock", lines)).toEqual(["S1"]);
     expect(broken("k", "multi-lock", lines, [late("client/7/100/1", "client/8/100/1/a%20label")])).toEqual([]);
-    // The lease of the second lock is its own, and over too soon to have been in the way of both.
-    expect(broken("k", "multi-lock", lines, [late("client/7/100/1", "client/8/50/1")])).toEqual(["S1"]);
+    const both = late("client/7/100/1", "client/8/50/1");
+    const claims = (name: string): unknown[] =>
+      lateAcquires(both.type === "fault" ? [both] : [], name, "multi-lock").map(({ owner, args }) => [owner, args]);
+    expect(claims("other")).toEqual([["client/7/100/1~late", { leaseMs: 100 }]]);
+    expect(claims("orders")).toEqual([["client/8/50/1~late", { leaseMs: 50 }]]);
   });
 });
 function effects(writes: readonly (readonly [process: string, leaseId: number, token: number])[]): HistoryRecord[] {
