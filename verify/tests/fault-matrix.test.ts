@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 
 import type { Expectation } from "../src/faults/cell.js";
-import { BUILT, BUILT_CELLS, CELLS, MATRIX, rowNamed } from "../src/faults/matrix.js";
+import { BESIDE, BUILT, BUILT_CELLS, CELLS, MATRIX, rowNamed } from "../src/faults/matrix.js";
 import { quickCells, readOptions } from "../src/faults/options.js";
 
 function count(expectation: Expectation): number {
@@ -54,6 +54,15 @@ describe("the matrix", () => {
     expect(BUILT_CELLS).toHaveLength(110);
   });
 
+  it("has cells of ours beside it, which are those of no kind of its own and have its rows", () => {
+    expect(new Set([...CELLS, ...BESIDE].map(({ id }) => id)).size).toBe(CELLS.length + BESIDE.length);
+    for (const { row, column, letter, expectation } of BESIDE) {
+      expect(rowNamed(row).cells.some((cell) => cell.letter === letter)).toBe(false);
+      expect([BUILT.has(column), expectation]).toEqual([true, "kept"]);
+    }
+    expect(new Set(BESIDE.map(({ letter }) => letter))).toEqual(new Set("e"));
+  });
+
   it("refuses a row that it does not have", () => {
     expect(() => rowNamed("J99")).toThrow(RangeError);
   });
@@ -77,7 +86,8 @@ describe("the options", () => {
     const ids = (...args: string[]): string[] => readOptions(args).cells.map(({ id }) => id);
     expect(ids("--cells", "J10/1n/w,J17/1e/k")).toEqual(["J10/1n/w", "J17/1e/k"]);
     expect(ids("--rows", "J27", "--columns", "1e,1a")).toEqual(["J27/1e/s", "J27/1a/l"]);
-    expect(readOptions([]).cells).toEqual(BUILT_CELLS);
+    expect(readOptions([]).cells).toEqual([...BUILT_CELLS, ...BESIDE]);
+    expect(ids("--cells", "J16/1e/e")).toEqual(["J16/1e/e"]);
   });
 
   it.each([

@@ -199,7 +199,8 @@ function patient(history: History, letter: Letter, commandTimeoutMs: number): Hi
     return (pauses.get(process) ?? []).some(({ beganMs, endedMs }) => beganMs <= returnMs && endedMs >= dueMs - EPS_MS);
   };
   const slow = slowTimesOf(history);
-  const lastWordMs = (letter === "k" ? 4 : 2) * commandTimeoutMs;
+  // An election has its value stored besides, once it is won.
+  const lastWordMs = ("ke".includes(letter) ? 4 : 2) * commandTimeoutMs;
   const operations = history.operations
     .filter((operation) => operation.verb !== "acquire" || !stood(operation))
     .map((operation) => {

@@ -2,7 +2,7 @@
 import { writeFileSync } from "node:fs";
 import { argv, exit, stdout } from "node:process";
 import type { Cell } from "./cell.js";
-import { BUILT, CELLS } from "./matrix.js";
+import { BESIDE, BUILT, CELLS } from "./matrix.js";
 import { type Options, readOptions, USAGE } from "./options.js";
 import { type CellOrder, Pool } from "./pool.js";
 import { Progress, showDuration } from "./progress.js";
@@ -14,10 +14,12 @@ import { subjectOf } from "./subjects/table.js";
 import { summary, totalsOf } from "./summary.js";
 
 function list(): string {
-  return CELLS.map(({ id, expectation, isQuick, column }) => {
-    const remarks = [isQuick ? "quick" : "", BUILT.has(column) ? "" : "not built"].filter((remark) => remark !== "");
-    return `${id.padEnd(20)} ${expectation.padEnd(9)} ${remarks.join(", ")}`.trimEnd();
-  }).join("\n");
+  return [...CELLS, ...BESIDE]
+    .map(({ id, expectation, isQuick, column }) => {
+      const remarks = [isQuick ? "quick" : "", BUILT.has(column) ? "" : "not built"].filter((remark) => remark !== "");
+      return `${id.padEnd(20)} ${expectation.padEnd(9)} ${remarks.join(", ")}`.trimEnd();
+    })
+    .join("\n");
 }
 
 /** Each subject with its cells; side by side, so that one after the other takes the same. */

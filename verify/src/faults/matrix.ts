@@ -91,6 +91,17 @@ const EFFECT_LINES: readonly Line[] = [
 
 const PAIR_LINES: readonly Line[] = [["pair", "network", "two kept faults at once", "a0 r0 k0 m0 f0 t0 k0"]];
 
+/**
+ * Cells of ours, for kinds that the reference has none of: a client that dies, an answer that is lost, ears that are
+ * cut off, scripts that are forgotten. Their rows are those of the matrix.
+ */
+const BESIDE_LINES: readonly Line[] = [
+  ["J03", "client", "holder killed", "e0 e0 e0"],
+  ["J10", "network", "reply lost after apply", "e0 e0 e0"],
+  ["J16", "network", "subscribers killed", "e0 e0 e0"],
+  ["J21", "server", "SCRIPT FLUSH", "e0 e0 e0"],
+];
+
 /** The matrix, row by row. */
 export const MATRIX: readonly Row[] = [
   ...LEASE_LINES.map((line) => rowOf(line, "leases")),
@@ -99,7 +110,10 @@ export const MATRIX: readonly Row[] = [
   ...PAIR_LINES.map((line) => rowOf(line, "leases")),
 ];
 
-/** Every cell, of whatever column. */
+/** The cells that are ours, beside those of the reference. */
+export const BESIDE: readonly Cell[] = BESIDE_LINES.flatMap((line) => rowOf(line, "leases").cells);
+
+/** Every cell of the reference, of whatever column. */
 export const CELLS: readonly Cell[] = MATRIX.flatMap(({ cells }) => cells);
 
 /** The cells whose servers can be built, in the order of the rows. */
@@ -115,7 +129,7 @@ export function rowNamed(name: string): Row {
 function rowOf([row, faultClass, title, words]: Line, judged: Judged): Row {
   const cells = words.split(" ").flatMap((word, index) => {
     const column = COLUMNS[index];
-    const [, letters = "", mark = ""] = /^((?:\*?[mrwsfktal])+)([0!~R])$/.exec(word) ?? [];
+    const [, letters = "", mark = ""] = /^((?:\*?[mrwsfktale])+)([0!~R])$/.exec(word) ?? [];
     const expectation = EXPECTATIONS[mark];
     if (column === undefined || (word !== "·" && expectation === undefined))
       throw new SyntaxError(`The row ${row} of the matrix has no meaning at: ${word}`);

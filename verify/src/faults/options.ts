@@ -2,7 +2,7 @@
 import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
 import type { Cell } from "./cell.js";
-import { BUILT, CELLS, MATRIX } from "./matrix.js";
+import { BESIDE, BUILT, CELLS, MATRIX } from "./matrix.js";
 import { STAND_INS } from "./subjects/peers.js";
 import { SUBJECT_NAMES } from "./subjects/table.js";
 
@@ -93,12 +93,12 @@ interface Selection {
 }
 
 function selected({ cells, rows, columns, quick }: Selection): Cell[] {
-  const all = [...CELLS, ...STAND_INS];
+  const all = [...CELLS, ...BESIDE, ...STAND_INS];
   const ids = known("cell", cells, new Set(all.map(({ id }) => id)));
   const rowNames = known("row", rows, new Set(MATRIX.map(({ row }) => row)));
   const columnNames = known("column", columns, new Set(CELLS.map(({ column }) => column)));
   const quickIds = quick ? new Set(quickCells().map(({ id }) => id)) : undefined;
-  const meant = (ids === undefined ? CELLS : all).filter(
+  const meant = (ids === undefined ? [...CELLS, ...BESIDE] : all).filter(
     ({ id, row, column }) =>
       (ids === undefined || ids.has(id)) &&
       (rowNames === undefined || rowNames.has(row)) &&

@@ -31,6 +31,7 @@ const EXCLUSION: Readonly<Record<Letter, readonly string[]>> = {
   w: ["X2"],
   s: ["X1"],
   l: ["S1"],
+  e: ["S2"],
 };
 
 /** The properties without which a history says nothing about the cell: one of them must have decided a case. */

@@ -8,7 +8,7 @@ import type { HistoryRecord } from "../history/records.js";
 import { Random } from "../simulation/random.js";
 import type { Cell } from "./cell.js";
 import { type Calm, lookInCalm } from "./in-calm.js";
-import { CELLS } from "./matrix.js";
+import { BESIDE, CELLS } from "./matrix.js";
 import { decide } from "./outcome.js";
 import type { Judgement, OpenStage, Parts } from "./parts.js";
 import { lookAtKeys, lookAtListeners } from "./quiesce.js";
@@ -35,7 +35,7 @@ export interface Ran {
 const LEASE_MS = 600;
 const STRIKES_OF_A_CONTROL = 3;
 /** In an order that only ever grows at its end: the place of a cell is part of its seed. */
-const PLAYED: readonly Cell[] = [...CELLS, ...STAND_INS];
+const PLAYED: readonly Cell[] = [...CELLS, ...STAND_INS, ...BESIDE];
 const NOTHING: Judgement = { breaches: [], checked: {}, unknown: 0, notes: [] };
 
 /** Runs one cell. Never rejects: what goes wrong in the run itself makes it void. */

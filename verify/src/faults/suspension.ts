@@ -19,6 +19,7 @@ const KIND_OF: Readonly<Record<Letter, string>> = {
   t: "mutex",
   a: "mutex",
   l: "count-down-latch",
+  e: "election",
 };
 const MOST_BREACHES = 3;
 

@@ -8,11 +8,6 @@ export function isShared(kind: Kind): boolean {
   return kind === "semaphore" || kind === "read-write-lock";
 }
 
-/** Whether it is held by one at a time. */
-export function isExclusive(kind: Kind): boolean {
-  return kind === "mutex" || kind === "reentrant-mutex" || kind === "multi-lock";
-}
-
 /** Until when the server may keep anything of a lock but for two acquires; -Infinity if it never does. */
 export type Beside = (lease: Operation, waiter: Operation) => number;
 

@@ -1,7 +1,8 @@
 import { groupBy, type History } from "../../history/history.js";
 import type { Operation } from "../../history/records.js";
 import { EXPIRY } from "../../models/index.js";
-import { besides, isExclusive, isShared } from "../../sweeps/beside.js";
+import { besides, isShared } from "../../sweeps/beside.js";
+import { EXCLUSIVE } from "../../sweeps/claims.js";
 import { dueAt, killsOf, lastInstant } from "../../sweeps/faults.js";
 import { showMs } from "../../sweeps/result.js";
 import type { Found } from "./found.js";
@@ -24,7 +25,7 @@ export function noLostWakeUp(
   const diedMs = new Map(killsOf(history).map(({ process, atMs }) => [process, atMs]));
   const goneMs = ({ returnMs, process }: Operation): number => Math.min(returnMs, diedMs.get(process) ?? endMs, endMs);
   for (const [lockName, all] of groupBy(history.operations, (operation) => operation.lockName)) {
-    const acquires = all.filter(({ verb, kind }) => verb === "acquire" && (isExclusive(kind) || isShared(kind)));
+    const acquires = all.filter(({ verb, kind }) => verb === "acquire" && (EXCLUSIVE.has(kind) || isShared(kind)));
     const grants = acquires.filter(({ outcome }) => outcome === "ok").sort((a, b) => a.returnMs - b.returnMs);
     const releases = all.filter(({ verb, outcome }) => verb === "release" && outcome === "ok");
     for (const release of releases) {

@@ -74,4 +74,5 @@ export const KINDS: Readonly<Record<Letter, Kind>> = {
   t: "mutex",
   a: "mutex",
   l: "count-down-latch",
+  e: "election",
 };

@@ -1,7 +1,7 @@
 /** The matrix with its colours, and peers side by side. */
 import { groupBy } from "../../history/history.js";
 import type { Cell } from "../cell.js";
-import { BUILT, COLUMNS, MATRIX } from "../matrix.js";
+import { BESIDE, BUILT, COLUMNS, MATRIX } from "../matrix.js";
 import type { CellVerdict } from "../verdict.js";
 import { anchorOf, markClass, outcomeText, worstOf } from "./cells.js";
 import type { SubjectFacts } from "./data.js";
@@ -15,7 +15,7 @@ export function matrixTable(verdicts: readonly CellVerdict[]): Html {
   const rows = MATRIX.map(
     ({ row, title, cells }) =>
       html`<tr><th class="id">${row}</th><td>${title}</td>${COLUMNS.map((column) => {
-        const marks = cells
+        const marks = [...cells, ...BESIDE.filter((cell) => cell.row === row)]
           .filter((cell) => cell.column === column)
           .map((cell) => mark(cell, byCell.get(cell.id) ?? []));
         return html`<td>${marks.length > 0 ? marks : "·"}</td>`;
@@ -47,7 +47,7 @@ export function legend(): Html {
     ["unrun", "0", "not run"],
   ] as const;
   return html`<p>${meanings.map(([name, sign, text]) => html`<span class="mark ${name}">${sign}</span> ${text} &nbsp; `)}</p>
-<p class="faint">m mutex, r re-entrant, w read-write, s semaphore, f fair, k multi-lock, t fenced, a renewed, l latch.
+<p class="faint">m mutex, r re-entrant, w read-write, s semaphore, f fair, k multi-lock, t fenced, a renewed, l latch; e election, in cells of ours that the matrix of the reference has not.
 1n one server without a file, 1e synced every second, 1a synced at every write.</p>`;
 }
 

@@ -23,7 +23,7 @@ export const holdfastSubject: Subject = {
   name: "holdfast",
   version: versionOf(),
   settings: "ioredis, commandTimeoutMs as given, fairness cohort in m and r and strict in the others, else defaults",
-  letters: ["m", "r", "w", "s", "f", "k", "t", "a", "l"],
+  letters: ["m", "r", "w", "s", "f", "k", "t", "a", "l", "e"],
   connect: async (settings) => connect(settings),
 };
 
@@ -96,6 +96,7 @@ function ask(holdfast: Holdfast, request: Request, kind: Kind): Promise<Lease | 
     lockName,
     limit,
     mode = "write",
+    owner,
   } = request;
   const once = { leaseMs, renew };
   const fairness = request.isShared === true ? ("cohort" as const) : ("strict" as const);
@@ -121,6 +122,10 @@ function ask(holdfast: Holdfast, request: Request, kind: Kind): Promise<Lease | 
     case "multi-lock": {
       const lock = holdfast.multiLock([lockName, ...(request.otherNames ?? [])]);
       return isTry ? lock.tryAcquire(once) : lock.acquire(waiting);
+    }
+    case "election": {
+      const lock = holdfast.election(lockName);
+      return isTry ? lock.tryAcquire({ ...once, value: owner }) : lock.campaign(owner, waiting);
     }
     default:
       throw new TypeError(`the fault runs do not acquire a ${kind}`);

@@ -74,7 +74,7 @@ export class Trails {
       const [owner] = owners;
       if (owner === undefined) return answer();
       if (script.name.endsWith("/extend")) return this.#extend(owner, leaseOf(script, args), answer);
-      return script.name.endsWith("/release") ? this.#release(owner, script, answer) : answer();
+      return /\/(?:release|resign)$/.test(script.name) ? this.#release(owner, script, answer) : answer();
     });
     return {
       ...watched,
