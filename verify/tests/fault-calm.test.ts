@@ -17,6 +17,7 @@ interface World {
   /** Whether a refusal takes all the time there is, and not just that of a request without an answer. */
   readonly isAnswered: boolean;
   awaits(lockName: string, nth: number): { readonly outcome: Outcome; readonly afterMs: number };
+  tokenOf(take: Take): number;
   readonly asked: Take[];
 }
 
@@ -26,13 +27,14 @@ const later = (): Promise<void> => new Promise((resolve) => setImmediate(resolve
 
 async function look(
   cell: string,
-  broken: Partial<Pick<World, "grants" | "awaits" | "isAnswered">>,
+  broken: Partial<Pick<World, "grants" | "awaits" | "isAnswered" | "tokenOf">>,
   more: readonly HistoryRecord[] = [],
 ): Promise<Calm & Pick<World, "asked">> {
   const world: World = {
     nowMs: 0,
     grants: () => AT_ONCE,
     isAnswered: true,
+    tokenOf: () => 1,
     awaits: () => ({ outcome: "ok", afterMs: AT_ONCE }),
     asked: [],
     ...broken,
@@ -48,9 +50,10 @@ async function look(
         const afterMs = world.grants(take);
         await later();
         world.nowMs += afterMs ?? (world.isAnswered ? take.waitMs : 1) ?? 0;
-        return afterMs === undefined ? undefined : { leaseId: 1, token: 1, validUntilMs: null };
+        return afterMs === undefined ? undefined : { leaseId: 1, token: world.tokenOf(take), validUntilMs: null };
       },
       release: async () => {},
+      barrier: async () => "ok",
       async latch(lockName: string, verb: string) {
         if (verb !== "await") return "ok";
         awaited += 1;
@@ -81,12 +84,13 @@ async function look(
 const found = ({ breaches }: Calm): string[] => breaches.map(({ property, lockName }) => `${property} ${lockName}`);
 
 describe("when the last fault is over", () => {
-  test.each(["J10/1n/w", "J03/1n/s", "J01/1n/m", "J17/1e/k", "J06/1n/l"])(
+  test.each(["J10/1n/w", "J03/1n/s", "J01/1n/m", "J17/1e/k", "J06/1n/l", "J03/1n/b"])(
     "a lock that works is decided, and nothing is found, in %s",
     async (cell) => {
       const calm = await look(cell, {});
       expect(calm.breaches).toEqual([]);
-      expect(calm.checked).toEqual({ L2: 1, L3: "sw".includes(cell.at(-1) ?? "") ? 2 : 1 });
+      const isSeveral = "sw".includes(cell.at(-1) ?? "");
+      expect(calm.checked).toEqual({ L2: 1, L3: isSeveral ? 2 : 1, X3: isSeveral ? 1 : 0 });
     },
   );
 
@@ -130,6 +134,14 @@ describe("when the last fault is over", () => {
       awaits: (lockName) => ({ outcome: "ok", afterMs: lockName === "new" && ++awaits === 2 ? 5_003 : 1 }),
     });
     expect(found(latch)).toEqual(["L3 new"]);
+  });
+
+  test("a waiter that is passed by one behind it, for which there is room, is found", async () => {
+    for (const cell of ["J10/1n/w", "J03/1n/s"]) {
+      // The third wants the least.
+      const calm = await look(cell, { tokenOf: ({ mode, permits }) => (permits === 1 && mode === "read" ? 2 : 3) });
+      expect(found(calm), cell).toEqual(["X3 new"]);
+    }
   });
 
   test("where the server's clock was bent, what its keys still hold is not asked for", async () => {

@@ -1,5 +1,5 @@
 import type { Cell } from "../src/faults/cell.js";
-import { CELLS } from "../src/faults/matrix.js";
+import { BESIDE, CELLS } from "../src/faults/matrix.js";
 import type { Judgement, OpenStage, Parts } from "../src/faults/parts.js";
 import { runCell } from "../src/faults/run.js";
 import type { Client, FaultProxy, Injection, Stage } from "../src/faults/stage.js";
@@ -9,7 +9,7 @@ import { Random } from "../src/simulation/random.js";
 
 /** @throws Error  there is none of that name */
 export function cellNamed(id: string): Cell {
-  const cell = CELLS.find((each) => each.id === id);
+  const cell = [...CELLS, ...BESIDE].find((each) => each.id === id);
   if (cell === undefined) throw new Error(`no cell ${id}`);
   return cell;
 }

@@ -142,6 +142,10 @@ export class ClientProcess implements Client {
     return (await this.#ask({ verb: "latch", lockName, act, number })) as Outcome;
   }
 
+  async barrier(lockName: string, act: "arrive" | "reset", waitMs: number): Promise<Outcome> {
+    return (await this.#ask({ verb: "barrier", lockName, act, waitMs })) as Outcome;
+  }
+
   async sample(leaseId: number): Promise<boolean> {
     return (await this.#ask({ verb: "sample", leaseId })) === true;
   }

@@ -6,9 +6,10 @@
  * there are, so that nothing is left that a fault has cost, and of a read-write lock the side of the writer.
  */
 import type { HistoryRecord } from "../history/records.js";
+import type { Letter } from "./cell.js";
 import { EPS_MS, POLL_MS } from "./judging/grounds.js";
 import type { OpenStage } from "./parts.js";
-import { LIMIT } from "./programs/messages.js";
+import { LIMIT, PARTIES } from "./programs/messages.js";
 import { isTimely, namesOf } from "./quiesce.js";
 import type { Client, Stage } from "./stage.js";
 import type { Breach } from "./verdict.js";
@@ -40,8 +41,8 @@ export async function lookInCalm(open: OpenStage): Promise<Calm> {
   const { stage } = open;
   const clients = stage.clients.filter(({ pid }) => pid > 0).slice(0, CLIENTS);
   const breaches: Breach[] = [];
-  const checked = { L2: 0, L3: 0 };
-  const decide = (property: "L2" | "L3", lockName: string, message: string | undefined): void => {
+  const checked: Record<"L2" | "L3" | "X3", number> = { L2: 0, L3: 0, X3: 0 };
+  const decide = (property: keyof typeof checked, lockName: string, message: string | undefined): void => {
     checked[property] += 1;
     if (message !== undefined) breaches.push({ property, lockName, message });
   };
@@ -55,10 +56,10 @@ export async function lookInCalm(open: OpenStage): Promise<Calm> {
   const [first, ...others] = clients;
   if (first === undefined || others.length === 0) return { breaches, checked };
   const { letter } = stage.cell;
-  for (const wakes of letter === "l" ? [opens] : "sw".includes(letter) ? [wakesNext, passesOn] : [wakesNext]) {
+  for (const [property, tries] of TRIED[letter] ?? [WAKES_NEXT]) {
     const lockName = stage.newName();
-    const message = await wakes(stage, first, others, lockName);
-    if (message !== "undecided") decide("L3", lockName, message);
+    const message = await tries(stage, first, others, lockName);
+    if (message !== "undecided") decide(property, lockName, message);
   }
   return { breaches, checked };
 }
@@ -80,6 +81,9 @@ async function serves(stage: Stage, client: Client, lockName: string): Promise<s
     if (stage.cell.letter === "l") {
       if (await opensAlone(client, lockName, leftMs)) return undefined;
       why = "its count was taken down, and nobody who waited was told";
+    } else if (stage.cell.letter === "b") {
+      if (await goesOnAlone(client, lockName, leftMs)) return undefined;
+      why = "it was reset, and all of its parties came";
     } else {
       const taken = await client.take({ ...WHOLE, lockName, leaseMs: stage.leaseMs, waitMs: leftMs });
       if (taken !== undefined) {
@@ -98,7 +102,13 @@ async function opensAlone(client: Client, lockName: string, waitMs: number): Pro
   return (await client.latch(lockName, "await", waitMs)) === "ok";
 }
 
-type Wakes = (
+async function goesOnAlone(client: Client, lockName: string, waitMs: number): Promise<boolean> {
+  await client.barrier(lockName, "reset", 0);
+  const parties = Array.from({ length: PARTIES }, () => client.barrier(lockName, "arrive", waitMs));
+  return (await Promise.all(parties)).every((outcome) => outcome === "ok");
+}
+
+type Try = (
   stage: Stage,
   first: Client,
   others: readonly Client[],
@@ -106,7 +116,7 @@ type Wakes = (
 ) => Promise<string | undefined | "undecided">;
 
 /** All of it is given back, and those who wait are served one after the other, or together. */
-const wakesNext: Wakes = async (stage, first, others, lockName) => {
+const wakesNext: Try = async (stage, first, others, lockName) => {
   const held = await first.take({ ...WHOLE, lockName, leaseMs: LEASE_MS, waitMs: POLL_MS });
   if (held === undefined) return `"${lockName}" is new, and ${first.name} was not granted it: ${first.lastRefusal}`;
   const askedMs = stage.nowMs();
@@ -118,7 +128,7 @@ const wakesNext: Wakes = async (stage, first, others, lockName) => {
 };
 
 /** Who stood first and wants all of it leaves, and who stands behind and wants what is free is granted that. */
-const passesOn: Wakes = async (stage, first, others, lockName) => {
+const passesOn: Try = async (stage, first, others, lockName) => {
   const held = await first.take({ ...MOST, lockName, leaseMs: LEASE_MS, waitMs: POLL_MS });
   if (held === undefined) return `"${lockName}" is new, and ${first.name} was not granted it: ${first.lastRefusal}`;
   const askedMs = stage.nowMs();
@@ -136,8 +146,32 @@ const passesOn: Wakes = async (stage, first, others, lockName) => {
   return message;
 };
 
+/** Who stands second and finds no room beside the first is not passed by the third, for whom there is room. */
+const keepsOrder: Try = async (stage, first, others, lockName) => {
+  const held = await first.take({ ...WHOLE, lockName, leaseMs: LEASE_MS, waitMs: POLL_MS });
+  if (held === undefined) return `"${lockName}" is new, and ${first.name} was not granted it: ${first.lastRefusal}`;
+  const [other = first] = others;
+  const untilMs = stage.nowMs() + POLL_MS / 2;
+  const tokens: Promise<number | null>[] = [];
+  let isQueued = true;
+  for (const wanted of [MOST, WHOLE, LEAST]) {
+    const taken = other.take({ ...wanted, lockName, leaseMs: LEASE_MS, waitMs: 2 * POLL_MS });
+    tokens.push(
+      taken.then(async (lease) => {
+        if (lease !== undefined) await other.release(lease.leaseId);
+        return lease?.token ?? null;
+      }),
+    );
+    isQueued &&= await stands(stage, `${stage.keyPrefix(lockName)}:queue`, tokens.length, untilMs);
+  }
+  await first.release(held.leaseId);
+  const [, second = null, third = null] = await Promise.all(tokens);
+  if (!isQueued || second === null || third === null) return "undecided";
+  return third < second ? `the third waiter of "${lockName}" was granted before the second` : undefined;
+};
+
 /** The count comes to zero, and all who wait for that are told. */
-const opens: Wakes = async (stage, first, others, lockName) => {
+const opens: Try = async (stage, first, others, lockName) => {
   await first.latch(lockName, "set-count", 1);
   const askedMs = stage.nowMs();
   const waiters = others.flatMap((client) => Array<Client>(WAITERS_EACH).fill(client));
@@ -148,6 +182,29 @@ const opens: Wakes = async (stage, first, others, lockName) => {
   const isQueued = await stands(stage, `${stage.keyPrefix(lockName)}:waiters`, waiters.length, askedMs + POLL_MS / 2);
   await first.latch(lockName, "count-down", 1);
   return told(lockName, await Promise.all(served), askedMs, isQueued);
+};
+
+/** The last party comes, and all go on. */
+const goesOn: Try = async (stage, first, others, lockName) => {
+  const [other = first] = others;
+  const askedMs = stage.nowMs();
+  const arrives = async (client: Client): Promise<Served> => {
+    const outcome = await client.barrier(lockName, "arrive", 2 * POLL_MS);
+    return { client, isServed: outcome === "ok", atMs: stage.nowMs() };
+  };
+  const waits = arrives(other);
+  const isThere = await stands(stage, `${stage.keyPrefix(lockName)}:arrived`, 1, askedMs + POLL_MS / 2);
+  return told(lockName, await Promise.all([waits, arrives(first)]), askedMs, isThere);
+};
+
+type Tried = readonly [property: "L3" | "X3", tries: Try];
+const WAKES_NEXT: Tried = ["L3", wakesNext];
+const OF_SEVERAL: readonly Tried[] = [WAKES_NEXT, ["L3", passesOn], ["X3", keepsOrder]];
+const TRIED: Partial<Record<Letter, readonly Tried[]>> = {
+  l: [["L3", opens]],
+  b: [["L3", goesOn]],
+  s: OF_SEVERAL,
+  w: OF_SEVERAL,
 };
 
 interface Served {

@@ -28,6 +28,7 @@ import {
 } from "../sweeps/index.js";
 import type { Cell, Letter } from "./cell.js";
 import { answeredSuccesses } from "./judging/answers.js";
+import { judgeBarriers } from "./judging/barriers.js";
 import { breachesOf, type Found, foundBy } from "./judging/found.js";
 import { EPS_MS, hinderingOf, missedOf, POLL_MS, pausesOf, slowTimesOf } from "./judging/grounds.js";
 import { linearizability } from "./judging/linearizability.js";
@@ -82,7 +83,17 @@ export function judge(cell: Cell, given: History, { subject, commandTimeoutMs }:
     if (wakeUps.checked > 0)
       notes.push(`L3: the slowest grant came ${wakeUps.slowestMs.toFixed(1)} ms after a release`);
   }
-  const linear = linearizability(history, cell.letter, isOurs);
+  if (cell.letter === "b") {
+    const barriers = judgeBarriers(history, 4 * commandTimeoutMs + EPS_MS);
+    found.push(...barriers.found);
+    for (const [property, cases] of Object.entries(barriers.checked)) count(property, cases);
+  }
+  // A barrier has no steps to put in order; what it answers is judged above.
+  const linear = linearizability(
+    { ...history, operations: cell.letter === "b" ? [] : history.operations },
+    cell.letter,
+    isOurs,
+  );
   found.push(...linear.found);
   count("S1", linear.checked);
   if (linear.unknown.length > 0) notes.push(`S1 is undecided for ${linear.unknown.join(", ")}`);
@@ -107,24 +118,29 @@ function safety({ letter, judged }: Cell, history: History, subject: string): Sw
     isOurs ? sweep(history) : asSaid(history, sweep);
   const names = new Set(history.operations.map(({ lockName }) => lockName));
   return [
-    ...(letter === "l"
-      ? []
-      : [
+    ...(isHeld(letter)
+      ? [
           ownersOnly(history, { epsMs: EPS_MS }),
           ...(isOurs ? [loss(history)] : saidLoss(loss(history), subject, letter)),
-        ]),
+        ]
+      : []),
     ...(letter === "s"
       ? [exclusion((given) => permitsWithinLimit(given, new Map(Array.from(names, (name) => [name, LIMIT]))))]
       : []),
     ...(letter === "w" ? [exclusion(writersAlone)] : []),
-    ...("swl".includes(letter) ? [] : [exclusion(leaseExclusion)]),
-    ...(letter === "l"
-      ? []
-      : [uniqueTokens(history), risingTokens(history), steadyTokens(history), exactTokens(history)]),
+    ...("swlb".includes(letter) ? [] : [exclusion(leaseExclusion)]),
+    ...(isHeld(letter)
+      ? [uniqueTokens(history), risingTokens(history), steadyTokens(history), exactTokens(history)]
+      : []),
     // A resource that does not check its tokens has no order of them to keep.
     ...(judged === "effects" && letter !== "t" ? [] : [guardedTokens(history)]),
     untornEffects(history),
   ];
+}
+
+/** Whether it makes leases; a latch and a barrier let pass and keep nobody out. */
+function isHeld(letter: Letter): boolean {
+  return !"lb".includes(letter);
 }
 
 function loss(history: History): SweepResult {
@@ -140,7 +156,7 @@ function saidLoss(result: SweepResult, subject: string, letter: Letter): SweepRe
 }
 
 function liveness({ letter }: Cell, history: History, commandTimeoutMs: number): SweepResult[] {
-  if (letter === "l") return [];
+  if (!isHeld(letter)) return [];
   const forbidding = hinderingOf(history);
   // Whoever was taken for dead, or is, is passed over.
   const gone = new Set(history.missed.map(({ operationId }) => operationId));

@@ -32,6 +32,7 @@ const EXCLUSION: Readonly<Record<Letter, readonly string[]>> = {
   s: ["X1"],
   l: ["S1"],
   e: ["S2"],
+  b: ["S1"],
 };
 
 /** The properties without which a history says nothing about the cell: one of them must have decided a case. */

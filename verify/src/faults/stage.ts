@@ -136,6 +136,8 @@ export interface Client {
   release(leaseId: number): Promise<void>;
   /** Calls a latch once: with the count to set, what to count down (0 under no id), how long to await. */
   latch(lockName: string, verb: "set-count" | "count-down" | "await" | "count", number: number): Promise<Outcome>;
+  /** Arrives at a barrier, or resets it. */
+  barrier(lockName: string, act: "arrive" | "reset", waitMs: number): Promise<Outcome>;
   /** Records what it says of itself now. */
   sample(leaseId: number): Promise<boolean>;
   /** Adds one value to the resource that the lock guards; false if it was refused. */

@@ -111,8 +111,25 @@ export interface Connection {
   acquire(request: Request, kind: Kind): Promise<Held | Refused>;
   /** Operations of the latch; absent if the subject has none. */
   readonly latch?: Latch;
+  /** Operations of the barrier; absent if the subject has none. */
+  readonly barrier?: Barrier;
   /** Everything that it started comes to an end; what it was lent stays open. */
   close(): Promise<void>;
+}
+
+/** How a call of `arrive` ended that was told by the barrier. */
+export interface Arrived {
+  readonly what: "passed" | "broke";
+  readonly generation: number;
+  /** As which of the parties; of one that passed. */
+  readonly index?: number;
+}
+
+/** A barrier for so many parties. */
+export interface Barrier {
+  arrive(lockName: string, parties: number, waitMs: number): Promise<Arrived>;
+  /** @returns the generation that begins */
+  reset(lockName: string, parties: number): Promise<number>;
 }
 
 /** A count-down latch. */

@@ -20,6 +20,7 @@ const KIND_OF: Readonly<Record<Letter, string>> = {
   a: "mutex",
   l: "count-down-latch",
   e: "election",
+  b: "barrier",
 };
 const MOST_BREACHES = 3;
 

@@ -32,6 +32,8 @@ export type Verb =
   | "count-down"
   | "await"
   | "count"
+  | "arrive"
+  | "reset"
   | "enqueue"
   | "leave"
   | "die";
@@ -101,8 +103,10 @@ export interface Operation {
   readonly token: number | null;
   /** Until when the library says the lease can be relied upon, on the recorder's clock; null if it said nothing. */
   readonly validUntilMs: number | null;
-  /** What a count or count-down answered. */
+  /** What a count or count-down answered; of a barrier which generation passed, broke or began. */
   readonly result?: number;
+  /** As which of its parties somebody passed a barrier; absent if it did not. */
+  readonly index?: number;
   /**
    * When an answer of the server that says so reached the process of an `ok` operation; null if none had when the
    * operation returned; absent if nobody looked.

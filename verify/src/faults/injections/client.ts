@@ -122,7 +122,7 @@ async function sees(stage: Stage, ask: () => Promise<boolean>): Promise<boolean>
 async function leaveBehind(stage: Stage, go: (client: Client) => Promise<void>): Promise<string | null> {
   const [client, rival] = twoClients(stage);
   const { pid } = client;
-  if (stage.cell.letter === "l") {
+  if ("lb".includes(stage.cell.letter)) {
     await go(client);
     await again(stage, client);
     return `process ${pid} gone in the middle of its work`;

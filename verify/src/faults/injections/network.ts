@@ -1,15 +1,22 @@
 /** J09 to J13 and J15 to J17: what happens on the line between clients and the server. */
 
+import type { Letter } from "../cell.js";
 import type { FaultProxy, Injection, Matches, Stage } from "../stage.js";
 import { ask } from "../topology/ask.js";
 import { contention, happens, isOfALock, pauseMs, serverOf, strikeOver, untilGivenUp } from "./striking.js";
 
 const VERBS = ["acquire", "acquire", "release", "release", "extend", "leave", "count-down", "await", "set-count"];
 
+/** What these kinds ask for besides. */
+const OWN_VERBS: Partial<Record<Letter, readonly string[]>> = {
+  e: ["resign", "proclaim"],
+  b: ["arrive", "leave", "reset"],
+};
+
 /** Requests of a lock with a verb that is drawn now; or of any, since not every lock has every verb. */
 function drawn(stage: Stage): Matches {
   if (stage.peer !== undefined || stage.random.chance(0.4)) return isOfALock;
-  const verb = stage.random.pick(VERBS);
+  const verb = stage.random.pick([...VERBS, ...(OWN_VERBS[stage.cell.letter] ?? [])]);
   return (words) => isOfALock(words) && words[1]?.endsWith(`/${verb}`) === true;
 }
 

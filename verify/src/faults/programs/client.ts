@@ -3,6 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Client } from "../stage.js";
 import { subjectOf } from "../subjects/table.js";
 import { monotonicMs } from "../topology/monotonic.js";
+import { BarrierCaller } from "./barrier.js";
 import { Caller, type Lease } from "./caller.js";
 import { EffectLine } from "./effects.js";
 import { isRefused } from "./ends.js";
@@ -47,8 +48,9 @@ const connection = await subject.connect({
 });
 const caller = new Caller(connection, recorder, settings.process);
 const latch = new LatchCaller(connection.latch, recorder, settings.process);
+const barrier = new BarrierCaller(connection.barrier, recorder, settings.process);
 const effects = new EffectLine(settings.resourcePort);
-const sessions = new Sessions({ settings, caller, latch, recorder, effects });
+const sessions = new Sessions({ settings, caller, latch, barrier, recorder, effects });
 const taken = new Map<number, Lease>();
 
 process.on("message", (asked: Asked) => void answer(asked));
@@ -84,6 +86,8 @@ async function act(call: Call): Promise<unknown> {
     }
     case "latch":
       return latch.call(call.lockName, call.act, call.number);
+    case "barrier":
+      return barrier.call(call.lockName, call.act, call.waitMs);
     case "sample":
       return caller.sample(leaseOf(call.leaseId));
     case "write":

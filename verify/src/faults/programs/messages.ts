@@ -25,6 +25,9 @@ export interface ClientSettings {
   readonly seed: number;
 }
 
+/** The barriers of the runs have so many parties. */
+export const PARTIES = 2;
+
 /** What can be done to a latch. */
 export type LatchVerb = Parameters<Client["latch"]>[1];
 
@@ -36,6 +39,7 @@ export type Call =
   | { readonly verb: "release" | "sample"; readonly leaseId: number }
   | { readonly verb: "write"; readonly leaseId: number; readonly isFenced: boolean }
   | { readonly verb: "latch"; readonly lockName: string; readonly act: LatchVerb; readonly number: number }
+  | { readonly verb: "barrier"; readonly lockName: string; readonly act: "arrive" | "reset"; readonly waitMs: number }
   | { readonly verb: "block"; readonly forMs: number }
   | { readonly verb: "stepWall"; readonly offsetMs: number }
   | { readonly verb: "vanish"; readonly how: "exit" | "error" }
@@ -75,4 +79,5 @@ export const KINDS: Readonly<Record<Letter, Kind>> = {
   a: "mutex",
   l: "count-down-latch",
   e: "election",
+  b: "barrier",
 };

@@ -18,7 +18,9 @@ export type Begun = Pick<Operation, "lockName" | "kind" | "verb" | "args" | "own
 
 /** What is known of it afterwards. */
 export type Ended = Pick<Operation, "outcome"> &
-  Partial<Pick<Operation, "refusal" | "owner" | "token" | "validUntilMs" | "answeredMs" | "result" | "args">> & {
+  Partial<
+    Pick<Operation, "refusal" | "owner" | "token" | "validUntilMs" | "answeredMs" | "result" | "index" | "args">
+  > & {
     readonly returnMs: number;
   };
 

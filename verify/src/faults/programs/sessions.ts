@@ -4,6 +4,7 @@ import { CAPS, OpenOperations } from "../../history/hygiene.js";
 import { Random } from "../../simulation/random.js";
 import type { Work } from "../stage.js";
 import { monotonicMs } from "../topology/monotonic.js";
+import { arrivalSession, type BarrierCaller } from "./barrier.js";
 import type { Caller, Lease } from "./caller.js";
 import type { EffectLine } from "./effects.js";
 import { isRefused } from "./ends.js";
@@ -16,6 +17,7 @@ export interface Tools {
   readonly settings: ClientSettings;
   readonly caller: Caller;
   readonly latch: LatchCaller;
+  readonly barrier: BarrierCaller;
   readonly recorder: Recorder;
   readonly effects: EffectLine;
 }
@@ -86,6 +88,7 @@ export class Sessions {
   async #session(work: Work, lockName: string): Promise<"ok" | "no" | "info"> {
     const { letter } = this.#tools.settings;
     if (letter === "l") return countDownSession(this.#tools.latch, lockName, work, this.#random);
+    if (letter === "b") return arrivalSession(this.#tools.barrier, lockName, work, this.#random);
     const random = this.#random;
     const isTry = random.chance(0.15);
     const lease = await this.#tools.caller.acquire(KINDS[letter], {

@@ -8,6 +8,7 @@ import { nameOfCaller } from "../../history/lease-names.js";
 import type { Kind } from "../../history/records.js";
 import { mutated } from "../mutations.js";
 import type { Connection, Refused, Request, Subject, SubjectSettings } from "../subject.js";
+import { barrierOf } from "./holdfast-barrier.js";
 import { type HeldFacts, hold } from "./holdfast-held.js";
 import { latchOf } from "./holdfast-latch.js";
 import { Trails, unanswered } from "./trails.js";
@@ -23,7 +24,7 @@ export const holdfastSubject: Subject = {
   name: "holdfast",
   version: versionOf(),
   settings: "ioredis, commandTimeoutMs as given, fairness cohort in m and r and strict in the others, else defaults",
-  letters: ["m", "r", "w", "s", "f", "k", "t", "a", "l", "e"],
+  letters: ["m", "r", "w", "s", "f", "k", "t", "a", "l", "e", "b"],
   connect: async (settings) => connect(settings),
 };
 
@@ -78,6 +79,7 @@ function connect({ port, commandTimeoutMs, wallOffsetMs, mutations }: SubjectSet
       }
     },
     latch: latchOf(holdfast),
+    barrier: barrierOf(holdfast),
     async close() {
       await holdfast.close();
       channel("holdfast:acquire").unsubscribe(onAcquire);

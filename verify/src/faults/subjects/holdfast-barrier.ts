@@ -1,0 +1,21 @@
+import { BrokenBarrierError, type Holdfast } from "holdfast";
+import type { Barrier } from "../subject.js";
+
+/** Short, so that a party that is gone breaks its generation within a run; long against what a busy machine loses. */
+const LEASE_MS = 1_000;
+
+/** The barriers of this library as the fault runs see them. */
+export function barrierOf(holdfast: Holdfast): Barrier {
+  return {
+    async arrive(lockName, parties, waitMs) {
+      try {
+        const passage = await holdfast.barrier(lockName, { parties }).arrive({ waitMs, leaseMs: LEASE_MS });
+        return { what: "passed", ...passage };
+      } catch (error) {
+        if (error instanceof BrokenBarrierError) return { what: "broke", generation: error.generation };
+        throw error;
+      }
+    },
+    reset: (lockName, parties) => holdfast.barrier(lockName, { parties }).reset(),
+  };
+}
