@@ -192,6 +192,19 @@ describe("the judge of a fault run", () => {
     expect(broken("s", "semaphore", [...lines, "C release 20-21 ok permits=1"])).toEqual(["L3"]);
   });
 
+  test("finds who stands in a key after it gave up, unless the server came back with an older memory", () => {
+    const records: HistoryRecord[] = [
+      ...operations(["A acquire 0-100 no gave-up wait=100"]),
+      fault("J26", 200, 300),
+      { type: "key-scan", atMs: 6_000, lockName: "orders", owners: ["A"], isReachable: true },
+    ];
+    const of = (row: string, expectation: Cell["expectation"]): string[] =>
+      judge({ ...cellOf("m"), row, expectation }, historyOf(records), CONTEXT).breaches.map(({ property }) => property);
+    expect(of("J26", "broken")).toEqual([]);
+    expect(of("J24", "kept")).toEqual(["L4"]);
+    expect(of("J25", "broken")).toEqual(["L4"]);
+  });
+
   test("finds a success that no answer stands behind", () => {
     const lines = ["A acquire 0-2 ok token=1 valid=900", "A extend 3-5 ok token=1 valid=950", "A release 6-8 ok"];
     const answers = [1, 4, 7];

@@ -59,7 +59,7 @@ export async function lookInCalm(open: OpenStage): Promise<Calm> {
   for (const [property, tries] of TRIED[letter] ?? [WAKES_NEXT]) {
     const lockName = stage.newName();
     const message = await tries(stage, first, others, lockName);
-    if (message !== "undecided") decide(property, lockName, message);
+    if (message !== null) decide(property, lockName, message);
   }
   return { breaches, checked };
 }
@@ -108,12 +108,13 @@ async function goesOnAlone(client: Client, lockName: string, waitMs: number): Pr
   return (await Promise.all(parties)).every((outcome) => outcome === "ok");
 }
 
+/** @returns what is wrong; null if the machine was too slow to tell */
 type Try = (
   stage: Stage,
   first: Client,
   others: readonly Client[],
   lockName: string,
-) => Promise<string | undefined | "undecided">;
+) => Promise<string | undefined | null>;
 
 /** All of it is given back, and those who wait are served one after the other, or together. */
 const wakesNext: Try = async (stage, first, others, lockName) => {
@@ -166,7 +167,7 @@ const keepsOrder: Try = async (stage, first, others, lockName) => {
   }
   await first.release(held.leaseId);
   const [, second = null, third = null] = await Promise.all(tokens);
-  if (!isQueued || second === null || third === null) return "undecided";
+  if (!isQueued || second === null || third === null) return null;
   return third < second ? `the third waiter of "${lockName}" was granted before the second` : undefined;
 };
 
@@ -220,17 +221,17 @@ async function wait(stage: Stage, client: Client, lockName: string): Promise<Ser
   return { client, isServed: taken !== undefined, atMs };
 }
 
-/** Undecided if not all of them were in the queue so early that nobody had looked a second time by then. */
+/** Null if not all of them were in the queue so early that nobody had looked a second time by then. */
 function told(
   lockName: string,
   served: readonly Served[],
   askedMs: number,
   isQueued: boolean,
-): string | undefined | "undecided" {
+): string | undefined | null {
   const never = served.find(({ isServed }) => !isServed);
   if (never !== undefined)
     return `"${lockName}" had room for ${never.client.name} of ${served.length} waiters, which was not let in: ${never.client.lastRefusal ?? "nothing was said"}`;
-  if (!isQueued) return "undecided";
+  if (!isQueued) return null;
   const late = served.find(({ atMs }) => atMs > askedMs + UNTOLD_MS);
   return late === undefined
     ? undefined

@@ -57,7 +57,7 @@ const MOST_PASSED = 3;
 /** See the file header. */
 export function judge(cell: Cell, given: History, { subject, commandTimeoutMs }: JudgeContext): Judgement {
   const missed = [...given.missed, ...missedOf(given)];
-  const history: History = { ...given, missed, keyScans: namedScans(given) };
+  const history: History = { ...given, missed, keyScans: namedScans(given, cell) };
   const isOurs = subject === "holdfast";
   const found: Found[] = [];
   const checked: Record<string, number> = {};

@@ -1,15 +1,26 @@
 import type { History } from "../../history/history.js";
 import { claimOf } from "../../history/lease-names.js";
+import type { Cell } from "../cell.js";
 
-/** What was found in the keys, under each of the names that it has in the history. */
-export function namedScans({ operations, keyScans }: History): History["keyScans"] {
+/** Where the server comes back with what it knew some time before, unless it is promised that it forgets nothing. */
+const REVIVES = /^J(?:24|26|27)$/;
+
+/**
+ * What was found in the keys, under each of the names that it has in the history.
+ *
+ * Whoever has left stands there again in the memory of an older file; that is nobody's doing, so it is left out.
+ */
+export function namedScans({ operations, keyScans, faults }: History, { row, expectation }: Cell): History["keyScans"] {
   const names = new Map<string, string[]>();
   for (const operation of operations) {
     const claim = claimOf(operation);
     if (claim !== operation.owner) names.set(claim, [...(names.get(claim) ?? []), operation.owner]);
   }
+  const isRevived = REVIVES.test(row) && expectation !== "kept";
+  const revivedMs = faults.reduce((last, { endedMs }) => Math.max(last, endedMs), Number.NEGATIVE_INFINITY);
+  const left = new Set(operations.filter(({ returnMs }) => isRevived && returnMs <= revivedMs).map(claimOf));
   return keyScans.map((scan) => ({
     ...scan,
-    owners: scan.owners.flatMap((owner) => [owner, ...(names.get(owner) ?? [])]),
+    owners: scan.owners.filter((owner) => !left.has(owner)).flatMap((owner) => [owner, ...(names.get(owner) ?? [])]),
   }));
 }
