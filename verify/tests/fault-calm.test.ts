@@ -138,7 +138,7 @@ describe("when the last fault is over", () => {
 
   test("a waiter that is passed by one behind it, for which there is room, is found", async () => {
     for (const cell of ["J10/1n/w", "J03/1n/s"]) {
-      // The third wants the least.
+      // The last wants the least, and the one before it all there is.
       const calm = await look(cell, { tokenOf: ({ mode, permits }) => (permits === 1 && mode === "read" ? 2 : 3) });
       expect(found(calm), cell).toEqual(["X3 new"]);
     }

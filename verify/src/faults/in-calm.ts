@@ -147,7 +147,7 @@ const passesOn: Try = async (stage, first, others, lockName) => {
   return message;
 };
 
-/** Who stands second and finds no room beside the first is not passed by the third, for whom there is room. */
+/** Who finds no room beside the two before it is not passed by the last, for whom there is room. */
 const keepsOrder: Try = async (stage, first, others, lockName) => {
   const held = await first.take({ ...WHOLE, lockName, leaseMs: LEASE_MS, waitMs: POLL_MS });
   if (held === undefined) return `"${lockName}" is new, and ${first.name} was not granted it: ${first.lastRefusal}`;
@@ -155,7 +155,7 @@ const keepsOrder: Try = async (stage, first, others, lockName) => {
   const untilMs = stage.nowMs() + POLL_MS / 2;
   const tokens: Promise<number | null>[] = [];
   let isQueued = true;
-  for (const wanted of [MOST, WHOLE, LEAST]) {
+  for (const wanted of [LEAST, LEAST, WHOLE, LEAST]) {
     const taken = other.take({ ...wanted, lockName, leaseMs: LEASE_MS, waitMs: 2 * POLL_MS });
     tokens.push(
       taken.then(async (lease) => {
@@ -166,9 +166,9 @@ const keepsOrder: Try = async (stage, first, others, lockName) => {
     isQueued &&= await stands(stage, `${stage.keyPrefix(lockName)}:queue`, tokens.length, untilMs);
   }
   await first.release(held.leaseId);
-  const [, second = null, third = null] = await Promise.all(tokens);
-  if (!isQueued || second === null || third === null) return null;
-  return third < second ? `the third waiter of "${lockName}" was granted before the second` : undefined;
+  const [, , third = null, last = null] = await Promise.all(tokens);
+  if (!isQueued || third === null || last === null) return null;
+  return last < third ? `the fourth waiter of "${lockName}" was granted before the third` : undefined;
 };
 
 /** The count comes to zero, and all who wait for that are told. */
