@@ -3,8 +3,8 @@
 /** Servers: one without a file, one that syncs its file every second, one that syncs it at every write; and to come. */
 export type Column = "1n" | "1e" | "1a" | "T" | "C" | "Q3" | "Q5";
 
-/** m mutex, r re-entrant, w read-write, s semaphore, f fair, k multi-lock, t fenced, a renewed by itself, l latch; e election, b barrier, which the reference has no cells of. */
-export type Letter = "m" | "r" | "w" | "s" | "f" | "k" | "t" | "a" | "l" | "e" | "b";
+/** m mutex, r re-entrant, w read-write, s semaphore, f fair, k multi-lock, t fenced, a renewed by itself, l latch; e election, b barrier, c condition, which the reference has no cells of. */
+export type Letter = "m" | "r" | "w" | "s" | "f" | "k" | "t" | "a" | "l" | "e" | "b" | "c";
 
 /**
  * What the matrix expects of a cell.

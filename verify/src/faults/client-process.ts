@@ -146,6 +146,10 @@ export class ClientProcess implements Client {
     return (await this.#ask({ verb: "barrier", lockName, act, waitMs })) as Outcome;
   }
 
+  async condition(lockName: string, act: "wait" | "signal", waitMs: number): ReturnType<Client["condition"]> {
+    return (await this.#ask({ verb: "condition", lockName, act, waitMs })) as Awaited<ReturnType<Client["condition"]>>;
+  }
+
   async sample(leaseId: number): Promise<boolean> {
     return (await this.#ask({ verb: "sample", leaseId })) === true;
   }

@@ -11,6 +11,7 @@ import { EPS_MS, POLL_MS } from "./judging/grounds.js";
 import type { OpenStage } from "./parts.js";
 import { LIMIT, PARTIES } from "./programs/messages.js";
 import { isTimely, namesOf } from "./quiesce.js";
+import { signal } from "./signalling.js";
 import type { Client, Stage } from "./stage.js";
 import type { Breach } from "./verdict.js";
 
@@ -204,6 +205,7 @@ const OF_SEVERAL: readonly Tried[] = [WAKES_NEXT, ["L3", passesOn], ["X3", keeps
 const TRIED: Partial<Record<Letter, readonly Tried[]>> = {
   l: [["L3", opens]],
   b: [["L3", goesOn]],
+  c: [WAKES_NEXT, ["L3", signal]],
   s: OF_SEVERAL,
   w: OF_SEVERAL,
 };

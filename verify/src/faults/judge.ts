@@ -34,6 +34,7 @@ import { EPS_MS, hinderingOf, missedOf, POLL_MS, pausesOf, slowTimesOf } from ".
 import { linearizability } from "./judging/linearizability.js";
 import { namedScans } from "./judging/named-scans.js";
 import { asSaid } from "./judging/said-held.js";
+import { lostSignals } from "./judging/signals.js";
 import { noLostWakeUp } from "./judging/wake-ups.js";
 import type { Judgement } from "./parts.js";
 import { LIMIT } from "./programs/messages.js";
@@ -83,17 +84,19 @@ export function judge(cell: Cell, given: History, { subject, commandTimeoutMs }:
     if (wakeUps.checked > 0)
       notes.push(`L3: the slowest grant came ${wakeUps.slowestMs.toFixed(1)} ms after a release`);
   }
+  if (cell.letter === "c") {
+    const signals = lostSignals(history);
+    found.push(...signals.found);
+    count("L3", signals.checked);
+  }
   if (cell.letter === "b") {
     const barriers = judgeBarriers(history, 4 * commandTimeoutMs + EPS_MS);
     found.push(...barriers.found);
     for (const [property, cases] of Object.entries(barriers.checked)) count(property, cases);
   }
-  // A barrier has no steps to put in order; what it answers is judged above.
-  const linear = linearizability(
-    { ...history, operations: cell.letter === "b" ? [] : history.operations },
-    cell.letter,
-    isOurs,
-  );
+  // A barrier and a condition have no steps to put in order; what they answer is judged above.
+  const ordered = history.operations.filter(({ kind }) => kind !== "barrier" && kind !== "condition");
+  const linear = linearizability({ ...history, operations: ordered }, cell.letter, isOurs);
   found.push(...linear.found);
   count("S1", linear.checked);
   if (linear.unknown.length > 0) notes.push(`S1 is undecided for ${linear.unknown.join(", ")}`);

@@ -96,10 +96,10 @@ const PAIR_LINES: readonly Line[] = [["pair", "network", "two kept faults at onc
  * cut off, scripts that are forgotten. Their rows are those of the matrix.
  */
 const BESIDE_LINES: readonly Line[] = [
-  ["J03", "client", "holder killed", "eb0 e0 eb0"],
-  ["J10", "network", "reply lost after apply", "e0 eb0 e0"],
-  ["J16", "network", "subscribers killed", "eb0 e0 e0"],
-  ["J21", "server", "SCRIPT FLUSH", "e0 eb0 e0"],
+  ["J03", "client", "holder killed", "eb0 ec0 eb0"],
+  ["J10", "network", "reply lost after apply", "ec0 eb0 ec0"],
+  ["J16", "network", "subscribers killed", "eb0 ec0 eb0"],
+  ["J21", "server", "SCRIPT FLUSH", "ec0 eb0 ec0"],
 ];
 
 /** The matrix, row by row. */
@@ -129,7 +129,7 @@ export function rowNamed(name: string): Row {
 function rowOf([row, faultClass, title, words]: Line, judged: Judged): Row {
   const cells = words.split(" ").flatMap((word, index) => {
     const column = COLUMNS[index];
-    const [, letters = "", mark = ""] = /^((?:\*?[mrwsfktaleb])+)([0!~R])$/.exec(word) ?? [];
+    const [, letters = "", mark = ""] = /^((?:\*?[mrwsfktalebc])+)([0!~R])$/.exec(word) ?? [];
     const expectation = EXPECTATIONS[mark];
     if (column === undefined || (word !== "·" && expectation === undefined))
       throw new SyntaxError(`The row ${row} of the matrix has no meaning at: ${word}`);

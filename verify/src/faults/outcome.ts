@@ -33,6 +33,7 @@ const EXCLUSION: Readonly<Record<Letter, readonly string[]>> = {
   l: ["S1"],
   e: ["S2"],
   b: ["S1"],
+  c: ["S2"],
 };
 
 /** The properties without which a history says nothing about the cell: one of them must have decided a case. */

@@ -12,6 +12,7 @@ import { BESIDE, CELLS } from "./matrix.js";
 import { decide } from "./outcome.js";
 import type { Judgement, OpenStage, Parts } from "./parts.js";
 import { lookAtKeys, lookAtListeners } from "./quiesce.js";
+import { signal } from "./signalling.js";
 import type { Injection, Stage } from "./stage.js";
 import { STAND_INS } from "./subjects/peers.js";
 import type { Breach, CellVerdict } from "./verdict.js";
@@ -140,10 +141,17 @@ async function strikes(stage: Stage, injection: Injection, lastsMs: number, rand
   }
   const most = stage.cell.expectation === "broken" ? STRIKES_OF_A_CONTROL : Number.POSITIVE_INFINITY;
   for (let count = 1; ; count += 1) {
-    await injection.strike(stage);
+    await Promise.all([injection.strike(stage), ...(stage.cell.letter === "c" ? [signalWhile(stage)] : [])]);
     if (count >= most || stage.nowMs() >= endMs) return;
     await stage.sleep(random.between(0, 2 * stage.leaseMs));
   }
+}
+
+/** Not at the same time as the fault begins, but within it, or just before or after. */
+async function signalWhile(stage: Stage): Promise<void> {
+  const [first, ...others] = stage.clients;
+  if (first === undefined) return;
+  await signal(stage, first, others, stage.newName());
 }
 
 function judged(

@@ -138,6 +138,12 @@ export interface Client {
   latch(lockName: string, verb: "set-count" | "count-down" | "await" | "count", number: number): Promise<Outcome>;
   /** Arrives at a barrier, or resets it. */
   barrier(lockName: string, act: "arrive" | "reset", waitMs: number): Promise<Outcome>;
+  /** Takes the mutex, waits for a signal of its condition or gives one, and gives the mutex back. @returns the outcome of that, and how many were signalled */
+  condition(
+    lockName: string,
+    act: "wait" | "signal",
+    waitMs: number,
+  ): Promise<{ readonly outcome: Outcome; readonly moved: number }>;
   /** Records what it says of itself now. */
   sample(leaseId: number): Promise<boolean>;
   /** Adds one value to the resource that the lock guards; false if it was refused. */

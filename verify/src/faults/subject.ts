@@ -111,6 +111,11 @@ export interface Connection {
   acquire(request: Request, kind: Kind): Promise<Held | Refused>;
   /** Operations of the latch; absent if the subject has none. */
   readonly latch?: Latch;
+  /**
+   * Takes the mutex, and waits for a signal of its condition (1 if it came, 0 if `waitMs` passed first) or gives one (how many
+   * it reached), and gives the mutex back; absent if the subject has none.
+   */
+  condition?(lockName: string, act: "wait" | "signal", waitMs: number): Promise<number>;
   /** Operations of the barrier; absent if the subject has none. */
   readonly barrier?: Barrier;
   /** Everything that it started comes to an end; what it was lent stays open. */

@@ -21,6 +21,7 @@ const KIND_OF: Readonly<Record<Letter, string>> = {
   l: "count-down-latch",
   e: "election",
   b: "barrier",
+  c: "condition",
 };
 const MOST_BREACHES = 3;
 

@@ -33,6 +33,8 @@ export type Verb =
   | "await"
   | "count"
   | "arrive"
+  | "wait"
+  | "signal"
   | "reset"
   | "enqueue"
   | "leave"
@@ -103,7 +105,7 @@ export interface Operation {
   readonly token: number | null;
   /** Until when the library says the lease can be relied upon, on the recorder's clock; null if it said nothing. */
   readonly validUntilMs: number | null;
-  /** What a count or count-down answered; of a barrier which generation passed, broke or began. */
+  /** What a count or count-down answered; of a barrier which generation passed, broke or began; how many a signal reached. */
   readonly result?: number;
   /** As which of its parties somebody passed a barrier; absent if it did not. */
   readonly index?: number;

@@ -11,6 +11,7 @@ const VERBS = ["acquire", "acquire", "release", "release", "extend", "leave", "c
 const OWN_VERBS: Partial<Record<Letter, readonly string[]>> = {
   e: ["resign", "proclaim"],
   b: ["arrive", "leave", "reset"],
+  c: ["wait", "signal"],
 };
 
 /** Requests of a lock with a verb that is drawn now; or of any, since not every lock has every verb. */

@@ -5,6 +5,7 @@ import { subjectOf } from "../subjects/table.js";
 import { monotonicMs } from "../topology/monotonic.js";
 import { BarrierCaller } from "./barrier.js";
 import { Caller, type Lease } from "./caller.js";
+import { conditionCall } from "./condition.js";
 import { EffectLine } from "./effects.js";
 import { isRefused } from "./ends.js";
 import { LatchCaller } from "./latch.js";
@@ -88,6 +89,8 @@ async function act(call: Call): Promise<unknown> {
       return latch.call(call.lockName, call.act, call.number);
     case "barrier":
       return barrier.call(call.lockName, call.act, call.waitMs);
+    case "condition":
+      return conditionCall(connection.condition, recorder, call);
     case "sample":
       return caller.sample(leaseOf(call.leaseId));
     case "write":

@@ -40,6 +40,7 @@ export type Call =
   | { readonly verb: "write"; readonly leaseId: number; readonly isFenced: boolean }
   | { readonly verb: "latch"; readonly lockName: string; readonly act: LatchVerb; readonly number: number }
   | { readonly verb: "barrier"; readonly lockName: string; readonly act: "arrive" | "reset"; readonly waitMs: number }
+  | { readonly verb: "condition"; readonly lockName: string; readonly act: "wait" | "signal"; readonly waitMs: number }
   | { readonly verb: "block"; readonly forMs: number }
   | { readonly verb: "stepWall"; readonly offsetMs: number }
   | { readonly verb: "vanish"; readonly how: "exit" | "error" }
@@ -80,4 +81,6 @@ export const KINDS: Readonly<Record<Letter, Kind>> = {
   l: "count-down-latch",
   e: "election",
   b: "barrier",
+  // What sessions hold; signals are for themselves.
+  c: "mutex",
 };

@@ -47,7 +47,7 @@ export function legend(): Html {
     ["unrun", "0", "not run"],
   ] as const;
   return html`<p>${meanings.map(([name, sign, text]) => html`<span class="mark ${name}">${sign}</span> ${text} &nbsp; `)}</p>
-<p class="faint">m mutex, r re-entrant, w read-write, s semaphore, f fair, k multi-lock, t fenced, a renewed, l latch; e election, b barrier, in cells of ours that the matrix of the reference has not.
+<p class="faint">m mutex, r re-entrant, w read-write, s semaphore, f fair, k multi-lock, t fenced, a renewed, l latch; e election, b barrier, c condition, in cells of ours that the matrix of the reference has not.
 1n one server without a file, 1e synced every second, 1a synced at every write.</p>`;
 }
 

@@ -9,6 +9,7 @@ import type { Kind } from "../../history/records.js";
 import { mutated } from "../mutations.js";
 import type { Connection, Refused, Request, Subject, SubjectSettings } from "../subject.js";
 import { barrierOf } from "./holdfast-barrier.js";
+import { conditionOf } from "./holdfast-condition.js";
 import { type HeldFacts, hold } from "./holdfast-held.js";
 import { latchOf } from "./holdfast-latch.js";
 import { Trails, unanswered } from "./trails.js";
@@ -24,7 +25,7 @@ export const holdfastSubject: Subject = {
   name: "holdfast",
   version: versionOf(),
   settings: "ioredis, commandTimeoutMs as given, fairness cohort in m and r and strict in the others, else defaults",
-  letters: ["m", "r", "w", "s", "f", "k", "t", "a", "l", "e", "b"],
+  letters: ["m", "r", "w", "s", "f", "k", "t", "a", "l", "e", "b", "c"],
   connect: async (settings) => connect(settings),
 };
 
@@ -80,6 +81,7 @@ function connect({ port, commandTimeoutMs, wallOffsetMs, mutations }: SubjectSet
     },
     latch: latchOf(holdfast),
     barrier: barrierOf(holdfast),
+    condition: conditionOf(holdfast),
     async close() {
       await holdfast.close();
       channel("holdfast:acquire").unsubscribe(onAcquire);
