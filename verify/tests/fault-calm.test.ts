@@ -54,6 +54,13 @@ async function look(
       },
       release: async () => {},
       barrier: async () => "ok",
+      async condition(_: string, act: string) {
+        if (act === "signal") return { outcome: "ok", moved: 1 };
+        const { outcome, afterMs } = world.awaits("new", 1);
+        await later();
+        world.nowMs += afterMs;
+        return { outcome, moved: 1 };
+      },
       async latch(lockName: string, verb: string) {
         if (verb !== "await") return "ok";
         awaited += 1;
@@ -84,13 +91,13 @@ async function look(
 const found = ({ breaches }: Calm): string[] => breaches.map(({ property, lockName }) => `${property} ${lockName}`);
 
 describe("when the last fault is over", () => {
-  test.each(["J10/1n/w", "J03/1n/s", "J01/1n/m", "J17/1e/k", "J06/1n/l", "J03/1n/b"])(
+  test.each(["J10/1n/w", "J03/1n/s", "J01/1n/m", "J17/1e/k", "J06/1n/l", "J03/1n/b", "J10/1n/c"])(
     "a lock that works is decided, and nothing is found, in %s",
     async (cell) => {
       const calm = await look(cell, {});
       expect(calm.breaches).toEqual([]);
       const isSeveral = "sw".includes(cell.at(-1) ?? "");
-      expect(calm.checked).toEqual({ L2: 1, L3: isSeveral ? 2 : 1, X3: isSeveral ? 1 : 0 });
+      expect(calm.checked).toEqual({ L2: 1, L3: isSeveral || cell.endsWith("c") ? 2 : 1, X3: isSeveral ? 1 : 0 });
     },
   );
 
@@ -134,6 +141,14 @@ describe("when the last fault is over", () => {
       awaits: (lockName) => ({ outcome: "ok", afterMs: lockName === "new" && ++awaits === 2 ? 5_003 : 1 }),
     });
     expect(found(latch)).toEqual(["L3 new"]);
+  });
+
+  test("a signal that is lost is found, and one that its waiter was not told of", async () => {
+    const signalled = async (outcome: Outcome, afterMs: number): Promise<string[]> =>
+      found(await look("J10/1n/c", { awaits: () => ({ outcome, afterMs }) }));
+    expect(await signalled("no", 15_000)).toEqual(["L3 new"]);
+    expect(await signalled("ok", 5_003)).toEqual(["L3 new"]);
+    expect(await signalled("ok", 3)).toEqual([]);
   });
 
   test("a waiter that is passed by one behind it, for which there is room, is found", async () => {

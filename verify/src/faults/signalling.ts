@@ -7,7 +7,15 @@ const PAUSE_MS = 50;
 const PATIENCE_MS = 3 * POLL_MS;
 const SIGNALS_FOR_MS = 0.8 * POLL_MS;
 
-/** Waiters on a new name are signalled one after the other. @returns what is wrong; null if it cannot be told */
+/** Nobody looks by itself sooner, so whoever goes on before was told. */
+const UNTOLD_MS = 0.8 * POLL_MS;
+
+/**
+ * Waiters on a new name are signalled one after the other.
+ *
+ * @returns what is wrong if no fault strikes meanwhile, also that somebody was not told and found out by itself; null if it
+ * cannot be told
+ */
 export async function signal(
   stage: Stage,
   first: Client,
@@ -15,7 +23,11 @@ export async function signal(
   lockName: string,
 ): Promise<string | undefined | null> {
   // Who is killed meanwhile says nothing any more.
-  const waits = others.map((client) => client.condition(lockName, "wait", PATIENCE_MS).catch(() => undefined));
+  const askedMs = stage.nowMs();
+  const waits = others.map(async (client) => {
+    const end = await client.condition(lockName, "wait", PATIENCE_MS).catch(() => undefined);
+    return { isOn: end?.outcome === "ok", atMs: stage.nowMs() };
+  });
   const endMs = stage.nowMs() + SIGNALS_FOR_MS;
   let moved = 0;
   while (moved < others.length && stage.nowMs() < endMs) {
@@ -23,8 +35,12 @@ export async function signal(
     await stage.sleep(PAUSE_MS);
   }
   // A signal whose answer was lost has let somebody go on as well, and leaves nobody for another.
+  const gaveMs = stage.nowMs();
   const ends = await Promise.all(waits);
   if (moved < others.length) return null;
-  const stuck = ends.findIndex((end) => end?.outcome !== "ok");
-  return stuck < 0 ? undefined : `"${lockName}": ${others[stuck]?.name} was signalled, and did not go on`;
+  const stuck = ends.findIndex(({ isOn }) => !isOn);
+  if (stuck >= 0) return `"${lockName}": ${others[stuck]?.name} was signalled, and did not go on`;
+  if (gaveMs > askedMs + POLL_MS / 2) return null;
+  const late = ends.findIndex(({ atMs }) => atMs > askedMs + UNTOLD_MS);
+  return late < 0 ? undefined : `"${lockName}": ${others[late]?.name} was signalled, and was not told`;
 }
