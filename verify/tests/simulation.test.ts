@@ -14,7 +14,7 @@ const SEARCHED = 100;
 
 describe("a simulated system", () => {
   for (const { name } of KINDS) {
-    for (const profile of ["none", "promised", "forgets"] as const satisfies readonly Profile[]) {
+    for (const profile of ["none", "promised", "forgets", "clock-forward"] as const satisfies readonly Profile[]) {
       test(`keeps what ${name} promises, with faults of the profile "${profile}"`, async () => {
         let grants = 0;
         for (let seed = 1; seed <= SEEDS_PER_KIND; seed += 1) {
