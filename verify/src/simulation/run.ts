@@ -5,6 +5,7 @@ import { judgeHistory } from "./aftermath.js";
 import { circumstancesOf, scanKeys, withoutInterruptedTurns } from "./circumstances.js";
 import { describe, schedule } from "./faults.js";
 import type { Finding } from "./finding.js";
+import { FreeWatch } from "./free-watch.js";
 import { Guard, realTurn } from "./guard.js";
 import { kindOf } from "./kinds/table.js";
 import type { Member } from "./member.js";
@@ -93,6 +94,7 @@ async function play(world: World): Promise<void> {
   world.recorder.witness = new Witness(observer, world.recorder, () => world.nowMs);
   // Who waits for a signal stands in no queue of the mutex, and its answer does not tell which.
   if (setup.kind === "condition") world.network.isOrderly = false;
+  new FreeWatch(world).start();
   const places = new Places(world);
   const trespasser = new Trespasser(world, setup.calmFromMs);
   world.onRan = (process, call, reply) => {

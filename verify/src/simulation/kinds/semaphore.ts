@@ -1,6 +1,7 @@
 import type { Semaphore } from "holdfast";
 import { call } from "../calling.js";
 import { leaseProgram } from "../lease-program.js";
+import { membersOf } from "../observer.js";
 import type { Kind, Scene } from "../scene.js";
 
 /** So many permits has every semaphore. */
@@ -19,6 +20,15 @@ async function resize(scene: Scene, lock: Semaphore): Promise<void> {
 /** The semaphore; callers ask for one to four of four permits. */
 export const semaphore: Kind = {
   name: "semaphore",
+  ran(world, _, { script, keys: [key] }) {
+    const observer = world.recorder.witness?.observer;
+    if (observer === undefined || !script.name.startsWith("permits/")) return;
+    const [before, after] = [membersOf(observer.before, key), membersOf(observer.after, key)];
+    const used = after.get("used") ?? 0;
+    // Made fewer, they are given to nobody until what is held fits.
+    if (used > (before.get("used") ?? 0) && used > (after.get("capacity") ?? 0))
+      world.judge.violated("X1", `${script.name} gave permits until ${used} of ${after.get("capacity")} were held`);
+  },
   run(scene) {
     const { lockName, session } = scene;
     const lock = scene.member.holdfast.semaphore(lockName, { permits: PERMITS });
