@@ -144,6 +144,17 @@ export class FreeWatch {
   }
 }
 
+/** Who holds what now, in words. */
+export function stillHeld({ keyspace, clock }: World): string[] {
+  return keyspace.dump().flatMap(({ key, value }) => {
+    if (typeof value === "string") return WATCHED.test(key) ? [`${value} holds ${key}`] : [];
+    if (!key.endsWith(":holders") || !WATCHED.test(key.slice(0, -":holders".length))) return [];
+    return [...pairsOf(value)].flatMap(([owner, endsAtUs]) =>
+      owner !== "-" && Number(endsAtUs) > clock.nowUs() ? [`${owner} holds ${key}`] : [],
+    );
+  });
+}
+
 function pairsOf(list: readonly string[]): Map<string, string> {
   const pairs = new Map<string, string>();
   for (let at = 0; at + 1 < list.length; at += 2) pairs.set(list[at] ?? "", list[at + 1] ?? "");
