@@ -32,7 +32,9 @@ export function newcomersOf(seed: number, kind: string, processCount: number, lo
   // All of a seed do the same: whether anybody changes how many there are decides what can be judged.
   const way = random.pick(ways);
   const together = random.whole(0, BEGINS_UNTIL_MS - 2_000);
-  return Array.from({ length: random.whole(2, 6) }, (_, place) => {
+  // A single try that fails halfway is rare.
+  const count = way === "with-permits" ? random.whole(4, 14) : random.whole(2, 6);
+  return Array.from({ length: count }, (_, place) => {
     const leaseMs = random.pick(LEASES);
     return {
       id: FIRST_ID + place,
@@ -40,7 +42,7 @@ export function newcomersOf(seed: number, kind: string, processCount: number, lo
       process: random.whole(0, processCount - 1),
       lock: random.whole(0, lockCount - 1),
       atMs: random.chance(0.5) ? together + random.whole(0, 200) : random.whole(0, BEGINS_UNTIL_MS),
-      isTry: random.chance(0.5),
+      isTry: random.chance(way === "with-permits" ? 0.7 : 0.5),
       waitMs: random.pick(WAITS),
       leaseMs,
       renew: random.chance(0.6),

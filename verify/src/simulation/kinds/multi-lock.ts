@@ -6,6 +6,8 @@ const FIRST = "lock 0";
 const SECOND = "lock 1";
 
 const PERMIT = "lock 2";
+/** The mutex beside it, which nobody else wants, so that the second is often reached. */
+const BESIDE = "lock 3";
 
 /**
  * Multi-locks over two mutexes, taken in either order, among callers of one of them. In some sessions the second lock is a
@@ -20,7 +22,7 @@ export const multiLock: Kind = {
     const isMixed = session.way === "with-permits";
     if (session.amount <= 1 && isMixed) return leaseProgram({ ...scene, lockName: PERMIT }, exclusive(permit, PERMIT));
     if (session.amount <= 1) return leaseProgram(scene, exclusive(holdfast.mutex(lockName), lockName));
-    const [first, second] = isMixed ? [lockName, PERMIT] : [FIRST, SECOND];
+    const [first, second] = isMixed ? [BESIDE, PERMIT] : [FIRST, SECOND];
     const names = session.amount === 2 ? [second, first] : [first, second];
     const lock = holdfast.multiLock(names.map((name) => (name === PERMIT ? permit : name)));
     return leaseProgram(
