@@ -30,7 +30,7 @@ export function kept(scores: readonly FileScore[]): KeptScores {
     title: `Mutants of core/ that the unit tests notice; a file passes with ${LEAST_SCORE} %`,
     passed: scores.length - failed,
     failed,
-    facts: { mutants: killed + timedOut + survived + noCoverage, score: `${score.toFixed(1)} %` },
+    facts: { files: scores.length, mutants: killed + timedOut + survived + noCoverage, score: `${score.toFixed(1)} %` },
     columns: COLUMNS,
     rows: scores.map(cells),
     scores,
@@ -51,10 +51,12 @@ export function laidOut(result: KeptScores): string {
 export function scoreTable(scores: readonly FileScore[], all: readonly string[]): string {
   const measured = new Set(scores.map(({ file }) => file));
   const missing = all.filter((file) => !measured.has(file)).map((file) => `\`${file}\``);
+  // What was measured says nothing of the rest.
+  const sum = { ...total(scores), file: `these ${scores.length} of ${all.length} files together` };
   return [
     `| ${COLUMNS.join(" | ")} |`,
     `|---|${"--:|".repeat(COLUMNS.length - 1)}`,
-    ...[...scores, total(scores)].map((each) => `| ${cells(each).join(" | ")} |`),
+    ...[...scores, sum].map((each) => `| ${cells(each).join(" | ")} |`),
     "",
     missing.length === 0
       ? "Every file of `core/` is measured."

@@ -29,6 +29,7 @@ export function circumstancesOf({ setup, judge, network, recorder }: World): Cir
     isOrderly: network.isOrderly,
     settleMs: settleMs(setup) * 1.01,
     permits: PERMITS,
+    isResized: setup.sessions.some(({ way }) => way === "resize"),
     // Who joins a claim does not ask by itself: no more is known of it than how often a claim asks.
     servedBy: ({ owner, callMs }, freeMs) =>
       isOfCrowd(owner.split("/")[4] ?? owner)

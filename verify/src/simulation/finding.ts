@@ -18,6 +18,8 @@ export interface Circumstances {
   /** Whether the server has forgotten no queue, so that who came first is served first. */
   readonly isOrderly: boolean;
   readonly permits: number;
+  /** Whether they were fewer for a while. */
+  readonly isResized: boolean;
   /** When somebody is granted what is free from `freeMs` on, because this waiter asks, on a network without faults. */
   readonly servedBy: (waiter: Operation, freeMs: number) => number;
   /** Claims that several callers have shared, by owner id. */

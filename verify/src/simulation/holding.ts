@@ -35,8 +35,8 @@ export async function extend(scene: Scene, lease: Lease, views: readonly View[],
   }
 }
 
-/** Gives it back, and checks that nobody says it was lost who cannot know. */
-export async function release(scene: Scene, lease: Lease, views: readonly View[]): Promise<void> {
+/** Gives it back, and checks that nobody says it was lost who cannot know. @returns whether it is said to be given back */
+export async function release(scene: Scene, lease: Lease, views: readonly View[]): Promise<boolean> {
   const { judge, world } = scene;
   const leftMs = lease.validForMs();
   if (scene.session.crowd !== undefined) judge.passMoment();
@@ -57,12 +57,14 @@ export async function release(scene: Scene, lease: Lease, views: readonly View[]
     else if (views.length === 1) end("no");
     // What another lease on the same hold gave back, or what was lost, was answered before.
     if (outcome === "released" && leftMs > 0) checkHeard(scene, views, "given back", startedMs);
+    return outcome === "released";
   } catch (error) {
     if (error instanceof LeaseLostError && views.length === 1) end("no");
     const isInTime = world.nowMs - startedMs < leftMs * 0.98 - 1;
     if (error instanceof LeaseLostError && error.reason !== "max-hold" && isInTime)
       refused(scene, views, "a release", startedMs);
     else if (!(error instanceof LeaseLostError || error instanceof StoreError)) throw error;
+    return false;
   }
 }
 
@@ -79,7 +81,12 @@ export function releasesOf({ judge: { recorder }, member }: Scene, views: readon
 }
 
 /** S5: no success without an answer that has reached the process since it asked; or without the next lease of its claim. */
-function checkHeard(scene: Scene, views: readonly View[], what: "extended" | "given back", sinceMs: number): void {
+export function checkHeard(
+  scene: Scene,
+  views: readonly View[],
+  what: "extended" | "given back",
+  sinceMs: number,
+): void {
   const { judge, member } = scene;
   for (const view of views) {
     if (hasHeard(scene, view, what, sinceMs)) continue;

@@ -41,16 +41,17 @@ export class Judge {
   readonly gaveUp: { readonly session: Session; readonly atMs: number }[] = [];
   /** Grants, for the summary. */
   grantCount = 0;
-  /** When a call last came to an end, which is what liveness is measured by. */
+  /** When somebody last got what it had called for, which is what liveness is measured by: to give up is no progress. */
   lastEndMs = 0;
 
-  constructor(now: () => number, network: Network, recorder: Recorder, passMoment: () => void) {
+  /** @param isFair  whether nothing goes wrong between processes that live and the server */
+  constructor(now: () => number, network: Network, recorder: Recorder, isFair: boolean, passMoment: () => void) {
     this.#now = now;
     this.passMoment = passMoment;
     this.recorder = recorder;
     this.network = network;
     const violated = (property: string, text: string): void => this.violated(property, text);
-    this.leases = new LeaseWatch(now, violated, recorder);
+    this.leases = new LeaseWatch(now, violated, recorder, isFair);
     this.queues = new QueueWatch(now, this);
   }
 
@@ -94,7 +95,7 @@ export class Judge {
     if (!this.#attempts.delete(attempt)) return;
     if (attempt.operation !== undefined) this.recorder.ended(attempt.operation, outcome, refusal);
     attempt.returnMs = this.#now();
-    this.lastEndMs = attempt.returnMs;
+    if (refusal === "busy") this.lastEndMs = attempt.returnMs;
     this.queues.gaveUp(attempt);
     this.gaveUp.push({ session: attempt.session, atMs: attempt.returnMs });
   }
@@ -124,7 +125,8 @@ export class Judge {
     const turn = this.queues.granted(attempt, beginning, tokenOfCall);
     const operation = this.#operationOf(attempt, lockName);
     this.recorder.granted(operation, own.owner, own.token, turn);
-    return this.leases.add({ attempt, process, lease, own, lockName, weight, limit, operation, turn });
+    const isRenewed = attempt.session.renew;
+    return this.leases.add({ attempt, process, lease, own, lockName, weight, limit, operation, turn, isRenewed });
   }
 
   /** When nothing was promised any more on this ground; Infinity if it was to the end. */
@@ -157,6 +159,7 @@ export class Judge {
       operation,
       grantId,
       turn: 0,
+      isRenewed: from.isRenewed,
     });
   }
 

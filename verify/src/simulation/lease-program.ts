@@ -2,7 +2,7 @@
 import type { Lease } from "holdfast";
 import { call, claimOf, type Options, optionsOf } from "./calling.js";
 import { extend, holdFor, release } from "./holding.js";
-import { force, moveOn } from "./moving.js";
+import { force, forceAgain, moveOn, type Whose } from "./moving.js";
 import type { Scene } from "./scene.js";
 import type { View } from "./view.js";
 
@@ -20,7 +20,7 @@ export interface Leased<Held extends Lease> {
   }[];
   /** What the kind can do besides, while the lease is held. */
   meanwhile?(lease: Held, views: readonly View[], scene: Scene): Promise<void>;
-  forceRelease?(whose: { readonly owner: string }): Promise<boolean>;
+  forceRelease?(whose: Whose): Promise<boolean>;
   readonly canMove: boolean;
 }
 
@@ -74,5 +74,6 @@ export async function holdProgram<Held extends Lease>(
     await moveOn(scene, lease, views);
     return;
   }
-  await release(scene, lease, views);
+  const isOver = await release(scene, lease, views);
+  if (session.way === "by-token" && isOver) await forceAgain(scene, lease.token, leased);
 }

@@ -23,18 +23,34 @@ export class LeaseWatch {
   /** Owners whose leases somebody has begun to take by force, and when. */
   readonly #taken = new Map<string, number>();
 
-  constructor(now: () => number, violated: (property: string, text: string) => void, recorder: Recorder) {
+  /** @param isFair  whether nothing goes wrong between processes that live and the server */
+  constructor(
+    now: () => number,
+    violated: (property: string, text: string) => void,
+    recorder: Recorder,
+    isFair: boolean,
+  ) {
     this.#now = now;
     this.#violated = violated;
     this.#recorder = recorder;
-    this.#losses = new LossWatch(now, violated, recorder);
+    this.#losses = new LossWatch(now, violated, recorder, isFair);
   }
 
   /** A lease begins now. */
   add(
     facts: Pick<
       View,
-      "attempt" | "process" | "lease" | "own" | "lockName" | "weight" | "limit" | "operation" | "grantId" | "turn"
+      | "attempt"
+      | "process"
+      | "lease"
+      | "own"
+      | "lockName"
+      | "weight"
+      | "limit"
+      | "operation"
+      | "grantId"
+      | "turn"
+      | "isRenewed"
     >,
   ): View {
     const view: View = {
@@ -107,6 +123,7 @@ export class LeaseWatch {
       return true;
     });
     const limit = Math.max(...valid.map((view) => view.limit));
+    this.#checkSlots(lockName, valid, limit);
     if (valid.length === 0 || sum <= limit) return;
     const who = valid.map(
       ({ process, token, weight, lease }) =>
@@ -114,6 +131,22 @@ export class LeaseWatch {
     );
     this.#violated(limit === 1 ? "S2" : "X1", `${lockName} is held by ${who.join(" and ")}`);
     for (const view of valid.slice(1)) view.isOver = true;
+  }
+
+  /** Permits have numbers: each below the number of permits, and none that somebody else has too. */
+  #checkSlots(lockName: string, valid: readonly View[], limit: number): void {
+    const seen = new Set<number>();
+    for (const { lease, process, weight, own } of valid) {
+      if (!("slots" in own)) continue;
+      const slots = own.slots as readonly number[];
+      const isWrong = slots.length !== weight || slots.some((slot) => slot < 0 || slot >= limit || seen.has(slot));
+      for (const slot of slots) seen.add(slot);
+      if (isWrong)
+        this.#violated(
+          "X1",
+          `${process.name} (token ${lease.token}) has ${weight} of ${limit} permits of ${lockName} by the numbers ${slots.join(", ")}, among ${valid.length}`,
+        );
+    }
   }
 
   /**

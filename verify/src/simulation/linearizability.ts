@@ -39,9 +39,10 @@ function orZero(model: Model<Latch, Operation>): Model<Latch, Operation> {
 }
 
 /** What says something of the lock on the server; the rest is judged by the sweeps. */
-function counts({ verb, outcome, refusal, deliveredMs }: Operation): boolean {
+function counts({ verb, outcome, refusal, deliveredMs }: Operation, { isResized }: Circumstances): boolean {
   // A grant that crossed the leaving of its caller has a record of its own, as has one that no call returned with.
-  if (verb === "acquire" && outcome === "no") return refusal === "busy";
+  // Nor is known how many permits there were for whom there were too few, if they were fewer for a while.
+  if (verb === "acquire" && outcome === "no") return refusal === "busy" && !isResized;
   if (verb === "acquire" || verb === "extend") return outcome !== "info" || deliveredMs !== undefined;
   return true;
 }
@@ -72,7 +73,9 @@ export function linearizability(history: History, circumstances: Circumstances, 
   const observed = new Set(history.observations.map(({ operationId }) => operationId));
   for (const [name, all] of groupBy(history.operations, ({ lockName }) => lockName)) {
     if (name.includes(",")) continue;
-    const operations = inTheirTurns(all.filter((operation) => counts(operation) && !observed.has(operation.id)));
+    const operations = inTheirTurns(
+      all.filter((operation) => counts(operation, circumstances) && !observed.has(operation.id)),
+    );
     const isWornOut = operations.filter(({ outcome }) => outcome === "info").length > CAPS.openInfo;
     const patienceMs = isWornOut ? Math.min(timeoutMs, WORN_OUT_MS) : timeoutMs;
     const { verdict, stuckAt, partials } = check(model, timed(operations), { timeoutMs: patienceMs });

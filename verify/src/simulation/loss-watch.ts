@@ -15,11 +15,19 @@ export class LossWatch {
   readonly #now: () => number;
   readonly #violated: (property: string, text: string) => void;
   readonly #recorder: Recorder;
+  readonly #isFair: boolean;
 
-  constructor(now: () => number, violated: (property: string, text: string) => void, recorder: Recorder) {
+  /** @param isFair  whether nothing goes wrong between processes that live and the server */
+  constructor(
+    now: () => number,
+    violated: (property: string, text: string) => void,
+    recorder: Recorder,
+    isFair: boolean,
+  ) {
     this.#now = now;
     this.#violated = violated;
     this.#recorder = recorder;
+    this.#isFair = isFair;
   }
 
   /** What the lease says of itself, in true ms at most; checked against all that is known. */
@@ -80,11 +88,13 @@ export class LossWatch {
   }
 
   /** The server may not forget a lease that runs, and with a network that works a renewed one does not end. */
-  #checkReason({ lease, process, lockName, mayBeTaken }: View): void {
+  #checkReason({ lease, process, lockName, mayBeTaken, isRenewed }: View): void {
     const { reason } = lease.signal.reason as { readonly reason?: string };
-    const isWrong = (reason === "server-lost" || reason === "force-released") && !mayBeTaken;
-    if (isWrong)
+    if (mayBeTaken) return;
+    if (reason === "server-lost" || reason === "force-released")
       this.#violated("S1", `${process.name}: the lease of ${lockName} is lost as ${reason}, and nobody took it`);
+    if (this.#isFair && isRenewed && reason === "expired")
+      this.#violated("S1", `${process.name}: the lease of ${lockName} is renewed, and ended with nothing in its way`);
   }
 
   #runsFreely(process: SimulatedProcess): boolean {

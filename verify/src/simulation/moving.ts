@@ -5,20 +5,40 @@ import type { SimulatedProcess } from "./process.js";
 import type { Scene } from "./scene.js";
 import type { View } from "./view.js";
 
+/** Whose hold is ended by force. */
+export type Whose = { readonly owner: string } | { readonly token: number };
+
+/** A kind whose leases somebody may end by force. */
+interface Forced {
+  forceRelease?(whose: Whose): Promise<boolean>;
+}
+
 /** Another process ends the lease, whoever has it. */
 export async function force(
-  { judge: { recorder } }: Scene,
+  { judge: { recorder }, session }: Scene,
   process: SimulatedProcess,
-  { owner }: Lease,
+  { owner, token }: Lease,
   views: readonly View[],
-  leased: { forceRelease?(whose: { readonly owner: string }): Promise<boolean> },
+  leased: Forced,
 ): Promise<void> {
   const drafts = views.map(({ lockName, operation }) =>
     recorder.called({ process, lockName, verb: "force-release", owner, leaseId: operation.id }),
   );
   try {
-    const outcome = (await leased.forceRelease?.({ owner })) === true ? "ok" : "no";
+    const outcome =
+      (await leased.forceRelease?.(session.way === "by-token" ? { token } : { owner })) === true ? "ok" : "no";
     for (const draft of drafts) recorder.ended(draft, outcome, outcome === "no" ? "not-owner" : undefined);
+  } catch (error) {
+    if (!(error instanceof LockError)) throw error;
+  }
+}
+
+/** S3: nobody is turned out by a token of which the lease is over, be it the last that was. */
+export async function forceAgain({ judge, lockName }: Scene, token: number, leased: Forced): Promise<void> {
+  try {
+    judge.decided("S3 by token");
+    if ((await leased.forceRelease?.({ token })) === true)
+      judge.violated("S3", `the hold of ${lockName} was ended by the token ${token}, which had been given back`);
   } catch (error) {
     if (!(error instanceof LockError)) throw error;
   }

@@ -6,6 +6,7 @@
 import { crowdsOf } from "./crowds.js";
 import { drawnSince } from "./drawn-since.js";
 import type { FaultEvent } from "./fault-event.js";
+import { newcomersOf } from "./newcomers.js";
 import { Random } from "./random.js";
 import type { Session } from "./session.js";
 import type { Weather } from "./weather.js";
@@ -53,7 +54,7 @@ export function planOf(seed: number, kind: string, profile: Profile): Plan {
   const sessions = Array.from({ length: sessionCount }, () => drawSession(random, ids, processCount, lockCount));
   const faults = Array.from({ length: faultCount }, () => drawFault(random, ids, processCount, profile));
   const commandTimeoutMs = random.pick([100, 400, 1_000, 2_000]);
-  sessions.push(...crowdsOf(seed, kind, processCount, lockCount));
+  sessions.push(...crowdsOf(seed, kind, processCount, lockCount), ...newcomersOf(seed, kind, processCount, lockCount));
   if (profile !== "none") faults.push(...drawnSince(seed, processCount, faultCount > 0));
   return {
     seed,

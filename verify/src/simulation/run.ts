@@ -5,6 +5,7 @@ import { judgeHistory } from "./aftermath.js";
 import { circumstancesOf, scanKeys, withoutInterruptedTurns } from "./circumstances.js";
 import { describe, schedule } from "./faults.js";
 import type { Finding } from "./finding.js";
+import { FreeWatch, stillHeld } from "./free-watch.js";
 import { Guard, realTurn } from "./guard.js";
 import { kindOf } from "./kinds/table.js";
 import type { Member } from "./member.js";
@@ -93,6 +94,7 @@ async function play(world: World): Promise<void> {
   world.recorder.witness = new Witness(observer, world.recorder, () => world.nowMs);
   // Who waits for a signal stands in no queue of the mutex, and its answer does not tell which.
   if (setup.kind === "condition") world.network.isOrderly = false;
+  new FreeWatch(world).start();
   const places = new Places(world);
   const trespasser = new Trespasser(world, setup.calmFromMs);
   world.onRan = (process, call, reply) => {
@@ -111,8 +113,11 @@ async function play(world: World): Promise<void> {
   if (judge.violations.length > 0) return;
   world.weathers.length = 0;
   watchProgress(world);
-  await world.runUntil(setup.calmFromMs + CALM_MS);
+  const isQuiet = await world.runUntil(setup.calmFromMs + CALM_MS);
   if (judge.violations.length > 0) return;
+  // What nobody renews is over by itself.
+  if (!isQuiet && world.running === 0)
+    for (const held of stillHeld(world)) judge.violated("L7", `${held}, and no session has it`);
   if (world.running > 0) judge.violated("L7", `${world.running} sessions never came to an end`);
   kind.finish?.(world);
   await closeAll(world);

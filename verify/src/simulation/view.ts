@@ -31,6 +31,8 @@ export interface View {
   token: number;
   readonly limit: number;
   weight: number;
+  /** Whether it goes on by itself for as long as it is held. */
+  readonly isRenewed: boolean;
   /** Its holder has ended it, or somebody has by force: from then on others may hold. */
   isOver: boolean;
   /** Somebody has tried to end it by force, so it may be told that it is gone. */

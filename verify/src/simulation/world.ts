@@ -64,6 +64,7 @@ export class World implements Home {
       () => this.#nowMs,
       this.network,
       this.recorder,
+      plan.profile === "none",
       () => this.#passMoment(),
     );
     this.clock = new ServerClock(() => this.#nowMs);

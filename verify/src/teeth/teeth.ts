@@ -1,6 +1,7 @@
 /** All teeth. A new one is an entry in a file of mistakes/; what cannot be caught yet does not belong here. */
 import { ACQUIRING } from "./mistakes/acquiring.js";
 import { CLIENTS } from "./mistakes/clients.js";
+import { COUNTING } from "./mistakes/counting.js";
 import { ENDING } from "./mistakes/ending.js";
 import { HOLDING } from "./mistakes/holding.js";
 import { PERMITS } from "./mistakes/permits.js";
@@ -18,6 +19,7 @@ export const TEETH: readonly Tooth[] = [
   ...HOLDING,
   ...ENDING,
   ...PERMITS,
+  ...COUNTING,
   ...TOKENS,
   ...CLIENTS,
   ...QUORUM,

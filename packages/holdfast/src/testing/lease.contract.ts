@@ -1,19 +1,21 @@
 /** What a lease promises its holder, on every store: renewal, loss, release, close. */
 import { expect, test } from "vitest";
 import { ClosedError, LeaseLostError } from "../core/errors.js";
-import { BRIEF_LEASE_MS, LONG_MS, SHORT_MS, sleep, until } from "./delays.js";
+import { BRIEF_LEASE_MS, LONG_MS, SHORT_MS, sleep, until, withLeaseInTime } from "./delays.js";
 import type { MakeLock, Scene } from "./subject.js";
 
 /** Registers the cases. */
 export function leaseContract(scene: Scene, makeLock: MakeLock): void {
-  test("a lease is renewed for as long as it is held", async () => {
-    const lease = await scene.lock.acquire({ leaseMs: BRIEF_LEASE_MS });
-    await sleep(3 * BRIEF_LEASE_MS);
-    lease.assertHeld();
-    expect(lease.signal.aborted).toBe(false);
-    expect(await scene.rival.tryAcquire()).toBeNull();
-    expect(await lease.release()).toBe("released");
-  });
+  test("a lease is renewed for as long as it is held", () =>
+    withLeaseInTime(async (leaseMs) => {
+      await using lease = await scene.lock.acquire({ leaseMs, waitMs: LONG_MS });
+      await sleep(3 * leaseMs);
+      lease.assertHeld();
+      expect(lease.signal.aborted).toBe(false);
+      await using other = await scene.rival.tryAcquire();
+      expect(other).toBeNull();
+      expect(await lease.release()).toBe("released");
+    }));
 
   test("a lease that is not renewed ends, and its signal aborts before the next holder is granted", async () => {
     const lease = await scene.lock.acquire({ leaseMs: BRIEF_LEASE_MS, renew: false });
@@ -65,15 +67,17 @@ export function leaseContract(scene: Scene, makeLock: MakeLock): void {
     await lease.release();
   });
 
-  test("extend and renewal keep the token", async () => {
-    const lease = await scene.lock.acquire({ leaseMs: BRIEF_LEASE_MS });
-    const { token } = lease;
-    await lease.extend(BRIEF_LEASE_MS);
-    await sleep(BRIEF_LEASE_MS);
-    expect(lease.token).toBe(token);
-    expect((await scene.lock.inspect()).token).toBe(token);
-    await lease.release();
-  });
+  test("extend and renewal keep the token", () =>
+    withLeaseInTime(async (leaseMs) => {
+      await using lease = await scene.lock.acquire({ leaseMs, waitMs: LONG_MS });
+      const { token } = lease;
+      await lease.extend(leaseMs);
+      await sleep(leaseMs);
+      lease.assertHeld();
+      expect(lease.token).toBe(token);
+      expect((await scene.lock.inspect()).token).toBe(token);
+      await lease.release();
+    }));
 
   test("validity is always shorter than the lease on the server", async () => {
     const lease = await scene.lock.acquire({ leaseMs: LONG_MS });
@@ -100,14 +104,15 @@ export function leaseContract(scene: Scene, makeLock: MakeLock): void {
     await lease.release();
   });
 
-  test("maxHoldMs ends a hold in spite of renewal", async () => {
-    const lease = await scene.lock.acquire({ leaseMs: BRIEF_LEASE_MS, maxHoldMs: 2 * BRIEF_LEASE_MS });
-    await until(() => lease.signal.aborted, "the signal to abort");
-    expect(lease.signal.reason.reason).toBe("max-hold");
-    expect(lease.validForMs()).toBe(0);
-    const next = await scene.rival.acquire({ waitMs: LONG_MS });
-    await next.release();
-  });
+  test("maxHoldMs ends a hold in spite of renewal", () =>
+    withLeaseInTime(async (leaseMs) => {
+      await using lease = await scene.lock.acquire({ leaseMs, maxHoldMs: 2 * leaseMs, waitMs: LONG_MS });
+      await until(() => lease.signal.aborted, "the signal to abort");
+      expect(lease.signal.reason.reason).toBe("max-hold");
+      expect(lease.validForMs()).toBe(0);
+      await using next = await scene.rival.acquire({ waitMs: LONG_MS });
+      next.assertHeld();
+    }));
 
   test("release gives its first outcome however often it is called", async () => {
     const lease = await scene.lock.acquire();

@@ -108,6 +108,14 @@ describe("an answer that was lost", () => {
   });
 });
 
+test("one try at locks of several kinds that fails at the second gives the first back", async () => {
+  const lock = holdfast.multiLock([holdfast.mutex("a"), holdfast.semaphore("b", { permits: 1 })]);
+  store.fateOf = ({ name }) => (name === "permits/acquire" ? "refused for good" : "answered");
+  await expect(lock.tryAcquire()).rejects.toThrow(StoreError);
+  expect(store.taken()).toContain("mutex/acquire");
+  await free("a");
+});
+
 test("the same owners get the same answer again, and a lease that was lengthened meanwhile stays long", async () => {
   const { multiLockAcquire } = await import("../../src/generated/scripts.js");
   const keys = ["a", "b"].flatMap((name) => [`{${name}}`, `{${name}}:fence`, `{${name}}:queue`]);

@@ -2,6 +2,7 @@
 import { createRequire, syncBuiltinESMExports } from "node:module";
 import { Keyspace } from "@holdfast/embedded";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { LeaseLostError } from "../../src/core/errors.js";
 import { channels } from "../../src/core/events.js";
 import type { createHoldfast as CreateHoldfast, Holdfast } from "../../src/index.js";
 import { WatchedStore } from "./watched-store.js";
@@ -83,6 +84,28 @@ test("a lengthening whose outcome is unknown is an error, and leaves the hold wi
   await expect(mutex.acquire({ within: outer, leaseMs: 60_000 })).rejects.toMatchObject({ code: "ERR_LOCK_STORE" });
   expect(outer.holdCount).toBe(1);
   expect(await outer.release()).toBe("released");
+});
+
+test("whoever enters again inside run after its lease was exported gets a hold of its own", async () => {
+  const mutex = holdfast.reentrantMutex("a");
+  await mutex.run(async (outer) => {
+    const adopted = await holdfast.adopt(outer.export());
+    expect(mutex.holdCount).toBe(0);
+    await adopted.release();
+    const own = await mutex.acquire();
+    expect(own.token).toBeGreaterThan(outer.token);
+    await own.release();
+  });
+});
+
+test("a lease inside another one does not say that it was released when the hold of both is over", async () => {
+  const mutex = holdfast.reentrantMutex("a");
+  const outer = await mutex.acquire();
+  const inner = await mutex.acquire({ within: outer });
+  await mutex.forceRelease({ owner: outer.owner });
+  await expect(outer.extend(60_000)).rejects.toThrow(LeaseLostError);
+  expect(outer.validForMs()).toBe(0);
+  await expect(inner.release()).rejects.toThrow(LeaseLostError);
 });
 
 test("every lease is a grant and a release to whoever listens", async () => {

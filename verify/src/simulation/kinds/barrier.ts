@@ -1,13 +1,25 @@
 import { BrokenBarrierError } from "holdfast";
 import { call } from "../calling.js";
+import { lockOf } from "../lock-of.js";
 import type { Kind } from "../scene.js";
 import type { World } from "../world.js";
+import { BarrierDecisions } from "./barrier-decisions.js";
 import { type Arrival, judgeBarrier } from "./barrier-model.js";
 
 /** So many parties has every barrier. */
 const PARTIES = 3;
 
 const arrivalsOf = new WeakMap<World, Map<string, Arrival[]>>();
+
+const decisionsOf = new WeakMap<World, Map<string, BarrierDecisions>>();
+
+function decisionsOn(world: World, lockName: string): BarrierDecisions {
+  const all = decisionsOf.get(world) ?? new Map<string, BarrierDecisions>();
+  decisionsOf.set(world, all);
+  const decisions = all.get(lockName) ?? new BarrierDecisions();
+  all.set(lockName, decisions);
+  return decisions;
+}
 
 function newArrival(world: World, lockName: string): Arrival {
   const all = arrivalsOf.get(world) ?? new Map<string, Arrival[]>();
@@ -20,6 +32,10 @@ function newArrival(world: World, lockName: string): Arrival {
 /** A barrier for three; now and then somebody resets it. */
 export const barrier: Kind = {
   name: "barrier",
+
+  ran(world, _, call) {
+    if (call.script.name.startsWith("barrier/")) decisionsOn(world, lockOf(call)).ran(world, call);
+  },
 
   async run(scene) {
     const { lockName, session, member, world } = scene;
@@ -48,11 +64,15 @@ export const barrier: Kind = {
   },
 
   finish(world) {
-    const { judge } = world;
+    const { judge, setup } = world;
     for (const [lockName, arrivals] of arrivalsOf.get(world) ?? []) {
       const { wrong, passed } = judgeBarrier(arrivals, PARTIES);
       for (let generation = 0; generation < passed; generation += 1) judge.decided("S1 of a barrier");
       for (const text of wrong) judge.violated("S1", `${lockName}: ${text}`);
+      if (setup.faults.length > 0) continue;
+      const heard = decisionsOn(world, lockName).judge(arrivals);
+      for (let arrival = 0; arrival < heard.told; arrival += 1) judge.decided("L2 of a barrier");
+      for (const text of heard.wrong) judge.violated("L2", `${lockName}: ${text}`);
     }
   },
 };

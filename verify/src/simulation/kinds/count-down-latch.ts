@@ -2,9 +2,13 @@ import { type CountDownLatch, LockError, StoreError } from "holdfast";
 import type { Arguments, Verb } from "../../history/index.js";
 import { call } from "../calling.js";
 import type { Draft } from "../draft.js";
+import { lockOf } from "../lock-of.js";
+import type { Call } from "../network.js";
+import { membersOf } from "../observer.js";
 import type { SimulatedProcess } from "../process.js";
 import type { Kind, Scene } from "../scene.js";
 import type { World } from "../world.js";
+import { TOLD_MS } from "./barrier-decisions.js";
 
 /** What the judge of a latch has to know besides what its callers were told. */
 interface Sent {
@@ -12,14 +16,23 @@ interface Sent {
   readonly requests: Set<string>;
   /** When a request ran that had run before. */
   readonly again: { readonly process: SimulatedProcess; readonly atMs: number }[];
-  /** Sessions that the server has let wait. */
-  readonly waiting: Set<string>;
+  /** Sessions that the server has let wait, and since when. */
+  readonly waiting: Map<string, number>;
+  /** When the count of a latch came to zero on the server. */
+  readonly opened: { readonly lockName: string; readonly atMs: number }[];
+  readonly waits: { readonly label: string; readonly lockName: string; returnMs: number }[];
 }
 
 const sentIn = new WeakMap<World, Sent>();
 
 function sentOf(world: World): Sent {
-  const sent = sentIn.get(world) ?? { requests: new Set(), again: [], waiting: new Set() };
+  const sent = sentIn.get(world) ?? {
+    requests: new Set(),
+    again: [],
+    waiting: new Map(),
+    opened: [],
+    waits: [],
+  };
   sentIn.set(world, sent);
   return sent;
 }
@@ -28,10 +41,15 @@ function sentOf(world: World): Sent {
 export const countDownLatch: Kind = {
   name: "count-down-latch",
 
-  ran(world, process, { script, args }, outcome) {
+  ran(world, process, call, outcome) {
+    const { script, args } = call;
     const sent = sentOf(world);
-    if (outcome === "waiting") sent.waiting.add(String(args[script.args.indexOf("owner")]).split("/")[4] ?? "");
+    if (outcome === "waiting") {
+      const label = String(args[script.args.indexOf("owner")]).split("/")[4] ?? "";
+      if (!sent.waiting.has(label)) sent.waiting.set(label, world.nowMs);
+    }
     if (script.name !== "count-down-latch/count-down") return;
+    if (hasOpened(world, call)) sent.opened.push({ lockName: lockOf(call), atMs: world.nowMs });
     const request = String(args[script.args.indexOf("request")]);
     if (sent.requests.has(request)) sent.again.push({ process, atMs: world.nowMs });
     sent.requests.add(request);
@@ -40,12 +58,39 @@ export const countDownLatch: Kind = {
   async run(scene) {
     const { lockName, session, member, world } = scene;
     const latch = member.holdfast.countDownLatch(lockName);
-    if (session.amount === 4) await wait(scene, latch);
+    if (session.amount === 4) {
+      await wait(scene, latch);
+      return;
+    }
     // Counting is no claim, and has no deadline of its own but that of its requests.
-    else await call(scene, () => (session.amount === 1 ? setCount(scene, latch) : countDown(scene, latch)), 0);
+    await call(scene, () => (session.amount === 1 ? setCount(scene, latch) : countDown(scene, latch)), 0);
     world.judge.lastEndMs = world.nowMs;
   },
+
+  finish(world) {
+    if (world.setup.faults.length > 0) return;
+    const { opened, waits, waiting } = sentOf(world);
+    for (const { lockName, atMs } of opened)
+      for (const wait of waits) {
+        const sinceMs = waiting.get(wait.label) ?? Number.POSITIVE_INFINITY;
+        if (wait.lockName !== lockName || sinceMs > atMs || wait.returnMs < atMs) continue;
+        world.judge.decided("L2 of a latch");
+        if (wait.returnMs > atMs + TOLD_MS)
+          world.judge.violated(
+            "L2",
+            `${wait.label} waited for ${lockName} when it opened at ${atMs.toFixed(1)} ms, and until ${wait.returnMs.toFixed(1)} ms`,
+          );
+      }
+  },
 };
+
+/** Whether this script took the count to zero. */
+function hasOpened({ recorder }: World, { keys: [key] }: Call): boolean {
+  const observer = recorder.witness?.observer;
+  if (observer === undefined) throw new Error("nobody observes the server");
+  const before = membersOf(observer.before, key).get("count") ?? 0;
+  return before > 0 && membersOf(observer.after, key).get("count") === 0;
+}
 
 function recorded({ judge, member, lockName, session }: Scene, verb: Verb, args: Arguments): Draft {
   return judge.recorder.called({ process: member.process, lockName, verb, args, owner: `s${session.id}` });
@@ -83,6 +128,8 @@ async function wait(scene: Scene, latch: CountDownLatch): Promise<void> {
   const { session, world, judge } = scene;
   const waitMs = Math.min(session.waitMs, 8_000);
   const draft = recorded(scene, "await", { waitMs });
+  const own = { label: `s${session.id}`, lockName: scene.lockName, returnMs: Number.POSITIVE_INFINITY };
+  sentOf(world).waits.push(own);
   await call(
     scene,
     async (signal) => {
@@ -100,4 +147,5 @@ async function wait(scene: Scene, latch: CountDownLatch): Promise<void> {
     },
     waitMs,
   );
+  own.returnMs = world.nowMs;
 }

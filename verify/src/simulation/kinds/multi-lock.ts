@@ -5,15 +5,26 @@ import { exclusive } from "./mutex.js";
 const FIRST = "lock 0";
 const SECOND = "lock 1";
 
-/** Multi-locks over two mutexes, taken in either order, among callers of one of them. */
+const PERMIT = "lock 2";
+/** The mutex beside it, which nobody else wants, so that the second is often reached. */
+const BESIDE = "lock 3";
+
+/**
+ * Multi-locks over two mutexes, taken in either order, among callers of one of them. In some sessions the second lock is a
+ * semaphore of one permit, so that a single try takes them one after the other too.
+ */
 export const multiLock: Kind = {
   name: "multi-lock",
   run(scene) {
     const { session, lockName } = scene;
     const { holdfast } = scene.member;
+    const permit = holdfast.semaphore(PERMIT, { permits: 1 });
+    const isMixed = session.way === "with-permits";
+    if (session.amount <= 1 && isMixed) return leaseProgram({ ...scene, lockName: PERMIT }, exclusive(permit, PERMIT));
     if (session.amount <= 1) return leaseProgram(scene, exclusive(holdfast.mutex(lockName), lockName));
-    const names = session.amount === 2 ? [SECOND, FIRST] : [FIRST, SECOND];
-    const lock = holdfast.multiLock(names);
+    const [first, second] = isMixed ? [BESIDE, PERMIT] : [FIRST, SECOND];
+    const names = session.amount === 2 ? [second, first] : [first, second];
+    const lock = holdfast.multiLock(names.map((name) => (name === PERMIT ? permit : name)));
     return leaseProgram(
       { ...scene, lockName: names.join(", ") },
       {

@@ -1,5 +1,5 @@
 import { LockError } from "holdfast";
-import { release } from "../holding.js";
+import { checkHeard, release } from "../holding.js";
 import { leaseProgram } from "../lease-program.js";
 import type { Kind } from "../scene.js";
 import { exclusive } from "./mutex.js";
@@ -22,7 +22,10 @@ export const reentrantMutex: Kind = {
           await scene.member.process.sleep(session.holdMs / 4);
           const isOver = lease.validForMs() <= 0;
           if (isOver) view.givenBackMs = scene.world.nowMs;
-          await inner.release();
+          const releasedMs = scene.world.nowMs;
+          const outcome = await inner.release();
+          // One that ends before the last costs no request, and says so only while the hold goes on.
+          if (isOver && outcome === "released") checkHeard(scene, [view], "given back", releasedMs);
           if (view.wasFalse === false) scene.judge.leases.ask(view);
         } catch (error) {
           if (!(error instanceof LockError)) throw error;

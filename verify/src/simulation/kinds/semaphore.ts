@@ -1,15 +1,38 @@
+import type { Semaphore } from "holdfast";
+import { call } from "../calling.js";
 import { leaseProgram } from "../lease-program.js";
-import type { Kind } from "../scene.js";
+import { membersOf } from "../observer.js";
+import type { Kind, Scene } from "../scene.js";
 
 /** So many permits has every semaphore. */
 export const PERMITS = 4;
 
+/** Some make it smaller for a while; never larger, so that what is judged by its size stands. */
+async function resize(scene: Scene, lock: Semaphore): Promise<void> {
+  const to = async (permits: number): Promise<void> => {
+    await call(scene, () => lock.resize(permits).then(() => null), 0);
+  };
+  await to(scene.session.amount);
+  await scene.member.process.sleep(scene.session.holdMs);
+  await to(PERMITS);
+}
+
 /** The semaphore; callers ask for one to four of four permits. */
 export const semaphore: Kind = {
   name: "semaphore",
+  ran(world, _, { script, keys: [key] }) {
+    const observer = world.recorder.witness?.observer;
+    if (observer === undefined || !script.name.startsWith("permits/")) return;
+    const [before, after] = [membersOf(observer.before, key), membersOf(observer.after, key)];
+    const used = after.get("used") ?? 0;
+    // Made fewer, they are given to nobody until what is held fits.
+    if (used > (before.get("used") ?? 0) && used > (after.get("capacity") ?? 0))
+      world.judge.violated("X1", `${script.name} gave permits until ${used} of ${after.get("capacity")} were held`);
+  },
   run(scene) {
     const { lockName, session } = scene;
     const lock = scene.member.holdfast.semaphore(lockName, { permits: PERMITS });
+    if (session.way === "resize") return resize(scene, lock);
     const permits = session.amount;
     return leaseProgram(scene, {
       acquire: (options) => lock.acquire({ ...options, permits }),

@@ -54,6 +54,15 @@ export const OTHER_SCRIPTS: readonly Mutation[] = [
     tampering: rewrite("permits/acquire", ["used + weight <= capacity", "weight <= capacity"]),
   },
   {
+    name: "permits of who died do not come back to who asks",
+    seed: 1,
+    bug: "L1",
+    kind: "semaphore",
+    onlyKills: true,
+    finds: ["L1"],
+    tampering: rewrite("permits/acquire", ["end\nreap()\n", "end\n"]),
+  },
+  {
     name: "a latch opens before its count is zero",
     seed: 1,
     bug: "latch",

@@ -74,8 +74,8 @@ export const CLIENTS: readonly Tooth[] = [
     patches: [
       patch(
         "stores/ioredis.ts",
-        'return clientStore({ kind: "ioredis", client, openEar, watch: sharedWatch(redis, watch) });',
-        'const store = clientStore({ kind: "ioredis", client, openEar, watch: sharedWatch(redis, watch) });\n  return { ...store, close: () => store.close().then(() => redis.disconnect()) };',
+        'return clientStore({\n    kind: "ioredis",\n    client,\n    inboxes: overOneEar(openEar),\n    watch: sharedWatch(redis, watch),\n    terms,\n  });',
+        'const store = clientStore({\n    kind: "ioredis",\n    client,\n    inboxes: overOneEar(openEar),\n    watch: sharedWatch(redis, watch),\n    terms,\n  });\n  return { ...store, close: () => store.close().then(() => redis.disconnect()) };',
       ),
     ],
     catcher: test(
@@ -90,7 +90,7 @@ export const CLIENTS: readonly Tooth[] = [
     patches: [
       patch(
         "stores/script-runner.ts",
-        "if (lessons < LESSONS && isUnknownScript(cause)) {",
+        "if (lessons < (isMoving ? LESSONS_OF_ONE : LESSONS) && isUnknownScript(cause)) {",
         "if (lessons < 0 && isUnknownScript(cause)) {",
       ),
     ],

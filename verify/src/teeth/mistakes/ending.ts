@@ -145,4 +145,30 @@ export const ENDING: readonly Tooth[] = [
       "round trips when one is taken they are waited for one by one, by the order of their keys",
     ),
   },
+  {
+    id: "failed-try-keeps-the-first-locks",
+    bugs: [],
+    mistake: "one try at several locks that fails at a later one keeps the earlier ones",
+    patches: [
+      patch(
+        "multi-lock/in-order.ts",
+        "  } catch (error) {\n    void giveBack(held);\n    throw error;",
+        "  } catch (error) {\n    throw error;",
+      ),
+    ],
+    catcher: test(
+      "unit/multi-lock.test.ts",
+      "one try at locks of several kinds that fails at the second gives the first back",
+    ),
+  },
+  {
+    id: "forced-by-the-token-before",
+    bugs: [],
+    mistake: "a hold is ended by force under the token of the grant before it",
+    patches: [patch("mutex/force-release.lua", "after - block >= 0", "after - block > 0")],
+    catcher: test(
+      "regressions/forced-release-by-token.test.ts",
+      "a hold is not ended by the token of the grant before it: mutex",
+    ),
+  },
 ];

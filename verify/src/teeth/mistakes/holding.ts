@@ -66,6 +66,15 @@ export const HOLDING: readonly Tooth[] = [
     ),
   },
   {
+    id: "renewed-once",
+    bugs: ["B29"],
+    mistake: "a lease is renewed once and never again",
+    patches: [
+      patch("core/renewal.ts", "    this.restart(leaseMs);\n  }", "    this.#nextAtMs = leaseMs * Infinity;\n  }"),
+    ],
+    catcher: { by: "simulation", kind: "mutex", profile: "none", finds: ["S1"] },
+  },
+  {
     id: "renewal-error-escapes",
     bugs: ["B30"],
     mistake: "an error of a renewal escapes as an unhandled rejection",

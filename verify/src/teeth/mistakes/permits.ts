@@ -81,4 +81,17 @@ export const PERMITS: readonly Tooth[] = [
     tampering: "a writer comes in among readers by an upgrade",
     catcher: simulation("read-write-lock", "X1"),
   },
+  {
+    id: "slots-of-the-dead",
+    bugs: [],
+    mistake: "numbers of permits that were meant for a waiter that is gone are never given again",
+    patches: [
+      patch(
+        "lua/permits-grant.lua",
+        "        elseif slots ~= '' then\n          putBack(slots)\n          redis.call('HSET', KEYS[1], 'top', top, 'free', free)\n        end",
+        "        end",
+      ),
+    ],
+    catcher: simulation("semaphore", "X1"),
+  },
 ];

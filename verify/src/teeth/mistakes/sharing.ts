@@ -1,5 +1,5 @@
-/** Mistakes of callers that share a claim: whom a grant serves, for how long, and what becomes of the rest. */
-import { patch, simulation, type Tooth } from "../tooth.js";
+/** Mistakes of callers that share a claim, or a hold: whom a grant serves, for how long, and what becomes of the rest. */
+import { patch, simulation, type Tooth, test } from "../tooth.js";
 
 const COHORT = "core/cohort.ts";
 const BATCH = "core/batch.ts";
@@ -61,5 +61,37 @@ export const SHARING: readonly Tooth[] = [
     mistake: "who leaves takes the claim with it that others wait for too",
     patches: [patch(COHORT, "waiter !== undefined && this.#waiting.size === 0;", "waiter !== undefined;")],
     catcher: simulation("mutex", "L2", "L4", "L7"),
+  },
+  {
+    id: "exported-hold-entered-again",
+    bugs: [],
+    mistake: "whoever enters again after an export finds the hold that is gone, and is told that it was lost",
+    patches: [
+      patch(
+        "reentrant-mutex/shared-hold.ts",
+        "    const exported = this.hold.handOver();\n    this.#entries.clear();\n",
+        "    const exported = this.hold.handOver();\n",
+      ),
+    ],
+    catcher: test(
+      "unit/reentrant-mutex.test.ts",
+      "whoever enters again inside run after its lease was exported gets a hold of its own",
+    ),
+  },
+  {
+    id: "inner-release-of-a-lost-hold",
+    bugs: [],
+    mistake: "a lease inside another one says that it was released, though the hold of both is over",
+    patches: [
+      patch(
+        "reentrant-mutex/shared-hold.ts",
+        "if (this.#entries.size > 0 && this.hold.validForMs() > 0)",
+        "if (this.#entries.size > 0)",
+      ),
+    ],
+    catcher: test(
+      "unit/reentrant-mutex.test.ts",
+      "a lease inside another one does not say that it was released when the hold of both is over",
+    ),
   },
 ];

@@ -1,0 +1,34 @@
+/** Numbers of permits that the server was about to give to a waiter that is gone are given to the next one. */
+import { embedded, Keyspace } from "@holdfast/embedded";
+import { expect, test } from "vitest";
+import { createHoldfast } from "../../src/index.js";
+import { until } from "../../src/testing/delays.js";
+
+test("who is granted after a waiter that is gone gets the smallest numbers that are free", async () => {
+  const keyspace = new Keyspace();
+  const gone = embedded({ keyspace });
+  const [holder, leaver, next] = [embedded({ keyspace }), gone, embedded({ keyspace })].map((store) =>
+    createHoldfast({ store, commandTimeoutMs: 100 }),
+  );
+  if (holder === undefined || leaver === undefined || next === undefined) throw new Error("there are three");
+  const permitsOf = (holdfast: typeof holder) => holdfast.semaphore("s", { permits: 4 });
+  const waiters = async (count: number): Promise<void> =>
+    until(async () => (await permitsOf(holder).inspect()).waiterCount === count, `${count} to wait`);
+
+  const one = await permitsOf(holder).acquire();
+  const three = await permitsOf(holder).acquire({ permits: 3 });
+  const lost = permitsOf(leaver)
+    .acquire({ permits: 2 })
+    .catch(() => undefined);
+  await waiters(1);
+  const waiting = permitsOf(next).acquire({ permits: 2 });
+  await waiters(2);
+  // As when its process is killed: it hears nothing any more, and says nothing.
+  await gone.close();
+  await three.release();
+  expect((await waiting).slots).toEqual([1, 2]);
+  await one.release();
+  await (await waiting).release();
+  await Promise.all([holder.close(), next.close(), leaver.close().catch(() => {})]);
+  await lost;
+});

@@ -1,0 +1,60 @@
+/** Mistakes of latches and barriers: what counts, and who is told. */
+import { type BySimulation, patch, type Tooth, test } from "../tooth.js";
+
+/** Without faults nothing but the library makes anybody late. */
+function withoutFaults(kind: string): BySimulation {
+  return { by: "simulation", kind, profile: "none", finds: ["L2"] };
+}
+
+/** See the file header. */
+export const COUNTING: readonly Tooth[] = [
+  {
+    id: "count-down-counts-twice",
+    bugs: [],
+    mistake: "a count-down that is sent again counts again",
+    patches: [
+      patch(
+        "count-down-latch/count-down-latch.ts",
+        "    const request = `/${this.#engine.newRequestId(this.name)}`;\n    const caller",
+        "    const newRequest = (): string => `/${this.#engine.newRequestId(this.name)}`;\n    const caller",
+      ),
+      patch(
+        "count-down-latch/count-down-latch.ts",
+        "this.#steps.countDown(request, caller,",
+        "this.#steps.countDown(newRequest(), caller,",
+      ),
+    ],
+    catcher: test(
+      "regressions/count-down-sent-again.test.ts",
+      "a count-down that is sent again counts once: anonymous",
+    ),
+  },
+  {
+    id: "zero-tells-the-first",
+    bugs: [],
+    mistake: "a count that comes to zero tells only who came first",
+    patches: [patch("count-down-latch/count-down.lua", "ZRANGE', KEYS[3], 0, 9999", "ZRANGE', KEYS[3], 0, 0")],
+    catcher: withoutFaults("count-down-latch"),
+  },
+  {
+    id: "break-tells-the-first",
+    bugs: [],
+    mistake: "a barrier that breaks tells only who arrived first",
+    patches: [
+      patch("lua/break-generation.lua", "  for _, party in ipairs", "  for place, party in ipairs"),
+      patch(
+        "lua/break-generation.lua",
+        "    redis.call('PUBLISH', inbox .. client, '~' .. number)",
+        "    if place == 1 then\n      redis.call('PUBLISH', inbox .. client, '~' .. number)\n    end",
+      ),
+    ],
+    catcher: withoutFaults("barrier"),
+  },
+  {
+    id: "arrival-for-a-third",
+    bugs: [],
+    mistake: "an arrival at a barrier counts for as long as its party takes to ask again, and not for its lease",
+    patches: [patch("barrier/arrive.lua", "now + leaseMs * 1000, owner", "now + leaseMs * 340, owner")],
+    catcher: withoutFaults("barrier"),
+  },
+];
