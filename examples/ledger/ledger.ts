@@ -64,7 +64,10 @@ async function write(holdfast: Holdfast, writer: number, entries: number): Promi
 
 // Each stands for a process.
 const connections = Array.from({ length: WRITERS }, connect);
-const writers = connections.map((servers) => createHoldfast({ redlock: servers.map(({ client }) => client) }));
+const writers = connections.map((servers) =>
+  // Servers that were just started, and may have forgotten, stay out for one lease: so it is short here.
+  createHoldfast({ redlock: servers.map(({ client }) => client), leaseMs: 2_000 }),
+);
 
 await Promise.all(writers.map((holdfast, writer) => write(holdfast, writer, ENTRIES / 2)));
 // A minority goes away, for everybody.

@@ -191,6 +191,17 @@ export function chooseStores(options: HoldfastOptions): Store | readonly Store[]
     subscriber: subscriber && (() => subscriber(0)),
     terms: { grace: graceFor(failoverGrace, prefix), replicas },
   });
+  if (
+    failoverGrace === "strict" &&
+    redis !== undefined &&
+    chosen.lineageKey?.("") === undefined &&
+    store === undefined
+  ) {
+    throw new UnsupportedError(
+      "failoverGrace",
+      'The option `failoverGrace: "strict"` is for a single server, with or without Sentinel: of a cluster, servers cannot be asked yet, and of a store of your own you know.',
+    );
+  }
   if (replicas !== undefined && chosen.confirmsGrants !== true) {
     throw new UnsupportedError("replicas", "The option `replicas` is for a client, and this is a store of its own.");
   }

@@ -16,10 +16,32 @@ import { startCluster } from "../../../tests/support/redis-cluster.js";
 import { type RedisSentinel, startSentinel } from "../../../tests/support/redis-sentinel.js";
 import { startRedis } from "../../../tests/support/redis-server.js";
 import type { HoldfastOptions } from "../src/holdfast.js";
+import { storeFor } from "../src/stores/detect.js";
 import type { ServerUnderTest, StoreUnderTest } from "../src/testing/index.js";
 
 /** Makes one client of the server at `port`, and says how to close it. */
 type Connect = (port: number) => Promise<{ options: HoldfastOptions; close: () => unknown }>;
+
+/**
+ * The same servers without the failover grace: those that have just been started would stay out of a quorum for the longest
+ * lease (tests/redlock/restart.test.ts).
+ */
+export function asStores(subject: StoreUnderTest): StoreUnderTest {
+  return {
+    ...subject,
+    async start() {
+      const server = await subject.start();
+      return {
+        ...server,
+        async connect() {
+          const { redis, store, subscriber } = await server.connect();
+          const own = subscriber && (() => subscriber(0));
+          return { store: store ?? storeFor(redis, own === undefined ? {} : { subscriber: own }) };
+        },
+      };
+    },
+  };
+}
 
 /** The registry. */
 export const stores: readonly StoreUnderTest[] = [

@@ -75,7 +75,11 @@ export const CONDITION_RULES: readonly Rule[] = [
     "signal-skips-the-dead",
     "a signal is not given to a process that is gone",
     condition(TWO_AND_ONE, { crashes: 1, delays: 0 }, AT_ONCE),
-    { script: "condition/signal", from: "if not isThere(channel) then", to: "if false then" },
+    {
+      script: "condition/signal",
+      from: "if not isThere(channel, string.match(message, '%d+')) then",
+      to: "if false then",
+    },
   ),
   script(
     "quit-passes-on",

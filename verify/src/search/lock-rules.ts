@@ -61,7 +61,7 @@ export const LOCK_RULES: readonly Rule[] = [
   ),
   script("skip-the-dead", "nothing is handed to a process that is gone", mutex([[1], [1]], { crashes: 1 }), {
     script: "mutex/release",
-    from: "if not isThere(channel) then",
+    from: "if not isThere(channel, string.match(message, '%d+')) then",
     to: "if false then",
   }),
   script("hand-off", "a release names the next holder in the same step", mutex(ONE_EACH, {}), {
@@ -110,7 +110,7 @@ export const LOCK_RULES: readonly Rule[] = [
     "permits-dead-head",
     "a waiter that is gone is dropped, whether or not it fits",
     permits([[1], [2], [1]], { crashes: 1 }),
-    { script: "permits/acquire", from: "(head == self or isThere(inbox .. client))", to: "true" },
+    { script: "permits/acquire", from: "(head == self or isThere(inbox .. client, number))", to: "true" },
   ),
   script("permits-reap", "a lease that is over gives its permits back", permits([[2], [2]], { crashes: 1 }), {
     script: "permits/acquire",

@@ -94,13 +94,6 @@ export interface Replicas {
 export interface Grace {
   /** Key of the marker that speaks for the server that has `key`. */
   markerOf(key: string): string;
-  /**
-   * Whether one marker speaks for all keys, so that a server can be asked when a connection is first used. With a marker in
-   * each slot there is no such question, and only a server that does not know a script is asked.
-   */
-  readonly isOneMarker: boolean;
-  /** The same with a marker in the slot of each key, for a cluster. */
-  bySlot(): Grace;
   /** Asks. @throws StoreError */
   ask(run: Store["run"], marker: string, leaseMs: number, timeoutMs: number): Promise<Standing>;
 }

@@ -8,9 +8,6 @@ import { serverLineage } from "../generated/scripts.js";
 /** See `HoldfastOptions.failoverGrace`. */
 export type FailoverGrace = "auto" | "strict" | "off";
 
-/** A marker for each slot hears of longer leases only when a script is taught; so much is counted on without it. */
-const CLUSTER_LEAST_MS = 30_000;
-
 /**
  * How a store asks the server about itself; undefined if it is not to ask.
  *
@@ -20,13 +17,7 @@ export function failoverGrace(mode: FailoverGrace, prefix: string, leastMs = 0):
   if (mode === "off") return undefined;
   let hasWarned = false;
   const one: Grace = {
-    isOneMarker: true,
     markerOf: () => `${prefix}:lineage`,
-    bySlot: () => ({
-      ...(failoverGrace(mode, prefix, Math.max(leastMs, CLUSTER_LEAST_MS)) ?? one),
-      isOneMarker: false,
-      markerOf: (key) => `${prefix}:lineage:{${tagOf(key)}}`,
-    }),
     async ask(run, marker, leaseMs, timeoutMs) {
       const args = { leaseMs: Math.max(leaseMs, leastMs), strict: mode === "strict" ? 1 : 0 };
       const standing = await call({ store: { run }, lockName: marker }, serverLineage, { marker }, args, timeoutMs);
@@ -41,11 +32,6 @@ export function failoverGrace(mode: FailoverGrace, prefix: string, leastMs = 0):
     },
   };
   return one;
-}
-
-/** What a cluster hashes of a key: what stands between its first brace and the next closing one, if there is anything. */
-function tagOf(key: string): string {
-  return /^[^{]*\{([^}]+)\}/.exec(key)?.[1] ?? key;
 }
 
 function warnOfHiddenLineage(): void {

@@ -35,9 +35,9 @@ export interface Terms {
   readonly replicas?: Replicas | undefined;
 }
 
-/** The same for a cluster, where each server is asked about itself, by a key that it has. */
-export function bySlot({ grace, replicas }: Terms): Terms {
-  return { grace: grace?.bySlot(), replicas };
+/** The same for a cluster, of whose servers one cannot be asked about itself: a marker would go with its slot. */
+export function withoutGrace({ replicas }: Terms): Terms {
+  return { replicas };
 }
 
 /** Inboxes over one connection that listens. */

@@ -53,7 +53,6 @@ export class GraceGate {
   isOpen(script: Script, args: readonly (string | number)[], marker: () => string, timeoutMs: number): boolean {
     const leaseMs = leaseOf(script, args);
     if (leaseMs > this.#seenMs) this.#seenMs = leaseMs;
-    if (!this.#grace.isOneMarker) return true;
     if (script.grants !== true && leaseMs <= this.#toldMs) return true;
     const ageMs = performance.now() - this.#settledAtMs;
     if (ageMs > TRUSTED_MS || leaseMs > this.#toldMs) return false;

@@ -18,9 +18,6 @@ import type { GraceGate } from "./grace.js";
  */
 const LESSONS = 100;
 
-/** Of a script that grants, in a cluster: whoever does not learn it from the server of its slot is asked again later. */
-const LESSONS_OF_ONE = 4;
-
 /** What a client library has to offer so that scripts can run on it. */
 export interface ScriptClient {
   evalsha(sha1: string, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown>;
@@ -91,8 +88,7 @@ export function runScript(
     };
     const onError = (cause: unknown): void => {
       if (isSettled) return;
-      const isMoving = client.isCluster === true && script.grants === true && gate !== undefined;
-      if (lessons < (isMoving ? LESSONS_OF_ONE : LESSONS) && isUnknownScript(cause)) {
+      if (lessons < LESSONS && isUnknownScript(cause)) {
         lessons += 1;
         if (text === script && script.grants === true && gate !== undefined) teachIfSettled(gate);
         else teach();
@@ -166,7 +162,6 @@ export function runScript(
       asked.ask(marker(), timeoutMs).then((standing) => {
         if (standing === undefined) admit(asked);
         else if (standing.outcome === "quiet") proceed(standing);
-        // Only who was asked: while a slot moves, its new server may have to wait until it has the whole of it.
         else client.load(script.source, keys, 1).then(() => askAgain(asked), onError);
       }, unasked);
     };

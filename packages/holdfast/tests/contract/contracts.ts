@@ -17,7 +17,7 @@ import {
   semaphoreOfOneContract,
   writeLockContract,
 } from "../../src/testing/index.js";
-import { stores } from "../stores.js";
+import { asStores, stores } from "../stores.js";
 
 /** The contract of each kind. A new kind is one entry here. */
 export const contracts: Readonly<Record<string, (subject: StoreUnderTest) => void>> = {
@@ -34,7 +34,7 @@ export const contracts: Readonly<Record<string, (subject: StoreUnderTest) => voi
   "read-write-lock": readWriteLockContract,
   "write lock, as a mutex": writeLockContract,
   // The whole suite runs in tests/redlock, on one store.
-  redlock: redlockStoreContract,
+  redlock: (subject) => redlockStoreContract(asStores(subject)),
 };
 
 /**

@@ -7,7 +7,7 @@ import { glide, ioredis, nodeRedis, outcomeOf } from "../faults/scene.js";
 import { useFailoverScene } from "./failover-scene.js";
 
 const scene = useFailoverScene();
-const replicas = { atLeast: 1, timeoutMs: 200 };
+const replicas = { atLeast: 1, timeoutMs: 1_000 };
 
 describe.each([ioredis, nodeRedis])("$name", (library) => {
   test("a lease that is returned is on the replica, whether it was granted by an answer or by a message", async () => {

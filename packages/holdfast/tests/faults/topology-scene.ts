@@ -111,7 +111,7 @@ export function useClients(): {
     name: "",
     async client<Place>(library: Library<Place>, place: Place, options: Partial<HoldfastOptions> = {}) {
       const { options: own, disconnect } = await library.connect(place);
-      const holdfast = createHoldfast({ ...own, ...options });
+      const holdfast = createHoldfast({ failoverGrace: "off", ...own, ...options });
       closers.push(async () => {
         await holdfast.close();
         await disconnect();
