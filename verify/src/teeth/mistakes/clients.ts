@@ -90,7 +90,7 @@ export const CLIENTS: readonly Tooth[] = [
     patches: [
       patch(
         "stores/script-runner.ts",
-        "if (lessons < (isMoving ? LESSONS_OF_ONE : LESSONS) && isUnknownScript(cause)) {",
+        "if (lessons < LESSONS && isUnknownScript(cause)) {",
         "if (lessons < 0 && isUnknownScript(cause)) {",
       ),
     ],
