@@ -157,6 +157,12 @@ function clusterOf(nodes: readonly ClusterNode[]): RedisCluster {
       await between();
       await to.command("CLUSTER", "SETSLOT", slot, "NODE", to.id);
       await from.command("CLUSTER", "SETSLOT", slot, "NODE", to.id);
+      // The others would hear of it in time.
+      for (const other of (await view(nodes)).filter(
+        ({ slots, id }) => slots.length > 0 && id !== to.id && id !== from.id,
+      )) {
+        await node(other.id).command("CLUSTER", "SETSLOT", slot, "NODE", to.id);
+      }
     },
     settled: () =>
       until(async () => {
