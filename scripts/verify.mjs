@@ -20,6 +20,7 @@ import { build, dependencies, node, redisServer, root } from "./setup.mjs";
  * @typedef {object} Step
  * @property {string} part  folder under verify/src
  * @property {string[]} args
+ * @property {string} [program]  of that folder, if it is not its main one
  * @property {string} [folder]  of its own within the report, where a run has two of a part
  */
 
@@ -56,6 +57,8 @@ const RUNS = {
     seed,
     steps: [
       { part: "search", args: ["--all", "--check-docs"] },
+      { part: "search", program: "failover-main", args: ["--world", "L1"] },
+      { part: "search", program: "failover-main", args: ["--rules"] },
       { part: "simulation", args: ["--seeds", range(seed, 60_000), ...JOBS] },
       { part: "teeth", args: [] },
       ALL_TESTS,
@@ -70,6 +73,8 @@ const RUNS = {
     seed,
     steps: [
       { part: "search", args: ["--all", "--bound", "large", "--states", "8000000"] },
+      { part: "search", program: "failover-main", args: ["--world", "L1,L2"] },
+      { part: "search", program: "failover-main", args: ["--rules"] },
       { part: "simulation", args: ["--seeds", range(seed, 200_000), ...JOBS] },
       { part: "teeth", args: [] },
       ALL_TESTS,
@@ -130,10 +135,11 @@ async function several(name, make) {
  * @param {Step} step
  * @param {string} report
  */
-function played({ part, args, folder = "." }, report) {
-  console.log(`— ${part} ${args.join(" ")}`);
+function played({ part, args, program, folder = "." }, report) {
+  console.log(`— ${program ?? part} ${args.join(" ")}`);
   if (part === "tests") return tests(args);
-  return part === "faults" ? faults(args, join(report, folder)) : other(part, args, report);
+  if (part === "faults") return faults(args, join(report, folder));
+  return program === undefined ? other(part, args, report) : beside(part, program, args);
 }
 
 /**
@@ -180,6 +186,19 @@ async function tests(args) {
 async function other(part, args, report) {
   const file = join(report, `${part}.json`);
   const { code, text } = await heard([`verify/dist/${part}/main.js`, ...args, ...["--json", file]]);
+  return counted(lastLine(text), code);
+}
+
+/**
+ * Another program of a part, which leaves no file.
+ *
+ * @param {string} part
+ * @param {string} program
+ * @param {string[]} args
+ * @returns {Promise<Counts>}
+ */
+async function beside(part, program, args) {
+  const { code, text } = await heard([`verify/dist/${part}/${program}.js`, ...args]);
   return counted(lastLine(text), code);
 }
 
