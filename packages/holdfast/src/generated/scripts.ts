@@ -143,6 +143,9 @@ local function grantHeads(self)
     end
     last = 99
     for _, head in ipairs(heads) do
+      if used >= capacity then
+        return selfToken, selfSlots
+      end
       local client, number, leaseMs, weight = string.match(head, '^([^/]+)/(%d+)/(%d+)/(%d+)')
       weight = tonumber(weight or 0)
       local fits = used + weight <= capacity
@@ -1582,7 +1585,7 @@ export const permitsAcquire = {
     { code: 3, outcome: "mismatch", values: ["present"], rest: null },
     { code: 4, outcome: "heavy", values: ["present"], rest: null },
   ],
-  sha1: "ab2ce50a2c8c15e340e6db9459a7806f3472a7b4",
+  sha1: "a092083bb360288d523c5ec5c70a52e8ff05ef61",
   source: `-- holdfast permits/acquire
 local owner, leaseMs, weight = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local enqueue, inbox, numbered = ARGV[4] == '1', ARGV[5], tonumber(ARGV[7])
@@ -1775,7 +1778,7 @@ export const permitsForceRelease = {
     { code: 0, outcome: "unchanged", values: [], rest: null },
     { code: 1, outcome: "released", values: [], rest: null },
   ],
-  sha1: "a3b63de581cc8084201594903f4f36ebc7cfcfd0",
+  sha1: "53b02aca0d61b09856e22fb797caec295e205dc0",
   source: `-- holdfast permits/force-release
 local owner, token, inbox, numbered = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 
@@ -1804,7 +1807,7 @@ grantHeads()
 return 0` as string,
   grants: true,
   withoutGrant: {
-    sha1: "c7f7d11b64784abee491ecee2be58e26c6b71521",
+    sha1: "0803a5204d4b5e50a74278ea52299dbe0a1d9b92",
     source: `-- holdfast permits/force-release
 local owner, token, inbox, numbered = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 
@@ -1889,7 +1892,7 @@ export const permitsLeave = {
     { code: 1, outcome: "left", values: [], rest: null },
     { code: 2, outcome: "released", values: [], rest: null },
   ],
-  sha1: "0bd6f2cf862a9d21f08718e242815963ec76cafa",
+  sha1: "28ce21e71b5cd7757b033ef59a60f3f457bb5b23",
   source: `-- holdfast permits/leave
 local owner, inbox, numbered = ARGV[1], ARGV[2], tonumber(ARGV[3])
 
@@ -1907,7 +1910,7 @@ grantHeads()
 return left` as string,
   grants: true,
   withoutGrant: {
-    sha1: "bb71278c88598af7c3a1a19dde16d6145cbe8817",
+    sha1: "672a31804c8d8944dce77677ec2a7ff540176764",
     source: `-- holdfast permits/leave
 local owner, inbox, numbered = ARGV[1], ARGV[2], tonumber(ARGV[3])
 
@@ -2022,7 +2025,7 @@ export const permitsRelease = {
     { code: 3, outcome: "claimed", values: [], rest: null },
     { code: 4, outcome: "forgotten", values: [], rest: null },
   ],
-  sha1: "ac85bee0cbb6ff8c537b0effd7575acb2344ee99",
+  sha1: "63c3f4cd8568e07062aacc6945755c750fc81e3c",
   source: `-- holdfast permits/release
 local owner, token, inbox, numbered = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 
@@ -2056,7 +2059,7 @@ grantHeads()
 return isHeld and 1 or whyLost(nil, token)` as string,
   grants: true,
   withoutGrant: {
-    sha1: "30819648957ee764520340cf5653a1e5204fd811",
+    sha1: "2d206046aa76915cab388ea82b082f9180f37765",
     source: `-- holdfast permits/release
 local owner, token, inbox, numbered = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 
@@ -2100,7 +2103,7 @@ export const permitsResize = {
   replies: [
     { code: 1, outcome: "resized", values: [], rest: null },
   ],
-  sha1: "18c4fa6293f0f50d92d9241c6c742c0a76978e65",
+  sha1: "186f4f1246301242c91778dfae4157e2179697d7",
   source: `-- holdfast permits/resize
 local size, declared, request, inbox = ARGV[1], ARGV[2], ARGV[4], ARGV[5]
 local numbered, owner = tonumber(ARGV[6]), ''
@@ -2131,7 +2134,7 @@ grantHeads()
 return 1` as string,
   grants: true,
   withoutGrant: {
-    sha1: "613d3485a200ec02fae5aedf0e37441372f543f7",
+    sha1: "da44662170d3c09cacb430138121abae2fab0110",
     source: `-- holdfast permits/resize
 local size, declared, request, inbox = ARGV[1], ARGV[2], ARGV[4], ARGV[5]
 local numbered, owner = tonumber(ARGV[6]), ''
@@ -2176,7 +2179,7 @@ export const permitsReweigh = {
     { code: 3, outcome: "claimed", values: [], rest: null },
     { code: 4, outcome: "forgotten", values: [], rest: null },
   ],
-  sha1: "9dbfcd5f13b292489ec6a92f4954859ac72020be",
+  sha1: "8b2bdd189fe53fff40d74e34154d3f1dab2fd5a2",
   source: `-- holdfast permits/reweigh
 local owner, token, weight, change = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local inbox, numbered = ARGV[5], tonumber(ARGV[6])

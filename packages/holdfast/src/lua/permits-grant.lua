@@ -68,6 +68,9 @@ local function grantHeads(self)
     end
     last = 99
     for _, head in ipairs(heads) do
+      if used >= capacity then
+        return selfToken, selfSlots
+      end
       local client, number, leaseMs, weight = string.match(head, '^([^/]+)/(%d+)/(%d+)/(%d+)')
       weight = tonumber(weight or 0)
       local fits = used + weight <= capacity

@@ -30,6 +30,8 @@ export interface Subject {
   readonly kind: string;
   readonly numbered: number;
   readonly steps: fc.Arbitrary<Step>;
+  /** Programs that once differed, and are run each time. */
+  readonly known?: readonly (readonly Step[])[];
 }
 
 const pick = fc.nat({ max: 6 });
@@ -57,14 +59,14 @@ export function reweighStep(weight: fc.Arbitrary<number>): fc.Arbitrary<Step> {
 }
 
 /** Programs of the kind do on the server what they do in the model. */
-export async function holdsFor({ kind, numbered, steps }: Subject): Promise<void> {
+export async function holdsFor({ kind, numbered, steps, known = [] }: Subject): Promise<void> {
   const program = fc.array(steps, { minLength: 1, maxLength: 25 });
   await fc.assert(
     fc.asyncProperty(program, async (todo) => {
       const run = await Run.start(kind, numbered);
       for (const step of todo) await run.take(step);
     }),
-    { numRuns: RUNS },
+    { numRuns: RUNS, examples: known.map((steps) => [[...steps]]) },
   );
 }
 
