@@ -117,8 +117,8 @@ assert.deepEqual(
   terms,
 );
 assert.ok(new Set(terms).size >= 2, "a second leader has pulled");
-assert.equal(leaders[0], dead);
-assert.ok(leaders.length >= 2 && leaders[1] !== dead, "the observer has seen the second leader");
+// On a machine that stands still for longer than a lease somebody else leads before anybody dies.
+assert.ok(leaders.includes(dead) && leaders.at(-1) !== dead, "the observer has seen both leaders");
 process.stdout.write(
   `leader-feed: ${archive.items.length} items, each once; ${dead} died after ${atDeath}, and the next in line went on\n`,
 );
