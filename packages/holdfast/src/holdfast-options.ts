@@ -181,12 +181,19 @@ export function chooseStores(options: HoldfastOptions): Store | readonly Store[]
         "replicas cannot be given with redlock: its servers are independent, and have no replicas to wait for",
       );
     }
-    return redlock.map((server, index) =>
+    const servers = redlock.map((server, index) =>
       storeFor(server, {
         subscriber: subscriber && (() => subscriber(index)),
         terms: { grace: graceFor("strict", prefix), replicas: undefined },
       }),
     );
+    const clustered = servers.findIndex(({ shardInbox }) => shardInbox !== undefined);
+    if (clustered >= 0) {
+      throw new TypeError(
+        `redlock must have clients of servers that are each for itself; number ${clustered} is one of a cluster`,
+      );
+    }
+    return servers;
   }
   const chosen = storeFor(redis ?? store, {
     subscriber: subscriber && (() => subscriber(0)),
