@@ -35,7 +35,7 @@ export async function giveBack({ engine, steps, grant, claim, mayStillRun, recla
     try {
       const ended = await steps.release(grant, commandTimeoutMs);
       // That it could be put back shows that nobody was granted in between.
-      if (ended !== "released" && !mayHaveRun && !isPutBack && (await reclaim())) {
+      if (ended !== "released" && !mayHaveRun && !isPutBack && (await isReclaimed(reclaim))) {
         isPutBack = true;
         continue;
       }
@@ -51,6 +51,16 @@ export async function giveBack({ engine, steps, grant, claim, mayStillRun, recla
       }
       await new Promise<void>((resume) => runtime.startTimer(resume, PAUSE_MS, true));
     }
+  }
+}
+
+/** Not knowing it is no: what the release said stands, and a request that puts it back late is undone by `mayStillRun`. */
+async function isReclaimed(reclaim: () => Promise<boolean>): Promise<boolean> {
+  try {
+    return await reclaim();
+  } catch (error) {
+    if (error instanceof StoreError) return false;
+    throw error;
   }
 }
 

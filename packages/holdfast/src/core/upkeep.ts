@@ -173,7 +173,9 @@ export class Upkeep implements Looker {
     const sentAt = now(this.#engine.runtime);
     this.term.asked(leaseMs);
     let outcome = await this.#steps.extend(this.#kept.grant, leaseMs, timeoutMs);
-    if (outcome !== "extended" && (await this.reclaim(leaseMs, timeoutMs))) outcome = "extended";
+    // Given back while the answer was on its way: it would be put back for nobody.
+    const isWanted = outcome !== "extended" && !this.#isOver;
+    if (isWanted && (await this.reclaim(leaseMs, timeoutMs))) outcome = "extended";
     if (outcome === "extended") this.term.extended(sentAt, leaseMs);
     return outcome;
   }

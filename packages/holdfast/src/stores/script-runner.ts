@@ -123,9 +123,9 @@ export function runScript(
         onError(cause);
       }
     };
-    const teach = (): void => {
+    const teach = (then: () => void = send, lesson = lessons): void => {
       try {
-        client.load(text.source, keys, lessons).then(send, onError);
+        client.load(text.source, keys, lesson).then(then, onError);
       } catch (cause) {
         onError(cause);
       }
@@ -162,7 +162,7 @@ export function runScript(
       asked.ask(marker(), timeoutMs).then((standing) => {
         if (standing === undefined) admit(asked);
         else if (standing.outcome === "quiet") proceed(standing);
-        else client.load(script.source, keys, 1).then(() => askAgain(asked), onError);
+        else teach(() => askAgain(asked), 1);
       }, unasked);
     };
     const askAgain = (asked: GraceGate): void => {

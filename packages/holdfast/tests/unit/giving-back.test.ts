@@ -33,6 +33,33 @@ describe("a release", () => {
     expect(releasing.error).toMatchObject({ code: "ERR_LOCK_LEASE_LOST", reason: "server-lost" });
   });
 
+  test("of what the server gave to somebody else is a loss, although it is not known whether it was put back", async () => {
+    const lease = await world.lock.acquire();
+    world.answers.release = async () => "claimed";
+    Object.assign(world.steps, { reclaim: () => Promise.reject(lost()) });
+    const releasing = watch(lease.release());
+    await world.runtime.advance(200);
+    expect(releasing.error).toMatchObject({ code: "ERR_LOCK_LEASE_LOST" });
+    expect(world.sentOf("leave").length, "a request that puts it back late is undone").toBeGreaterThan(0);
+  });
+
+  test("under way when a renewal hears that it is not held is not undone by putting it back", async () => {
+    let putBack = 0;
+    const reclaim = async (): Promise<"reclaimed"> => {
+      putBack += 1;
+      return "reclaimed";
+    };
+    Object.assign(world.steps, { reclaim });
+    const lease = await world.lock.acquire({ leaseMs: 900 });
+    const renewal = new Answer<"unclaimed">();
+    world.answers.extend = () => renewal.promise;
+    await world.runtime.advance(310);
+    expect(await lease.release()).toBe("released");
+    renewal.resolve("unclaimed");
+    await world.runtime.advance(10);
+    expect(putBack).toBe(0);
+  });
+
   test("whose first try cannot have run is told as it is when the second says `not held`", async () => {
     const lease = await world.lock.acquire();
     let tries = 0;

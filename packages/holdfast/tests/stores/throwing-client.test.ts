@@ -1,0 +1,18 @@
+import { expect, test } from "vitest";
+import { mutexAcquire } from "../../src/generated/scripts.js";
+import { GraceGate } from "../../src/stores/grace.js";
+import { runScript, type ScriptClient } from "../../src/stores/script-runner.js";
+
+test("a client that throws while it is taught a script that grants rejects the call", async () => {
+  const client: ScriptClient = {
+    evalsha: () => Promise.reject(new Error("NOSCRIPT No matching script")),
+    load() {
+      throw new Error("the client has no connection");
+    },
+    isClosed: () => false,
+    losses: () => 0,
+  };
+  const ask = async () => ({ outcome: "settled", longestMs: Infinity }) as const;
+  const gate = new GraceGate({ markerOf: () => "marker", ask }, () => Promise.reject(new Error("not asked this way")));
+  await expect(runScript(client, mutexAcquire, ["a", "b", "c"], [], 1_000, gate)).rejects.toThrow("no connection");
+});
