@@ -114,9 +114,12 @@ function clusterOf(nodes: readonly ClusterNode[]): RedisCluster {
     return found;
   };
   const masterOf = async (slot: number): Promise<ClusterNode> => {
-    const line = (await view(nodes)).find(({ slots }) => slots.some(([from, to]) => from <= slot && slot <= to));
-    if (line === undefined) throw new Error(`nobody serves slot ${slot}`);
-    return node(line.id);
+    let owner: NodeLine | undefined;
+    await until(async () => {
+      owner = ownerIn(await view(nodes), slot);
+      return owner !== undefined;
+    });
+    return node(owner?.id ?? "");
   };
   const replicasOf = async ({ id }: ClusterNode): Promise<ClusterNode[]> =>
     (await view(nodes)).filter(({ master }) => master === id).map((line) => node(line.id));
@@ -125,7 +128,12 @@ function clusterOf(nodes: readonly ClusterNode[]): RedisCluster {
     ports: nodes.map(({ port }) => port),
     node,
     masterOf,
-    masters: async () => (await view(nodes)).filter(({ slots }) => slots.length > 0).map(({ id }) => node(id)),
+    async masters() {
+      const lines = await view(nodes);
+      return lines
+        .filter((line) => line.slots.some(([from]) => ownerIn(lines, from) === line))
+        .map(({ id }) => node(id));
+    },
     replicasOf,
     async failover(slot) {
       const master = await masterOf(slot);
@@ -178,23 +186,42 @@ function clusterOf(nodes: readonly ClusterNode[]): RedisCluster {
 
 interface NodeLine {
   readonly id: string;
+  readonly isItself: boolean;
   readonly master: string;
+  readonly epoch: number;
   readonly slots: readonly (readonly [number, number])[];
 }
 
-/** What the first node that answers believes. */
+/** How long one that is alive may take to answer. */
+const ANSWER_MS = 2_000;
+
+/** What each node that answers says of itself, the newest claim first. Of the others some know less. */
 async function view(nodes: readonly ClusterNode[]): Promise<NodeLine[]> {
-  return parse(String(await Promise.any(nodes.map((node) => node.command("CLUSTER", "NODES")))));
+  const asked = nodes.filter(isRunning).map(async (node) => {
+    const late = sleep(ANSWER_MS, "", { ref: false });
+    const text = await Promise.race([node.command("CLUSTER", "NODES").catch(() => ""), late]);
+    return parse(String(text)).filter(({ isItself }) => isItself);
+  });
+  return (await Promise.all(asked)).flat().toSorted((a, b) => b.epoch - a.epoch);
+}
+
+function ownerIn(lines: readonly NodeLine[], slot: number): NodeLine | undefined {
+  return lines.find(({ slots }) => slots.some(([from, to]) => from <= slot && slot <= to));
 }
 
 function parse(text: string): NodeLine[] {
-  const lines = text.trim().split("\n");
+  const lines = text.trim() === "" ? [] : text.trim().split("\n");
   return lines.map((line) => {
-    const [id = "", , flags = "", master = "", , , , , ...slots] = line.split(" ");
+    const [id = "", , flags = "", master = "", , , epoch = "0", , ...slots] = line.split(" ");
     const ranges = slots.filter((slot) => /^\d/.test(slot)).map((slot) => slot.split("-").map(Number));
-    // Who was failed over stays listed for a while, with its slots.
-    const isUp = !flags.includes("fail");
-    return { id, master, slots: isUp ? ranges.map(([from = 0, to = from]) => [from, to] as const) : [] };
+    return {
+      id,
+      isItself: flags.includes("myself"),
+      master,
+      epoch: Number(epoch),
+      // Who was failed over stays listed for a while, with its slots.
+      slots: flags.includes("fail") ? [] : ranges.map(([from = 0, to = from]) => [from, to] as const),
+    };
   });
 }
 
@@ -209,7 +236,7 @@ async function viewIfWell(node: ClusterNode, size: number): Promise<string | und
   const lines = parse(text).toSorted((a, b) => (a.id < b.id ? -1 : 1));
   if (!info.includes("cluster_state:ok") || lines.length !== size || /handshake|noaddr/.test(text)) return undefined;
   if (!/role:master|master_link_status:up/.test(replication)) return undefined;
-  return JSON.stringify(lines);
+  return JSON.stringify(lines.map(({ id, master, slots }) => ({ id, master, slots })));
 }
 
 function isRunning({ pid }: ClusterNode): boolean {

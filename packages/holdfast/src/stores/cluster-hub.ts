@@ -61,6 +61,8 @@ interface Channel {
   readonly listeners: Set<(message: string) => void>;
   /** False once its server has been found to have no sharded channels: it is older than Redis 7. */
   isCounted: boolean;
+  /** It was heard once and then lost: its owners are to be told as soon as it is heard again. */
+  isMissed: boolean;
   post: Post | undefined;
   attaching: Promise<void> | undefined;
 }
@@ -111,6 +113,7 @@ export class ClusterHub {
       slot: clusterSlot(name),
       listeners: new Set(),
       isCounted: true,
+      isMissed: false,
       post: undefined,
       attaching: undefined,
     };
@@ -143,9 +146,13 @@ export class ClusterHub {
   /** Resolves when the channel is confirmed, by whichever server has it. One way there for all who want it. */
   #attach(channel: Channel): Promise<void> {
     if (channel.post !== undefined) return Promise.resolve();
-    channel.attaching ??= this.#follow(channel).finally(() => {
-      channel.attaching = undefined;
-    });
+    if (channel.attaching === undefined) {
+      const attaching = this.#follow(channel).finally(() => {
+        // It may have been lost since, and be on its way again.
+        if (channel.attaching === attaching) channel.attaching = undefined;
+      });
+      channel.attaching = attaching;
+    }
     return channel.attaching;
   }
 
@@ -168,7 +175,10 @@ export class ClusterHub {
         if (post.isUp && channel.listeners.size > 0 && this.#isRight(channel, post)) {
           channel.post = post;
           post.channels.add(channel);
+          channel.attaching = undefined;
           this.#watch(post);
+          if (channel.isMissed) this.#tell();
+          channel.isMissed = false;
           return;
         }
       } catch (cause) {
@@ -271,12 +281,10 @@ export class ClusterHub {
     for (const channel of channels) {
       channel.post?.channels.delete(channel);
       channel.post = undefined;
+      channel.isMissed = true;
       if (this.#isClosed || channel.listeners.size === 0) continue;
-      this.#attach(channel).then(
-        () => this.#tell(),
-        // Whoever asks next is told why.
-        () => {},
-      );
+      // Whoever asks next is told why it failed.
+      this.#attach(channel).catch(() => {});
     }
   }
 
