@@ -15,7 +15,7 @@ import { type Runtime, systemRuntime } from "./core/runtime.js";
 import { CountDownLatch, type LatchOptions } from "./count-down-latch/count-down-latch.js";
 import { latchSteps } from "./count-down-latch/steps.js";
 import { Election } from "./election/election.js";
-import { electionSteps } from "./election/steps.js";
+import { ElectionSteps } from "./election/steps.js";
 import {
   checkExported,
   checkKnown,
@@ -28,7 +28,7 @@ import {
 } from "./holdfast-options.js";
 import { MultiLock } from "./multi-lock/multi-lock.js";
 import { Mutex } from "./mutex/mutex.js";
-import { type MutexSteps, mutexSteps } from "./mutex/steps.js";
+import { MutexSteps } from "./mutex/steps.js";
 import { ReadWriteLock, readWriteLockSteps } from "./read-write-lock/read-write-lock.js";
 import { noQuorumHere, quorumFactories } from "./redlock/factories.js";
 import type { Redlock } from "./redlock/redlock.js";
@@ -160,19 +160,18 @@ export function createHoldfastOn(runtime: Runtime, options: HoldfastOptions): Ho
 
   const cohorts = new Cohorts(engine);
 
-  const mutexStepsOf = (name: string, lockOptions?: LockOptions): MutexSteps => {
+  const mutexStepsOf = (kind: string, name: string, lockOptions?: LockOptions): MutexSteps => {
     checkName(name);
     const { key } = checkKnown(lockOptions, ["key"]);
     if (key !== undefined) checkKey(key);
     const keys = key === undefined ? unmapped(lockKeys(prefix, "mutex", name)) : mappedKeys(prefix, "mutex", key);
-    return mutexSteps({ store, name, key, keys, inbox: engine.inboxOf(keys.tag) });
+    return new MutexSteps({ store, name, key, keys, inbox: engine.inboxOf(keys.tag) }, kind);
   };
   const mutex = (name: string, lockOptions?: LockOptions): Mutex =>
-    new Mutex(engine, mutexStepsOf(name, lockOptions), defaults, (hold) => new Lease(hold), cohorts);
+    new Mutex(engine, mutexStepsOf("mutex", name, lockOptions), defaults, (hold) => new Lease(hold), cohorts);
   const contexts = new HoldContexts();
   const reentrantMutex = (name: string, lockOptions?: LockOptions): ReentrantMutex => {
-    const steps = { ...mutexStepsOf(name, lockOptions), kind: "reentrant-mutex" };
-    return new ReentrantMutex(engine, steps, defaults, contexts, cohorts);
+    return new ReentrantMutex(engine, mutexStepsOf("reentrant-mutex", name, lockOptions), defaults, contexts, cohorts);
   };
   const semaphore = (name: string, semaphoreOptions?: SemaphoreOptions): Semaphore => {
     checkName(name);
@@ -205,7 +204,7 @@ export function createHoldfastOn(runtime: Runtime, options: HoldfastOptions): Ho
   };
   const election = (name: string, adoptedValue = ""): Election => {
     const keys = lockKeys(prefix, "election", checkName(name));
-    const steps = electionSteps({ store, name, keys, inbox: engine.inboxOf(keys.tag) });
+    const steps = new ElectionSteps({ store, name, keys, inbox: engine.inboxOf(keys.tag) });
     return new Election(engine, steps, defaults, adoptedValue);
   };
   /** The kinds whose leases can move to another process. */

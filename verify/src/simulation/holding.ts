@@ -80,16 +80,21 @@ export function releasesOf({ judge: { recorder }, member }: Scene, views: readon
   });
 }
 
-/** S5: no success without an answer that has reached the process since it asked; or without the next lease of its claim. */
+/**
+ * S5: no success without an answer that has reached the process since it asked; or without the next lease of its claim.
+ *
+ * @param orElse  what tells as much: who gives back late extends first, which shows that nobody was granted since
+ */
 export function checkHeard(
   scene: Scene,
   views: readonly View[],
   what: "extended" | "given back",
   sinceMs: number,
+  orElse: "extended" | "given back" = what,
 ): void {
   const { judge, member } = scene;
   for (const view of views) {
-    if (hasHeard(scene, view, what, sinceMs)) continue;
+    if (hasHeard(scene, view, what, sinceMs) || hasHeard(scene, view, orElse, sinceMs)) continue;
     const { own, lockName, turn } = view;
     const text = `${member.process.name}: a lease of ${lockName} was ${what}, and no answer had reached it`;
     if (what === "given back" && judge.queues.shared.handedOn(own.owner, turn, text)) continue;
@@ -97,7 +102,8 @@ export function checkHeard(
   }
 }
 
-function hasHeard({ judge }: Scene, { own }: View, what: "extended" | "given back", sinceMs: number): boolean {
+/** Whether an answer that says so has reached the process since. */
+export function hasHeard({ judge }: Scene, { own }: View, what: "extended" | "given back", sinceMs: number): boolean {
   return judge.network.lastHeard(own.owner, what) >= sinceMs;
 }
 

@@ -1,7 +1,7 @@
 /** What a caller does with anything that is leased: get it, hold it, end it in some way. */
 import type { Lease } from "holdfast";
 import { call, claimOf, type Options, optionsOf } from "./calling.js";
-import { extend, holdFor, release } from "./holding.js";
+import { extend, hasHeard, holdFor, release } from "./holding.js";
 import { force, forceAgain, moveOn, type Whose } from "./moving.js";
 import type { Scene } from "./scene.js";
 import type { View } from "./view.js";
@@ -74,6 +74,9 @@ export async function holdProgram<Held extends Lease>(
     await moveOn(scene, lease, views);
     return;
   }
+  const givenBackMs = scene.world.nowMs;
   const isOver = await release(scene, lease, views);
-  if (session.way === "by-token" && isOver) await forceAgain(scene, lease.token, leased);
+  // Who was late knows that nobody was harmed; the server may still have to hear that it is over.
+  const isOnRecord = views.every((view) => hasHeard(scene, view, "given back", givenBackMs));
+  if (session.way === "by-token" && isOver && isOnRecord) await forceAgain(scene, lease.token, leased);
 }

@@ -27,7 +27,7 @@ export class Observer {
   readonly #keyspace: Keyspace;
   readonly #clock: Clock;
   #before: Seen = new Map();
-  #after: Seen = new Map();
+  #after = new Map<string, SeenKey>();
 
   constructor(keyspace: Keyspace, clock: Clock) {
     this.#keyspace = keyspace;
@@ -60,13 +60,20 @@ export class Observer {
   /** Whether that owner holds the lock of the call now. */
   isHolder({ script, keys }: Call, owner: string): boolean {
     if (!script.name.startsWith("permits/"))
-      return this.#keyspace.pttl(keys[0] ?? "") !== -2 && holderOf(keys, this.#after).owner === owner;
+      return this.#isThere(keys[0]) && holderOf(keys, this.#after).owner === owner;
     return holdersOf(keys, this.#after, this.#clock.nowUs()).has(owner);
   }
 
   /** Whether anybody does. */
   isHeld({ script, keys }: Call): boolean {
-    return this.#keyspace.pttl(keys[script.name.startsWith("permits/") ? 2 : 0] ?? "") !== -2;
+    return this.#isThere(keys[script.name.startsWith("permits/") ? 2 : 0]);
+  }
+
+  /** To ask for a key that is over removes it: a clock that is set back later does not bring it back. */
+  #isThere(key = ""): boolean {
+    if (this.#keyspace.pttl(key) !== -2) return true;
+    this.#after.delete(key);
+    return false;
   }
 
   /** Who held the lock of that call before and after it. */

@@ -216,4 +216,22 @@ export const REGRESSION_SEEDS: readonly RegressionSeed[] = [
     profile: "promised",
     was: "a late resignation does not take a late request out of the queue",
   },
+  {
+    seed: 20029026,
+    kind: "reentrant-mutex",
+    profile: "promised",
+    was: "who gives back late extends first, and that answer tells as much as one to the release",
+  },
+  {
+    seed: 20033394,
+    kind: "condition",
+    profile: "promised",
+    was: "a key that was over when somebody looked does not come back with a clock that is set back",
+  },
+  {
+    seed: 20045983,
+    kind: "election",
+    profile: "promised",
+    was: "a late lease that harmed nobody may be on the server until its departure is heard there",
+  },
 ];

@@ -64,7 +64,7 @@ const POLL_MS = 100;
 
 /** The steps of the barrier at `place`. */
 export function barrierSteps({ store, name, base: barrier, inbox, parties }: BarrierPlace): BarrierSteps {
-  const caller = { store, lockName: name };
+  const caller = { store, name };
   const arrived = `${barrier}:arrived`;
   const leases = `${barrier}:leases`;
   const ended = `${barrier}:ended`;

@@ -24,7 +24,7 @@ export function clientRecords(
     async announce(keepMs) {
       const own = key(facts.clientId);
       await call(
-        { store, lockName: own },
+        { store, name: own },
         clientRecordAnnounce,
         { client: own },
         { host: hostname(), pid, name: facts.clientName, version: VERSION, keepMs },
@@ -33,7 +33,7 @@ export function clientRecords(
     },
     async read(clientId, timeoutMs): Promise<ClientRecord | undefined> {
       const client = key(clientId);
-      const reply = await call({ store, lockName: client }, clientRecordRead, { client }, {}, timeoutMs);
+      const reply = await call({ store, name: client }, clientRecordRead, { client }, {}, timeoutMs);
       if (reply.outcome === "unknown") return undefined;
       const [host = "", process = "", name = ""] = reply.fields;
       return { host, pid: Number(process), clientName: name === "" ? undefined : name };

@@ -38,7 +38,7 @@ export function looking({ store, mutex, condition }: ConditionPlace): LookSteps 
     kind: "condition",
     name: mutex.name,
     async inspect(owner = "", timeoutMs): Promise<State> {
-      const caller = { store, lockName: mutex.name };
+      const caller = { store, name: mutex.name };
       const reply = await call(caller, conditionInspect, { condition }, { owner, most: NAMED_WAITERS }, timeoutMs);
       const ahead = reply.ahead < 0 ? undefined : reply.ahead;
       return { holders: [], token: undefined, waiterCount: reply.waiters, waiters: reply.owners, ahead };
@@ -67,7 +67,7 @@ export function waitSteps(
   onEntered: () => void,
 ): ConditionWait {
   const { store, mutex, lock, fence, queue, condition, inbox } = place;
-  const caller = { store, lockName: mutex.name };
+  const caller = { store, name: mutex.name };
   let mayHaveEntered = false;
   let hasEntered = false;
   let isSignalled = false;
@@ -146,7 +146,7 @@ export async function signal(
 ): Promise<
   { readonly outcome: NotHeld } | { readonly outcome: "signalled"; readonly moved: number; readonly left: number }
 > {
-  const caller = { store, lockName: mutex.name };
+  const caller = { store, name: mutex.name };
   const keys = { lock, fence, queue, condition, signalled: `${condition}:signalled` };
   return call(caller, conditionSignal, keys, { owner, token, request, most, inbox }, timeoutMs);
 }

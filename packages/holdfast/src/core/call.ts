@@ -5,7 +5,8 @@ import type { Store } from "./store.js";
 /** A store as one lock uses it: every failure names the lock. */
 export interface Caller {
   readonly store: Pick<Store, "run">;
-  readonly lockName: string;
+  /** Name of the lock. */
+  readonly name: string;
 }
 
 /** The keys of a script by name; a name that ends in `...` stands for any number of them. */
@@ -21,7 +22,7 @@ export type Keys<Key extends string> = {
  * @throws StoreError  the answer is unknown, or is not one that the header lists
  */
 export function call<Key extends string, Arg extends string, Form extends ReplyForm>(
-  { store, lockName }: Caller,
+  { store, name: lockName }: Caller,
   script: Script<Key, Arg, Form>,
   keys: Keys<NoInfer<Key>>,
   args: Readonly<Record<NoInfer<Arg>, string | number>>,

@@ -98,7 +98,9 @@ export interface Steps extends WaitSteps {
    * Puts back a lease that is still good, where the server lacks it because it took over from another. Absent where no
    * server can be known to have done that; `refused` where it has not, or where the lock went on to others.
    */
-  reclaim?(grant: Grant, leaseMs: number, timeoutMs: number): Promise<"reclaimed" | "refused">;
+  readonly reclaim?:
+    | ((grant: Grant, leaseMs: number, timeoutMs: number) => Promise<"reclaimed" | "refused">)
+    | undefined;
 
   /** Gives the lock to the next waiter, or back. */
   release(grant: Grant, timeoutMs: number): Promise<"released" | NotHeld>;

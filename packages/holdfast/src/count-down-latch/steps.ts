@@ -46,7 +46,7 @@ export interface LatchSteps extends LookSteps {
 
 /** The steps of the latch at `place`. */
 export function latchSteps({ store, name, base: latch, inbox, keepMs }: LatchPlace): LatchSteps {
-  const caller = { store, lockName: name };
+  const caller = { store, name };
   const counted = `${latch}:counted`;
   const waiters = `${latch}:waiters`;
   const kind = "count-down-latch";

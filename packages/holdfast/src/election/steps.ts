@@ -1,7 +1,7 @@
 /** The atomic steps of an election: those of a mutex, and what a leader says. Each is one script call. */
 import { call } from "../core/call.js";
 import type { LockKeys } from "../core/names.js";
-import type { NotHeld, Steps } from "../core/steps.js";
+import type { Claim, Grant, NotHeld } from "../core/steps.js";
 import type { Store } from "../core/store.js";
 import {
   electionAnnounce,
@@ -10,7 +10,7 @@ import {
   electionProclaim,
   electionResign,
 } from "../generated/scripts.js";
-import { mutexSteps } from "../mutex/steps.js";
+import { type MutexKeys, MutexSteps } from "../mutex/steps.js";
 
 /** What the steps of one election need to know. */
 export interface ElectionPlace {
@@ -29,78 +29,84 @@ export interface LeaderRecord {
   readonly leaseLeftMs: number;
 }
 
+/** Which of a leader's proclamations one is. */
+interface Leader {
+  readonly owner: string;
+  readonly token: number;
+}
+
 /** The steps of one election. */
-export interface ElectionSteps extends Steps {
+export class ElectionSteps extends MutexSteps {
   /** Where observers listen. */
   readonly channel: string;
+  readonly #record: string;
+
+  constructor({ store, name, keys, inbox }: ElectionPlace) {
+    super({ store, name, key: undefined, keys: { ...keys, lock: keys.base }, inbox }, "election");
+    this.channel = `${keys.base}:leader`;
+    this.#record = `${keys.base}:value`;
+  }
+
+  override extend(
+    { claim: { owner }, token: term }: Grant,
+    leaseMs: number,
+    timeoutMs: number,
+  ): Promise<"extended" | NotHeld> {
+    return call(this, electionExtend, this.#keys(), { owner, term, leaseMs }, timeoutMs).then(({ outcome }) => outcome);
+  }
+
+  override release({ claim: { owner }, token: term }: Grant, timeoutMs: number): Promise<"released" | NotHeld> {
+    const args = { owner, term, inbox: this.inbox, channel: this.channel };
+    return call(this, electionResign, this.#keys(), args, timeoutMs).then(({ outcome }) => outcome);
+  }
+
+  override async leave(claim: Claim, timeoutMs: number): Promise<void> {
+    await super.leave(claim, timeoutMs);
+    // It may have led, as when its Holdfast closes.
+    await this.#announce(timeoutMs);
+  }
+
+  override async adopt(from: string, to: Grant, timeoutMs: number): Promise<"adopted" | NotHeld> {
+    const outcome = await super.adopt(from, to, timeoutMs);
+    // Who missed this learns of the new owner in time; the adoption stands.
+    if (outcome === "adopted") await this.#announce(timeoutMs).catch(() => {});
+    return outcome;
+  }
+
+  override async forceRelease(
+    whose: { readonly owner?: string; readonly token?: number },
+    timeoutMs: number,
+  ): Promise<boolean> {
+    const isReleased = await super.forceRelease(whose, timeoutMs);
+    if (isReleased) await this.#announce(timeoutMs).catch(() => {});
+    return isReleased;
+  }
 
   /** Says what the leader stands for; `number` tells its proclamations apart. */
-  proclaim(
-    leader: { readonly owner: string; readonly token: number },
+  async proclaim(
+    { owner, token: term }: Leader,
     value: string,
     number: number,
     leaseMs: number,
     timeoutMs: number,
-  ): Promise<"proclaimed" | NotHeld>;
+  ): Promise<"proclaimed" | NotHeld> {
+    const args = { owner, term, value, number, leaseMs, channel: this.channel };
+    return (await call(this, electionProclaim, this.#keys(), args, timeoutMs)).outcome;
+  }
 
   /** Who leads; undefined if nobody does. */
-  leader(timeoutMs: number): Promise<LeaderRecord | undefined>;
-}
+  async leader(timeoutMs: number): Promise<LeaderRecord | undefined> {
+    const reply = await call(this, electionLeader, this.#keys(), {}, timeoutMs);
+    if (reply.outcome === "vacant") return undefined;
+    const [owner = "", value = ""] = reply.texts;
+    return { owner, value, term: reply.term, leaseLeftMs: reply.restMs < 0 ? Infinity : reply.restMs };
+  }
 
-/** The steps of the election at `place`. */
-export function electionSteps({ store, name, keys, inbox }: ElectionPlace): ElectionSteps {
-  const caller = { store, lockName: name };
-  const mutex = mutexSteps({ store, name, key: undefined, keys: { ...keys, lock: keys.base }, inbox });
-  const { lock, fence, queue } = mutex.keys;
-  const record = `${keys.base}:value`;
-  const channel = `${keys.base}:leader`;
-  const announce = async (timeoutMs: number): Promise<void> => {
-    await call(caller, electionAnnounce, {}, { channel }, timeoutMs);
-  };
+  async #announce(timeoutMs: number): Promise<void> {
+    await call(this, electionAnnounce, {}, { channel: this.channel }, timeoutMs);
+  }
 
-  return {
-    ...mutex,
-    kind: "election",
-    channel,
-
-    async extend({ claim: { owner }, token: term }, leaseMs, timeoutMs) {
-      return (await call(caller, electionExtend, { lock, fence, record }, { owner, term, leaseMs }, timeoutMs)).outcome;
-    },
-
-    async release({ claim: { owner }, token: term }, timeoutMs) {
-      const args = { owner, term, inbox, channel };
-      return (await call(caller, electionResign, { lock, fence, queue, record }, args, timeoutMs)).outcome;
-    },
-
-    async leave(claim, timeoutMs) {
-      await mutex.leave(claim, timeoutMs);
-      // It may have led, as when its Holdfast closes.
-      await announce(timeoutMs);
-    },
-
-    async adopt(from, to, timeoutMs) {
-      const outcome = await mutex.adopt(from, to, timeoutMs);
-      // Who missed this learns of the new owner in time; the adoption stands.
-      if (outcome === "adopted") await announce(timeoutMs).catch(() => {});
-      return outcome;
-    },
-
-    async forceRelease(whose, timeoutMs) {
-      const isReleased = await mutex.forceRelease(whose, timeoutMs);
-      if (isReleased) await announce(timeoutMs).catch(() => {});
-      return isReleased;
-    },
-
-    async proclaim({ owner, token: term }, value, number, leaseMs, timeoutMs) {
-      const args = { owner, term, value, number, leaseMs, channel };
-      return (await call(caller, electionProclaim, { lock, fence, record }, args, timeoutMs)).outcome;
-    },
-
-    async leader(timeoutMs) {
-      const reply = await call(caller, electionLeader, { lock, fence, record }, {}, timeoutMs);
-      if (reply.outcome === "vacant") return undefined;
-      const [owner = "", value = ""] = reply.texts;
-      return { owner, value, term: reply.term, leaseLeftMs: reply.restMs < 0 ? Infinity : reply.restMs };
-    },
-  };
+  #keys(): MutexKeys & { readonly record: string } {
+    return { ...this.keys, record: this.#record };
+  }
 }

@@ -81,7 +81,7 @@ class JointAttempt implements WaitSteps {
       this.#claims = [first, ...this.#members.slice(1).map((member) => this.#claim(member))];
     const keys = this.#members.flatMap(({ steps: { keys: all } }) => [all.lock, all.fence, all.queue]);
     const owners = this.#claims.map(({ owner }) => owner).join(" ");
-    const caller = { store: this.#engine.store, lockName: this.name };
+    const caller = { store: this.#engine.store, name: this.name };
     const args = { leaseMs: first.leaseMs, owners };
     const reply = await call(caller, multiLockAcquire, { "keys...": keys }, args, timeoutMs);
     if (reply.outcome === "refused") {

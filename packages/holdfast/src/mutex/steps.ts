@@ -1,7 +1,7 @@
 /** The atomic steps of a mutex: each one script call, with the keys of one name. */
 import { call } from "../core/call.js";
 import { parseOwner } from "../core/owner.js";
-import type { State, Steps } from "../core/steps.js";
+import type { Attempt, Claim, Grant, NotHeld, State, Steps } from "../core/steps.js";
 import type { Store } from "../core/store.js";
 import {
   mutexAcquire,
@@ -32,85 +32,125 @@ export interface MutexPlace {
   readonly inbox: string;
 }
 
-/** The steps of a mutex, and its keys for scripts that work on several. */
-export interface MutexSteps extends Steps {
-  readonly keys: { readonly base: string; readonly lock: string; readonly fence: string; readonly queue: string };
-  readonly inbox: string;
+/** Keys of a mutex, for scripts that work on several. */
+export interface MutexKeys {
+  readonly base: string;
+  readonly lock: string;
+  readonly fence: string;
+  readonly queue: string;
 }
 
-/** The steps of the mutex at `place`. */
-export function mutexSteps({ store, name, key, keys, inbox }: MutexPlace): MutexSteps {
-  const caller = { store, lockName: name };
-  const lock = keys.lock;
-  const fence = `${keys.base}:fence`;
-  const queue = `${keys.base}:queue`;
-  const marker = store.lineageKey?.(lock);
+/**
+ * The steps of the mutex at `place`.
+ *
+ * A class, and with keys that are made when they are asked for: whoever holds many leases holds as many of these.
+ */
+export class MutexSteps implements Steps {
+  readonly kind: string;
+  readonly name: string;
+  readonly key: string;
+  readonly inbox: string;
+  readonly store: Store;
+  protected readonly base: string;
+  readonly #isMapped: boolean;
 
-  return {
-    kind: "mutex",
-    name,
-    key: lock,
-    inbox,
-    keys: { base: keys.base, lock, fence, queue },
-    exported: key === undefined ? {} : { key },
+  constructor({ store, name, key, keys, inbox }: MutexPlace, kind = "mutex") {
+    this.kind = kind;
+    this.name = name;
+    this.key = keys.lock;
+    this.inbox = inbox;
+    this.store = store;
+    this.base = keys.base;
+    this.#isMapped = key !== undefined;
+  }
 
-    acquire({ owner, leaseMs, amount }, enqueue, timeoutMs) {
-      const args = { owner, leaseMs, fenceMs: leaseMs + FENCE_MS, block: amount, enqueue: enqueue ? 1 : 0, inbox };
-      return call(caller, mutexAcquire, { lock, fence, queue }, args, timeoutMs);
-    },
+  get keys(): MutexKeys {
+    return { base: this.base, lock: this.key, fence: `${this.base}:fence`, queue: `${this.base}:queue` };
+  }
 
-    async extend({ claim: { owner }, token }, leaseMs, timeoutMs) {
-      return (await call(caller, mutexExtend, { lock, fence }, { owner, token, leaseMs }, timeoutMs)).outcome;
-    },
+  get exported(): { readonly key?: string } {
+    return this.#isMapped ? { key: this.key } : {};
+  }
 
-    ...(store.confirmsGrants === true &&
-      ({
-        async confirm({ claim: { owner, leaseMs, amount }, token: first }, timeoutMs) {
-          const args = { owner, token: first + amount - 1, leaseMs };
-          return (await call(caller, mutexExtend, { lock, fence }, args, timeoutMs)).outcome;
-        },
-      } satisfies Pick<Steps, "confirm">)),
+  get confirm(): Steps["confirm"] {
+    return this.store.confirmsGrants === true ? this.confirmGrant : undefined;
+  }
 
-    ...(marker !== undefined &&
-      ({
-        async reclaim({ claim: { owner }, token }, leaseMs, timeoutMs) {
-          const args = { owner, token, leaseMs };
-          return (await call(caller, mutexReclaim, { lock, fence, queue, marker }, args, timeoutMs)).outcome;
-        },
-      } satisfies Pick<Steps, "reclaim">)),
+  get reclaim(): Steps["reclaim"] {
+    return this.store.lineageKey?.(this.key) === undefined ? undefined : this.putBack;
+  }
 
-    async release({ claim: { owner }, token }, timeoutMs) {
-      return (await call(caller, mutexRelease, { lock, fence, queue }, { owner, token, inbox }, timeoutMs)).outcome;
-    },
+  acquire({ owner, leaseMs, amount }: Claim, enqueue: boolean, timeoutMs: number): Promise<Attempt> {
+    const { inbox } = this;
+    const args = { owner, leaseMs, fenceMs: leaseMs + FENCE_MS, block: amount, enqueue: enqueue ? 1 : 0, inbox };
+    return call(this, mutexAcquire, this.keys, args, timeoutMs);
+  }
 
-    async leave({ owner }, timeoutMs) {
-      await call(caller, mutexLeave, { lock, fence, queue }, { owner, inbox }, timeoutMs);
-    },
+  extend({ claim: { owner }, token }: Grant, leaseMs: number, timeoutMs: number): Promise<"extended" | NotHeld> {
+    return call(this, mutexExtend, this.keys, { owner, token, leaseMs }, timeoutMs).then(outcomeOf);
+  }
 
-    async adopt(from, { claim: { owner: to, leaseMs }, token }, timeoutMs) {
-      return (await call(caller, mutexAdopt, { lock, fence }, { from, to, token, leaseMs }, timeoutMs)).outcome;
-    },
+  release({ claim: { owner }, token }: Grant, timeoutMs: number): Promise<"released" | NotHeld> {
+    const { inbox } = this;
+    return call(this, mutexRelease, this.keys, { owner, token, inbox }, timeoutMs).then(outcomeOf);
+  }
 
-    async forceRelease({ owner = "", token = "" }, timeoutMs) {
-      const reply = await call(caller, mutexForceRelease, { lock, fence, queue }, { owner, token, inbox }, timeoutMs);
-      return reply.outcome === "released";
-    },
+  async leave({ owner }: Claim, timeoutMs: number): Promise<void> {
+    await call(this, mutexLeave, this.keys, { owner, inbox: this.inbox }, timeoutMs);
+  }
 
-    async inspect(owner = "", timeoutMs): Promise<State> {
-      const args = { owner, most: NAMED_WAITERS };
-      const reply = await call(caller, mutexInspect, { lock, fence, queue }, args, timeoutMs);
-      const [holder = "", ...rest] = reply.owners;
-      const leaseLeftMs = reply.restMs < 0 ? Infinity : reply.restMs;
-      // The fence stands at the last token that the holder's claim has reserved; most serve one lease, by the first.
-      const reserved = reply.outcome === "held" ? (parseOwner(holder)?.amount ?? 1) : 1;
-      const token = reply.token === 0 ? undefined : reply.token - reserved + 1;
-      return {
-        holders: reply.outcome === "held" ? [{ owner: holder, token, leaseLeftMs }] : [],
-        token,
-        waiterCount: reply.waiters,
-        waiters: reply.outcome === "held" ? rest : reply.owners,
-        ahead: reply.ahead < 0 ? undefined : reply.ahead,
-      };
-    },
-  };
+  adopt(
+    from: string,
+    { claim: { owner: to, leaseMs }, token }: Grant,
+    timeoutMs: number,
+  ): Promise<"adopted" | NotHeld> {
+    return call(this, mutexAdopt, this.keys, { from, to, token, leaseMs }, timeoutMs).then(outcomeOf);
+  }
+
+  async forceRelease(whose: { readonly owner?: string; readonly token?: number }, timeoutMs: number): Promise<boolean> {
+    const { owner = "", token = "" } = whose;
+    const { inbox } = this;
+    const reply = await call(this, mutexForceRelease, this.keys, { owner, token, inbox }, timeoutMs);
+    return reply.outcome === "released";
+  }
+
+  async inspect(owner = "", timeoutMs: number): Promise<State> {
+    const reply = await call(this, mutexInspect, this.keys, { owner, most: NAMED_WAITERS }, timeoutMs);
+    const [holder = "", ...rest] = reply.owners;
+    const leaseLeftMs = reply.restMs < 0 ? Infinity : reply.restMs;
+    // The fence stands at the last token that the holder's claim has reserved; most serve one lease, by the first.
+    const reserved = reply.outcome === "held" ? (parseOwner(holder)?.amount ?? 1) : 1;
+    const token = reply.token === 0 ? undefined : reply.token - reserved + 1;
+    return {
+      holders: reply.outcome === "held" ? [{ owner: holder, token, leaseLeftMs }] : [],
+      token,
+      waiterCount: reply.waiters,
+      waiters: reply.outcome === "held" ? rest : reply.owners,
+      ahead: reply.ahead < 0 ? undefined : reply.ahead,
+    };
+  }
+
+  /** See `Steps.confirm`. */
+  protected async confirmGrant(
+    { claim: { owner, leaseMs, amount }, token: first }: Grant,
+    timeoutMs: number,
+  ): Promise<"extended" | NotHeld> {
+    const args = { owner, token: first + amount - 1, leaseMs };
+    return (await call(this, mutexExtend, this.keys, args, timeoutMs)).outcome;
+  }
+
+  /** See `Steps.reclaim`. */
+  protected async putBack(
+    { claim: { owner }, token }: Grant,
+    leaseMs: number,
+    timeoutMs: number,
+  ): Promise<"reclaimed" | "refused"> {
+    const marker = this.store.lineageKey?.(this.key) ?? "";
+    const keys = { ...this.keys, marker };
+    return (await call(this, mutexReclaim, keys, { owner, token, leaseMs }, timeoutMs)).outcome;
+  }
+}
+
+function outcomeOf<Word extends string>({ outcome }: { readonly outcome: Word }): Word {
+  return outcome;
 }

@@ -77,7 +77,7 @@ export interface PermitsSteps extends Steps {
 /** The steps of the permits at `place`. */
 export function permitsSteps(place: PermitsPlace): PermitsSteps {
   const { kind, name, inbox, declared, numbered } = place;
-  const caller = { store: place.store, lockName: name };
+  const caller = { store: place.store, name };
   const state = place.keys.base;
   const fence = `${state}:fence`;
   const holders = `${state}:holders`;

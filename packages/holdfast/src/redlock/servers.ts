@@ -34,7 +34,7 @@ export function askForVote(
   timeoutMs: number,
 ): Promise<Outcome<(typeof redlockAcquire)["replies"][number]>> {
   const send = (): ReturnType<typeof askForVote> =>
-    call({ store, lockName: name }, redlockAcquire, { lock, fence }, { owner, leaseMs }, timeoutMs);
+    call({ store, name }, redlockAcquire, { lock, fence }, { owner, leaseMs }, timeoutMs);
   return guard.isOpen ? send() : guard.pass(name, send, timeoutMs);
 }
 
@@ -45,7 +45,7 @@ export async function raise(
   args: { readonly owner: string; readonly reported: number; readonly token: number; readonly leaseMs: number },
   timeoutMs: number,
 ): Promise<boolean> {
-  const reply = await call({ store, lockName: name }, redlockConfirm, { lock, fence }, args, timeoutMs);
+  const reply = await call({ store, name }, redlockConfirm, { lock, fence }, args, timeoutMs);
   return reply.outcome === "confirmed";
 }
 
@@ -56,7 +56,7 @@ export async function extendOn(
   args: { readonly owner: string; readonly leaseMs: number },
   timeoutMs: number,
 ): Promise<boolean> {
-  const reply = await call({ store, lockName: name }, redlockExtend, { lock, fence }, args, timeoutMs);
+  const reply = await call({ store, name }, redlockExtend, { lock, fence }, args, timeoutMs);
   return reply.outcome === "extended";
 }
 
@@ -72,7 +72,7 @@ export async function releaseOn(
   args: { readonly owner: string; readonly channel: string },
   timeoutMs: number,
 ): Promise<boolean> {
-  const reply = await call({ store, lockName: name }, redlockRelease, { lock }, args, timeoutMs);
+  const reply = await call({ store, name }, redlockRelease, { lock }, args, timeoutMs);
   return reply.outcome === "released";
 }
 
@@ -90,7 +90,7 @@ export async function lookAt(
   { name, lock, fence }: RedlockPlace,
   timeoutMs: number,
 ): Promise<ServerView> {
-  const reply = await call({ store, lockName: name }, redlockInspect, { lock, fence }, {}, timeoutMs);
+  const reply = await call({ store, name }, redlockInspect, { lock, fence }, {}, timeoutMs);
   const owner = reply.outcome === "held" ? reply.owner[0] : undefined;
   return { token: reply.token, owner, leaseLeftMs: reply.leftMs < 0 ? Infinity : reply.leftMs };
 }

@@ -7,7 +7,7 @@ import { serverMemory } from "../generated/scripts.js";
 
 /** The server's policy; undefined if it does not show it. @throws StoreError */
 export async function readMemoryPolicy(store: Store, timeoutMs: number): Promise<MemoryPolicy | undefined> {
-  const reply = await call({ store, lockName: serverMemory.name }, serverMemory, {}, {}, timeoutMs);
+  const reply = await call({ store, name: serverMemory.name }, serverMemory, {}, {}, timeoutMs);
   if (reply.outcome === "hidden") return undefined;
   const [policy = ""] = reply.words;
   return { policy, maxmemoryBytes: reply.maxmemory };

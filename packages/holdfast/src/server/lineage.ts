@@ -20,7 +20,7 @@ export function failoverGrace(mode: FailoverGrace, prefix: string, leastMs = 0):
     markerOf: () => `${prefix}:lineage`,
     async ask(run, marker, leaseMs, timeoutMs) {
       const args = { leaseMs: Math.max(leaseMs, leastMs), strict: mode === "strict" ? 1 : 0 };
-      const standing = await call({ store: { run }, lockName: marker }, serverLineage, { marker }, args, timeoutMs);
+      const standing = await call({ store: { run }, name: marker }, serverLineage, { marker }, args, timeoutMs);
       if (standing.outcome !== "hidden") return standing;
       if (mode === "strict") {
         const cause = new Error("the server does not show INFO, which failoverGrace needs");

@@ -8,7 +8,7 @@ import { beforeAll, expect, test } from "vitest";
 import { type ConditionPlace, signal, waitSteps } from "../../src/condition/steps.js";
 import { lockKeys } from "../../src/core/names.js";
 import type { Claim, WaitSteps } from "../../src/core/steps.js";
-import { type MutexSteps, mutexSteps } from "../../src/mutex/steps.js";
+import { MutexSteps } from "../../src/mutex/steps.js";
 import { InstantServer } from "./instant-server.js";
 
 const LEASE_MS = 1_000;
@@ -145,7 +145,7 @@ class World {
   constructor() {
     const { store, inbox } = this.server;
     const keys = lockKeys("hf", "mutex", "m");
-    this.mutex = mutexSteps({ store, name: "m", key: undefined, keys: { ...keys, lock: keys.base }, inbox });
+    this.mutex = new MutexSteps({ store, name: "m", key: undefined, keys: { ...keys, lock: keys.base }, inbox });
     const { lock, fence, queue } = this.mutex.keys;
     this.place = { store, mutex: this.mutex, lock, fence, queue, condition: `${keys.base}:condition:c`, inbox };
   }

@@ -7,7 +7,7 @@ import fc from "fast-check";
 import { beforeAll, expect, test } from "vitest";
 import { lockKeys } from "../../src/core/names.js";
 import type { Claim } from "../../src/core/steps.js";
-import { type ElectionSteps, electionSteps } from "../../src/election/steps.js";
+import { ElectionSteps } from "../../src/election/steps.js";
 import { InstantServer } from "./instant-server.js";
 
 const TIMEOUT_MS = 1_000;
@@ -60,7 +60,7 @@ class World {
 
   constructor() {
     const { store, inbox } = this.server;
-    this.election = electionSteps({ store, name: "e", keys: lockKeys("hf", "election", "e"), inbox });
+    this.election = new ElectionSteps({ store, name: "e", keys: lockKeys("hf", "election", "e"), inbox });
   }
 
   get term(): number {

@@ -9,7 +9,7 @@ import { call } from "../../src/core/call.js";
 import { lockKeys } from "../../src/core/names.js";
 import type { Claim } from "../../src/core/steps.js";
 import { multiLockAcquire } from "../../src/generated/scripts.js";
-import { type MutexSteps, mutexSteps } from "../../src/mutex/steps.js";
+import { MutexSteps } from "../../src/mutex/steps.js";
 
 const NAMES = ["a", "b", "c"] as const;
 const LEASE_MS = 1_000;
@@ -68,7 +68,13 @@ class World {
     this.#store = embedded({ keyspace: new Keyspace({ clock, scheduler }) });
     this.locks = NAMES.map((name) => {
       const keys = lockKeys("hf", "mutex", name);
-      return mutexSteps({ store: this.#store, name, key: undefined, keys: { ...keys, lock: keys.base }, inbox: "in:" });
+      return new MutexSteps({
+        store: this.#store,
+        name,
+        key: undefined,
+        keys: { ...keys, lock: keys.base },
+        inbox: "in:",
+      });
     });
   }
 
@@ -81,7 +87,7 @@ class World {
       const { lock, fence, queue } = (this.locks[i] as MutexSteps).keys;
       return [lock, fence, queue];
     });
-    const caller = { store: this.#store, lockName: "together" };
+    const caller = { store: this.#store, name: "together" };
     return call(caller, multiLockAcquire, { "keys...": keys }, { leaseMs: LEASE_MS, owners: owners.join(" ") }, 1_000);
   }
 }

@@ -24,14 +24,14 @@ class Answering extends ScriptedStore {
 /** What a caller of `script` gets when the server answers `reply`. */
 function answer(script: Script, reply: Reply | Error): Promise<unknown> {
   const store = new Answering(reply);
-  return call({ store, lockName: "a" }, script, {}, {}, 1_000);
+  return call({ store, name: "a" }, script, {}, {}, 1_000);
 }
 
 describe("a call", () => {
   test("puts keys and arguments in the order of the header, whatever the order they are given in", async () => {
     const store = new Answering(1);
     await call(
-      { store, lockName: "a" },
+      { store, name: "a" },
       mutexRelease,
       { queue: "q", fence: "f", lock: "l" },
       { inbox: "i", token: 5, owner: "o" },

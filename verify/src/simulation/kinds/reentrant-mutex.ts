@@ -25,7 +25,7 @@ export const reentrantMutex: Kind = {
           const releasedMs = scene.world.nowMs;
           const outcome = await inner.release();
           // One that ends before the last costs no request, and says so only while the hold goes on.
-          if (isOver && outcome === "released") checkHeard(scene, [view], "given back", releasedMs);
+          if (isOver && outcome === "released") checkHeard(scene, [view], "given back", releasedMs, "extended");
           if (view.wasFalse === false) scene.judge.leases.ask(view);
         } catch (error) {
           if (!(error instanceof LockError)) throw error;
