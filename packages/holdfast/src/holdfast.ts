@@ -6,10 +6,11 @@ import { adopt } from "./core/acquire.js";
 import { Cohorts } from "./core/cohorts.js";
 import { Engine } from "./core/engine.js";
 import { EvictionGuard } from "./core/eviction-guard.js";
+import type { Hold } from "./core/hold.js";
 import type { ExportedLease } from "./core/holding.js";
 import { Lease } from "./core/lease.js";
 import { Lock } from "./core/lock.js";
-import { checkKey, checkName, checkValue, type LockKeys, lockKeys, mappedKeys, show } from "./core/names.js";
+import { checkKey, checkName, checkValue, lockKeys, mappedKeys, show } from "./core/names.js";
 import { checkWhole } from "./core/options.js";
 import { type Runtime, systemRuntime } from "./core/runtime.js";
 import { CountDownLatch, type LatchOptions } from "./count-down-latch/count-down-latch.js";
@@ -159,16 +160,18 @@ export function createHoldfastOn(runtime: Runtime, options: HoldfastOptions): Ho
   const engine = new Engine({ store, runtime, prefix, clientId, commandTimeoutMs, records, evictionGuard, closeStore });
 
   const cohorts = new Cohorts(engine);
+  const leaseOn = (hold: Hold): Lease => new Lease(hold);
 
+  // On the path of every acquire.
   const mutexStepsOf = (kind: string, name: string, lockOptions?: LockOptions): MutexSteps => {
     checkName(name);
-    const { key } = checkKnown(lockOptions, ["key"]);
+    const key = lockOptions === undefined ? undefined : checkKnown(lockOptions, ["key"]).key;
     if (key !== undefined) checkKey(key);
-    const keys = key === undefined ? unmapped(lockKeys(prefix, "mutex", name)) : mappedKeys(prefix, "mutex", key);
+    const keys = key === undefined ? lockKeys(prefix, "mutex", name) : mappedKeys(prefix, "mutex", key);
     return new MutexSteps({ store, name, key, keys, inbox: engine.inboxOf(keys.tag) }, kind);
   };
   const mutex = (name: string, lockOptions?: LockOptions): Mutex =>
-    new Mutex(engine, mutexStepsOf("mutex", name, lockOptions), defaults, (hold) => new Lease(hold), cohorts);
+    new Mutex(engine, mutexStepsOf("mutex", name, lockOptions), defaults, leaseOn, cohorts);
   const contexts = new HoldContexts();
   const reentrantMutex = (name: string, lockOptions?: LockOptions): ReentrantMutex => {
     return new ReentrantMutex(engine, mutexStepsOf("reentrant-mutex", name, lockOptions), defaults, contexts, cohorts);
@@ -251,8 +254,4 @@ export function createHoldfastOn(runtime: Runtime, options: HoldfastOptions): Ho
     close: () => engine.close(),
     [Symbol.asyncDispose]: () => engine.close(),
   };
-}
-
-function unmapped(keys: LockKeys): LockKeys & { readonly lock: string } {
-  return { ...keys, lock: keys.base };
 }

@@ -32,25 +32,21 @@ export function acquire<Held extends Lease>(
   make: MakeLease<Held>,
   cohorts?: Cohorts,
 ): Promise<Held> {
-  return waitForHold(engine, steps, options, cohorts).then(async (end) => {
-    if (end instanceof Hold) return make(end);
-    throw await timeoutError(engine, steps, options, end);
-  });
-}
-
-function waitForHold(
-  engine: Engine,
-  steps: Steps,
-  options: ResolvedOptions,
-  cohorts: Cohorts | undefined,
-): Promise<Hold | TimedOut> {
-  // Who does not wait has nobody to wait with.
-  if (cohorts === undefined || options.fairness === "strict" || options.waitMs === 0) {
-    return waitForGrant(engine, steps, options, (granted) => hold(engine, steps, granted, options));
-  }
   return new Promise((resolve, reject) => {
-    const ends = { held: resolve, timedOut: resolve, failed: reject };
-    cohorts.of(steps, options).join(steps, options, ends);
+    const ends = {
+      held: (held: Hold): void => resolve(make(held)),
+      timedOut: (end: TimedOut): void => void timeoutError(engine, steps, options, end).then(reject),
+      failed: reject,
+    };
+    // Who does not wait has nobody to wait with.
+    if (cohorts !== undefined && options.fairness !== "strict" && options.waitMs > 0) {
+      cohorts.of(steps, options).join(steps, options, ends);
+    } else {
+      waitForGrant(engine, steps, options, (granted) => hold(engine, steps, granted, options)).then(
+        (end) => (end instanceof Hold ? ends.held(end) : ends.timedOut(end)),
+        reject,
+      );
+    }
   });
 }
 

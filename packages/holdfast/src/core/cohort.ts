@@ -25,13 +25,14 @@ import type { Claim, Steps } from "./steps.js";
 import type { Granted, TimedOut } from "./wait-ends.js";
 import { Waiter } from "./waiter.js";
 
-/** See the file header. One for each name, length of lease and label: a claim has one of each. */
+/** See the file header. One for each lock, name, length of lease and label: a claim has one of each, and errors tell the name. */
 export class Cohort {
   readonly #engine: Engine;
+  readonly #name: string;
   readonly #leaseMs: number;
   readonly #label: string;
   /** Not in a batch, first come first served. */
-  #waiting = new Set<Caller>();
+  #waiting: Caller[] = [];
   #waiter: Waiter | undefined;
   /** Whoever the claim on its way was asked for: it had called before, whatever the clocks do. */
   #asker: Caller | undefined;
@@ -39,15 +40,21 @@ export class Cohort {
   /** Of the claims: it is for each caller by itself to give up. */
   #patient: ResolvedOptions | undefined;
 
-  constructor(engine: Engine, leaseMs: number, label: string) {
+  constructor(engine: Engine, name: string, leaseMs: number, label: string) {
     this.#engine = engine;
+    this.#name = name;
     this.#leaseMs = leaseMs;
     this.#label = label;
   }
 
+  /** Whether callers with these options belong here. */
+  suits(name: string, leaseMs: number, label: string): boolean {
+    return this.#leaseMs === leaseMs && this.#label === label && this.#name === name;
+  }
+
   /** Whether nobody waits here. */
   get isIdle(): boolean {
-    return this.#waiting.size === 0 && this.#waiter === undefined && (this.#batch?.isServed ?? true);
+    return this.#waiting.length === 0 && this.#waiter === undefined && (this.#batch?.isServed ?? true);
   }
 
   /** One more caller. @throws ClosedError, signal.reason */
@@ -55,7 +62,7 @@ export class Cohort {
     options.signal?.throwIfAborted();
     this.#engine.assertOpen(steps.name);
     const caller = new Caller(this.#engine.runtime, steps, options, ends, (end) => this.#leave(caller, end));
-    this.#waiting.add(caller);
+    this.#waiting.push(caller);
     const joined = this.#waiter;
     if (joined === undefined) this.#ask(caller);
     publishAcquire(steps, this.#waiter?.owner ?? "", options);
@@ -100,12 +107,10 @@ export class Cohort {
 
   #granted(granted: Granted, steps: Steps): void {
     this.#waiter = undefined;
-    const callers: Caller[] = [];
-    for (const caller of this.#waiting) {
-      if (callers.length === BLOCK || (caller !== this.#asker && !caller.hadCalledBy(granted.setAt))) break;
-      callers.push(caller);
-    }
-    for (const caller of callers) this.#waiting.delete(caller);
+    const most = Math.min(BLOCK, this.#waiting.length);
+    let served = 0;
+    while (served < most && this.#isServedBy(granted, this.#waiting[served])) served += 1;
+    const callers = this.#waiting.splice(0, served);
     this.#asker = undefined;
     const batch = new Batch(this.#engine, granted, callers, (left) => this.#over(left));
     if (batch.serveNext()) {
@@ -120,16 +125,19 @@ export class Cohort {
     this.#askForRest();
   }
 
+  #isServedBy({ setAt }: Granted, caller: Caller | undefined): boolean {
+    return caller === this.#asker || caller?.hadCalledBy(setAt) === true;
+  }
+
   /** Whoever was not served any more is the first in line. */
   #over(left: readonly Caller[]): void {
-    this.#waiting = new Set([...left, ...this.#waiting]);
+    this.#waiting = [...left, ...this.#waiting];
     this.#askForRest();
   }
 
   #failed(error: unknown): void {
     this.#waiter = undefined;
-    const callers = [...this.#waiting];
-    this.#waiting.clear();
+    const callers = this.#waiting.splice(0);
     for (const caller of callers) {
       caller.leave();
       caller.ends.failed(error);
@@ -139,9 +147,10 @@ export class Cohort {
   /** The end of one caller's patience. Only who leaves nobody behind has something to undo on the server. */
   #leave(caller: Caller, end: PatienceEnd): void {
     caller.leave();
-    const isAwaited = this.#waiting.delete(caller);
-    const waiter = isAwaited ? this.#waiter : undefined;
-    const isLast = waiter !== undefined && this.#waiting.size === 0;
+    const at = this.#waiting.indexOf(caller);
+    if (at >= 0) this.#waiting.splice(at, 1);
+    const waiter = at >= 0 ? this.#waiter : undefined;
+    const isLast = waiter !== undefined && this.#waiting.length === 0;
     if (isLast) this.#waiter = undefined;
     if (end === "abort") {
       if (isLast) void waiter.abandon();

@@ -10,7 +10,8 @@ const KEPT = 1_024;
 /** See the file header. */
 export class Cohorts {
   readonly #engine: Engine;
-  #byKey = new Map<string, Cohort>();
+  /** By the key of the lock; of one lock there is one, unless callers want leases of several lengths or labels. */
+  #byKey = new Map<string, Cohort[]>();
   #tidyAt = KEPT;
 
   constructor(engine: Engine) {
@@ -19,19 +20,23 @@ export class Cohorts {
 
   /** The cohort that a caller with these options belongs to. */
   of(steps: Steps, { leaseMs, label }: ResolvedOptions): Cohort {
-    // With the lengths, since all three texts may contain anything. The name is what errors of the claim tell.
-    const { name, key: lockKey } = steps;
-    const key = `${leaseMs} ${label.length} ${name.length} ${label}${name}${lockKey}`;
+    const { name, key } = steps;
     const known = this.#byKey.get(key);
-    if (known !== undefined) return known;
-    if (this.#byKey.size >= this.#tidyAt) this.#tidy();
-    const cohort = new Cohort(this.#engine, leaseMs, label);
-    this.#byKey.set(key, cohort);
+    const found = known?.find((one) => one.suits(name, leaseMs, label));
+    if (found !== undefined) return found;
+    const cohort = new Cohort(this.#engine, name, leaseMs, label);
+    if (known !== undefined) {
+      known.push(cohort);
+    } else {
+      if (this.#byKey.size >= this.#tidyAt) this.#tidy();
+      this.#byKey.set(key, [cohort]);
+    }
     return cohort;
   }
 
   #tidy(): void {
-    this.#byKey = new Map([...this.#byKey].filter(([, cohort]) => !cohort.isIdle));
+    const busy = Array.from(this.#byKey, ([key, all]) => [key, all.filter(({ isIdle }) => !isIdle)] as const);
+    this.#byKey = new Map(busy.filter(([, all]) => all.length > 0).map(([key, all]) => [key, [...all]]));
     this.#tidyAt = Math.max(KEPT, this.#byKey.size * 2);
   }
 }

@@ -71,8 +71,14 @@ export class Lock<Held extends Lease = Lease> {
    * @throws TypeError, RangeError  a wrong option; nothing was sent
    * @throws the signal's reason, if it aborts the wait; nothing is held
    */
-  async acquire(options: AcquireOptions = NONE): Promise<Held> {
-    return acquire(this.engine, this.steps, resolve(options, this.defaults), this.make, this.cohorts);
+  acquire(options: AcquireOptions = NONE): Promise<Held> {
+    let resolved: ResolvedOptions;
+    try {
+      resolved = resolve(options, this.defaults);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+    return acquire(this.engine, this.steps, resolved, this.make, this.cohorts);
   }
 
   /**

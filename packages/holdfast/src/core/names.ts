@@ -6,11 +6,13 @@
  */
 import { quote } from "./error-texts.js";
 
-/** Keys of one lock: `lock` itself, and what other keys of the same lock begin with. */
+/** Keys of one lock. */
 export interface LockKeys {
   /** What stands in the hash tag. */
   readonly tag: string;
-  /** The key that holds the lock; a suffix such as `:queue` makes the others. */
+  /** The key that holds the lock. */
+  readonly lock: string;
+  /** What a suffix such as `:queue` makes the other keys of; the lock's own, unless that was given. */
   readonly base: string;
 }
 
@@ -23,7 +25,8 @@ export interface LockKeys {
 export function lockKeys(prefix: string, kind: string, name: string): LockKeys {
   const escaped = name.startsWith("}") || name.startsWith("%") ? `%${name}` : name;
   const end = escaped.indexOf("}");
-  return { tag: end < 0 ? escaped : escaped.slice(0, end), base: `${prefix}:${kind}:{${escaped}}` };
+  const base = `${prefix}:${kind}:{${escaped}}`;
+  return { tag: end < 0 ? escaped : escaped.slice(0, end), lock: base, base };
 }
 
 /**
@@ -31,7 +34,7 @@ export function lockKeys(prefix: string, kind: string, name: string): LockKeys {
  *
  * The other keys must land in the slot of that key: its own hash tag serves, or else the whole key becomes one.
  */
-export function mappedKeys(prefix: string, kind: string, key: string): LockKeys & { readonly lock: string } {
+export function mappedKeys(prefix: string, kind: string, key: string): LockKeys {
   const tag = /\{([^}]+)\}/.exec(key)?.[1] ?? key;
   return {
     lock: key,
@@ -89,6 +92,8 @@ function checkText(option: string, value: unknown, minBytes: number, maxBytes: n
     throw new TypeError(`${option} must be a string of ${minBytes} to ${maxBytes} bytes; got ${show(value)}`);
   }
   const bytes = value.length > maxBytes ? value.length : Buffer.byteLength(value);
+  // ASCII and neither too short nor too long, as most are.
+  if (bytes === value.length && bytes >= minBytes && bytes <= maxBytes) return value;
   if (bytes < minBytes || bytes > maxBytes) {
     throw new RangeError(
       `${option} must be ${minBytes} to ${maxBytes} bytes of UTF-8; got ${bytes}${bytes === value.length && value.length > maxBytes ? " or more" : ""}`,

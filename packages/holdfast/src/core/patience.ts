@@ -44,7 +44,7 @@ export class Patience {
 
   /** What is left of `waitMs`; negative when it is over. */
   leftMs(): number {
-    return this.#waitMs - this.waitedMs();
+    return this.#waitMs === Infinity ? Infinity : this.#waitMs - this.waitedMs();
   }
 
   /**

@@ -42,7 +42,7 @@ export class ElectionSteps extends MutexSteps {
   readonly #record: string;
 
   constructor({ store, name, keys, inbox }: ElectionPlace) {
-    super({ store, name, key: undefined, keys: { ...keys, lock: keys.base }, inbox }, "election");
+    super({ store, name, key: undefined, keys, inbox }, "election");
     this.channel = `${keys.base}:leader`;
     this.#record = `${keys.base}:value`;
   }

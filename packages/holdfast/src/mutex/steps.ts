@@ -1,5 +1,6 @@
 /** The atomic steps of a mutex: each one script call, with the keys of one name. */
 import { call } from "../core/call.js";
+import type { LockKeys } from "../core/names.js";
 import { parseOwner } from "../core/owner.js";
 import type { Attempt, Claim, Grant, NotHeld, State, Steps } from "../core/steps.js";
 import type { Store } from "../core/store.js";
@@ -27,7 +28,7 @@ export interface MutexPlace {
   /** The mapped lock key, if the caller gave one. */
   readonly key: string | undefined;
   /** Where the lock is, and what its other keys begin with. */
-  readonly keys: { readonly base: string; readonly lock: string };
+  readonly keys: Pick<LockKeys, "base" | "lock">;
   /** What a client id is appended to for its channel. */
   readonly inbox: string;
 }

@@ -42,7 +42,11 @@ describe("the slot rule used here", () => {
 
 describe("the keys of a lock", () => {
   test("are readable for an ordinary name", () => {
-    expect(lockKeys("hf", "mutex", "order:42")).toEqual({ tag: "order:42", base: "hf:mutex:{order:42}" });
+    expect(lockKeys("hf", "mutex", "order:42")).toEqual({
+      tag: "order:42",
+      lock: "hf:mutex:{order:42}",
+      base: "hf:mutex:{order:42}",
+    });
   });
 
   test("are all in the slot of its tag, whatever the name", () => {
