@@ -11,13 +11,21 @@ const NEXT_LOOK_MS = 1_020;
 
 /** See the file header. */
 export function circumstancesOf({ setup, judge, network, recorder }: World): Circumstances {
-  const slowClock = setup.faults.flatMap((fault) => {
-    const beganMs = fault.atMs;
-    if (fault.what === "freeze-server-clock") return [{ beganMs, endedMs: beganMs + fault.forMs }];
-    // What was over by less than that runs again, if nobody has looked since.
-    if (fault.what !== "step-server-clock" || fault.byMs >= 0) return [];
-    return [{ beganMs: beganMs + fault.byMs, endedMs: beganMs }];
-  });
+  // By how much the server's clock is late by then, as far as it was set back or stood still.
+  let lateMs = 0;
+  const slowClock = setup.faults
+    .toSorted((a, b) => a.atMs - b.atMs)
+    .flatMap((fault) => {
+      const { atMs } = fault;
+      if (fault.what === "freeze-server-clock") {
+        lateMs += fault.forMs;
+        return [{ beganMs: atMs + fault.forMs - lateMs, endedMs: atMs + fault.forMs }];
+      }
+      if (fault.what !== "step-server-clock" || fault.byMs >= 0) return [];
+      // What was over by less than that runs again, if nobody has looked since.
+      lateMs -= fault.byMs;
+      return [{ beganMs: atMs - lateMs, endedMs: atMs }];
+    });
   return {
     kind: setup.kind,
     exclusionUntilMs: judge.lostAt("exclusion"),

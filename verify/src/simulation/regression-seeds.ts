@@ -234,4 +234,10 @@ export const REGRESSION_SEEDS: readonly RegressionSeed[] = [
     profile: "promised",
     was: "a late lease that harmed nobody may be on the server until its departure is heard there",
   },
+  {
+    seed: 30018719,
+    kind: "read-write-lock",
+    profile: "promised",
+    was: "a clock that is set back twice is late by both",
+  },
 ];
