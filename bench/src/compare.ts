@@ -50,7 +50,8 @@ export async function compare(
         prepared.set(entry.name, await prepare(conditions));
       });
     }
-    for (let repetition = 0; repetition < conditions.repetitions; repetition += 1) {
+    const rounds = conditions.repetitions * (measurement.rounds ?? 1);
+    for (let repetition = 0; repetition < rounds; repetition += 1) {
       for (let turn = 0; turn < entries.length; turn += 1) {
         const entry = entries[(repetition + turn) % entries.length];
         const contestant = entry === undefined ? undefined : prepared.get(entry.name);

@@ -11,6 +11,8 @@ export interface Measurement {
   title(conditions: Conditions): string;
   /** Length of one run, unless the command line says otherwise. */
   readonly seconds: number;
+  /** Rounds for each repetition, where runs are short: the more rounds, the less any hiccup of the machine counts. 1 if absent. */
+  readonly rounds?: number;
   readonly figures: readonly Figure[];
   /** Who takes part, and who cannot, with the reason. */
   entries(adapters: readonly Adapter[]): readonly Entry[];

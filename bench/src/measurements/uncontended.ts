@@ -8,7 +8,8 @@ import type { Measurement } from "./measurement.js";
 export const uncontended: Measurement = {
   name: "uncontended",
   title: () => "uncontended acquire + release, one at a time",
-  seconds: 0.2,
+  seconds: 0.1,
+  rounds: 4,
   figures: [
     { name: "p50", unit: "µs", digits: 1, better: "less" },
     { name: "p99", unit: "µs", digits: 1, better: "less" },

@@ -169,7 +169,7 @@ export function waitForGrant<Kept = Granted>(
   return new Promise((resolve, reject) => {
     options.signal?.throwIfAborted();
     const claim = engine.newClaim(steps.name, options.leaseMs, options.amount, options.label);
-    publishAcquire(steps, claim.owner, options);
+    publishAcquire(steps, claim, options);
     new Waiter(engine, steps, options, claim, {
       granted(granted) {
         try {

@@ -25,6 +25,9 @@ import type { Claim, Steps } from "./steps.js";
 import type { Granted, TimedOut } from "./wait-ends.js";
 import { Waiter } from "./waiter.js";
 
+/** Where no claim can be made any more. */
+const NOBODY = { owner: "" };
+
 /** See the file header. One for each lock, name, length of lease and label: a claim has one of each, and errors tell the name. */
 export class Cohort {
   readonly #engine: Engine;
@@ -65,8 +68,8 @@ export class Cohort {
     this.#waiting.push(caller);
     const joined = this.#waiter;
     if (joined === undefined) this.#ask(caller);
-    publishAcquire(steps, this.#waiter?.owner ?? "", options);
-    if (joined !== undefined) publishWait(steps, joined.owner, joined.isQueued);
+    publishAcquire(steps, this.#waiter ?? NOBODY, options);
+    if (joined !== undefined) publishWait(steps, joined, joined.isQueued);
     // Until the first answer, which takes no longer than a command may, a near deadline is as for a single caller.
     if (this.#waiter?.isAnswered === true) caller.patience.startDeadline();
     else if (options.waitMs <= this.#engine.commandTimeoutMs) caller.patience.startDeadline(SHORTEST_CALL_MS);

@@ -190,6 +190,7 @@ export class Engine {
       await Promise.all(this.mailbox.recipients().map((occupant) => occupant.close()));
     }
     this.#stopListening();
+    this.lookout.close();
     await this.#slotInboxes?.close();
     await this.mailbox.close();
     await this.#closeStore();

@@ -81,20 +81,25 @@ export const channels: {
   release: channel("holdfast:release"),
 };
 
-/** Somebody waits behind the claim `owner`. */
-export function publishWait({ kind, name }: { kind: string; name: string }, owner: string, queued: boolean): void {
+/** A claim, whose id is made when it is asked for. */
+interface Named {
+  readonly owner: string;
+}
+
+/** Somebody waits behind that claim. */
+export function publishWait({ kind, name }: { kind: string; name: string }, claim: Named, queued: boolean): void {
   if (!channels.wait.hasSubscribers) return;
-  const event: WaitEvent = { kind, lockName: name, owner, queued };
+  const event: WaitEvent = { kind, lockName: name, owner: claim.owner, queued };
   channels.wait.publish(event);
 }
 
-/** Somebody has called for a lock, behind the claim `owner`. */
+/** Somebody has called for a lock, behind that claim. */
 export function publishAcquire(
   { kind, name }: { kind: string; name: string },
-  owner: string,
+  claim: Named,
   { waitMs, leaseMs }: { waitMs: number; leaseMs: number },
 ): void {
   if (!channels.acquire.hasSubscribers) return;
-  const event: AcquireEvent = { kind, lockName: name, owner, waitMs, leaseMs };
+  const event: AcquireEvent = { kind, lockName: name, owner: claim.owner, waitMs, leaseMs };
   channels.acquire.publish(event);
 }

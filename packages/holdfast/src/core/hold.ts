@@ -242,6 +242,9 @@ export class Hold implements Occupant, Holding, Kept {
   /** For the departure, which goes on for as long as the lease on the server may last. */
   #claimAsExtended(): Claim {
     const { claim } = this.#grant;
-    return { ...claim, leaseMs: Math.max(claim.leaseMs, this.#upkeep.term.longestMs) };
+    const { longestMs } = this.#upkeep.term;
+    if (longestMs <= claim.leaseMs) return claim;
+    const { owner, number, amount } = claim;
+    return { owner, number, amount, leaseMs: longestMs };
   }
 }

@@ -20,8 +20,8 @@ export class RenewalSchedule {
   }
 
   /** How long until the next one is to be sent, in ms; 0 or less if it is now, Infinity while one is under way. */
-  dueInMs(): number {
-    return this.#isUnderWay ? Infinity : this.#nextAtMs - this.#runtime.monotonicMs();
+  dueInMs(nowMs: number = this.#runtime.monotonicMs()): number {
+    return this.#isUnderWay ? Infinity : this.#nextAtMs - nowMs;
   }
 
   /** One is under way, until `settled`. */

@@ -6,7 +6,11 @@
  * again for the same claim; core relies on both.
  */
 
-/** What this process holds, or waits for, in the store: one owner id, one lease on the server. */
+/**
+ * What this process holds, or waits for, in the store: one owner id, one lease on the server.
+ *
+ * To be copied field by field: the id may be made when it is asked for, and a spread would leave it out.
+ */
 export interface Claim {
   /** `<clientId>/<number>/<leaseMs>/<amount>` and, with a label, `/<label>` percent-encoded. Never used for a second request. */
   readonly owner: string;

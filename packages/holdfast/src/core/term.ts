@@ -1,6 +1,6 @@
 /** How long a hold may be trusted, and what the server was asked for. Validity is computed from the clocks at the call. */
 import type { Runtime } from "./runtime.js";
-import { later, type Moment, msUntil, validUntil } from "./validity.js";
+import { later, type Moment, msFrom, now, validUntil } from "./validity.js";
 
 /** See the file header. One for each hold. */
 export class Term {
@@ -28,13 +28,13 @@ export class Term {
   }
 
   /** What is left of it, in ms; 0 when it is over. */
-  leftMs(): number {
-    return msUntil(this.#validUntil, this.#runtime);
+  leftMs(at: Moment = now(this.#runtime)): number {
+    return msFrom(at, this.#validUntil);
   }
 
   /** How long it has lasted, in ms. */
-  heldMs(): number {
-    return this.#runtime.monotonicMs() - this.#sinceMs;
+  heldMs(nowMs: number = this.#runtime.monotonicMs()): number {
+    return nowMs - this.#sinceMs;
   }
 
   /** The server is asked for more. */

@@ -1,8 +1,8 @@
 /**
- * Keeps one hold alive, and notices its end: renewals, and one timer for whatever comes first.
+ * Keeps one hold alive, and notices its end: renewals, and a timer for whatever comes first, once that is near.
  *
- * Invariants: a renewal that was not answered is no loss; the truth is computed from the clocks at the call, and the
- * timer only makes sure that somebody who does not call is told too; after `stop` no timer runs and nothing is sent.
+ * Invariants: a renewal that was not answered is no loss; the truth is computed from the clocks at the call, and
+ * timers only make sure that somebody who does not call is told too; after `stop` no timer runs and nothing is sent.
  */
 import type { Engine } from "./engine.js";
 import type { LossReason } from "./errors.js";
@@ -12,6 +12,9 @@ import type { Timer } from "./runtime.js";
 import type { Grant, NotHeld, Steps } from "./steps.js";
 import { Term } from "./term.js";
 import { type Moment, now } from "./validity.js";
+
+/** The lookout comes by in time before what is further off, though it may be late itself. */
+const NEAR_MS = 2 * LOOK_MS;
 
 /** How a hold is kept. */
 export interface HoldOptions {
@@ -42,8 +45,6 @@ export class Upkeep implements Looker {
   readonly #renewal: RenewalSchedule;
   #isOver = false;
   #timer: Timer | undefined;
-  /** Once it has been held for a moment: most holds are over before. */
-  #isLookedAfter = false;
   #isAsGranted = true;
   #mayBePutBack = false;
 
@@ -60,19 +61,21 @@ export class Upkeep implements Looker {
 
   /** From now on it is watched, and renewed if that was asked for. */
   start(): void {
+    this.#engine.lookout.join(this.#kept.grant.claim.number, this);
     this.#arm();
   }
 
   /** For the lookout. */
-  look(): void {
-    this.#kept.validForMs();
+  look(at: Moment): void {
+    if (this.term.leftMs(at) <= 0) this.#kept.validForMs();
+    else if (this.#timer === undefined) this.#arm(at);
   }
 
   /** The hold is over. */
   stop(): void {
     this.#isOver = true;
     this.#timer?.cancel();
-    if (this.#isLookedAfter) this.#engine.lookout.leave(this);
+    this.#engine.lookout.leave(this.#kept.grant.claim.number, this);
   }
 
   /** A connection has come back: a renewal that failed meanwhile need not wait for its turn. */
@@ -122,25 +125,25 @@ export class Upkeep implements Looker {
     return outcome;
   }
 
-  /** One timer for whatever comes first: the end of validity, the longest hold, the next renewal, the first look. */
-  #arm(): void {
+  /**
+   * A timer for whatever comes first: the end of validity, the longest hold, the next renewal. Before it is near there is none:
+   * most holds are over by then, and where many are held, timers are most of what they take.
+   */
+  #arm(at: Moment = now(this.#engine.runtime)): void {
     this.#timer?.cancel();
+    this.#timer = undefined;
     if (this.#isOver) return;
     const inMs = Math.min(
-      this.term.leftMs(),
-      this.#options.maxHoldMs - this.term.heldMs(),
-      this.#renewal.dueInMs(),
-      this.#isLookedAfter ? Infinity : LOOK_MS,
+      this.term.leftMs(at),
+      this.#options.maxHoldMs - this.term.heldMs(at.monotonicMs),
+      this.#renewal.dueInMs(at.monotonicMs),
     );
-    this.#timer = this.#engine.runtime.startTimer(() => this.#tick(), Math.max(0, inMs), false);
+    if (inMs <= NEAR_MS) this.#timer = this.#engine.runtime.startTimer(() => this.#tick(), Math.max(0, inMs), false);
   }
 
   #tick(): void {
+    this.#timer = undefined;
     if (this.#kept.validForMs() <= 0) return;
-    if (!this.#isLookedAfter) {
-      this.#isLookedAfter = true;
-      this.#engine.lookout.join(this);
-    }
     if (this.term.heldMs() >= this.#options.maxHoldMs) {
       this.#kept.lose("max-hold");
       return;

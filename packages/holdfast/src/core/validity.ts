@@ -31,7 +31,12 @@ export function validUntil(setAt: Moment, leaseMs: number): Moment {
 
 /** What is left until `moment`, by whichever clock says less; 0 when it is over. In ms. */
 export function msUntil(moment: Moment, runtime: Runtime): number {
-  return Math.max(0, Math.min(moment.monotonicMs - runtime.monotonicMs(), moment.wallMs - runtime.wallMs()));
+  return msFrom(now(runtime), moment);
+}
+
+/** As `msUntil`, for clocks that have been read already. */
+export function msFrom(at: Moment, moment: Moment): number {
+  return Math.max(0, Math.min(moment.monotonicMs - at.monotonicMs, moment.wallMs - at.wallMs));
 }
 
 /**

@@ -158,7 +158,7 @@ export class Waiter implements Occupant, Asker {
   #tellWait(): void {
     if (this.#hasTold) return;
     this.#hasTold = true;
-    publishWait(this.#steps, this.#claim.owner, this.#isQueued);
+    publishWait(this.#steps, this.#claim, this.#isQueued);
   }
 
   #startDeadline(): void {

@@ -68,7 +68,7 @@ export class RedlockWaiter implements Occupant, InLine {
     this.#ends = ends;
     this.#claim = engine.newClaim(place.name, options.leaseMs, 1, options.label);
     this.#nextClaim = this.#claim;
-    publishAcquire(steps, this.#claim.owner, options);
+    publishAcquire(steps, this.#claim, options);
     this.#rechecks = new Rechecks(engine.runtime, () => this.#attempt());
     this.#patience = new Patience(engine.runtime, options, (end) => {
       if (end === "abort") this.#abort();
@@ -177,7 +177,8 @@ export class RedlockWaiter implements Occupant, InLine {
     if (this.#line !== undefined) this.#line.failure = undefined;
     const waitedMs = this.#patience.waitedMs();
     this.#leave();
-    const claim: BallotClaim = { ...ballot.claim, ballot };
+    const { owner, number, leaseMs, amount } = ballot.claim;
+    const claim: BallotClaim = { owner, number, leaseMs, amount, ballot };
     // Stragglers of this attempt are the ballot's own affair, and so is what they grant.
     const mayStillRun = (): boolean => false;
     this.#ends.granted({ claim, token, slots: [], setAt: ballot.startedAt, waitedMs, mayStillRun });
@@ -282,7 +283,7 @@ export class RedlockWaiter implements Occupant, InLine {
   #tellWait(): void {
     if (this.#hasTold) return;
     this.#hasTold = true;
-    publishWait(this.#steps, this.#claim.owner, false);
+    publishWait(this.#steps, this.#claim, false);
   }
 
   #timeUp(): void {
