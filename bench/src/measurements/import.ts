@@ -1,5 +1,9 @@
 /** What it costs a program to have the library: the time of its import in a fresh process, and its size in a bundle. */
 import { execFile } from "node:child_process";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import { gzipSync } from "node:zlib";
 import { rolldown } from "rolldown";
@@ -10,6 +14,8 @@ import type { Measurement } from "./measurement.js";
 
 const GZIP_LEVEL = 9;
 const BYTES_PER_KB = 1_000;
+const OURS = "holdfast";
+const PACK = new URL("../../../packages/holdfast/scripts/pack.mjs", import.meta.url).href;
 const PROGRAM = "const t = performance.now(); await import(process.argv[1]); console.log(performance.now() - t);";
 /** Clients are the user's own, and other stores are optional. */
 const NOT_OWN = /^(node:|ioredis$|redis$|@redis\/|@valkey\/|knex$|kysely$|@aws-sdk\/)/;
@@ -46,7 +52,8 @@ function isFirst(adapter: Adapter, i: number, adapters: readonly Adapter[]): boo
 }
 
 async function prepare(name: string): Promise<Prepared> {
-  const url = import.meta.resolve(name);
+  const packed = name === OURS ? await asPublished() : undefined;
+  const url = packed === undefined ? import.meta.resolve(name) : pathToFileURL(join(packed, "dist/index.js")).href;
   const size = await sizeOf(url);
   const once = async (): Promise<number> => {
     const { stdout } = await run(process.execPath, ["--no-warnings", "--input-type=module", "-e", PROGRAM, url]);
@@ -55,8 +62,18 @@ async function prepare(name: string): Promise<Prepared> {
   await once(); // so that the files are in the machine's memory
   return {
     run: async () => ({ values: [await once(), size / BYTES_PER_KB] }),
-    async close() {},
+    async close() {
+      if (packed !== undefined) await rm(packed, { recursive: true });
+    },
   };
+}
+
+/** What users install is bundled; in the repository it is not. */
+async function asPublished(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "holdfast-packed-"));
+  const { pack } = (await import(PACK)) as { pack(target: string): Promise<void> };
+  await pack(folder);
+  return folder;
 }
 
 /** All that the entry point exports, minified and compressed, in bytes. */
