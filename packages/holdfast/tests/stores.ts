@@ -18,6 +18,7 @@ import { startRedis } from "../../../tests/support/redis-server.js";
 import type { HoldfastOptions } from "../src/holdfast.js";
 import { storeFor } from "../src/stores/detect.js";
 import type { ServerUnderTest, StoreUnderTest } from "../src/testing/index.js";
+import { rulesOf } from "./permissions/acl.js";
 
 /** Makes one client of the server at `port`, and says how to close it. */
 type Connect = (port: number) => Promise<{ options: HoldfastOptions; close: () => unknown }>;
@@ -49,6 +50,12 @@ export const stores: readonly StoreUnderTest[] = [
   onRedis("ioredis 6", async (port) => ioredis(new Redis6({ port }))),
   onRedis("ioredis 5", async (port) => ioredis(new Redis5({ port }))),
   onRedis("ioredis 6 with a key prefix", async (port) => ioredis(new Redis6({ port, keyPrefix: "app:" })), "app:"),
+  onRedis("ioredis 6 with the least rights", async (port) => {
+    const admin = new Redis6({ port });
+    await admin.call("ACL", "SETUSER", "locks", ...rulesOf("locks"));
+    admin.disconnect();
+    return ioredis(new Redis6({ port, username: "locks", password: "secret" }));
+  }),
   onRedis("iovalkey", async (port) => ioredis(new Iovalkey({ port }))),
   onRedis("node-redis 6", async (port) => nodeRedis(createClient6({ url: `redis://127.0.0.1:${port}` }))),
   onRedis("node-redis 5", async (port) => nodeRedis(createClient5({ url: `redis://127.0.0.1:${port}` }))),

@@ -166,12 +166,18 @@ export class StoreError extends LockError {
    * from another or was restarted; undefined for every other failure.
    */
   readonly resumesInMs: number | undefined;
+  /**
+   * What the Redis user may not do, as the rule of ACL SETUSER that would permit it, such as `+zadd`; several, where the server
+   * leaves open which. Undefined for every other failure.
+   */
+  readonly missingPermission: string | undefined;
 
   constructor(lockName: string, failure: StoreFailure, message: string = storeMessage(lockName, failure)) {
     super(lockName, message, { cause: failure.cause });
     this.mayHaveRun = failure.mayHaveRun;
     this.transient = failure.transient;
     this.resumesInMs = failure.resumesInMs;
+    this.missingPermission = failure.missingPermission;
   }
 }
 

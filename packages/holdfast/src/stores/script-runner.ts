@@ -11,6 +11,7 @@ import type { Replicas, Standing } from "../core/store.js";
 import { timerMs } from "./deadline.js";
 import { failureOf, isReadOnly, isUnknownScript } from "./failure.js";
 import type { GraceGate } from "./grace.js";
+import { missingPermission } from "./permission.js";
 
 /**
  * How often one call teaches a script: the cache may be flushed again at once, and by somebody who goes on doing so. A server
@@ -101,7 +102,8 @@ export function runScript(
         ? { mayHaveRun: false, transient: false, cause }
         : failureOf(cause, client.losses() !== lossesAtStart, client.isCluster);
       const transient = failure.transient && !client.isClosed();
-      reject(new StoreError(script.name, { ...failure, transient }));
+      const missing = missingPermission(cause, { source: text.source, keys, channels: channelsOf(script, args) });
+      reject(new StoreError(script.name, { ...failure, transient, missingPermission: missing }));
     };
     const sent = (): Promise<unknown> => {
       if (replicas === undefined || script.renews !== true || client.acknowledged === undefined) {
@@ -173,6 +175,14 @@ export function runScript(
     };
     if (gate === undefined) send();
     else admit(gate);
+  });
+}
+
+/** What a script may publish to: an inbox is what a client id is appended to. */
+function channelsOf(script: Script, args: readonly (string | number)[]): string[] {
+  return script.args.flatMap((name, at) => {
+    if (name === "inbox") return [`${args[at]}*`];
+    return name === "channel" ? [String(args[at])] : [];
   });
 }
 
