@@ -58,7 +58,7 @@ export async function timeoutError(
   end: TimedOut,
 ): Promise<AcquireTimeoutError> {
   // Who does not wait has not looked either: `tryAcquire` has no use for it.
-  const state = waitMs > 0 ? end.state : await steps.inspect(undefined, engine.commandTimeoutMs).catch(() => undefined);
+  const { state, unseen } = waitMs > 0 ? end : await looked(engine, steps);
   const holder = await firstHolder(engine, state);
   const isOwn = holder !== undefined && engine.isOwn(holder.owner);
   return new AcquireTimeoutError(steps.name, {
@@ -66,7 +66,17 @@ export async function timeoutError(
     holder,
     isOwn,
     waitersAhead: state?.ahead ?? state?.waiterCount,
+    cause: unseen,
   });
+}
+
+/** Who has it, for the message; or why that cannot be seen. Never rejects. */
+async function looked(engine: Engine, steps: WaitSteps): Promise<TimedOut> {
+  try {
+    return { state: await steps.inspect(undefined, engine.commandTimeoutMs) };
+  } catch (unseen) {
+    return { state: undefined, unseen };
+  }
 }
 
 /** One attempt; null if the lock is taken. @throws StoreError, ClosedError */

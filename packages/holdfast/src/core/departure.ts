@@ -20,6 +20,7 @@ const STRAGGLER_MS = 60_000;
  * Leaves the queue, or releases what was granted meanwhile.
  *
  * @param isUncertain  whether a request for this claim may still be under way
+ * @param onRefused    told why the first try failed, if another one would not fare better
  * @returns whether the first try was answered; clean-up goes on by itself. Never rejects.
  */
 export function depart(
@@ -28,8 +29,9 @@ export function depart(
   claim: Claim,
   isUncertain: boolean,
   timeoutMs: number,
+  onRefused: (error: unknown) => void = () => {},
 ): Promise<boolean> {
-  return new Departure(engine, steps, claim, isUncertain).leave(timeoutMs);
+  return new Departure(engine, steps, claim, isUncertain).leave(timeoutMs, onRefused);
 }
 
 class Departure implements Occupant {
@@ -54,7 +56,7 @@ class Departure implements Occupant {
     engine.admit(claim, this);
   }
 
-  async leave(timeoutMs: number): Promise<boolean> {
+  async leave(timeoutMs: number, onRefused: (error: unknown) => void = () => {}): Promise<boolean> {
     this.#pause?.cancel();
     let isAnswered = true;
     try {
@@ -65,6 +67,7 @@ class Departure implements Occupant {
       isAnswered = false;
       this.#isUncertain = true;
       this.#isHopeless = error instanceof StoreError && !error.transient;
+      if (this.#isHopeless) onRefused(error);
     }
     this.#goOn();
     return isAnswered;

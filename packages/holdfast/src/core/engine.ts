@@ -20,7 +20,7 @@ export interface Occupant extends Recipient {
 
 /** How often a waiter asks although it was told to wait: a grant may have been lost without a trace. */
 const RECHECK_MS = 5_000;
-/** Where the server may grant to whoever is gone, and cannot know it. */
+/** Where it is not told, or the server may grant to whoever is gone and cannot know it. */
 const UNCOUNTED_RECHECK_MS = 1_000;
 
 /** How many claims that have waited are remembered, in case a late copy of a request gets them a grant. */
@@ -124,7 +124,10 @@ export class Engine {
 
   /** Longest pause of a waiter that stands in the queue, in ms. */
   recheckMs({ inbox }: Pick<WaitSteps, "inbox">): number {
-    if (this.#slotInboxes === undefined || inbox === undefined) return RECHECK_MS;
+    // Who waits without being told, as at a barrier, finds out by asking.
+    if (this.#slotInboxes === undefined || inbox === undefined) {
+      return this.mailbox.isOpen ? RECHECK_MS : UNCOUNTED_RECHECK_MS;
+    }
     return this.#slotInboxes.use(inbox)?.isCounted === false ? UNCOUNTED_RECHECK_MS : RECHECK_MS;
   }
 

@@ -55,9 +55,11 @@ export class AcquireTimeoutError extends LockError {
       readonly holder?: Holder | undefined;
       readonly isOwn?: boolean;
       readonly waitersAhead?: number | undefined;
+      /** Why the server did not say who holds it; undefined if it did. */
+      readonly cause?: unknown;
     },
   ) {
-    super(lockName, timeoutMessage(lockName, facts));
+    super(lockName, timeoutMessage(lockName, facts), facts.cause === undefined ? undefined : { cause: facts.cause });
     this.waitMs = facts.waitMs;
     this.holder = facts.holder;
     this.isOwn = facts.isOwn ?? false;
@@ -197,8 +199,10 @@ export class QuorumError extends StoreError {
       readonly why?: string;
     },
   ) {
-    const cause = facts.answers.find(({ error }) => error !== undefined)?.error;
-    super(lockName, { ...facts, cause }, quorumMessage(lockName, facts));
+    const errors = facts.answers.map(({ error }) => error).filter((error) => error !== undefined);
+    const forbidden = errors.find((error) => error instanceof StoreError && error.missingPermission !== undefined);
+    const missingPermission = forbidden instanceof StoreError ? forbidden.missingPermission : undefined;
+    super(lockName, { ...facts, cause: errors[0], missingPermission }, quorumMessage(lockName, facts));
     this.answers = facts.answers;
   }
 }

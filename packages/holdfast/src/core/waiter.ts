@@ -255,20 +255,31 @@ export class Waiter implements Occupant, Asker {
     }
     const timeoutMs = Math.min(this.#engine.commandTimeoutMs, SHORTEST_CALL_MS);
     // Sent before `leave`, so that it still sees this claim in the queue.
-    const looking = this.#steps.inspect(this.#claim.owner, timeoutMs).catch(() => undefined);
-    if (await this.#depart(timeoutMs)) return { state: await looking };
+    const looking: Promise<TimedOut> = this.#steps.inspect(this.#claim.owner, timeoutMs).then(
+      (state) => ({ state }),
+      (unseen: unknown) => ({ state: undefined, unseen }),
+    );
+    let refusal: unknown;
+    const onRefused = (error: unknown): void => {
+      refusal = error;
+    };
+    if (await this.#depart(timeoutMs, onRefused)) return looking;
+    if (refusal instanceof StoreError) {
+      const { cause, transient, missingPermission } = refusal;
+      throw new StoreError(this.#steps.name, { mayHaveRun: true, transient, cause, missingPermission });
+    }
     const cause = new Error(`the wait of ${waitMs} ms ended while the server did not answer`);
     throw new StoreError(this.#steps.name, { mayHaveRun: true, transient: true, cause });
   }
 
   /** Resolves to whether it is certain that nothing is left. */
-  async #depart(timeoutMs: number): Promise<boolean> {
+  async #depart(timeoutMs: number, onRefused?: (error: unknown) => void): Promise<boolean> {
     if (!this.#isQueued && !this.#isUnclear()) return true;
-    return this.#sendAway(timeoutMs);
+    return this.#sendAway(timeoutMs, onRefused);
   }
 
-  #sendAway(timeoutMs: number): Promise<boolean> {
-    return depart(this.#engine, this.#steps, this.#claim, this.#isUnclear(), timeoutMs);
+  #sendAway(timeoutMs: number, onRefused?: (error: unknown) => void): Promise<boolean> {
+    return depart(this.#engine, this.#steps, this.#claim, this.#isUnclear(), timeoutMs, onRefused);
   }
 
   /** Whether a request may still be under way. Once settled, it becomes no more so. */

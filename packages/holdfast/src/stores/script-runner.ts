@@ -142,7 +142,9 @@ export function runScript(
     };
     const unasked = (error: unknown): void => {
       const transient = !(error instanceof StoreError) || error.transient;
-      refuse({ mayHaveRun: false, transient, cause: error instanceof StoreError ? error.cause : error });
+      const { cause, missingPermission: missing } =
+        error instanceof StoreError ? error : { cause: error, missingPermission: undefined };
+      refuse({ mayHaveRun: false, transient, cause, missingPermission: missing });
     };
     const marker = (): string => gate?.markerOf(keys[0] ?? "") ?? "";
     const proceed = (standing: Standing): void => {
