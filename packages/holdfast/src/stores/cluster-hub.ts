@@ -255,8 +255,9 @@ export class ClusterHub {
         ANSWER_MS,
         post.ear.then((ear) => ear.ping()),
       );
-    } catch {
-      void this.#end(post);
+    } catch (cause) {
+      // A server that refuses to be pinged is there.
+      if (!isServerReply(cause)) void this.#end(post);
     }
     await refreshing;
   }
