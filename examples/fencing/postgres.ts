@@ -84,7 +84,8 @@ await book(-40, next.token);
 await assert.rejects(book(50, sleeper.token), /a later holder of account:anna has been here/);
 
 // The mark counts from when it is raised, also for a holder that has only looked: the one before can write no more.
-const last = await (await next.release(), mutex.acquire());
+await next.release();
+const last = await mutex.acquire();
 const seen = await fenced("account:anna", last.token, async (client) => {
   const { rows } = await client.query("SELECT count(*)::int AS entries FROM entry");
   return rows[0].entries as number;
@@ -95,7 +96,8 @@ await assert.rejects(book(50, next.token), /a later holder/);
 // The other order: a late transaction that was first to raise the mark holds up the next one until it has committed or not,
 // and the next one then sees what it wrote.
 const client = await pool.connect();
-const heir = await (await last.release(), mutex.acquire());
+await last.release();
+const heir = await mutex.acquire();
 await client.query("BEGIN");
 assert.equal((await client.query(RAISE_MARK, ["account:anna", last.token])).rowCount, 1);
 await client.query("INSERT INTO entry (account, amount) VALUES ('anna', 7)");

@@ -18,7 +18,8 @@ export interface Refused {
 const COMMAND = /no permissions to run the '([^']+)' command/i;
 const COMMAND_IN_SCRIPT = /script can't run this command/i;
 const KEY = /no permissions to access (?:one of the keys|a key|the '.*' key)|can't access at least one of the keys/i;
-const CHANNEL = /no permissions to access (?:one of the channels|a channel|the '.*' channel)|can't publish to the channel/i;
+const CHANNEL =
+  /no permissions to access (?:one of the channels|a channel|the '.*' channel)|can't publish to the channel/i;
 /** Of an error that was raised while a script ran. */
 const LINE = /user_script: ?(\d+)/;
 /** A command, and the word after it where that is a subcommand. */

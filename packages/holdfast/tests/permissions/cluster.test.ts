@@ -5,8 +5,8 @@ import { createCluster } from "redis";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type RedisCluster, startCluster } from "../../../../tests/support/redis-cluster.js";
 import { createHoldfast } from "../../src/holdfast.js";
-import { CLIENTS_IN_A_CLUSTER, IN_A_CLUSTER, isNamed, ON_ONE_SERVER, others, type Rules, refusedIn } from "./acl.js";
 import { until } from "../../src/testing/delays.js";
+import { CLIENTS_IN_A_CLUSTER, IN_A_CLUSTER, isNamed, ON_ONE_SERVER, others, type Rules, refusedIn } from "./acl.js";
 import { type Complaint, shown, tour } from "./tour.js";
 
 const RULES = [...ON_ONE_SERVER, ...IN_A_CLUSTER, ...CLIENTS_IN_A_CLUSTER];
@@ -14,7 +14,8 @@ const RULES = [...ON_ONE_SERVER, ...IN_A_CLUSTER, ...CLIENTS_IN_A_CLUSTER];
 let cluster: RedisCluster;
 let admin: Cluster;
 const warnings: string[] = [];
-const collect = (warning: Error & { detail?: string }): void => void warnings.push(`${warning.message} ${warning.detail}`);
+const collect = (warning: Error & { detail?: string }): void =>
+  void warnings.push(`${warning.message} ${warning.detail}`);
 
 beforeAll(async () => {
   process.on("warning", collect);

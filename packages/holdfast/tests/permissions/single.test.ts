@@ -16,7 +16,8 @@ const PERMISSIONS = RULES.filter((rule) => /^[+~&]/.test(rule));
 let servers: RedisServer[];
 let server: RedisServer;
 const warnings: string[] = [];
-const collect = (warning: Error & { detail?: string }): void => void warnings.push(`${warning.message} ${warning.detail}`);
+const collect = (warning: Error & { detail?: string }): void =>
+  void warnings.push(`${warning.message} ${warning.detail}`);
 
 beforeAll(async () => {
   process.on("warning", collect);

@@ -58,17 +58,23 @@ const STEPS: Readonly<Record<string, Step>> = {
   },
   async "a mutex goes to another process and is taken away there"({ first, second }, name) {
     const lease = await first.mutex(name).acquire();
-    const adopted = await second.adopt(await lease.export());
+    const adopted = await second.adopt(lease.export());
     if (!(await first.mutex(name).forceRelease({ owner: adopted.owner }))) throw new Error("it was not released");
   },
   async "a signal is given"({ first, second }, name) {
-    const waiting = first.mutex(name).condition("ready").wait(await first.mutex(name).acquire(), PATIENT);
+    const waiting = first
+      .mutex(name)
+      .condition("ready")
+      .wait(await first.mutex(name).acquire(), PATIENT);
     await waits(waiting, () => second.mutex(name).condition("ready").inspect());
     await second.mutex(name).run((lease) => second.mutex(name).condition("ready").signal(lease), PATIENT);
     await (await waiting).release();
   },
   async "a wait for a signal is given up"({ first }, name) {
-    const waiting = first.mutex(name).condition("ready").wait(await first.mutex(name).acquire(), BRIEF);
+    const waiting = first
+      .mutex(name)
+      .condition("ready")
+      .wait(await first.mutex(name).acquire(), BRIEF);
     await waiting.catch((error: unknown) => expected(error, "ERR_LOCK_WAIT_TIMEOUT"));
   },
   async "several locks are held together"({ first }, name) {
@@ -82,7 +88,7 @@ const STEPS: Readonly<Record<string, Step>> = {
     await two.extend(60_000);
     await one.release();
     await two.release();
-    const last = await (await next).export();
+    const last = (await next).export();
     await (await first.adopt(last)).release();
     await semaphore.resize(2);
   },
@@ -178,7 +184,7 @@ export async function tour(tourists: Tourists): Promise<Complaint[]> {
 
 /** In one line each, so that a failure shows them. */
 export function shown(complaints: readonly Complaint[]): string[] {
-  return complaints.map(({ step, missing, error }) => `${step}: lacks ${missing}: ${error}`);
+  return complaints.map(({ step, missing, error }) => `${step}: lacks ${missing}: ${String(error)}`);
 }
 
 function missingOf(error: unknown): string | undefined {
@@ -208,4 +214,3 @@ async function waits(pending: Promise<unknown>, look: () => Promise<{ readonly w
   await Promise.race([looking, failing]);
   failing.catch(() => {});
 }
-
