@@ -15,7 +15,7 @@ import type { ResolvedOptions } from "./options.js";
 import { Patience } from "./patience.js";
 import { type Asker, Questions, SHORTEST_CALL_MS } from "./questions.js";
 import type { Attempt, Claim, NotHeld, WaitSteps } from "./steps.js";
-import { type Moment, msUntil, validUntil } from "./validity.js";
+import { type Moment, msUntil, now, validUntil } from "./validity.js";
 import { NOTHING_RUNS, type TimedOut, type WaitEnds } from "./wait-ends.js";
 
 const NO_SLOTS: readonly number[] = [];
@@ -126,10 +126,8 @@ export class Waiter implements Occupant, Asker {
   answered(attempt: Attempt, sentAt: Moment): void {
     // Settled meanwhile: the departure that began then knows that this request was under way.
     if (this.#isSettled) return;
-    const leftMs = msUntil(validUntil(sentAt, this.#claim.leaseMs), this.#engine.runtime);
-    if (attempt.outcome === "granted" && leftMs <= 0 && this.#steps.holdsNothing !== true) {
-      const cause = new Error("the answer came when the lease that it granted was over");
-      this.failed(new StoreError(this.#steps.name, { mayHaveRun: true, transient: true, cause }));
+    if (attempt.outcome === "granted" && this.#isOver(sentAt) && this.#steps.holdsNothing !== true) {
+      this.failed(this.#tooLate("the answer came when the lease that it granted was over"));
       return;
     }
     this.#doubt.answered();
@@ -148,6 +146,15 @@ export class Waiter implements Occupant, Asker {
     if (this.#isQueued) this.#tellWait();
     if (this.#isQueued) this.#questions.queued(attempt.restMs);
     else this.#questions.queueOrPoll();
+  }
+
+  /** Whether a lease that began then is over by now. */
+  #isOver(setAt: Moment): boolean {
+    return msUntil(validUntil(setAt, this.#claim.leaseMs), this.#engine.runtime) <= 0;
+  }
+
+  #tooLate(why: string): StoreError {
+    return new StoreError(this.#steps.name, { mayHaveRun: true, transient: true, cause: new Error(why) });
   }
 
   goesOnWithoutQueue(): void {
@@ -200,12 +207,14 @@ export class Waiter implements Occupant, Asker {
 
   #grant(token: number, setAt: Moment, slots: readonly number[]): void {
     if (this.#steps.confirm === undefined) this.#keep(token, setAt, slots);
-    else if (!this.#isConfirming) void this.#confirm(token, setAt, slots);
+    else if (!this.#isConfirming) void this.#confirm(token, slots);
   }
 
   /** The grant may be lost with the server that made it, until its replicas have it. */
-  async #confirm(token: number, setAt: Moment, slots: readonly number[]): Promise<void> {
+  async #confirm(token: number, slots: readonly number[]): Promise<void> {
     this.#isConfirming = true;
+    // A confirmation begins the lease anew.
+    const sentAt = now(this.#engine.runtime);
     let outcome: "extended" | NotHeld | undefined;
     let failure: unknown;
     try {
@@ -216,8 +225,12 @@ export class Waiter implements Occupant, Asker {
     }
     if (this.#isSettled) return;
     this.#isConfirming = false;
+    if (outcome === "extended" && this.#isOver(sentAt)) {
+      outcome = undefined;
+      failure = this.#tooLate("the grant was confirmed when its lease was over");
+    }
     if (outcome === "extended") {
-      this.#keep(token, setAt, slots);
+      this.#keep(token, sentAt, slots);
     } else if (outcome !== undefined) {
       this.#questions.ask();
     } else {
