@@ -2286,16 +2286,20 @@ return 1` as string,
 export const redlockExtend = {
   name: "redlock/extend",
   keys: ["lock", "fence"],
-  args: ["owner", "leaseMs"],
+  args: ["owner", "standing", "leaseMs"],
   replies: [
     { code: 1, outcome: "extended", values: [], rest: null },
     { code: 2, outcome: "unheld", values: [], rest: null },
   ],
-  sha1: "75e23b8031c20d05b2e020e62aeaede66c8d1ea3",
+  sha1: "79c17dbb2e89cd53e2034f812d2f8f34c84c0b0f",
   source: `-- holdfast redlock/extend
-local owner, leaseMs = ARGV[1], ARGV[2]
+local owner, standing, leaseMs = ARGV[1], ARGV[2], ARGV[3]
 
 if redis.call('GET', KEYS[1]) ~= owner then
+  return 2
+end
+local last = redis.call('GET', KEYS[2])
+if last and last - standing ~= 0 then
   return 2
 end
 ${luaBeginAnew}
