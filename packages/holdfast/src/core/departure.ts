@@ -44,6 +44,8 @@ class Departure implements Occupant {
   /** The server will go on refusing, as with a key of another type: the rest is left to the lease. */
   #isHopeless = false;
   #isOver = false;
+  /** Whether it was asked since this Holdfast began to close: once more is not worth a deadline. */
+  #isLast = false;
   #pauseMs = FIRST_PAUSE_MS;
   #pause: Timer | undefined;
 
@@ -58,6 +60,7 @@ class Departure implements Occupant {
 
   async leave(timeoutMs: number, onRefused: (error: unknown) => void = () => {}): Promise<boolean> {
     this.#pause?.cancel();
+    this.#isLast ||= this.#engine.isClosing;
     let isAnswered = true;
     try {
       await this.#steps.leave(this.#claim, timeoutMs);
@@ -88,7 +91,7 @@ class Departure implements Occupant {
 
   async close(): Promise<void> {
     if (this.#isOver) return;
-    await this.leave(this.#engine.commandTimeoutMs);
+    if (!this.#isLast) await this.leave(this.#engine.commandTimeoutMs);
     this.#end();
   }
 

@@ -50,6 +50,7 @@ export class Engine {
   readonly #closeStore: () => Promise<void>;
   #lastNumber = 0;
   #closing: Promise<void> | undefined;
+  #isClosing = false;
 
   /** How often the connection that sends scripts has come back: a script may have been sent twice meanwhile. */
   commandReconnects = 0;
@@ -92,12 +93,12 @@ export class Engine {
 
   /** Whether `close` was called: nothing may be kept alive any more. */
   get isClosing(): boolean {
-    return this.#closing !== undefined;
+    return this.#isClosing;
   }
 
   /** @throws ClosedError  `close` was called */
   assertOpen(lockName: string): void {
-    if (this.#closing !== undefined) throw new ClosedError(lockName);
+    if (this.#isClosing) throw new ClosedError(lockName);
   }
 
   /** What a client id is appended to for the channel on which waiters for keys with that hash tag are granted. */
@@ -187,6 +188,7 @@ export class Engine {
   }
 
   async #close(): Promise<void> {
+    this.#isClosing = true;
     this.#presence.close();
     // Waiters turn into departures, which are occupants too: until nobody is left.
     while (this.mailbox.size > 0) {
