@@ -28,11 +28,13 @@ CREATE TABLE entry (
 );`;
 
 const SET_BALANCE = `
-UPDATE account SET balance = $1, fence = $2 WHERE id = $3 AND fence <= $2;`;
+UPDATE account SET balance = $1, fence = $2 WHERE id = $3 AND fence <= $2;
+`;
 
 const RAISE_MARK = `
 INSERT INTO fence (name, token) VALUES ($1, $2)
-  ON CONFLICT (name) DO UPDATE SET token = excluded.token WHERE fence.token <= excluded.token;`;
+  ON CONFLICT (name) DO UPDATE SET token = excluded.token WHERE fence.token <= excluded.token;
+`;
 
 /** One row: the check is part of the write. False if a later holder has been here. */
 async function setBalance(id: string, balance: number, token: number): Promise<boolean> {

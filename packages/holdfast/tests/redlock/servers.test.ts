@@ -2,7 +2,14 @@
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
-import { ClosedError, createHoldfast, EvictionError, type Holdfast, type HoldfastOptions, QuorumError } from "../../src/index.js";
+import {
+  ClosedError,
+  createHoldfast,
+  EvictionError,
+  type Holdfast,
+  type HoldfastOptions,
+  QuorumError,
+} from "../../src/index.js";
 import { storeFor } from "../../src/stores/detect.js";
 import { BRIEF_LEASE_MS, LONG_MS, sleep, until } from "../../src/testing/delays.js";
 
