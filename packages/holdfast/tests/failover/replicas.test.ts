@@ -107,7 +107,7 @@ describe("what too few replicas have is given back, or stays as it was", () => {
     await lease.downgrade();
     expect(lease.mode).toBe("read");
     await scene.cutReplication();
-    for (const change of [() => lease.tryUpgrade(), () => lease.downgrade()]) {
+    for (const change of [(): Promise<unknown> => lease.tryUpgrade(), (): Promise<unknown> => lease.downgrade()]) {
       const { error } = await outcomeOf(change());
       expect(error).toBeInstanceOf(StoreError);
       expect(String(error)).toMatch(few);

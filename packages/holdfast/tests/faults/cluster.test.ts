@@ -54,6 +54,20 @@ test("whoever listens at a replica is not counted, and does not hear of a grant 
   expect(heard).toEqual(["end"]);
 });
 
+test.each(clusters)("a cluster of which one master may evict is refused, whichever it is: $name", async (library) => {
+  for (const master of await cluster.masters()) {
+    await master.command("CONFIG", "SET", "maxmemory", "100mb", "maxmemory-policy", "volatile-lru");
+    // On a busy machine a master may take a while to answer, and is left out after a part of this.
+    const holdfast = await scene.client(library, cluster.ports, { commandTimeoutMs: LONG_MS });
+    const refused = { code: "ERR_LOCK_EVICTION", policy: "volatile-lru" };
+    for (const shard of ["a", "b", "c"]) {
+      await expect(holdfast.mutex(`${scene.name}:${shard}`).acquire(), shard).rejects.toMatchObject(refused);
+    }
+    await master.command("CONFIG", "SET", "maxmemory", "0", "maxmemory-policy", "noeviction");
+    await holdfast.mutex(scene.name).run(() => {});
+  }
+});
+
 /** The older ones are checked in full by night. */
 const thorough = process.env.HOLDFAST_TESTS === "all" ? [...clusters, ...olderClusters] : clusters;
 

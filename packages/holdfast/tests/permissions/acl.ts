@@ -34,14 +34,16 @@ export function refusedIn(log: unknown): string[] {
   return (log as readonly unknown[][]).map((entry) => String(entry[entry.indexOf("object") + 1]));
 }
 
-/**
- * What went wrong for another reason than that one permission was missing, or a consequence of it, such as a wait in vain for
- * somebody who was refused: none of that is a lasting refusal.
- */
-export function others(complaints: readonly Complaint[], permission: string): Complaint[] {
+/** Refusals: what failed for good. A slow machine fails too, and what waits for somebody who was refused. */
+export function refusals(complaints: readonly Complaint[]): Complaint[] {
   return complaints.filter(
-    ({ error, missing }) => error instanceof StoreError && !error.transient && !isNamed(permission, missing),
+    ({ error, missing }) => missing !== undefined || (error instanceof StoreError && !error.transient),
   );
+}
+
+/** Refusals for another reason than that this permission was missing. */
+export function others(complaints: readonly Complaint[], permission: string): Complaint[] {
+  return refusals(complaints).filter(({ missing }) => !isNamed(permission, missing));
 }
 
 /** Whether what was named as missing is that very permission, or what its pattern stands for. */

@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { AcquireTimeoutError, LockError, StoreError } from "../../src/core/errors.js";
 import type { Holdfast } from "../../src/holdfast.js";
-import { SOON_MS } from "../../src/testing/delays.js";
+import { BRIEF_LEASE_MS, LONG_MS, SOON_MS } from "../../src/testing/delays.js";
 
 /** Clients of one Redis user. */
 export interface Tourists {
@@ -22,7 +22,7 @@ export interface Complaint {
   readonly missing: string | undefined;
 }
 
-const PATIENT = { waitMs: SOON_MS };
+const PATIENT = { waitMs: LONG_MS };
 /** For waits that are to end in vain, of a server that is asked by fifty at once. */
 const BRIEF = { waitMs: SOON_MS / 2 };
 
@@ -93,7 +93,7 @@ const STEPS: Readonly<Record<string, Step>> = {
     await semaphore.resize(2);
   },
   async "the dead hold no permits"({ first, second }, name) {
-    await first.semaphore(name, { permits: 1 }).acquire({ leaseMs: 100, renew: false });
+    await first.semaphore(name, { permits: 1 }).acquire({ leaseMs: 2 * BRIEF_LEASE_MS, renew: false });
     await (await second.semaphore(name, { permits: 1 }).acquire(PATIENT)).release();
   },
   async "permits are kept whose ends the server has lost"({ first, second, forget }, name) {
@@ -171,6 +171,10 @@ const STEPS: Readonly<Record<string, Step>> = {
 
 /** Does all of it. @returns what failed, in no order */
 export async function tour(tourists: Tourists): Promise<Complaint[]> {
+  const { first, second, quorum } = tourists;
+  // Connections are made, and scripts taught, before any step is in a hurry.
+  const warm = [first.mutex("warm"), second.mutex("warm"), quorum?.redlock("warm")].map((lock) => lock?.inspect());
+  await Promise.allSettled(warm);
   const walks = Object.entries(STEPS).map(async ([step, walk]): Promise<Complaint[]> => {
     try {
       await walk(tourists, `tour:${randomUUID()}`);
