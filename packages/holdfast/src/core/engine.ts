@@ -14,6 +14,8 @@ import type { Inbox, Store } from "./store.js";
 export interface Occupant extends Recipient {
   /** The inbox or the connection for commands was away: whatever was missed must be found out. */
   reconnected(connection: "commands" | "inbox"): void;
+  /** In a cluster: the client's own channel is heard from now on; what was told there before, such as a forced release, was missed. */
+  listening?(): void;
   /** This Holdfast closes: stop waiting, give back what is held. Never rejects. */
   close(): Promise<void>;
 }
@@ -203,9 +205,17 @@ export class Engine {
 
   /** Early, so that the first wait need not wait for it and a holder hears of a forced release. */
   #openMailbox(): void {
-    this.mailbox.open(this.commandTimeoutMs).catch(() => {
+    this.mailbox.open(this.commandTimeoutMs).then(
+      () => this.#listening(),
       // Whoever has to wait opens it again and deals with the failure.
-    });
+      () => {},
+    );
+  }
+
+  /** In a cluster a connection of its own is made first, and that takes long enough for somebody to act meanwhile. */
+  #listening(): void {
+    if (this.#slotInboxes === undefined) return;
+    for (const occupant of this.mailbox.recipients()) occupant.listening?.();
   }
 
   /** A grant to nobody: the network has delivered a request twice, or very late. */

@@ -68,6 +68,22 @@ test.each(clusters)("a cluster of which one master may evict is refused, whichev
   }
 });
 
+test.each(clusters)(
+  "a lease that is taken away as soon as it is granted is over for its holder soon: $name",
+  async (library) => {
+    const { name } = scene;
+    const other = await scene.client(library, cluster.ports);
+    await other.mutex(name).run(() => {});
+    const holders = await Promise.all([1, 2, 3, 4, 5].map(() => scene.client(library, cluster.ports)));
+    for (const holder of holders) {
+      // Its first acquire, so that it does not listen yet; and its first renewal is far off.
+      const lease = await holder.mutex(name).acquire({ leaseMs: 10 * LONG_MS });
+      expect(await other.mutex(name).forceRelease({ token: lease.token })).toBe(true);
+      await until(() => lease.signal.aborted, "the holder to be told");
+    }
+  },
+);
+
 /** The older ones are checked in full by night. */
 const thorough = process.env.HOLDFAST_TESTS === "all" ? [...clusters, ...olderClusters] : clusters;
 
