@@ -173,8 +173,8 @@ const STEPS: Readonly<Record<string, Step>> = {
 export async function tour(tourists: Tourists): Promise<Complaint[]> {
   const { first, second, quorum } = tourists;
   // Connections are made, and scripts taught, before any step is in a hurry.
-  const warm = [first.mutex("warm"), second.mutex("warm"), quorum?.redlock("warm")].map((lock) => lock?.inspect());
-  await Promise.allSettled(warm);
+  const locks = [first.mutex("warm"), second.mutex("warm"), ...(quorum === undefined ? [] : [quorum.redlock("warm")])];
+  await Promise.allSettled(locks.map((lock) => lock.inspect()));
   const walks = Object.entries(STEPS).map(async ([step, walk]): Promise<Complaint[]> => {
     try {
       await walk(tourists, `tour:${randomUUID()}`);
