@@ -6,7 +6,7 @@
  * needed, so that the second time is quick and needs no network.
  */
 import { spawn, spawnSync } from "node:child_process";
-import { accessSync, constants, existsSync, readFileSync } from "node:fs";
+import { accessSync, constants, existsSync, readdirSync, readFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { env, execPath, exit, getuid } from "node:process";
 import { fileURLToPath } from "node:url";
@@ -125,18 +125,49 @@ export async function redisServer() {
 
 async function installRedis() {
   if (onPath("apt-get") !== undefined) {
-    const sudo = getuid?.() === 0 ? [] : ["sudo", "-n"];
-    if (sudo.length > 0 && spawnSync("sudo", ["-n", "true"], { stdio: "ignore" }).status !== 0)
-      stop("redis-server is missing; run: sudo apt-get install redis-server");
-    console.log("setup: installing redis-server (apt-get)");
-    // RUNLEVEL=1 keeps the package from starting its service: the tests start servers of their own.
-    const apt = [...sudo, "env", "RUNLEVEL=1", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-qq"];
-    const install = [...apt, "install", "-y", "--no-install-recommends", "redis-server"];
-    if ((await runAll(install)) !== 0 && (await runAll([...apt, "update"])) === 0) await runAll(install);
+    if (!mayInstall()) stop("redis-server is missing; run: sudo apt-get install redis-server");
+    await aptInstall("redis-server");
   } else if (onPath("brew") !== undefined) {
     console.log("setup: installing redis (brew)");
     await run("brew", ["install", "--quiet", "redis"]);
   }
+}
+
+/**
+ * PostgreSQL, for the example that checks tokens there: installed where CI=true, asked for elsewhere, since that is much for one
+ * test. Where it is missing in CI, the test fails by itself.
+ */
+export async function postgres() {
+  if (hasPostgres()) return;
+  if (env.CI === "true" && onPath("apt-get") !== undefined && mayInstall()) await aptInstall("postgresql");
+  if (!hasPostgres()) {
+    console.log(
+      "setup: PostgreSQL is missing, so its example is not run; install it (apt-get install postgresql), or set HOLDFAST_POSTGRES_BIN to the folder of initdb",
+    );
+  }
+}
+
+/** As tests/support/postgres-server.ts looks for it. */
+function hasPostgres() {
+  const debian = "/usr/lib/postgresql";
+  const versions = existsSync(debian) ? readdirSync(debian) : [];
+  const folders = [env.HOLDFAST_POSTGRES_BIN ?? "", ...versions.map((version) => join(debian, version, "bin"))];
+  return onPath("initdb") !== undefined || folders.some((folder) => existsSync(join(folder, "initdb")));
+}
+
+/** Whether packages can be installed without a password. */
+function mayInstall() {
+  return getuid?.() === 0 || spawnSync("sudo", ["-n", "true"], { stdio: "ignore" }).status === 0;
+}
+
+/** @param {string} name */
+async function aptInstall(name) {
+  console.log(`setup: installing ${name} (apt-get)`);
+  const sudo = getuid?.() === 0 ? [] : ["sudo", "-n"];
+  // RUNLEVEL=1 keeps the package from starting its service: the tests start servers of their own.
+  const apt = [...sudo, "env", "RUNLEVEL=1", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-qq"];
+  const install = [...apt, "install", "-y", "--no-install-recommends", name];
+  if ((await runAll(install)) !== 0 && (await runAll([...apt, "update"])) === 0) await runAll(install);
 }
 
 /** @param {readonly string[]} words */

@@ -9,12 +9,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { argv, env, exit } from "node:process";
 
-import { build, dependencies, node, redisServer, tools } from "./setup.mjs";
+import { build, dependencies, node, postgres, redisServer, tools } from "./setup.mjs";
 import { tally } from "./tally.mjs";
 
 await dependencies();
 await build();
 const redis = await redisServer();
+await postgres();
 
 const folder = mkdtempSync(join(tmpdir(), "holdfast-test-"));
 const report = join(folder, "report.json");

@@ -1,10 +1,10 @@
-/** What the documents show is what runs: each of their TypeScript blocks is a piece of a file that ends in assertions. */
+/** What the documents show is what runs: each of their TypeScript and SQL blocks is a piece of a file that ends in assertions. */
 import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { type RedisServer, startRedis } from "../../tests/support/redis-server.js";
 
-const DOCUMENTS = ["README.md", "docs/safety.md"];
+const DOCUMENTS = ["README.md", "docs/safety.md", "docs/locks-in-plain-words.md"];
 
 /** One fenced block, and the line that says which file it is from. */
 interface Block {
@@ -17,7 +17,7 @@ function textOf(path: string): string {
 }
 
 function blocksOf(markdown: string): Block[] {
-  return [...markdown.matchAll(/^```(?:ts|typescript)\n(.*)\n([\s\S]*?)\n```$/gm)].map(
+  return [...markdown.matchAll(/^```(?:ts|typescript|sql)\n(.*)\n([\s\S]*?)\n```$/gm)].map(
     ([, marker = "", code = ""]) => ({
       marker,
       code,
@@ -28,14 +28,14 @@ function blocksOf(markdown: string): Block[] {
 /** What is wrong with the blocks of a document; `read` gives the text of a file. */
 function complaints(markdown: string, read: (path: string) => string): string[] {
   return blocksOf(markdown).flatMap(({ marker, code }) => {
-    const [, path] = /^\/\/ (examples\/readme\/[a-z-]+\.ts)$/.exec(marker) ?? [];
+    const [, path] = /^(?:\/\/|--) (examples\/(?:readme|fencing)\/[a-z-]+\.ts)$/.exec(marker) ?? [];
     if (path === undefined) return [`no file is named by: ${marker}`];
     return `\n${read(path)}`.includes(`\n${code}\n`) ? [] : [`not a piece of ${path}: ${code.split("\n")[0]}`];
   });
 }
 
-describe("a TypeScript block", () => {
-  test.each(DOCUMENTS)("in %s is a piece of a file in examples/readme", (path) => {
+describe("a block of TypeScript or SQL", () => {
+  test.each(DOCUMENTS)("in %s is a piece of a file that runs", (path) => {
     const markdown = textOf(path);
     expect(blocksOf(markdown).length).toBeGreaterThan(0);
     expect(complaints(markdown, textOf)).toEqual([]);

@@ -111,7 +111,8 @@ export interface Holdfast {
   /**
    * Ends all waits with ClosedError, aborts the signal of every lease that is held and gives it back, and
    * closes the connections that Holdfast opened, never yours; a `store` that several Holdfasts have been made on is
-   * closed with the last of them. A second call waits for the first. Never rejects.
+   * closed with the last of them. A second call waits for the first. Never rejects, and takes about two
+   * `commandTimeoutMs` at most where servers do not answer.
    * From then on every verb that would ask the server rejects with ClosedError, those that only look included.
    */
   close(): Promise<void>;

@@ -18,6 +18,7 @@ import { startRedis } from "../../../tests/support/redis-server.js";
 import type { HoldfastOptions } from "../src/holdfast.js";
 import { storeFor } from "../src/stores/detect.js";
 import type { ServerUnderTest, StoreUnderTest } from "../src/testing/index.js";
+import { CLIENTS_IN_A_CLUSTER, IN_A_CLUSTER, ON_ONE_SERVER, type Rules } from "./permissions/acl.js";
 
 /** Makes one client of the server at `port`, and says how to close it. */
 type Connect = (port: number) => Promise<{ options: HoldfastOptions; close: () => unknown }>;
@@ -49,12 +50,20 @@ export const stores: readonly StoreUnderTest[] = [
   onRedis("ioredis 6", async (port) => ioredis(new Redis6({ port }))),
   onRedis("ioredis 5", async (port) => ioredis(new Redis5({ port }))),
   onRedis("ioredis 6 with a key prefix", async (port) => ioredis(new Redis6({ port, keyPrefix: "app:" })), "app:"),
+  onRedis("ioredis 6 with the least rights", async (port) => {
+    const user = await leastRights([port], ON_ONE_SERVER);
+    return ioredis(new Redis6({ port, ...user }));
+  }),
   onRedis("iovalkey", async (port) => ioredis(new Iovalkey({ port }))),
   onRedis("node-redis 6", async (port) => nodeRedis(createClient6({ url: `redis://127.0.0.1:${port}` }))),
   onRedis("node-redis 5", async (port) => nodeRedis(createClient5({ url: `redis://127.0.0.1:${port}` }))),
   onRedis("node-redis 4", async (port) => nodeRedis(createClient4({ url: `redis://127.0.0.1:${port}` }))),
   onRedis("GLIDE", glide),
   onCluster("ioredis 6 on a cluster", async (ports) => ioredis(new Cluster6(addresses(ports)))),
+  onCluster("ioredis 6 on a cluster with the least rights", async (ports) => {
+    const user = await leastRights(ports, [...ON_ONE_SERVER, ...IN_A_CLUSTER, ...CLIENTS_IN_A_CLUSTER]);
+    return ioredis(new Cluster6(addresses(ports), { redisOptions: user }));
+  }),
   onCluster("node-redis 6 on a cluster", async (ports) =>
     nodeRedis(createCluster6({ rootNodes: ports.map((port) => ({ url: `redis://127.0.0.1:${port}` })) })),
   ),
@@ -66,6 +75,17 @@ export const stores: readonly StoreUnderTest[] = [
     nodeRedis(createSentinel6({ name, sentinelRootNodes: [...sentinels] })),
   ),
 ];
+
+/** Makes the user of docs/safety.md on each server, if it is not there. */
+async function leastRights(ports: readonly number[], rules: Rules): Promise<{ username: string; password: string }> {
+  for (const port of ports) {
+    const admin = new Redis6({ port });
+    // A mapped key has a name of the user's own, which needs a pattern of its own.
+    await admin.call("ACL", "SETUSER", "locks", ...rules, "~legacy:*");
+    admin.disconnect();
+  }
+  return { username: "locks", password: "secret" };
+}
 
 function onRedis(name: string, connect: Connect, keyPrefix = ""): StoreUnderTest {
   return {

@@ -90,7 +90,8 @@ export function waitSteps(
   return {
     ...looking(place),
     inbox,
-    ...(mutex.confirm !== undefined && { confirm: mutex.confirm }),
+    // Of the mutex itself, which knows its keys.
+    confirm: mutex.confirm?.bind(mutex),
 
     granted() {
       isPassed = true;

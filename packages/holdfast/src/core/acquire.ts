@@ -12,7 +12,7 @@ import type { Lease } from "./lease.js";
 import type { ResolvedOptions } from "./options.js";
 import { parseOwner } from "./owner.js";
 import type { Grant, NotHeld, Steps, WaitSteps } from "./steps.js";
-import { type Moment, now } from "./validity.js";
+import { type Moment, msUntil, now, validUntil } from "./validity.js";
 import { type Granted, NOTHING_RUNS, type TimedOut } from "./wait-ends.js";
 import { Waiter } from "./waiter.js";
 
@@ -58,7 +58,7 @@ export async function timeoutError(
   end: TimedOut,
 ): Promise<AcquireTimeoutError> {
   // Who does not wait has not looked either: `tryAcquire` has no use for it.
-  const state = waitMs > 0 ? end.state : await steps.inspect(undefined, engine.commandTimeoutMs).catch(() => undefined);
+  const { state, unseen } = waitMs > 0 ? end : await looked(engine, steps);
   const holder = await firstHolder(engine, state);
   const isOwn = holder !== undefined && engine.isOwn(holder.owner);
   return new AcquireTimeoutError(steps.name, {
@@ -66,7 +66,17 @@ export async function timeoutError(
     holder,
     isOwn,
     waitersAhead: state?.ahead ?? state?.waiterCount,
+    cause: unseen,
   });
+}
+
+/** Who has it, for the message; or why that cannot be seen. Never rejects. */
+async function looked(engine: Engine, steps: WaitSteps): Promise<TimedOut> {
+  try {
+    return { state: await steps.inspect(undefined, engine.commandTimeoutMs) };
+  } catch (unseen) {
+    return { state: undefined, unseen };
+  }
 }
 
 /** One attempt; null if the lock is taken. @throws StoreError, ClosedError */
@@ -138,12 +148,19 @@ async function adoptSurely(
   to: Grant,
 ): Promise<{ outcome: "adopted" | NotHeld; setAt: Moment }> {
   for (let isRepeated = false; ; isRepeated = true) {
-    const setAt = now(engine.runtime);
+    let setAt = now(engine.runtime);
     try {
-      const outcome = await steps.adopt(from, to, engine.commandTimeoutMs);
-      if (outcome !== "adopted" || engine.store.confirmsGrants !== true) return { outcome, setAt };
-      const confirmed = await steps.extend(to, to.claim.leaseMs, engine.commandTimeoutMs);
-      return { outcome: confirmed === "extended" ? outcome : confirmed, setAt };
+      let outcome = await steps.adopt(from, to, engine.commandTimeoutMs);
+      if (outcome === "adopted" && engine.store.confirmsGrants === true) {
+        setAt = now(engine.runtime);
+        const confirmed = await steps.extend(to, to.claim.leaseMs, engine.commandTimeoutMs);
+        if (confirmed !== "extended") outcome = confirmed;
+      }
+      if (outcome === "adopted" && msUntil(validUntil(setAt, to.claim.leaseMs), engine.runtime) <= 0) {
+        const cause = new Error("the answer came when the lease that it gave was over");
+        throw new StoreError(steps.name, { mayHaveRun: true, transient: true, cause });
+      }
+      return { outcome, setAt };
     } catch (error) {
       if (isRepeated || !(error instanceof StoreError) || !error.transient) {
         void depart(engine, steps, to.claim, true, engine.commandTimeoutMs);

@@ -40,8 +40,8 @@ export function call<Key extends string, Arg extends string, Form extends ReplyF
     (reply) => decode(lockName, script, reply),
     (error: unknown) => {
       if (!(error instanceof StoreError)) throw error;
-      const { mayHaveRun, transient, cause, resumesInMs } = error;
-      throw new StoreError(lockName, { mayHaveRun, transient, cause, resumesInMs });
+      const { mayHaveRun, transient, cause, resumesInMs, missingPermission } = error;
+      throw new StoreError(lockName, { mayHaveRun, transient, cause, resumesInMs, missingPermission });
     },
   );
 }

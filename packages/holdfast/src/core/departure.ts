@@ -20,6 +20,7 @@ const STRAGGLER_MS = 60_000;
  * Leaves the queue, or releases what was granted meanwhile.
  *
  * @param isUncertain  whether a request for this claim may still be under way
+ * @param onRefused    told why the first try failed, if another one would not fare better
  * @returns whether the first try was answered; clean-up goes on by itself. Never rejects.
  */
 export function depart(
@@ -28,8 +29,9 @@ export function depart(
   claim: Claim,
   isUncertain: boolean,
   timeoutMs: number,
+  onRefused: (error: unknown) => void = () => {},
 ): Promise<boolean> {
-  return new Departure(engine, steps, claim, isUncertain).leave(timeoutMs);
+  return new Departure(engine, steps, claim, isUncertain).leave(timeoutMs, onRefused);
 }
 
 class Departure implements Occupant {
@@ -42,6 +44,8 @@ class Departure implements Occupant {
   /** The server will go on refusing, as with a key of another type: the rest is left to the lease. */
   #isHopeless = false;
   #isOver = false;
+  /** Whether it was asked since this Holdfast began to close: once more is not worth a deadline. */
+  #isLast = false;
   #pauseMs = FIRST_PAUSE_MS;
   #pause: Timer | undefined;
 
@@ -54,8 +58,9 @@ class Departure implements Occupant {
     engine.admit(claim, this);
   }
 
-  async leave(timeoutMs: number): Promise<boolean> {
+  async leave(timeoutMs: number, onRefused: (error: unknown) => void = () => {}): Promise<boolean> {
     this.#pause?.cancel();
+    this.#isLast ||= this.#engine.isClosing;
     let isAnswered = true;
     try {
       await this.#steps.leave(this.#claim, timeoutMs);
@@ -65,6 +70,7 @@ class Departure implements Occupant {
       isAnswered = false;
       this.#isUncertain = true;
       this.#isHopeless = error instanceof StoreError && !error.transient;
+      if (this.#isHopeless) onRefused(error);
     }
     this.#goOn();
     return isAnswered;
@@ -85,7 +91,7 @@ class Departure implements Occupant {
 
   async close(): Promise<void> {
     if (this.#isOver) return;
-    await this.leave(this.#engine.commandTimeoutMs);
+    if (!this.#isLast) await this.leave(this.#engine.commandTimeoutMs);
     this.#end();
   }
 

@@ -41,7 +41,7 @@ export class Doubt {
   told(error: unknown, isQueued: boolean, lockName: string): unknown {
     const isInDoubt = this.isUncertain || isQueued;
     if (!(error instanceof StoreError) || error.mayHaveRun || !isInDoubt) return error;
-    const { transient, cause, resumesInMs } = error;
-    return new StoreError(lockName, { mayHaveRun: true, transient, cause, resumesInMs });
+    const { transient, cause, resumesInMs, missingPermission } = error;
+    return new StoreError(lockName, { mayHaveRun: true, transient, cause, resumesInMs, missingPermission });
   }
 }

@@ -14,13 +14,15 @@ import type { Inbox, Store } from "./store.js";
 export interface Occupant extends Recipient {
   /** The inbox or the connection for commands was away: whatever was missed must be found out. */
   reconnected(connection: "commands" | "inbox"): void;
+  /** In a cluster: the client's own channel is heard from now on; what was told there before, such as a forced release, was missed. */
+  listening?(): void;
   /** This Holdfast closes: stop waiting, give back what is held. Never rejects. */
   close(): Promise<void>;
 }
 
 /** How often a waiter asks although it was told to wait: a grant may have been lost without a trace. */
 const RECHECK_MS = 5_000;
-/** Where the server may grant to whoever is gone, and cannot know it. */
+/** Where it is not told, or the server may grant to whoever is gone and cannot know it. */
 const UNCOUNTED_RECHECK_MS = 1_000;
 
 /** How many claims that have waited are remembered, in case a late copy of a request gets them a grant. */
@@ -50,6 +52,7 @@ export class Engine {
   readonly #closeStore: () => Promise<void>;
   #lastNumber = 0;
   #closing: Promise<void> | undefined;
+  #isClosing = false;
 
   /** How often the connection that sends scripts has come back: a script may have been sent twice meanwhile. */
   commandReconnects = 0;
@@ -92,12 +95,12 @@ export class Engine {
 
   /** Whether `close` was called: nothing may be kept alive any more. */
   get isClosing(): boolean {
-    return this.#closing !== undefined;
+    return this.#isClosing;
   }
 
   /** @throws ClosedError  `close` was called */
   assertOpen(lockName: string): void {
-    if (this.#closing !== undefined) throw new ClosedError(lockName);
+    if (this.#isClosing) throw new ClosedError(lockName);
   }
 
   /** What a client id is appended to for the channel on which waiters for keys with that hash tag are granted. */
@@ -124,7 +127,10 @@ export class Engine {
 
   /** Longest pause of a waiter that stands in the queue, in ms. */
   recheckMs({ inbox }: Pick<WaitSteps, "inbox">): number {
-    if (this.#slotInboxes === undefined || inbox === undefined) return RECHECK_MS;
+    // Who waits without being told, as at a barrier, finds out by asking.
+    if (this.#slotInboxes === undefined || inbox === undefined) {
+      return this.mailbox.isOpen ? RECHECK_MS : UNCOUNTED_RECHECK_MS;
+    }
     return this.#slotInboxes.use(inbox)?.isCounted === false ? UNCOUNTED_RECHECK_MS : RECHECK_MS;
   }
 
@@ -184,6 +190,7 @@ export class Engine {
   }
 
   async #close(): Promise<void> {
+    this.#isClosing = true;
     this.#presence.close();
     // Waiters turn into departures, which are occupants too: until nobody is left.
     while (this.mailbox.size > 0) {
@@ -198,9 +205,17 @@ export class Engine {
 
   /** Early, so that the first wait need not wait for it and a holder hears of a forced release. */
   #openMailbox(): void {
-    this.mailbox.open(this.commandTimeoutMs).catch(() => {
+    this.mailbox.open(this.commandTimeoutMs).then(
+      () => this.#listening(),
       // Whoever has to wait opens it again and deals with the failure.
-    });
+      () => {},
+    );
+  }
+
+  /** In a cluster a connection of its own is made first, and that takes long enough for somebody to act meanwhile. */
+  #listening(): void {
+    if (this.#slotInboxes === undefined) return;
+    for (const occupant of this.mailbox.recipients()) occupant.listening?.();
   }
 
   /** A grant to nobody: the network has delivered a request twice, or very late. */

@@ -58,6 +58,8 @@ export interface StoreFailure {
    * else absent.
    */
   readonly resumesInMs?: number | undefined;
+  /** What the Redis user may not do, as a rule of ACL SETUSER that would permit it, if that is the trouble; else absent. */
+  readonly missingPermission?: string | undefined;
 }
 
 /** What one of several independent servers answered. */

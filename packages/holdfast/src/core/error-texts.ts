@@ -91,10 +91,10 @@ export function evictionMessage(
 }
 
 /** The server did not confirm: why, and what may have happened. */
-export function storeMessage(lockName: string, { mayHaveRun, cause }: StoreFailure): string {
+export function storeMessage(lockName: string, { mayHaveRun, cause, missingPermission }: StoreFailure): string {
   const why = textOf(cause instanceof Error ? cause.message : cause);
   const assume = mayHaveRun ? "it may have been carried out all the same" : "it was not carried out";
-  return `The server did not confirm a request about ${quote(lockName)} (${oneLine(why)}); ${assume}.`;
+  return `The server did not confirm a request about ${quote(lockName)} (${oneLine(why)}${lacks(missingPermission)}); ${assume}.`;
 }
 
 /** Too few of several servers did what was asked: what each of them said, and what may be assumed. */
@@ -107,7 +107,7 @@ export function quorumMessage(
   }: { readonly answers: readonly ServerAnswer[]; readonly mayHaveRun: boolean; readonly why?: string },
 ): string {
   const said = answers.map(({ server, answer, error }) => {
-    const reason = error === undefined ? "" : ` (${oneLine(textOf(reasonOf(error)))})`;
+    const reason = error === undefined ? "" : ` (${oneLine(textOf(reasonOf(error)))}${lacks(permissionOf(error))})`;
     return `server ${server} ${ANSWERS[answer]}${reason}`;
   });
   const assume = mayHaveRun ? "some of it may have been carried out all the same" : "nothing was carried out";
@@ -122,6 +122,16 @@ const ANSWERS: Readonly<Record<ServerAnswer["answer"], string>> = {
   none: "did not answer",
   error: "refused",
 };
+
+/** What would have to be permitted. */
+function lacks(missingPermission: string | undefined): string {
+  return missingPermission === undefined ? "" : `: its user lacks ${oneLine(missingPermission)}`;
+}
+
+function permissionOf(error: unknown): string | undefined {
+  // The class itself stands in the file that imports this one.
+  return error instanceof Error ? (error as Partial<StoreFailure>).missingPermission : undefined;
+}
 
 /** The innermost words: what a store says around them is said here once for all servers. */
 function reasonOf(error: unknown): unknown {

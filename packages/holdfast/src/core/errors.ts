@@ -55,9 +55,11 @@ export class AcquireTimeoutError extends LockError {
       readonly holder?: Holder | undefined;
       readonly isOwn?: boolean;
       readonly waitersAhead?: number | undefined;
+      /** Why the server did not say who holds it; undefined if it did. */
+      readonly cause?: unknown;
     },
   ) {
-    super(lockName, timeoutMessage(lockName, facts));
+    super(lockName, timeoutMessage(lockName, facts), facts.cause === undefined ? undefined : { cause: facts.cause });
     this.waitMs = facts.waitMs;
     this.holder = facts.holder;
     this.isOwn = facts.isOwn ?? false;
@@ -166,12 +168,18 @@ export class StoreError extends LockError {
    * from another or was restarted; undefined for every other failure.
    */
   readonly resumesInMs: number | undefined;
+  /**
+   * What the Redis user may not do, as the rule of ACL SETUSER that would permit it, such as `+zadd`; several, where the server
+   * leaves open which. Undefined for every other failure.
+   */
+  readonly missingPermission: string | undefined;
 
   constructor(lockName: string, failure: StoreFailure, message: string = storeMessage(lockName, failure)) {
     super(lockName, message, { cause: failure.cause });
     this.mayHaveRun = failure.mayHaveRun;
     this.transient = failure.transient;
     this.resumesInMs = failure.resumesInMs;
+    this.missingPermission = failure.missingPermission;
   }
 }
 
@@ -191,8 +199,10 @@ export class QuorumError extends StoreError {
       readonly why?: string;
     },
   ) {
-    const cause = facts.answers.find(({ error }) => error !== undefined)?.error;
-    super(lockName, { ...facts, cause }, quorumMessage(lockName, facts));
+    const errors = facts.answers.map(({ error }) => error).filter((error) => error !== undefined);
+    const forbidden = errors.find((error) => error instanceof StoreError && error.missingPermission !== undefined);
+    const missingPermission = forbidden instanceof StoreError ? forbidden.missingPermission : undefined;
+    super(lockName, { ...facts, cause: errors[0], missingPermission }, quorumMessage(lockName, facts));
     this.answers = facts.answers;
   }
 }

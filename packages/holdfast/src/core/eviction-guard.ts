@@ -17,6 +17,11 @@ export interface MemoryPolicy {
   readonly maxmemoryBytes: number;
 }
 
+/** Whether a server with that policy may take locks away. */
+export function evicts({ policy, maxmemoryBytes }: MemoryPolicy): boolean {
+  return maxmemoryBytes > 0 && policy !== "noeviction";
+}
+
 /** What a guard needs to know. */
 export interface EvictionFacts {
   /** Asks the server; undefined if it does not show it. @throws StoreError */
@@ -90,9 +95,9 @@ export class EvictionGuard {
   async #askOnce(): Promise<void> {
     if (this.#facts === undefined) return;
     const found = await this.#facts.read();
-    const evicts = found !== undefined && found.maxmemoryBytes > 0 && found.policy !== "noeviction";
-    this.#evicting = evicts ? found : undefined;
-    this.#isOpen = !evicts;
+    const isEvicting = found !== undefined && evicts(found);
+    this.#evicting = isEvicting ? found : undefined;
+    this.#isOpen = !isEvicting;
     if (found !== undefined || this.#hasToldHidden) return;
     this.#hasToldHidden = true;
     this.#facts.onHidden();

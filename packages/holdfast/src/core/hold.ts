@@ -227,6 +227,10 @@ export class Hold implements Occupant, Holding, Kept {
     this.#upkeep.hurry(connection);
   }
 
+  listening(): void {
+    this.#upkeep.check();
+  }
+
   /** Whether a request of the claim may still be under way. */
   #isUnclear(): boolean {
     return this.#upkeep.mayBePutBack || this.#mayStillRun();

@@ -5,7 +5,7 @@
  * in time. A grant is believed without asking, because asking would cost a round trip for each hand-over: whoever may
  * publish to this channel, whose name is not to be guessed, is trusted as much as whoever may write the keys.
  */
-import { UnsupportedError } from "./errors.js";
+import { StoreError, UnsupportedError } from "./errors.js";
 import { Registry } from "./registry.js";
 import type { Inbox, Store } from "./store.js";
 
@@ -31,6 +31,7 @@ export class Mailbox<Listener extends Recipient = Recipient> {
 
   /** True once it is certain that this client can never listen: its waiters must not queue. */
   unsupported = false;
+  #isForbidden = false;
 
   /** @param onStray  called for a grant to a claim that nobody here answers for */
   constructor(store: Store, channel: string, onStray: (number: number, token: number) => void) {
@@ -42,6 +43,11 @@ export class Mailbox<Listener extends Recipient = Recipient> {
   /** Whether the server can reach this client: only then may a claim queue. */
   get isOpen(): boolean {
     return this.#inbox !== undefined;
+  }
+
+  /** Whether it cannot listen, now or ever: kinds that have to be counted to be served must be counted all the same. */
+  get isDeaf(): boolean {
+    return this.unsupported || (this.#isForbidden && this.#inbox === undefined);
   }
 
   /** How many claims wait, hold or depart. */
@@ -87,6 +93,8 @@ export class Mailbox<Listener extends Recipient = Recipient> {
       inbox = await this.#store.inbox(this.#channel, (message) => this.deliver(message), timeoutMs);
     } catch (error) {
       if (error instanceof UnsupportedError) this.unsupported = true;
+      // It may be permitted one day, so it is tried again.
+      this.#isForbidden = error instanceof StoreError && error.missingPermission !== undefined;
       throw error;
     }
     if (this.#closed) await inbox.close();

@@ -39,6 +39,14 @@ export interface Store {
   shardInbox?(channel: string, onMessage: (message: string) => void, timeoutMs: number): Promise<Inbox>;
 
   /**
+   * Runs a script that has no keys on every server that grants, as far as the client knows them and they answer soon.
+   * Present if there are several, as in a cluster.
+   *
+   * @throws StoreError  none of them answered
+   */
+  runOnEach?(script: Script, args: readonly (string | number)[], timeoutMs: number): Promise<readonly Reply[]>;
+
+  /**
    * Calls `listener` each time a connection of this store is ready again after it was lost: the one that
    * sends scripts (a client may have sent a script twice) and the one that listens (messages were missed).
    *

@@ -86,6 +86,12 @@ export class Upkeep implements Looker {
     if (this.#renewal.hurry(mayHaveLost)) this.#arm();
   }
 
+  /** It may have been released by force without our hearing of it: a renewal finds that out. */
+  check(): void {
+    if (!this.#options.renew || this.#isOver) return;
+    if (this.#renewal.hurry(true)) this.#arm();
+  }
+
   /** From now on it may hold something else than it was granted, and a server that has lost it would not know what. */
   changes(): void {
     this.#isAsGranted = false;

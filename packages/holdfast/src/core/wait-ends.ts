@@ -16,6 +16,8 @@ export const NOTHING_RUNS = (): boolean => false;
 /** The wait ended without a grant, and without a trace. `state` is what the server said just before, if it was a wait. */
 export interface TimedOut {
   readonly state: State | undefined;
+  /** Why the server did not say it, if it was asked. */
+  readonly unseen?: unknown;
 }
 
 /** How a wait ends; each is called at most once, and one of the last three is. */

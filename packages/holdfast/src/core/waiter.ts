@@ -15,7 +15,7 @@ import type { ResolvedOptions } from "./options.js";
 import { Patience } from "./patience.js";
 import { type Asker, Questions, SHORTEST_CALL_MS } from "./questions.js";
 import type { Attempt, Claim, NotHeld, WaitSteps } from "./steps.js";
-import { type Moment, msUntil, validUntil } from "./validity.js";
+import { type Moment, msUntil, now, validUntil } from "./validity.js";
 import { NOTHING_RUNS, type TimedOut, type WaitEnds } from "./wait-ends.js";
 
 const NO_SLOTS: readonly number[] = [];
@@ -126,10 +126,8 @@ export class Waiter implements Occupant, Asker {
   answered(attempt: Attempt, sentAt: Moment): void {
     // Settled meanwhile: the departure that began then knows that this request was under way.
     if (this.#isSettled) return;
-    const leftMs = msUntil(validUntil(sentAt, this.#claim.leaseMs), this.#engine.runtime);
-    if (attempt.outcome === "granted" && leftMs <= 0 && this.#steps.holdsNothing !== true) {
-      const cause = new Error("the answer came when the lease that it granted was over");
-      this.failed(new StoreError(this.#steps.name, { mayHaveRun: true, transient: true, cause }));
+    if (attempt.outcome === "granted" && this.#isOver(sentAt) && this.#steps.holdsNothing !== true) {
+      this.failed(this.#tooLate("the answer came when the lease that it granted was over"));
       return;
     }
     this.#doubt.answered();
@@ -148,6 +146,15 @@ export class Waiter implements Occupant, Asker {
     if (this.#isQueued) this.#tellWait();
     if (this.#isQueued) this.#questions.queued(attempt.restMs);
     else this.#questions.queueOrPoll();
+  }
+
+  /** Whether a lease that began then is over by now. */
+  #isOver(setAt: Moment): boolean {
+    return msUntil(validUntil(setAt, this.#claim.leaseMs), this.#engine.runtime) <= 0;
+  }
+
+  #tooLate(why: string): StoreError {
+    return new StoreError(this.#steps.name, { mayHaveRun: true, transient: true, cause: new Error(why) });
   }
 
   goesOnWithoutQueue(): void {
@@ -200,12 +207,14 @@ export class Waiter implements Occupant, Asker {
 
   #grant(token: number, setAt: Moment, slots: readonly number[]): void {
     if (this.#steps.confirm === undefined) this.#keep(token, setAt, slots);
-    else if (!this.#isConfirming) void this.#confirm(token, setAt, slots);
+    else if (!this.#isConfirming) void this.#confirm(token, slots);
   }
 
   /** The grant may be lost with the server that made it, until its replicas have it. */
-  async #confirm(token: number, setAt: Moment, slots: readonly number[]): Promise<void> {
+  async #confirm(token: number, slots: readonly number[]): Promise<void> {
     this.#isConfirming = true;
+    // A confirmation begins the lease anew.
+    const sentAt = now(this.#engine.runtime);
     let outcome: "extended" | NotHeld | undefined;
     let failure: unknown;
     try {
@@ -216,8 +225,12 @@ export class Waiter implements Occupant, Asker {
     }
     if (this.#isSettled) return;
     this.#isConfirming = false;
+    if (outcome === "extended" && this.#isOver(sentAt)) {
+      outcome = undefined;
+      failure = this.#tooLate("the grant was confirmed when its lease was over");
+    }
     if (outcome === "extended") {
-      this.#keep(token, setAt, slots);
+      this.#keep(token, sentAt, slots);
     } else if (outcome !== undefined) {
       this.#questions.ask();
     } else {
@@ -255,20 +268,31 @@ export class Waiter implements Occupant, Asker {
     }
     const timeoutMs = Math.min(this.#engine.commandTimeoutMs, SHORTEST_CALL_MS);
     // Sent before `leave`, so that it still sees this claim in the queue.
-    const looking = this.#steps.inspect(this.#claim.owner, timeoutMs).catch(() => undefined);
-    if (await this.#depart(timeoutMs)) return { state: await looking };
+    const looking: Promise<TimedOut> = this.#steps.inspect(this.#claim.owner, timeoutMs).then(
+      (state) => ({ state }),
+      (unseen: unknown) => ({ state: undefined, unseen }),
+    );
+    let refusal: unknown;
+    const onRefused = (error: unknown): void => {
+      refusal = error;
+    };
+    if (await this.#depart(timeoutMs, onRefused)) return looking;
+    if (refusal instanceof StoreError) {
+      const { cause, transient, missingPermission } = refusal;
+      throw new StoreError(this.#steps.name, { mayHaveRun: true, transient, cause, missingPermission });
+    }
     const cause = new Error(`the wait of ${waitMs} ms ended while the server did not answer`);
     throw new StoreError(this.#steps.name, { mayHaveRun: true, transient: true, cause });
   }
 
   /** Resolves to whether it is certain that nothing is left. */
-  async #depart(timeoutMs: number): Promise<boolean> {
+  async #depart(timeoutMs: number, onRefused?: (error: unknown) => void): Promise<boolean> {
     if (!this.#isQueued && !this.#isUnclear()) return true;
-    return this.#sendAway(timeoutMs);
+    return this.#sendAway(timeoutMs, onRefused);
   }
 
-  #sendAway(timeoutMs: number): Promise<boolean> {
-    return depart(this.#engine, this.#steps, this.#claim, this.#isUnclear(), timeoutMs);
+  #sendAway(timeoutMs: number, onRefused?: (error: unknown) => void): Promise<boolean> {
+    return depart(this.#engine, this.#steps, this.#claim, this.#isUnclear(), timeoutMs, onRefused);
   }
 
   /** Whether a request may still be under way. Once settled, it becomes no more so. */

@@ -337,10 +337,12 @@ end
 
 local function countShard(channel)
   local reply = redis.pcall('PUBSUB', 'SHARDNUMSUB', channel)
-  if reply.err and string.find(reply.err, 'nknown', 1, true) then
-    return
+  if not reply.err then
+    return reply[2]
   end
-  return reply[2]
+  if not string.find(reply.err, 'nknown', 1, true) then
+    redis.call('PUBSUB', 'SHARDNUMSUB', channel)
+  end
 end
 
 local function isThere(channel, number)
@@ -627,7 +629,7 @@ export const conditionLeave = {
     { code: 2, outcome: "passed", values: [], rest: null },
     { code: 3, outcome: "released", values: [], rest: null },
   ],
-  sha1: "6526c6f270c79cd4f8e7b89a435be7d03b6a5afb",
+  sha1: "14fdbbbb7db598cbd03a58b6490bd64e7164a804",
   source: `-- holdfast condition/leave
 local from, token, owner, entered, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
@@ -664,7 +666,7 @@ end
 return 0` as string,
   grants: true,
   withoutGrant: {
-    sha1: "e6e744cbbc034bf36bd7d18be820b093a91330ca",
+    sha1: "9f64841393b242a8bcb90efbfc926749535a617b",
     source: `-- holdfast condition/leave
 local from, token, owner, entered, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
@@ -714,7 +716,7 @@ export const conditionSignal = {
     { code: 3, outcome: "claimed", values: [], rest: null },
     { code: 4, outcome: "forgotten", values: [], rest: null },
   ],
-  sha1: "575c095c5054ab3865f98c1b6d8cc7c0d7480e8c",
+  sha1: "bfdb0d063fc245d9b264cdaf40d1bc07215ade47",
   source: `-- holdfast condition/signal
 local owner, token, request, most, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
@@ -749,7 +751,7 @@ export const conditionWait = {
     { code: 3, outcome: "claimed", values: [], rest: null },
     { code: 4, outcome: "forgotten", values: [], rest: null },
   ],
-  sha1: "0c5b84b24046beba857cbafc0e4f86faed40d70e",
+  sha1: "f4da12507e31e52700d404b03e342134a23bd7ff",
   source: `-- holdfast condition/wait
 local from, token, owner, again, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
@@ -787,7 +789,7 @@ end
 return {whyLost(holder, token)}` as string,
   grants: true,
   withoutGrant: {
-    sha1: "6c55d275efdf3c6a32238bacbb89cc3fa9327a77",
+    sha1: "1be227824bc983f0884d1923322426acc4c910c1",
     source: `-- holdfast condition/wait
 local from, token, owner, again, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
@@ -1109,7 +1111,7 @@ export const electionResign = {
     { code: 3, outcome: "claimed", values: [], rest: null },
     { code: 4, outcome: "forgotten", values: [], rest: null },
   ],
-  sha1: "741d7b3edbc289bb3cedcf94ab03b05a4fcd226d",
+  sha1: "121f392d74bc684d2f79d770d70cb6fe00195f06",
   source: `-- holdfast election/resign
 local owner, term, inbox, channel = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
@@ -1129,7 +1131,7 @@ redis.call('PUBLISH', channel, 'changed')
 return 1` as string,
   grants: true,
   withoutGrant: {
-    sha1: "db59e665eb04a762155ec840cc6d572f34985515",
+    sha1: "478e32252f5ac5a50920b8bb8ad2714e4ec89671",
     source: `-- holdfast election/resign
 local owner, term, inbox, channel = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
@@ -1209,7 +1211,7 @@ export const mutexAcquire = {
     { code: 0, outcome: "waiting", values: ["restMs", "nowUs"], rest: null },
     { code: 1, outcome: "refused", values: ["restMs", "nowUs"], rest: null },
   ],
-  sha1: "ef6f1c53f4ea63af02b8a23ae7e5ce4ca5f06c4e",
+  sha1: "dcf18c38cde8d144501382c2189bc87de0fec092",
   source: `-- holdfast mutex/acquire
 local owner, leaseMs, fenceMs, block, enqueue, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 
@@ -1334,7 +1336,7 @@ export const mutexForceRelease = {
     { code: 0, outcome: "unchanged", values: [], rest: null },
     { code: 1, outcome: "released", values: [], rest: null },
   ],
-  sha1: "e0cd5dafeca545e251dd5748cf9e73cbf46e5c22",
+  sha1: "7c83b7224ac67e4167e9c413659864adbc000608",
   source: `-- holdfast mutex/force-release
 local owner, token, inbox = ARGV[1], ARGV[2], ARGV[3]
 
@@ -1367,7 +1369,7 @@ end
 return 1` as string,
   grants: true,
   withoutGrant: {
-    sha1: "67a5ef220b16c277275b8e428af9f8ed30fba39e",
+    sha1: "417c3f2373c742237dc90965ab8d15fe5db2b385",
     source: `-- holdfast mutex/force-release
 local owner, token, inbox = ARGV[1], ARGV[2], ARGV[3]
 
@@ -1443,7 +1445,7 @@ export const mutexLeave = {
     { code: 1, outcome: "left", values: [], rest: null },
     { code: 2, outcome: "released", values: [], rest: null },
   ],
-  sha1: "7cc5ca05711a8af9d7833317de8f11541bf25996",
+  sha1: "a7de86d4a5ffa098b6f118170d82e02d7303e9dd",
   source: `-- holdfast mutex/leave
 local owner, inbox = ARGV[1], ARGV[2]
 
@@ -1458,7 +1460,7 @@ end
 return redis.call('ZREM', KEYS[3], owner)` as string,
   grants: true,
   withoutGrant: {
-    sha1: "aaaecaa8afd51be4ef5a66b6a08a4c744e42ac85",
+    sha1: "820f26829bf3c9fed3b43e82584894852bb19a34",
     source: `-- holdfast mutex/leave
 local owner, inbox = ARGV[1], ARGV[2]
 
@@ -1524,7 +1526,7 @@ export const mutexRelease = {
     { code: 3, outcome: "claimed", values: [], rest: null },
     { code: 4, outcome: "forgotten", values: [], rest: null },
   ],
-  sha1: "ffb1d1be2bb7423f0ead753799138af81c54f15e",
+  sha1: "e78bbdafb9faf4c3ab2472ebaf92fdbc71ff6a77",
   source: `-- holdfast mutex/release
 local owner, token, inbox = ARGV[1], ARGV[2], ARGV[3]
 
@@ -1547,7 +1549,7 @@ ${luaWhyLost}
 return whyLost(holder, token)` as string,
   grants: true,
   withoutGrant: {
-    sha1: "709f1d1e7a151bb91f6ebf8ac251fb23f887ab97",
+    sha1: "7baeff630d85b9326f399e5de5a10059c9edbeb2",
     source: `-- holdfast mutex/release
 local owner, token, inbox = ARGV[1], ARGV[2], ARGV[3]
 
@@ -1585,7 +1587,7 @@ export const permitsAcquire = {
     { code: 3, outcome: "mismatch", values: ["present"], rest: null },
     { code: 4, outcome: "heavy", values: ["present"], rest: null },
   ],
-  sha1: "a092083bb360288d523c5ec5c70a52e8ff05ef61",
+  sha1: "3c6e9f61d53d83d73551d00f5afd9b7c1d6c24c8",
   source: `-- holdfast permits/acquire
 local owner, leaseMs, weight = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local enqueue, inbox, numbered = ARGV[4] == '1', ARGV[5], tonumber(ARGV[7])
@@ -1778,7 +1780,7 @@ export const permitsForceRelease = {
     { code: 0, outcome: "unchanged", values: [], rest: null },
     { code: 1, outcome: "released", values: [], rest: null },
   ],
-  sha1: "53b02aca0d61b09856e22fb797caec295e205dc0",
+  sha1: "1693e6f118a21a5303ee01a6cb5f06779d3c5019",
   source: `-- holdfast permits/force-release
 local owner, token, inbox, numbered = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 
@@ -1807,7 +1809,7 @@ grantHeads()
 return 0` as string,
   grants: true,
   withoutGrant: {
-    sha1: "0803a5204d4b5e50a74278ea52299dbe0a1d9b92",
+    sha1: "f43aa2d904502b5bdc89f1c22528c30f35826d40",
     source: `-- holdfast permits/force-release
 local owner, token, inbox, numbered = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 
@@ -1892,7 +1894,7 @@ export const permitsLeave = {
     { code: 1, outcome: "left", values: [], rest: null },
     { code: 2, outcome: "released", values: [], rest: null },
   ],
-  sha1: "28ce21e71b5cd7757b033ef59a60f3f457bb5b23",
+  sha1: "948b98d7d5b49d0239a06eda53dc0c71a6fe20e1",
   source: `-- holdfast permits/leave
 local owner, inbox, numbered = ARGV[1], ARGV[2], tonumber(ARGV[3])
 
@@ -1910,7 +1912,7 @@ grantHeads()
 return left` as string,
   grants: true,
   withoutGrant: {
-    sha1: "672a31804c8d8944dce77677ec2a7ff540176764",
+    sha1: "085bcbe0f33438bcd126257e9e8b44bfdd346559",
     source: `-- holdfast permits/leave
 local owner, inbox, numbered = ARGV[1], ARGV[2], tonumber(ARGV[3])
 
@@ -2025,7 +2027,7 @@ export const permitsRelease = {
     { code: 3, outcome: "claimed", values: [], rest: null },
     { code: 4, outcome: "forgotten", values: [], rest: null },
   ],
-  sha1: "63c3f4cd8568e07062aacc6945755c750fc81e3c",
+  sha1: "ed65961577a45de4357385520dd41ddbc64cdf1f",
   source: `-- holdfast permits/release
 local owner, token, inbox, numbered = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 
@@ -2059,7 +2061,7 @@ grantHeads()
 return isHeld and 1 or whyLost(nil, token)` as string,
   grants: true,
   withoutGrant: {
-    sha1: "2d206046aa76915cab388ea82b082f9180f37765",
+    sha1: "cfa3ca5f4b66e81fe3b52327b49508fd0d03ec25",
     source: `-- holdfast permits/release
 local owner, token, inbox, numbered = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 
@@ -2103,7 +2105,7 @@ export const permitsResize = {
   replies: [
     { code: 1, outcome: "resized", values: [], rest: null },
   ],
-  sha1: "186f4f1246301242c91778dfae4157e2179697d7",
+  sha1: "7327895b9c4ff3f97aacb3c9f0c3e31211f92311",
   source: `-- holdfast permits/resize
 local size, declared, request, inbox = ARGV[1], ARGV[2], ARGV[4], ARGV[5]
 local numbered, owner = tonumber(ARGV[6]), ''
@@ -2134,7 +2136,7 @@ grantHeads()
 return 1` as string,
   grants: true,
   withoutGrant: {
-    sha1: "da44662170d3c09cacb430138121abae2fab0110",
+    sha1: "8b7bc8c8658a3082ca1afe8cc999a67717c1a448",
     source: `-- holdfast permits/resize
 local size, declared, request, inbox = ARGV[1], ARGV[2], ARGV[4], ARGV[5]
 local numbered, owner = tonumber(ARGV[6]), ''
@@ -2179,7 +2181,7 @@ export const permitsReweigh = {
     { code: 3, outcome: "claimed", values: [], rest: null },
     { code: 4, outcome: "forgotten", values: [], rest: null },
   ],
-  sha1: "8b2bdd189fe53fff40d74e34154d3f1dab2fd5a2",
+  sha1: "01c5da19258c5ebadc842138db3f977896055a6e",
   source: `-- holdfast permits/reweigh
 local owner, token, weight, change = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local inbox, numbered = ARGV[5], tonumber(ARGV[6])
@@ -2284,16 +2286,20 @@ return 1` as string,
 export const redlockExtend = {
   name: "redlock/extend",
   keys: ["lock", "fence"],
-  args: ["owner", "leaseMs"],
+  args: ["owner", "standing", "leaseMs"],
   replies: [
     { code: 1, outcome: "extended", values: [], rest: null },
     { code: 2, outcome: "unheld", values: [], rest: null },
   ],
-  sha1: "75e23b8031c20d05b2e020e62aeaede66c8d1ea3",
+  sha1: "79c17dbb2e89cd53e2034f812d2f8f34c84c0b0f",
   source: `-- holdfast redlock/extend
-local owner, leaseMs = ARGV[1], ARGV[2]
+local owner, standing, leaseMs = ARGV[1], ARGV[2], ARGV[3]
 
 if redis.call('GET', KEYS[1]) ~= owner then
+  return 2
+end
+local last = redis.call('GET', KEYS[2])
+if last and last - standing ~= 0 then
   return 2
 end
 ${luaBeginAnew}

@@ -20,10 +20,13 @@ end
 -- Nothing, if this server has no sharded channels.
 local function countShard(channel)
   local reply = redis.pcall('PUBSUB', 'SHARDNUMSUB', channel)
-  if reply.err and string.find(reply.err, 'nknown', 1, true) then
-    return
+  if not reply.err then
+    return reply[2]
   end
-  return reply[2]
+  if not string.find(reply.err, 'nknown', 1, true) then
+    -- Refused, as to a user who may not ask: to count everybody as there would grant to the dead. Asked again, it raises.
+    redis.call('PUBSUB', 'SHARDNUMSUB', channel)
+  end
 end
 
 local function isThere(channel, number)

@@ -103,7 +103,8 @@ export class ReadWriteLease extends Lease {
     this.#isInDoubt = true;
     this.#hold.changes();
     const answer = await this.#steps.reweigh(this.#hold.grant, WEIGHTS[mode], this.#change, this.#timeoutMs);
-    this.#isInDoubt = false;
+    // With replicas the change counts when they have it.
+    this.#isInDoubt = this.#confirms && typeof answer === "number";
     if (answer === null) return false;
     if (typeof answer === "string") {
       // The server does not know it any more: a renewal finds out why, and tells whoever listens.
@@ -112,6 +113,7 @@ export class ReadWriteLease extends Lease {
     }
     this.#hold.regranted(answer);
     if (this.#confirms) await this.extend(this.#hold.leaseMs);
+    this.#isInDoubt = false;
     this.#mode = mode;
     // It may have ended here while the answer was on its way.
     this.assertHeld();

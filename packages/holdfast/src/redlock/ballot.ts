@@ -61,6 +61,7 @@ export class Ballot {
   readonly #facts: BallotFacts;
   readonly #votes: (Vote | undefined)[];
   readonly #accounted: boolean[];
+  readonly #standings: (number | undefined)[];
   /** Before the first request was sent. */
   readonly startedAt: Moment;
   /** `lost`: no majority grants it, and it is open whether a majority answers. */
@@ -76,6 +77,7 @@ export class Ballot {
     this.#facts = facts;
     this.#votes = servers.map(() => undefined);
     this.#accounted = servers.map(() => false);
+    this.#standings = servers.map(() => undefined);
     this.#raises = servers.map(() => "pending");
     this.startedAt = now(runtime);
     for (const server of servers) this.#ask(server);
@@ -93,6 +95,11 @@ export class Ballot {
   /** By server; undefined where there is no answer yet. */
   get votes(): readonly (Vote | undefined)[] {
     return this.#votes;
+  }
+
+  /** By server: the number that it is known to stand at while it holds for this attempt and for nobody in between. */
+  get standings(): readonly (number | undefined)[] {
+    return this.#standings;
   }
 
   /** What each server has answered so far, for a report. */
@@ -135,6 +142,7 @@ export class Ballot {
 
   #voted(server: QuorumServer, vote: Vote): void {
     this.#votes[server.index] = vote;
+    if (vote.outcome === "granted") this.#standings[server.index] = vote.token;
     this.#accounted[server.index] = vote.outcome !== "failed" || !mayHaveRun(vote.error);
     if (this.#phase === "voting") this.#weigh();
     else if (this.#phase === "lost") this.#giveUp();
@@ -169,10 +177,13 @@ export class Ballot {
     }
   }
 
-  #raise(server: QuorumServer, reported: number): Promise<boolean> {
+  async #raise(server: QuorumServer, reported: number): Promise<boolean> {
     const { place, claim, timeoutMs } = this.#facts;
     const { owner, leaseMs } = claim;
-    return raise(server, place, { owner, reported, token: this.#token, leaseMs }, timeoutMs);
+    const token = this.#token;
+    const isRaised = await raise(server, place, { owner, reported, token, leaseMs }, timeoutMs);
+    if (isRaised) this.#standings[server.index] = token;
+    return isRaised;
   }
 
   /** @param answer  or what the server's vote is worth after all */

@@ -49,11 +49,11 @@ export async function raise(
   return reply.outcome === "confirmed";
 }
 
-/** Begins the lease anew on one server. @throws StoreError */
+/** Begins the lease anew on one server, if it stands where it is known to. @throws StoreError */
 export async function extendOn(
   { store }: QuorumServer,
   { name, lock, fence }: RedlockPlace,
-  args: { readonly owner: string; readonly leaseMs: number },
+  args: { readonly owner: string; readonly standing: number; readonly leaseMs: number },
   timeoutMs: number,
 ): Promise<boolean> {
   const reply = await call({ store, name }, redlockExtend, { lock, fence }, args, timeoutMs);

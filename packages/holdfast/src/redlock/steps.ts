@@ -80,9 +80,11 @@ export function redlockSteps({ servers, withdrawals, place, inbox, touch }: Redl
     acquire: () => Promise.reject(unsupported(name, "It cannot be a part of another lock.")),
 
     async extend({ claim, token }, leaseMs, timeoutMs) {
+      const { owner } = claim;
+      const { standings } = ballotOf(claim);
       const answers = await askAll(
         servers,
-        (server) => extendOn(server, place, { owner: claim.owner, leaseMs }, timeoutMs),
+        (server) => extendOn(server, place, { owner, standing: standings[server.index] ?? 0, leaseMs }, timeoutMs),
         (soFar) => decides(soFar, majority),
       );
       if (count(answers, (isExtended) => isExtended) >= majority) return "extended";

@@ -30,6 +30,8 @@ export class Withdrawal {
   #pauseMs = FIRST_PAUSE_MS;
   #pause: Timer | undefined;
   #round: Promise<void> | undefined;
+  /** Whether a round has begun since this Holdfast began to close: it is the last one. */
+  #isLast = false;
   #isOver = false;
 
   constructor(engine: Engine, servers: readonly QuorumServer[], ballot: Ballot, onOver: () => void) {
@@ -67,6 +69,7 @@ export class Withdrawal {
   async #askOpen(timeoutMs: number): Promise<void> {
     this.#pause?.cancel();
     this.#pause = undefined;
+    this.#isLast ||= this.#engine.isClosing;
     const open = this.#servers.filter(({ index }) => this.#settled[index] !== true);
     await Promise.all(open.map((server) => this.#send(server, timeoutMs)));
     this.#goOn();
@@ -92,9 +95,9 @@ export class Withdrawal {
     if (!this.#isOver && this.#pause !== undefined) void this.round(0, this.#engine.commandTimeoutMs);
   }
 
-  /** Asks once more, unless that is under way, and no more after that. */
+  /** Asks once more, unless that is under way or was done since the close began: who is silent would cost a deadline again. */
   async close(): Promise<void> {
-    await this.round(0, this.#engine.commandTimeoutMs);
+    if (!this.#isLast || this.#round !== undefined) await this.round(0, this.#engine.commandTimeoutMs);
     this.#end();
   }
 

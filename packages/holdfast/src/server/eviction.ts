@@ -1,12 +1,25 @@
 /** Whether the server may take locks away to save memory, asked in a script because every store can run one. */
 import { emitWarning } from "node:process";
 import { call } from "../core/call.js";
-import type { MemoryPolicy } from "../core/eviction-guard.js";
+import { evicts, type MemoryPolicy } from "../core/eviction-guard.js";
 import type { Store } from "../core/store.js";
 import { serverMemory } from "../generated/scripts.js";
 
-/** The server's policy; undefined if it does not show it. @throws StoreError */
+/**
+ * The server's policy; of several, that of the first which may evict. Undefined if it, or one of them, does not show it.
+ *
+ * @throws StoreError
+ */
 export async function readMemoryPolicy(store: Store, timeoutMs: number): Promise<MemoryPolicy | undefined> {
+  // A client that cannot reach one of them may give no answer of any: then one is better than none.
+  const replies = await store.runOnEach?.(serverMemory, [], timeoutMs / 2).catch(() => undefined);
+  if (replies === undefined) return policyOf(store, timeoutMs);
+  const policies = await Promise.all(replies.map((reply) => policyOf({ run: async () => reply }, timeoutMs)));
+  const evicting = policies.find((found) => found !== undefined && evicts(found));
+  return evicting ?? (policies.includes(undefined) ? undefined : policies[0]);
+}
+
+async function policyOf(store: Pick<Store, "run">, timeoutMs: number): Promise<MemoryPolicy | undefined> {
   const reply = await call({ store, name: serverMemory.name }, serverMemory, {}, {}, timeoutMs);
   if (reply.outcome === "hidden") return undefined;
   const [policy = ""] = reply.words;

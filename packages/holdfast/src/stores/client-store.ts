@@ -3,7 +3,7 @@ import type { Grace, Inbox, Replicas, Store } from "../core/store.js";
 import { ClusterHub, type ClusterNodes } from "./cluster-hub.js";
 import { GraceGate } from "./grace.js";
 import { type Ear, type EarEvents, InboxHub } from "./inbox-hub.js";
-import { runScript, type ScriptClient } from "./script-runner.js";
+import { runOnEach, runScript, type ScriptClient } from "./script-runner.js";
 
 /** Makes a connection that listens, and reports to `events`. What it makes belongs to the store. */
 export type OpenEar = (events: EarEvents) => Ear | Promise<Ear>;
@@ -78,6 +78,9 @@ export function clientStore({ kind, client, inboxes, watch, terms: { grace, repl
     lineageKey: (key) => gate?.markerOf(key),
     inbox: (channel, onMessage, timeoutMs) => hub.open(channel, onMessage, timeoutMs),
     ...(openShard === undefined ? {} : { shardInbox: openShard }),
+    ...(client.evalshaOnEach === undefined
+      ? {}
+      : { runOnEach: (script, args, timeoutMs) => runOnEach(client, script, args, timeoutMs) }),
     onReconnect(listener) {
       // A function of its own: the same listener may be given twice.
       const own = (connection: "commands" | "inbox"): void => listener(connection);

@@ -11,6 +11,7 @@ import type { Inbox } from "../core/store.js";
 import { clusterSlot } from "./cluster-slot.js";
 import { within } from "./deadline.js";
 import { isUnknownCommand, refusesForGood } from "./failure.js";
+import { ForbiddenChannels } from "./forbidden.js";
 
 /** Longest wait for a confirmation before it is looked for elsewhere. */
 const ANSWER_MS = 1_000;
@@ -84,6 +85,7 @@ export class ClusterHub {
   /** Unsubscriptions under way, by channel: who opens the same one again must not be overtaken by them. */
   readonly #leaving = new Map<string, Promise<void>>();
   #telling: NodeJS.Timeout | undefined;
+  readonly #forbidden = new ForbiddenChannels();
   #isClosed = false;
 
   constructor(nodes: ClusterNodes, onReconnect: () => void) {
@@ -127,7 +129,8 @@ export class ClusterHub {
       void this.#leave(channel, listener);
       if (cause instanceof LockError) throw cause;
       const transient = !this.#isClosed && !refusesForGood(cause);
-      throw new StoreError(name, { mayHaveRun: false, transient, cause });
+      const missing = this.#forbidden.tell(cause, name);
+      throw new StoreError(name, { mayHaveRun: false, transient, cause, missingPermission: missing });
     }
     return {
       isCounted: channel.isCounted,
@@ -252,8 +255,9 @@ export class ClusterHub {
         ANSWER_MS,
         post.ear.then((ear) => ear.ping()),
       );
-    } catch {
-      void this.#end(post);
+    } catch (cause) {
+      // A server that refuses to be pinged is there.
+      if (!isServerReply(cause)) void this.#end(post);
     }
     await refreshing;
   }
@@ -314,8 +318,9 @@ export class ClusterHub {
     try {
       const ear = await post?.ear;
       await within(ANSWER_MS, Promise.resolve(ear?.unsubscribe(channel.name, channel.isSharded && channel.isCounted)));
-    } catch {
-      // The connection is gone, and the subscription with it.
+    } catch (cause) {
+      // The connection is gone, and the subscription with it; unless it is not permitted.
+      this.#forbidden.tell(cause, channel.name);
     }
   }
 }

@@ -31,13 +31,14 @@ export function within<T>(timeoutMs: number, promise: Promise<T>): Promise<T> {
 }
 
 /**
- * Resolves when each of `promises` has settled, or has had `timeoutMs` for it.
+ * The answers among `promises`, when each of them has settled or has had `timeoutMs` for it.
  *
  * @throws what the first of them rejects with, if none is fulfilled
  */
-export async function allThatAnswer(promises: readonly Promise<unknown>[], timeoutMs: number): Promise<void> {
+export async function allThatAnswer<T>(promises: readonly Promise<T>[], timeoutMs: number): Promise<T[]> {
   const ends = await Promise.allSettled(promises.map((promise) => within(timeoutMs, promise)));
-  if (ends.some(({ status }) => status === "fulfilled")) return;
+  const answers = ends.flatMap((end) => (end.status === "fulfilled" ? [end.value] : []));
+  if (answers.length > 0) return answers;
   const [first] = ends;
   throw first?.status === "rejected" ? first.reason : new Error("there is nobody to ask");
 }

@@ -31,6 +31,13 @@ export function glideClusterStore(glide: GlideClient, openEar: OpenEar = noEar, 
         route: isOne ? { type: "primarySlotKey", key } : "allPrimaries",
       });
     },
+    async evalshaOnEach(sha1, args) {
+      const words = ["EVALSHA", sha1, "0", ...args.map(toArgument)];
+      const answers = await glide.customCommand(words, { route: "allPrimaries" });
+      // `[{ key, value }]` by address, or the answer itself where there is one primary.
+      const isByAddress = Array.isArray(answers) && answers.every((one) => isObject(one) && "value" in one);
+      return isByAddress ? answers.map(({ value }) => value) : [answers];
+    },
     isCluster: true,
     isClosed: () => glide.isClosed === true,
     losses: () => 0,
@@ -42,6 +49,10 @@ export function glideClusterStore(glide: GlideClient, openEar: OpenEar = noEar, 
     watch: () => () => {},
     terms: withoutGrace(terms),
   });
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === "object" && value !== null;
 }
 
 /** How often masters are asked whether they count a channel. */

@@ -9,6 +9,7 @@
 import { LockError, StoreError } from "../core/errors.js";
 import type { Inbox } from "../core/store.js";
 import { within } from "./deadline.js";
+import { ForbiddenChannels } from "./forbidden.js";
 
 /** How long after a failure a lost connection is opened anew, if the client library does not do it by itself. */
 const REOPEN_MS = 500;
@@ -50,6 +51,7 @@ export class InboxHub {
   #opening: Promise<Ear> | undefined;
   #ear: Ear | undefined;
   #reopenTimer: NodeJS.Timeout | undefined;
+  readonly #forbidden = new ForbiddenChannels();
   #isClosed = false;
 
   constructor(openEar: (events: EarEvents) => Ear | Promise<Ear>, onReconnect: () => void) {
@@ -71,7 +73,8 @@ export class InboxHub {
     } catch (cause) {
       void this.#leave(name, channel, listener);
       if (cause instanceof LockError) throw cause;
-      throw new StoreError(name, { mayHaveRun: false, transient: !this.#isClosed, cause });
+      const missing = this.#forbidden.tell(cause, name);
+      throw new StoreError(name, { mayHaveRun: false, transient: !this.#isClosed, cause, missingPermission: missing });
     }
     return { close: () => within(timeoutMs, this.#leave(name, channel, listener)).catch(() => {}) };
   }
@@ -160,8 +163,9 @@ export class InboxHub {
   async #unsubscribe(name: string): Promise<void> {
     try {
       await this.#ear?.unsubscribe(name);
-    } catch {
-      // The connection is gone, and the subscription with it.
+    } catch (cause) {
+      // The connection is gone, and the subscription with it; unless it is not permitted.
+      this.#forbidden.tell(cause, name);
     }
   }
 }

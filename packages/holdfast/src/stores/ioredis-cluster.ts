@@ -14,6 +14,7 @@ export interface IoredisNode {
   readonly status: string;
   readonly options: { readonly host?: string; readonly port?: number };
   readonly stream?: { unref?(): unknown };
+  evalsha(sha1: string, numberOfKeys: number, ...inputs: string[]): Promise<unknown>;
   script(subcommand: "LOAD", source: string): Promise<unknown>;
   duplicate(overrides: object): IoredisNode;
   subscribe(channel: string): Promise<unknown>;
@@ -56,6 +57,11 @@ export function ioredisClusterStore(redis: IoredisCluster, terms: Terms = {}): S
         ONE_OF_MANY_MS,
       );
     },
+    evalshaOnEach: (sha1, args, timeoutMs) =>
+      allThatAnswer(
+        redis.nodes("master").map((master) => master.evalsha(sha1, 0, ...inputsOf([], args))),
+        timeoutMs,
+      ),
     isCluster: true,
     isClosed: () => redis.status === "end",
     // It does not say when it sends again what one of its connections has lost: NaN differs from itself.

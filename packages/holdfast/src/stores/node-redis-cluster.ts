@@ -71,6 +71,11 @@ export function nodeRedisClusterStore(redis: NodeRedisCluster, terms: Terms = {}
       const owner = key === undefined || lesson > 1 ? undefined : masterOf(key);
       return allThatAnswer((owner === undefined ? redis.masters : [owner]).map(load), ONE_OF_MANY_MS);
     },
+    evalshaOnEach(sha1, args, timeoutMs) {
+      const inputs = { keys: [], arguments: args.map(toArgument) };
+      const ask = async (master: NodeRedisMaster): Promise<unknown> => (await clientOf(master)).evalSha(sha1, inputs);
+      return allThatAnswer(redis.masters.map(ask), timeoutMs);
+    },
     isCluster: true,
     isClosed: () => redis.isOpen === false,
     losses: () => 0,

@@ -8,9 +8,10 @@
 import { StoreError, type StoreFailure } from "../core/errors.js";
 import type { Reply, Script, ScriptText } from "../core/script.js";
 import type { Replicas, Standing } from "../core/store.js";
-import { timerMs } from "./deadline.js";
+import { timerMs, within } from "./deadline.js";
 import { failureOf, isReadOnly, isUnknownScript } from "./failure.js";
 import type { GraceGate } from "./grace.js";
+import { missingPermission } from "./permission.js";
 
 /**
  * How often one call teaches a script: the cache may be flushed again at once, and by somebody who goes on doing so. A server
@@ -28,6 +29,8 @@ export interface ScriptClient {
    * @param lesson  how often this call has taught the script, from 1: whom a cluster sent on was not reached by the first
    */
   load(source: string, keys: readonly string[], lesson: number): Promise<unknown>;
+  /** EVALSHA without keys on each master; who does not answer in time is left out. Present for a client of a cluster. */
+  evalshaOnEach?(sha1: string, args: readonly (string | number)[], timeoutMs: number): Promise<readonly unknown[]>;
   /** True for a client that sends each call to the server that has its keys, and follows them. */
   readonly isCluster?: boolean;
   /**
@@ -101,7 +104,8 @@ export function runScript(
         ? { mayHaveRun: false, transient: false, cause }
         : failureOf(cause, client.losses() !== lossesAtStart, client.isCluster);
       const transient = failure.transient && !client.isClosed();
-      reject(new StoreError(script.name, { ...failure, transient }));
+      const missing = missingPermission(cause, { source: text.source, keys, channels: channelsOf(script, args) });
+      reject(new StoreError(script.name, { ...failure, transient, missingPermission: missing }));
     };
     const sent = (): Promise<unknown> => {
       if (replicas === undefined || script.renews !== true || client.acknowledged === undefined) {
@@ -140,7 +144,9 @@ export function runScript(
     };
     const unasked = (error: unknown): void => {
       const transient = !(error instanceof StoreError) || error.transient;
-      refuse({ mayHaveRun: false, transient, cause: error instanceof StoreError ? error.cause : error });
+      const { cause, missingPermission: missing } =
+        error instanceof StoreError ? error : { cause: error, missingPermission: undefined };
+      refuse({ mayHaveRun: false, transient, cause, missingPermission: missing });
     };
     const marker = (): string => gate?.markerOf(keys[0] ?? "") ?? "";
     const proceed = (standing: Standing): void => {
@@ -173,6 +179,38 @@ export function runScript(
     };
     if (gate === undefined) send();
     else admit(gate);
+  });
+}
+
+/** To teach a script to all servers, and not to that of a key alone. */
+const TO_ALL = 2;
+
+/** As `Store.runOnEach`: taught each time, since it is asked seldom. @throws StoreError */
+export async function runOnEach(
+  client: ScriptClient,
+  script: Script,
+  args: readonly (string | number)[],
+  timeoutMs: number,
+): Promise<readonly Reply[]> {
+  const ask = async (): Promise<readonly unknown[]> => {
+    // Whatever comes of it: by then the client knows who the servers are.
+    await client.evalsha(script.sha1, [], args).catch(() => {});
+    await client.load(script.source, [], TO_ALL);
+    return client.evalshaOnEach?.(script.sha1, args, timeoutMs / 2) ?? [];
+  };
+  try {
+    return (await within(timeoutMs, ask())).map(toReply);
+  } catch (cause) {
+    const missing = missingPermission(cause, script);
+    throw new StoreError(script.name, { ...failureOf(cause, false, true), missingPermission: missing });
+  }
+}
+
+/** What a script may publish to: an inbox is what a client id is appended to. */
+function channelsOf(script: Script, args: readonly (string | number)[]): string[] {
+  return script.args.flatMap((name, at) => {
+    if (name === "inbox") return [`${args[at]}*`];
+    return name === "channel" ? [String(args[at])] : [];
   });
 }
 

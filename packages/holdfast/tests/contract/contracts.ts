@@ -45,6 +45,11 @@ export const SELECTED: Readonly<Record<string, readonly string[]>> = {
   "node-redis 6 on a cluster": ["mutex", "semaphore", "condition"],
   "GLIDE on a cluster": ["mutex", "multi-lock", "count-down-latch"],
   "node-redis 6 behind Sentinel": ["mutex"],
+  // What every script calls is in tests/permissions.
+  "ioredis 6 with the least rights": [
+    ...["condition", "count-down-latch", "barrier", "semaphore", "read-write-lock", "redlock"],
+  ],
+  "ioredis 6 on a cluster with the least rights": ["condition", "semaphore"],
 };
 
 /** Registers the contracts on the store of that name: all, unless it is in `SELECTED` and `HOLDFAST_TESTS` is not `all`. */

@@ -18,6 +18,8 @@ export interface FailoverScene {
   synced(): Promise<void>;
   /** From now on the replica gets nothing more. */
   cutReplication(): Promise<void>;
+  /** Undoes `cutReplication`. */
+  mendReplication(): void;
   /** Promotes the replica in place of the master, which is killed, and leads all clients to it. */
   failOver(): Promise<void>;
 }
@@ -64,6 +66,7 @@ export function useFailoverScene(): FailoverScene {
       await scene.synced();
       link.switchTo(undefined);
     };
+    scene.mendReplication = () => link.switchTo(master.port);
     scene.failOver = async () => {
       front.switchTo(undefined);
       await master.kill();

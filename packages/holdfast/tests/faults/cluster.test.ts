@@ -54,6 +54,36 @@ test("whoever listens at a replica is not counted, and does not hear of a grant 
   expect(heard).toEqual(["end"]);
 });
 
+test.each(clusters)("a cluster of which one master may evict is refused, whichever it is: $name", async (library) => {
+  for (const master of await cluster.masters()) {
+    await master.command("CONFIG", "SET", "maxmemory", "100mb", "maxmemory-policy", "volatile-lru");
+    // On a busy machine a master may take a while to answer, and is left out after a part of this.
+    const holdfast = await scene.client(library, cluster.ports, { commandTimeoutMs: LONG_MS });
+    const refused = { code: "ERR_LOCK_EVICTION", policy: "volatile-lru" };
+    for (const shard of ["a", "b", "c"]) {
+      await expect(holdfast.mutex(`${scene.name}:${shard}`).acquire(), shard).rejects.toMatchObject(refused);
+    }
+    await master.command("CONFIG", "SET", "maxmemory", "0", "maxmemory-policy", "noeviction");
+    await holdfast.mutex(scene.name).run(() => {});
+  }
+});
+
+test.each(clusters)(
+  "a lease that is taken away as soon as it is granted is over for its holder soon: $name",
+  async (library) => {
+    const { name } = scene;
+    const other = await scene.client(library, cluster.ports);
+    await other.mutex(name).run(() => {});
+    const holders = await Promise.all([1, 2, 3, 4, 5].map(() => scene.client(library, cluster.ports)));
+    for (const holder of holders) {
+      // Its first acquire, so that it does not listen yet; and its first renewal is far off.
+      const lease = await holder.mutex(name).acquire({ leaseMs: 10 * LONG_MS });
+      expect(await other.mutex(name).forceRelease({ token: lease.token })).toBe(true);
+      await until(() => lease.signal.aborted, "the holder to be told");
+    }
+  },
+);
+
 /** The older ones are checked in full by night. */
 const thorough = process.env.HOLDFAST_TESTS === "all" ? [...clusters, ...olderClusters] : clusters;
 

@@ -167,7 +167,7 @@ const ROWS: readonly Row[] = [
     name: "begins the lease of the holder anew, and lets the number outlive it",
     script: redlockExtend,
     before: shortHeldByA,
-    args: { owner: A },
+    args: { owner: A, standing: PAST },
     reply: 1,
     after: heldByA,
   },
@@ -175,21 +175,43 @@ const ROWS: readonly Row[] = [
     name: "does not shorten a longer lease",
     script: redlockExtend,
     before: longHeldByA,
-    args: { owner: A },
+    args: { owner: A, standing: PAST },
     reply: 1,
   },
   {
     name: "extends nothing of somebody else's",
     script: redlockExtend,
     before: shortHeldByA,
-    args: { owner: B },
+    args: { owner: B, standing: PAST },
     reply: 2,
+  },
+  {
+    name: "does not extend where a late copy of the acquire holds it, under another number",
+    script: redlockExtend,
+    before: shortHeldByA,
+    args: { owner: A, standing: PAST - 1 },
+    reply: 2,
+  },
+  {
+    name: "does not extend where it is not known which number it was granted",
+    script: redlockExtend,
+    before: shortHeldByA,
+    args: { owner: A, standing: 0 },
+    reply: 2,
+  },
+  {
+    name: "extends where somebody has deleted the number, since nobody was granted after that",
+    script: redlockExtend,
+    before: { lock: [A, LEASE_MS / 2] },
+    args: { owner: A, standing: PAST },
+    reply: 1,
+    after: { lock: [A, LEASE_MS] },
   },
   {
     name: "does not make a lock again that has ended",
     script: redlockExtend,
     before: free,
-    args: { owner: A },
+    args: { owner: A, standing: PAST },
     reply: 2,
   },
   {
@@ -324,9 +346,9 @@ describe.each([
     expect(await run(redlockAcquire, { owner: A })).toEqual([0, first + 3]);
     expect(await run(redlockRelease, { owner: A })).toBe(1);
     expect(await run(redlockAcquire, { owner: B })).toEqual([0, first + 4]);
-    expect(await run(redlockExtend, { owner: A })).toBe(2);
+    expect(await run(redlockExtend, { owner: A, standing: first + 4 })).toBe(2);
     expect(await run(redlockRelease, { owner: A })).toBe(2);
-    expect(await run(redlockExtend, { owner: B })).toBe(1);
+    expect(await run(redlockExtend, { owner: B, standing: first + 4 })).toBe(1);
     expect(await run(redlockRelease, { owner: B })).toBe(1);
   });
 });

@@ -2,7 +2,14 @@
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
-import { createHoldfast, EvictionError, type Holdfast, type HoldfastOptions, QuorumError } from "../../src/index.js";
+import {
+  ClosedError,
+  createHoldfast,
+  EvictionError,
+  type Holdfast,
+  type HoldfastOptions,
+  QuorumError,
+} from "../../src/index.js";
 import { storeFor } from "../../src/stores/detect.js";
 import { BRIEF_LEASE_MS, LONG_MS, sleep, until } from "../../src/testing/delays.js";
 
@@ -107,6 +114,28 @@ test("three of five die: QuorumError in bounded time, and nothing is left locked
   // What the client had kept for them, an acquire as well as its release, has arrived by then.
   await lock.run(() => {}, { waitMs: LONG_MS });
   await until(async () => (await owners()).every((owner) => owner === null), "nothing to be left");
+});
+
+test("three of five hang while one lease is held and another asked for: to close takes two deadlines at most", async () => {
+  const deadlineMs = 1_000;
+  const holdfast = connect({ commandTimeoutMs: deadlineMs });
+  const lease = await holdfast.redlock(name).acquire();
+  for (const server of servers.slice(0, 3)) server.freeze();
+  await holdfast
+    .redlock(`${name}, tried`)
+    .tryAcquire()
+    .catch(() => {});
+  const waiting: Promise<unknown> = holdfast
+    .redlock(`${name}, asked for`)
+    .acquire({ waitMs: LONG_MS })
+    .catch((error: unknown) => error);
+  const startedAtMs = performance.now();
+  await holdfast.close();
+  // And a slow machine. It took four.
+  expect(performance.now() - startedAtMs).toBeLessThan(3 * deadlineMs);
+  expect(await waiting).toBeInstanceOf(ClosedError);
+  expect(lease.validForMs()).toBe(0);
+  expect(await owners(servers.slice(3))).toEqual([null, null]);
 });
 
 test("a server that may evict locks is refused, whichever it is", async () => {

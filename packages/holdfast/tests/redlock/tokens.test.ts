@@ -69,6 +69,25 @@ describe("the token", () => {
     }
   });
 
+  test("tells a late release that others came in between, also if late copies of its acquire hold the lock again", async () => {
+    for (const skews of [[], [0, 5_000, 9_000]]) {
+      begin(3, skews);
+      const acquiring = holdfast.redlock(NAME).acquire({ leaseMs: 1_000, renew: false });
+      await settle();
+      const late = await acquiring;
+      const copies = quorum.sent("acquire").filter(({ owner }) => owner === late.owner);
+      await quorum.runtime.advance(2_000);
+      await released(await acquired(quorum.client()));
+      await quorum.resend(copies);
+      expect(quorum.owners(NAME)).toEqual([late.owner, late.owner, late.owner]);
+      const releasing = watch(late.release());
+      await quorum.runtime.advance(1_000);
+      expect(releasing.error).toMatchObject({ code: "ERR_LOCK_LEASE_LOST" });
+      await quorum.close();
+    }
+    begin(3);
+  });
+
   test("stays the same when a copy of the acquire arrives once more while it is held", async () => {
     begin(3);
     const lease = await acquired();

@@ -144,17 +144,20 @@ export class ScriptedLock {
 
   /**
    * @param options  `readPolicy` answers what the server does when its memory is full; without it nobody asks;
-   *                 `takesTurns` lets callers share a claim
+   *                 `isCluster` has an inbox for each slot besides that of the client; `takesTurns` lets callers share a claim
    */
   constructor({
     commandTimeoutMs = 2_000,
     readPolicy,
     takesTurns = false,
+    isCluster = false,
   }: {
     readonly commandTimeoutMs?: number;
     readonly readPolicy?: () => Promise<MemoryPolicy | undefined>;
     readonly takesTurns?: boolean;
+    readonly isCluster?: boolean;
   } = {}) {
+    if (isCluster) Object.assign(this.store, { shardInbox: this.store.inbox.bind(this.store) });
     this.engine = new Engine({
       store: this.store,
       runtime: this.runtime,

@@ -1,0 +1,29 @@
+/** The token is checked by real servers: PostgreSQL here, Redis with the other files of the documents (readme.test.ts). */
+import { afterEach, expect, test, vi } from "vitest";
+import { type PostgresServer, postgresFolder, startPostgres } from "../../tests/support/postgres-server.js";
+import { type RedisServer, startRedis } from "../../tests/support/redis-server.js";
+
+const servers: (PostgresServer | RedisServer)[] = [];
+afterEach(async () => {
+  vi.unstubAllEnvs();
+  vi.restoreAllMocks();
+  await Promise.all(servers.splice(0).map((server) => server.stop()));
+});
+
+// `npm test` says what is missing. In CI it has installed it, and a server that is not there fails the test.
+const isMissing = postgresFolder() === undefined && process.env.CI !== "true";
+
+test.skipIf(isMissing)(
+  "PostgreSQL refuses what a holder writes after its time",
+  async () => {
+    const [redis, postgres] = await Promise.all([startRedis(), startPostgres()]);
+    servers.push(redis, postgres);
+    vi.stubEnv("REDIS_URL", redis.url);
+    vi.stubEnv("DATABASE_URL", postgres.url);
+    const printed: string[] = [];
+    vi.spyOn(process.stdout, "write").mockImplementation((text) => printed.push(String(text)) > 0);
+    await import("../fencing/postgres.js");
+    expect(printed.join("")).toBe("postgres: three writes that came too late were refused, and none was lost\n");
+  },
+  120_000,
+);

@@ -1,0 +1,113 @@
+/** As single.test.ts, in a cluster: what the user needs there besides. */
+import { once } from "node:events";
+import { Cluster } from "ioredis";
+import { createCluster } from "redis";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { type RedisCluster, startCluster } from "../../../../tests/support/redis-cluster.js";
+import { createHoldfast } from "../../src/holdfast.js";
+import { until } from "../../src/testing/delays.js";
+import {
+  CLIENTS_IN_A_CLUSTER,
+  IN_A_CLUSTER,
+  isNamed,
+  ON_ONE_SERVER,
+  others,
+  type Rules,
+  refusals,
+  refusedIn,
+} from "./acl.js";
+import { type Complaint, shown, tour } from "./tour.js";
+
+const RULES = [...ON_ONE_SERVER, ...IN_A_CLUSTER, ...CLIENTS_IN_A_CLUSTER];
+
+vi.setConfig({ testTimeout: 60_000 });
+
+let cluster: RedisCluster;
+let admin: Cluster;
+const warnings: string[] = [];
+const collect = (warning: Error & { detail?: string }): void =>
+  void warnings.push(`${warning.message} ${warning.detail}`);
+
+beforeAll(async () => {
+  process.on("warning", collect);
+  cluster = await startCluster();
+  admin = new Cluster(cluster.ports.map((port) => ({ host: "127.0.0.1", port })));
+  admin.on("error", () => {});
+}, 60_000);
+afterAll(async () => {
+  process.off("warning", collect);
+  admin?.disconnect();
+  await cluster?.stop();
+});
+
+type Connect = (username: string) => Promise<{ readonly redis: object; readonly close: () => unknown }>;
+
+const libraries: Readonly<Record<string, Connect>> = {
+  async ioredis(username) {
+    const redisOptions = { username, password: "secret" };
+    const redis = new Cluster(
+      cluster.ports.map((port) => ({ host: "127.0.0.1", port })),
+      { redisOptions, clusterRetryStrategy: () => 50 },
+    );
+    redis.on("error", () => {});
+    return { redis, close: () => redis.disconnect() };
+  },
+  async "node-redis"(username) {
+    const redis = createCluster({
+      rootNodes: cluster.ports.map((port) => ({ url: `redis://127.0.0.1:${port}` })),
+      defaults: { username, password: "secret" },
+    });
+    redis.on("error", () => {});
+    await redis.connect();
+    return { redis, close: () => redis.destroy() };
+  },
+};
+
+let users = 0;
+
+async function tourAs(rules: Rules, connect: Connect): Promise<Complaint[]> {
+  users += 1;
+  const username = `user${users}`;
+  await Promise.all(cluster.nodes.map((node) => node.command("ACL", "SETUSER", username, ...rules)));
+  const [one, two] = await Promise.all([connect(username), connect(username)]);
+  const holdfasts = {
+    first: createHoldfast({ redis: one.redis }),
+    second: createHoldfast({ redis: two.redis }),
+  };
+  try {
+    return await tour({ ...holdfasts, forget: (key) => admin.del(key) });
+  } finally {
+    await Promise.all(Object.values(holdfasts).map((holdfast) => holdfast.close()));
+    one.close();
+    two.close();
+  }
+}
+
+test.each(Object.keys(libraries))("with all of them nothing is refused: %s", async (library) => {
+  for (const node of cluster.nodes) await node.command("ACL", "LOG", "RESET");
+  expect(shown(refusals(await tourAs(RULES, libraries[library] as Connect)))).toEqual([]);
+  const logs = await Promise.all(cluster.nodes.map((node) => node.command("ACL", "LOG")));
+  expect(logs.flatMap(refusedIn)).toEqual([]);
+  expect(warnings.filter((text) => text.includes("lacks"))).toEqual([]);
+});
+
+test.concurrent.each(IN_A_CLUSTER)("without %s something is refused, and it is named", async (permission) => {
+  const rules = RULES.filter((rule) => rule !== permission);
+  const complaints = await tourAs(rules, libraries.ioredis as Connect);
+  expect(shown(others(complaints, permission))).toEqual([]);
+  if (complaints.some(({ missing }) => isNamed(permission, missing))) return;
+  // Whoever may not listen goes on, and asks now and then; the operator is told.
+  await until(() => warnings.some((text) => text.includes(`lacks ${permission}`)), `a warning about ${permission}`);
+});
+
+test("a client that may not ask where slots are says so itself, and is never ready", async () => {
+  const rules = RULES.filter((rule) => rule !== "+cluster|slots");
+  await Promise.all(cluster.nodes.map((node) => node.command("ACL", "SETUSER", "lost", ...rules)));
+  const redis = new Cluster(
+    cluster.ports.map((port) => ({ host: "127.0.0.1", port })),
+    { redisOptions: { username: "lost", password: "secret" }, clusterRetryStrategy: () => null },
+  );
+  const [error] = await once(redis, "error");
+  expect(String(error.lastNodeError)).toContain("'cluster|slots'");
+  redis.disconnect();
+});

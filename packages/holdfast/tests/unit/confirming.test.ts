@@ -1,0 +1,58 @@
+/** Stores on which a grant counts only when it is confirmed, as by replicas, under a clock that a test holds. */
+import { beforeEach, expect, test } from "vitest";
+import { adopt } from "../../src/core/acquire.js";
+import { StoreError } from "../../src/core/errors.js";
+import { Lease } from "../../src/core/lease.js";
+import type { Attempt } from "../../src/core/steps.js";
+import { Answer, ScriptedLock, watch } from "./scripted-lock.js";
+
+const LEASE_MS = 1_000;
+let world: ScriptedLock;
+/** What the confirmation comes to, when the test says so. */
+let confirmation: Answer<"extended">;
+
+beforeEach(() => {
+  world = new ScriptedLock({ commandTimeoutMs: 10 * LEASE_MS });
+  confirmation = new Answer();
+  Object.assign(world.steps, { confirm: () => confirmation.promise });
+});
+
+test("a confirmation that takes longer than the lease is no lease, and the grant is given back", async () => {
+  const acquiring = watch(world.lock.acquire({ leaseMs: LEASE_MS }));
+  await world.runtime.advance(LEASE_MS);
+  confirmation.resolve("extended");
+  await world.runtime.advance(0);
+  expect(acquiring.error).toBeInstanceOf(StoreError);
+  expect(acquiring.error).toMatchObject({ mayHaveRun: true, transient: true });
+  expect(world.sentOf("leave")).toHaveLength(1);
+});
+
+test("a lease counts from its confirmation, which begins it anew", async () => {
+  const granted = new Answer<Attempt>();
+  world.answers.acquire = () => granted.promise;
+  const acquiring = world.lock.acquire({ leaseMs: LEASE_MS, renew: false });
+  await world.runtime.advance(LEASE_MS / 2);
+  granted.resolve({ outcome: "granted", token: 7 });
+  await world.runtime.advance(0);
+  confirmation.resolve("extended");
+  expect((await acquiring).validForMs()).toBe(LEASE_MS - 12);
+});
+
+test("a lease counts from its adoption, and one that is over when the answer comes is none", async () => {
+  const exported = (await new ScriptedLock().lock.acquire({ leaseMs: LEASE_MS })).export();
+  for (const isConfirmed of [false, true]) {
+    world = new ScriptedLock({ commandTimeoutMs: 10 * LEASE_MS });
+    if (isConfirmed) Object.assign(world.store, { confirmsGrants: true });
+    const { runtime, answers } = world;
+    // It is asked once more.
+    const late = <Reply>(reply: Reply): Promise<Reply> =>
+      new Promise((resolve) => runtime.startTimer(() => resolve(reply), LEASE_MS, true));
+    if (isConfirmed) answers.extend = () => late("extended");
+    else answers.adopt = () => late("adopted");
+    const adopting = watch(adopt(world.engine, world.steps, exported, (hold) => new Lease(hold)));
+    await runtime.advance(2 * LEASE_MS);
+    expect(adopting.error).toBeInstanceOf(StoreError);
+    expect(adopting.error).toMatchObject({ mayHaveRun: true, transient: true });
+    expect(world.sentOf("leave")).toHaveLength(1);
+  }
+});

@@ -1,0 +1,33 @@
+/** In a cluster: leases that were granted before this client could hear of anything. */
+import { expect, test } from "vitest";
+import { Answer, ScriptedLock } from "./scripted-lock.js";
+
+test("a forced release that came before the inbox was open is found when it opens, and not at the next renewal", async () => {
+  const world = new ScriptedLock({ isCluster: true });
+  const opened = new Answer<void>();
+  world.store.subscribe = () => opened.promise;
+  const lease = await world.lock.acquire();
+  world.answers.extend = async () => "claimed";
+  const { signal } = lease;
+  await world.runtime.advance(10);
+  expect(signal.aborted).toBe(false);
+  opened.resolve();
+  await world.runtime.advance(10);
+  expect(signal.aborted).toBe(true);
+  expect(signal.reason).toMatchObject({ code: "ERR_LOCK_LEASE_LOST", reason: "server-lost" });
+});
+
+test("a lease that is not to be renewed is not made longer for it, and one that was granted later is not asked about", async () => {
+  for (const isEarly of [true, false]) {
+    const world = new ScriptedLock({ isCluster: true });
+    const opened = new Answer<void>();
+    if (isEarly) world.store.subscribe = () => opened.promise;
+    else await (await world.lock.acquire()).release();
+    await world.runtime.advance(0);
+    const lease = await world.lock.acquire({ renew: !isEarly });
+    opened.resolve();
+    await world.runtime.advance(0);
+    expect(world.sentOf("extend")).toEqual([]);
+    lease.assertHeld();
+  }
+});
