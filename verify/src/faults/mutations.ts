@@ -93,6 +93,9 @@ export function wrapped(store: Store, run: Store["run"]): Store {
     kind: store.kind,
     run,
     inbox: (channel, onMessage, timeoutMs) => store.inbox(channel, onMessage, timeoutMs),
+    ...(store.shardInbox === undefined ? {} : { shardInbox: store.shardInbox.bind(store) }),
+    ...(store.lineageKey === undefined ? {} : { lineageKey: store.lineageKey.bind(store) }),
+    ...(store.confirmsGrants === undefined ? {} : { confirmsGrants: store.confirmsGrants }),
     onReconnect: (listener) => store.onReconnect(listener),
     close: () => store.close(),
   };

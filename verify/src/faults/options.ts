@@ -2,7 +2,7 @@
 import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
 import type { Cell } from "./cell.js";
-import { BESIDE, BUILT, CELLS, MATRIX } from "./matrix.js";
+import { BESIDE, BUILT, CELLS, MATRIX, ROWS } from "./matrix.js";
 import { STAND_INS } from "./subjects/peers.js";
 import { SUBJECT_NAMES } from "./subjects/table.js";
 
@@ -95,8 +95,8 @@ interface Selection {
 function selected({ cells, rows, columns, quick }: Selection): Cell[] {
   const all = [...CELLS, ...BESIDE, ...STAND_INS];
   const ids = known("cell", cells, new Set(all.map(({ id }) => id)));
-  const rowNames = known("row", rows, new Set(MATRIX.map(({ row }) => row)));
-  const columnNames = known("column", columns, new Set(CELLS.map(({ column }) => column)));
+  const rowNames = known("row", rows, new Set(ROWS.map(({ row }) => row)));
+  const columnNames = known("column", columns, new Set([...CELLS, ...BESIDE].map(({ column }) => column)));
   const quickIds = quick ? new Set(quickCells().map(({ id }) => id)) : undefined;
   const meant = (ids === undefined ? [...CELLS, ...BESIDE] : all).filter(
     ({ id, row, column }) =>
@@ -115,7 +115,7 @@ function selected({ cells, rows, columns, quick }: Selection): Cell[] {
  * each of a letter that was not taken yet where there is one.
  */
 export function quickCells(): Cell[] {
-  const built = CELLS.filter(({ column }) => BUILT.has(column));
+  const built = [...CELLS, ...BESIDE].filter(({ column }) => BUILT.has(column));
   const chosen = built.filter(({ isQuick }) => isQuick);
   for (const faultClass of new Set(MATRIX.map((row) => row.faultClass))) {
     const rows = new Set(MATRIX.filter((row) => row.faultClass === faultClass).map(({ row }) => row));

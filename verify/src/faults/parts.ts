@@ -22,6 +22,8 @@ export interface OpenStage {
   records(): readonly HistoryRecord[];
   /** How many operations and faults there were until now, near enough to be shown. */
   counts(): { readonly operations: number; readonly faults: number };
+  /** What the injection has decided by itself. */
+  decided?(): Pick<Judgement, "breaches" | "checked">;
   /** Puts another record into the history. */
   record(record: HistoryRecord): void;
   /** Clients end as they should. @returns what they left behind: timers, sockets, rejections that nobody saw */
@@ -45,7 +47,7 @@ export interface Judgement {
 /** See the file header. */
 export interface Parts {
   /** Undefined if nobody has written it. */
-  injection(row: string): Injection | undefined;
+  injection(cell: Cell): Injection | undefined;
   open(opening: Opening): Promise<OpenStage>;
   judge(cell: Cell, records: readonly HistoryRecord[], subject: string): Judgement;
 }

@@ -91,8 +91,9 @@ export const frozenWaiter: Injection = {
     const isMet = await asked;
     armed.giveUp();
     // Peers have no queue on the server: who has asked for what another holds waits.
+    // Nor is there one on independent servers.
     const isQueued =
-      stage.peer === undefined
+      stage.peer === undefined && stage.topology.quorum === undefined
         ? await sees(stage, async () => (await keysOf(stage, lockName)).some((key) => key.endsWith(":queue")))
         : isMet;
     const beganMs = stage.nowMs();

@@ -5,6 +5,7 @@
  */
 
 import type { Client, Stage, Taken } from "../stage.js";
+import { isAbout, untilGivenUp } from "./striking.js";
 
 /** Two different clients, drawn anew. @throws Error  there are not two */
 export function twoClients(stage: Stage): readonly [Client, Client] {
@@ -65,6 +66,34 @@ export async function letGo(...grips: readonly Grip[]): Promise<void> {
   );
 }
 
+/** An attempt asks each server once, and a second attempt may follow. */
+const REFUSALS = 4;
+
+/**
+ * Takes a lock of a quorum by no server more than it needs: the others answer that they cannot just now. What is aimed at
+ * is one of those that are needed, so that a single server decides. Where there is no quorum, this is `take`.
+ */
+export async function takeByMajority(stage: Stage, take: () => Promise<Grip>, lockName: string): Promise<Grip> {
+  const { quorum, servers } = stage.topology;
+  if (quorum === undefined) return take();
+  quorum.aim(quorum.majority - 1);
+  const armed = untilGivenUp(isAbout(stage, lockName, "acquire"));
+  for (const proxy of quorum.proxies.slice(quorum.majority))
+    for (let count = 0; count < REFUSALS; count += 1)
+      void proxy.answerError(armed.matches, "LOADING Redis is loading the dataset in memory");
+  const grip = await take();
+  armed.giveUp();
+  const others = servers.slice(quorum.majority).map((server) => server.command("EXISTS", stage.keyPrefix(lockName)));
+  if ((await Promise.all(others)).some((count) => count !== 0))
+    throw new Error("a server took part that was not to, so nothing is shown");
+  return grip;
+}
+
+/** How long the leases of `twoHolders` are. */
+export function leaseOfTwo({ cell, leaseMs }: Stage): number {
+  return (cell.expectation === "kept" ? 3 : 10) * leaseMs;
+}
+
 /**
  * A holds, `forget` makes the server forget it, B asks while A still counts on its lease.
  *
@@ -73,12 +102,16 @@ export async function letGo(...grips: readonly Grip[]): Promise<void> {
 export async function twoHolders(
   stage: Stage,
   forget: (lockName: string, leaseMs: number) => Promise<void>,
+  before: () => void = () => {},
 ): Promise<void> {
+  before();
   const lockName = stage.newName();
-  const leaseMs = 10 * stage.leaseMs;
+  // Where it is kept, the second one waits until it can be granted.
+  const isKept = stage.cell.expectation === "kept";
+  const leaseMs = leaseOfTwo(stage);
   const [first, second] = twoClients(stage);
-  const held = await takeAll(stage, first, lockName, leaseMs);
+  const held = await takeByMajority(stage, () => takeAll(stage, first, lockName, leaseMs), lockName);
   await forget(lockName, leaseMs);
-  const taken = await tryAfter(stage, second, lockName, leaseMs);
+  const taken = await tryAfter(stage, second, lockName, leaseMs, isKept ? 3 * leaseMs : leaseMs);
   await letGo(held, taken);
 }

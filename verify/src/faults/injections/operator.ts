@@ -2,7 +2,7 @@
 
 import type { Injection, ServerHandle, Stage } from "../stage.js";
 import { twoHolders } from "./directed.js";
-import { infoNumber, keysOf, serverOf, strikeOver } from "./striking.js";
+import { allOf, infoNumber, keysOf, serverOf, strikeOver } from "./striking.js";
 
 const POLICIES = ["volatile-ttl", "volatile-lru", "allkeys-lru"] as const;
 /** Room for noise before the first key has to go. */
@@ -99,9 +99,10 @@ export const plainCounterDeleted: Injection = {
 };
 
 async function deleteOne(stage: Stage, lockName: string): Promise<void> {
-  const beganMs = stage.nowMs();
-  const server = serverOf(stage);
-  strikeOver(stage, "J38", server.name, beganMs, await deleteFences(server, stage.fenceKey(lockName)));
+  for (const server of allOf(stage)) {
+    const beganMs = stage.nowMs();
+    strikeOver(stage, "J38", server.name, beganMs, await deleteFences(server, stage.fenceKey(lockName)));
+  }
 }
 
 /** J38: the counters of all locks that are at work are deleted, again and again. */
@@ -120,8 +121,10 @@ export const seededCounterDeleted: Injection = {
     const beganMs = stage.nowMs();
     const proofs: string[] = [];
     for (let round = 0; round < 10; round += 1) {
-      const proof = await deleteFences(server, "hf:*:fence");
-      if (proof !== null) proofs.push(proof);
+      for (const one of allOf(stage)) {
+        const proof = await deleteFences(one, "hf:*:fence");
+        if (proof !== null) proofs.push(proof);
+      }
       await stage.sleep(stage.random.between(0, 60));
     }
     strikeOver(

@@ -43,6 +43,8 @@ const ticking = setInterval(
 const subject = await subjectOf(settings.subject);
 const connection = await subject.connect({
   port: settings.port,
+  reach: settings.reach,
+  grace: settings.grace,
   commandTimeoutMs: settings.commandTimeoutMs,
   wallOffsetMs: () => wallOffsetMs,
   mutations: settings.mutations,
