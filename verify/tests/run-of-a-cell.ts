@@ -64,6 +64,7 @@ export async function run({
       nowMs += ms;
     },
     struck: (fault) => history.push({ type: "fault", ...fault }),
+    decide: () => {},
     newName: () => "name",
     keyPrefix: (lockName) => lockName,
     fenceKey: (lockName) => `${lockName}:fence`,

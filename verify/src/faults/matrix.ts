@@ -3,7 +3,7 @@
  *
  * One line a row, one word a column in the order of `COLUMNS`. A word is letters and a mark, and stands for a cell per
  * letter: `0` kept, `!` broken, `~` reported, `R` refused, `·` for what does not apply. A star goes before a letter that
- * belongs to the run of a change. Adding a topology means building it and naming it in `BUILT`; its cells are here.
+ * belongs to the run of a change.
  */
 import type { Cell, Column, Expectation, Judged, Letter } from "./cell.js";
 import { isQuorum } from "./columns.js";
@@ -21,9 +21,6 @@ export interface Row {
 
 /** All columns, in the order in which they are shown. */
 export const COLUMNS: readonly Column[] = ["1n", "1e", "1a", "T", "C", "Q3", "Q5"];
-
-/** Columns whose servers can be built. */
-export const BUILT: ReadonlySet<Column> = new Set<Column>(["1n", "1e", "1a", "T", "Q3", "Q5"]);
 
 /** Columns of one server, which peers are driven on. */
 export const SINGLE: ReadonlySet<Column> = new Set<Column>(["1n", "1e", "1a"]);
@@ -155,9 +152,6 @@ export const BESIDE: readonly Cell[] = [
 
 /** Every cell of the reference, of whatever column. */
 export const CELLS: readonly Cell[] = MATRIX.flatMap(({ cells }) => cells);
-
-/** The cells whose servers can be built, in the order of the rows. */
-export const BUILT_CELLS: readonly Cell[] = CELLS.filter(({ column }) => BUILT.has(column));
 
 /** The cells of one server, which peers can take. */
 export const SINGLE_CELLS: readonly Cell[] = CELLS.filter(({ column }) => SINGLE.has(column));

@@ -11,11 +11,13 @@ import type { Opening, OpenStage, Parts } from "./parts.js";
 import { KINDS } from "./programs/messages.js";
 import type { Place, Stage, Topology } from "./stage.js";
 import { peerFenceKey, peerKey } from "./subjects/peers.js";
-import type { Breach } from "./verdict.js";
+import { startCluster } from "./topology/cluster.js";
 import { monotonicMs } from "./topology/monotonic.js";
 import { startQuorum } from "./topology/quorum.js";
+import { startSentinel } from "./topology/sentinel.js";
 import type { Durability } from "./topology/server.js";
 import { startSingle, type TopologyOptions } from "./topology/topology.js";
+import type { Breach } from "./verdict.js";
 
 /** Real servers, real processes. */
 export const PRODUCTION: Parts = {
@@ -95,8 +97,7 @@ async function open(opening: Opening): Promise<OpenStage> {
         while (topology.replicas?.isOnFirst(`${cell.row}-${names}`) === false);
         return `${cell.row}-${names}`;
       },
-      keyPrefix: (lockName) =>
-        subject === "holdfast" ? keysOf(lockName) : peerKey(subject, letter, lockName),
+      keyPrefix: (lockName) => (subject === "holdfast" ? keysOf(lockName) : peerKey(subject, letter, lockName)),
       fenceKey: (lockName) => (subject === "holdfast" ? `${keysOf(lockName)}:fence` : peerFenceKey(subject)),
     };
     return {
@@ -145,11 +146,13 @@ function start({ column }: Cell, options: TopologyOptions): Promise<Topology> {
       return startQuorum(3, options);
     case "Q5":
       return startQuorum(5, options);
+    case "C":
+      return startCluster(options);
+    case "T":
+      return startSentinel(options);
     case "1n":
     case "1e":
     case "1a":
       return startSingle(options);
-    default:
-      throw new RangeError(`the servers of the column ${column} cannot be built yet`);
   }
 }

@@ -104,8 +104,11 @@ export interface ReplicaControls {
   heal(): Promise<void>;
   /** All agree, and all replicas follow. @throws Error  they do not, in half a minute */
   settled(): Promise<void>;
-  /** Moves the slot of that lock to another master with all its keys, one by one. Of a cluster. @returns how many */
-  moveSlot?(lockName: string): Promise<number>;
+  /**
+   * Moves the slot of that lock to another master with all its keys, one by one, with `between` after each step. Of a
+   * cluster. @returns how many
+   */
+  moveSlot?(lockName: string, between: () => Promise<void>): Promise<number>;
 }
 
 /** Which request a fault is for: its words joined by spaces (script bodies and hashes as script names). */

@@ -4,6 +4,7 @@
  * What is not promised has to be seen to go wrong, or the suite has no teeth; so nothing here is left to chance.
  */
 
+import { POLL_MS } from "../judging/grounds.js";
 import type { Client, Stage, Taken } from "../stage.js";
 import { isAbout, untilGivenUp } from "./striking.js";
 
@@ -27,10 +28,16 @@ const MOST_PERMITS = 16;
  *
  * @throws Error  there was nothing to take, so the strike cannot show anything
  */
-export async function takeAll(stage: Stage, client: Client, lockName: string, leaseMs: number): Promise<Grip> {
-  const renew = stage.cell.letter === "a";
+export async function takeAll(
+  stage: Stage,
+  client: Client,
+  lockName: string,
+  leaseMs: number,
+  renew: boolean = stage.cell.letter === "a",
+): Promise<Grip> {
   const once = { lockName, leaseMs, renew, mode: "write" as const };
-  const first = await client.take({ ...once, waitMs: leaseMs });
+  // Whoever finds no majority in time looks again when the poll comes.
+  const first = await client.take({ ...once, waitMs: stage.topology.quorum === undefined ? leaseMs : 2 * POLL_MS });
   if (first === undefined) throw new Error(`${client.name} was not given a lock that is new`);
   const taken = [first];
   while (stage.cell.letter === "s" && taken.length < MOST_PERMITS) {
@@ -66,8 +73,8 @@ export async function letGo(...grips: readonly Grip[]): Promise<void> {
   );
 }
 
-/** An attempt asks each server once, and a second attempt may follow. */
-const REFUSALS = 4;
+/** An attempt asks each server once, and more attempts may follow. */
+const REFUSALS = 40;
 
 /**
  * Takes a lock of a quorum by no server more than it needs: the others answer that they cannot just now. What is aimed at
@@ -101,7 +108,7 @@ export function leaseOfTwo({ cell, leaseMs }: Stage): number {
  */
 export async function twoHolders(
   stage: Stage,
-  forget: (lockName: string, leaseMs: number) => Promise<void>,
+  forget: (lockName: string, leaseMs: number, holder: Client) => Promise<void>,
   before: () => void = () => {},
 ): Promise<void> {
   before();
@@ -111,7 +118,7 @@ export async function twoHolders(
   const leaseMs = leaseOfTwo(stage);
   const [first, second] = twoClients(stage);
   const held = await takeByMajority(stage, () => takeAll(stage, first, lockName, leaseMs), lockName);
-  await forget(lockName, leaseMs);
+  await forget(lockName, leaseMs, first);
   const taken = await tryAfter(stage, second, lockName, leaseMs, isKept ? 3 * leaseMs : leaseMs);
   await letGo(held, taken);
 }

@@ -171,12 +171,16 @@ async function lossOfUnsynced(stage: Stage): Promise<void> {
   const told = await any?.take({ lockName: stage.newName(), leaseMs: leaseOfTwo(stage), waitMs: stage.leaseMs });
   if (told !== undefined) await any?.release(told.leaseId);
   await stage.sleep(SYNCED_WITHIN_MS);
-  await twoHolders(stage, async () => {
-    const beganMs = stage.nowMs();
-    const { keptBytes, cutBytes } = await server.powerLoss();
-    server.slowSyncs(0);
-    await server.restart();
-    const proof = cutBytes > 0 ? `file cut by ${cutBytes} bytes to ${keptBytes}` : null;
-    strikeOver(stage, "J27", server.name, beganMs, proof);
-  }, () => server.slowSyncs(NEVER_MS));
+  await twoHolders(
+    stage,
+    async () => {
+      const beganMs = stage.nowMs();
+      const { keptBytes, cutBytes } = await server.powerLoss();
+      server.slowSyncs(0);
+      await server.restart();
+      const proof = cutBytes > 0 ? `file cut by ${cutBytes} bytes to ${keptBytes}` : null;
+      strikeOver(stage, "J27", server.name, beganMs, proof);
+    },
+    () => server.slowSyncs(NEVER_MS),
+  );
 }

@@ -1,11 +1,11 @@
 /** What only happens where a majority of independent servers decides: rules of Redlock, and what was said against it. */
 
-import { EPS_MS, POLL_MS } from "../judging/grounds.js";
-import type { Injection, QuorumControls, ServerHandle, Stage } from "../stage.js";
 import { COMMAND_TIMEOUT_MS } from "../clients.js";
+import { EPS_MS, POLL_MS } from "../judging/grounds.js";
+import type { Injection, QuorumControls, ServerHandle, Stage, Taken } from "../stage.js";
 import { forwardStep, stepBy } from "./clock.js";
 import { twoHolders } from "./directed.js";
-import { forgetfulRestart, FORGETFUL } from "./durability.js";
+import { FORGETFUL, forgetfulRestart } from "./durability.js";
 import { contention, pauseMs, runIdOf, serverOf, strikeOver } from "./striking.js";
 
 function quorumOf({ topology: { quorum } }: Stage): QuorumControls {
@@ -28,15 +28,20 @@ function minority(stage: Stage): ServerHandle[] {
   return some(stage, stage.topology.servers.length - quorumOf(stage).majority);
 }
 
+/** A longer one would keep servers that come back away for longer. */
+const NEW_LEASES = 2;
+/** A lock that is new takes two rounds, since the servers' clocks differ. */
+const MOST_TAKEN_MS = 2 * COMMAND_TIMEOUT_MS + EPS_MS;
+
 /** L5: somebody new is granted a lock that is free, without waiting for those who do not answer, once or for each. */
 async function isServed(stage: Stage): Promise<void> {
   const client = stage.random.pick(stage.clients);
   const lockName = stage.newName();
   const beganMs = stage.nowMs();
-  const taken = await client.take({ lockName, leaseMs: 10 * stage.leaseMs, waitMs: POLL_MS });
+  const taken = await client.take({ lockName, leaseMs: NEW_LEASES * stage.leaseMs, waitMs: POLL_MS });
   const tookMs = stage.nowMs() - beganMs;
   if (taken !== undefined) await client.release(taken.leaseId);
-  const isInTime = taken !== undefined && tookMs <= COMMAND_TIMEOUT_MS + EPS_MS;
+  const isInTime = taken !== undefined && tookMs <= MOST_TAKEN_MS;
   const what = taken === undefined ? `was refused: ${client.lastRefusal}` : `was granted after ${tookMs.toFixed(0)} ms`;
   stage.decide("L5", lockName, isInTime ? undefined : `"${lockName}" is new, most servers answer, and it ${what}`);
 }
@@ -79,7 +84,7 @@ export const killedMinority: Injection = {
     }
     const after = await Promise.all(dead.map(runIdOf));
     // For the longest lease they do not vote, and nobody else may be missing then.
-    await stage.sleep(2 * stage.leaseMs + EPS_MS);
+    await stage.sleep(2 * NEW_LEASES * stage.leaseMs + EPS_MS);
     const isNew = after.every((id, index) => id !== before[index]);
     const names = dead.map(({ name }) => name).join(" and ");
     strikeOver(stage, "J24", names, beganMs, isNew ? `${names} killed, and back on their files` : null);
@@ -141,10 +146,14 @@ export const lostMajority: Injection = {
     }
     const backMs = stage.nowMs();
     const lockName = stage.newName();
-    const taken = await client.take({ lockName, leaseMs, waitMs: 2 * POLL_MS });
+    const mostMs = leaseMs + POLL_MS + EPS_MS;
+    let taken: Taken | undefined;
+    // Who hears of no majority for a whole lease gives up, however patient it is.
+    while (taken === undefined && stage.nowMs() < backMs + mostMs)
+      taken = await client.take({ lockName, leaseMs, waitMs: POLL_MS });
     const costMs = stage.nowMs() - backMs;
     if (taken !== undefined) await client.release(taken.leaseId);
-    const isInTime = taken !== undefined && costMs <= leaseMs + POLL_MS + EPS_MS;
+    const isInTime = taken !== undefined && costMs <= mostMs;
     const what = taken === undefined ? `nobody was: ${client.lastRefusal}` : `${costMs.toFixed(0)} ms later`;
     stage.decide("L1", lockName, isInTime ? undefined : `a majority was back, and ${client.name} was granted ${what}`);
     const proof = `${away.length} servers ${how} for ${(backMs - beganMs).toFixed(0)} ms, granted again after ${costMs.toFixed(0)} ms`;
@@ -157,7 +166,15 @@ export const contenders: Injection = {
   row: "R8",
   clientCount: 20,
   leastMs: 60_000,
-  work: (stage) => ({ ...contention(stage), names: 1, sessions: 1, holdMs: 10, waitMs: 50 * stage.leaseMs }),
+  work: (stage) => ({
+    ...contention(stage),
+    names: 1,
+    sessions: 1,
+    // A server has a sixth of it to answer, and so many processes keep this machine busy.
+    leaseMs: 5 * stage.leaseMs,
+    holdMs: 10,
+    waitMs: 50 * stage.leaseMs,
+  }),
   async strike(stage) {
     const beganMs = stage.nowMs();
     const calls = async (): Promise<number> => {
@@ -184,17 +201,22 @@ export const jumpingQuiet: Injection = {
   row: "K5",
   servers: FORGETFUL,
   needsClockShim: true,
-  strike: (stage) =>
-    twoHolders(stage, async (lockName, leaseMs) => {
+  async strike(stage) {
+    let forgotten: Promise<void> | undefined;
+    await twoHolders(stage, async (_, leaseMs, holder) => {
       const server = serverOf(stage);
       const beganMs = stage.nowMs();
       const before = await runIdOf(server);
       await server.kill();
       await server.restart();
-      // Whoever asks first has it written down since when the server is quiet.
-      for (const client of stage.clients) await client.take({ lockName, leaseMs, waitMs: 0 });
+      // Whoever asks first has it written down since when the server is quiet, and believes that itself.
+      await holder.take({ lockName: stage.newName(), leaseMs, waitMs: 0 });
       const stepped = await stepBy(stage, 1.5 * leaseMs);
       const isNew = (await runIdOf(server)) !== before;
       strikeOver(stage, "K5", server.name, beganMs, isNew && stepped !== null ? `restarted empty; ${stepped}` : null);
-    }),
+      // It still believes so, and would have no majority for what comes next.
+      forgotten = stage.sleep(leaseMs);
+    });
+    await forgotten;
+  },
 };

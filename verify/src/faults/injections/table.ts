@@ -5,13 +5,16 @@
  */
 
 import type { Column } from "../cell.js";
+import { hasReplicas, isQuorum } from "../columns.js";
 import { SINGLE } from "../matrix.js";
 import type { Injection } from "../stage.js";
 import * as client from "./client.js";
 import * as clock from "./clock.js";
+import * as cluster from "./cluster.js";
 import * as controls from "./controls.js";
 import { manyWaiters } from "./crowd.js";
 import * as durability from "./durability.js";
+import * as failover from "./failover.js";
 import { cutOffClient } from "./namespace.js";
 import * as network from "./network.js";
 import * as operator from "./operator.js";
@@ -61,6 +64,14 @@ export const INJECTIONS: readonly Injection[] = [
   controls.unfencedEffects,
   controls.fencedEffects,
   pairs,
+  failover.lostPromotion,
+  failover.failover,
+  failover.guardedFailover,
+  failover.twoMasters,
+  failover.twoMastersAhead,
+  failover.fencedPromotion,
+  cluster.agreedFailover,
+  cluster.movedSlot,
   quorum.hungMinority,
   quorum.killedMinority,
   quorum.lostMajority,
@@ -84,8 +95,12 @@ function whyNot(row: string, column: Column): string | undefined {
 
 /** The fault of a row, as it is made in that column; undefined if there is none here. */
 export function injectionOf(row: string, column: Column = "1n"): Injection | undefined {
-  const found = BY_ROW.get(row.replace(OTHER_CLIENTS, ""));
+  const found = BY_ROW.get(row) ?? BY_ROW.get(row.replace(OTHER_CLIENTS, ""));
   const why = whyNot(row, column);
-  if (found === undefined || why === undefined) return found;
-  return { ...found, unavailable: async () => why };
+  if (row === "J07" && isQuorum(column))
+    return { row, unavailable: async () => "the simulation has one server", strike: async () => {} };
+  if (found === undefined) return undefined;
+  // A server that ends as it should keeps what it has only if it has a file.
+  const servers = row === "J23" && hasReplicas(column) ? { servers: { durability: "1a" as const } } : {};
+  return { ...found, ...servers, ...(why === undefined ? {} : { unavailable: async () => why }) };
 }

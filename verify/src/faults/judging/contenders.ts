@@ -1,7 +1,7 @@
 /** R8: of many who contend for one lock each gets on, and all the time somebody does (L2, L6). */
 import type { History } from "../../history/history.js";
-import { EPS_MS, POLL_MS } from "./grounds.js";
 import type { Found } from "./found.js";
+import { EPS_MS, POLL_MS } from "./grounds.js";
 
 /** No process is without a grant at the end, and no stretch without one is longer than a lease and a look. */
 export function contention(history: History, leaseMs: number): { readonly found: Found[]; readonly checked: number } {

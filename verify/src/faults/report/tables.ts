@@ -1,7 +1,7 @@
 /** The matrix with its colours, and peers side by side. */
 import { groupBy } from "../../history/history.js";
 import type { Cell } from "../cell.js";
-import { BESIDE, BUILT, COLUMNS, ROWS } from "../matrix.js";
+import { BESIDE, COLUMNS, ROWS } from "../matrix.js";
 import type { CellVerdict } from "../verdict.js";
 import { anchorOf, markClass, outcomeText, worstOf } from "./cells.js";
 import type { SubjectFacts } from "./data.js";
@@ -21,9 +21,7 @@ export function matrixTable(verdicts: readonly CellVerdict[]): Html {
         return html`<td>${marks.length > 0 ? marks : "·"}</td>`;
       })}</tr>`,
   );
-  const heads = COLUMNS.map(
-    (column) => html`<th>${column}${BUILT.has(column) ? "" : html` <span class="faint">not run</span>`}</th>`,
-  );
+  const heads = COLUMNS.map((column) => html`<th>${column}</th>`);
   return html`<div class="wide"><table><thead><tr><th></th><th>fault</th>${heads}</tr></thead>
 <tbody>${rows}</tbody></table></div>`;
 }

@@ -8,8 +8,8 @@ import type { Kind } from "../../history/records.js";
 import { mutated } from "../mutations.js";
 import type { Connection, Grace, Refused, Request, Subject, SubjectSettings } from "../subject.js";
 import { barrierOf } from "./holdfast-barrier.js";
-import { conditionOf } from "./holdfast-condition.js";
 import { type Clients, clientsFor } from "./holdfast-clients.js";
+import { conditionOf } from "./holdfast-condition.js";
 import { type HeldFacts, hold } from "./holdfast-held.js";
 import { latchOf } from "./holdfast-latch.js";
 import { QuorumTrails } from "./quorum-trails.js";
@@ -88,10 +88,7 @@ function connect(settings: SubjectSettings): Connection {
 }
 
 /** On independent servers: every attempt has a claim of its own, so nobody knows by which one it will be granted. */
-function onQuorum(
-  { all, disconnect }: Clients,
-  { runtime, mistakes, options, grace }: QuorumFacts,
-): Connection {
+function onQuorum({ all, disconnect }: Clients, { runtime, mistakes, options, grace }: QuorumFacts): Connection {
   const own = { redlock: all };
   // What the library does not offer is made of its own parts: servers that are never asked what they remember.
   const chosen = grace === "off" ? all.map((client) => storeFor(client)) : chooseStores(own);

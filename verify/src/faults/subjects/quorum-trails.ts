@@ -6,7 +6,7 @@ import type { Reply, Script, Store } from "holdfast";
 import { wrapped } from "../mutations.js";
 import type { Refused } from "../subject.js";
 import { monotonicMs } from "../topology/monotonic.js";
-import { type Trail, Trails, unanswered } from "./trails.js";
+import { Trails, unanswered } from "./trails.js";
 
 /** A question that goes to every server, and what they have said to it. */
 class Round {
@@ -37,6 +37,16 @@ class Round {
   }
 }
 
+/** What the servers have said to the releases of one claim. */
+interface Release {
+  readonly held: Set<number>;
+  readonly answered: Set<number>;
+  /** How often this process had connected again when it sent the first one. */
+  readonly after: number;
+  /** Whether one was sent whose answer did not come. */
+  isOpen: boolean;
+}
+
 /** See the file header. */
 export class QuorumTrails {
   /** Of all claims, as those who hold see them. */
@@ -44,8 +54,8 @@ export class QuorumTrails {
   readonly #count: number;
   /** By claim and by what was asked. */
   readonly #rounds = new Map<string, Round>();
-  readonly #releasedBy = new Map<string, Set<number>>();
-  readonly #mayBeReleased = new Set<string>();
+  readonly #releases = new Map<string, Release>();
+  #reconnects = 0;
 
   /** @param count  how many servers there are */
   constructor(count: number) {
@@ -54,6 +64,9 @@ export class QuorumTrails {
 
   /** The store of one of the servers with somebody at its door. */
   watch(store: Store, server: number): Store {
+    store.onReconnect((connection) => {
+      if (connection === "commands") this.#reconnects += 1;
+    });
     return wrapped(store, (script, keys, args, timeoutMs) => {
       const answer = (): Promise<Reply> => store.run(script, keys, args, timeoutMs);
       const owner = String(args[script.args.indexOf("owner")] ?? "");
@@ -100,26 +113,31 @@ export class QuorumTrails {
     }
   }
 
-  /** It may take several tries until a majority has said so, each server once. */
+  /**
+   * It may take several tries, of which each server counts once. "Not held" says that it was done if an earlier copy may
+   * have run, which nothing was answered to.
+   */
   async #release(owner: string, server: number, answer: () => Promise<Reply>): Promise<Reply> {
     const trail = this.trails.of(owner);
-    trail.releasedAfter ??= 0;
-    const mark = `${owner} ${server}`;
+    const release = kept(this.#releases, owner, () => ({
+      held: new Set<number>(),
+      answered: new Set<number>(),
+      after: this.#reconnects,
+      isOpen: false,
+    }));
+    trail.releasedAfter ??= this.#reconnects;
     try {
       const reply = await answer();
-      // A request that nobody answered may have done it before this one.
-      if (reply === 1 || this.#mayBeReleased.has(mark)) this.#released(owner, server, trail);
+      release.answered.add(server);
+      if (reply === 1) release.held.add(server);
+      const isCopy = release.isOpen || release.after !== this.#reconnects;
+      const { size } = isCopy ? release.answered : release.held;
+      if (size > this.#count / 2) trail.releasedMs ??= monotonicMs();
       return reply;
     } catch (error) {
-      this.#mayBeReleased.add(mark);
+      release.isOpen = true;
       throw error;
     }
-  }
-
-  #released(owner: string, server: number, trail: Trail): void {
-    const by = kept(this.#releasedBy, owner, () => new Set<number>());
-    by.add(server);
-    if (by.size > this.#count / 2) trail.releasedMs ??= monotonicMs();
   }
 
   /** The round under way; a new one if that server was asked in it already. */

@@ -1,6 +1,7 @@
 /** Proxies before servers that tell clients of each other: one for each, or one for each side of a split. */
-import type { FaultProxy, Lines, ServerHandle } from "../stage.js";
+
 import type { Random } from "../../simulation/random.js";
+import type { FaultProxy, Lines, ServerHandle } from "../stage.js";
 import { startProxy } from "./proxy.js";
 
 /** See the file header. */
