@@ -38,6 +38,8 @@ const WRAPS: Readonly<Record<string, Wrap>> = {
       store,
       changing("mutex/acquire", [["if redis.call('EXISTS', KEYS[1], KEYS[3]) == 0 then", "if true then"]]),
     ),
+  "voter-ignores-the-holder": (store) =>
+    onScripts(store, changing("redlock/acquire", [["if holder and holder ~= owner then", "if false then"]])),
   "newest-waiter-first": (store) => onScripts(store, changing("mutex/release", [["'ZPOPMIN'", "'ZPOPMAX'"]])),
   "no-answer-is-yes": (store) =>
     wrapped(store, (script, keys, args, timeoutMs) =>

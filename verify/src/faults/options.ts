@@ -2,7 +2,7 @@
 import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
 import type { Cell } from "./cell.js";
-import { BESIDE, CELLS, MATRIX, ROWS } from "./matrix.js";
+import { BESIDE, CELLS, ROWS } from "./matrix.js";
 import { STAND_INS } from "./subjects/peers.js";
 import { SUBJECT_NAMES } from "./subjects/table.js";
 
@@ -116,8 +116,8 @@ function selected({ cells, rows, columns, quick }: Selection): Cell[] {
 export function quickCells(): Cell[] {
   const all = [...CELLS, ...BESIDE];
   const chosen = all.filter(({ isQuick }) => isQuick);
-  for (const faultClass of new Set(MATRIX.map((row) => row.faultClass))) {
-    const rows = new Set(MATRIX.filter((row) => row.faultClass === faultClass).map(({ row }) => row));
+  for (const faultClass of new Set(ROWS.map((row) => row.faultClass))) {
+    const rows = new Set(ROWS.filter((row) => row.faultClass === faultClass).map(({ row }) => row));
     for (const expectation of ["kept", "broken"]) {
       if (chosen.some((cell) => rows.has(cell.row) && cell.expectation === expectation)) continue;
       const candidates = all.filter((cell) => rows.has(cell.row) && cell.expectation === expectation);

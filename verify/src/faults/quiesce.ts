@@ -49,13 +49,17 @@ export async function lookAtListeners(stage: Stage): Promise<Breach[]> {
   const breaches: Breach[] = [];
   for (const server of stage.topology.servers) {
     const left = async (): Promise<string[]> => {
-      const all = (await server.command("PUBSUB", "CHANNELS", "*")) as string[];
+      const all = [
+        ...((await server.command("PUBSUB", "CHANNELS", "*")) as string[]),
+        // Before Redis 7 there are none.
+        ...((await server.command("PUBSUB", "SHARDCHANNELS", "*").catch(() => [])) as string[]),
+      ];
       // Sentinels talk to each other by the servers that they watch.
       const channels = all.filter((channel) => channel !== "__sentinel__:hello");
       const connections = String(await server.command("CLIENT", "LIST"))
         .split("\n")
         .filter((line) => !/\bname=sentinel-/.test(line))
-        .filter((line) => /\bcmd=(?:evalsha|eval|subscribe|script)/i.test(line));
+        .filter((line) => /\bcmd=(?:evalsha|eval|s?subscribe|script)/i.test(line));
       return [...channels.map((channel) => `channel ${channel} is listened to`), ...connections];
     };
     // The server learns of a closed socket when it next looks, so this asks until it has.

@@ -4,10 +4,10 @@ import { copyFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Injection, ServerChoices, ServerHandle, Stage } from "../stage.js";
 import { leaseOfTwo, twoHolders } from "./directed.js";
-import { contention, runIdOf, serverOf, strikeOver } from "./striking.js";
+import { contention, PROBE, runIdOf, serverOf, strikeOver } from "./striking.js";
 
 /** A key of ours that shows what a restart has kept. It is no lock's, and it has no end. */
-const MARK = "probe:mark";
+const MARK = `${PROBE}mark`;
 
 /** Whatever the column keeps: what is to be forgotten is not on the disk. */
 export const FORGETFUL: ServerChoices = { durability: "1n" };
@@ -150,7 +150,7 @@ async function lossAtWork(stage: Stage): Promise<void> {
   await server.command("SET", MARK, before);
   server.slowSyncs(SLOW_MS);
   // At least this one is lost, with whatever else came in with it or waits behind it.
-  const unanswered = server.command("SET", "probe:unanswered", before).catch(() => {});
+  const unanswered = server.command("SET", `${PROBE}unanswered`, before).catch(() => {});
   await stage.sleep(stage.random.between(0.3, 0.9) * SLOW_MS);
   const beganMs = stage.nowMs();
   const { keptBytes, cutBytes } = await server.powerLoss();

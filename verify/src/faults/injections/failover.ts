@@ -198,14 +198,14 @@ export const twoMasters: Injection = {
   async strike(stage) {
     const controls = replicasOf(stage);
     const lockName = stage.newName();
-    const leaseMs = 10 * stage.leaseMs;
+    // With the grace on the second one waits until the new master is quiet no more, and the first one renews meanwhile.
+    const leaseMs = 3 * stage.leaseMs;
     const [first, second] = onBothSides(stage);
     const beganMs = stage.nowMs();
     const old = await controls.master();
     const next = await controls.split();
-    const held = await takeAll(stage, first, lockName, leaseMs);
-    // With the grace on, only until the new one is quiet no more.
-    const taken = await tryAfter(stage, second, lockName, leaseMs, 1.5 * leaseMs);
+    const held = await takeAll(stage, first, lockName, leaseMs, true);
+    const taken = await tryAfter(stage, second, lockName, leaseMs, 2 * leaseMs);
     const key = stage.keyPrefix(lockName);
     const areBoth = (await written(old, key)) && (await written(next, key));
     await letGo(held, taken);

@@ -2,14 +2,14 @@
 
 import type { Injection, ServerHandle, Stage } from "../stage.js";
 import { twoHolders } from "./directed.js";
-import { allOf, infoNumber, keysOf, serverOf, strikeOver } from "./striking.js";
+import { allOf, infoNumber, keysOf, PROBE, serverOf, strikeOver } from "./striking.js";
 
 const POLICIES = ["volatile-ttl", "volatile-lru", "allkeys-lru"] as const;
 /** Room for noise before the first key has to go. */
 const ROOM_BYTES = 300_000;
 const MOST_ROUNDS = 400;
 const NOISE = `for n = 1, 50 do
-  redis.call('SET', 'probe:noise:' .. ARGV[1] .. ':' .. n, string.rep('x', 2000), 'PX', 60000)
+  redis.call('SET', '${PROBE}noise:' .. ARGV[1] .. ':' .. n, string.rep('x', 2000), 'PX', 60000)
 end`;
 
 /** J36: memory is short, and the policy lets keys with an end go; the check at the start is off. */
@@ -75,7 +75,9 @@ export const foreignDelete: Injection = {
 async function deleteFences(server: ServerHandle, pattern: string): Promise<string | null> {
   const fences = (await server.command("KEYS", pattern)) as string[];
   if (fences.length === 0) return null;
-  const deleted = Number(await server.command("DEL", ...fences));
+  let deleted = 0;
+  // One by one, since those of a cluster are in several slots.
+  for (const fence of fences) deleted += Number(await server.command("DEL", fence));
   return deleted > 0 ? `${deleted} counters deleted` : null;
 }
 

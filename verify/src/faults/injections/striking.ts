@@ -4,6 +4,9 @@ import { readFileSync } from "node:fs";
 import type { LateRequest } from "../../history/records.js";
 import type { Client, Matches, ServerHandle, Stage, Work } from "../stage.js";
 
+/** How keys begin that are no lock's; in a cluster they are on the first node. */
+export const PROBE = "{probe}:";
+
 /** The server that is aimed at, or else the first: the only one, of a single server. @throws Error  there is none */
 export function serverOf({ topology }: Stage): ServerHandle {
   const server = topology.target ?? topology.servers[0];

@@ -15,7 +15,8 @@ const BELOW_PORT = 55_536;
 const NEVER_MS = 15_000;
 
 interface Node extends OwnServer {
-  readonly id: string;
+  /** Its name in the cluster; stays over a restart. */
+  id: string;
 }
 
 /** Starts them all. @throws Error  one did not come up, or they did not agree; none is left running */
@@ -39,9 +40,10 @@ export async function startCluster(options: TopologyOptions): Promise<Topology> 
       const choices = { hasClockShim: needsClockShim, hasSyncShim: needsSyncShim, belowPort: BELOW_PORT };
       const server = await startServer({ name: `node ${index}`, durability, args, ...choices });
       const id = String(await server.command("CLUSTER", "MYID"));
-      nodes.push(Object.defineProperty(server as Node, "id", { value: id, enumerable: true }));
+      nodes.push(Object.assign(server, { id }));
     }
     await form(nodes);
+    for (const node of nodes) restartsWhole(node);
     lines = await startLines(nodes, options);
     const joined = new Joined(nodes, lines);
     await joined.settled();
@@ -67,6 +69,17 @@ export async function startCluster(options: TopologyOptions): Promise<Topology> 
     await stop();
     throw error;
   }
+}
+
+/** A node that comes back refuses everything for two seconds, and does not say so to a PING. */
+function restartsWhole(node: Node): void {
+  const restart = node.restart.bind(node);
+  node.restart = async () => {
+    await restart();
+    await until(`${node.name} serves again`, async () =>
+      String(await node.command("CLUSTER", "INFO")).includes("cluster_state:ok"),
+    );
+  };
 }
 
 /** By commands to the nodes, which takes half the time of the tool for it. */
@@ -173,6 +186,8 @@ class Joined implements ReplicaControls {
     const old = this.#present;
     const [next] = (await this.replicas()) as Node[];
     if (next === undefined) throw new Error(`${old.name} has no replica`);
+    // Alone it has not all slots, and is to serve those that it has.
+    await old.command("CONFIG", "SET", "cluster-require-full-coverage", "no");
     // For a minute neither side listens to the other.
     for (const node of this.#nodes) {
       if (node === old) continue;
@@ -191,9 +206,10 @@ class Joined implements ReplicaControls {
     // Nobody listens to it for a minute, so it comes back as somebody new.
     await old.command("FLUSHALL");
     await old.command("CLUSTER", "RESET", "HARD");
-    Object.defineProperty(old, "id", { value: String(await old.command("CLUSTER", "MYID")), enumerable: true });
+    await old.command("CONFIG", "SET", "cluster-require-full-coverage", "yes");
+    old.id = String(await old.command("CLUSTER", "MYID"));
     const next = await this.master();
-    await next.command("CLUSTER", "MEET", "127.0.0.1", old.port);
+    for (const node of this.#nodes) if (node !== old) await node.command("CLUSTER", "MEET", "127.0.0.1", old.port);
     await until("the old master follows", async () => {
       return (await old.command("CLUSTER", "REPLICATE", (next as Node).id).catch(() => "not yet")) === "OK";
     });

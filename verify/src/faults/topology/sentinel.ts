@@ -165,8 +165,7 @@ class Watched implements ReplicaControls {
   async split(): Promise<ServerHandle> {
     const [old, next] = [this.#present, this.servers.find((server) => server !== this.#present)];
     if (next === undefined) throw new Error("there is no replica");
-    // They would put it right.
-    for (const sentinel of this.sentinels) sentinel.freeze();
+    // The sentinels put it right, but not before they have looked at it for eight seconds.
     await next.command("REPLICAOF", "NO", "ONE");
     this.#lines.divert(old, next);
     return next;
@@ -178,7 +177,6 @@ class Watched implements ReplicaControls {
       if (server !== old) await server.command("REPLICAOF", "127.0.0.1", old.port);
     }
     this.#lines.divert(old, old);
-    for (const sentinel of this.sentinels) sentinel.resume();
     await this.settled();
   }
 
