@@ -8,7 +8,7 @@ import { injectionOf } from "./injections/table.js";
 import { judge } from "./judge.js";
 import { OperationCount } from "./operation-count.js";
 import type { Opening, OpenStage, Parts } from "./parts.js";
-import { KINDS } from "./programs/messages.js";
+import { besideOf, KINDS } from "./programs/messages.js";
 import type { Place, Stage, Topology } from "./stage.js";
 import { peerFenceKey, peerKey } from "./subjects/peers.js";
 import { startCluster } from "./topology/cluster.js";
@@ -92,10 +92,13 @@ async function open(opening: Opening): Promise<OpenStage> {
         if (message !== undefined) breaches.push({ property, lockName, message });
       },
       newName() {
-        // Where locks are spread over servers, those of directed runs are where the fault is.
-        do names += 1;
-        while (topology.replicas?.isOnFirst(`${cell.row}-${names}`) === false);
-        return `${cell.row}-${names}`;
+        // Where locks are spread over servers, those of directed runs are where the fault is, with what is taken beside them.
+        for (;;) {
+          names += 1;
+          const name = `${cell.row}-${names}`;
+          const all = letter === "k" ? [name, besideOf(name)] : [name];
+          if (all.every((each) => topology.replicas?.isOnFirst(each) !== false)) return name;
+        }
       },
       keyPrefix: (lockName) => (subject === "holdfast" ? keysOf(lockName) : peerKey(subject, letter, lockName)),
       fenceKey: (lockName) => (subject === "holdfast" ? `${keysOf(lockName)}:fence` : peerFenceKey(subject)),

@@ -84,7 +84,7 @@ export const frozenWaiter: Injection = {
       return;
     }
     const lockName = stage.newName();
-    const grip = await takeAll(stage, rival, lockName, leaseMs);
+    const grip = await takeAll(stage, rival, lockName, 3 * leaseMs);
     const armed = untilGivenUp(isAbout(stage, lockName, "acquire"));
     const asked = happens(stage, stage.topology.proxy.meet(armed.matches), leaseMs);
     const waiting = client.take({ lockName, leaseMs, renew: stage.cell.letter === "a", waitMs: 6 * leaseMs });
@@ -109,9 +109,9 @@ export const frozenWaiter: Injection = {
   },
 };
 
-/** Asks until it is so, for one lease. */
+/** Asks until it is so, for two leases. */
 async function sees(stage: Stage, ask: () => Promise<boolean>): Promise<boolean> {
-  const endMs = stage.nowMs() + stage.leaseMs;
+  const endMs = stage.nowMs() + 2 * stage.leaseMs;
   while (stage.nowMs() < endMs) {
     if (await ask()) return true;
     await stage.sleep(2);

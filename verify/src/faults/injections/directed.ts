@@ -36,8 +36,9 @@ export async function takeAll(
   renew: boolean = stage.cell.letter === "a",
 ): Promise<Grip> {
   const once = { lockName, leaseMs, renew, mode: "write" as const };
-  // Whoever finds no majority in time looks again when the poll comes.
-  const first = await client.take({ ...once, waitMs: stage.topology.quorum === undefined ? leaseMs : 2 * POLL_MS });
+  // Whoever finds no majority in time, or the wrong server, looks again when the poll comes.
+  const isOnOne = stage.topology.servers.length === 1;
+  const first = await client.take({ ...once, waitMs: isOnOne ? leaseMs : 2 * POLL_MS });
   if (first === undefined) throw new Error(`${client.name} was not given a lock that is new`);
   const taken = [first];
   while (stage.cell.letter === "s" && taken.length < MOST_PERMITS) {

@@ -1,5 +1,6 @@
 /** J31 to J34, and what they do to tokens and effects: another server takes over, with or without all that was granted. */
 
+import { POLL_MS } from "../judging/grounds.js";
 import type { Client, Injection, ReplicaControls, ServerHandle, Stage } from "../stage.js";
 import { letGo, takeAll, tryAfter, twoClients } from "./directed.js";
 import { contention, infoNumber, strikeOver } from "./striking.js";
@@ -191,6 +192,17 @@ async function written(server: ServerHandle, lockKey: string): Promise<boolean> 
   return Number(await server.command("EXISTS", lockKey)) > 0;
 }
 
+/** There is one master again, and all who were at the other have been told so by the time they wait for anything. */
+async function healed(stage: Stage): Promise<void> {
+  await replicasOf(stage).heal();
+  await Promise.all(
+    stage.clients.map(async (client) => {
+      const taken = await client.take({ lockName: stage.newName(), leaseMs: stage.leaseMs, waitMs: 2 * POLL_MS });
+      if (taken !== undefined) await client.release(taken.leaseId);
+    }),
+  );
+}
+
 /** J33: two masters, and each has clients of its own. */
 export const twoMasters: Injection = {
   row: "J33",
@@ -210,7 +222,7 @@ export const twoMasters: Injection = {
     const areBoth = (await written(old, key)) && (await written(next, key));
     await letGo(held, taken);
     strikeOver(stage, "J33", old.name, beganMs, areBoth ? `${old.name} and ${next.name} both have ${key}` : null);
-    await controls.heal();
+    await healed(stage);
   },
 };
 
@@ -235,7 +247,7 @@ export const twoMastersAhead: Injection = {
     }
     strikeOver(stage, "J33", old.name, beganMs, `${old.name} is ${AHEAD_MS} ms ahead of ${next.name}, and both serve`);
     old.stepClock(0);
-    await controls.heal();
+    await healed(stage);
   },
 };
 

@@ -68,6 +68,11 @@ export interface TakeAnswer {
   readonly refusal?: string;
 }
 
+/** The name of the lock that a directed multi-lock takes beside that one. */
+export function besideOf(lockName: string): string {
+  return `${lockName}+`;
+}
+
 /** The semaphores of the runs have so many permits. */
 export const LIMIT = 3;
 

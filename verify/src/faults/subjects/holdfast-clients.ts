@@ -5,8 +5,11 @@ import type { Reach } from "../stage.js";
 /** How soon a client that lost its connection tries again, in ms. */
 const RECONNECT_MS = 20;
 const RECONNECT_MOST_MS = 200;
-/** How often a client of a cluster asks who has which slot, in ms. */
-const REFRESH_MS = 500;
+/**
+ * A client of a cluster is told when a slot is elsewhere, and does not ask besides: its timer for that outlives a client that
+ * is closed while it asks, and a client on one side of a split would hear of the other.
+ */
+const NO_REFRESH = 0;
 
 /** A client, or one for each independent server. */
 export interface Clients {
@@ -51,7 +54,7 @@ function made(port: number, reach: Reach): (Redis | Cluster)[] {
       return [
         new Cluster(
           Object.values(reach.lines).map((at) => ({ host, port: at })),
-          { natMap: natMapOf(reach.lines), clusterRetryStrategy: retry, slotsRefreshInterval: REFRESH_MS },
+          { natMap: natMapOf(reach.lines), clusterRetryStrategy: retry, slotsRefreshInterval: NO_REFRESH },
         ),
       ];
   }
