@@ -203,9 +203,13 @@ async function healed(stage: Stage): Promise<void> {
   );
 }
 
+/** A split and its end take ten seconds, and now and then the second client does not find its master in time. */
+const SPLITS_FOR_MS = 25_000;
+
 /** J33: two masters, and each has clients of its own. */
 export const twoMasters: Injection = {
   row: "J33",
+  leastMs: SPLITS_FOR_MS,
   servers: { hasTwoSides: true },
   async strike(stage) {
     const controls = replicasOf(stage);
