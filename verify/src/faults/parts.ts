@@ -2,7 +2,8 @@
 import type { HistoryRecord } from "../history/records.js";
 import type { Random } from "../simulation/random.js";
 import type { Cell } from "./cell.js";
-import type { Injection, Stage } from "./stage.js";
+import type { Injection } from "./injection.js";
+import type { Stage } from "./stage.js";
 import type { Breach } from "./verdict.js";
 
 /** What a stage is opened for. */

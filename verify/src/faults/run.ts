@@ -8,12 +8,13 @@ import type { HistoryRecord } from "../history/records.js";
 import { Random } from "../simulation/random.js";
 import type { Cell } from "./cell.js";
 import { type Calm, lookInCalm } from "./in-calm.js";
+import type { Injection } from "./injection.js";
 import { BESIDE, CELLS } from "./matrix.js";
 import { decide } from "./outcome.js";
 import type { Judgement, OpenStage, Parts } from "./parts.js";
 import { lookAtKeys, lookAtListeners } from "./quiesce.js";
 import { signal } from "./signalling.js";
-import type { Injection, Stage } from "./stage.js";
+import type { Stage } from "./stage.js";
 import { STAND_INS } from "./subjects/peers.js";
 import type { Breach, CellVerdict } from "./verdict.js";
 

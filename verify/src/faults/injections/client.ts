@@ -1,7 +1,8 @@
 /** J01 to J06: what happens to the processes that lock. */
 
+import type { Injection } from "../injection.js";
 import { POLL_MS } from "../judging/grounds.js";
-import type { Client, Injection, Stage } from "../stage.js";
+import type { Client, Stage } from "../stage.js";
 import { letGo, takeAll, tryAfter, twoClients } from "./directed.js";
 import { contention, freezeFor, happens, isAbout, keysOf, pauseMs, strikeOver, untilGivenUp } from "./striking.js";
 

@@ -1,6 +1,7 @@
 /** J28 to J30: the server's wall clock, by which leases end. */
 
-import type { Injection, ServerHandle, Stage, Work } from "../stage.js";
+import type { Injection } from "../injection.js";
+import type { ServerHandle, Stage, Work } from "../stage.js";
 import { twoHolders } from "./directed.js";
 import { aheadOf, contention, keysOf, pauseMs, serverOf, strikeOver } from "./striking.js";
 

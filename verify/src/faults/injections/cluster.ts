@@ -1,6 +1,7 @@
 /** J34 and J35: what an operator does to a cluster while it is at work. */
 
-import type { Injection, ServerHandle, Stage } from "../stage.js";
+import type { Injection } from "../injection.js";
+import type { ServerHandle, Stage } from "../stage.js";
 import { replicasOf } from "./failover.js";
 import { contention, errorCount, strikeOver } from "./striking.js";
 

@@ -1,6 +1,7 @@
 /** Rows about tokens and effects: the same fault with what protects against it, and without. */
 
-import type { Injection, Stage } from "../stage.js";
+import type { Injection } from "../injection.js";
+import type { Stage } from "../stage.js";
 import { letGo, takeAll, tryAfter, twoClients } from "./directed.js";
 import { allForget, FORGETFUL } from "./durability.js";
 import { repeatToken } from "./operator.js";

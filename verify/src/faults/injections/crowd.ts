@@ -1,6 +1,7 @@
 /** J08: more waiters of one name than anybody has in earnest, in one process and over fifty. */
 
-import type { Client, Injection, Stage } from "../stage.js";
+import type { Injection } from "../injection.js";
+import type { Client, Stage } from "../stage.js";
 import { type Grip, letGo, takeAll, twoClients } from "./directed.js";
 import { serverOf, strikeOver } from "./striking.js";
 

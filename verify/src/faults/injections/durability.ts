@@ -2,7 +2,8 @@
 
 import { copyFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { Injection, ServerChoices, ServerHandle, Stage } from "../stage.js";
+import type { Injection, ServerChoices } from "../injection.js";
+import type { ServerHandle, Stage } from "../stage.js";
 import { leaseOfTwo, twoHolders } from "./directed.js";
 import { contention, PROBE, runIdOf, serverOf, strikeOver } from "./striking.js";
 

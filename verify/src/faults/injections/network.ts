@@ -1,7 +1,8 @@
 /** J09 to J13 and J15 to J17: what happens on the line between clients and the server. */
 
 import type { Letter } from "../cell.js";
-import type { FaultProxy, Injection, Matches, Stage } from "../stage.js";
+import type { Injection } from "../injection.js";
+import type { FaultProxy, Matches, Stage } from "../stage.js";
 import { ask } from "../topology/ask.js";
 import { contention, happens, isOfALock, pauseMs, serverOf, strikeOver, untilGivenUp } from "./striking.js";
 

@@ -1,6 +1,7 @@
 /** J36 to J38: what an operator or a stranger does to the server's memory. */
 
-import type { Injection, ServerHandle, Stage } from "../stage.js";
+import type { Injection } from "../injection.js";
+import type { ServerHandle, Stage } from "../stage.js";
 import { twoHolders } from "./directed.js";
 import { allOf, infoNumber, keysOf, PROBE, serverOf, strikeOver } from "./striking.js";
 

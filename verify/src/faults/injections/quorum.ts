@@ -1,8 +1,9 @@
 /** What only happens where a majority of independent servers decides: rules of Redlock, and what was said against it. */
 
 import { COMMAND_TIMEOUT_MS } from "../clients.js";
+import type { Injection } from "../injection.js";
 import { EPS_MS, POLL_MS } from "../judging/grounds.js";
-import type { Injection, QuorumControls, ServerHandle, Stage, Taken } from "../stage.js";
+import type { QuorumControls, ServerHandle, Stage, Taken } from "../stage.js";
 import { forwardStep, stepBy } from "./clock.js";
 import { twoHolders } from "./directed.js";
 import { FORGETFUL, forgetfulRestart } from "./durability.js";

@@ -2,7 +2,8 @@
 
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import type { Injection, ServerHandle, Stage } from "../stage.js";
+import type { Injection } from "../injection.js";
+import type { ServerHandle, Stage } from "../stage.js";
 import {
   contention,
   errorCount,

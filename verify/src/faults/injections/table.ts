@@ -6,8 +6,8 @@
 
 import type { Column } from "../cell.js";
 import { hasReplicas, isQuorum } from "../columns.js";
+import type { Injection } from "../injection.js";
 import { SINGLE } from "../matrix.js";
-import type { Injection } from "../stage.js";
 import * as client from "./client.js";
 import * as clock from "./clock.js";
 import * as cluster from "./cluster.js";
@@ -21,6 +21,7 @@ import * as operator from "./operator.js";
 import { pairs } from "./pair.js";
 import * as quorum from "./quorum.js";
 import * as server from "./server.js";
+import * as split from "./split.js";
 
 /** All of them. */
 export const INJECTIONS: readonly Injection[] = [
@@ -67,8 +68,8 @@ export const INJECTIONS: readonly Injection[] = [
   failover.lostPromotion,
   failover.failover,
   failover.guardedFailover,
-  failover.twoMasters,
-  failover.twoMastersAhead,
+  split.twoMasters,
+  split.twoMastersAhead,
   failover.fencedPromotion,
   cluster.agreedFailover,
   cluster.movedSlot,

@@ -87,7 +87,7 @@ export class Trails {
       };
     return {
       ...watched,
-      inbox: hearing(store.inbox.bind(store)),
+      inbox: hearing((channel, onMessage, timeoutMs) => store.inbox(channel, onMessage, timeoutMs)),
       ...(store.shardInbox === undefined ? {} : { shardInbox: hearing(store.shardInbox.bind(store)) }),
     };
   }

@@ -1,6 +1,7 @@
 /** Three masters with a replica each: the column C. The nodes see each other, clients see proxies before them. */
 
 import type { ReplicaControls, ServerHandle, Topology } from "../stage.js";
+import { type NodeLine, ownerIn, parse, viewIfWell } from "./cluster-view.js";
 import { type Sides, startLines, until } from "./lines.js";
 import { isRunning } from "./sentinel.js";
 import { type OwnServer, startServer } from "./server.js";
@@ -100,15 +101,6 @@ async function form(nodes: readonly Node[]): Promise<void> {
       return (await node.command("CLUSTER", "REPLICATE", id).catch(() => "not yet")) === "OK";
     });
   }
-}
-
-/** What one node says of one. */
-interface NodeLine {
-  readonly id: string;
-  readonly isItself: boolean;
-  readonly master: string;
-  readonly epoch: number;
-  readonly slots: readonly (readonly [number, number])[];
 }
 
 class Joined implements ReplicaControls {
@@ -262,35 +254,4 @@ class Joined implements ReplicaControls {
     });
     return (await Promise.all(asked)).flat().toSorted((a, b) => b.epoch - a.epoch);
   }
-}
-
-function ownerIn(lines: readonly NodeLine[], slot: number): NodeLine | undefined {
-  return lines.find(({ slots }) => slots.some(([from, to]) => from <= slot && slot <= to));
-}
-
-function parse(text: string): NodeLine[] {
-  const lines = text.trim() === "" ? [] : text.trim().split("\n");
-  return lines.map((line) => {
-    const [id = "", , flags = "", master = "", , , epoch = "0", , ...slots] = line.split(" ");
-    const ranges = slots.filter((slot) => /^\d/.test(slot)).map((slot) => slot.split("-").map(Number));
-    return {
-      id,
-      isItself: flags.includes("myself"),
-      master,
-      epoch: Number(epoch),
-      slots: flags.includes("fail") ? [] : ranges.map(([from = 0, to = from]) => [from, to] as const),
-    };
-  });
-}
-
-/** What the node believes, in a form that can be compared; undefined while something is amiss. */
-async function viewIfWell(node: Node, size: number): Promise<string | undefined> {
-  const ask = (...words: string[]): Promise<string> => node.command(...words).then(String, () => "");
-  const info = await ask("CLUSTER", "INFO");
-  const text = await ask("CLUSTER", "NODES");
-  const replication = await ask("INFO", "replication");
-  const lines = parse(text).toSorted((a, b) => (a.id < b.id ? -1 : 1));
-  if (!info.includes("cluster_state:ok") || lines.length !== size || /handshake|noaddr/.test(text)) return undefined;
-  if (!/role:master|master_link_status:up/.test(replication)) return undefined;
-  return JSON.stringify(lines.map(({ id, master, slots }) => ({ id, master, slots })));
 }
