@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 
 import type { Expectation } from "../src/faults/cell.js";
-import { BESIDE, BUILT, BUILT_CELLS, CELLS, MATRIX, rowNamed } from "../src/faults/matrix.js";
+import { graceOf } from "../src/faults/columns.js";
+import { BESIDE, CELLS, MATRIX, OWN, rowNamed, SINGLE_CELLS } from "../src/faults/matrix.js";
 import { quickCells, readOptions } from "../src/faults/options.js";
 
 function count(expectation: Expectation): number {
@@ -49,18 +50,46 @@ describe("the matrix", () => {
     expect(judged("J01-fenced")).toEqual(["effects"]);
   });
 
-  it("has the three columns of a single server built, and names no cell of another built", () => {
-    expect([...BUILT]).toEqual(["1n", "1e", "1a"]);
-    expect(BUILT_CELLS).toHaveLength(110);
+  it("has 110 cells of a single server", () => {
+    expect(SINGLE_CELLS).toHaveLength(110);
   });
 
-  it("has cells of ours beside it, which are those of no kind of its own and have its rows", () => {
+  it("has cells of ours beside it: of kinds that it has not in its rows, and in rows of ours", () => {
     expect(new Set([...CELLS, ...BESIDE].map(({ id }) => id)).size).toBe(CELLS.length + BESIDE.length);
-    for (const { row, column, letter, expectation } of BESIDE) {
+    const own = new Set(OWN.flatMap(({ cells }) => cells));
+    const ofItsRows = BESIDE.filter((cell) => !own.has(cell));
+    for (const { row, letter, expectation } of ofItsRows) {
       expect(rowNamed(row).cells.some((cell) => cell.letter === letter)).toBe(false);
-      expect([BUILT.has(column), expectation]).toEqual([true, "kept"]);
+      expect(expectation).toBe("kept");
     }
-    expect(new Set(BESIDE.map(({ letter }) => letter))).toEqual(new Set("ebc"));
+    expect(new Set(ofItsRows.map(({ letter }) => letter))).toEqual(new Set("ebc"));
+    expect(OWN.filter(({ row }) => MATRIX.some((line) => line.row === row))).toEqual([]);
+  });
+
+  it("has the rows about memory loss and promotion again with the grace on, for all letters that they have without", () => {
+    const lettersOf = (row: string): Set<string> =>
+      new Set(
+        rowNamed(row)
+          .cells.filter(({ column }) => column === "T")
+          .map(({ letter }) => letter),
+      );
+    for (const row of ["J25", "J26", "J31", "J33"]) expect(lettersOf(`${row}-grace`)).toEqual(lettersOf(row));
+    expect(
+      rowNamed("J31-grace")
+        .cells.filter(({ column }) => column === "T")
+        .map(graceOf),
+    ).toEqual(Array.from({ length: 4 }, () => "auto"));
+    expect(
+      rowNamed("J31")
+        .cells.map(graceOf)
+        .every((grace) => grace === "off"),
+    ).toBe(true);
+  });
+
+  it("plays the one kind that a quorum has, whatever the reference has there", () => {
+    const letters = [...CELLS, ...BESIDE].filter(({ column }) => column.startsWith("Q")).map(({ letter }) => letter);
+    expect(new Set(letters)).toEqual(new Set("mta"));
+    expect(CELLS.find(({ id }) => id === "J01/Q3/k")?.letter).toBe("m");
   });
 
   it("refuses a row that it does not have", () => {
@@ -73,10 +102,11 @@ describe("the run of a change", () => {
     const quick = quickCells();
     const ids = quick.map(({ id }) => id);
     expect(ids).toEqual(expect.arrayContaining(["J10/1n/w", "J17/1e/k", "J01-fenced/1a/t"]));
-    expect(quick.every(({ column }) => BUILT.has(column))).toBe(true);
     const classOf = (row: string): string => rowNamed(row).faultClass;
     const kept = quick.filter(({ expectation }) => expectation === "kept").map(({ row }) => classOf(row));
-    expect(new Set(kept)).toEqual(new Set(["network", "client", "server", "durability", "clock", "operator"]));
+    expect(new Set(kept)).toEqual(
+      new Set(["network", "client", "server", "durability", "clock", "operator", "failover"]),
+    );
     expect(quick.filter(({ expectation }) => expectation === "broken").length).toBeGreaterThanOrEqual(4);
   });
 });
@@ -86,13 +116,12 @@ describe("the options", () => {
     const ids = (...args: string[]): string[] => readOptions(args).cells.map(({ id }) => id);
     expect(ids("--cells", "J10/1n/w,J17/1e/k")).toEqual(["J10/1n/w", "J17/1e/k"]);
     expect(ids("--rows", "J27", "--columns", "1e,1a")).toEqual(["J27/1e/s", "J27/1a/l"]);
-    expect(readOptions([]).cells).toEqual([...BUILT_CELLS, ...BESIDE]);
+    expect(readOptions([]).cells).toEqual([...CELLS, ...BESIDE]);
     expect(ids("--cells", "J16/1e/e")).toEqual(["J16/1e/e"]);
   });
 
   it.each([
     ["a cell that there is not", ["--cells", "J10/1n/x"], /no cell J10\/1n\/x/],
-    ["a cell that cannot be built yet", ["--cells", "J31/T/m"], /cannot be built/],
     ["a cell that the columns leave out", ["--cells", "J10/1n/w", "--columns", "1a"], /no cell/],
     ["a length that is no number", ["--seconds", "soon"], /--seconds/],
     ["an option that there is not", ["--fast"], /--fast/],

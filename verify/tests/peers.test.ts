@@ -34,6 +34,8 @@ describe.concurrent.each(Object.keys(PEERS))("%s", (name) => {
     subject = (await (PEERS[name] as (typeof PEERS)[string])()).subject;
     connection = await subject.connect({
       port: server.port,
+      reach: { by: "port" },
+      grace: "off",
       commandTimeoutMs: 2_000,
       wallOffsetMs: () => 0,
       mutations: [],

@@ -1,8 +1,9 @@
 import type { Cell } from "../src/faults/cell.js";
+import type { Injection } from "../src/faults/injection.js";
 import { BESIDE, CELLS } from "../src/faults/matrix.js";
 import type { Judgement, OpenStage, Parts } from "../src/faults/parts.js";
 import { runCell } from "../src/faults/run.js";
-import type { Client, FaultProxy, Injection, Stage } from "../src/faults/stage.js";
+import type { Client, FaultProxy, Stage } from "../src/faults/stage.js";
 import type { CellVerdict } from "../src/faults/verdict.js";
 import type { HistoryRecord } from "../src/history/records.js";
 import { Random } from "../src/simulation/random.js";
@@ -64,6 +65,7 @@ export async function run({
       nowMs += ms;
     },
     struck: (fault) => history.push({ type: "fault", ...fault }),
+    decide: () => {},
     newName: () => "name",
     keyPrefix: (lockName) => lockName,
     fenceKey: (lockName) => `${lockName}:fence`,

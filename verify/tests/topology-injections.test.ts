@@ -1,21 +1,35 @@
 import { describe, expect, it } from "vitest";
 import { INJECTIONS, injectionOf } from "../src/faults/injections/table.js";
-import { BUILT_CELLS, MATRIX } from "../src/faults/matrix.js";
+import { CELLS, ROWS, SINGLE_CELLS } from "../src/faults/matrix.js";
 
-describe("the faults of a single server", () => {
+describe("the faults", () => {
   it("are there for every row of the matrix that has a cell on it, but for the one that is simulated", () => {
-    const rows = new Set(BUILT_CELLS.map(({ row }) => row));
-    expect([...rows].filter((row) => injectionOf(row) === undefined)).toEqual(["J07"]);
+    const none = ROWS.flatMap(({ cells }) => cells).filter(({ row, column }) => injectionOf(row, column) === undefined);
+    expect(new Set(none.map(({ row, column }) => `${row}/${column}`))).toEqual(
+      new Set(["J07/1n", "J07/1e", "J07/1a", "J07/T", "J07/C"]),
+    );
+  });
+
+  it("that no run can make on several servers say so, and those on one server are all made", async () => {
+    const missing = CELLS.filter(({ row, column }) => injectionOf(row, column)?.unavailable !== undefined);
+    const onSeveral = missing
+      .filter((cell) => !SINGLE_CELLS.includes(cell))
+      .map(({ row, column }) => `${row}/${column}`);
+    expect(onSeveral).toEqual(["J07/Q3", "J07/Q5", "J14/T", "J14/C", "J14/Q3", "J14/Q5"]);
+    // Of one server only the row that needs a network of its own may be out of reach, and of some machines.
+    expect(new Set(missing.filter((cell) => SINGLE_CELLS.includes(cell)).map(({ row }) => row))).toEqual(
+      new Set(["J14"]),
+    );
   });
 
   it("belong to a row each, and to one only", () => {
     const rows = INJECTIONS.map(({ row }) => row);
     expect(new Set(rows).size).toBe(rows.length);
-    expect(rows.filter((row) => !MATRIX.some((line) => line.row === row))).toEqual([]);
+    expect(rows.filter((row) => !ROWS.some((line) => line.row === row))).toEqual([]);
   });
 
   it("leave clients idle where two holders are directed", () => {
-    const broken = BUILT_CELLS.filter(({ expectation }) => expectation === "broken").map(({ row }) => row);
+    const broken = SINGLE_CELLS.filter(({ expectation }) => expectation === "broken").map(({ row }) => row);
     const busy = broken.filter((row) => injectionOf(row)?.work !== undefined);
     // Promised in one column and not in another; it takes its own care.
     expect([...new Set(busy)]).toEqual(["J27"]);

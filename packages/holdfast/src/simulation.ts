@@ -7,6 +7,7 @@
 export { type Runtime, systemRuntime, type Timer } from "./core/runtime.js";
 export { redlockAcquire, redlockConfirm, redlockRelease } from "./generated/scripts.js";
 export { createHoldfastOn } from "./holdfast.js";
+export { chooseStores } from "./holdfast-options.js";
 export {
   type Behind,
   type ConfirmAnswer,

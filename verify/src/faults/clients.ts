@@ -8,6 +8,8 @@ import type { Letter } from "./cell.js";
 import { type ClientProcess, startClient } from "./client-process.js";
 import { merge, readLeft } from "./recording.js";
 import { GuardedResource } from "./resource.js";
+import type { Reach } from "./stage.js";
+import type { Grace } from "./subject.js";
 
 /** What to start. */
 export interface ClientsOptions {
@@ -16,6 +18,10 @@ export interface ClientsOptions {
   readonly letter: Letter;
   /** Where clients connect to. */
   readonly port: number;
+  /** How the client of that place, from 0, finds its servers. @default by the port */
+  readonly reachOf?: (index: number) => Reach;
+  /** @default "off" */
+  readonly grace?: Grace;
   readonly random: Random;
   readonly mutations?: readonly string[];
   /** How long a server is given to answer, in ms. @default 500 */
@@ -74,11 +80,14 @@ export async function openClients(options: ClientsOptions): Promise<Clients> {
       await rm(directory, { recursive: true, force: true });
     },
   };
-  const facts = { subject, letter, port, resourcePort: resource.port, commandTimeoutMs, mutations, clients: count };
+  const { reachOf = (): Reach => ({ by: "port" }), grace = "off" } = options;
+  const settings = { subject, letter, port, grace, resourcePort: resource.port };
+  const facts = { ...settings, commandTimeoutMs, mutations, clients: count };
   const start = (index: number): Promise<ClientProcess> => {
     const execPath = options.execPath?.(index);
     return startClient({
       ...facts,
+      reach: reachOf(index),
       ...(execPath === undefined ? {} : { execPath }),
       name: `c${index + 1}`,
       index,

@@ -242,7 +242,10 @@ function told(
 
 /** Whether so many stand in that queue before that time. */
 async function stands(stage: Stage, key: string, count: number, untilMs: number): Promise<boolean> {
-  const [server] = stage.topology.servers;
+  const { servers, quorum, replicas } = stage.topology;
+  // Independent servers have no queue, so nobody knows when somebody waits.
+  if (quorum !== undefined) return false;
+  const server = replicas === undefined ? servers[0] : await replicas.master();
   while (stage.nowMs() < untilMs) {
     if (Number(await server?.command("ZCARD", key)) >= count) return true;
     await stage.sleep(PAUSE_MS);

@@ -27,8 +27,10 @@ import {
   writersAlone,
 } from "../sweeps/index.js";
 import type { Cell, Letter } from "./cell.js";
+import { isQuorum } from "./columns.js";
 import { answeredSuccesses } from "./judging/answers.js";
 import { judgeBarriers } from "./judging/barriers.js";
+import { contention } from "./judging/contenders.js";
 import { breachesOf, type Found, foundBy } from "./judging/found.js";
 import { EPS_MS, hinderingOf, missedOf, POLL_MS, pausesOf, slowTimesOf } from "./judging/grounds.js";
 import { linearizability } from "./judging/linearizability.js";
@@ -84,6 +86,12 @@ export function judge(cell: Cell, given: History, { subject, commandTimeoutMs }:
     if (wakeUps.checked > 0)
       notes.push(`L3: the slowest grant came ${wakeUps.slowestMs.toFixed(1)} ms after a release`);
   }
+  if (cell.row === "R8") {
+    const leaseMs = history.operations.reduce((most, { args }) => Math.max(most, args.leaseMs ?? 0), 0);
+    const contended = contention(history, leaseMs);
+    found.push(...contended.found);
+    count("L2", contended.checked);
+  }
   if (cell.letter === "c") {
     const signals = lostSignals(history);
     found.push(...signals.found);
@@ -95,7 +103,7 @@ export function judge(cell: Cell, given: History, { subject, commandTimeoutMs }:
     for (const [property, cases] of Object.entries(barriers.checked)) count(property, cases);
   }
   // A barrier and a condition have no steps to put in order; what they answer is judged above.
-  const ordered = history.operations.filter(({ kind }) => kind !== "barrier" && kind !== "condition");
+  const ordered = inOneOrder(cell, history.operations);
   const linear = linearizability({ ...history, operations: ordered }, cell.letter, isOurs);
   found.push(...linear.found);
   count("S1", linear.checked);
@@ -113,6 +121,17 @@ export function judge(cell: Cell, given: History, { subject, commandTimeoutMs }:
     unknown: linear.unknown.length,
     notes: [...notes, ...shown.notes],
   };
+}
+
+/**
+ * What one server, or a majority, has put in order. A server that took over, and is quiet, shows what its predecessor knew;
+ * of independent servers two may each refuse both of those who came at once.
+ */
+function inOneOrder({ row, column }: Cell, operations: readonly Operation[]): Operation[] {
+  if (/-(?:grace|strict)$/.test(row) || row === "R8") return [];
+  return operations
+    .filter(({ kind }) => kind !== "barrier" && kind !== "condition")
+    .filter(({ verb, refusal }) => !(isQuorum(column) && verb === "acquire" && refusal === "busy"));
 }
 
 function safety({ letter, judged }: Cell, history: History, subject: string): SweepResult[] {

@@ -2,7 +2,7 @@
 import { writeFileSync } from "node:fs";
 import { argv, exit, stdout } from "node:process";
 import type { Cell } from "./cell.js";
-import { BESIDE, BUILT, CELLS } from "./matrix.js";
+import { BESIDE, CELLS } from "./matrix.js";
 import { type Options, readOptions, USAGE } from "./options.js";
 import { type CellOrder, Pool } from "./pool.js";
 import { Progress, showDuration } from "./progress.js";
@@ -15,10 +15,9 @@ import { summary, totalsOf } from "./summary.js";
 
 function list(): string {
   return [...CELLS, ...BESIDE]
-    .map(({ id, expectation, isQuick, column }) => {
-      const remarks = [isQuick ? "quick" : "", BUILT.has(column) ? "" : "not built"].filter((remark) => remark !== "");
-      return `${id.padEnd(20)} ${expectation.padEnd(9)} ${remarks.join(", ")}`.trimEnd();
-    })
+    .map(({ id, expectation, isQuick }) =>
+      `${id.padEnd(20)} ${expectation.padEnd(9)} ${isQuick ? "quick" : ""}`.trimEnd(),
+    )
     .join("\n");
 }
 

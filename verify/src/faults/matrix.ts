@@ -3,9 +3,10 @@
  *
  * One line a row, one word a column in the order of `COLUMNS`. A word is letters and a mark, and stands for a cell per
  * letter: `0` kept, `!` broken, `~` reported, `R` refused, `·` for what does not apply. A star goes before a letter that
- * belongs to the run of a change. Adding a topology means building it and naming it in `BUILT`; its cells are here.
+ * belongs to the run of a change.
  */
 import type { Cell, Column, Expectation, Judged, Letter } from "./cell.js";
+import { isQuorum } from "./columns.js";
 
 /** A kind of thing that goes wrong; a run of a change takes a cell of each. */
 export type FaultClass = "client" | "network" | "server" | "durability" | "clock" | "failover" | "operator";
@@ -21,8 +22,8 @@ export interface Row {
 /** All columns, in the order in which they are shown. */
 export const COLUMNS: readonly Column[] = ["1n", "1e", "1a", "T", "C", "Q3", "Q5"];
 
-/** Columns whose servers can be built. */
-export const BUILT: ReadonlySet<Column> = new Set<Column>(["1n", "1e", "1a"]);
+/** Columns of one server, which peers are driven on. */
+export const SINGLE: ReadonlySet<Column> = new Set<Column>(["1n", "1e", "1a"]);
 
 const EXPECTATIONS: Readonly<Record<string, Expectation>> = {
   "0": "kept",
@@ -102,7 +103,34 @@ const BESIDE_LINES: readonly Line[] = [
   ["J21", "server", "SCRIPT FLUSH", "ec0 eb0 ec0"],
 ];
 
-/** The matrix, row by row. */
+/**
+ * The rows about memory loss and promotion once more, with `failoverGrace` as the name says, and with what docs/safety.md
+ * promises then. Where that grows, a word here changes.
+ */
+const GRACE_LINES: readonly Line[] = [
+  ["J24-grace", "durability", "kill -9, restart on its files, grace on", "· m0 · · · · ·"],
+  ["J25-grace", "durability", "restart with empty memory, grace on: no trace is left", "r! · · w! s! · ·"],
+  ["J25-strict", "durability", "restart with empty memory, grace strict", "r0 · · w0 · a0 k0"],
+  ["J26-grace", "durability", "restart on an old RDB file, grace on", "w0 · · f0 r! m0 k0"],
+  ["J27-grace", "durability", "power loss, grace on", "· s0 · · · · ·"],
+  ["J31-grace", "failover", "promotion with replication cut, grace on", "· · · *mrka0 wsft! · ·"],
+  ["J32-grace", "failover", "Sentinel failover, healthy link, grace on", "· · · mt0 · · ·"],
+  ["J33-grace", "failover", "old master alive after promotion, grace on", "· · · rwa! mfk! · ·"],
+  ["J34-grace", "failover", "coordinated Cluster failover, grace on", "· · · · rkl~ · ·"],
+];
+
+/** What only a quorum has: the rules of Redlock and the objections to it that are faults, by their numbers. */
+const QUORUM_LINES: readonly Line[] = [
+  ["R3", "server", "as many servers hang as a majority can miss", "· · · · · t0 m0"],
+  ["R11", "durability", "as many servers are killed as a majority can miss", "· · · · · m0 a0"],
+  ["R13", "server", "a majority is killed, hangs or is cut off, again and again", "· · · · · a0 t0"],
+  ["R8", "network", "twenty processes contend for one lock", "· · · · · m0 m0"],
+  ["K3", "clock", "the clock of one voter jumps forward, two others cannot be reached", "· · · · · · m!"],
+  ["K4", "durability", "one voter forgets and is back at once", "· · · · · t! t!"],
+  ["K5", "clock", "one voter forgets, is kept out, and its clock jumps over that", "· · · · · m! m!"],
+];
+
+/** The matrix of the reference, row by row. */
 export const MATRIX: readonly Row[] = [
   ...LEASE_LINES.map((line) => rowOf(line, "leases")),
   ...TOKEN_LINES.map((line) => rowOf(line, "tokens")),
@@ -110,20 +138,34 @@ export const MATRIX: readonly Row[] = [
   ...PAIR_LINES.map((line) => rowOf(line, "leases")),
 ];
 
+/** Rows of ours, which the reference has not. */
+export const OWN: readonly Row[] = [...GRACE_LINES, ...QUORUM_LINES].map((line) => rowOf(line, "leases"));
+
+/** Every row there is, those of the reference first. */
+export const ROWS: readonly Row[] = [...MATRIX, ...OWN];
+
 /** The cells that are ours, beside those of the reference. */
-export const BESIDE: readonly Cell[] = BESIDE_LINES.flatMap((line) => rowOf(line, "leases").cells);
+export const BESIDE: readonly Cell[] = [
+  ...BESIDE_LINES.flatMap((line) => rowOf(line, "leases").cells),
+  ...OWN.flatMap(({ cells }) => cells),
+];
 
 /** Every cell of the reference, of whatever column. */
 export const CELLS: readonly Cell[] = MATRIX.flatMap(({ cells }) => cells);
 
-/** The cells whose servers can be built, in the order of the rows. */
-export const BUILT_CELLS: readonly Cell[] = CELLS.filter(({ column }) => BUILT.has(column));
+/** The cells of one server, which peers can take. */
+export const SINGLE_CELLS: readonly Cell[] = CELLS.filter(({ column }) => SINGLE.has(column));
 
 /** @throws RangeError  no row has that name */
 export function rowNamed(name: string): Row {
-  const found = MATRIX.find(({ row }) => row === name);
-  if (found === undefined) throw new RangeError(`no row ${name}; there are ${MATRIX.map(({ row }) => row).join(", ")}`);
+  const found = ROWS.find(({ row }) => row === name);
+  if (found === undefined) throw new RangeError(`no row ${name}; there are ${ROWS.map(({ row }) => row).join(", ")}`);
   return found;
+}
+
+/** A quorum has one kind; what the reference has re-entrant or of several locks is played as that. */
+function playedAs(letter: Letter, column: Column): Letter {
+  return isQuorum(column) && "rk".includes(letter) ? "m" : letter;
 }
 
 function rowOf([row, faultClass, title, words]: Line, judged: Judged): Row {
@@ -139,7 +181,7 @@ function rowOf([row, faultClass, title, words]: Line, judged: Judged): Row {
       row,
       column,
       // The expression above admits no other.
-      letter: letter as Letter,
+      letter: playedAs(letter as Letter, column),
       expectation,
       judged,
       isQuick: star === "*",

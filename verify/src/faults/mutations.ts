@@ -22,6 +22,7 @@ const PLAIN: Readonly<Record<string, readonly Change[]>> = {
     ["  local token = now\n", "  local token = 1000\n"],
     ["last >= now", "last >= 1000"],
   ],
+  "redlock/acquire": [["  token = time[1] * 1000000 + time[2]\n", "  token = 1000\n"]],
 };
 /** In the part that hands a mutex over, which several scripts include. */
 const PLAIN_HAND_OFF: readonly Change[] = [
@@ -37,6 +38,8 @@ const WRAPS: Readonly<Record<string, Wrap>> = {
       store,
       changing("mutex/acquire", [["if redis.call('EXISTS', KEYS[1], KEYS[3]) == 0 then", "if true then"]]),
     ),
+  "voter-ignores-the-holder": (store) =>
+    onScripts(store, changing("redlock/acquire", [["if holder and holder ~= owner then", "if false then"]])),
   "newest-waiter-first": (store) => onScripts(store, changing("mutex/release", [["'ZPOPMIN'", "'ZPOPMAX'"]])),
   "no-answer-is-yes": (store) =>
     wrapped(store, (script, keys, args, timeoutMs) =>
@@ -63,7 +66,13 @@ function plain(script: Script): Script {
   const changes = Object.hasOwn(PLAIN, script.name) ? (PLAIN[script.name] ?? []) : [];
   const handsOver = script.source.includes("local function handOff(");
   const isMutex = script.name.startsWith("mutex/") || script.name.startsWith("multi-lock/");
-  if (!isMutex && !handsOver && script.source.includes("'TIME'") && script.replies.some(givesToken))
+  if (
+    !isMutex &&
+    changes.length === 0 &&
+    !handsOver &&
+    script.source.includes("'TIME'") &&
+    script.replies.some(givesToken)
+  )
     throw new TamperingError(`${script.name} gives tokens, and nobody has made a plain counter of it`);
   return changes.length === 0 && !handsOver
     ? script
@@ -93,6 +102,9 @@ export function wrapped(store: Store, run: Store["run"]): Store {
     kind: store.kind,
     run,
     inbox: (channel, onMessage, timeoutMs) => store.inbox(channel, onMessage, timeoutMs),
+    ...(store.shardInbox === undefined ? {} : { shardInbox: store.shardInbox.bind(store) }),
+    ...(store.lineageKey === undefined ? {} : { lineageKey: store.lineageKey.bind(store) }),
+    ...(store.confirmsGrants === undefined ? {} : { confirmsGrants: store.confirmsGrants }),
     onReconnect: (listener) => store.onReconnect(listener),
     close: () => store.close(),
   };

@@ -2,7 +2,7 @@
 import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
 import type { Cell } from "./cell.js";
-import { BESIDE, BUILT, CELLS, MATRIX } from "./matrix.js";
+import { BESIDE, CELLS, ROWS } from "./matrix.js";
 import { STAND_INS } from "./subjects/peers.js";
 import { SUBJECT_NAMES } from "./subjects/table.js";
 
@@ -95,8 +95,8 @@ interface Selection {
 function selected({ cells, rows, columns, quick }: Selection): Cell[] {
   const all = [...CELLS, ...BESIDE, ...STAND_INS];
   const ids = known("cell", cells, new Set(all.map(({ id }) => id)));
-  const rowNames = known("row", rows, new Set(MATRIX.map(({ row }) => row)));
-  const columnNames = known("column", columns, new Set(CELLS.map(({ column }) => column)));
+  const rowNames = known("row", rows, new Set(ROWS.map(({ row }) => row)));
+  const columnNames = known("column", columns, new Set([...CELLS, ...BESIDE].map(({ column }) => column)));
   const quickIds = quick ? new Set(quickCells().map(({ id }) => id)) : undefined;
   const meant = (ids === undefined ? [...CELLS, ...BESIDE] : all).filter(
     ({ id, row, column }) =>
@@ -105,9 +105,8 @@ function selected({ cells, rows, columns, quick }: Selection): Cell[] {
       (columnNames === undefined || columnNames.has(column)) &&
       (quickIds === undefined || quickIds.has(id)),
   );
-  const built = meant.filter(({ column }) => BUILT.has(column));
-  if (built.length > 0) return built;
-  throw new RangeError(meant.length > 0 ? "the servers of these cells cannot be built yet" : "no cell is meant");
+  if (meant.length === 0) throw new RangeError("no cell is meant");
+  return meant;
 }
 
 /**
@@ -115,13 +114,13 @@ function selected({ cells, rows, columns, quick }: Selection): Cell[] {
  * each of a letter that was not taken yet where there is one.
  */
 export function quickCells(): Cell[] {
-  const built = CELLS.filter(({ column }) => BUILT.has(column));
-  const chosen = built.filter(({ isQuick }) => isQuick);
-  for (const faultClass of new Set(MATRIX.map((row) => row.faultClass))) {
-    const rows = new Set(MATRIX.filter((row) => row.faultClass === faultClass).map(({ row }) => row));
+  const all = [...CELLS, ...BESIDE];
+  const chosen = all.filter(({ isQuick }) => isQuick);
+  for (const faultClass of new Set(ROWS.map((row) => row.faultClass))) {
+    const rows = new Set(ROWS.filter((row) => row.faultClass === faultClass).map(({ row }) => row));
     for (const expectation of ["kept", "broken"]) {
       if (chosen.some((cell) => rows.has(cell.row) && cell.expectation === expectation)) continue;
-      const candidates = built.filter((cell) => rows.has(cell.row) && cell.expectation === expectation);
+      const candidates = all.filter((cell) => rows.has(cell.row) && cell.expectation === expectation);
       const fresh = candidates.find(({ letter }) => chosen.every((cell) => cell.letter !== letter));
       const next = fresh ?? candidates[0];
       if (next !== undefined) chosen.push(next);

@@ -56,7 +56,8 @@ const TAKES_COUNTERS = /^J3[67]$/;
 export function groundsLostIn({ expectation, judged, row }: Cell): readonly Ground[] {
   const isKept = expectation === "kept" || expectation === "refused";
   if (judged === "tokens") return isKept ? ["exclusion"] : ["exclusion", "tokens", "effects"];
-  if (isKept) return [];
+  // A promotion takes leases away, and tokens keep effects apart all the same.
+  if (isKept) return judged === "effects" && row.startsWith("J31") ? ["exclusion"] : [];
   if (judged === "effects") return ["effects"];
   return TAKES_COUNTERS.test(row) ? ["exclusion", "tokens", "effects"] : ["exclusion"];
 }

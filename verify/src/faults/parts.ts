@@ -2,7 +2,8 @@
 import type { HistoryRecord } from "../history/records.js";
 import type { Random } from "../simulation/random.js";
 import type { Cell } from "./cell.js";
-import type { Injection, Stage } from "./stage.js";
+import type { Injection } from "./injection.js";
+import type { Stage } from "./stage.js";
 import type { Breach } from "./verdict.js";
 
 /** What a stage is opened for. */
@@ -22,6 +23,8 @@ export interface OpenStage {
   records(): readonly HistoryRecord[];
   /** How many operations and faults there were until now, near enough to be shown. */
   counts(): { readonly operations: number; readonly faults: number };
+  /** What the injection has decided by itself. */
+  decided?(): Pick<Judgement, "breaches" | "checked">;
   /** Puts another record into the history. */
   record(record: HistoryRecord): void;
   /** Clients end as they should. @returns what they left behind: timers, sockets, rejections that nobody saw */
@@ -45,7 +48,7 @@ export interface Judgement {
 /** See the file header. */
 export interface Parts {
   /** Undefined if nobody has written it. */
-  injection(row: string): Injection | undefined;
+  injection(cell: Cell): Injection | undefined;
   open(opening: Opening): Promise<OpenStage>;
   judge(cell: Cell, records: readonly HistoryRecord[], subject: string): Judgement;
 }

@@ -1,28 +1,38 @@
 /** The parts that a run on real servers is put together from: servers, a line, client processes, the judges of all histories. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { historyOf } from "../history/index.js";
-import type { Column, Letter } from "./cell.js";
+import type { Cell, Column, Letter } from "./cell.js";
 import { COMMAND_TIMEOUT_MS, openClients } from "./clients.js";
+import { graceOf, isQuorum } from "./columns.js";
 import { injectionOf } from "./injections/table.js";
 import { judge } from "./judge.js";
 import { OperationCount } from "./operation-count.js";
 import type { Opening, OpenStage, Parts } from "./parts.js";
-import { KINDS } from "./programs/messages.js";
-import type { Place, Stage } from "./stage.js";
+import { besideOf, KINDS } from "./programs/messages.js";
+import type { Place, Stage, Topology } from "./stage.js";
 import { peerFenceKey, peerKey } from "./subjects/peers.js";
+import { startCluster } from "./topology/cluster.js";
 import { monotonicMs } from "./topology/monotonic.js";
+import { startQuorum } from "./topology/quorum.js";
+import { startSentinel } from "./topology/sentinel.js";
 import type { Durability } from "./topology/server.js";
-import { startSingle } from "./topology/topology.js";
+import { startSingle, type TopologyOptions } from "./topology/topology.js";
+import type { Breach } from "./verdict.js";
 
 /** Real servers, real processes. */
 export const PRODUCTION: Parts = {
-  injection: injectionOf,
+  injection: ({ row, column }) => injectionOf(row, column),
   open,
   judge(cell, records, subject) {
-    const commandTimeoutMs = injectionOf(cell.row)?.commandTimeoutMs ?? COMMAND_TIMEOUT_MS;
+    const commandTimeoutMs = injectionOf(cell.row, cell.column)?.commandTimeoutMs ?? COMMAND_TIMEOUT_MS;
     return judge(cell, historyOf(records), { subject, commandTimeoutMs });
   },
 };
+
+/** A server that was just started may have forgotten leases of this length, for all that the library knows. */
+const RIPE_LEASES = 3;
+/** A server says in whole seconds for how long it has been up. */
+const UPTIME_STEP_MS = 1_000;
 
 /** A re-entrant mutex is the mutex of its name, and a multi-lock is several. */
 const KEY_OF: Readonly<Record<string, string>> = { "reentrant-mutex": "mutex", "multi-lock": "mutex" };
@@ -30,9 +40,10 @@ const KEY_OF: Readonly<Record<string, string>> = { "reentrant-mutex": "mutex", "
 async function open(opening: Opening): Promise<OpenStage> {
   const { cell, subject, injection, random, clientCount, leaseMs } = opening;
   const { serverArguments, needsClockShim, needsSyncShim, mutations, commandTimeoutMs } = injection;
-  const topology = await startSingle({
-    durability: durabilityOf(cell.column),
+  const topology = await start(cell, {
+    durability: injection.servers?.durability ?? DURABILITIES[cell.column],
     random: random.fork(),
+    ...injection.servers,
     ...(serverArguments === undefined ? {} : { serverArguments }),
     ...(needsClockShim === undefined ? {} : { needsClockShim }),
     ...(needsSyncShim === undefined ? {} : { needsSyncShim }),
@@ -42,19 +53,26 @@ async function open(opening: Opening): Promise<OpenStage> {
     const { port } = topology;
     const { letter } = cell;
     place = await injection.place?.(port);
+    const ripe = graceOf(cell) === "strict" ? sleep(RIPE_LEASES * leaseMs + UPTIME_STEP_MS) : undefined;
     const clients = await openClients({
       count: clientCount,
       subject,
       letter,
       port,
+      grace: graceOf(cell),
       random: random.fork(),
+      ...(topology.reachOf === undefined ? {} : { reachOf: topology.reachOf }),
       ...(mutations === undefined ? {} : { mutations }),
       ...(commandTimeoutMs === undefined ? {} : { commandTimeoutMs }),
       ...(place === undefined ? {} : { execPath: (index: number) => place?.execPath(index) }),
     });
+    await ripe;
     const count = new OperationCount();
+    const breaches: Breach[] = [];
+    const checked: Record<string, number> = {};
     let names = 0;
     let faults = 0;
+    const keysOf = (lockName: string): string => keyPrefix(letter, lockName, cell.column);
     const stage: Stage = {
       cell,
       random,
@@ -69,13 +87,21 @@ async function open(opening: Opening): Promise<OpenStage> {
         if (fault.proof !== null) faults += 1;
         clients.record({ type: "fault", ...fault });
       },
-      newName() {
-        names += 1;
-        return `${cell.row}-${names}`;
+      decide(property, lockName, message) {
+        checked[property] = (checked[property] ?? 0) + 1;
+        if (message !== undefined) breaches.push({ property, lockName, message });
       },
-      keyPrefix: (lockName) =>
-        subject === "holdfast" ? keyPrefix(letter, lockName) : peerKey(subject, letter, lockName),
-      fenceKey: (lockName) => (subject === "holdfast" ? `${keyPrefix(letter, lockName)}:fence` : peerFenceKey(subject)),
+      newName() {
+        // Where locks are spread over servers, those of directed runs are where the fault is, with what is taken beside them.
+        for (;;) {
+          names += 1;
+          const name = `${cell.row}-${names}`;
+          const all = letter === "k" ? [name, besideOf(name)] : [name];
+          if (all.every((each) => topology.replicas?.isOnFirst(each) !== false)) return name;
+        }
+      },
+      keyPrefix: (lockName) => (subject === "holdfast" ? keysOf(lockName) : peerKey(subject, letter, lockName)),
+      fenceKey: (lockName) => (subject === "holdfast" ? `${keysOf(lockName)}:fence` : peerFenceKey(subject)),
     };
     return {
       stage,
@@ -84,6 +110,7 @@ async function open(opening: Opening): Promise<OpenStage> {
         operations: count.of(clients.all.flatMap(({ incarnations }) => incarnations.map(({ file }) => file))),
         faults,
       }),
+      decided: () => ({ breaches, checked }),
       record: (record) => clients.record(record),
       closeClients: () => clients.close(),
       async stop() {
@@ -100,12 +127,35 @@ async function open(opening: Opening): Promise<OpenStage> {
 }
 
 /** How the keys of a lock begin, see docs/redis-keys.md. */
-export function keyPrefix(letter: Letter, lockName: string): string {
+export function keyPrefix(letter: Letter, lockName: string, column: Column = "1n"): string {
   const kind = KINDS[letter];
-  return `hf:${KEY_OF[kind] ?? kind}:{${lockName}}`;
+  return `hf:${isQuorum(column) ? "redlock" : (KEY_OF[kind] ?? kind)}:{${lockName}}`;
 }
 
-function durabilityOf(column: Column): Durability {
-  if (column === "1n" || column === "1e" || column === "1a") return column;
-  throw new RangeError(`the servers of the column ${column} cannot be built yet`);
+/** Masters with replicas keep nothing, as most do: what a failover has lost is then lost for good. */
+const DURABILITIES: Readonly<Record<Column, Durability>> = {
+  "1n": "1n",
+  "1e": "1e",
+  "1a": "1a",
+  T: "1n",
+  C: "1n",
+  Q3: "1a",
+  Q5: "1a",
+};
+
+function start({ column }: Cell, options: TopologyOptions): Promise<Topology> {
+  switch (column) {
+    case "Q3":
+      return startQuorum(3, options);
+    case "Q5":
+      return startQuorum(5, options);
+    case "C":
+      return startCluster(options);
+    case "T":
+      return startSentinel(options);
+    case "1n":
+    case "1e":
+    case "1a":
+      return startSingle(options);
+  }
 }

@@ -7,7 +7,7 @@ import type { Breach } from "./verdict.js";
 
 const OWNER = /[A-Za-z0-9_-]{16}\/\d+\/\d+\/\d+(?:\/[^\s"]*)?/g;
 /** The lock itself, which holds an owner and goes with its lease; counters and queues may stay for a while. */
-const LOCK_KEY = /^hf:mutex:\{[^}]*\}$/;
+const LOCK_KEY = /^hf:(?:mutex|redlock):\{[^}]*\}$/;
 /** Newest names only: what came to rest long ago has been scanned by its successors. */
 const NAMES_SCANNED = 40;
 /** For what a busy machine adds to a lease that ends. */
@@ -23,22 +23,18 @@ export async function lookAtKeys(open: OpenStage): Promise<Breach[]> {
   const { stage } = open;
   const names = namesOf(open.records());
   const breaches: Breach[] = [];
-  for (const server of stage.topology.servers) {
-    const keys = await contents(server);
-    for (const record of scansOf(keys, names, stage.nowMs())) open.record(record);
-    for (const { key, leftMs } of keys) {
-      if (leftMs === -1) breaches.push({ property: "L7", lockName: key, message: `${key} is kept for ever` });
-    }
+  const before = await contents(stage);
+  for (const record of scansOf(before, names, stage.nowMs())) open.record(record);
+  for (const { key, leftMs } of before) {
+    if (leftMs === -1) breaches.push({ property: "L7", lockName: key, message: `${key} is kept for ever` });
   }
   if (!isTimely(stage.cell)) return breaches;
   await stage.sleep(longestLeaseMs(open.records()) * 1.01 + SLACK_MS);
-  for (const server of stage.topology.servers) {
-    const keys = await contents(server);
-    for (const record of scansOf(keys, names, stage.nowMs())) open.record(record);
-    for (const { key, owners } of keys) {
-      if (LOCK_KEY.test(key))
-        breaches.push({ property: "L4", lockName: key, message: `${key} outlives every lease, for ${owners.join()}` });
-    }
+  const after = await contents(stage);
+  for (const record of scansOf(after, names, stage.nowMs())) open.record(record);
+  for (const { key, owners } of after) {
+    if (LOCK_KEY.test(key))
+      breaches.push({ property: "L4", lockName: key, message: `${key} outlives every lease, for ${owners.join()}` });
   }
   return breaches;
 }
@@ -53,10 +49,17 @@ export async function lookAtListeners(stage: Stage): Promise<Breach[]> {
   const breaches: Breach[] = [];
   for (const server of stage.topology.servers) {
     const left = async (): Promise<string[]> => {
-      const channels = (await server.command("PUBSUB", "CHANNELS", "*")) as string[];
+      const all = [
+        ...((await server.command("PUBSUB", "CHANNELS", "*")) as string[]),
+        // Before Redis 7 there are none.
+        ...((await server.command("PUBSUB", "SHARDCHANNELS", "*").catch(() => [])) as string[]),
+      ];
+      // Sentinels talk to each other by the servers that they watch.
+      const channels = all.filter((channel) => channel !== "__sentinel__:hello");
       const connections = String(await server.command("CLIENT", "LIST"))
         .split("\n")
-        .filter((line) => /\bcmd=(?:evalsha|eval|subscribe|script)/i.test(line));
+        .filter((line) => !/\bname=sentinel-/.test(line))
+        .filter((line) => /\bcmd=(?:evalsha|eval|s?subscribe|script)/i.test(line));
       return [...channels.map((channel) => `channel ${channel} is listened to`), ...connections];
     };
     // The server learns of a closed socket when it next looks, so this asks until it has.
@@ -78,7 +81,13 @@ interface Content {
   readonly owners: readonly string[];
 }
 
-async function contents(server: ServerHandle): Promise<Content[]> {
+/** Of all servers that clients are served by. */
+async function contents({ topology }: Stage): Promise<Content[]> {
+  const servers = (await topology.replicas?.masters()) ?? topology.servers;
+  return (await Promise.all(servers.map(keysAt))).flat();
+}
+
+async function keysAt(server: ServerHandle): Promise<Content[]> {
   const keys = (await server.command("KEYS", "hf:*")) as string[];
   const found: Content[] = [];
   for (const key of keys) {

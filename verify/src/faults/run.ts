@@ -8,12 +8,13 @@ import type { HistoryRecord } from "../history/records.js";
 import { Random } from "../simulation/random.js";
 import type { Cell } from "./cell.js";
 import { type Calm, lookInCalm } from "./in-calm.js";
+import type { Injection } from "./injection.js";
 import { BESIDE, CELLS } from "./matrix.js";
 import { decide } from "./outcome.js";
 import type { Judgement, OpenStage, Parts } from "./parts.js";
 import { lookAtKeys, lookAtListeners } from "./quiesce.js";
 import { signal } from "./signalling.js";
-import type { Injection, Stage } from "./stage.js";
+import type { Stage } from "./stage.js";
 import { STAND_INS } from "./subjects/peers.js";
 import type { Breach, CellVerdict } from "./verdict.js";
 
@@ -60,7 +61,7 @@ export async function runCell(
     tookMs: performance.now() - beganMs,
     notes,
   });
-  const injection = parts.injection(cell.row);
+  const injection = parts.injection(cell);
   if (injection === undefined) return { verdict: done("void", ["nobody has written this fault"]), records: [] };
   const missing = await injection.unavailable?.();
   if (missing !== undefined) return { verdict: done("unavailable", [missing]), records: [] };
@@ -128,12 +129,18 @@ async function play(
   } finally {
     await open.stop().catch((error: unknown) => troubles.push(`the stage did not close: ${textOf(error)}`));
   }
-  return { records: open.records(), breaches: [...breaches, ...calm.breaches], checked: calm.checked, troubles };
+  const own = open.decided?.() ?? NOTHING;
+  return {
+    records: open.records(),
+    breaches: [...breaches, ...calm.breaches, ...own.breaches],
+    checked: sumOf(calm.checked, own.checked),
+    troubles,
+  };
 }
 
 /** At least once; then again while there is time, with a pause in which what was struck can go on. */
 async function strikes(stage: Stage, injection: Injection, lastsMs: number, random: Random): Promise<void> {
-  const endMs = stage.nowMs() + lastsMs;
+  const endMs = stage.nowMs() + Math.max(lastsMs, injection.leastMs ?? 0);
   const work = injection.work?.(stage);
   if (work !== undefined) {
     await Promise.all(stage.clients.map((client) => client.work(work)));
@@ -141,10 +148,16 @@ async function strikes(stage: Stage, injection: Injection, lastsMs: number, rand
   }
   const most = stage.cell.expectation === "broken" ? STRIKES_OF_A_CONTROL : Number.POSITIVE_INFINITY;
   for (let count = 1; ; count += 1) {
+    aimAtAny(stage);
     await Promise.all([injection.strike(stage), ...(stage.cell.letter === "c" ? [signalWhile(stage)] : [])]);
     if (count >= most || stage.nowMs() >= endMs) return;
     await stage.sleep(random.between(0, 2 * stage.leaseMs));
   }
+}
+
+/** Of servers of which each may be struck, another one each time. */
+function aimAtAny({ topology: { quorum, servers }, random }: Stage): void {
+  quorum?.aim(random.whole(0, servers.length - 1));
 }
 
 /** Not at the same time as the fault begins, but within it, or just before or after. */

@@ -39,15 +39,76 @@ export interface PowerLoss {
   readonly cutBytes: number;
 }
 
+/** Ports of proxies, by the addresses of the servers behind them, as servers and sentinels tell them to clients. */
+export type Lines = Readonly<Record<string, number>>;
+
+/** How clients find the servers: always by proxies. */
+export type Reach =
+  | { readonly by: "port" }
+  | { readonly by: "quorum"; readonly ports: readonly number[] }
+  | { readonly by: "sentinel"; readonly name: string; readonly sentinels: readonly number[]; readonly lines: Lines }
+  | { readonly by: "cluster"; readonly lines: Lines };
+
 /** Servers, and the lines by which clients reach them. */
 export interface Topology {
+  /** That hold data; of those that are replicas of each other, the first master first. */
   readonly servers: readonly ServerHandle[];
-  /** The port that clients connect to: a proxy before the first server. */
+  /** The port that clients connect to: a proxy before the server that is aimed at. */
   readonly port: number;
+  /** The line to the server that is aimed at. */
   readonly proxy: FaultProxy;
   readonly hasClockShim: boolean;
   readonly hasSyncShim: boolean;
+  /** How the client of that place finds its servers, from 0; absent where `port` is all that there is. */
+  reachOf?(index: number): Reach;
+  /** The server that faults are for, if that is not always the first. */
+  readonly target?: ServerHandle;
+  /** Servers that do not know of each other, and how faults choose among them; absent where there is one order. */
+  readonly quorum?: QuorumControls;
+  /** Servers that are replicas of others; absent where there are none. */
+  readonly replicas?: ReplicaControls;
   stop(): Promise<void>;
+}
+
+/** What faults do with independent servers. */
+export interface QuorumControls {
+  readonly majority: number;
+  /** A line to each server, in their order. */
+  readonly proxies: readonly FaultProxy[];
+  /** Faults are for that server from now on. */
+  aim(index: number): void;
+}
+
+/** What faults do with masters and replicas. */
+export interface ReplicaControls {
+  /** Those who may be asked for keys now: one behind sentinels, several in a cluster. */
+  masters(): Promise<readonly ServerHandle[]>;
+  /** Who has the keys of the first server's names now. */
+  master(): Promise<ServerHandle>;
+  /** Replicas of the present `master` that run. */
+  replicas(): Promise<readonly ServerHandle[]>;
+  /** Whether a lock of that name lives on the first server, as long as that is a master. */
+  isOnFirst(lockName: string): boolean;
+  /** Another is made the master by those who choose, with the old one alive or dead. @returns it */
+  handOver(): Promise<ServerHandle>;
+  /** A server that was killed is started again, and follows whoever is the master by now. */
+  rejoin(server: ServerHandle): Promise<void>;
+  /** Others than `old` have agreed on a master in its place, by themselves. @returns it */
+  succeeded(old: ServerHandle): Promise<ServerHandle>;
+  /**
+   * A replica is made a master by hand, and the old one goes on and is not told: clients of odd places reach the new one
+   * from now on, the others the old one. @returns the new one
+   */
+  split(): Promise<ServerHandle>;
+  /** Ends what `split` began: there is one master again. */
+  heal(): Promise<void>;
+  /** All agree, and all replicas follow. @throws Error  they do not, in half a minute */
+  settled(): Promise<void>;
+  /**
+   * Moves the slot of that lock to another master with all its keys, one by one, with `between` after each step. Of a
+   * cluster. @returns how many
+   */
+  moveSlot?(lockName: string, between: () => Promise<void>): Promise<number>;
 }
 
 /** Which request a fault is for: its words joined by spaces (script bodies and hashes as script names). */
@@ -86,6 +147,8 @@ export interface FaultProxy {
   meet(matches: Matches): Promise<void>;
   /** Forgets the faults that have not met their request; their promises stay open. */
   disarm(): void;
+  /** Ends all connections, and leads those that come to another server. */
+  lead(targetPort: number): void;
   cutAll(): void;
   close(): Promise<void>;
 }
@@ -190,38 +253,12 @@ export interface Stage {
   sleep(ms: number): Promise<void>;
   /** Puts a fault into the history, with what shows that it struck; null proof makes the cell void. */
   struck(fault: Omit<Fault, "type">): void;
+  /** Puts a case on record that the injection itself decides; `message` says what is wrong, undefined that nothing is. */
+  decide(property: string, lockName: string, message: string | undefined): void;
   /** A name for the locks of directed runs, new for each call. */
   newName(): string;
   /** How the server's keys of a lock begin; for faults that delete them. */
   keyPrefix(lockName: string): string;
   /** The key of the counter that the tokens of a lock come from. */
   fenceKey(lockName: string): string;
-}
-
-/** One row of the matrix: what goes wrong, and how we know that it did. */
-export interface Injection {
-  readonly row: string;
-  /** Whether the server needs its clock shimmed. */
-  readonly needsClockShim?: boolean;
-  /** Whether the server has to write down what it has synced. */
-  readonly needsSyncShim?: boolean;
-  /** More arguments of redis-server. */
-  readonly serverArguments?: readonly string[];
-  /** Mutations that the clients of this row work with, by name: the controls with a plain counter. */
-  readonly mutations?: readonly string[];
-  /** Makes the place in which clients run that is made before they start; `port` is what they connect to. */
-  place?(port: number): Promise<Place>;
-  /** How many client processes this library is driven with; drawn, from 2 to 4, if it is absent. */
-  readonly clientCount?: number;
-  /** How long a server is given to answer, in ms; as in all runs if it is absent. */
-  readonly commandTimeoutMs?: number;
-  /** What the clients do meanwhile; absent leaves them idle, as directed runs want them. */
-  work?(stage: Stage): Work;
-  /** Why it cannot be done on this machine; such a cell is reported, loudly, and not run. */
-  unavailable?(): Promise<string | undefined>;
-  /**
-   * Makes it happen once, and resolves when it is over; called again and again while time is left. For a cell that
-   * is expected `broken` this directs two holders, equal tokens or torn effects in the shortest way.
-   */
-  strike(stage: Stage): Promise<void>;
 }

@@ -6,10 +6,18 @@
  */
 import type { Kind, Mode, Refusal } from "../history/records.js";
 import type { Letter } from "./cell.js";
+import type { Reach } from "./stage.js";
+
+/** What the library is told of failovers; of a quorum, which has no choice, `off` makes a mistake on purpose. */
+export type Grace = "auto" | "strict" | "off";
 
 /** How a subject reaches its server, and what it is told of time. */
 export interface SubjectSettings {
   readonly port: number;
+  /** How to find the servers, if there are several; for peers, which are driven on one, ignored. */
+  readonly reach: Reach;
+  /** As the option `failoverGrace` of this library. */
+  readonly grace: Grace;
   /** How long the server is given to answer, in ms. */
   readonly commandTimeoutMs: number;
   /** How far its wall clock is off, in ms, asked again at every reading; for peers that read the real one, ignored. */

@@ -1,7 +1,8 @@
 /** J01 to J06: what happens to the processes that lock. */
 
+import type { Injection } from "../injection.js";
 import { POLL_MS } from "../judging/grounds.js";
-import type { Client, Injection, Stage } from "../stage.js";
+import type { Client, Stage } from "../stage.js";
 import { letGo, takeAll, tryAfter, twoClients } from "./directed.js";
 import { contention, freezeFor, happens, isAbout, keysOf, pauseMs, strikeOver, untilGivenUp } from "./striking.js";
 
@@ -84,15 +85,16 @@ export const frozenWaiter: Injection = {
       return;
     }
     const lockName = stage.newName();
-    const grip = await takeAll(stage, rival, lockName, leaseMs);
+    const grip = await takeAll(stage, rival, lockName, 3 * leaseMs);
     const armed = untilGivenUp(isAbout(stage, lockName, "acquire"));
     const asked = happens(stage, stage.topology.proxy.meet(armed.matches), leaseMs);
     const waiting = client.take({ lockName, leaseMs, renew: stage.cell.letter === "a", waitMs: 6 * leaseMs });
     const isMet = await asked;
     armed.giveUp();
     // Peers have no queue on the server: who has asked for what another holds waits.
+    // Nor is there one on independent servers.
     const isQueued =
-      stage.peer === undefined
+      stage.peer === undefined && stage.topology.quorum === undefined
         ? await sees(stage, async () => (await keysOf(stage, lockName)).some((key) => key.endsWith(":queue")))
         : isMet;
     const beganMs = stage.nowMs();
@@ -108,9 +110,9 @@ export const frozenWaiter: Injection = {
   },
 };
 
-/** Asks until it is so, for one lease. */
+/** Asks until it is so, for two leases. */
 async function sees(stage: Stage, ask: () => Promise<boolean>): Promise<boolean> {
-  const endMs = stage.nowMs() + stage.leaseMs;
+  const endMs = stage.nowMs() + 2 * stage.leaseMs;
   while (stage.nowMs() < endMs) {
     if (await ask()) return true;
     await stage.sleep(2);

@@ -1,21 +1,22 @@
 /** J28 to J30: the server's wall clock, by which leases end. */
 
-import type { Injection, Stage, Work } from "../stage.js";
+import type { Injection } from "../injection.js";
+import type { ServerHandle, Stage, Work } from "../stage.js";
 import { twoHolders } from "./directed.js";
 import { aheadOf, contention, keysOf, pauseMs, serverOf, strikeOver } from "./striking.js";
 
-/** How far each stage's clock is off by now. It goes on from there, since a jump back to true time is a jump too. */
-const offsets = new WeakMap<Stage, number>();
+/** How far each server's clock is off by now. It goes on from there, since a jump back to true time is a jump too. */
+const offsets = new WeakMap<ServerHandle, number>();
 
 /** What the clocks of two hosts may drift apart between two readings. */
 const SLACK_MS = 0.5;
 
 /** Steps by so much from where the clock is. Says how far TIME moved, or null unless it moved so far and not by nothing. */
-async function stepBy(stage: Stage, byMs: number): Promise<string | null> {
+export async function stepBy(stage: Stage, byMs: number): Promise<string | null> {
   const server = serverOf(stage);
   const before = await aheadOf(server);
-  const offsetMs = (offsets.get(stage) ?? 0) + byMs;
-  offsets.set(stage, offsetMs);
+  const offsetMs = (offsets.get(server) ?? 0) + byMs;
+  offsets.set(server, offsetMs);
   server.stepClock(offsetMs);
   const after = await aheadOf(server);
   const leastMs = after.leastMs - before.mostMs - SLACK_MS;
@@ -47,7 +48,7 @@ export const smallStep: Injection = {
     const proof = await stepBy(stage, byMs);
     // Until the leases that saw this step are over, so that no lease sees two.
     await stage.sleep(1.1 * leaseMs);
-    strikeOver(stage, "J28", "server", beganMs, proof);
+    strikeOver(stage, "J28", serverOf(stage).name, beganMs, proof);
   },
 };
 
@@ -63,7 +64,7 @@ export const forwardStep: Injection = {
       for (let count = 0; count < strokes; count += 1) proofs.push(await stepBy(stage, (1.5 * leaseMs) / strokes));
       const left = await keysOf(stage, lockName);
       const proof = proofs.includes(null) ? null : `${proofs.at(-1)}, ${strokes} times; ${left.length} keys left`;
-      strikeOver(stage, "J29", "server", beganMs, proof);
+      strikeOver(stage, "J29", serverOf(stage).name, beganMs, proof);
     }),
 };
 
@@ -81,8 +82,8 @@ export const frozenClock: Injection = {
     const last = JSON.stringify(await server.command("TIME"));
     const stoodMs = stage.nowMs() - beganMs;
     // On from where it stood: with a jump to true time it would end leases early.
-    const offsetMs = (offsets.get(stage) ?? 0) - stoodMs;
-    offsets.set(stage, offsetMs);
+    const offsetMs = (offsets.get(server) ?? 0) - stoodMs;
+    offsets.set(server, offsetMs);
     server.stepClock(offsetMs);
     strikeOver(
       stage,

@@ -1,25 +1,28 @@
 /** Rows about tokens and effects: the same fault with what protects against it, and without. */
 
-import type { Injection, Stage } from "../stage.js";
+import type { Injection } from "../injection.js";
+import type { Stage } from "../stage.js";
 import { letGo, takeAll, tryAfter, twoClients } from "./directed.js";
-import { emptyRestart } from "./durability.js";
+import { allForget, FORGETFUL } from "./durability.js";
 import { repeatToken } from "./operator.js";
 import { contention, freezeFor, strikeOver } from "./striking.js";
 
 /** J25 on tokens, as a control: with a counter that begins at 1 again. */
 export const plainCounterForgotten: Injection = {
   row: "J25-plain",
+  servers: FORGETFUL,
   mutations: ["plain-counter"],
-  strike: (stage) => repeatToken(stage, () => emptyRestart(stage)),
+  strike: (stage) => repeatToken(stage, () => allForget(stage)),
 };
 
 /** J25 on tokens: leases may overlap after it, tokens rise all the same. */
 export const seededCounterForgotten: Injection = {
   row: "J25-seeded",
+  servers: FORGETFUL,
   work: contention,
   async strike(stage) {
-    if (stage.random.chance(0.5)) await emptyRestart(stage);
-    else await repeatToken(stage, () => emptyRestart(stage));
+    if (stage.random.chance(0.5)) await allForget(stage);
+    else await repeatToken(stage, () => allForget(stage));
   },
 };
 

@@ -1,6 +1,7 @@
 /** J08: more waiters of one name than anybody has in earnest, in one process and over fifty. */
 
-import type { Client, Injection, Stage } from "../stage.js";
+import type { Injection } from "../injection.js";
+import type { Client, Stage } from "../stage.js";
 import { type Grip, letGo, takeAll, twoClients } from "./directed.js";
 import { serverOf, strikeOver } from "./striking.js";
 
@@ -61,8 +62,9 @@ async function gather(stage: Stage, grip: Grip, crowd: Crowd, wanted: number): P
   let most = 0;
   for (let count = 0; most < wanted && stage.nowMs() < endMs; count += 1) {
     await stage.sleep(leaseMs / 2);
-    // Of a peer there is no queue to look at, only calls that have not come back.
-    most = Math.max(most, peer === undefined ? Number(await server.command("ZCARD", queue)) : crowd.waiting);
+    // Of a peer, and of a quorum, there is no queue to look at, only calls that have not come back.
+    const hasQueue = peer === undefined && stage.topology.quorum === undefined;
+    most = Math.max(most, hasQueue ? Number(await server.command("ZCARD", queue)) : crowd.waiting);
     if (count % 4 === 3)
       await Promise.all(grip.taken.map(({ leaseId }) => grip.client.extend(leaseId, HELD_LEASES * leaseMs)));
   }

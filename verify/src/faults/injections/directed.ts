@@ -4,7 +4,9 @@
  * What is not promised has to be seen to go wrong, or the suite has no teeth; so nothing here is left to chance.
  */
 
+import { POLL_MS } from "../judging/grounds.js";
 import type { Client, Stage, Taken } from "../stage.js";
+import { isAbout, untilGivenUp } from "./striking.js";
 
 /** Two different clients, drawn anew. @throws Error  there are not two */
 export function twoClients(stage: Stage): readonly [Client, Client] {
@@ -26,10 +28,17 @@ const MOST_PERMITS = 16;
  *
  * @throws Error  there was nothing to take, so the strike cannot show anything
  */
-export async function takeAll(stage: Stage, client: Client, lockName: string, leaseMs: number): Promise<Grip> {
-  const renew = stage.cell.letter === "a";
+export async function takeAll(
+  stage: Stage,
+  client: Client,
+  lockName: string,
+  leaseMs: number,
+  renew: boolean = stage.cell.letter === "a",
+): Promise<Grip> {
   const once = { lockName, leaseMs, renew, mode: "write" as const };
-  const first = await client.take({ ...once, waitMs: leaseMs });
+  // Whoever finds no majority in time, or the wrong server, looks again when the poll comes.
+  const isOnOne = stage.topology.servers.length === 1;
+  const first = await client.take({ ...once, waitMs: isOnOne ? leaseMs : 2 * POLL_MS });
   if (first === undefined) throw new Error(`${client.name} was not given a lock that is new`);
   const taken = [first];
   while (stage.cell.letter === "s" && taken.length < MOST_PERMITS) {
@@ -65,6 +74,34 @@ export async function letGo(...grips: readonly Grip[]): Promise<void> {
   );
 }
 
+/** An attempt asks each server once, and more attempts may follow. */
+const REFUSALS = 40;
+
+/**
+ * Takes a lock of a quorum by no server more than it needs: the others answer that they cannot just now. What is aimed at
+ * is one of those that are needed, so that a single server decides. Where there is no quorum, this is `take`.
+ */
+export async function takeByMajority(stage: Stage, take: () => Promise<Grip>, lockName: string): Promise<Grip> {
+  const { quorum, servers } = stage.topology;
+  if (quorum === undefined) return take();
+  quorum.aim(quorum.majority - 1);
+  const armed = untilGivenUp(isAbout(stage, lockName, "acquire"));
+  for (const proxy of quorum.proxies.slice(quorum.majority))
+    for (let count = 0; count < REFUSALS; count += 1)
+      void proxy.answerError(armed.matches, "LOADING Redis is loading the dataset in memory");
+  const grip = await take();
+  armed.giveUp();
+  const others = servers.slice(quorum.majority).map((server) => server.command("EXISTS", stage.keyPrefix(lockName)));
+  if ((await Promise.all(others)).some((count) => count !== 0))
+    throw new Error("a server took part that was not to, so nothing is shown");
+  return grip;
+}
+
+/** How long the leases of `twoHolders` are. */
+export function leaseOfTwo({ cell, leaseMs }: Stage): number {
+  return (cell.expectation === "kept" ? 3 : 10) * leaseMs;
+}
+
 /**
  * A holds, `forget` makes the server forget it, B asks while A still counts on its lease.
  *
@@ -72,13 +109,17 @@ export async function letGo(...grips: readonly Grip[]): Promise<void> {
  */
 export async function twoHolders(
   stage: Stage,
-  forget: (lockName: string, leaseMs: number) => Promise<void>,
+  forget: (lockName: string, leaseMs: number, holder: Client) => Promise<void>,
+  before: () => void = () => {},
 ): Promise<void> {
+  before();
   const lockName = stage.newName();
-  const leaseMs = 10 * stage.leaseMs;
+  // Where it is kept, the second one waits until it can be granted.
+  const isKept = stage.cell.expectation === "kept";
+  const leaseMs = leaseOfTwo(stage);
   const [first, second] = twoClients(stage);
-  const held = await takeAll(stage, first, lockName, leaseMs);
-  await forget(lockName, leaseMs);
-  const taken = await tryAfter(stage, second, lockName, leaseMs);
+  const held = await takeByMajority(stage, () => takeAll(stage, first, lockName, leaseMs), lockName);
+  await forget(lockName, leaseMs, first);
+  const taken = await tryAfter(stage, second, lockName, leaseMs, isKept ? 3 * leaseMs : leaseMs);
   await letGo(held, taken);
 }

@@ -2,12 +2,16 @@
 
 import { copyFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { Injection, ServerHandle, Stage } from "../stage.js";
-import { letGo, takeAll, tryAfter, twoClients, twoHolders } from "./directed.js";
-import { contention, runIdOf, serverOf, strikeOver } from "./striking.js";
+import type { Injection, ServerChoices } from "../injection.js";
+import type { ServerHandle, Stage } from "../stage.js";
+import { leaseOfTwo, twoHolders } from "./directed.js";
+import { contention, PROBE, runIdOf, serverOf, strikeOver } from "./striking.js";
 
 /** A key of ours that shows what a restart has kept. It is no lock's, and it has no end. */
-const MARK = "probe:mark";
+const MARK = `${PROBE}mark`;
+
+/** Whatever the column keeps: what is to be forgotten is not on the disk. */
+export const FORGETFUL: ServerChoices = { durability: "1n" };
 
 /**
  * Takes the server down and up by `how`, and writes down what it remembers.
@@ -64,15 +68,27 @@ export function emptyRestart(stage: Stage): Promise<void> {
   return restartBy(stage, "J25", killAndRestart, false);
 }
 
+/** The same, of one server after the other where there are several that know nothing of each other. */
+export async function allForget(stage: Stage): Promise<void> {
+  const { quorum, servers } = stage.topology;
+  if (quorum === undefined) return emptyRestart(stage);
+  for (const index of servers.keys()) {
+    quorum.aim(index);
+    await emptyRestart(stage);
+  }
+}
+
 /** J25: a restart with nothing in memory, while somebody holds. */
 export const forgetfulRestart: Injection = {
   row: "J25",
+  servers: FORGETFUL,
   strike: (stage) => twoHolders(stage, () => emptyRestart(stage)),
 };
 
 /** J25q: the same, but the server stays out until every lease is over. */
 export const quietRestart: Injection = {
   row: "J25q",
+  servers: FORGETFUL,
   work: contention,
   async strike(stage) {
     const again = async (server: ServerHandle): Promise<void> => {
@@ -87,6 +103,7 @@ export const quietRestart: Injection = {
 /** J26: a restart on a file that was saved before the lock was taken. */
 export const staleRestart: Injection = {
   row: "J26",
+  servers: FORGETFUL,
   async strike(stage) {
     const server = serverOf(stage);
     const file = join(server.directory, "dump.rdb");
@@ -106,6 +123,9 @@ export const staleRestart: Injection = {
   },
 };
 
+/** The file is synced each second, by the server's own timer. */
+const SYNCED_WITHIN_MS = 2_500;
+
 /** A sync that takes so long is not over when the power goes. */
 const NEVER_MS = 60_000;
 
@@ -113,9 +133,13 @@ const NEVER_MS = 60_000;
 export const powerLoss: Injection = {
   row: "J27",
   needsSyncShim: true,
-  work: (stage) => ({ ...contention(stage), sessions: stage.cell.expectation === "broken" ? 0 : 2 }),
-  strike: (stage) => (stage.cell.expectation === "broken" ? lossOfUnsynced(stage) : lossAtWork(stage)),
+  work: (stage) => ({ ...contention(stage), sessions: isSynced(stage) ? 2 : 0 }),
+  strike: (stage) => (isSynced(stage) ? lossAtWork(stage) : lossOfUnsynced(stage)),
 };
+
+function isSynced({ cell }: Stage): boolean {
+  return cell.column !== "1e";
+}
 
 /** So long that a kill meets the server between a write and its sync; it answers nobody meanwhile. */
 const SLOW_MS = 300;
@@ -127,7 +151,7 @@ async function lossAtWork(stage: Stage): Promise<void> {
   await server.command("SET", MARK, before);
   server.slowSyncs(SLOW_MS);
   // At least this one is lost, with whatever else came in with it or waits behind it.
-  const unanswered = server.command("SET", "probe:unanswered", before).catch(() => {});
+  const unanswered = server.command("SET", `${PROBE}unanswered`, before).catch(() => {});
   await stage.sleep(stage.random.between(0.3, 0.9) * SLOW_MS);
   const beganMs = stage.nowMs();
   const { keptBytes, cutBytes } = await server.powerLoss();
@@ -142,16 +166,22 @@ async function lossAtWork(stage: Stage): Promise<void> {
 /** Somebody was told that it holds, and the file does not know. */
 async function lossOfUnsynced(stage: Stage): Promise<void> {
   const server = serverOf(stage);
-  const lockName = stage.newName();
-  const leaseMs = 10 * stage.leaseMs;
-  const [first, second] = twoClients(stage);
   await server.command("SET", MARK, "1");
-  server.slowSyncs(NEVER_MS);
-  const held = await takeAll(stage, first, lockName, leaseMs);
-  const beganMs = stage.nowMs();
-  const { keptBytes, cutBytes } = await server.powerLoss();
-  server.slowSyncs(0);
-  await server.restart();
-  strikeOver(stage, "J27", server.name, beganMs, cutBytes > 0 ? `file cut by ${cutBytes} bytes to ${keptBytes}` : null);
-  await letGo(held, await tryAfter(stage, second, lockName, leaseMs));
+  // What clients tell a server before they take anything is old by then.
+  const [any] = stage.clients;
+  const told = await any?.take({ lockName: stage.newName(), leaseMs: leaseOfTwo(stage), waitMs: stage.leaseMs });
+  if (told !== undefined) await any?.release(told.leaseId);
+  await stage.sleep(SYNCED_WITHIN_MS);
+  await twoHolders(
+    stage,
+    async () => {
+      const beganMs = stage.nowMs();
+      const { keptBytes, cutBytes } = await server.powerLoss();
+      server.slowSyncs(0);
+      await server.restart();
+      const proof = cutBytes > 0 ? `file cut by ${cutBytes} bytes to ${keptBytes}` : null;
+      strikeOver(stage, "J27", server.name, beganMs, proof);
+    },
+    () => server.slowSyncs(NEVER_MS),
+  );
 }

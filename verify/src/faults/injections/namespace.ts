@@ -1,6 +1,6 @@
 /** J14: a client whose network is gone, by the kernel: no reset, no answer, and packets sent again when it is back. */
 
-import type { Injection } from "../stage.js";
+import type { Injection } from "../injection.js";
 import { makeNamespace, whyNoNamespace } from "../topology/namespace.js";
 import { contention, pauseMs } from "./striking.js";
 

@@ -1,7 +1,8 @@
 /** J09 to J13 and J15 to J17: what happens on the line between clients and the server. */
 
 import type { Letter } from "../cell.js";
-import type { FaultProxy, Injection, Matches, Stage } from "../stage.js";
+import type { Injection } from "../injection.js";
+import type { FaultProxy, Matches, Stage } from "../stage.js";
 import { ask } from "../topology/ask.js";
 import { contention, happens, isOfALock, pauseMs, serverOf, strikeOver, untilGivenUp } from "./striking.js";
 
@@ -162,6 +163,9 @@ export const bentMessages: Injection = {
     const { random, topology, leaseMs } = stage;
     const { proxy } = topology;
     const server = serverOf(stage);
+    const isSharded = stage.cell.column === "C";
+    const listing = ["PUBSUB", isSharded ? "SHARDCHANNELS" : "CHANNELS"];
+    const publish = isSharded ? "SPUBLISH" : "PUBLISH";
     const beganMs = stage.nowMs();
     const before = proxy.counts.droppedMessages ?? 0;
     proxy.dropMessages(random.pick([0, 0.3, 0.5, 1, 1]));
@@ -169,16 +173,12 @@ export const bentMessages: Injection = {
     try {
       for (let round = 0; round < 6; round += 1) {
         await stage.sleep(random.between(0.2, 0.6) * leaseMs);
-        const channels = (await server.command(
-          "PUBSUB",
-          "CHANNELS",
-          stage.peer === undefined ? "hf:*" : "*",
-        )) as string[];
+        const channels = (await server.command(...listing, stage.peer === undefined ? "hf:*" : "*")) as string[];
         if (channels.length === 0) continue;
-        heard += Number(await server.command("PUBLISH", random.pick(channels), random.pick(RUBBISH)));
+        heard += Number(await server.command(publish, random.pick(channels), random.pick(RUBBISH)));
         const last = topology.proxy.lastMessage();
         // The server's own words, a second time.
-        if (last !== undefined) heard += Number(await server.command("PUBLISH", last.channel, last.text));
+        if (last !== undefined) heard += Number(await server.command(publish, last.channel, last.text).catch(() => 0));
       }
     } finally {
       proxy.dropMessages(0);

@@ -1,15 +1,16 @@
 /** J36 to J38: what an operator or a stranger does to the server's memory. */
 
-import type { Injection, ServerHandle, Stage } from "../stage.js";
+import type { Injection } from "../injection.js";
+import type { ServerHandle, Stage } from "../stage.js";
 import { twoHolders } from "./directed.js";
-import { infoNumber, keysOf, serverOf, strikeOver } from "./striking.js";
+import { allOf, infoNumber, keysOf, PROBE, serverOf, strikeOver } from "./striking.js";
 
 const POLICIES = ["volatile-ttl", "volatile-lru", "allkeys-lru"] as const;
 /** Room for noise before the first key has to go. */
 const ROOM_BYTES = 300_000;
 const MOST_ROUNDS = 400;
 const NOISE = `for n = 1, 50 do
-  redis.call('SET', 'probe:noise:' .. ARGV[1] .. ':' .. n, string.rep('x', 2000), 'PX', 60000)
+  redis.call('SET', '${PROBE}noise:' .. ARGV[1] .. ':' .. n, string.rep('x', 2000), 'PX', 60000)
 end`;
 
 /** J36: memory is short, and the policy lets keys with an end go; the check at the start is off. */
@@ -75,7 +76,9 @@ export const foreignDelete: Injection = {
 async function deleteFences(server: ServerHandle, pattern: string): Promise<string | null> {
   const fences = (await server.command("KEYS", pattern)) as string[];
   if (fences.length === 0) return null;
-  const deleted = Number(await server.command("DEL", ...fences));
+  let deleted = 0;
+  // One by one, since those of a cluster are in several slots.
+  for (const fence of fences) deleted += Number(await server.command("DEL", fence));
   return deleted > 0 ? `${deleted} counters deleted` : null;
 }
 
@@ -99,9 +102,10 @@ export const plainCounterDeleted: Injection = {
 };
 
 async function deleteOne(stage: Stage, lockName: string): Promise<void> {
-  const beganMs = stage.nowMs();
-  const server = serverOf(stage);
-  strikeOver(stage, "J38", server.name, beganMs, await deleteFences(server, stage.fenceKey(lockName)));
+  for (const server of allOf(stage)) {
+    const beganMs = stage.nowMs();
+    strikeOver(stage, "J38", server.name, beganMs, await deleteFences(server, stage.fenceKey(lockName)));
+  }
 }
 
 /** J38: the counters of all locks that are at work are deleted, again and again. */
@@ -120,8 +124,10 @@ export const seededCounterDeleted: Injection = {
     const beganMs = stage.nowMs();
     const proofs: string[] = [];
     for (let round = 0; round < 10; round += 1) {
-      const proof = await deleteFences(server, "hf:*:fence");
-      if (proof !== null) proofs.push(proof);
+      for (const one of allOf(stage)) {
+        const proof = await deleteFences(one, "hf:*:fence");
+        if (proof !== null) proofs.push(proof);
+      }
       await stage.sleep(stage.random.between(0, 60));
     }
     strikeOver(

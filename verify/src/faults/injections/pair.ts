@@ -1,6 +1,6 @@
 /** Two kept faults at once, of those that can strike together without one hiding the other's proof. */
 
-import type { Injection } from "../stage.js";
+import type { Injection } from "../injection.js";
 import { blockedLoop, freezeAnywhere } from "./client.js";
 import {
   bentMessages,

@@ -2,8 +2,19 @@
 
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import type { Injection, ServerHandle, Stage } from "../stage.js";
-import { contention, errorCount, happens, isOfALock, pauseMs, serverOf, strikeOver, untilGivenUp } from "./striking.js";
+import type { Injection } from "../injection.js";
+import type { ServerHandle, Stage } from "../stage.js";
+import {
+  contention,
+  errorCount,
+  happens,
+  isOfALock,
+  PROBE,
+  pauseMs,
+  serverOf,
+  strikeOver,
+  untilGivenUp,
+} from "./striking.js";
 
 /** J18: the server's process stands still; the kernel still accepts connections for it. */
 export const frozenServer: Injection = {
@@ -83,7 +94,7 @@ export const pausedClients: Injection = {
     const forMs = Math.round(stage.random.between(0.5, 1.5) * stage.leaseMs);
     const beganMs = stage.nowMs();
     await server.command("CLIENT", "PAUSE", forMs, mode);
-    await server.command("SET", "probe:pause", "1", "PX", 1_000);
+    await server.command("SET", `${PROBE}pause`, "1", "PX", 1_000);
     const waitedMs = stage.nowMs() - beganMs;
     // The server's clock of a pause is in whole ms.
     const proof = waitedMs >= forMs - 2 ? `a write waited ${waitedMs.toFixed(0)} ms (${mode})` : null;
@@ -125,7 +136,9 @@ export const errorReplies: Injection = {
   row: "J22",
   work: contention,
   async strike(stage) {
-    const how = stage.random.pick(["forged", "forged", "OOM", "MISCONF", "READONLY", "LOADING"] as const);
+    const drawn = stage.random.pick(["forged", "forged", "OOM", "MISCONF", "READONLY", "LOADING"] as const);
+    // A node of a cluster is told whom to follow in another way, and then does not come back by itself.
+    const how = stage.cell.column === "C" && drawn === "READONLY" ? "forged" : drawn;
     const beganMs = stage.nowMs();
     const server = serverOf(stage);
     if (how === "forged") {
@@ -182,7 +195,7 @@ const REAL: Readonly<Record<"OOM" | "MISCONF" | "READONLY" | "LOADING", Real>> =
   async LOADING(server, stage) {
     // Something to load, slowly, with a look at the clients after each piece.
     for (let count = 0; count < 30; count += 1) {
-      await server.command("SET", `probe:load:${count}`, "x".repeat(4_096), "PX", 10_000);
+      await server.command("SET", `${PROBE}load:${count}`, "x".repeat(4_096), "PX", 10_000);
     }
     const delayUs = Math.round((stage.random.between(0.3, 1.2) * stage.leaseMs * 1_000) / 30);
     await server.command("CONFIG", "SET", "key-load-delay", delayUs, "loading-process-events-interval-bytes", 1_024);

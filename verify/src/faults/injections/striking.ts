@@ -4,9 +4,12 @@ import { readFileSync } from "node:fs";
 import type { LateRequest } from "../../history/records.js";
 import type { Client, Matches, ServerHandle, Stage, Work } from "../stage.js";
 
-/** The first server: the only one, of a single server. @throws Error  there is none */
-export function serverOf(stage: Stage): ServerHandle {
-  const [server] = stage.topology.servers;
+/** How keys begin that are no lock's; in a cluster they are on the first node. */
+export const PROBE = "{probe}:";
+
+/** The server that is aimed at, or else the first: the only one, of a single server. @throws Error  there is none */
+export function serverOf({ topology }: Stage): ServerHandle {
+  const server = topology.target ?? topology.servers[0];
   if (server === undefined) throw new Error("the topology has no server");
   return server;
 }
@@ -136,6 +139,11 @@ export async function errorCount(server: ServerHandle, sort: string): Promise<nu
 export async function infoNumber(server: ServerHandle, section: string, field: string): Promise<number> {
   const info = String(await server.command("INFO", section));
   return Number(new RegExp(`^${field}:(\\d+)`, "m").exec(info)?.[1] ?? Number.NaN);
+}
+
+/** The servers that have to forget something for it to be forgotten: of independent ones all, or else the one. */
+export function allOf(stage: Stage): readonly ServerHandle[] {
+  return stage.topology.quorum === undefined ? [serverOf(stage)] : stage.topology.servers;
 }
 
 /** The keys of a lock that are there now. */

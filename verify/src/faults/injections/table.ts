@@ -4,17 +4,24 @@
  * J07 is not here: a host cannot be suspended by a test, so that row runs on the simulation. J31 to J35 need replicas.
  */
 
-import type { Injection } from "../stage.js";
+import type { Column } from "../cell.js";
+import { hasReplicas, isQuorum } from "../columns.js";
+import type { Injection } from "../injection.js";
+import { SINGLE } from "../matrix.js";
 import * as client from "./client.js";
 import * as clock from "./clock.js";
+import * as cluster from "./cluster.js";
 import * as controls from "./controls.js";
 import { manyWaiters } from "./crowd.js";
 import * as durability from "./durability.js";
+import * as failover from "./failover.js";
 import { cutOffClient } from "./namespace.js";
 import * as network from "./network.js";
 import * as operator from "./operator.js";
 import { pairs } from "./pair.js";
+import * as quorum from "./quorum.js";
 import * as server from "./server.js";
+import * as split from "./split.js";
 
 /** All of them. */
 export const INJECTIONS: readonly Injection[] = [
@@ -58,11 +65,43 @@ export const INJECTIONS: readonly Injection[] = [
   controls.unfencedEffects,
   controls.fencedEffects,
   pairs,
+  failover.lostPromotion,
+  failover.failover,
+  failover.guardedFailover,
+  split.twoMasters,
+  split.twoMastersAhead,
+  failover.fencedPromotion,
+  cluster.agreedFailover,
+  cluster.movedSlot,
+  quorum.hungMinority,
+  quorum.killedMinority,
+  quorum.lostMajority,
+  quorum.contenders,
+  quorum.jumpingVoter,
+  quorum.forgetfulVoter,
+  quorum.jumpingQuiet,
 ];
 
 const BY_ROW: ReadonlyMap<string, Injection> = new Map(INJECTIONS.map((injection) => [injection.row, injection]));
 
-/** The fault of a row; undefined if there is none here. */
-export function injectionOf(row: string): Injection | undefined {
-  return BY_ROW.get(row);
+/** Rows that are another one with other clients, see `graceOf`. */
+const OTHER_CLIENTS = /-(?:grace|strict)$/;
+
+/** Cells that nobody can make, by row and column, and why. */
+function whyNot(row: string, column: Column): string | undefined {
+  if (SINGLE.has(column)) return undefined;
+  if (row === "J14") return "the network of its own has a line to one server only";
+  return undefined;
+}
+
+/** The fault of a row, as it is made in that column; undefined if there is none here. */
+export function injectionOf(row: string, column: Column = "1n"): Injection | undefined {
+  const found = BY_ROW.get(row) ?? BY_ROW.get(row.replace(OTHER_CLIENTS, ""));
+  const why = whyNot(row, column);
+  if (row === "J07" && isQuorum(column))
+    return { row, unavailable: async () => "the simulation has one server", strike: async () => {} };
+  if (found === undefined) return undefined;
+  // A server that ends as it should keeps what it has only if it has a file.
+  const servers = row === "J23" && hasReplicas(column) ? { servers: { durability: "1a" as const } } : {};
+  return { ...found, ...servers, ...(why === undefined ? {} : { unavailable: async () => why }) };
 }

@@ -3,7 +3,7 @@ import { claimOf } from "../../history/lease-names.js";
 import type { Cell } from "../cell.js";
 
 /** Where the server comes back with what it knew some time before, unless it is promised that it forgets nothing. */
-const REVIVES = /^J(?:24|26|27)$/;
+const REVIVES = /^J(?:2[467]|3[1-4])(?:-|$)/;
 
 /**
  * What was found in the keys, under each of the names that it has in the history.
@@ -16,7 +16,7 @@ export function namedScans({ operations, keyScans, faults }: History, { row, exp
     const claim = claimOf(operation);
     if (claim !== operation.owner) names.set(claim, [...(names.get(claim) ?? []), operation.owner]);
   }
-  const isRevived = REVIVES.test(row) && expectation !== "kept";
+  const isRevived = REVIVES.test(row) && (expectation !== "kept" || row.includes("-"));
   const revivedMs = faults.reduce((last, { endedMs }) => Math.max(last, endedMs), Number.NEGATIVE_INFINITY);
   const left = new Set(operations.filter(({ returnMs }) => isRevived && returnMs <= revivedMs).map(claimOf));
   return keyScans.map((scan) => ({

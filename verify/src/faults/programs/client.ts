@@ -9,7 +9,15 @@ import { conditionCall } from "./condition.js";
 import { EffectLine } from "./effects.js";
 import { isRefused } from "./ends.js";
 import { LatchCaller } from "./latch.js";
-import { type Answered, type Asked, type Call, type ClientSettings, KINDS, type TakeAnswer } from "./messages.js";
+import {
+  type Answered,
+  type Asked,
+  besideOf,
+  type Call,
+  type ClientSettings,
+  KINDS,
+  type TakeAnswer,
+} from "./messages.js";
 import { Recorder } from "./recorder.js";
 import { Sessions } from "./sessions.js";
 
@@ -43,6 +51,8 @@ const ticking = setInterval(
 const subject = await subjectOf(settings.subject);
 const connection = await subject.connect({
   port: settings.port,
+  reach: settings.reach,
+  grace: settings.grace,
   commandTimeoutMs: settings.commandTimeoutMs,
   wallOffsetMs: () => wallOffsetMs,
   mutations: settings.mutations,
@@ -119,7 +129,7 @@ async function take(options: Parameters<Client["take"]>[0]): Promise<TakeAnswer>
   const kind = KINDS[settings.letter];
   const lease = await caller.acquire(kind, {
     lockName,
-    ...(kind === "multi-lock" ? { otherNames: [`${lockName}+`] } : {}),
+    ...(kind === "multi-lock" ? { otherNames: [besideOf(lockName)] } : {}),
     leaseMs,
     waitMs,
     renew,

@@ -1,7 +1,8 @@
 /** What a run and its client processes say to each other. */
 import type { Kind } from "../../history/records.js";
 import type { Letter } from "../cell.js";
-import type { Client, Taken, Work } from "../stage.js";
+import type { Client, Reach, Taken, Work } from "../stage.js";
+import type { Grace } from "../subject.js";
 
 /** What a client process is started with, as JSON in its first argument. */
 export interface ClientSettings {
@@ -15,6 +16,8 @@ export interface ClientSettings {
   readonly subject: string;
   readonly letter: Letter;
   readonly port: number;
+  readonly reach: Reach;
+  readonly grace: Grace;
   /** Port of the guarded resource. */
   readonly resourcePort: number;
   readonly commandTimeoutMs: number;
@@ -63,6 +66,11 @@ export interface Answered {
 export interface TakeAnswer {
   readonly taken?: Taken;
   readonly refusal?: string;
+}
+
+/** The name of the lock that a directed multi-lock takes beside that one. */
+export function besideOf(lockName: string): string {
+  return `${lockName}+`;
 }
 
 /** The semaphores of the runs have so many permits. */

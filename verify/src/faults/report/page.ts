@@ -1,6 +1,6 @@
 /** One file with everything in it: what was run, what came of it, and pictures of what went wrong. */
 import { groupBy } from "../../history/history.js";
-import { MATRIX } from "../matrix.js";
+import { ROWS } from "../matrix.js";
 import { showDuration } from "../progress.js";
 import { totalsOf } from "../summary.js";
 import type { CellVerdict } from "../verdict.js";
@@ -62,7 +62,7 @@ ${rows.length > 0 ? html`<details><summary>${rows.length} rows</summary>${table}
 
 /** In the order of the matrix. */
 function sections(verdicts: readonly CellVerdict[], { facts }: ReportData): Html {
-  const order = new Map(MATRIX.map(({ row }, index) => [row, index]));
+  const order = new Map(ROWS.map(({ row }, index) => [row, index]));
   const groups = [...groupBy(verdicts, ({ cell, subject }) => `${subject} ${cell.id}`).values()];
   const place = (all: readonly CellVerdict[]): number => order.get(all[0]?.cell.row ?? "") ?? 0;
   return html`${groups.toSorted((a, b) => place(a) - place(b)).map((all) => cellSection(all, facts))}`;

@@ -1,7 +1,7 @@
 /** The matrix with its colours, and peers side by side. */
 import { groupBy } from "../../history/history.js";
 import type { Cell } from "../cell.js";
-import { BESIDE, BUILT, COLUMNS, MATRIX } from "../matrix.js";
+import { BESIDE, COLUMNS, ROWS } from "../matrix.js";
 import type { CellVerdict } from "../verdict.js";
 import { anchorOf, markClass, outcomeText, worstOf } from "./cells.js";
 import type { SubjectFacts } from "./data.js";
@@ -12,18 +12,16 @@ const SIGN = { kept: "0", broken: "!", reported: "~", refused: "R" } as const;
 /** Every cell there is, coloured by what came of it; those that were not run are seen to be so. */
 export function matrixTable(verdicts: readonly CellVerdict[]): Html {
   const byCell = groupBy(verdicts, ({ cell }) => cell.id);
-  const rows = MATRIX.map(
+  const rows = ROWS.map(
     ({ row, title, cells }) =>
       html`<tr><th class="id">${row}</th><td>${title}</td>${COLUMNS.map((column) => {
-        const marks = [...cells, ...BESIDE.filter((cell) => cell.row === row)]
+        const marks = [...new Set([...cells, ...BESIDE.filter((cell) => cell.row === row)])]
           .filter((cell) => cell.column === column)
           .map((cell) => mark(cell, byCell.get(cell.id) ?? []));
         return html`<td>${marks.length > 0 ? marks : "·"}</td>`;
       })}</tr>`,
   );
-  const heads = COLUMNS.map(
-    (column) => html`<th>${column}${BUILT.has(column) ? "" : html` <span class="faint">not run</span>`}</th>`,
-  );
+  const heads = COLUMNS.map((column) => html`<th>${column}</th>`);
   return html`<div class="wide"><table><thead><tr><th></th><th>fault</th>${heads}</tr></thead>
 <tbody>${rows}</tbody></table></div>`;
 }
@@ -48,7 +46,7 @@ export function legend(): Html {
   ] as const;
   return html`<p>${meanings.map(([name, sign, text]) => html`<span class="mark ${name}">${sign}</span> ${text} &nbsp; `)}</p>
 <p class="faint">m mutex, r re-entrant, w read-write, s semaphore, f fair, k multi-lock, t fenced, a renewed, l latch; e election, b barrier, c condition, in cells of ours that the matrix of the reference has not.
-1n one server without a file, 1e synced every second, 1a synced at every write.</p>`;
+1n one server without a file, 1e synced every second, 1a synced at every write; T behind Sentinel, C a cluster, Q3 and Q5 a lock on so many independent servers, which has one kind only: what is marked r or k there is a mutex.</p>`;
 }
 
 /** The cells that a peer was run in, a column for each subject. */

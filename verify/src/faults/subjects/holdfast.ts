@@ -2,21 +2,19 @@
 import { channel } from "node:diagnostics_channel";
 import { readFileSync } from "node:fs";
 import { type AcquireEvent, AcquireTimeoutError, type Holdfast, type Lease, type Store } from "holdfast";
-import { createHoldfastOn, type Runtime, storeFor, systemRuntime } from "holdfast/simulation";
-import { Redis } from "ioredis";
+import { chooseStores, createHoldfastOn, type Runtime, storeFor, systemRuntime } from "holdfast/simulation";
 import { nameOfCaller } from "../../history/lease-names.js";
 import type { Kind } from "../../history/records.js";
 import { mutated } from "../mutations.js";
-import type { Connection, Refused, Request, Subject, SubjectSettings } from "../subject.js";
+import type { Connection, Grace, Refused, Request, Subject, SubjectSettings } from "../subject.js";
 import { barrierOf } from "./holdfast-barrier.js";
+import { type Clients, clientsFor } from "./holdfast-clients.js";
 import { conditionOf } from "./holdfast-condition.js";
 import { type HeldFacts, hold } from "./holdfast-held.js";
 import { latchOf } from "./holdfast-latch.js";
+import { QuorumTrails } from "./quorum-trails.js";
 import { Trails, unanswered } from "./trails.js";
 
-/** How soon a client that lost its connection tries again, in ms. */
-const RECONNECT_MS = 20;
-const RECONNECT_MOST_MS = 200;
 /** Not a mistake in what is sent, but an option that a user can set too: for servers that may evict. */
 const ALLOW_EVICTION = "allow-eviction";
 
@@ -38,20 +36,19 @@ function versionOf(): string {
   return version;
 }
 
-function connect({ port, commandTimeoutMs, wallOffsetMs, mutations }: SubjectSettings): Connection {
-  const redis = new Redis({
-    port,
-    host: "127.0.0.1",
-    retryStrategy: (times) => Math.min(times * RECONNECT_MS, RECONNECT_MOST_MS),
-  });
-  // What matters of it comes as a rejection of the call that it concerns.
-  redis.on("error", () => {});
+function connect(settings: SubjectSettings): Connection {
+  const { port, reach, grace, commandTimeoutMs, wallOffsetMs, mutations } = settings;
+  const clients = clientsFor(port, reach);
   const runtime: Runtime = { ...systemRuntime, wallMs: () => Date.now() + wallOffsetMs() };
-  const trails = new Trails();
   const mistakes = mutations.filter((name) => name !== ALLOW_EVICTION);
-  const store: Store = trails.watch(mutated(storeFor(redis), mistakes));
-  const allowEviction = mistakes.length < mutations.length;
-  const holdfast = createHoldfastOn(runtime, { store, commandTimeoutMs, allowEviction });
+  const options = { commandTimeoutMs, allowEviction: mistakes.length < mutations.length };
+  if (reach.by === "quorum") return onQuorum(clients, { runtime, mistakes, options, grace });
+  const [redis] = clients.all;
+  const chosen = chooseStores({ ...(redis === undefined ? {} : { redis }), failoverGrace: grace });
+  if (!("run" in chosen)) throw new TypeError("one client makes one store");
+  const trails = new Trails();
+  const store: Store = trails.watch(mutated(chosen, mistakes));
+  const holdfast = createHoldfastOn(runtime, { ...options, store });
 
   let told: ((owner: string) => void) | undefined;
   const onAcquire = (event: unknown): void => told?.((event as AcquireEvent).owner);
@@ -85,9 +82,48 @@ function connect({ port, commandTimeoutMs, wallOffsetMs, mutations }: SubjectSet
     async close() {
       await holdfast.close();
       channel("holdfast:acquire").unsubscribe(onAcquire);
-      redis.disconnect();
+      clients.disconnect();
     },
   };
+}
+
+/** On independent servers: every attempt has a claim of its own, so nobody knows by which one it will be granted. */
+function onQuorum({ all, disconnect }: Clients, { runtime, mistakes, options, grace }: QuorumFacts): Connection {
+  const own = { redlock: all };
+  // What the library does not offer is made of its own parts: servers that are never asked what they remember.
+  const chosen = grace === "off" ? all.map((client) => storeFor(client)) : chooseStores(own);
+  if ("run" in chosen) throw new TypeError("several clients make several stores");
+  const trails = new QuorumTrails(chosen.length);
+  const redlock = chosen.map((store, index) => trails.watch(mutated(store, mistakes), index));
+  const holdfast = createHoldfastOn(runtime, { ...options, redlock });
+  return {
+    async acquire(request, kind) {
+      const { leaseMs, waitMs = Number.POSITIVE_INFINITY, renew, signal, lockName } = request;
+      if (kind !== "mutex") throw new TypeError(`a quorum has no ${kind}`);
+      const lock = holdfast.redlock(lockName);
+      try {
+        const abort = signal === undefined ? {} : { signal };
+        const lease = await (waitMs === 0
+          ? lock.tryAcquire({ leaseMs, renew })
+          : lock.acquire({ leaseMs, renew, waitMs, ...abort }));
+        if (lease === null) return { outcome: "no", refusal: "busy", message: "others have a part of it" };
+        return hold(lease, { kind, lockName, trails: trails.trails, turn: 0, isShared: false });
+      } catch (error) {
+        return refused(error, request);
+      }
+    },
+    async close() {
+      await holdfast.close();
+      disconnect();
+    },
+  };
+}
+
+interface QuorumFacts {
+  readonly runtime: Runtime;
+  readonly mistakes: readonly string[];
+  readonly options: { readonly commandTimeoutMs: number; readonly allowEviction: boolean };
+  readonly grace: Grace;
 }
 
 function ask(holdfast: Holdfast, request: Request, kind: Kind): Promise<Lease | null> {

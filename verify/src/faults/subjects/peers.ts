@@ -1,6 +1,6 @@
 /** The libraries that this one is compared with in the same runs, and which cells each of them can take. */
 import type { Cell, Letter } from "../cell.js";
-import { BUILT_CELLS } from "../matrix.js";
+import { SINGLE, SINGLE_CELLS } from "../matrix.js";
 import type { Subject } from "../subject.js";
 
 /** By the name that a run is asked for; each is loaded only when it is. */
@@ -67,11 +67,11 @@ const NOTIFIED: ReadonlySet<string> = new Set(["simple-redis-mutex"]);
  */
 export function peerCells(
   subject: Pick<Subject, "name" | "letters">,
-  among: readonly Cell[] = BUILT_CELLS,
+  among: readonly Cell[] = SINGLE_CELLS,
 ): readonly Cell[] {
   const cells = new Map<string, Cell>();
   for (const cell of among) {
-    const letter = letterFor(subject, cell);
+    const letter = SINGLE.has(cell.column) ? letterFor(subject, cell) : undefined;
     if (letter === undefined) continue;
     const of = inLetter(cell, letter);
     if (!cells.has(of.id)) cells.set(of.id, of);
@@ -87,8 +87,8 @@ function inLetter(cell: Cell, letter: Letter): Cell {
 export const STAND_INS: readonly Cell[] = standIns();
 
 function standIns(): Cell[] {
-  const cells = BUILT_CELLS.filter(({ judged }) => judged === "leases").map((cell) => inLetter(cell, "m"));
-  const known = new Set(BUILT_CELLS.map(({ id }) => id));
+  const cells = SINGLE_CELLS.filter(({ judged }) => judged === "leases").map((cell) => inLetter(cell, "m"));
+  const known = new Set(SINGLE_CELLS.map(({ id }) => id));
   return [...new Map(cells.map((cell) => [cell.id, cell])).values()].filter(({ id }) => !known.has(id));
 }
 

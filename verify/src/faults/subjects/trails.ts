@@ -73,20 +73,22 @@ export class Trails {
       if (script.name.endsWith("/acquire")) return this.#acquire(owners, answer);
       const [owner] = owners;
       if (owner === undefined) return answer();
-      if (script.name.endsWith("/extend")) return this.#extend(owner, leaseOf(script, args), answer);
+      if (/\/(?:extend|reclaim)$/.test(script.name)) return this.#extend(owner, leaseOf(script, args), answer);
       return /\/(?:release|resign)$/.test(script.name) ? this.#release(owner, script, answer) : answer();
     });
+    const hearing =
+      (open: Store["inbox"]): Store["inbox"] =>
+      (channel, onMessage, timeoutMs) => {
+        const hear = (message: string): void => {
+          this.#heard(message);
+          onMessage(message);
+        };
+        return open(channel, hear, timeoutMs);
+      };
     return {
       ...watched,
-      inbox: (channel, onMessage, timeoutMs) =>
-        store.inbox(
-          channel,
-          (message) => {
-            this.#heard(message);
-            onMessage(message);
-          },
-          timeoutMs,
-        ),
+      inbox: hearing((channel, onMessage, timeoutMs) => store.inbox(channel, onMessage, timeoutMs)),
+      ...(store.shardInbox === undefined ? {} : { shardInbox: hearing(store.shardInbox.bind(store)) }),
     };
   }
 

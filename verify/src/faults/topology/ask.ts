@@ -33,9 +33,21 @@ export function ask(
   });
 }
 
-/** A port that was free a moment ago. */
-export async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, "127.0.0.1");
+/** Of those that are chosen here and not by the system, which hands out higher ones to connections all the time. */
+const LOWEST_PORT = 10_000;
+
+/** A port that was free a moment ago; any, or one below a limit. */
+export async function freePort(below?: number): Promise<number> {
+  if (below === undefined) return probePort(0);
+  for (;;) {
+    const port = LOWEST_PORT + Math.floor(Math.random() * (below - LOWEST_PORT));
+    const free = await probePort(port).catch(() => undefined);
+    if (free !== undefined) return free;
+  }
+}
+
+async function probePort(port: number): Promise<number> {
+  const probe = createServer().listen(port, "127.0.0.1");
   await once(probe, "listening");
   const address = probe.address();
   probe.close();

@@ -50,7 +50,8 @@ export type Counts = Record<
 
 /** What the connections of one proxy share. */
 export interface Shared {
-  readonly targetPort: number;
+  /** Where connections that come now go. */
+  targetPort: number;
   readonly counts: Counts;
   readonly faults: Set<ArmedFault>;
   readonly links: Set<Link>;

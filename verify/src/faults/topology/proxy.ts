@@ -28,7 +28,7 @@ export interface ProxyOptions {
 
 /** Starts a proxy on a free port of the loopback interface, unless told otherwise. */
 export async function startProxy(options: ProxyOptions): Promise<FaultProxy> {
-  const { targetPort, random = new Random(1), onExchange = () => {}, host = "127.0.0.1" } = options;
+  const { random = new Random(1), onExchange = () => {}, host = "127.0.0.1" } = options;
   const counts: Counts = {
     connections: 0,
     requests: 0,
@@ -49,7 +49,7 @@ export async function startProxy(options: ProxyOptions): Promise<FaultProxy> {
   const late: LateRequest[] = [];
   const timers = new Set<NodeJS.Timeout>();
   const shared: Shared = {
-    targetPort,
+    targetPort: options.targetPort,
     counts,
     faults: new Set(),
     links: new Set(),
@@ -67,7 +67,7 @@ export async function startProxy(options: ProxyOptions): Promise<FaultProxy> {
         timers.delete(timer);
         const atMs = monotonicMs();
         exchange.forwardedMs = atMs;
-        void deliver(targetPort, bytes, exchange).then((hasArrived) => {
+        void deliver(shared.targetPort, bytes, exchange).then((hasArrived) => {
           if (hasArrived) {
             counts.lateArrivals += 1;
             late.push({ atMs, words: exchange.words });
@@ -119,6 +119,10 @@ export async function startProxy(options: ProxyOptions): Promise<FaultProxy> {
     },
     dropMessages(share) {
       shared.dropShare = share;
+    },
+    lead(targetPort) {
+      shared.targetPort = targetPort;
+      cutAll();
     },
     cutAll,
     async close() {

@@ -7,7 +7,7 @@
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -18,6 +18,7 @@ import type { RespValue } from "./resp.js";
 import { BentClock, SyncLog, shim } from "./shims.js";
 
 const BINARY: string = process.env.HOLDFAST_REDIS_SERVER ?? "redis-server";
+const CONFIG_FILE = "redis.conf";
 const START_TRIES = 5;
 /** A guard against a server that never comes up, not a measure of how fast it should. */
 const START_TIMEOUT_MS = 20_000;
@@ -32,6 +33,10 @@ export interface ServerOptions {
   readonly durability: Durability;
   /** More arguments of redis-server, after ours, so that they win. */
   readonly args?: readonly string[];
+  /** Text of a configuration file that the server owns from then on: what a sentinel remembers stands there. */
+  readonly configFile?: string;
+  /** The port has to be lower than this, because the server opens another one at a distance. */
+  readonly belowPort?: number;
   /** Whether its wall clock can be stepped. */
   readonly hasClockShim?: boolean;
   /** Whether it writes down what it has synced, for a power loss. */
@@ -64,6 +69,7 @@ const ARGUMENTS: Readonly<Record<Durability, readonly string[]>> = {
 export async function startServer(options: ServerOptions): Promise<OwnServer> {
   const directory = await mkdtemp(join(tmpdir(), "holdfast-server-"));
   try {
+    if (options.configFile !== undefined) await writeFile(join(directory, CONFIG_FILE), options.configFile);
     return await Server.start(directory, options);
   } catch (error) {
     await rm(directory, { recursive: true, force: true });
@@ -77,6 +83,7 @@ class Server implements OwnServer {
   readonly #syncLog: SyncLog | undefined;
   readonly #clock: BentClock | undefined;
   readonly #args: readonly string[];
+  readonly #configFile: readonly string[];
   readonly #env: NodeJS.ProcessEnv;
   #port = 0;
   #child: ChildProcess | undefined;
@@ -88,7 +95,7 @@ class Server implements OwnServer {
     if (options.hasSyncShim === true) shims.push(await shim("sync-shim"));
     const server = new Server(directory, options, shims);
     for (let tries = 1; ; tries += 1) {
-      server.#port = await freePort();
+      server.#port = await freePort(options.belowPort);
       try {
         server.#child = await server.#launch();
         return server;
@@ -103,6 +110,7 @@ class Server implements OwnServer {
     this.name = options.name ?? "server";
     this.directory = directory;
     const { durability, args = [] } = options;
+    this.#configFile = options.configFile === undefined ? [] : [join(directory, CONFIG_FILE)];
     this.#args = ["--save", "", "--enable-debug-command", "yes", ...ARGUMENTS[durability], ...args];
     this.#env = { ...process.env };
     if (shims.length > 0) this.#env.LD_PRELOAD = shims.join(":");
@@ -199,7 +207,7 @@ class Server implements OwnServer {
 
   async #launch(): Promise<ChildProcess> {
     const flags = ["--port", `${this.#port}`, "--bind", "127.0.0.1", "--dir", this.directory, ...this.#args];
-    const child = spawn(BINARY, flags, { stdio: ["ignore", "pipe", "pipe"], env: this.#env });
+    const child = spawn(BINARY, [...this.#configFile, ...flags], { stdio: ["ignore", "pipe", "pipe"], env: this.#env });
     const death = watch(child);
     const giveUpAtMs = performance.now() + START_TIMEOUT_MS;
     while (death.cause() === undefined && performance.now() < giveUpAtMs) {

@@ -6,15 +6,23 @@ import type { Exchange } from "./exchange.js";
 import { startProxy } from "./proxy.js";
 import { type Durability, type OwnServer, startServer } from "./server.js";
 
-/** What a topology of one server is to be. */
-export interface SingleOptions {
+/** What the servers of any topology are to be. */
+export interface TopologyOptions {
   readonly durability: Durability;
   /** More arguments of redis-server. */
   readonly serverArguments?: readonly string[];
   readonly needsClockShim?: boolean;
   readonly needsSyncShim?: boolean;
-  /** Which messages the proxy drops is drawn from it. */
+  /** Which messages a proxy drops is drawn from it. */
   readonly random?: Random;
+  /** After how long the others take a silent master for dead, in ms. */
+  readonly failsOverAfterMs?: number;
+  /** Whether clients of odd places have lines of their own, which can lead past those of the others. */
+  readonly hasTwoSides?: boolean;
+}
+
+/** What a topology of one server is to be. */
+export interface SingleOptions extends TopologyOptions {
   readonly onExchange?: (exchange: Exchange) => void;
 }
 

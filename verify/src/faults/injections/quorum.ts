@@ -1,0 +1,223 @@
+/** What only happens where a majority of independent servers decides: rules of Redlock, and what was said against it. */
+
+import { COMMAND_TIMEOUT_MS } from "../clients.js";
+import type { Injection } from "../injection.js";
+import { EPS_MS, POLL_MS } from "../judging/grounds.js";
+import type { QuorumControls, ServerHandle, Stage, Taken } from "../stage.js";
+import { forwardStep, stepBy } from "./clock.js";
+import { twoHolders } from "./directed.js";
+import { FORGETFUL, forgetfulRestart } from "./durability.js";
+import { contention, pauseMs, runIdOf, serverOf, strikeOver } from "./striking.js";
+
+function quorumOf({ topology: { quorum } }: Stage): QuorumControls {
+  if (quorum === undefined) throw new Error("there is no quorum here");
+  return quorum;
+}
+
+/** So many of the servers, drawn anew. */
+function some(stage: Stage, count: number): ServerHandle[] {
+  const left = [...stage.topology.servers];
+  return Array.from({ length: count }, () => {
+    const one = stage.random.pick(left);
+    left.splice(left.indexOf(one), 1);
+    return one;
+  });
+}
+
+/** As many as can be missed. */
+function minority(stage: Stage): ServerHandle[] {
+  return some(stage, stage.topology.servers.length - quorumOf(stage).majority);
+}
+
+/** A longer one would keep servers that come back away for longer. */
+const NEW_LEASES = 2;
+/** A lock that is new takes two rounds, since the servers' clocks differ. */
+const MOST_TAKEN_MS = 2 * COMMAND_TIMEOUT_MS + EPS_MS;
+
+/** L5: somebody new is granted a lock that is free, without waiting for those who do not answer, once or for each. */
+async function isServed(stage: Stage): Promise<void> {
+  const client = stage.random.pick(stage.clients);
+  const lockName = stage.newName();
+  const beganMs = stage.nowMs();
+  const taken = await client.take({ lockName, leaseMs: NEW_LEASES * stage.leaseMs, waitMs: POLL_MS });
+  const tookMs = stage.nowMs() - beganMs;
+  if (taken !== undefined) await client.release(taken.leaseId);
+  const isInTime = taken !== undefined && tookMs <= MOST_TAKEN_MS;
+  const what = taken === undefined ? `was refused: ${client.lastRefusal}` : `was granted after ${tookMs.toFixed(0)} ms`;
+  stage.decide("L5", lockName, isInTime ? undefined : `"${lockName}" is new, most servers answer, and it ${what}`);
+}
+
+/** R3: a minority hangs; nobody waits for them longer than for one answer. */
+export const hungMinority: Injection = {
+  row: "R3",
+  work: contention,
+  async strike(stage) {
+    const hung = minority(stage);
+    const beganMs = stage.nowMs();
+    for (const server of hung) server.freeze();
+    const pings = hung.map((server) => server.command("PING"));
+    try {
+      await isServed(stage);
+      await stage.sleep(pauseMs(stage));
+    } finally {
+      for (const server of hung) server.resume();
+    }
+    await Promise.all(pings);
+    const names = hung.map(({ name }) => name).join(" and ");
+    strikeOver(stage, "J18", names, beganMs, `${names} hung for ${(stage.nowMs() - beganMs).toFixed(0)} ms`);
+  },
+};
+
+/** R11: a minority dies, and comes back with what it knew. */
+export const killedMinority: Injection = {
+  row: "R11",
+  work: contention,
+  async strike(stage) {
+    const dead = minority(stage);
+    const before = await Promise.all(dead.map(runIdOf));
+    const beganMs = stage.nowMs();
+    await Promise.all(dead.map((server) => server.kill()));
+    try {
+      await isServed(stage);
+      await stage.sleep(pauseMs(stage));
+    } finally {
+      await Promise.all(dead.map((server) => server.restart()));
+    }
+    const after = await Promise.all(dead.map(runIdOf));
+    // For the longest lease they do not vote, and nobody else may be missing then.
+    await stage.sleep(2 * NEW_LEASES * stage.leaseMs + EPS_MS);
+    const isNew = after.every((id, index) => id !== before[index]);
+    const names = dead.map(({ name }) => name).join(" and ");
+    strikeOver(stage, "J24", names, beganMs, isNew ? `${names} killed, and back on their files` : null);
+  },
+};
+
+type Away = (servers: readonly ServerHandle[], stage: Stage) => Promise<() => Promise<void>>;
+
+/** Ways to be away; each gives its way back. */
+const AWAY: Readonly<Record<"killed" | "hung" | "cut off", Away>> = {
+  async killed(servers) {
+    await Promise.all(servers.map((server) => server.kill()));
+    return async () => {
+      await Promise.all(servers.map((server) => server.restart()));
+    };
+  },
+  async hung(servers) {
+    for (const server of servers) server.freeze();
+    return async () => {
+      for (const server of servers) server.resume();
+      await Promise.all(servers.map((server) => server.command("PING")));
+    };
+  },
+  async "cut off"(servers, stage) {
+    const lines = servers.map((server) => quorumOf(stage).proxies[stage.topology.servers.indexOf(server)]);
+    for (const line of lines) line?.stall("both");
+    return async () => {
+      for (const line of lines) line?.resume();
+    };
+  },
+};
+
+/** An acquire without a majority is told so; it makes a last attempt and gives back what it has. */
+const LAST_WORD_MS = 3 * COMMAND_TIMEOUT_MS;
+
+/** R13: no majority for a while. Each time costs a lease of availability at most, and nothing is left locked. */
+export const lostMajority: Injection = {
+  row: "R13",
+  work: contention,
+  async strike(stage) {
+    const { leaseMs } = stage;
+    const how = stage.random.pick(["killed", "hung", "cut off"] as const);
+    const away = some(stage, quorumOf(stage).majority);
+    const client = stage.random.pick(stage.clients);
+    const refusedName = stage.newName();
+    const beganMs = stage.nowMs();
+    const back = await AWAY[how](away, stage);
+    let word = "";
+    try {
+      const askedMs = stage.nowMs();
+      const taken = await client.take({ lockName: refusedName, leaseMs, waitMs: leaseMs });
+      const tookMs = stage.nowMs() - askedMs;
+      word = client.lastRefusal ?? "";
+      const isRight = taken === undefined && /QuorumError/.test(word) && tookMs <= leaseMs + LAST_WORD_MS + EPS_MS;
+      const what = taken === undefined ? `was told after ${tookMs.toFixed(0)} ms: ${word}` : "was granted it";
+      stage.decide("L4", refusedName, isRight ? undefined : `who asked for "${refusedName}" of a minority ${what}`);
+    } finally {
+      await back();
+    }
+    const backMs = stage.nowMs();
+    const lockName = stage.newName();
+    const mostMs = leaseMs + POLL_MS + EPS_MS;
+    let taken: Taken | undefined;
+    // Who hears of no majority for a whole lease gives up, however patient it is.
+    while (taken === undefined && stage.nowMs() < backMs + mostMs)
+      taken = await client.take({ lockName, leaseMs, waitMs: POLL_MS });
+    const costMs = stage.nowMs() - backMs;
+    if (taken !== undefined) await client.release(taken.leaseId);
+    const isInTime = taken !== undefined && costMs <= mostMs;
+    const what = taken === undefined ? `nobody was: ${client.lastRefusal}` : `${costMs.toFixed(0)} ms later`;
+    stage.decide("L1", lockName, isInTime ? undefined : `a majority was back, and ${client.name} was granted ${what}`);
+    const proof = `${away.length} servers ${how} for ${(backMs - beganMs).toFixed(0)} ms, granted again after ${costMs.toFixed(0)} ms`;
+    strikeOver(stage, "J18", away.map(({ name }) => name).join(" and "), beganMs, word === "" ? null : proof);
+  },
+};
+
+/** R8: more processes want one lock than servers can serve at once. Its judge is judging/contenders.ts. */
+export const contenders: Injection = {
+  row: "R8",
+  clientCount: 20,
+  leastMs: 60_000,
+  work: (stage) => ({
+    ...contention(stage),
+    names: 1,
+    sessions: 1,
+    // A server has a sixth of it to answer, and so many processes keep this machine busy.
+    leaseMs: 5 * stage.leaseMs,
+    holdMs: 10,
+    waitMs: 50 * stage.leaseMs,
+  }),
+  async strike(stage) {
+    const beganMs = stage.nowMs();
+    const calls = async (): Promise<number> => {
+      const infos = stage.topology.servers.map((server) => server.command("INFO", "commandstats"));
+      const counts = (await Promise.all(infos)).map((info) => /^cmdstat_psetex:calls=(\d+)/m.exec(String(info))?.[1]);
+      return Math.min(...counts.map((count) => Number(count ?? 0)));
+    };
+    const before = await calls();
+    await stage.sleep(10 * stage.leaseMs);
+    const made = (await calls()) - before;
+    const proof = `${stage.clients.length} processes; a server wrote ${made} times`;
+    strikeOver(stage, "R8", "clients", beganMs, made > stage.clients.length ? proof : null);
+  },
+};
+
+/** K3: five servers, of which a holder reaches three, and the clock of one of these jumps. */
+export const jumpingVoter: Injection = { ...forwardStep, row: "K3" };
+
+/** K4: a voter forgets, and votes again at once. */
+export const forgetfulVoter: Injection = { ...forgetfulRestart, row: "K4" };
+
+/** K5: a voter forgets and is kept out for the longest lease, by a clock that then jumps over it. */
+export const jumpingQuiet: Injection = {
+  row: "K5",
+  servers: FORGETFUL,
+  needsClockShim: true,
+  async strike(stage) {
+    let forgotten: Promise<void> | undefined;
+    await twoHolders(stage, async (_, leaseMs, holder) => {
+      const server = serverOf(stage);
+      const beganMs = stage.nowMs();
+      const before = await runIdOf(server);
+      await server.kill();
+      await server.restart();
+      // Whoever asks first has it written down since when the server is quiet, and believes that itself.
+      await holder.take({ lockName: stage.newName(), leaseMs, waitMs: 0 });
+      const stepped = await stepBy(stage, 1.5 * leaseMs);
+      const isNew = (await runIdOf(server)) !== before;
+      strikeOver(stage, "K5", server.name, beganMs, isNew && stepped !== null ? `restarted empty; ${stepped}` : null);
+      // It still believes so, and would have no majority for what comes next.
+      forgotten = stage.sleep(leaseMs);
+    });
+    await forgotten;
+  },
+};

@@ -1,0 +1,59 @@
+/** Proxies before servers that tell clients of each other: one for each, or one for each side of a split. */
+
+import type { Random } from "../../simulation/random.js";
+import type { FaultProxy, Lines, ServerHandle } from "../stage.js";
+import { startProxy } from "./proxy.js";
+
+/** See the file header. */
+export interface Sides {
+  /** By the place of a client: those of odd places are on the other side, if there is one. */
+  linesOf(index: number): Lines;
+  /** The line of the first side to that server. @throws Error  there is none */
+  to(server: ServerHandle): FaultProxy;
+  /** Whoever of the other side asks for `from` is led to `to` from now on. @throws Error  there is no other side */
+  divert(from: ServerHandle, to: ServerHandle): void;
+  close(): Promise<void>;
+}
+
+/** Starts them. */
+export async function startLines(
+  servers: readonly ServerHandle[],
+  { hasTwoSides = false, random }: { readonly hasTwoSides?: boolean; readonly random?: Random },
+): Promise<Sides> {
+  const start = async (): Promise<FaultProxy[]> =>
+    Promise.all(
+      servers.map(({ port }) =>
+        startProxy({ targetPort: port, ...(random === undefined ? {} : { random: random.fork() }) }),
+      ),
+    );
+  const sides = [await start(), ...(hasTwoSides ? [await start()] : [])];
+  const lineTo = (side: number, server: ServerHandle): FaultProxy => {
+    const proxy = sides[side]?.[servers.findIndex(({ port }) => port === server.port)];
+    if (proxy === undefined) throw new Error(`there is no line of side ${side} to ${server.name}`);
+    return proxy;
+  };
+  return {
+    linesOf(index) {
+      const proxies = sides[index % sides.length] ?? [];
+      return Object.fromEntries(servers.map(({ port }, place) => [`127.0.0.1:${port}`, proxies[place]?.port ?? 0]));
+    },
+    to: (server) => lineTo(0, server),
+    divert: (from, to) => lineTo(1, from).lead(to.port),
+    async close() {
+      await Promise.all(sides.flat().map((proxy) => proxy.close()));
+    },
+  };
+}
+
+/** A guard against servers that never agree, not a measure of how fast they should. */
+const PATIENCE_MS = 30_000;
+const PROBE_EVERY_MS = 20;
+
+/** Asks until it is so. @throws Error  it did not become so in half a minute */
+export async function until(what: string, isSo: () => Promise<boolean>): Promise<void> {
+  const giveUpAtMs = performance.now() + PATIENCE_MS;
+  while (!(await isSo())) {
+    if (performance.now() > giveUpAtMs) throw new Error(`waited in vain until ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, PROBE_EVERY_MS));
+  }
+}
