@@ -207,7 +207,7 @@ export function chooseStores(options: HoldfastOptions): Store | readonly Store[]
   ) {
     throw new UnsupportedError(
       "failoverGrace",
-      'The option `failoverGrace: "strict"` is for a single server, with or without Sentinel: of a cluster, servers cannot be asked yet, and of a store of your own you know.',
+      'The option `failoverGrace: "strict"` is for a client; of a store of your own you know.',
     );
   }
   if (replicas !== undefined && chosen.confirmsGrants !== true) {

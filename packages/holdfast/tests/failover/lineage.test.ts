@@ -88,8 +88,13 @@ describe("the verdict", () => {
 });
 
 describe("the script", () => {
-  const ask = (leaseMs: number, strict = 0): Promise<unknown> =>
-    server.command("EVAL", serverLineage.source, 1, "hf:lineage", leaseMs, strict);
+  /** Without the run, which is the last word of each answer. */
+  const ask = async (leaseMs: number, strict = 0, place = "server", vouched = ""): Promise<unknown> => {
+    const words = [serverLineage.source, 1, "hf:lineage", leaseMs, strict, place, vouched];
+    const reply = (await server.command("EVAL", ...words)) as unknown[];
+    expect(reply.at(-1)).toBe(await runId());
+    return reply.slice(0, -1);
+  };
   const marker = async (): Promise<Record<string, string>> => {
     const words = (await server.command("HGETALL", "hf:lineage")) as string[];
     return Object.fromEntries(words.flatMap((word, i) => (i % 2 === 0 ? [[word, words[i + 1] ?? ""]] : [])));
