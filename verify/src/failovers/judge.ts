@@ -1,8 +1,11 @@
 /** What the record of a run comes to. */
-import { type History, historyOf, type Lease, leasesOf } from "../history/index.js";
-import { leaseExclusion, risingTokens, uniqueTokens } from "../sweeps/index.js";
+import { type History, type HistoryRecord, historyOf, type Lease, leasesOf } from "../history/index.js";
+import { leaseExclusion, risingTokens, uniqueTokens, type Violation } from "../sweeps/index.js";
 import type { Crew } from "./crew.js";
 import type { Failover } from "./round.js";
+
+/** How long a second master may go unseen. */
+const LOOKED_AT_MS = 500;
 
 /** Sums over all failovers of a run. */
 export interface Sums {
@@ -12,6 +15,10 @@ export interface Sums {
   readonly withLostWrites: number;
   /** Pairs of leases that were valid at once, by the clocks of their holders. */
   readonly doubleGrants: number;
+  /** The same, while sentinels had made two servers masters: the old one must stop, and here it did not. */
+  readonly doubleGrantsOfTwoMasters: number;
+  /** Failovers with two masters at once. */
+  readonly withTwoMasters: number;
   /** Tokens that came twice, or after a higher one. */
   readonly tokensThatFell: number;
   /** Leases that were valid when the master died. */
@@ -43,6 +50,7 @@ export function judge(crew: Crew, failovers: readonly Failover[], leaseMs: numbe
   const history: History = historyOf(crew.records);
   const leases = leasesOf(history);
   const [exclusion, unique, rising] = [leaseExclusion(history), uniqueTokens(history), risingTokens(history)];
+  const isOfTwo = ({ records }: Violation): boolean => isUnderTwoMasters(records.at(-1), failovers);
   const sums = {
     heldAtDeath: 0,
     lostGrants: 0,
@@ -74,18 +82,45 @@ export function judge(crew: Crew, failovers: readonly Failover[], leaseMs: numbe
     failovers: failovers.length,
     grants: leases.length,
     withLostWrites: failovers.filter(({ lostBytes }) => lostBytes > 0).length,
-    doubleGrants: exclusion.violations.length,
-    tokensThatFell: unique.violations.length + rising.violations.length,
+    doubleGrants: exclusion.violations.filter((found) => !isOfTwo(found)).length,
+    doubleGrantsOfTwoMasters: exclusion.violations.filter(isOfTwo).length,
+    withTwoMasters: failovers.filter(({ rivalAtMs }) => rivalAtMs !== undefined).length,
+    tokensThatFell: [...unique.violations, ...rising.violations].filter((found) => !isOfTwo(found)).length,
     ...sums,
     stuck: failovers.reduce((sum, { stuck }) => sum + stuck.length, 0),
     withoutAnswer: crew.errors.filter(isWithoutAnswer).length,
     errors: crew.errors.filter((error) => !isWithoutAnswer(error)).length,
     messages: [
-      ...[...exclusion.violations, ...unique.violations, ...rising.violations].map(({ message }) => message),
+      ...[...exclusion.violations, ...unique.violations, ...rising.violations].map(
+        ({ message, records }) => `${message}${whenOf(records.at(-1), failovers)}`,
+      ),
       ...failovers.flatMap(({ stuck }) => stuck.map((name) => `"${name}" was never granted again`)),
       ...crew.errors,
     ],
   };
+}
+
+function isUnderTwoMasters(record: HistoryRecord | undefined, failovers: readonly Failover[]): boolean {
+  if (record?.type !== "operation") return false;
+  const at = failovers.findLastIndex(({ cutAtMs }) => cutAtMs <= record.returnMs);
+  // From a moment before it was seen, since nobody looks all the time.
+  return record.returnMs > (failovers[at]?.rivalAtMs ?? Infinity) - LOOKED_AT_MS;
+}
+
+/** When it was, from the last failover that had begun. */
+function whenOf(record: HistoryRecord | undefined, failovers: readonly Failover[]): string {
+  if (record?.type !== "operation") return "";
+  const { returnMs, process } = record;
+  const number = failovers.findLastIndex(({ cutAtMs }) => cutAtMs <= returnMs);
+  const failover = failovers[number];
+  if (failover === undefined) return ` (by ${process}, before all failovers)`;
+  const [cut, killed, promoted, restarted] = [
+    failover.cutAtMs,
+    failover.killedAtMs,
+    failover.promotedAtMs,
+    failover.restartedAtMs,
+  ].map((atMs) => Math.round(returnMs - atMs));
+  return ` (by ${process}, failover ${number + 1}: ${cut} ms after the cut, ${killed} the death, ${promoted} the promotion, ${restarted} the restart)`;
 }
 
 function isWithoutAnswer(error: string): boolean {

@@ -11,6 +11,7 @@ import { clusterStage, sentinelStage } from "./stage.js";
 /** What a run comes to must be so for it to have passed, in words. */
 function complaints({ grace }: Options, sums: Sums): string[] {
   const found: string[] = [];
+  if (sums.withTwoMasters > sums.failovers / 10) found.push("too often two servers were masters at once");
   if (sums.withLostWrites < sums.failovers) found.push("in some failovers nothing was lost");
   if (sums.lostGrants === 0) found.push("no grant of a running lease was lost: the run shows nothing");
   if (sums.stuck > 0) found.push("some locks were never granted again");

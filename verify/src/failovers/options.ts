@@ -20,7 +20,7 @@ Masters that die with grants their replicas never got, under holders and waiters
   --count N                     failovers of each topology, 1 to 1000 (10)
   --grace auto|off              the option failoverGrace; with off the run must show double grants (auto)
   --seed N                      of what is drawn: how long locks are held, when masters die (1)
-  --lease MS                    length of the leases, 1000 to 60000 (5000)
+  --lease MS                    length of the leases, 1000 to 60000 (6000)
   --json FILE                   also writes the sums there
 `;
 
@@ -33,7 +33,7 @@ export function optionsOf(words: readonly string[]): Options | "help" {
       count: { type: "string", default: "10" },
       grace: { type: "string", default: "auto" },
       seed: { type: "string", default: "1" },
-      lease: { type: "string", default: "5000" },
+      lease: { type: "string", default: "6000" },
       json: { type: "string" },
       help: { type: "boolean", default: false },
     },

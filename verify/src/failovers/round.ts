@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Chance } from "./chance.js";
 import { type Crew, nowMs } from "./crew.js";
-import { cutReplication, holdersOn, mendReplication, offsetOf, type Stage } from "./stage.js";
+import { cutReplication, holdersOn, mendReplication, type Node, offsetOf, type Stage } from "./stage.js";
 
 /** What was seen of it. */
 export interface Failover {
@@ -10,6 +10,10 @@ export interface Failover {
   readonly cutAtMs: number;
   readonly killedAtMs: number;
   readonly promotedAtMs: number;
+  /** When the old master was started again. */
+  readonly restartedAtMs: number;
+  /** When a second master was seen beside the one that took over; undefined if none was. Then nothing is promised. */
+  readonly rivalAtMs: number | undefined;
   /** Bytes of the master's writes that the replica which took over never got. */
   readonly lostBytes: number;
   /** Who held each lock, as that replica knew it. */
@@ -55,16 +59,35 @@ export async function failOver(stage: Stage, crew: Crew, chance: Chance, leaseMs
     return String(await successor.command("ROLE").catch(() => "")).startsWith("master");
   });
   const promotedAtMs = nowMs();
+  let isOver = false;
+  let rivalAtMs: number | undefined;
+  const watching = (async () => {
+    while (!isOver) {
+      if (rivalAtMs === undefined && (await hasRival(stage, successor))) rivalAtMs = nowMs();
+      await sleep(50);
+    }
+  })();
   await Promise.all(replicas.map(mendReplication));
   const seen = known.find(({ id }) => id === successor.id);
   const isServed = (name: string): boolean => crew.grantedAtMs(name) > promotedAtMs;
   await until("all locks are granted again", () => names.every(isServed)).catch(() => {});
   const stuck = names.filter((name) => !isServed(name));
-  await master.restart();
-  await stage.returned(master, successor);
+  const restartedAtMs = nowMs();
+  await stage.restart(master, successor);
   await stage.settled();
+  isOver = true;
+  await watching;
   const { lostBytes = 0, holders = new Map<string, string | null>() } = seen ?? {};
-  return { names, cutAtMs, killedAtMs, promotedAtMs, lostBytes, holders, stuck };
+  return { names, cutAtMs, killedAtMs, promotedAtMs, restartedAtMs, rivalAtMs, lostBytes, holders, stuck };
+}
+
+/** Whether another server of the shard serves as a master: sentinels may choose twice. A cluster has a number for each choice. */
+async function hasRival(stage: Stage, successor: Node): Promise<boolean> {
+  if (stage.topology === "cluster") return false;
+  const roles = await Promise.all(
+    stage.nodes.filter(({ id }) => id !== successor.id).map((node) => node.command("ROLE").catch(() => "not running")),
+  );
+  return roles.some((role) => String(role).startsWith("master"));
 }
 
 async function until(what: string, isSo: () => boolean | Promise<boolean>): Promise<void> {

@@ -1,4 +1,6 @@
 /** The servers of a run: who is master of what, how replication is cut, and how a master dies. */
+import { appendFileSync } from "node:fs";
+import { join } from "node:path";
 import { Redis } from "ioredis";
 import { type RedisCluster, startCluster } from "../servers/redis-cluster.js";
 import { type RedisSentinel, startSentinel } from "../servers/redis-sentinel.js";
@@ -21,8 +23,9 @@ export interface Stage {
   shards(): Promise<{ readonly master: Node; readonly names: readonly string[] }[]>;
   replicasOf(master: Node): Promise<Node[]>;
   masterOf(name: string): Promise<Node>;
-  /** A master that died is there again, with nothing: it follows its successor. */
-  returned(master: Node, successor: Node): Promise<void>;
+  readonly nodes: readonly Node[];
+  /** Starts a master that died again: it follows its successor. */
+  restart(master: Node, successor: Node): Promise<void>;
   settled(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -30,9 +33,17 @@ export interface Stage {
 /** Names of locks for each master. */
 const NAMES_PER_SHARD = 3;
 
+/** A busy machine must not be taken for a dead master: sentinels would promote another beside one that serves. */
+const DOWN_AFTER_MS = 1_500;
+
 /** A master with two replicas, and three sentinels. */
 export async function sentinelStage(): Promise<Stage> {
-  const topology: RedisSentinel = await startSentinel({ downAfterMs: 500 });
+  const topology: RedisSentinel = await startSentinel({ downAfterMs: DOWN_AFTER_MS });
+  const files = new Map<string, string>();
+  for (const node of topology.nodes) {
+    const [, directory] = (await node.command("CONFIG", "GET", "dir")) as string[];
+    files.set(node.id, join(directory ?? "", "redis.conf"));
+  }
   const names = Array.from({ length: NAMES_PER_SHARD + 1 }, (_, i) => `failover:${i}`);
   return {
     topology: "sentinel",
@@ -42,8 +53,12 @@ export async function sentinelStage(): Promise<Stage> {
     shards: async () => [{ master: await topology.master(), names }],
     replicasOf: async (master) => topology.nodes.filter(({ id }) => id !== master.id),
     masterOf: () => topology.master(),
-    // It takes itself for a master, and sentinels would let it for ten seconds: nobody should run one that comes back empty.
-    returned: async (master, successor) => void (await master.command("REPLICAOF", "127.0.0.1", successor.port)),
+    nodes: topology.nodes,
+    async restart(master, successor) {
+      // By its own file it would be a master, and an empty one.
+      appendFileSync(files.get(master.id) ?? "", `\nreplicaof 127.0.0.1 ${successor.port}\n`);
+      await master.restart();
+    },
     settled: () => topology.settled(),
     stop: () => topology.stop(),
   };
@@ -77,8 +92,9 @@ export async function clusterStage(): Promise<Stage> {
     },
     replicasOf: (master) => cluster.replicasOf(cluster.node(master.id)),
     masterOf,
-    // Its own file says that it has slots, and the others tell it before it takes writes that it has none.
-    returned: async () => {},
+    nodes: cluster.nodes,
+    // The others tell it that it has no slots any more before it takes writes.
+    restart: (master) => master.restart(),
     settled: () => cluster.settled(),
     stop: () => cluster.stop(),
   };
