@@ -80,7 +80,6 @@ const RUNS = {
       { part: "teeth", args: [] },
       ALL_TESTS,
       { part: "failovers", args: ["--count", "200", "--seed", String(seed)] },
-      { part: "failovers", args: ["--count", "20", "--seed", String(seed), "--grace", "off"] },
       {
         part: "faults",
         args: ["--minutes", String(minutes), "--seconds", "60", "--seed", String(seed)],

@@ -140,12 +140,17 @@ function isConfirmed({ samples, later, acquire }: Lease, promotedAtMs: number): 
   const isRenewed = samples.some(
     ({ atMs, isHeld, validUntilMs }) => atMs > promotedAtMs && isHeld && (validUntilMs ?? 0) > knownMs + 5,
   );
-  return isRenewed || later.some(({ verb, outcome, callMs }) => verb === "release" && outcome === "ok" && callMs > promotedAtMs);
+  return (
+    isRenewed ||
+    later.some(({ verb, outcome, callMs }) => verb === "release" && outcome === "ok" && callMs > promotedAtMs)
+  );
 }
 
 /** From when it was free and might be granted to when somebody was; 0 if nobody was. */
 function resumeMs(leases: readonly Lease[], { killedAtMs, promotedAtMs }: Failover, quietMs: number): number {
-  const next = leases.find(({ acquire }) => acquire.returnMs > promotedAtMs);
+  const [next] = leases
+    .filter(({ acquire }) => acquire.returnMs > promotedAtMs)
+    .toSorted((one, other) => one.acquire.returnMs - other.acquire.returnMs);
   if (next === undefined) return 0;
   const ends = leases
     .filter(({ acquire }) => acquire.returnMs <= killedAtMs)

@@ -17,7 +17,8 @@ function complaints({ grace }: Options, sums: Sums): string[] {
   if (sums.stuck > 0) found.push("some locks were never granted again");
   if (sums.errors > 0) found.push("some callers failed, or processes ended");
   if (grace === "off") {
-    if (sums.doubleGrants === 0) found.push("no lock was granted twice, although the grace is off: the run has no teeth");
+    if (sums.doubleGrants === 0)
+      found.push("no lock was granted twice, although the grace is off: the run has no teeth");
     return found;
   }
   if (sums.doubleGrants > 0) found.push("locks were granted twice");
@@ -27,7 +28,17 @@ function complaints({ grace }: Options, sums: Sums): string[] {
   return found;
 }
 
-async function play(topology: Options["topologies"][number], options: Options): Promise<boolean> {
+/** As the report reads it (verify/README.md). */
+interface Result {
+  readonly part: string;
+  readonly title: string;
+  readonly passed: number;
+  readonly failed: number;
+  readonly tookMs: number;
+  readonly facts: Readonly<Record<string, number>>;
+}
+
+async function play(topology: Options["topologies"][number], options: Options): Promise<Result> {
   const beganAtMs = performance.now();
   const stage = await (topology === "cluster" ? clusterStage() : sentinelStage());
   const failovers: Failover[] = [];
@@ -54,13 +65,17 @@ async function play(topology: Options["topologies"][number], options: Options): 
   const tookS = Math.round((performance.now() - beganAtMs) / 1_000);
   console.log(`${topology}, grace ${options.grace}, seed ${options.seed}, leases of ${options.leaseMs} ms, ${tookS} s`);
   for (const [name, value] of Object.entries(figures)) console.log(`  ${name}: ${Math.round(value)}`);
-  for (const message of options.grace === "auto" ? messages.slice(0, 20) : messages.slice(0, 3)) console.log(`  ${message}`);
+  for (const message of options.grace === "auto" ? messages.slice(0, 20) : messages.slice(0, 3))
+    console.log(`  ${message}`);
   for (const complaint of found) console.log(`  FAILED: ${complaint}`);
-  if (options.json !== undefined) {
-    const { grace, seed, leaseMs } = options;
-    writeFileSync(options.json, `${JSON.stringify({ topology, grace, seed, leaseMs, tookS, ...figures })}\n`, { flag: "a" });
-  }
-  return found.length === 0;
+  return {
+    part: "failovers",
+    title: `Failovers, ${topology}, grace ${options.grace}`,
+    passed: found.length === 0 ? 1 : 0,
+    failed: found.length === 0 ? 0 : 1,
+    tookMs: Math.round(performance.now() - beganAtMs),
+    facts: { seed: options.seed, leaseMs: options.leaseMs, ...figures },
+  };
 }
 
 const options = optionsOf(argv.slice(2));
@@ -68,7 +83,9 @@ if (options === "help") {
   console.log(HELP);
   exit(0);
 }
-let passed = 0;
-for (const topology of options.topologies) if (await play(topology, options)) passed += 1;
-console.log(`${passed} passed, ${options.topologies.length - passed} failed`);
-exit(passed === options.topologies.length ? 0 : 1);
+const results: Result[] = [];
+for (const topology of options.topologies) results.push(await play(topology, options));
+if (options.json !== undefined) writeFileSync(options.json, JSON.stringify(results));
+const passed = results.reduce((sum, result) => sum + result.passed, 0);
+console.log(`${passed} passed, ${results.length - passed} failed`);
+exit(passed === results.length ? 0 : 1);

@@ -75,7 +75,8 @@ const holdfast = createHoldfast({ redis: redis as never, failoverGrace: orders.g
 
 /** Holds until it has been long enough, or the lease says that it is over; tells each time that it lasts longer. */
 async function hold(lease: Lease, base: { lockName: string; process: string; leaseId: number }): Promise<void> {
-  const forMs = chance.between(0, 1) < SHORT_SHARE ? chance.between(10, 300) : chance.between(1_000, orders.leaseMs * 1.5);
+  const forMs =
+    chance.between(0, 1) < SHORT_SHARE ? chance.between(10, 300) : chance.between(1_000, orders.leaseMs * 1.5);
   const untilMs = nowMs() + forMs;
   let toldMs = 0;
   while (nowMs() < untilMs && !isOver) {
@@ -150,6 +151,4 @@ async function end(): Promise<void> {
   setTimeout(() => exit(0), 100);
 }
 
-await Promise.all(
-  orders.names.flatMap((name) => Array.from({ length: orders.callersPerName }, () => work(name))),
-);
+await Promise.all(orders.names.flatMap((name) => Array.from({ length: orders.callersPerName }, () => work(name))));

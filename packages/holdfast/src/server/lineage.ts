@@ -49,11 +49,14 @@ export function failoverGrace(mode: FailoverGrace, prefix: string, leastMs = 0):
 }
 
 function warnOfHiddenLineage(): void {
-  emitWarning("Holdfast cannot see whether this server took over from another, because it does not show INFO, or a cluster its slots.", {
-    type: "HoldfastWarning",
-    code: "HOLDFAST_LINEAGE_UNKNOWN",
-    detail:
-      "After a failover it may grant a lock that is still held. Permit INFO (and in a cluster CLUSTER MYID and CLUSTER SLOTS) to this user, or say failoverGrace: " +
-      '"off" to createHoldfast.',
-  });
+  emitWarning(
+    "Holdfast cannot see whether this server took over from another, because it does not show INFO, or a cluster its slots.",
+    {
+      type: "HoldfastWarning",
+      code: "HOLDFAST_LINEAGE_UNKNOWN",
+      detail:
+        "After a failover it may grant a lock that is still held. Permit INFO (and in a cluster CLUSTER MYID and CLUSTER SLOTS) to this user, or say failoverGrace: " +
+        '"off" to createHoldfast.',
+    },
+  );
 }

@@ -91,7 +91,8 @@ export class GraceGate implements Gate {
   async #standing(timeoutMs: number): Promise<Standing> {
     for (;;) {
       const restMs = this.#quietUntilMs - performance.now();
-      if (restMs > 0 && this.#seenMs <= this.#toldMs) return { outcome: "quiet", longestMs: this.#toldMs, restMs, run: "" };
+      if (restMs > 0 && this.#seenMs <= this.#toldMs)
+        return { outcome: "quiet", longestMs: this.#toldMs, restMs, run: "" };
       this.#asking ??= this.#ask(timeoutMs).finally(() => {
         this.#asking = undefined;
       });

@@ -14,13 +14,13 @@
  * Invariants: no text with a run is sent to a slot that was not found whole for that run; none after the last word of that run
  * is older than `TRUSTED_MS`, since a server that is demoted and promoted again knows its old texts still.
  */
-import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { StoreError } from "../core/errors.js";
 import type { Script, ScriptText } from "../core/script.js";
 import type { Grace, ShardStanding, Store } from "../core/store.js";
 import { clusterSlot } from "./cluster-slot.js";
 import { type Admission, type Gate, leaseOf } from "./gate.js";
+import { flagOf, type Run, Runs, textFor } from "./runs.js";
 import { tagOf } from "./slot-tags.js";
 
 /** An answer of a run counts for so long, less than it takes to be demoted and promoted again; half of it before it is fetched anew. */
@@ -34,20 +34,6 @@ const TOLD_MS = 60_000;
 /** Slots may move while they are asked about. */
 const TRIES = 5;
 const PAUSE_MS = 20;
-/** Runs that are remembered. A cluster has as many as it has masters; old ones are of no use. */
-const MOST_RUNS = 1_000;
-
-interface Run {
-  readonly id: string;
-  isSettled: boolean;
-  /** When the last question was sent that it has answered. */
-  heardAtMs: number;
-  /** The longest lease that its marker knows of, and since when. */
-  toldMs: number;
-  toldAtMs: number;
-  quietUntilMs: number;
-  readonly texts: Map<Script, ScriptText>;
-}
 
 type Look = Exclude<ShardStanding, { readonly outcome: "hidden" }>;
 type Found = { readonly run: Run } | { readonly restMs: number } | undefined;
@@ -65,7 +51,7 @@ export interface ShardClient {
 export class ShardGate implements Gate {
   readonly #grace: Grace;
   readonly #client: ShardClient;
-  readonly #runs = new Map<string, Run>();
+  readonly #runs = new Runs(() => this.#slots.clear());
   readonly #slots = new Map<number, { readonly run: Run; readonly atMs: number }>();
   /** Slots whose servers may grant nothing, for callers that ask again at once. */
   readonly #quiet = new Map<number, { readonly untilMs: number; readonly endMs: number; readonly longestMs: number }>();
@@ -88,7 +74,7 @@ export class ShardGate implements Gate {
 
   doubt(): void {
     this.#doubts += 1;
-    for (const run of this.#runs.values()) run.heardAtMs = -Infinity;
+    this.#runs.doubt();
     this.#quiet.clear();
   }
 
@@ -231,7 +217,7 @@ export class ShardGate implements Gate {
       this.#isHidden = true;
       return {};
     }
-    const run = this.#runOf(standing.run);
+    const run = this.#runs.of(standing.run);
     if (doubts === this.#doubts) run.heardAtMs = Math.max(run.heardAtMs, sentAtMs);
     return { run, standing };
   }
@@ -296,45 +282,6 @@ export class ShardGate implements Gate {
     this.#toldMs = Math.max(this.#toldMs, standing.longestMs);
     return standing;
   }
-
-  #runOf(id: string): Run {
-    const known = this.#runs.get(id);
-    if (known !== undefined) return known;
-    if (this.#runs.size >= MOST_RUNS) {
-      this.#runs.clear();
-      this.#slots.clear();
-    }
-    const run: Run = {
-      id,
-      isSettled: false,
-      heardAtMs: -Infinity,
-      toldMs: 0,
-      toldAtMs: -Infinity,
-      quietUntilMs: -Infinity,
-      texts: new Map(),
-    };
-    this.#runs.set(id, run);
-    return run;
-  }
-}
-
-/** A script as a server knows it that may grant: its text says in which run. */
-function textFor(script: Script, { id, texts }: Run): ScriptText {
-  let text = texts.get(script);
-  if (text === undefined) {
-    text = textOf(`${script.source}\n-- in ${id}`);
-    texts.set(script, text);
-  }
-  return text;
-}
-
-/** Whoever knows this text may grant in that run, as far as markers of that name go. */
-function flagOf({ id }: Run, marker: string): ScriptText {
-  return textOf(`-- holdfast ${marker} is settled in ${id}\nreturn 1`);
-}
-
-function textOf(source: string): ScriptText {
-  return { source, sha1: createHash("sha1").update(source).digest("hex") };
 }
 
 /** What puts a lease back goes by the marker of its slot, so that is to be right before. */

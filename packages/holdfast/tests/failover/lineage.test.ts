@@ -27,7 +27,15 @@ interface Facts {
 
 /** What `verdict` answers for a server whose run is `self`. */
 async function verdict(facts: Facts): Promise<unknown> {
-  const { isPromoted = false, upMs = LEASE_MS * 10, settled, pending, sinceMs = 0, isStrict = false, isShard = false } = facts;
+  const {
+    isPromoted = false,
+    upMs = LEASE_MS * 10,
+    settled,
+    pending,
+    sinceMs = 0,
+    isStrict = false,
+    isShard = false,
+  } = facts;
   const text = (run: string | undefined): string => (run === undefined ? "false" : `'${run}'`);
   const call = `verdict('self', ${isPromoted}, ${upMs}, ${text(settled)}, ${text(pending)}, ${sinceMs}, ${LEASE_MS}, ${isStrict}, ${NOW_MS}, ${isShard})`;
   const [restMs, since] = (await server.command("EVAL", `${FRAGMENT}\nreturn {${call}}`, 0)) as number[];

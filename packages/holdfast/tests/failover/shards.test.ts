@@ -119,7 +119,9 @@ describe("a master that dies with grants its replica never got", () => {
     // Its slot goes to a server that never was quiet, before anybody has asked about it.
     const successor = await cluster.masterOf(slotOf(moved));
     await cluster.moveSlot(slotOf(moved), await otherMaster(successor));
-    const early = await outcomeOf(rivals[0]?.mutex(moved).acquire({ waitMs: 500 }) ?? Promise.reject(new Error("none")));
+    const early = await outcomeOf(
+      rivals[0]?.mutex(moved).acquire({ waitMs: 500 }) ?? Promise.reject(new Error("none")),
+    );
     if ((stays?.validForMs() ?? 0) > 0) expect(early.error).toBeInstanceOf(StoreError);
 
     await until(() => performance.now() - grantedAtMs > 1.5 * LEASE_MS, "more than a lease to pass");
