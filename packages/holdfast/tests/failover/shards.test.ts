@@ -16,6 +16,8 @@ afterAll(() => cluster.stop());
 
 const scene = useClients();
 const LEASE_MS = 5_000;
+/** Whatever is quiet stays so for longer than somebody with this patience waits. */
+const PATIENCE_MS = LEASE_MS * 0.7;
 const auto = { failoverGrace: "auto" } as const;
 
 function slotOf(name: string): number {
@@ -64,21 +66,20 @@ describe("a slot that moves", () => {
       await scene.client(library, cluster.ports, auto),
       await scene.client(library, cluster.ports, auto),
     ];
-    const lease = await known.mutex(name).acquire({ leaseMs: 4 * LONG_MS, waitMs: LONG_MS });
+    const lease = await known.mutex(name).acquire({ leaseMs: LEASE_MS, waitMs: PATIENCE_MS });
     const home = await cluster.masterOf(slotOf(name));
     const before = await wholeFor(name);
     await cluster.moveSlot(slotOf(name), await otherMaster(home));
     await cluster.settled();
     expect(await wholeFor(name), "nobody has asked yet").toBe(before);
     expect(await lease.release()).toBe("released");
-    // No lease of this test is as short as its patience: whatever is quiet stays so for longer than it waits.
-    const next = await stranger.mutex(name).acquire({ leaseMs: 4 * LONG_MS, waitMs: LONG_MS });
+    const next = await stranger.mutex(name).acquire({ leaseMs: LEASE_MS, waitMs: PATIENCE_MS });
     expect(next.token).toBeGreaterThan(lease.token);
     expect(await wholeFor(name), "for another run").not.toBe(before);
     expect(await next.release()).toBe("released");
     await cluster.moveSlot(slotOf(name), home);
     await cluster.settled();
-    const last = await known.mutex(name).acquire({ leaseMs: 4 * LONG_MS, waitMs: LONG_MS });
+    const last = await known.mutex(name).acquire({ leaseMs: LEASE_MS, waitMs: PATIENCE_MS });
     expect(await last.release()).toBe("released");
   });
 });
@@ -120,7 +121,7 @@ describe("a master that dies with grants its replica never got", () => {
     const successor = await cluster.masterOf(slotOf(moved));
     await cluster.moveSlot(slotOf(moved), await otherMaster(successor));
     const early = await outcomeOf(
-      rivals[0]?.mutex(moved).acquire({ waitMs: 500 }) ?? Promise.reject(new Error("none")),
+      rivals[0]?.mutex(moved).acquire({ leaseMs: LEASE_MS, waitMs: 500 }) ?? Promise.reject(new Error("none")),
     );
     if ((stays?.validForMs() ?? 0) > 0) expect(early.error).toBeInstanceOf(StoreError);
 
@@ -135,7 +136,7 @@ describe("a master that dies with grants its replica never got", () => {
       expect(outcome.value?.token).toBeGreaterThan(leases[i]?.token ?? 0);
       expect(await outcome.value?.release()).toBe("released");
     }
-    const late = await rivals[0]?.mutex(moved).acquire({ waitMs: 4 * LONG_MS });
+    const late = await rivals[0]?.mutex(moved).acquire({ leaseMs: LEASE_MS, waitMs: 4 * LONG_MS });
     expect(late?.token).toBeGreaterThan(stays?.token ?? Infinity);
     expect(stays?.validForMs()).toBe(0);
     expect(await late?.release()).toBe("released");
