@@ -6,7 +6,7 @@ import { clusterSlot } from "../../src/stores/cluster-slot.js";
 import { tagOf } from "../../src/stores/slot-tags.js";
 import { LONG_MS, until } from "../../src/testing/delays.js";
 import { outcomeOf } from "../faults/scene.js";
-import { clusters, useClients } from "../faults/topology-scene.js";
+import { clusters, startWorkers, useClients } from "../faults/topology-scene.js";
 
 let cluster: RedisCluster;
 beforeAll(async () => {
@@ -143,4 +143,28 @@ describe("a master that dies with grants its replica never got", () => {
     await master.restart();
     await cluster.settled();
   }, 60_000);
+});
+
+describe("a slot that moves under load, in a cluster that has been failed over", () => {
+  test.each(thorough)("costs no quiet time and nobody the lock ($name)", async (library) => {
+    const { name } = scene;
+    const slot = slotOf(name);
+    const holdfasts = [
+      await scene.client(library, cluster.ports, auto),
+      await scene.client(library, cluster.ports, auto),
+    ];
+    // Their leases are longer than they take: whoever had to be quiet would be so to the end of this test.
+    const stop = startWorkers([...holdfasts, ...holdfasts], [name]);
+    const home = await cluster.masterOf(slot);
+    await until(async () => (await wholeFor(name)) !== null, "somebody to work");
+    for (const to of [await otherMaster(home), home]) {
+      const before = await wholeFor(name);
+      await cluster.moveSlot(slot, to);
+      await until(async () => (await wholeFor(name)) !== before, "somebody to work after the move");
+    }
+    const { errors, overlaps, tokens } = await stop();
+    expect(errors).toEqual([]);
+    expect(overlaps).toBe(0);
+    expect(tokens[name]).toEqual(tokens[name]?.toSorted((a, b) => a - b));
+  });
 });

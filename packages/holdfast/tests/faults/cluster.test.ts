@@ -131,11 +131,7 @@ describe.each(thorough)("$name", (library) => {
     // Three locks of one slot. Names with a brace share the tag before it.
     const names = [tag, `${tag}}a`, `${tag}}b`];
     const slot = clusterSlot(`{${tag}}`);
-    const auto = { failoverGrace: "auto" } as const;
-    const holdfasts = [
-      await scene.client(library, cluster.ports, auto),
-      await scene.client(library, cluster.ports, auto),
-    ];
+    const holdfasts = [await scene.client(library, cluster.ports), await scene.client(library, cluster.ports)];
     const stop = startWorkers([...holdfasts, ...holdfasts], names);
     await sleep(200);
     const home = await cluster.masterOf(slot);
