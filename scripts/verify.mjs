@@ -2,7 +2,7 @@
 /**
  * npm run verify:…: what tests cannot show, on the production scripts.
  *
- * `verify:sim`, `verify:search` and `verify:faults` are one command each, with their own arguments. `verify:pr`,
+ * `verify:sim`, `verify:search`, `verify:faults` and `verify:failovers` are one command each, with their own arguments. `verify:pr`,
  * `verify:nightly` and `verify:release` are several in a row, bounded in time, with one report. They close with
  * `N passed, N failed`: the sum of what each part counts.
  */
@@ -62,6 +62,7 @@ const RUNS = {
       { part: "simulation", args: ["--seeds", range(seed, 60_000), ...JOBS] },
       { part: "teeth", args: [] },
       ALL_TESTS,
+      { part: "failovers", args: ["--count", "20", "--seed", String(seed)] },
       // The teeth take some five minutes of the time that is given.
       {
         part: "faults",
@@ -78,6 +79,7 @@ const RUNS = {
       { part: "simulation", args: ["--seeds", range(seed, 200_000), ...JOBS] },
       { part: "teeth", args: [] },
       ALL_TESTS,
+      { part: "failovers", args: ["--count", "200", "--seed", String(seed)] },
       {
         part: "faults",
         args: ["--minutes", String(minutes), "--seconds", "60", "--seed", String(seed)],
@@ -96,7 +98,7 @@ exit(plan === undefined ? await one({ part: what, args: rest }) : await several(
 /** @param {Step} step */
 async function one({ part, args }) {
   const program = `verify/dist/${part}/main.js`;
-  const server = part === "faults" ? { HOLDFAST_REDIS_SERVER: await redisServer() } : {};
+  const server = part === "faults" || part === "failovers" ? { HOLDFAST_REDIS_SERVER: await redisServer() } : {};
   return await node([program, ...args], server);
 }
 

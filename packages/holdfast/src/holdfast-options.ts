@@ -54,8 +54,8 @@ export interface HoldfastOptions extends Omit<AcquireOptions, "signal"> {
    * `"auto"` nothing new is granted by a server that took over, or came back from its disk, for as long as the longest
    * lease in use; holders keep what they hold, release and renew meanwhile, and waits go on. `"strict"` also waits on a
    * server without any trace of locks that was started less than the longest lease ago: it may have forgotten them.
-   * `"off"` grants at once, and so may grant a lock twice. All processes must say the same. Of no account for a `store`; in a
-   * cluster it is as `"off"`, and `"strict"` is refused.
+   * `"off"` grants at once, and so may grant a lock twice. All processes must say the same. In a cluster that goes for
+   * each shard by itself, and a slot that moves makes nobody wait. Of no account for a `store`, for which `"strict"` is refused.
    * @default "auto"
    */
   readonly failoverGrace?: FailoverGrace;
@@ -207,7 +207,7 @@ export function chooseStores(options: HoldfastOptions): Store | readonly Store[]
   ) {
     throw new UnsupportedError(
       "failoverGrace",
-      'The option `failoverGrace: "strict"` is for a single server, with or without Sentinel: of a cluster, servers cannot be asked yet, and of a store of your own you know.',
+      'The option `failoverGrace: "strict"` is for a client; of a store of your own you know.',
     );
   }
   if (replicas !== undefined && chosen.confirmsGrants !== true) {

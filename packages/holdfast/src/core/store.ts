@@ -83,13 +83,27 @@ export interface Inbox {
   close(): Promise<void>;
 }
 
-/** What a server says of itself, when it is asked whether it may grant locks. */
+/** What a server says of itself, when it is asked whether it may grant locks. `run` is what it calls its present run. */
 export type Standing =
   /** It may grant leases of that length; of longer ones it is to be told first. */
-  | { readonly outcome: "settled"; readonly longestMs: number }
+  | { readonly outcome: "settled"; readonly longestMs: number; readonly run: string }
   /** It took over from another, or was restarted, and may not grant for so long. */
-  | { readonly outcome: "quiet"; readonly longestMs: number; readonly restMs: number }
+  | { readonly outcome: "quiet"; readonly longestMs: number; readonly restMs: number; readonly run: string }
   /** It does not say. */
+  | { readonly outcome: "hidden" };
+
+/** What the server of a slot in a cluster says of the slot and of itself. */
+export type ShardStanding =
+  | {
+      /** `whole`: somebody has found that this run of the server has all that was ever granted in the slot. */
+      readonly outcome: "whole" | "foreign";
+      /** The last slot that it serves, whose marker speaks for all of it. Known if others were asked for. */
+      readonly home: number;
+      readonly run: string;
+      readonly id: string;
+      /** The other masters that it knows, if they were asked for, with the last slot of each. */
+      readonly others: readonly { readonly id: string; readonly home: number }[];
+    }
   | { readonly outcome: "hidden" };
 
 /** How many replicas must have a renewal, and how long they may take. */
@@ -100,8 +114,27 @@ export interface Replicas {
 
 /** How a store finds out whether the server behind it may grant locks. */
 export interface Grace {
-  /** Key of the marker that speaks for the server that has `key`. */
-  markerOf(key: string): string;
-  /** Asks. @throws StoreError */
-  ask(run: Store["run"], marker: string, leaseMs: number, timeoutMs: number): Promise<Standing>;
+  /** Key of the marker that speaks for the server; in a cluster, what the keys of its markers begin with. */
+  readonly marker: string;
+  /**
+   * Asks the server that has the marker.
+   *
+   * @param vouched  in a cluster: a run of which is known that it may grant, or an empty text. Absent for a single server
+   * @throws StoreError
+   */
+  ask(run: Store["run"], marker: string, leaseMs: number, timeoutMs: number, vouched?: string): Promise<Standing>;
+  /**
+   * Looks at a slot of a cluster by its marker.
+   *
+   * @param vouched  a run that is known to have all of the slot, or an empty text
+   * @param withOthers  whether to list the masters of the cluster
+   * @throws StoreError
+   */
+  look(
+    run: Store["run"],
+    marker: string,
+    vouched: string,
+    withOthers: boolean,
+    timeoutMs: number,
+  ): Promise<ShardStanding>;
 }

@@ -74,7 +74,7 @@ const luaHolds = `local function holds(owner, token)
   return not last or last - token == 0
 end`;
 
-const luaLineageVerdict = `local function verdict(run, isPromoted, upMs, settled, pending, sinceMs, longestMs, isStrict, nowMs)
+const luaLineageVerdict = `local function verdict(run, isPromoted, upMs, settled, pending, sinceMs, longestMs, isStrict, nowMs, isShard)
   if settled == run then
     return 0, nowMs
   end
@@ -82,6 +82,8 @@ const luaLineageVerdict = `local function verdict(run, isPromoted, upMs, settled
     sinceMs = nowMs
     if not settled and not pending and not isPromoted then
       sinceMs = isStrict and nowMs - upMs or nowMs - longestMs
+    elseif isShard and not isPromoted then
+      sinceMs = nowMs - upMs
     end
   end
   return math.max(0, math.min(longestMs, sinceMs + longestMs - nowMs)), sinceMs
@@ -302,8 +304,14 @@ local function isUnder(grant, token)
   return last - token >= 0 and token - first >= 0
 end`;
 
-const luaRunId = `local function runId(info)
-  return type(info) == 'string' and string.match(info, 'run_id:(%x+)') or false
+const luaRunId = `local function runId(info, replication)
+  local process = type(info) == 'string' and string.match(info, 'run_id:(%x+)')
+  local former = type(replication) == 'string' and string.match(replication, 'master_replid2:(%x+)')
+  if not process or not former then
+    return false, false
+  end
+  local isPromoted = string.find(former, '[^0]') ~= nil
+  return isPromoted and process .. '/' .. (string.match(replication, 'master_replid:(%x+)') or '') or process, isPromoted
 end`;
 
 const luaSignalNext = `local function signalNext(inbox, most)
@@ -1486,12 +1494,12 @@ export const mutexReclaim = {
     { code: 0, outcome: "refused", values: [], rest: null },
     { code: 1, outcome: "reclaimed", values: [], rest: null },
   ],
-  sha1: "d60b056b75bfe1cd347176097be51eb3a6bae6eb",
+  sha1: "e4df871ea2f1c1adb514c91a20d049477ea5e98d",
   source: `-- holdfast mutex/reclaim
 local owner, token, leaseMs = ARGV[1], ARGV[2], ARGV[3]
 
 ${luaRunId}
-local run = runId(redis.pcall('INFO', 'server'))
+local run = runId(redis.pcall('INFO', 'server'), redis.pcall('INFO', 'replication'))
 if not run or redis.call('HGET', KEYS[4], 'run') == run then
   return 0
 end
@@ -1941,7 +1949,7 @@ export const permitsReclaim = {
     { code: 0, outcome: "refused", values: [], rest: null },
     { code: 1, outcome: "reclaimed", values: [], rest: null },
   ],
-  sha1: "e3d6c7b5ba90cc2cd92f45c12bfe67c4c898b9cf",
+  sha1: "4e5c1b15662aa625befc4216bee07f1c9af08872",
   source: `-- holdfast permits/reclaim
 local owner, token, leaseMs = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local weight, numbers = tonumber(ARGV[4]), ARGV[5]
@@ -1949,7 +1957,7 @@ local weight, numbers = tonumber(ARGV[4]), ARGV[5]
 ${luaRunId}
 ${luaPermitsState}
 ${luaPermits}
-local run = runId(redis.pcall('INFO', 'server'))
+local run = runId(redis.pcall('INFO', 'server'), redis.pcall('INFO', 'replication'))
 if not run or redis.call('HGET', KEYS[6], 'run') == run then
   return 0
 end
@@ -2351,23 +2359,21 @@ return 1` as string,
 export const serverLineage = {
   name: "server/lineage",
   keys: ["marker"],
-  args: ["leaseMs", "strict"],
+  args: ["leaseMs", "strict", "place", "vouched"],
   replies: [
-    { code: 0, outcome: "settled", values: ["longestMs"], rest: null },
-    { code: 1, outcome: "quiet", values: ["longestMs", "restMs"], rest: null },
+    { code: 0, outcome: "settled", values: ["longestMs"], rest: "run" },
+    { code: 1, outcome: "quiet", values: ["longestMs", "restMs"], rest: "run" },
     { code: 2, outcome: "hidden", values: [], rest: null },
   ],
-  sha1: "22a3fd826f54c40a90c5f38fc3d21375ae79ea01",
+  sha1: "d072078b7b4733c60eb879d00414106e14edb462",
   source: `-- holdfast server/lineage
-local leaseMs, isStrict = tonumber(ARGV[1]), ARGV[2] == '1'
+local leaseMs, isStrict, isShard, vouched = tonumber(ARGV[1]), ARGV[2] == '1', ARGV[3] == 'shard', ARGV[4]
 
 ${luaRunId}
 ${luaLineageVerdict}
 local info = redis.pcall('INFO', 'server')
-local replication = redis.pcall('INFO', 'replication')
-local run = runId(info)
-local former = type(replication) == 'string' and string.match(replication, 'master_replid2:(%x+)')
-if not run or not former then
+local run, isPromoted = runId(info, redis.pcall('INFO', 'replication'))
+if not run then
   return {2}
 end
 
@@ -2388,8 +2394,11 @@ end
 local allMs = math.max(longestMs, beforeMs)
 
 local upMs = tonumber(string.match(info, 'uptime_in_seconds:(%d+)') or 0) * 1000
-local isPromoted = string.find(former, '[^0]') ~= nil
-local restMs, sinceMs = verdict(run, isPromoted, upMs, settled, pending, tonumber(marker[3] or 0), allMs, isStrict, nowMs)
+local restMs, sinceMs =
+  verdict(run, isPromoted, upMs, settled, pending, tonumber(marker[3] or 0), allMs, isStrict, nowMs, isShard)
+if vouched == run then
+  restMs = 0
+end
 local keepMs = allMs + 2592000000
 if redis.call('PTTL', KEYS[1]) < keepMs / 2 or settled ~= run then
   redis.call('HSET', KEYS[1], 'beforeMs', beforeMs, 'longestMs', longestMs)
@@ -2399,13 +2408,13 @@ if restMs > 0 then
   if pending ~= run then
     redis.call('HSET', KEYS[1], 'pending', run, 'sinceMs', sinceMs)
   end
-  return {1, allMs, restMs}
+  return {1, allMs, restMs, run}
 end
 if settled ~= run then
   redis.call('HSET', KEYS[1], 'run', run)
   redis.call('HDEL', KEYS[1], 'pending', 'sinceMs')
 end
-return {0, allMs}` as string,
+return {0, allMs, run}` as string,
   grants: false,
 } as const;
 
@@ -2430,5 +2439,59 @@ if not maxmemory or not policy then
   return 0
 end
 return {1, maxmemory, policy}` as string,
+  grants: false,
+} as const;
+
+/** server/shard: whether the server that has a slot of a cluster is known to have all that was ever granted in it. */
+export const serverShard = {
+  name: "server/shard",
+  keys: ["marker"],
+  args: ["vouched", "list"],
+  replies: [
+    { code: 0, outcome: "whole", values: ["home"], rest: "words" },
+    { code: 1, outcome: "foreign", values: ["home"], rest: "words" },
+    { code: 2, outcome: "hidden", values: [], rest: null },
+  ],
+  sha1: "d14a638dc508c2fd19d543c9c1f55031e7dddff2",
+  source: `-- holdfast server/shard
+local vouched, list = ARGV[1], ARGV[2]
+
+${luaRunId}
+local run = runId(redis.pcall('INFO', 'server'), redis.pcall('INFO', 'replication'))
+local id = redis.pcall('CLUSTER', 'MYID')
+if not run or type(id) ~= 'string' then
+  return {2}
+end
+
+local found = redis.call('HGET', KEYS[1], 'run')
+if found ~= run and vouched == run then
+  redis.call('HSET', KEYS[1], 'run', run)
+  found = run
+end
+if found == run and redis.call('PTTL', KEYS[1]) < 1296000000 then
+  redis.call('PEXPIRE', KEYS[1], 2592000000)
+end
+
+local home, others = -1, {}
+if list == '1' then
+  local ranges = redis.pcall('CLUSTER', 'SLOTS')
+  if ranges.err then
+    return {2}
+  end
+  for _, range in ipairs(ranges) do
+    local master = range[3][3]
+    if master == id then
+      home = math.max(home, range[2])
+    else
+      others[master] = math.max(others[master] or -1, range[2])
+    end
+  end
+end
+local answer = {found == run and 0 or 1, home, run, id}
+for master, last in pairs(others) do
+  answer[#answer + 1] = master
+  answer[#answer + 1] = tostring(last)
+end
+return answer` as string,
   grants: false,
 } as const;

@@ -20,7 +20,7 @@
 local owner, token, leaseMs = ARGV[1], ARGV[2], ARGV[3]
 
 -- include run-id
-local run = runId(redis.pcall('INFO', 'server'))
+local run = runId(redis.pcall('INFO', 'server'), redis.pcall('INFO', 'replication'))
 if not run or redis.call('HGET', KEYS[4], 'run') == run then
   return 0
 end

@@ -28,7 +28,7 @@ local weight, numbers = tonumber(ARGV[4]), ARGV[5]
 -- include run-id
 -- include permits-state
 -- include permits
-local run = runId(redis.pcall('INFO', 'server'))
+local run = runId(redis.pcall('INFO', 'server'), redis.pcall('INFO', 'replication'))
 if not run or redis.call('HGET', KEYS[6], 'run') == run then
   return 0
 end

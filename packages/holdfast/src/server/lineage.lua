@@ -15,19 +15,19 @@
                    periodMs: the longest lease of this period and of the last one, and when this one began
   ARGV[1] leaseMs  the longest lease that the caller asks for
   ARGV[2] strict   1 if a server without a marker that was started just now may have forgotten its locks, else 0
-  REPLY   {0, longestMs}          settled: it may grant leases of that length; longer ones are to be told first
-          {1, longestMs, restMs}  quiet: it may not grant for restMs more
-          {2}                     hidden: INFO is forbidden here, renamed, or does not say
+  ARGV[3] place    `shard` if the marker lies in a slot of a cluster, so that it may have come from another server
+  ARGV[4] vouched  a run of which the caller knows that it may grant, or nothing
+  REPLY   {0, longestMs, run...}          settled: this run may grant leases of that length; longer ones are to be told first
+          {1, longestMs, restMs, run...}  quiet: this run may not grant for restMs more
+          {2}                             hidden: INFO is forbidden here, renamed, or does not say
 ]]
-local leaseMs, isStrict = tonumber(ARGV[1]), ARGV[2] == '1'
+local leaseMs, isStrict, isShard, vouched = tonumber(ARGV[1]), ARGV[2] == '1', ARGV[3] == 'shard', ARGV[4]
 
 -- include run-id
 -- include lineage-verdict
 local info = redis.pcall('INFO', 'server')
-local replication = redis.pcall('INFO', 'replication')
-local run = runId(info)
-local former = type(replication) == 'string' and string.match(replication, 'master_replid2:(%x+)')
-if not run or not former then
+local run, isPromoted = runId(info, redis.pcall('INFO', 'replication'))
+if not run then
   return {2}
 end
 
@@ -48,8 +48,11 @@ end
 local allMs = math.max(longestMs, beforeMs)
 
 local upMs = tonumber(string.match(info, 'uptime_in_seconds:(%d+)') or 0) * 1000
-local isPromoted = string.find(former, '[^0]') ~= nil
-local restMs, sinceMs = verdict(run, isPromoted, upMs, settled, pending, tonumber(marker[3] or 0), allMs, isStrict, nowMs)
+local restMs, sinceMs =
+  verdict(run, isPromoted, upMs, settled, pending, tonumber(marker[3] or 0), allMs, isStrict, nowMs, isShard)
+if vouched == run then
+  restMs = 0
+end
 -- Written before anything that needs it, and not at every call.
 local keepMs = allMs + 2592000000
 if redis.call('PTTL', KEYS[1]) < keepMs / 2 or settled ~= run then
@@ -60,10 +63,10 @@ if restMs > 0 then
   if pending ~= run then
     redis.call('HSET', KEYS[1], 'pending', run, 'sinceMs', sinceMs)
   end
-  return {1, allMs, restMs}
+  return {1, allMs, restMs, run}
 end
 if settled ~= run then
   redis.call('HSET', KEYS[1], 'run', run)
   redis.call('HDEL', KEYS[1], 'pending', 'sinceMs')
 end
-return {0, allMs}
+return {0, allMs, run}

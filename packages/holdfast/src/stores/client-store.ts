@@ -1,9 +1,14 @@
 import { UnsupportedError } from "../core/errors.js";
+import type { Script } from "../core/script.js";
 import type { Grace, Inbox, Replicas, Store } from "../core/store.js";
 import { ClusterHub, type ClusterNodes } from "./cluster-hub.js";
+import { within } from "./deadline.js";
+import { isUnknownScript } from "./failure.js";
+import type { Gate } from "./gate.js";
 import { GraceGate } from "./grace.js";
 import { type Ear, type EarEvents, InboxHub } from "./inbox-hub.js";
 import { runOnEach, runScript, type ScriptClient } from "./script-runner.js";
+import { ShardGate } from "./shard-gate.js";
 
 /** Makes a connection that listens, and reports to `events`. What it makes belongs to the store. */
 export type OpenEar = (events: EarEvents) => Ear | Promise<Ear>;
@@ -35,11 +40,6 @@ export interface Terms {
   readonly replicas?: Replicas | undefined;
 }
 
-/** The same for a cluster, of whose servers one cannot be asked about itself: a marker would go with its slot. */
-export function withoutGrace({ replicas }: Terms): Terms {
-  return { replicas };
-}
-
 /** Inboxes over one connection that listens. */
 export function overOneEar(openEar: OpenEar): ClientParts["inboxes"] {
   return (onReconnect) => new InboxHub(openEar, onReconnect);
@@ -58,8 +58,7 @@ export function clientStore({ kind, client, inboxes, watch, terms: { grace, repl
       `The option \`replicas\` needs WAIT on the connection that ran a script, which cannot be had of this ${kind} client.`,
     );
   }
-  const gate =
-    grace && new GraceGate(grace, (script, keys, args, timeoutMs) => runScript(client, script, keys, args, timeoutMs));
+  const gate = grace && gateOf(client, grace);
   const listeners = new Set<(connection: "commands" | "inbox") => void>();
   const notify = (connection: "commands" | "inbox"): void => {
     for (const listener of listeners) listener(connection);
@@ -93,4 +92,24 @@ export function clientStore({ kind, client, inboxes, watch, terms: { grace, repl
       await hub.close();
     },
   };
+}
+
+/** Longest wait for an answer that is no script's of ours. */
+const ANSWER_MS = 1_000;
+
+function gateOf(client: ScriptClient, grace: Grace): Gate {
+  const run: Store["run"] = (script: Script, keys, args, timeoutMs) => runScript(client, script, keys, args, timeoutMs);
+  if (client.isCluster !== true) return new GraceGate(grace, run);
+  return new ShardGate(grace, {
+    run,
+    knows: ({ sha1 }, key) =>
+      within(ANSWER_MS, client.evalsha(sha1, [key], [])).then(
+        () => true,
+        (cause: unknown) => {
+          if (isUnknownScript(cause)) return false;
+          throw cause;
+        },
+      ),
+    load: ({ source }, key) => within(ANSWER_MS, client.load(source, [key], 1)),
+  });
 }

@@ -1,7 +1,7 @@
 /** Holdfast on a cluster client of @valkey/valkey-glide 2.5 that the caller owns and closes. */
 
 import type { Inbox, Store } from "../core/store.js";
-import { clientStore, type Inboxes, type OpenEar, type Terms, withoutGrace } from "./client-store.js";
+import { clientStore, type Inboxes, type OpenEar, type Terms } from "./client-store.js";
 import { within } from "./deadline.js";
 import { type GlideClient, noEar } from "./glide.js";
 import { type Ear, InboxHub } from "./inbox-hub.js";
@@ -47,7 +47,7 @@ export function glideClusterStore(glide: GlideClient, openEar: OpenEar = noEar, 
     client,
     inboxes: (onReconnect) => new ClusterEar(glide, openEar, onReconnect),
     watch: () => () => {},
-    terms: withoutGrace(terms),
+    terms,
   });
 }
 

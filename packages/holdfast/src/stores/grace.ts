@@ -9,16 +9,17 @@
  * before 7, which replicates scripts, may know the scripts without having been asked.
  *
  * Invariants: no script that grants is taught to a server that was not asked right before, and asked again right after;
- * none is sent while the last answer was no; an acquire costs nothing more than the comparison in `isOpen`.
+ * none is sent while the last answer was no; an acquire costs nothing more than the comparison in `ready`.
  */
-import type { Script } from "../core/script.js";
+import type { Script, ScriptText } from "../core/script.js";
 import type { Grace, Standing, Store } from "../core/store.js";
+import { type Admission, type Gate, leaseOf } from "./gate.js";
 
 /** An answer counts for so long; after half of it the next one is fetched without anybody waiting for it. */
 const TRUSTED_MS = 60_000;
 
 /** See the file header. One for each store. */
-export class GraceGate {
+export class GraceGate implements Gate {
   readonly #grace: Grace;
   readonly #run: Store["run"];
   /** When the last question was sent that was answered with yes; -Infinity if it was no, or the connection is new. */
@@ -38,8 +39,8 @@ export class GraceGate {
   }
 
   /** As `Store.lineageKey`. */
-  markerOf(key: string): string {
-    return this.#grace.markerOf(key);
+  markerOf(): string {
+    return this.#grace.marker;
   }
 
   /** The connection was away, or the server no longer is what it was: what it said counts no more. */
@@ -49,23 +50,50 @@ export class GraceGate {
     this.#quietUntilMs = -Infinity;
   }
 
-  /** Whether the call may be sent without a question. On the path of every acquire and release. */
-  isOpen(script: Script, args: readonly (string | number)[], marker: () => string, timeoutMs: number): boolean {
+  ready(
+    script: Script,
+    _keys: readonly string[],
+    args: readonly (string | number)[],
+    timeoutMs: number,
+  ): ScriptText | undefined {
+    return this.#isOpen(script, args, timeoutMs) ? script : undefined;
+  }
+
+  async ask(script: Script, _keys: readonly string[], timeoutMs: number): Promise<Admission> {
+    return admission(script, await this.#standing(timeoutMs));
+  }
+
+  /** Asks before it teaches, and once more after: what was taught may have reached another server than was asked. */
+  async teach(
+    script: Script,
+    _keys: readonly string[],
+    timeoutMs: number,
+    load: (text: ScriptText) => Promise<unknown>,
+  ): Promise<Admission | undefined> {
+    const before = await this.#ask(timeoutMs);
+    if (before === undefined || before.outcome === "quiet") return before && admission(script, before);
+    await load(script);
+    const after = await this.#ask(timeoutMs);
+    return after && admission(script, after);
+  }
+
+  #isOpen(script: Script, args: readonly (string | number)[], timeoutMs: number): boolean {
     const leaseMs = leaseOf(script, args);
     if (leaseMs > this.#seenMs) this.#seenMs = leaseMs;
     if (script.grants !== true && leaseMs <= this.#toldMs) return true;
     const ageMs = performance.now() - this.#settledAtMs;
     if (ageMs > TRUSTED_MS || leaseMs > this.#toldMs) return false;
-    if (ageMs > TRUSTED_MS / 2 && this.#asking === undefined) void this.standing(marker(), timeoutMs).catch(() => {});
+    if (ageMs > TRUSTED_MS / 2 && this.#asking === undefined) void this.#standing(timeoutMs).catch(() => {});
     return true;
   }
 
   /** What is known of the server, or else what it says when it is asked. @throws StoreError */
-  async standing(marker: string, timeoutMs: number): Promise<Standing> {
+  async #standing(timeoutMs: number): Promise<Standing> {
     for (;;) {
       const restMs = this.#quietUntilMs - performance.now();
-      if (restMs > 0 && this.#seenMs <= this.#toldMs) return { outcome: "quiet", longestMs: this.#toldMs, restMs };
-      this.#asking ??= this.ask(marker, timeoutMs).finally(() => {
+      if (restMs > 0 && this.#seenMs <= this.#toldMs)
+        return { outcome: "quiet", longestMs: this.#toldMs, restMs, run: "" };
+      this.#asking ??= this.#ask(timeoutMs).finally(() => {
         this.#asking = undefined;
       });
       const standing = await this.#asking;
@@ -75,14 +103,14 @@ export class GraceGate {
   }
 
   /** Asks the server now. Undefined if the connection was lost meanwhile: who knows who has answered. @throws StoreError */
-  async ask(marker: string, timeoutMs: number): Promise<Standing | undefined> {
+  async #ask(timeoutMs: number): Promise<Standing | undefined> {
     const sentAtMs = performance.now();
     const doubts = this.#doubts;
     const leaseMs = this.#seenMs;
     this.#seenMs = 0;
     let standing: Standing | undefined;
     try {
-      standing = await this.#grace.ask(this.#run, marker, leaseMs, timeoutMs);
+      standing = await this.#grace.ask(this.#run, this.#grace.marker, leaseMs, timeoutMs);
       if (doubts !== this.#doubts) return undefined;
       this.#note(standing, sentAtMs);
       return standing;
@@ -108,8 +136,6 @@ export class GraceGate {
   }
 }
 
-/** Length of the lease that a call asks for, in ms; 0 if it asks for none. */
-function leaseOf(script: Script, args: readonly (string | number)[]): number {
-  const at = script.args.indexOf("leaseMs");
-  return at < 0 ? 0 : Number(args[at]);
+function admission(script: Script, standing: Standing): Admission {
+  return standing.outcome === "quiet" ? { restMs: standing.restMs } : { text: script };
 }

@@ -1,7 +1,7 @@
 /** Holdfast on a Cluster of ioredis 5 or 6, or of iovalkey, that the caller owns and closes. */
 
 import type { Store } from "../core/store.js";
-import { clientStore, overNodes, type Terms, withoutGrace } from "./client-store.js";
+import { clientStore, overNodes, type Terms } from "./client-store.js";
 import type { ClusterNodes, NodeEar, NodeEarEvents } from "./cluster-hub.js";
 import { clusterSlot } from "./cluster-slot.js";
 import { allThatAnswer } from "./deadline.js";
@@ -83,7 +83,7 @@ export function ioredisClusterStore(redis: IoredisCluster, terms: Terms = {}): S
     client,
     inboxes: overNodes(nodesOf(redis)),
     watch: sharedWatch(redis, watch),
-    terms: withoutGrace(terms),
+    terms,
   });
 }
 

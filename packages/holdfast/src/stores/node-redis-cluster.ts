@@ -1,7 +1,7 @@
 /** Holdfast on a cluster of node-redis 4 to 6 that the caller owns and closes. */
 
 import type { Store } from "../core/store.js";
-import { clientStore, overNodes, type Terms, withoutGrace } from "./client-store.js";
+import { clientStore, overNodes, type Terms } from "./client-store.js";
 import type { ClusterNodes, NodeEar, NodeEarEvents } from "./cluster-hub.js";
 import { clusterSlot } from "./cluster-slot.js";
 import { allThatAnswer, within } from "./deadline.js";
@@ -92,7 +92,7 @@ export function nodeRedisClusterStore(redis: NodeRedisCluster, terms: Terms = {}
     client,
     inboxes: overNodes(nodesOf(redis)),
     watch: sharedWatch(redis, watch),
-    terms: withoutGrace(terms),
+    terms,
   });
 }
 

@@ -7,10 +7,10 @@
 
 import { StoreError, type StoreFailure } from "../core/errors.js";
 import type { Reply, Script, ScriptText } from "../core/script.js";
-import type { Replicas, Standing } from "../core/store.js";
+import type { Replicas } from "../core/store.js";
 import { timerMs, within } from "./deadline.js";
 import { failureOf, isReadOnly, isUnknownScript } from "./failure.js";
-import type { GraceGate } from "./grace.js";
+import type { Admission, Gate } from "./gate.js";
 import { missingPermission } from "./permission.js";
 
 /**
@@ -66,7 +66,7 @@ export function runScript(
   keys: readonly string[],
   args: readonly (string | number)[],
   timeoutMs: number,
-  gate?: GraceGate,
+  gate?: Gate,
   replicas?: Replicas,
 ): Promise<Reply> {
   return new Promise((resolve, reject) => {
@@ -93,7 +93,7 @@ export function runScript(
       if (isSettled) return;
       if (lessons < LESSONS && isUnknownScript(cause)) {
         lessons += 1;
-        if (text === script && script.grants === true && gate !== undefined) teachIfSettled(gate);
+        if (gate !== undefined && script.grants === true && text !== script.withoutGrant) teachIfSettled(gate);
         else teach();
         return;
       }
@@ -127,9 +127,9 @@ export function runScript(
         onError(cause);
       }
     };
-    const teach = (then: () => void = send, lesson = lessons): void => {
+    const teach = (): void => {
       try {
-        client.load(text.source, keys, lesson).then(then, onError);
+        client.load(text.source, keys, lessons).then(send, onError);
       } catch (cause) {
         onError(cause);
       }
@@ -148,35 +148,41 @@ export function runScript(
         error instanceof StoreError ? error : { cause: error, missingPermission: undefined };
       refuse({ mayHaveRun: false, transient, cause, missingPermission: missing });
     };
-    const marker = (): string => gate?.markerOf(keys[0] ?? "") ?? "";
-    const proceed = (standing: Standing): void => {
-      if (standing.outcome !== "quiet" || script.grants !== true) {
+    const proceed = (admission: Admission): void => {
+      if ("text" in admission) {
+        text = admission.text;
+        send();
+      } else if (script.grants !== true) {
         send();
       } else if (script.withoutGrant !== undefined) {
         text = script.withoutGrant;
         send();
       } else {
-        refuse(refusalOf(standing.restMs));
+        refuse(refusalOf(admission.restMs));
       }
     };
-    const admit = (open: GraceGate): void => {
-      if (open.isOpen(script, args, marker, timeoutMs)) send();
-      else open.standing(marker(), timeoutMs).then(proceed, unasked);
+    const admit = (asked: Gate): void => {
+      const ready = asked.ready(script, keys, args, timeoutMs);
+      if (ready !== undefined) {
+        text = ready;
+        send();
+      } else asked.ask(script, keys, timeoutMs).then(onceMoreUnless(asked, proceed), unasked);
     };
-    /** Asks before it teaches, and once more after: what was taught may have reached another server than was asked. */
-    const teachIfSettled = (asked: GraceGate): void => {
-      asked.ask(marker(), timeoutMs).then((standing) => {
-        if (standing === undefined) admit(asked);
-        else if (standing.outcome === "quiet") proceed(standing);
-        else teach(() => askAgain(asked), 1);
-      }, unasked);
+    const teachIfSettled = (asked: Gate): void => {
+      const load = async (taught: ScriptText): Promise<unknown> => client.load(taught.source, keys, lessons);
+      asked.teach(script, keys, timeoutMs, load, lessons).then(onceMoreUnless(asked, proceed), (error: unknown) => {
+        if (error instanceof StoreError) unasked(error);
+        else onError(error);
+      });
     };
-    const askAgain = (asked: GraceGate): void => {
-      asked.ask(marker(), timeoutMs).then((standing) => {
-        if (standing === undefined) admit(asked);
-        else proceed(standing);
-      }, unasked);
-    };
+    /** What was said over a connection that has been lost since does not count. */
+    const onceMoreUnless =
+      (asked: Gate, then: (admission: Admission) => void) =>
+      (admission: Admission | undefined): void => {
+        if (isSettled) return;
+        if (admission === undefined) admit(asked);
+        else then(admission);
+      };
     if (gate === undefined) send();
     else admit(gate);
   });

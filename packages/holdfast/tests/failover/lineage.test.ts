@@ -22,13 +22,22 @@ interface Facts {
   readonly pending?: string;
   readonly sinceMs?: number;
   readonly isStrict?: boolean;
+  readonly isShard?: boolean;
 }
 
 /** What `verdict` answers for a server whose run is `self`. */
 async function verdict(facts: Facts): Promise<unknown> {
-  const { isPromoted = false, upMs = LEASE_MS * 10, settled, pending, sinceMs = 0, isStrict = false } = facts;
+  const {
+    isPromoted = false,
+    upMs = LEASE_MS * 10,
+    settled,
+    pending,
+    sinceMs = 0,
+    isStrict = false,
+    isShard = false,
+  } = facts;
   const text = (run: string | undefined): string => (run === undefined ? "false" : `'${run}'`);
-  const call = `verdict('self', ${isPromoted}, ${upMs}, ${text(settled)}, ${text(pending)}, ${sinceMs}, ${LEASE_MS}, ${isStrict}, ${NOW_MS})`;
+  const call = `verdict('self', ${isPromoted}, ${upMs}, ${text(settled)}, ${text(pending)}, ${sinceMs}, ${LEASE_MS}, ${isStrict}, ${NOW_MS}, ${isShard})`;
   const [restMs, since] = (await server.command("EVAL", `${FRAGMENT}\nreturn {${call}}`, 0)) as number[];
   return restMs === 0 ? 0 : [restMs, since];
 }
@@ -76,6 +85,17 @@ describe("the verdict", () => {
       untilMs(LEASE_MS, NOW_MS + 99_000),
     ],
     [
+      "the marker of another run came with its slot: a server that was never promoted has lost nothing since it was started",
+      { settled: "other", upMs: 10_000, isShard: true },
+      untilMs(20_000, NOW_MS - 10_000),
+    ],
+    ["and that was a lease ago", { settled: "other", upMs: LEASE_MS, isShard: true }, 0],
+    [
+      "a server that took over, with a marker in a slot",
+      { settled: "other", isPromoted: true, isShard: true },
+      untilMs(LEASE_MS, NOW_MS),
+    ],
+    [
       "strict: no marker, started just now: it may have forgotten",
       { isStrict: true, upMs: 10_000 },
       untilMs(20_000, NOW_MS - 10_000),
@@ -88,14 +108,23 @@ describe("the verdict", () => {
 });
 
 describe("the script", () => {
-  const ask = (leaseMs: number, strict = 0): Promise<unknown> =>
-    server.command("EVAL", serverLineage.source, 1, "hf:lineage", leaseMs, strict);
+  /** Without the run, which is the last word of each answer. */
+  const ask = async (leaseMs: number, strict = 0, place = "server", vouched = ""): Promise<unknown> => {
+    const words = [serverLineage.source, 1, "hf:lineage", leaseMs, strict, place, vouched];
+    const reply = (await server.command("EVAL", ...words)) as unknown[];
+    expect(reply.at(-1)).toBe(await runId());
+    return reply.slice(0, -1);
+  };
   const marker = async (): Promise<Record<string, string>> => {
     const words = (await server.command("HGETALL", "hf:lineage")) as string[];
     return Object.fromEntries(words.flatMap((word, i) => (i % 2 === 0 ? [[word, words[i + 1] ?? ""]] : [])));
   };
-  const runId = async (): Promise<string> =>
-    /run_id:(\w+)/.exec(String(await server.command("INFO", "server")))?.[1] ?? "none";
+  const runId = async (): Promise<string> => {
+    const process = /run_id:(\w+)/.exec(String(await server.command("INFO", "server")))?.[1] ?? "none";
+    const replication = String(await server.command("INFO", "replication"));
+    const isPromoted = !/master_replid2:0+\r/.test(replication);
+    return isPromoted ? `${process}/${/master_replid:(\w+)/.exec(replication)?.[1]}` : process;
+  };
 
   test("writes the marker at the first use, and keeps the longest lease that anybody has told", async () => {
     expect(await ask(30_000)).toEqual([0, 30_000]);
@@ -153,5 +182,25 @@ describe("the script", () => {
     expect(await ask(3_600_000, 1)).toMatchObject([1, 3_600_000, expect.any(Number)]);
     await server.command("DEL", "hf:lineage");
     expect(await ask(3_600_000, 0)).toEqual([0, 3_600_000]);
+  });
+
+  test("a caller that knows better is believed, if it speaks of this very run", async () => {
+    await server.command("HSET", "hf:lineage", "run", "another", "longestMs", 3_600_000);
+    expect(await ask(30_000, 0, "shard", "another")).toMatchObject([1, 3_600_000, expect.any(Number)]);
+    expect(await ask(30_000, 0, "shard", await runId())).toEqual([0, 3_600_000]);
+    expect(await marker()).toMatchObject({ run: await runId() });
+  });
+
+  test("a server that was demoted and promoted again has begun another run, in the same process", async () => {
+    expect(await ask(30_000)).toEqual([0, 30_000]);
+    const before = await runId();
+    for (let turn = 0; turn < 2; turn += 1) {
+      const last = await runId();
+      await server.command("REPLICAOF", "127.0.0.1", 1);
+      await server.command("REPLICAOF", "NO", "ONE");
+      expect(await runId()).not.toBe(last);
+      expect(await ask(30_000)).toMatchObject([1, 30_000, expect.any(Number)]);
+    }
+    expect((await marker()).run).toBe(before);
   });
 });

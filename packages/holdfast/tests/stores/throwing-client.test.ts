@@ -12,7 +12,8 @@ test("a client that throws while it is taught a script that grants rejects the c
     isClosed: () => false,
     losses: () => 0,
   };
-  const ask = async () => ({ outcome: "settled", longestMs: Infinity }) as const;
-  const gate = new GraceGate({ markerOf: () => "marker", ask }, () => Promise.reject(new Error("not asked this way")));
+  const ask = async () => ({ outcome: "settled", longestMs: Infinity, run: "a" }) as const;
+  const look = async () => ({ outcome: "hidden" }) as const;
+  const gate = new GraceGate({ marker: "marker", ask, look }, () => Promise.reject(new Error("not asked this way")));
   await expect(runScript(client, mutexAcquire, ["a", "b", "c"], [], 1_000, gate)).rejects.toThrow("no connection");
 });

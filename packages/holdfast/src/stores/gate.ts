@@ -1,0 +1,50 @@
+import type { Script, ScriptText } from "../core/script.js";
+
+/** What a gate says of a call that it was asked about. */
+export type Admission =
+  /** It may be sent in this form. */
+  | { readonly text: ScriptText }
+  /** The server may grant nothing for so long. */
+  | { readonly restMs: number };
+
+/**
+ * What stands before every script that can make somebody a holder, where failover grace is on.
+ *
+ * There is one for a single server and one for a cluster; `runScript` knows no more of them than this.
+ */
+export interface Gate {
+  /** As `Store.lineageKey`. */
+  markerOf(key: string): string;
+  /** A connection was away, or a server no longer is what it was: what it said counts no more. */
+  doubt(): void;
+  /** In which form the call may be sent without a question; undefined if there is one. On the path of every acquire and release. */
+  ready(
+    script: Script,
+    keys: readonly string[],
+    args: readonly (string | number)[],
+    timeoutMs: number,
+  ): ScriptText | undefined;
+  /** Asks what there is to ask. Undefined if a connection was lost meanwhile. @throws StoreError */
+  ask(script: Script, keys: readonly string[], timeoutMs: number): Promise<Admission | undefined>;
+  /**
+   * The server did not know a script that grants: asks, and teaches it if it may grant. Undefined if a connection was lost
+   * meanwhile.
+   *
+   * @param load  teaches the text to the server of the call
+   * @param lesson  how often this call has come to here, from 1
+   * @throws StoreError
+   */
+  teach(
+    script: Script,
+    keys: readonly string[],
+    timeoutMs: number,
+    load: (text: ScriptText) => Promise<unknown>,
+    lesson: number,
+  ): Promise<Admission | undefined>;
+}
+
+/** Length of the lease that a call asks for, in ms; 0 if it asks for none. */
+export function leaseOf(script: Script, args: readonly (string | number)[]): number {
+  const at = script.args.indexOf("leaseMs");
+  return at < 0 ? 0 : Number(args[at]);
+}

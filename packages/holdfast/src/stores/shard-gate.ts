@@ -1,0 +1,294 @@
+/**
+ * Whether the server of a slot may grant locks: the gate of a cluster, where slots move and each master is followed by
+ * another one for itself (docs/adr/082-failover-grace-in-clusters.md).
+ *
+ * What is known is always known of a *run*, a time in which one process is master without a break, and stays true: that
+ * its quiet time is over, or that it has all of a slot. A script that grants is taught with the run in its text. So it is
+ * known only to servers of which somebody has found out that they may grant, and a slot that goes to another
+ * server, in whichever way, is noticed by NOSCRIPT. Then
+ *
+ * 1. the slot is looked at. If its marker names this run, it is whole.
+ * 2. Else the run itself must be settled: its quiet time is over, or there never was a reason for one.
+ * 3. And so must be the runs of all other masters, since the slot may have come from any of them. Then it is whole.
+ *
+ * Invariants: no text with a run is sent to a slot that was not found whole for that run; none after the last word of that run
+ * is older than `TRUSTED_MS`, since a server that is demoted and promoted again knows its old texts still.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import { StoreError } from "../core/errors.js";
+import type { Script, ScriptText } from "../core/script.js";
+import type { Grace, ShardStanding, Store } from "../core/store.js";
+import { clusterSlot } from "./cluster-slot.js";
+import { type Admission, type Gate, leaseOf } from "./gate.js";
+import { flagOf, type Run, Runs, textFor } from "./runs.js";
+import { tagOf } from "./slot-tags.js";
+
+/** An answer of a run counts for so long, less than it takes to be demoted and promoted again; half of it before it is fetched anew. */
+const TRUSTED_MS = 2_000;
+/** A slot that was found whole counts as that for so long, as long as its run goes on. */
+const SLOT_TRUSTED_MS = 60_000;
+/** A server that may not grant is asked again after so long: another one may be found to be settled, or the slot may have moved. */
+const QUIET_TRUSTED_MS = 500;
+/** The longest lease is told again after so long: the marker may have moved away. */
+const TOLD_MS = 60_000;
+/** Slots may move while they are asked about. */
+const TRIES = 5;
+const PAUSE_MS = 20;
+
+type Look = Exclude<ShardStanding, { readonly outcome: "hidden" }>;
+type Found = { readonly run: Run } | { readonly restMs: number } | undefined;
+
+/** What the gate uses of the cluster's client, past itself. */
+export interface ShardClient {
+  readonly run: Store["run"];
+  /** Whether the server of the key knows a text. It reads `key`, whichever that is, and changes nothing. */
+  knows(text: ScriptText, key: string): Promise<boolean>;
+  /** Teaches it to that server. */
+  load(text: ScriptText, key: string): Promise<unknown>;
+}
+
+/** See the file header. One for each store. */
+export class ShardGate implements Gate {
+  readonly #grace: Grace;
+  readonly #client: ShardClient;
+  readonly #runs = new Runs(() => this.#slots.clear());
+  readonly #slots = new Map<number, { readonly run: Run; readonly atMs: number }>();
+  /** Slots whose servers may grant nothing, for callers that ask again at once. */
+  readonly #quiet = new Map<number, { readonly untilMs: number; readonly endMs: number; readonly longestMs: number }>();
+  readonly #asking = new Map<number, Promise<Found>>();
+  /** The longest lease asked for by this process. */
+  #longestMs = 0;
+  /** The longest that any server was told of: what needs no grant goes on with it, also where nobody was asked yet. */
+  #toldMs = 0;
+  #doubts = 0;
+  #isHidden = false;
+
+  constructor(grace: Grace, client: ShardClient) {
+    this.#grace = grace;
+    this.#client = client;
+  }
+
+  markerOf(key: string): string {
+    return this.#markerOf(clusterSlot(key));
+  }
+
+  doubt(): void {
+    this.#doubts += 1;
+    this.#runs.doubt();
+    this.#quiet.clear();
+  }
+
+  ready(
+    script: Script,
+    keys: readonly string[],
+    args: readonly (string | number)[],
+    timeoutMs: number,
+  ): ScriptText | undefined {
+    if (this.#isHidden) return script;
+    const leaseMs = leaseOf(script, args);
+    if (leaseMs > this.#longestMs) this.#longestMs = leaseMs;
+    if (script.grants !== true) return leaseMs > this.#toldMs || readsMarker(script) ? undefined : script;
+    const slot = clusterSlot(keys[0] ?? "");
+    const known = this.#slots.get(slot);
+    if (known === undefined) return undefined;
+    const { run, atMs } = known;
+    const nowMs = performance.now();
+    const age = Math.max((nowMs - run.heardAtMs) / TRUSTED_MS, (nowMs - atMs) / SLOT_TRUSTED_MS);
+    if (leaseMs > run.toldMs || age > 1) return undefined;
+    if (age > 0.5) void this.#found(slot, timeoutMs).catch(() => {});
+    return textFor(script, run);
+  }
+
+  async ask(script: Script, keys: readonly string[], timeoutMs: number): Promise<Admission | undefined> {
+    const found = await this.#found(clusterSlot(keys[0] ?? ""), timeoutMs);
+    return this.#admission(script, found);
+  }
+
+  async teach(
+    script: Script,
+    keys: readonly string[],
+    timeoutMs: number,
+    load: (text: ScriptText) => Promise<unknown>,
+    lesson: number,
+  ): Promise<Admission | undefined> {
+    // The client may have learnt only now where the slot is, or the slot is on its way.
+    if (lesson > 2) await pause(Math.min(lesson - 2, TRIES) * PAUSE_MS);
+    const slot = clusterSlot(keys[0] ?? "");
+    this.#slots.delete(slot);
+    // What is being asked already may be about the server before.
+    await this.#asking.get(slot)?.catch(() => {});
+    const admission = this.#admission(script, await this.#found(slot, timeoutMs));
+    if (admission !== undefined && "text" in admission) await load(admission.text);
+    return admission;
+  }
+
+  #admission(script: Script, found: Found): Admission | undefined {
+    if (this.#isHidden) return { text: script };
+    if (found === undefined) return undefined;
+    if ("restMs" in found) return found;
+    return { text: script.grants === true ? textFor(script, found.run) : script };
+  }
+
+  #markerOf(slot: number): string {
+    return `${this.#grace.marker}:{${tagOf(slot)}}`;
+  }
+
+  #homeOf(slot: number): string {
+    return `${this.#markerOf(slot)}:home`;
+  }
+
+  /** The run that has all of the slot and may grant; undefined if a connection was lost meanwhile. One question for all who ask. */
+  #found(slot: number, timeoutMs: number): Promise<Found> {
+    const quiet = this.#quiet.get(slot);
+    const nowMs = performance.now();
+    if (quiet !== undefined && quiet.untilMs > nowMs && this.#longestMs <= quiet.longestMs) {
+      return Promise.resolve({ restMs: quiet.endMs - nowMs });
+    }
+    let asking = this.#asking.get(slot);
+    if (asking === undefined) {
+      asking = this.#find(slot, timeoutMs).finally(() => this.#asking.delete(slot));
+      this.#asking.set(slot, asking);
+    }
+    return asking;
+  }
+
+  async #find(slot: number, timeoutMs: number): Promise<Found> {
+    const doubts = this.#doubts;
+    for (let tries = 1; ; tries += 1) {
+      const longestMs = this.#longestMs;
+      const found = await this.#tryToFind(slot, timeoutMs);
+      if (found !== undefined && "restMs" in found) {
+        const endMs = performance.now() + found.restMs;
+        this.#quiet.set(slot, { untilMs: Math.min(endMs, performance.now() + QUIET_TRUSTED_MS), endMs, longestMs });
+      } else this.#quiet.delete(slot);
+      if (doubts !== this.#doubts) return undefined;
+      if (found !== undefined || this.#isHidden) return found;
+      if (tries === TRIES) {
+        const cause = new Error("slots have moved while their servers were asked whether they may grant");
+        throw new StoreError(this.#markerOf(slot), { mayHaveRun: false, transient: true, cause });
+      }
+      await pause(PAUSE_MS * tries);
+    }
+  }
+
+  /** Undefined if servers have changed meanwhile, or show nothing. */
+  async #tryToFind(slot: number, timeoutMs: number): Promise<Found> {
+    const marker = this.#markerOf(slot);
+    const { run: heard, standing } = await this.#look(marker, "", false, timeoutMs);
+    if (standing === undefined || heard === undefined) return undefined;
+    const leaseMs = this.#longestMs;
+    const isTold = leaseMs <= heard.toldMs && performance.now() - heard.toldAtMs < TOLD_MS;
+    if (standing.outcome === "whole") {
+      heard.isSettled = true;
+      if (!isTold) await this.#tell(marker, heard, timeoutMs);
+      if (leaseMs > heard.toldMs) return undefined;
+      return this.#note(slot, heard);
+    }
+    const { run, standing: seen } = await this.#look(marker, "", true, timeoutMs);
+    if (run !== heard || seen === undefined) return undefined;
+    const restMs = await this.#settle(run, seen.home, timeoutMs);
+    if (restMs === undefined || restMs > 0) return restMs === undefined ? undefined : { restMs };
+    const othersMs = await Promise.all(seen.others.map((other) => this.#settleOther(other, timeoutMs)));
+    if (othersMs.includes(undefined)) return undefined;
+    const longestMs = Math.max(0, ...othersMs.map((otherMs) => otherMs ?? 0));
+    if (longestMs > 0) return { restMs: longestMs };
+    const { run: last, standing: vouched } = await this.#look(marker, run.id, false, timeoutMs);
+    if (last !== run || vouched?.outcome !== "whole") return undefined;
+    if (leaseMs > run.toldMs) await this.#tell(marker, run, timeoutMs);
+    return leaseMs > run.toldMs ? undefined : this.#note(slot, run);
+  }
+
+  #note(slot: number, run: Run): Found {
+    this.#slots.set(slot, { run, atMs: run.heardAtMs });
+    return { run };
+  }
+
+  /** Asks the server of a slot, and what it says it is. */
+  async #look(
+    marker: string,
+    vouched: string,
+    withOthers: boolean,
+    timeoutMs: number,
+  ): Promise<{ readonly run?: Run; readonly standing?: Look }> {
+    const sentAtMs = performance.now();
+    const doubts = this.#doubts;
+    const standing = await this.#grace.look(this.#client.run, marker, vouched, withOthers, timeoutMs);
+    if (standing.outcome === "hidden") {
+      this.#isHidden = true;
+      return {};
+    }
+    const run = this.#runs.of(standing.run);
+    if (doubts === this.#doubts) run.heardAtMs = Math.max(run.heardAtMs, sentAtMs);
+    return { run, standing };
+  }
+
+  /** Of a master that is listed: for how long it may grant nothing. Undefined if it is not the one that was meant. */
+  async #settleOther(
+    { id, home }: { readonly id: string; readonly home: number },
+    timeoutMs: number,
+  ): Promise<number | undefined> {
+    const marker = this.#markerOf(home);
+    const { run, standing } = await this.#look(marker, "", false, timeoutMs);
+    if (run === undefined || standing?.id !== id) return undefined;
+    if (standing.outcome === "whole") run.isSettled = true;
+    if (run.isSettled) return 0;
+    const { run: same, standing: seen } = await this.#look(marker, "", true, timeoutMs);
+    return same === run && seen?.id === id ? this.#settle(run, seen.home, timeoutMs) : undefined;
+  }
+
+  /** For how long this run may grant nothing. Undefined if its home has gone elsewhere. */
+  async #settle(run: Run, home: number, timeoutMs: number): Promise<number | undefined> {
+    if (run.isSettled) return 0;
+    const restMs = run.quietUntilMs - performance.now();
+    if (restMs > 0 && this.#longestMs <= run.toldMs) return restMs;
+    const marker = this.#homeOf(home);
+    const standing = await this.#ask(marker, run, "", timeoutMs);
+    if (standing?.outcome === "settled") {
+      run.isSettled = true;
+      await this.#client.load(flagOf(run, this.#grace.marker), marker);
+      return 0;
+    }
+    if (standing === undefined) return undefined;
+    // The marker may have come with a slot, from a server that is another one.
+    if (await this.#client.knows(flagOf(run, this.#grace.marker), marker)) {
+      run.isSettled = true;
+      return (await this.#ask(marker, run, run.id, timeoutMs))?.outcome === "settled" ? 0 : undefined;
+    }
+    return standing.restMs;
+  }
+
+  /** Tells a run that may grant how long leases are. */
+  async #tell(marker: string, run: Run, timeoutMs: number): Promise<void> {
+    const { run: same, standing } = await this.#look(marker, "", true, timeoutMs);
+    if (same === run && standing !== undefined) await this.#ask(this.#homeOf(standing.home), run, run.id, timeoutMs);
+  }
+
+  async #ask(
+    marker: string,
+    run: Run,
+    vouched: string,
+    timeoutMs: number,
+  ): Promise<Exclude<Awaited<ReturnType<Grace["ask"]>>, { readonly outcome: "hidden" }> | undefined> {
+    const sentAtMs = performance.now();
+    const standing = await this.#grace.ask(this.#client.run, marker, this.#longestMs, timeoutMs, vouched);
+    if (standing.outcome === "hidden") {
+      this.#isHidden = true;
+      return undefined;
+    }
+    if (standing.run !== run.id) return undefined;
+    run.toldMs = standing.longestMs;
+    run.toldAtMs = sentAtMs;
+    run.quietUntilMs = standing.outcome === "quiet" ? performance.now() + standing.restMs : -Infinity;
+    this.#toldMs = Math.max(this.#toldMs, standing.longestMs);
+    return standing;
+  }
+}
+
+/** What puts a lease back goes by the marker of its slot, so that is to be right before. */
+function readsMarker(script: Script): boolean {
+  return script.renews === true && script.keys.includes("marker");
+}
+
+function pause(delayMs: number): Promise<void> {
+  return sleep(delayMs, undefined, { ref: false });
+}

@@ -1,0 +1,16 @@
+/** Draws numbers from a seed: the same ones each time. */
+export interface Chance {
+  /** A number from `from` up to, but not including, `to`. */
+  between(from: number, to: number): number;
+}
+
+/** A sequence of its own for each seed (a linear congruence of 2^32, the high bits of it). */
+export function chanceOf(seed: number): Chance {
+  let state = (Math.imul(seed, 2_654_435_761) + 12_345) >>> 0;
+  return {
+    between(from, to) {
+      state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+      return from + ((state >>> 8) / 2 ** 24) * (to - from);
+    },
+  };
+}

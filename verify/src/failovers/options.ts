@@ -1,0 +1,61 @@
+/** What a run of failovers is told. */
+import { parseArgs } from "node:util";
+
+/** See `HELP`. */
+export interface Options {
+  readonly topologies: readonly ("sentinel" | "cluster")[];
+  readonly count: number;
+  readonly grace: "auto" | "off";
+  readonly seed: number;
+  readonly leaseMs: number;
+  /** Where the sums go as JSON. */
+  readonly json: string | undefined;
+}
+
+export const HELP = `npm run verify:failovers -- [options]
+
+Masters that die with grants their replicas never got, under holders and waiters of several processes.
+
+  --topology sentinel|cluster   one of them; both if it is not given
+  --count N                     failovers of each topology, 1 to 1000 (10)
+  --grace auto|off              the option failoverGrace; with off the run must show double grants (auto)
+  --seed N                      of what is drawn: how long locks are held, when masters die (1)
+  --lease MS                    length of the leases, 1000 to 60000 (6000)
+  --json FILE                   also writes the sums there
+`;
+
+/** @throws RangeError, TypeError  a wrong option */
+export function optionsOf(words: readonly string[]): Options | "help" {
+  const { values } = parseArgs({
+    args: [...words],
+    options: {
+      topology: { type: "string" },
+      count: { type: "string", default: "10" },
+      grace: { type: "string", default: "auto" },
+      seed: { type: "string", default: "1" },
+      lease: { type: "string", default: "6000" },
+      json: { type: "string" },
+      help: { type: "boolean", default: false },
+    },
+  });
+  if (values.help) return "help";
+  const { topology, grace } = values;
+  if (topology !== undefined && topology !== "sentinel" && topology !== "cluster") {
+    throw new RangeError(`--topology must be sentinel or cluster; got ${topology}`);
+  }
+  if (grace !== "auto" && grace !== "off") throw new RangeError(`--grace must be auto or off; got ${grace}`);
+  return {
+    topologies: topology === undefined ? ["sentinel", "cluster"] : [topology],
+    count: whole("--count", values.count, 1, 1_000),
+    grace,
+    seed: whole("--seed", values.seed, 0, 2 ** 31),
+    leaseMs: whole("--lease", values.lease, 1_000, 60_000),
+    json: values.json,
+  };
+}
+
+function whole(option: string, text: string, least: number, most: number): number {
+  const value = Number(text);
+  if (Number.isInteger(value) && value >= least && value <= most) return value;
+  throw new RangeError(`${option} must be a whole number from ${least} to ${most}; got ${text}`);
+}

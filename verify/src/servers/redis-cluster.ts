@@ -1,0 +1,257 @@
+/**
+ * A Redis Cluster of one's own for a test: masters with one replica each, on free loopback ports, gone at the end.
+ *
+ * It is put together by commands to the servers, since that takes half the time of `redis-cli --cluster create`. A
+ * fresh cluster refuses writes for two seconds whatever anybody does, so start one for each test file and share it.
+ */
+
+import { setTimeout as sleep } from "node:timers/promises";
+import { type RedisServer, startRedis } from "./redis-server.js";
+
+/** The bus has the port + 10 000, which must be one as well. */
+const BELOW_PORT = 55_536;
+const SLOTS = 16_384;
+/** A guard against a cluster that never comes up, not a measure of how fast it should. */
+const PATIENCE_MS = 30_000;
+const PROBE_EVERY_MS = 20;
+
+/** How the cluster is made. */
+export interface RedisClusterOptions {
+  /** @default 3 */
+  readonly masters?: number;
+  /** After how long a silent node counts as failed, in ms. @default 1000 */
+  readonly nodeTimeoutMs?: number;
+  /** More arguments for each redis-server. */
+  readonly args?: readonly string[];
+}
+
+/** A server of the cluster. */
+export interface ClusterNode extends RedisServer {
+  /** Its name in the cluster; stays over a restart. */
+  readonly id: string;
+}
+
+/** A running cluster. */
+export interface RedisCluster {
+  /** As they were started: all masters, then their replicas in the same order. */
+  readonly nodes: readonly ClusterNode[];
+  /** Port of some node each, for clients to begin with. */
+  readonly ports: readonly number[];
+  /** @throws Error  there is none of that id */
+  node(id: string): ClusterNode;
+  /** Who serves a slot now, as one that is asked believes. */
+  masterOf(slot: number): Promise<ClusterNode>;
+  /** Who serves slots now. */
+  masters(): Promise<ClusterNode[]>;
+  /** The replicas of a master now. */
+  replicasOf(master: ClusterNode): Promise<ClusterNode[]>;
+  /** A replica of the master of `slot` takes over in agreement with it, and nothing is lost. Answers with the new master. */
+  failover(slot: number): Promise<ClusterNode>;
+  /** Moves a slot with all its keys, one after the other, as `redis-cli --cluster reshard` does. */
+  moveSlot(slot: number, to: ClusterNode, between?: () => Promise<unknown>): Promise<void>;
+  /** Resolves when all nodes that run agree that all is well, and each replica has its master's data. */
+  settled(): Promise<void>;
+  /** Ends all nodes. */
+  stop(): Promise<void>;
+}
+
+/** Starts a cluster and waits until it takes writes. */
+export async function startCluster(options: RedisClusterOptions = {}): Promise<RedisCluster> {
+  const { masters = 3, nodeTimeoutMs = 1_000, args = [] } = options;
+  const flags = [
+    ...["--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf"],
+    ...["--cluster-node-timeout", `${nodeTimeoutMs}`, "--cluster-allow-replica-migration", "no"],
+    // A replica is not refused for lagging, and has its data at once.
+    ...["--cluster-replica-validity-factor", "0", "--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "1"],
+    ...args,
+  ];
+  const started = await Promise.allSettled(
+    Array.from({ length: 2 * masters }, () => startRedis({ belowPort: BELOW_PORT, args: flags })),
+  );
+  const servers = started.flatMap((start) => (start.status === "fulfilled" ? [start.value] : []));
+  try {
+    const failure = started.find((start) => start.status === "rejected");
+    if (failure !== undefined) throw failure.reason;
+    const nodes = await Promise.all(servers.map(nodeOf));
+    await form(nodes, masters);
+    const cluster = clusterOf(nodes);
+    await cluster.settled();
+    return cluster;
+  } catch (error) {
+    await Promise.all(servers.map((server) => server.stop()));
+    throw error;
+  }
+}
+
+async function nodeOf(server: RedisServer): Promise<ClusterNode> {
+  const id = String(await server.command("CLUSTER", "MYID"));
+  return Object.defineProperty(server as ClusterNode, "id", { value: id, enumerable: true });
+}
+
+async function form(nodes: readonly ClusterNode[], masters: number): Promise<void> {
+  const [first, ...others] = nodes as [ClusterNode, ...ClusterNode[]];
+  await Promise.all(
+    nodes.map(async (node, i) => {
+      // Else each of them believes that it is the newest, and they have to settle that first.
+      await node.command("CLUSTER", "SET-CONFIG-EPOCH", i + 1);
+      if (i >= masters) return;
+      const from = Math.floor((i * SLOTS) / masters);
+      await node.command("CLUSTER", "ADDSLOTSRANGE", from, Math.floor(((i + 1) * SLOTS) / masters) - 1);
+    }),
+  );
+  for (const node of others) await first.command("CLUSTER", "MEET", "127.0.0.1", node.port);
+  for (const [i, node] of nodes.slice(masters).entries()) {
+    const { id } = nodes[i] as ClusterNode;
+    // Refused until it has heard of its master.
+    await until(async () => (await node.command("CLUSTER", "REPLICATE", id).catch(() => "not yet")) === "OK");
+  }
+}
+
+function clusterOf(nodes: readonly ClusterNode[]): RedisCluster {
+  const node = (id: string): ClusterNode => {
+    const found = nodes.find((one) => one.id === id);
+    if (found === undefined) throw new Error(`there is no node ${id}`);
+    return found;
+  };
+  const masterOf = async (slot: number): Promise<ClusterNode> => {
+    let owner: NodeLine | undefined;
+    await until(async () => {
+      owner = ownerIn(await view(nodes), slot);
+      return owner !== undefined;
+    });
+    return node(owner?.id ?? "");
+  };
+  const replicasOf = async ({ id }: ClusterNode): Promise<ClusterNode[]> =>
+    (await view(nodes)).filter(({ master }) => master === id).map((line) => node(line.id));
+  return {
+    nodes,
+    ports: nodes.map(({ port }) => port),
+    node,
+    masterOf,
+    async masters() {
+      const lines = await view(nodes);
+      return lines
+        .filter((line) => line.slots.some(([from]) => ownerIn(lines, from) === line))
+        .map(({ id }) => node(id));
+    },
+    replicasOf,
+    async failover(slot) {
+      const master = await masterOf(slot);
+      const [replica] = await replicasOf(master);
+      if (replica === undefined) throw new Error(`node ${master.id} has no replica`);
+      let askedAtMs = -Infinity;
+      await until(async () => {
+        // The agreement can time out, and then nothing has happened.
+        if (performance.now() - askedAtMs > 6_000) {
+          askedAtMs = performance.now();
+          await replica.command("CLUSTER", "FAILOVER");
+        }
+        return String(await replica.command("ROLE")).startsWith("master");
+      });
+      return replica;
+    },
+    async moveSlot(slot, to, between = async () => {}) {
+      const from = await masterOf(slot);
+      await to.command("CLUSTER", "SETSLOT", slot, "IMPORTING", from.id);
+      await from.command("CLUSTER", "SETSLOT", slot, "MIGRATING", to.id);
+      for (;;) {
+        const keys = (await from.command("CLUSTER", "GETKEYSINSLOT", slot, 100)) as string[];
+        if (keys.length === 0) break;
+        for (const key of keys) {
+          await from.command("MIGRATE", "127.0.0.1", to.port, key, 0, 5_000);
+          await between();
+        }
+      }
+      await between();
+      await to.command("CLUSTER", "SETSLOT", slot, "NODE", to.id);
+      await from.command("CLUSTER", "SETSLOT", slot, "NODE", to.id);
+      // The others would hear of it in time.
+      for (const other of (await view(nodes)).filter(
+        ({ slots, id }) => slots.length > 0 && id !== to.id && id !== from.id,
+      )) {
+        await node(other.id).command("CLUSTER", "SETSLOT", slot, "NODE", to.id);
+      }
+    },
+    settled: () =>
+      until(async () => {
+        const views = await Promise.all(nodes.filter(isRunning).map((one) => viewIfWell(one, nodes.length)));
+        // A master that comes back still takes itself for one.
+        return views[0] !== undefined && views.every((one) => one === views[0]);
+      }),
+    async stop() {
+      await Promise.all(nodes.map((one) => one.stop()));
+    },
+  };
+}
+
+interface NodeLine {
+  readonly id: string;
+  readonly isItself: boolean;
+  readonly master: string;
+  readonly epoch: number;
+  readonly slots: readonly (readonly [number, number])[];
+}
+
+/** How long one that is alive may take to answer. */
+const ANSWER_MS = 2_000;
+
+/** What each node that answers says of itself, the newest claim first. Of the others some know less. */
+async function view(nodes: readonly ClusterNode[]): Promise<NodeLine[]> {
+  const asked = nodes.filter(isRunning).map(async (node) => {
+    const late = sleep(ANSWER_MS, "", { ref: false });
+    const text = await Promise.race([node.command("CLUSTER", "NODES").catch(() => ""), late]);
+    return parse(String(text)).filter(({ isItself }) => isItself);
+  });
+  return (await Promise.all(asked)).flat().toSorted((a, b) => b.epoch - a.epoch);
+}
+
+function ownerIn(lines: readonly NodeLine[], slot: number): NodeLine | undefined {
+  return lines.find(({ slots }) => slots.some(([from, to]) => from <= slot && slot <= to));
+}
+
+function parse(text: string): NodeLine[] {
+  const lines = text.trim() === "" ? [] : text.trim().split("\n");
+  return lines.map((line) => {
+    const [id = "", , flags = "", master = "", , , epoch = "0", , ...slots] = line.split(" ");
+    const ranges = slots.filter((slot) => /^\d/.test(slot)).map((slot) => slot.split("-").map(Number));
+    return {
+      id,
+      isItself: flags.includes("myself"),
+      master,
+      epoch: Number(epoch),
+      // Who was failed over stays listed for a while, with its slots.
+      slots: flags.includes("fail") ? [] : ranges.map(([from = 0, to = from]) => [from, to] as const),
+    };
+  });
+}
+
+/** What the node believes, in a form that can be compared; undefined while something is amiss. */
+async function viewIfWell(node: ClusterNode, size: number): Promise<string | undefined> {
+  const ask = (...words: string[]): Promise<string> => node.command(...words).then(String, () => "");
+  const [info, text, replication] = [
+    await ask("CLUSTER", "INFO"),
+    await ask("CLUSTER", "NODES"),
+    await ask("INFO", "replication"),
+  ];
+  const lines = parse(text).toSorted((a, b) => (a.id < b.id ? -1 : 1));
+  if (!info.includes("cluster_state:ok") || lines.length !== size || /handshake|noaddr/.test(text)) return undefined;
+  if (!/role:master|master_link_status:up/.test(replication)) return undefined;
+  return JSON.stringify(lines.map(({ id, master, slots }) => ({ id, master, slots })));
+}
+
+function isRunning({ pid }: ClusterNode): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
+
+/** Asks again until it is so. */
+async function until(isSo: () => Promise<boolean>): Promise<void> {
+  const giveUpAtMs = performance.now() + PATIENCE_MS;
+  while (!(await isSo())) {
+    if (performance.now() > giveUpAtMs) throw new Error("the cluster has not become what was waited for");
+    await sleep(PROBE_EVERY_MS);
+  }
+}
