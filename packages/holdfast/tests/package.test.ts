@@ -13,7 +13,7 @@ import { pack } from "../scripts/pack.mjs";
  * Of everything that `import "holdfast"` loads, minified and compressed. Twelve kinds with their Lua and the texts of their
  * errors; see docs/benchmarks.md for what takes how much, and docs/adr/061 for why. A change that needs more says so here.
  */
-const MOST_BYTES = 60_000;
+const MOST_BYTES = 64_000;
 
 const home = fileURLToPath(new URL("..", import.meta.url));
 const packed = mkdtempSync(join(home, ".cache-pack-"));

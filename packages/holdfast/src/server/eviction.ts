@@ -11,8 +11,10 @@ import { serverMemory } from "../generated/scripts.js";
  * @throws StoreError
  */
 export async function readMemoryPolicy(store: Store, timeoutMs: number): Promise<MemoryPolicy | undefined> {
+  // In this same turn, so that the question leaves with the first request.
+  if (store.runOnEach === undefined) return policyOf(store, timeoutMs);
   // A client that cannot reach one of them may give no answer of any: then one is better than none.
-  const replies = await store.runOnEach?.(serverMemory, [], timeoutMs / 2).catch(() => undefined);
+  const replies = await store.runOnEach(serverMemory, [], timeoutMs / 2).catch(() => undefined);
   if (replies === undefined) return policyOf(store, timeoutMs);
   const policies = await Promise.all(replies.map((reply) => policyOf({ run: async () => reply }, timeoutMs)));
   const evicting = policies.find((found) => found !== undefined && evicts(found));

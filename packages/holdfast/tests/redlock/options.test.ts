@@ -1,6 +1,6 @@
 /** What `createHoldfast({ redlock })` takes and refuses, and which kinds there are then. */
 import { embedded } from "@holdfast/embedded";
-import { Cluster, Redis } from "ioredis";
+import { Redis } from "ioredis";
 import { expect, test } from "vitest";
 import { createHoldfast, type Holdfast, UnsupportedError } from "../../src/index.js";
 
@@ -41,10 +41,6 @@ test.each([
   [{ redlock: stores(3), failoverGrace: "auto" }, /got "auto"/],
   [{ redlock: stores(3), replicas: { atLeast: 1, timeoutMs: 100 } }, /replicas cannot be given with redlock/],
   [{ store: embedded(), replicas: { atLeast: 1, timeoutMs: 100 } }, /`replicas` is for a client/],
-  [
-    { redis: new Cluster([], { lazyConnect: true }), failoverGrace: "strict" },
-    /of a cluster, servers cannot be asked yet/,
-  ],
   [{ redlock: stores(3), store: embedded() }, /exactly one of redis, store and redlock; got store and redlock/],
 ])("%o is refused", (options, reason) => {
   expect(() => createHoldfast(options as never)).toThrow(reason);

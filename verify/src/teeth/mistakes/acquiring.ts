@@ -52,8 +52,8 @@ export const ACQUIRING: readonly Tooth[] = [
     patches: [
       patch(
         WAITER,
-        'attempt.outcome === "granted" && leftMs <= 0 &&',
-        'attempt.outcome === "granted" && leftMs <= -1 &&',
+        'attempt.outcome === "granted" && this.#isOver(sentAt) &&',
+        'attempt.outcome === "granted" && this.#claim.leaseMs < 0 &&',
       ),
     ],
     catcher: test("unit/waiter.test.ts", "a lost answer that comes when the lease it granted is over makes no lease"),
@@ -156,10 +156,10 @@ export const ACQUIRING: readonly Tooth[] = [
     patches: [
       patch(
         "core/owner.ts",
-        "const owner = `${clientId}/${number}/",
-        "void clientId;\n  const owner = `client/${number}/",
+        "const owner = `${this.#clientId}/${this.number}/",
+        "void this.#clientId;\n    const owner = `client/${this.number}/",
       ),
-      patch("core/owner.ts", 'owner: label === "" ? owner : `${owner}/${encodeURIComponent(label)}`', "owner"),
+      patch("core/owner.ts", "`${owner}/${encodeURIComponent(this.#label)}`", "owner"),
     ],
     catcher: simulation("mutex", "S1", "S2", "F1", "F2", "F3"),
   },

@@ -8,7 +8,11 @@ export const CLIENTS: readonly Tooth[] = [
     bugs: ["B60"],
     mistake: "the keys of one lock are in different slots",
     patches: [
-      patch("core/names.ts", "base: `${prefix}:${kind}:{${escaped}}` };", "base: `${prefix}:${kind}:${escaped}` };"),
+      patch(
+        "core/names.ts",
+        "const base = `${prefix}:${kind}:{${escaped}}`;",
+        "const base = `${prefix}:${kind}:${escaped}`;",
+      ),
     ],
     catcher: test("unit/names.test.ts", "are all in the slot of its tag, whatever the name"),
   },

@@ -120,13 +120,13 @@ export const HOLDING: readonly Tooth[] = [
       patch(UPKEEP, "    this.#renewal.settled();\n    if (this.#isOver) return;", "    this.#renewal.settled();"),
       patch(
         UPKEEP,
-        "    this.#timer?.cancel();\n    if (this.#isOver) return;\n    const inMs",
-        "    this.#timer?.cancel();\n    const inMs",
+        "    this.#timer = undefined;\n    if (this.#isOver) return;\n    const inMs",
+        "    this.#timer = undefined;\n    const inMs",
       ),
       patch(
         UPKEEP,
-        "    if (this.#kept.validForMs() <= 0) return;\n    if (!this.#isLookedAfter)",
-        "    if (!this.#isLookedAfter)",
+        "    this.#timer = undefined;\n    if (this.#kept.validForMs() <= 0) return;\n",
+        "    this.#timer = undefined;\n",
       ),
     ],
     catcher: simulation("mutex", "L7"),
@@ -215,8 +215,8 @@ export const HOLDING: readonly Tooth[] = [
     patches: [
       patch(
         "core/validity.ts",
-        "Math.min(moment.monotonicMs - runtime.monotonicMs(), moment.wallMs - runtime.wallMs())",
-        "moment.wallMs - runtime.wallMs()",
+        "Math.min(moment.monotonicMs - at.monotonicMs, moment.wallMs - at.wallMs)",
+        "moment.wallMs - at.wallMs",
       ),
     ],
     catcher: test("unit/hold.test.ts", "loss a wall clock that is set back lengthens nothing"),
@@ -228,8 +228,8 @@ export const HOLDING: readonly Tooth[] = [
     patches: [
       patch(
         "core/validity.ts",
-        "Math.min(moment.monotonicMs - runtime.monotonicMs(), moment.wallMs - runtime.wallMs())",
-        "moment.monotonicMs - runtime.monotonicMs()",
+        "Math.min(moment.monotonicMs - at.monotonicMs, moment.wallMs - at.wallMs)",
+        "moment.monotonicMs - at.monotonicMs",
       ),
     ],
     catcher: simulation("mutex", "S1", "S2"),

@@ -10,7 +10,7 @@ export const SHARING: readonly Tooth[] = [
     id: "late-caller-in-a-batch",
     bugs: [],
     mistake: "who calls after the server made a grant gets one of its leases, with a token from before",
-    patches: [patch(COHORT, "caller !== this.#asker && !caller.hadCalledBy(granted.setAt)", "false")],
+    patches: [patch(COHORT, "caller?.hadCalledBy(setAt) === true", "caller?.hadCalledBy(setAt) !== undefined")],
     catcher: simulation("mutex", "F2"),
   },
   {
@@ -24,7 +24,7 @@ export const SHARING: readonly Tooth[] = [
     id: "batch-past-its-tokens",
     bugs: [],
     mistake: "a grant serves more callers than it has reserved tokens for",
-    patches: [patch(COHORT, "callers.length === BLOCK || ", "")],
+    patches: [patch(COHORT, "Math.min(BLOCK, this.#waiting.length)", "this.#waiting.length")],
     catcher: simulation("mutex", "L6"),
   },
   {
@@ -59,7 +59,7 @@ export const SHARING: readonly Tooth[] = [
     id: "one-leaves-for-all",
     bugs: [],
     mistake: "who leaves takes the claim with it that others wait for too",
-    patches: [patch(COHORT, "waiter !== undefined && this.#waiting.size === 0;", "waiter !== undefined;")],
+    patches: [patch(COHORT, "waiter !== undefined && this.#waiting.length === 0;", "waiter !== undefined;")],
     catcher: simulation("mutex", "L2", "L4", "L7"),
   },
   {
