@@ -32,6 +32,8 @@ const COPIED = [
   "packages/holdfast/scripts",
   "packages/holdfast/tests",
   "tests/support",
+  // Its rules for users of Redis are read by tests.
+  "docs/safety.md",
   "vitest.config.ts",
   "package.json",
 ] as const;
