@@ -113,10 +113,10 @@ const GRACE_LINES: readonly Line[] = [
   ["J25-strict", "durability", "restart with empty memory, grace strict", "r0 · · w0 · a0 k0"],
   ["J26-grace", "durability", "restart on an old RDB file, grace on", "w0 · · f0 r! m0 k0"],
   ["J27-grace", "durability", "power loss, grace on", "· s0 · · · · ·"],
-  ["J31-grace", "failover", "promotion with replication cut, grace on", "· · · *mrka0 wsft! · ·"],
+  ["J31-grace", "failover", "promotion with replication cut, grace on", "· · · *mrka0 wsft0 · ·"],
   ["J32-grace", "failover", "Sentinel failover, healthy link, grace on", "· · · mt0 · · ·"],
-  ["J33-grace", "failover", "old master alive after promotion, grace on", "· · · rwa! mfk! · ·"],
-  ["J34-grace", "failover", "coordinated Cluster failover, grace on", "· · · · rkl~ · ·"],
+  ["J33-grace", "failover", "old master alive after promotion, grace on", "· · · rwa! mfk~ · ·"],
+  ["J34-grace", "failover", "coordinated Cluster failover, grace on", "· · · · rk~ · ·"],
 ];
 
 /** What only a quorum has: the rules of Redlock and the objections to it that are faults, by their numbers. */
