@@ -1,8 +1,10 @@
 import { Crew } from "../crew.js";
 import { target } from "../results.js";
-import type { Times } from "../worker/orders.js";
+import type { PairsDone, Times } from "../worker/orders.js";
 import { entriesOf, withoutFairness } from "./entries.js";
 import type { Measurement } from "./measurement.js";
+
+const WARM_UP_SECONDS = 1;
 
 /** How long one caller waits for a free lock and for giving it back: round trips, plus what the library adds. */
 export const uncontended: Measurement = {
@@ -22,6 +24,11 @@ export const uncontended: Measurement = {
         const crew = await Crew.start({ name, connection, processes: 1 });
         const times = async (): Promise<Times | undefined> =>
           (await crew.all<Times>(() => ({ task: "one-at-a-time", seconds }), seconds * 1_000))[0];
+        // Enough of them that the compiler has seen each path: one at a time that would take longer than the runs.
+        await crew.all<PairsDone>(
+          () => ({ task: "pairs", seconds: WARM_UP_SECONDS, parallel: 16 }),
+          WARM_UP_SECONDS * 1_000,
+        );
         await times();
         return {
           async run() {
