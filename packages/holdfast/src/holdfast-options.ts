@@ -199,12 +199,7 @@ export function chooseStores(options: HoldfastOptions): Store | readonly Store[]
     subscriber: subscriber && (() => subscriber(0)),
     terms: { grace: graceFor(failoverGrace, prefix), replicas },
   });
-  if (
-    failoverGrace === "strict" &&
-    redis !== undefined &&
-    chosen.lineageKey?.("") === undefined &&
-    store === undefined
-  ) {
+  if (failoverGrace === "strict" && chosen.lineageKey?.("") === undefined) {
     throw new UnsupportedError(
       "failoverGrace",
       'The option `failoverGrace: "strict"` is for a client; of a store of your own you know.',

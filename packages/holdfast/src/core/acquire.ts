@@ -35,7 +35,7 @@ export function acquire<Held extends Lease>(
   return new Promise((resolve, reject) => {
     const ends = {
       held: (held: Hold): void => resolve(make(held)),
-      timedOut: (end: TimedOut): void => void timeoutError(engine, steps, options, end).then(reject),
+      timedOut: (end: TimedOut): void => void timeoutError(engine, steps, options, end).then(reject, reject),
       failed: reject,
     };
     // Who does not wait has nobody to wait with.

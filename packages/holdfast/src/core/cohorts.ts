@@ -4,14 +4,16 @@ import type { Engine } from "./engine.js";
 import type { ResolvedOptions } from "./options.js";
 import type { Steps } from "./steps.js";
 
-/** Up to so many idle ones are kept: to make and remove one for each acquire costs more than the acquire's own work. */
+/** Up to so many locks are kept of which all are idle: to make and remove one for each acquire costs more than the acquire's own work. */
 const KEPT = 1_024;
+/** From so many of one lock on the idle ones go as another one comes: a label may be new with each acquire. */
+const KEPT_OF_ONE = 4;
 
 /** See the file header. */
 export class Cohorts {
   readonly #engine: Engine;
   /** By the key of the lock; of one lock there is one, unless callers want leases of several lengths or labels. */
-  #byKey = new Map<string, Cohort[]>();
+  #byKey = new Map<string, readonly Cohort[]>();
   #tidyAt = KEPT;
 
   constructor(engine: Engine) {
@@ -25,18 +27,19 @@ export class Cohorts {
     const found = known?.find((one) => one.suits(name, leaseMs, label));
     if (found !== undefined) return found;
     const cohort = new Cohort(this.#engine, name, leaseMs, label);
-    if (known !== undefined) {
-      known.push(cohort);
-    } else {
-      if (this.#byKey.size >= this.#tidyAt) this.#tidy();
-      this.#byKey.set(key, [cohort]);
-    }
+    if (known === undefined && this.#byKey.size >= this.#tidyAt) this.#tidy();
+    const others = known === undefined || known.length < KEPT_OF_ONE ? known : busyOf(known);
+    this.#byKey.set(key, [...(others ?? []), cohort]);
     return cohort;
   }
 
   #tidy(): void {
-    const busy = Array.from(this.#byKey, ([key, all]) => [key, all.filter(({ isIdle }) => !isIdle)] as const);
-    this.#byKey = new Map(busy.filter(([, all]) => all.length > 0).map(([key, all]) => [key, [...all]]));
+    const busy = Array.from(this.#byKey, ([key, all]) => [key, busyOf(all)] as const);
+    this.#byKey = new Map(busy.filter(([, all]) => all.length > 0));
     this.#tidyAt = Math.max(KEPT, this.#byKey.size * 2);
   }
+}
+
+function busyOf(cohorts: readonly Cohort[]): readonly Cohort[] {
+  return cohorts.filter(({ isIdle }) => !isIdle);
 }

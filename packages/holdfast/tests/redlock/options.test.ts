@@ -40,6 +40,7 @@ test.each([
   ],
   [{ redlock: stores(3), failoverGrace: "auto" }, /got "auto"/],
   [{ redlock: stores(3), replicas: { atLeast: 1, timeoutMs: 100 } }, /replicas cannot be given with redlock/],
+  [{ store: embedded(), failoverGrace: "strict" }, /`failoverGrace: "strict"` is for a client/],
   [{ store: embedded(), replicas: { atLeast: 1, timeoutMs: 100 } }, /`replicas` is for a client/],
   [{ redlock: stores(3), store: embedded() }, /exactly one of redis, store and redlock; got store and redlock/],
 ])("%o is refused", (options, reason) => {

@@ -1,7 +1,9 @@
 /** Callers that share a claim, under a clock that a test holds. */
 import { beforeEach, describe, expect, test } from "vitest";
+import { Cohorts } from "../../src/core/cohorts.js";
 import { AcquireTimeoutError, ClosedError, LeaseLostError, StoreError } from "../../src/core/errors.js";
 import type { Lease } from "../../src/core/lease.js";
+import { DEFAULTS, type ResolvedOptions } from "../../src/core/options.js";
 import { lost, NOBODY, NOW_US, never, ScriptedLock, type Watched, watch } from "./scripted-lock.js";
 
 const TOKEN = 1_000;
@@ -339,6 +341,17 @@ test("a single caller that is granted at once sets no timer for its wait", async
   expect(world.runtime.running(true)).toBe(0);
   await lease.release();
   expect(world.sent.map(({ verb }) => verb)).toEqual(["acquire", "release"]);
+});
+
+test("of a lock whose callers bring a new label each time, what nobody uses is not kept; what somebody waits in, is", () => {
+  const cohorts = new Cohorts(world.engine);
+  const labelled = (label: string): ResolvedOptions => ({ ...DEFAULTS, signal: undefined, amount: 1, label });
+  const idle = cohorts.of(world.steps, labelled("order 0"));
+  const busy = cohorts.of(world.steps, labelled("order 1"));
+  busy.join(world.steps, labelled("order 1"), { held: () => {}, timedOut: () => {}, failed: () => {} });
+  for (let order = 2; order < 20; order += 1) cohorts.of(world.steps, labelled(`order ${order}`));
+  expect(cohorts.of(world.steps, labelled("order 1"))).toBe(busy);
+  expect(cohorts.of(world.steps, labelled("order 0"))).not.toBe(idle);
 });
 
 test("after close, callers in every place are told, and no later one is taken in", async () => {
