@@ -6,6 +6,8 @@
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
+import { Elections } from "./cluster-election.js";
+import { type NodeLine, ownerIn, parse, viewIfWell } from "./cluster-view.js";
 import { type RedisServer, startRedis } from "./redis-server.js";
 
 /** The bus has the port + 10 000, which must be one as well. */
@@ -74,7 +76,7 @@ export async function startCluster(options: RedisClusterOptions = {}): Promise<R
     if (failure !== undefined) throw failure.reason;
     const nodes = await Promise.all(servers.map(nodeOf));
     await form(nodes, masters);
-    const cluster = clusterOf(nodes);
+    const cluster = clusterOf(nodes, nodeTimeoutMs);
     await cluster.settled();
     return cluster;
   } catch (error) {
@@ -107,7 +109,8 @@ async function form(nodes: readonly ClusterNode[], masters: number): Promise<voi
   }
 }
 
-function clusterOf(nodes: readonly ClusterNode[]): RedisCluster {
+function clusterOf(nodes: readonly ClusterNode[], nodeTimeoutMs: number): RedisCluster {
+  const elections = new Elections(nodeTimeoutMs);
   const node = (id: string): ClusterNode => {
     const found = nodes.find((one) => one.id === id);
     if (found === undefined) throw new Error(`there is no node ${id}`);
@@ -139,15 +142,7 @@ function clusterOf(nodes: readonly ClusterNode[]): RedisCluster {
       const master = await masterOf(slot);
       const [replica] = await replicasOf(master);
       if (replica === undefined) throw new Error(`node ${master.id} has no replica`);
-      let askedAtMs = -Infinity;
-      await until(async () => {
-        // The agreement can time out, and then nothing has happened.
-        if (performance.now() - askedAtMs > 6_000) {
-          askedAtMs = performance.now();
-          await replica.command("CLUSTER", "FAILOVER");
-        }
-        return String(await replica.command("ROLE")).startsWith("master");
-      });
+      await elections.elect(replica, until, async () => (await masterOf(slot)).id === replica.id);
       return replica;
     },
     async moveSlot(slot, to, between = async () => {}) {
@@ -184,14 +179,6 @@ function clusterOf(nodes: readonly ClusterNode[]): RedisCluster {
   };
 }
 
-interface NodeLine {
-  readonly id: string;
-  readonly isItself: boolean;
-  readonly master: string;
-  readonly epoch: number;
-  readonly slots: readonly (readonly [number, number])[];
-}
-
 /** How long one that is alive may take to answer. */
 const ANSWER_MS = 2_000;
 
@@ -203,40 +190,6 @@ async function view(nodes: readonly ClusterNode[]): Promise<NodeLine[]> {
     return parse(String(text)).filter(({ isItself }) => isItself);
   });
   return (await Promise.all(asked)).flat().toSorted((a, b) => b.epoch - a.epoch);
-}
-
-function ownerIn(lines: readonly NodeLine[], slot: number): NodeLine | undefined {
-  return lines.find(({ slots }) => slots.some(([from, to]) => from <= slot && slot <= to));
-}
-
-function parse(text: string): NodeLine[] {
-  const lines = text.trim() === "" ? [] : text.trim().split("\n");
-  return lines.map((line) => {
-    const [id = "", , flags = "", master = "", , , epoch = "0", , ...slots] = line.split(" ");
-    const ranges = slots.filter((slot) => /^\d/.test(slot)).map((slot) => slot.split("-").map(Number));
-    return {
-      id,
-      isItself: flags.includes("myself"),
-      master,
-      epoch: Number(epoch),
-      // Who was failed over stays listed for a while, with its slots.
-      slots: flags.includes("fail") ? [] : ranges.map(([from = 0, to = from]) => [from, to] as const),
-    };
-  });
-}
-
-/** What the node believes, in a form that can be compared; undefined while something is amiss. */
-async function viewIfWell(node: ClusterNode, size: number): Promise<string | undefined> {
-  const ask = (...words: string[]): Promise<string> => node.command(...words).then(String, () => "");
-  const [info, text, replication] = [
-    await ask("CLUSTER", "INFO"),
-    await ask("CLUSTER", "NODES"),
-    await ask("INFO", "replication"),
-  ];
-  const lines = parse(text).toSorted((a, b) => (a.id < b.id ? -1 : 1));
-  if (!info.includes("cluster_state:ok") || lines.length !== size || /handshake|noaddr/.test(text)) return undefined;
-  if (!/role:master|master_link_status:up/.test(replication)) return undefined;
-  return JSON.stringify(lines.map(({ id, master, slots }) => ({ id, master, slots })));
 }
 
 function isRunning({ pid }: ClusterNode): boolean {

@@ -8,10 +8,12 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { createConnection, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { encodeCommand, RespParser, type RespValue } from "../faults/topology/resp.js";
+import { ask, freePort } from "../faults/topology/ask.js";
+import type { RespValue } from "../faults/topology/resp.js";
+
+export { freePort };
 
 const BINARY: string = process.env.HOLDFAST_REDIS_SERVER ?? "redis-server";
 const CONFIG_FILE = "redis.conf";
@@ -19,8 +21,6 @@ const START_TRIES = 5;
 /** A guard against a server that never comes up, not a measure of how fast it should. */
 const START_TIMEOUT_MS = 10_000;
 const PROBE_EVERY_MS = 5;
-/** Of those that are chosen here and not by the system, which hands out higher ones to connections all the time. */
-const LOWEST_PORT = 10_000;
 
 export interface RedisServerOptions {
   /** More arguments of redis-server, after ours, so that they win. */
@@ -154,41 +154,4 @@ async function launch(port: number, directory: string, options: RedisServerOptio
   }
   child.kill("SIGKILL");
   throw failure ?? new Error(`${BINARY} did not answer within ${START_TIMEOUT_MS} ms: ${output.trim()}`);
-}
-
-/** A port that was free a moment ago; any, or one below a limit. */
-export async function freePort(below?: number): Promise<number> {
-  if (below === undefined) return probePort(0);
-  for (;;) {
-    const port = LOWEST_PORT + Math.floor(Math.random() * (below - LOWEST_PORT));
-    const free = await probePort(port).catch(() => undefined);
-    if (free !== undefined) return free;
-  }
-}
-
-async function probePort(port: number): Promise<number> {
-  const probe = createServer().listen(port, "127.0.0.1");
-  await once(probe, "listening");
-  const address = probe.address();
-  probe.close();
-  await once(probe, "close");
-  if (address === null || typeof address === "string") throw new Error("a TCP server has a port");
-  return address.port;
-}
-
-function ask(port: number, words: readonly (string | number)[]): Promise<RespValue> {
-  return new Promise((resolve, reject) => {
-    const socket = createConnection({ port, host: "127.0.0.1" });
-    const parser = new RespParser();
-    socket.on("data", (bytes) => {
-      const [reply] = parser.push(bytes);
-      if (reply === undefined) return;
-      socket.destroy();
-      if (reply.value instanceof Error) reject(reply.value);
-      else resolve(reply.value);
-    });
-    socket.on("error", reject);
-    socket.on("close", () => reject(new Error("the server closed the connection")));
-    socket.write(encodeCommand(words));
-  });
 }

@@ -1,7 +1,8 @@
 /** Three masters with a replica each: the column C. The nodes see each other, clients see proxies before them. */
 
+import { Elections } from "../../servers/cluster-election.js";
+import { type NodeLine, ownerIn, parse, viewIfWell } from "../../servers/cluster-view.js";
 import type { ReplicaControls, ServerHandle, Topology } from "../stage.js";
-import { type NodeLine, ownerIn, parse, viewIfWell } from "./cluster-view.js";
 import { type Sides, startLines, until } from "./lines.js";
 import { isRunning } from "./sentinel.js";
 import { type OwnServer, startServer } from "./server.js";
@@ -23,9 +24,10 @@ interface Node extends OwnServer {
 /** Starts them all. @throws Error  one did not come up, or they did not agree; none is left running */
 export async function startCluster(options: TopologyOptions): Promise<Topology> {
   const { durability, serverArguments = [], needsClockShim = false, needsSyncShim = false } = options;
+  const nodeTimeoutMs = options.failsOverAfterMs ?? NEVER_MS;
   const args = [
     ...["--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf"],
-    ...["--cluster-node-timeout", `${options.failsOverAfterMs ?? NEVER_MS}`],
+    ...["--cluster-node-timeout", `${nodeTimeoutMs}`],
     ...["--cluster-allow-replica-migration", "no", "--cluster-replica-validity-factor", "0"],
     ...["--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "1"],
     ...serverArguments,
@@ -46,7 +48,7 @@ export async function startCluster(options: TopologyOptions): Promise<Topology> 
     await form(nodes);
     for (const node of nodes) restartsWhole(node);
     lines = await startLines(nodes, options);
-    const joined = new Joined(nodes, lines);
+    const joined = new Joined(nodes, lines, nodeTimeoutMs);
     await joined.settled();
     const sides = lines;
     return {
@@ -106,10 +108,12 @@ async function form(nodes: readonly Node[]): Promise<void> {
 class Joined implements ReplicaControls {
   readonly #nodes: readonly Node[];
   readonly #lines: Sides;
+  readonly #elections: Elections;
   /** The master of the slots that the first node began with. */
   #present: Node;
 
-  constructor(nodes: readonly Node[], lines: Sides) {
+  constructor(nodes: readonly Node[], lines: Sides, nodeTimeoutMs: number) {
+    this.#elections = new Elections(nodeTimeoutMs);
     this.#nodes = nodes;
     this.#lines = lines;
     this.#present = nodes[0] as Node;
@@ -150,16 +154,13 @@ class Joined implements ReplicaControls {
     const lines = await this.#view();
     const replica = this.#nodes.find((node) => lines.some(({ id, master }) => id === node.id && master === old.id));
     if (replica === undefined) throw new Error(`${old.name} has no replica`);
-    const isAlive = isRunning(old);
-    let askedAtMs = Number.NEGATIVE_INFINITY;
-    await until("the replica takes over", async () => {
-      // An agreement can time out, and then nothing has happened.
-      if (performance.now() - askedAtMs > 6_000) {
-        askedAtMs = performance.now();
-        await replica.command("CLUSTER", "FAILOVER", ...(isAlive ? [] : ["TAKEOVER"]));
-      }
-      return String(await replica.command("ROLE")).startsWith("master");
-    });
+    const hasWon = async (): Promise<boolean> => (await this.master()).port === replica.port;
+    const patience = (isSo: () => Promise<boolean>): Promise<void> => until("the replica takes over", isSo);
+    if (isRunning(old)) await this.#elections.elect(replica, patience, hasWon);
+    else {
+      await replica.command("CLUSTER", "FAILOVER", "TAKEOVER");
+      await patience(hasWon);
+    }
     this.#present = replica;
     return replica;
   }

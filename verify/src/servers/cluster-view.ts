@@ -1,6 +1,9 @@
 /** What nodes of a cluster say of each other. */
 
-import type { ServerHandle } from "../stage.js";
+/** Whoever takes commands for a node. */
+interface Node {
+  command(...words: (string | number)[]): Promise<unknown>;
+}
 
 /** What one node says of one. */
 export interface NodeLine {
@@ -27,13 +30,14 @@ export function parse(text: string): NodeLine[] {
       isItself: flags.includes("myself"),
       master,
       epoch: Number(epoch),
+      // Who was failed over stays listed for a while, with its slots.
       slots: flags.includes("fail") ? [] : ranges.map(([from = 0, to = from]) => [from, to] as const),
     };
   });
 }
 
 /** What the node believes, in a form that can be compared; undefined while something is amiss. */
-export async function viewIfWell(node: Pick<ServerHandle, "command">, size: number): Promise<string | undefined> {
+export async function viewIfWell(node: Node, size: number): Promise<string | undefined> {
   const ask = (...words: string[]): Promise<string> => node.command(...words).then(String, () => "");
   const info = await ask("CLUSTER", "INFO");
   const text = await ask("CLUSTER", "NODES");
