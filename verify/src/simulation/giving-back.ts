@@ -15,8 +15,8 @@ export function ownerOf({ script, args }: Call): string {
 export class GivingBack {
   /** How often each owner was given back, by what was sent. */
   readonly #calls = new Map<string, number>();
-  /** Who was so by what the server did. */
-  readonly #isDone = new Set<string>();
+  /** Who was so by what the server did, and when first. */
+  readonly #doneAtMs = new Map<string, number>();
   /** When which process had another connection for its scripts. */
   readonly #cameBack: { readonly process: string; readonly atMs: number }[] = [];
 
@@ -30,8 +30,10 @@ export class GivingBack {
   }
 
   /** The server has carried it out. */
-  ran(call: Call, outcome: string | undefined): void {
-    if (outcome === "released" && GIVES_BACK.test(call.script.name)) this.#isDone.add(ownerOf(call));
+  ran(call: Call, outcome: string | undefined, atMs: number): void {
+    if (outcome !== "released" || !GIVES_BACK.test(call.script.name)) return;
+    const owner = ownerOf(call);
+    if (!this.#doneAtMs.has(owner)) this.#doneAtMs.set(owner, atMs);
   }
 
   /** What that process has sent and has no answer to, it sends over another connection. */
@@ -47,7 +49,9 @@ export class GivingBack {
   isDoubtful(draft: Draft): boolean {
     const { verb, outcome, process, callMs, returnMs } = draft;
     const owner = claimOf(draft);
-    if (verb !== "release" || outcome !== "ok" || this.#isDone.has(owner)) return false;
+    if (verb !== "release" || outcome !== "ok") return false;
+    // What is done later is another grant of the same claim, made to a request that came late.
+    if ((this.#doneAtMs.get(owner) ?? Infinity) <= returnMs) return false;
     const isBackSince = this.#cameBack.some(
       (back) => back.process === process && back.atMs >= callMs && back.atMs <= returnMs,
     );

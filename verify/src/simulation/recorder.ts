@@ -169,7 +169,7 @@ export class Recorder {
   ran(process: SimulatedProcess, call: Call, reply: Reply): void {
     const outcome = outcomeOf(call.script.replies, reply);
     this.witness?.ran(process, call, outcome);
-    this.#givingBack.ran(call, outcome);
+    this.#givingBack.ran(call, outcome, this.#now());
     this.truth.ran(process, call, outcome, reply, this.#now());
     const draft = this.#extensions.get(call);
     if (draft === undefined || outcome !== "extended") return;

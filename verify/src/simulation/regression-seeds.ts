@@ -240,4 +240,10 @@ export const REGRESSION_SEEDS: readonly RegressionSeed[] = [
     profile: "promised",
     was: "a clock that is set back twice is late by both",
   },
+  {
+    seed: 50007522,
+    kind: "reentrant-mutex",
+    profile: "promised",
+    was: "what is given back after a late request was granted once more does not show that the release before it did so",
+  },
 ];
