@@ -10,8 +10,8 @@ const SIZE = 4_096;
 
 /** See the file header. */
 export class Registry<Value> {
-  readonly #numbers = Array.from<number>({ length: SIZE }).fill(0);
-  readonly #values = Array.from<Value | undefined>({ length: SIZE });
+  readonly #numbers = new Float64Array(SIZE);
+  readonly #values = Array<Value | undefined>(SIZE);
   readonly #rest = new Map<number, Value>();
   #size = 0;
 
