@@ -1,7 +1,7 @@
 /**
  * One attempt to win a majority, under an owner id of its own that no other attempt ever has.
  *
- * All servers are asked at once. The token is the maximum of the numbers that a majority answered; if not a majority stands
+ * All servers are asked at once, or one of them first. The token is the maximum of the numbers that a majority answered; if not a majority stands
  * at it, those below are raised, each only where it still holds for this attempt and stands where it said
  * (docs/adr/092-tokens-on-a-quorum.md says why that makes tokens rise without any assumption about time).
  *
@@ -11,38 +11,22 @@
  */
 import type { ServerAnswer } from "../core/error-facts.js";
 import { EvictionError, type QuorumError } from "../core/errors.js";
-import type { Runtime } from "../core/runtime.js";
+import type { Runtime, Timer } from "../core/runtime.js";
 import type { Claim } from "../core/steps.js";
 import { type Moment, msUntil, now, validUntil } from "../core/validity.js";
-import {
-  type ConfirmAnswer,
-  confirmed,
-  type ServerAnswer as Decided,
-  decide,
-  tally,
-  type Unconfirmed,
-} from "./decision.js";
-import { askForVote, failed, mayHaveRun, type QuorumServer, quorumError, type RedlockPlace, raise } from "./servers.js";
-
-/** What one server answered. */
-export type Vote =
-  | { readonly outcome: "granted"; readonly token: number }
-  | { readonly outcome: "held"; readonly restMs: number }
-  | { readonly outcome: "failed"; readonly error: unknown };
+import { type ConfirmAnswer, confirmed, decide, tally, type Unconfirmed } from "./decision.js";
+import { askForVote, mayHaveRun, type QuorumServer, quorumError, type RedlockPlace, raise } from "./servers.js";
+import { reportOf, toAnswer, type Verdict, type Vote } from "./vote.js";
 
 /**
- * How an attempt ends.
- *
- * - `elected`: a majority holds for it, and stands at the token; the lease is not over
- * - `outvoted`: a majority answered, and too few of them granted
- * - `unreached`: no majority answered, or too late
- * - `evicting`: a server may evict the lock
+ * The server that those who come at the same moment ask first: whoever is the first there goes on alone, and the others
+ * have taken nothing that stands in its way.
  */
-export type Verdict =
-  | { readonly outcome: "elected"; readonly token: number }
-  | { readonly outcome: "outvoted" }
-  | { readonly outcome: "unreached"; readonly error: QuorumError }
-  | { readonly outcome: "evicting"; readonly error: EvictionError };
+export interface Gate {
+  readonly server: QuorumServer;
+  /** The others are asked all the same when it has been silent for so long. */
+  readonly patienceMs: number;
+}
 
 /** What an attempt needs to know. */
 export interface BallotFacts {
@@ -52,6 +36,8 @@ export interface BallotFacts {
   readonly claim: Claim;
   /** Longest wait for each answer. */
   readonly timeoutMs: number;
+  /** Asked before all others, which are not asked at all if somebody else holds there; none by default. */
+  readonly gate?: Gate | undefined;
   /** Called once. */
   readonly onVerdict: (verdict: Verdict) => void;
 }
@@ -60,6 +46,7 @@ export interface BallotFacts {
 export class Ballot {
   readonly #facts: BallotFacts;
   readonly #votes: (Vote | undefined)[];
+  readonly #asked: boolean[];
   readonly #accounted: boolean[];
   readonly #standings: (number | undefined)[];
   /** Before the first request was sent. */
@@ -71,16 +58,25 @@ export class Ballot {
   readonly #raises: ConfirmAnswer[];
   #onLateVote: ((server: QuorumServer) => void) | undefined;
 
+  /** While the gate is asked, and nobody else is. */
+  #atGate: Timer | undefined;
+
   /** Asks at once. */
   constructor(facts: BallotFacts) {
-    const { runtime, servers } = facts;
+    const { runtime, servers, gate } = facts;
     this.#facts = facts;
     this.#votes = servers.map(() => undefined);
+    this.#asked = servers.map(() => false);
     this.#accounted = servers.map(() => false);
     this.#standings = servers.map(() => undefined);
     this.#raises = servers.map(() => "pending");
     this.startedAt = now(runtime);
-    for (const server of servers) this.#ask(server);
+    if (gate === undefined) {
+      this.#askOthers();
+    } else {
+      this.#atGate = runtime.startTimer(() => this.#askOthers(), gate.patienceMs, true);
+      this.#ask(gate.server);
+    }
   }
 
   /** The id of this attempt, and the lease that it asks for. */
@@ -90,6 +86,11 @@ export class Ballot {
 
   get place(): RedlockPlace {
     return this.#facts.place;
+  }
+
+  /** The server that was to be asked first, if any. */
+  get gate(): QuorumServer | undefined {
+    return this.#facts.gate?.server;
   }
 
   /** By server; undefined where there is no answer yet. */
@@ -104,17 +105,17 @@ export class Ballot {
 
   /** What each server has answered so far, for a report. */
   get answers(): ServerAnswer[] {
-    return this.#votes.map((vote, server) => {
-      if (vote?.outcome === "failed") return failed(server, vote.error);
-      const restMs = vote?.outcome === "held" ? vote.restMs : undefined;
-      const leaseLeftMs = restMs !== undefined && restMs < 0 ? Infinity : restMs;
-      return { server, answer: vote?.outcome ?? "none", leaseLeftMs, error: undefined };
-    });
+    return reportOf(this.#votes);
+  }
+
+  /** Whether that server was asked at all. */
+  isAsked({ index }: QuorumServer): boolean {
+    return this.#asked[index] === true;
   }
 
   /** Whether it is certain that no request of this attempt can take the lock on that server any more. */
   isAccounted({ index }: QuorumServer): boolean {
-    return this.#accounted[index] === true;
+    return this.#accounted[index] === true || this.#asked[index] !== true;
   }
 
   /** What is left of the lease that a majority would have granted, in ms; 0 when it is over. */
@@ -129,10 +130,18 @@ export class Ballot {
    */
   abandon(onLateVote: (server: QuorumServer) => void): void {
     this.#phase = "over";
+    this.#atGate?.cancel();
     this.#onLateVote = onLateVote;
   }
 
+  #askOthers(): void {
+    this.#atGate?.cancel();
+    this.#atGate = undefined;
+    for (const server of this.#facts.servers) if (!this.isAsked(server)) this.#ask(server);
+  }
+
   #ask(server: QuorumServer): void {
+    this.#asked[server.index] = true;
     const { place, claim, timeoutMs } = this.#facts;
     askForVote(server, place, claim, timeoutMs).then(
       (vote) => this.#voted(server, vote),
@@ -144,10 +153,21 @@ export class Ballot {
     this.#votes[server.index] = vote;
     if (vote.outcome === "granted") this.#standings[server.index] = vote.token;
     this.#accounted[server.index] = vote.outcome !== "failed" || !mayHaveRun(vote.error);
-    if (this.#phase === "voting") this.#weigh();
+    if (this.#phase === "voting" && this.#atGate !== undefined) this.#passGate(vote);
+    else if (this.#phase === "voting") this.#weigh();
     else if (this.#phase === "lost") this.#giveUp();
     else if (this.#phase === "elected") this.#level(server);
     else if (this.#phase === "over") this.#onLateVote?.(server);
+  }
+
+  #passGate(vote: Vote): void {
+    if (vote.outcome === "held") {
+      this.#atGate?.cancel();
+      this.#end({ outcome: "outvoted" });
+    } else {
+      this.#askOthers();
+      this.#weigh();
+    }
   }
 
   #weigh(): void {
@@ -253,10 +273,4 @@ export class Ballot {
     this.#phase = phase;
     this.#facts.onVerdict(verdict);
   }
-}
-
-/** A vote as the rule of the decision knows it. */
-function toAnswer(vote: Vote | undefined): Decided {
-  if (vote === undefined) return { outcome: "pending" };
-  return vote.outcome === "granted" ? vote : { outcome: "refused" };
 }

@@ -19,6 +19,12 @@ export interface InLine {
 /** Ears are kept for so long after the last waiter: a busy lock has the next one soon. */
 const LINGER_MS = 5_000;
 
+const LEAST_CROWDING = 1;
+const MOST_CROWDING = 64;
+/** So that of some four who come to the gate one is the first there, and the number of those who come stays as it is. */
+const MORE = 1.4;
+const LESS = 0.4;
+
 /** See the file header. */
 export class Line {
   readonly ears: Ears;
@@ -28,6 +34,13 @@ export class Line {
   readonly #members = new Set<InLine>();
   #front: InLine | undefined;
   #linger: Timer | undefined;
+  /**
+   * The server that an attempt asks first, while others want the lock too: the first one at which somebody else was met.
+   * Processes that see the same servers come to the same one.
+   */
+  gate: number | undefined;
+  /** Of how many winnings' time those who come to the gate after a release choose a moment. */
+  crowding: number = LEAST_CROWDING;
   /** Why the last attempt failed, while no server majority can be reached. */
   failure: unknown;
 
@@ -64,6 +77,11 @@ export class Line {
     if (this.#members.size > 0) return;
     this.#linger?.cancel();
     this.#linger = this.#engine.runtime.startTimer(() => this.close(), LINGER_MS, false);
+  }
+
+  /** Somebody was first at the gate, or was not. */
+  passedGate(isFirst: boolean): void {
+    this.crowding = Math.min(MOST_CROWDING, Math.max(LEAST_CROWDING, this.crowding * (isFirst ? LESS : MORE)));
   }
 
   /** Nobody waits any more. */

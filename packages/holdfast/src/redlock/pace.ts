@@ -6,6 +6,8 @@ import type { Runtime } from "../core/runtime.js";
 
 const SHORTEST_WIN_MS = 1;
 const LONGEST_WIN_MS = 100;
+const SHORTEST_PATIENCE_MS = 20;
+const WINS_OF_PATIENCE = 4;
 /** How often the spread is doubled at most. */
 const DOUBLINGS = 5;
 /** The share of the newest attempt in the estimate. */
@@ -23,6 +25,11 @@ export class Pace {
   /** About how long it takes to win a majority, in ms. */
   get winMs(): number {
     return this.#winMs;
+  }
+
+  /** How long one server may be silent before the others are asked without it, in ms. */
+  get patienceMs(): number {
+    return Math.max(SHORTEST_PATIENCE_MS, WINS_OF_PATIENCE * this.#winMs);
   }
 
   /** An attempt was decided by answers, after so long. */

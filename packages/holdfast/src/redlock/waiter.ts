@@ -10,24 +10,18 @@ import { publishAcquire, publishWait } from "../core/events.js";
 import type { ResolvedOptions } from "../core/options.js";
 import { Patience } from "../core/patience.js";
 import { SHORTEST_CALL_MS } from "../core/questions.js";
-import { Rechecks } from "../core/rechecks.js";
-import type { Timer } from "../core/runtime.js";
 import type { Claim, Steps } from "../core/steps.js";
 import type { WaitEnds } from "../core/wait-ends.js";
-import { Ballot, type Verdict } from "./ballot.js";
-import { quorumOf } from "./decision.js";
+import { Ballot } from "./ballot.js";
 import type { InLine, Line } from "./line.js";
 import type { Quorum } from "./quorum.js";
+import { Rest } from "./rest.js";
 import type { RedlockPlace } from "./servers.js";
 import type { BallotClaim } from "./steps.js";
+import type { Verdict } from "./vote.js";
 
 /** Much less than the lease: with two rounds at their slowest, two thirds of it are left. */
 const ROUNDS_IN_A_LEASE = 6;
-/** A message may be lost, and then this is how long a lock is free and nobody comes. */
-const RECHECK_MS = 2_000;
-/** The leases in the way must be over on the servers too when a waiter asks at their end. */
-const AFTER_LEASE_MS = 5;
-
 /** See the file header. */
 export class RedlockWaiter implements Occupant, InLine {
   readonly #quorum: Quorum;
@@ -37,7 +31,6 @@ export class RedlockWaiter implements Occupant, InLine {
   readonly #options: ResolvedOptions;
   readonly #ends: WaitEnds;
   readonly #patience: Patience;
-  readonly #rechecks: Rechecks;
   /** What the engine knows it by, and its first attempt. */
   readonly #claim: Claim;
   #nextClaim: Claim | undefined;
@@ -45,13 +38,9 @@ export class RedlockWaiter implements Occupant, InLine {
   /** Whether a server may evict locks, while that is not known. */
   #vetting: Promise<void> | undefined;
   #ballot: Ballot | undefined;
-  /** The last attempt, whose votes tell what is in the way. */
-  #last: Ballot | undefined;
-  readonly #freed = new Set<number>();
-  #retry: Timer | undefined;
-  #isAtRest = false;
-  #wasWoken = false;
-  #foiled = 0;
+  /** What it does between two attempts; nothing if it does not wait. */
+  #rest: Rest | undefined;
+  #hasFailed = false;
   #failingSinceMs: number | undefined;
   #failure: unknown;
   #hasTold = false;
@@ -69,29 +58,28 @@ export class RedlockWaiter implements Occupant, InLine {
     this.#claim = engine.newClaim(place.name, options.leaseMs, 1, options.label);
     this.#nextClaim = this.#claim;
     publishAcquire(steps, this.#claim, options);
-    this.#rechecks = new Rechecks(engine.runtime, () => this.#attempt());
     this.#patience = new Patience(engine.runtime, options, (end) => {
       if (end === "abort") this.#abort();
       else this.#timeUp();
     });
     engine.admit(this.#claim, this);
     if (options.waitMs === 0) {
-      this.#attempt();
+      this.#attempt(undefined);
       return;
     }
     this.#line = quorum.lineOf(place);
+    this.#rest = new Rest(engine.runtime, this.#line, (gate) => this.#attempt(gate));
     this.#line.join(this);
     // Whoever stands behind others has no answer of its own to wait for.
     if (this.#ballot === undefined && !this.#isSettled) this.#patience.startDeadline();
   }
 
   advance(): void {
-    this.#attempt();
+    this.#attempt(this.#line?.gate);
   }
 
   released(server: number): void {
-    this.#freed.add(server);
-    if (this.#isAtRest) this.#wakeIfFree();
+    this.#rest?.released(server);
   }
 
   granted(): void {}
@@ -101,7 +89,7 @@ export class RedlockWaiter implements Occupant, InLine {
   revoked(): void {}
 
   reconnected(): void {
-    if (this.#isAtRest) this.#wake();
+    this.#rest?.reconnected();
   }
 
   async close(): Promise<void> {
@@ -116,10 +104,10 @@ export class RedlockWaiter implements Occupant, InLine {
     this.#ends.failed(this.#options.signal?.reason);
   }
 
-  #attempt(): void {
+  /** @param gate  the server to ask first; all at once if undefined */
+  #attempt(gate: number | undefined): void {
     if (this.#isSettled || this.#ballot !== undefined) return;
-    this.#stopResting();
-    this.#freed.clear();
+    this.#rest?.end();
     let claim: Claim;
     try {
       claim = this.#nextClaim ?? this.#engine.newClaim(this.#place.name, this.#options.leaseMs, 1, this.#options.label);
@@ -132,16 +120,17 @@ export class RedlockWaiter implements Occupant, InLine {
     this.#vetting = this.#quorum.vet(this.#place.name);
     // Whoever is elected looks at it; an attempt that is not need not.
     this.#vetting?.catch(() => {});
-    const { servers } = this.#quorum;
+    const { servers, pace } = this.#quorum;
+    const server = gate === undefined ? undefined : servers[gate];
     this.#ballot = new Ballot({
       runtime: this.#engine.runtime,
       servers,
       place: this.#place,
       claim,
       timeoutMs: this.#callTimeoutMs(),
+      gate: server === undefined ? undefined : { server, patienceMs: pace.patienceMs },
       onVerdict: (verdict) => this.#decided(verdict),
     });
-    this.#last = this.#ballot;
   }
 
   /** For one answer of one server. */
@@ -172,9 +161,14 @@ export class RedlockWaiter implements Occupant, InLine {
       this.#unreached(ballot, ballot.lateError());
       return;
     }
-    this.#quorum.pace.took(this.#engine.runtime.monotonicMs() - ballot.startedAt.monotonicMs);
+    this.#tookPart(ballot);
     this.#ballot = undefined;
-    if (this.#line !== undefined) this.#line.failure = undefined;
+    if (this.#line !== undefined) {
+      this.#line.failure = undefined;
+      if (ballot.gate !== undefined) this.#line.passedGate(true);
+      // Nobody else was there. Else all meet where the first of the servers is that can be asked.
+      this.#line.gate = this.#hasFailed ? ballot.votes.findIndex((vote) => vote?.outcome === "granted") : undefined;
+    }
     const waitedMs = this.#patience.waitedMs();
     this.#leave();
     const { owner, number, leaseMs, amount } = ballot.claim;
@@ -184,13 +178,18 @@ export class RedlockWaiter implements Occupant, InLine {
     this.#ends.granted({ claim, token, slots: [], setAt: ballot.startedAt, waitedMs, mayStillRun });
   }
 
+  #tookPart({ startedAt }: Ballot): void {
+    this.#quorum.pace.took(this.#engine.runtime.monotonicMs() - startedAt.monotonicMs);
+  }
+
   #refused(ballot: Ballot, error: unknown): void {
     if (this.#ballot !== ballot) return;
     this.#fail(error);
   }
 
   #outvoted(ballot: Ballot): void {
-    this.#quorum.pace.took(this.#engine.runtime.monotonicMs() - ballot.startedAt.monotonicMs);
+    // Who was not the first at the gate knows no more of it.
+    if (ballot.gate === undefined) this.#tookPart(ballot);
     this.#failingSinceMs = undefined;
     this.#failure = undefined;
     if (this.#line !== undefined) this.#line.failure = undefined;
@@ -198,13 +197,12 @@ export class RedlockWaiter implements Occupant, InLine {
       this.#timeUp();
       return;
     }
-    this.#foiled = this.#wasWoken ? this.#foiled + 1 : 0;
-    this.#wasWoken = false;
     this.#ballot = undefined;
+    this.#hasFailed = true;
     void this.#withdraw(ballot, this.#engine.commandTimeoutMs);
     this.#startDeadline();
     this.#tellWait();
-    this.#rest(ballot);
+    this.#rest?.begin(ballot);
   }
 
   #unreached(ballot: Ballot, error: StoreError): void {
@@ -220,59 +218,10 @@ export class RedlockWaiter implements Occupant, InLine {
     this.#failure = error;
     if (this.#line !== undefined) this.#line.failure = error;
     this.#ballot = undefined;
+    this.#hasFailed = true;
     void this.#withdraw(ballot, this.#engine.commandTimeoutMs);
     this.#startDeadline();
-    this.#isAtRest = true;
-    this.#rechecks.poll();
-  }
-
-  /** Others are in the way: waits until they must be over, or until it hears that they are. */
-  #rest(ballot: Ballot): void {
-    this.#isAtRest = true;
-    const ears = this.#line?.ears;
-    const majority = quorumOf(this.#quorum.servers.length);
-    if (ears !== undefined && ears.open < majority) {
-      // What was released before it listened it has not heard.
-      void ears.listen().then(() => {
-        if (this.#last === ballot && this.#isAtRest && ears.open >= majority) this.#wake();
-      });
-      this.#rechecks.poll();
-      return;
-    }
-    const jitterMs = this.#engine.runtime.random() * 20;
-    this.#rechecks.in(Math.min(this.#restMs(ballot) + AFTER_LEASE_MS, RECHECK_MS) + jitterMs);
-    this.#wakeIfFree();
-  }
-
-  /** How long until so many leases in the way have ended that a majority is free. */
-  #restMs(ballot: Ballot): number {
-    const rests = ballot.votes.flatMap((vote) => (vote?.outcome === "held" ? [vote.restMs] : []));
-    const granted = ballot.votes.filter((vote) => vote?.outcome === "granted").length;
-    const ends = rests.map((restMs) => (restMs < 0 ? Infinity : restMs)).toSorted((a, b) => a - b);
-    return ends[quorumOf(this.#quorum.servers.length) - granted - 1] ?? Infinity;
-  }
-
-  /** A release on some servers alone is another's attempt that failed: those who try because of it would foil each other. */
-  #wakeIfFree(): void {
-    const votes = this.#last?.votes ?? [];
-    const free = votes.filter(
-      (vote, server) => vote?.outcome === "granted" || (vote?.outcome === "held" && this.#freed.has(server)),
-    );
-    if (free.length >= quorumOf(votes.length)) this.#wake();
-  }
-
-  #wake(): void {
-    if (this.#retry !== undefined) return;
-    this.#wasWoken = true;
-    const delayMs = this.#quorum.pace.delayMs(this.#foiled);
-    this.#retry = this.#engine.runtime.startTimer(() => this.#attempt(), delayMs, true);
-  }
-
-  #stopResting(): void {
-    this.#isAtRest = false;
-    this.#rechecks.cancel();
-    this.#retry?.cancel();
-    this.#retry = undefined;
+    this.#rest?.poll();
   }
 
   #startDeadline(): void {
@@ -326,7 +275,7 @@ export class RedlockWaiter implements Occupant, InLine {
 
   #leave(): void {
     this.#isSettled = true;
-    this.#stopResting();
+    this.#rest?.end();
     this.#patience.stop();
     this.#engine.dismiss(this.#claim, this);
     this.#line?.leave(this);

@@ -42,7 +42,7 @@ export class Withdrawal {
     this.#startedAtMs = engine.runtime.monotonicMs();
     this.#leaseMs = ballot.claim.leaseMs;
     this.#answers = servers.map(() => undefined);
-    this.#settled = servers.map(() => false);
+    this.#settled = servers.map((server) => !ballot.isAsked(server));
     // What comes late is given back at once, not at the next round.
     ballot.abandon((server) => void this.#send(server, engine.commandTimeoutMs));
   }

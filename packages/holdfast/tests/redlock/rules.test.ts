@@ -44,7 +44,8 @@ describe("R1: an owner id for each attempt, the same on all servers", () => {
     expect(attempts.size).toBeGreaterThan(4);
     for (const owner of attempts) {
       const servers = quorum.sent("acquire").filter((request) => request.owner === owner);
-      expect(servers.map(({ server }) => server)).toEqual([0, 1, 2]);
+      // Whoever meets somebody at the first server has asked no other.
+      expect([[0], [0, 1, 2]]).toContainEqual(servers.map(({ server }) => server));
     }
     for (const { owner } of [...quorum.sent("release"), ...quorum.sent("confirm")]) expect(attempts).toContain(owner);
   });

@@ -3,7 +3,7 @@ import { afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { Holdfast, Lease } from "../../src/index.js";
 import { Pace } from "../../src/redlock/pace.js";
 import { watch } from "../unit/scripted-lock.js";
-import { ready, settle, VirtualQuorum } from "./virtual-quorum.js";
+import { randomFrom, ready, settle, VirtualQuorum } from "./virtual-quorum.js";
 
 const NAME = "a";
 
@@ -124,15 +124,6 @@ describe("the token", () => {
     expect(quorum.owners(NAME).slice(0, 2)).toEqual([undefined, undefined]);
   });
 });
-
-/** The same numbers for the same seed. */
-function randomFrom(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    return state / 2 ** 32;
-  };
-}
 
 interface Turn {
   readonly calledAtMs: number;

@@ -18,7 +18,7 @@ export class QuorumRuntime extends ManualRuntime {
 
   override newClientId(): string {
     this.#clients += 1;
-    return `virtual-client-${this.#clients % 10}`;
+    return `virtual-client${String(this.#clients).padStart(2, "-")}`;
   }
 }
 
@@ -214,6 +214,15 @@ export class VirtualQuorum {
 
 function script(source: string): Script {
   return { name: "test", sha1: source, keys: [], args: [], replies: [], source };
+}
+
+/** The same numbers for the same seed. */
+export function randomFrom(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return state / 2 ** 32;
+  };
 }
 
 /** Before the first test: loading takes real time, which no virtual clock waits for. */

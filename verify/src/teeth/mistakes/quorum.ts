@@ -114,6 +114,35 @@ export const QUORUM: readonly Tooth[] = [
     catcher: test(RULES, "a new attempt never has the id of an earlier one"),
   },
   {
+    id: "crowd-without-a-gate",
+    bugs: [],
+    mistake: "all who hear of a release ask all servers at the same moment, and foil each other",
+    patches: [
+      patch(
+        "redlock/rest.ts",
+        "return this.#isMajorityFree() && !this.#isGateFree() ? undefined : this.#line.gate;",
+        "return undefined;",
+      ),
+    ],
+    catcher: test("redlock/crowd.test.ts", "of 5 servers, 30 processes meet at one, and so do not foil each other"),
+  },
+  {
+    id: "gate-asked-for-ever",
+    bugs: [],
+    mistake: "who comes by the clock asks the first server as well, where a crash may have left a lock",
+    patches: [
+      patch(
+        "redlock/rest.ts",
+        "new Rechecks(runtime, () => attempt(undefined))",
+        "new Rechecks(runtime, () => attempt(line.gate))",
+      ),
+    ],
+    catcher: test(
+      "redlock/crowd.test.ts",
+      "whatever a crash has left at the server where they meet keeps nobody away from a free majority",
+    ),
+  },
+  {
     id: "straggler-forgotten",
     bugs: [],
     mistake: "what a server grants when nobody waits for it any more is left there",

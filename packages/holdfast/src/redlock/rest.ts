@@ -1,0 +1,136 @@
+/**
+ * What one who waits for a majority does between two attempts: stays away until the leases in the way must be over, or
+ * until it hears that they are.
+ *
+ * Those who hear it at the same moment would split the votes, and their withdrawals would wake each other again. So they
+ * meet at one server, the gate of their line: the first there goes on to the others, and the rest have taken nothing. The
+ * gate is a hint as well. Whoever comes by the clock asks all servers, and so does who hears of a majority without it; so
+ * what is left over at the gate alone keeps nobody away.
+ */
+import { Rechecks } from "../core/rechecks.js";
+import type { Runtime, Timer } from "../core/runtime.js";
+import type { Ballot } from "./ballot.js";
+import { quorumOf } from "./decision.js";
+import type { Line } from "./line.js";
+import type { Vote } from "./vote.js";
+
+/** A message may be lost, and then this is how long a lock is free and nobody comes. */
+const RECHECK_MS = 2_000;
+/** The leases in the way must be over on the servers too when a waiter asks at their end. */
+const AFTER_LEASE_MS = 5;
+
+/** See the file header. */
+export class Rest {
+  readonly #runtime: Runtime;
+  readonly #line: Line;
+  readonly #attempt: (gate: number | undefined) => void;
+  readonly #rechecks: Rechecks;
+  /** By server: what the last attempt met there. */
+  #votes: readonly (Vote | undefined)[] = [];
+  readonly #freed = new Set<number>();
+  #retry: Timer | undefined;
+  #isOn = false;
+  #wasWoken = false;
+  #foiled = 0;
+
+  /** @param attempt  told when it is time to try, and which server to ask first, if any */
+  constructor(runtime: Runtime, line: Line, attempt: (gate: number | undefined) => void) {
+    this.#runtime = runtime;
+    this.#line = line;
+    this.#attempt = attempt;
+    this.#rechecks = new Rechecks(runtime, () => attempt(undefined));
+  }
+
+  /** Others were in the way of that attempt. */
+  begin({ votes, gate }: Ballot): void {
+    const line = this.#line;
+    const lostAtGate = gate !== undefined && votes[gate.index]?.outcome === "held";
+    if (!lostAtGate) {
+      // Who has won the gate, and met somebody behind it, had better ask there.
+      const isGate = (vote: Vote | undefined): boolean =>
+        vote?.outcome === "held" || (vote?.outcome === "granted" && gate === undefined);
+      line.gate = votes.findIndex(isGate);
+    }
+    if (lostAtGate && this.#wasWoken) line.passedGate(false);
+    this.#foiled = this.#wasWoken && !lostAtGate ? this.#foiled + 1 : 0;
+    this.#wasWoken = false;
+    this.#votes = votes;
+    this.#isOn = true;
+    const { ears } = line;
+    const isListening = (): boolean => ears.open >= quorumOf(votes.length);
+    if (!isListening()) {
+      // What was released before it listened it has not heard.
+      void ears.listen().then(() => {
+        if (this.#votes === votes && this.#isOn && isListening()) this.#wake();
+      });
+      this.#rechecks.poll();
+      return;
+    }
+    const jitterMs = this.#runtime.random() * 20;
+    this.#rechecks.in(Math.min(restMsOf(votes, lostAtGate) + AFTER_LEASE_MS, RECHECK_MS) + jitterMs);
+    this.#wakeIfFree();
+  }
+
+  /** No majority could be asked. */
+  poll(): void {
+    this.#isOn = true;
+    this.#rechecks.poll();
+  }
+
+  /** Somebody's hold has ended on that server. */
+  released(server: number): void {
+    this.#freed.add(server);
+    if (this.#isOn) this.#wakeIfFree();
+  }
+
+  /** What was released meanwhile was not heard. */
+  reconnected(): void {
+    if (this.#isOn) this.#wake();
+  }
+
+  /** An attempt begins, or nobody waits any more. */
+  end(): void {
+    this.#isOn = false;
+    this.#freed.clear();
+    this.#rechecks.cancel();
+    this.#retry?.cancel();
+    this.#retry = undefined;
+  }
+
+  /** A release on some servers alone is another's attempt that failed: those who try because of it would foil each other. */
+  #wakeIfFree(): void {
+    if (this.#isGateFree() || this.#isMajorityFree()) this.#wake();
+  }
+
+  #isGateFree(): boolean {
+    return this.#line.gate !== undefined && this.#freed.has(this.#line.gate);
+  }
+
+  #isMajorityFree(): boolean {
+    const free = this.#votes.filter((vote, server) => vote?.outcome === "granted" || this.#freed.has(server));
+    return free.length >= quorumOf(this.#votes.length);
+  }
+
+  #wake(): void {
+    if (this.#retry !== undefined) return;
+    this.#wasWoken = true;
+    this.#rechecks.cancel();
+    const { pace, gate, crowding } = this.#line;
+    // Those who meet at the gate take nothing from each other, so only their number matters.
+    const spreadMs = Math.min(crowding * pace.winMs, RECHECK_MS);
+    const delayMs = gate === undefined ? pace.delayMs(this.#foiled) : this.#runtime.random() * spreadMs;
+    this.#retry = this.#runtime.startTimer(() => this.#attempt(this.#whereFirst()), delayMs, true);
+  }
+
+  #whereFirst(): number | undefined {
+    return this.#isMajorityFree() && !this.#isGateFree() ? undefined : this.#line.gate;
+  }
+}
+
+/** How long until so many leases in the way have ended that a majority is free, or the gate is. */
+function restMsOf(votes: readonly (Vote | undefined)[], lostAtGate: boolean): number {
+  const rests = votes.flatMap((vote) => (vote?.outcome === "held" ? [vote.restMs] : []));
+  const granted = votes.filter((vote) => vote?.outcome === "granted").length;
+  const ends = rests.map((restMs) => (restMs < 0 ? Infinity : restMs)).toSorted((a, b) => a - b);
+  return ends[lostAtGate ? 0 : quorumOf(votes.length) - granted - 1] ?? Infinity;
+}

@@ -1,0 +1,92 @@
+/** Many processes that all want one lock, on a network that takes its own time for each message. */
+import { afterEach, beforeAll, expect, test } from "vitest";
+import type { Holdfast } from "../../src/index.js";
+import { watch } from "../unit/scripted-lock.js";
+import { randomFrom, ready, settle, VirtualQuorum } from "./virtual-quorum.js";
+
+const NAME = "a";
+const PROCESSES = 30;
+const CALLERS_EACH = 2;
+const SLOWEST_MS = 20;
+const MOST_SECONDS = 60;
+
+let quorum: VirtualQuorum;
+
+beforeAll(ready);
+afterEach(() => quorum.close());
+
+/** How many attempts among those requests went to several servers. */
+function wideAttempts(requests: readonly { readonly owner: string }[]): number {
+  const servers = new Map<string, number>();
+  for (const { owner } of requests) servers.set(owner, (servers.get(owner) ?? 0) + 1);
+  return [...servers.values()].filter((count) => count > 1).length;
+}
+
+async function begin(size: number, travelMs: () => number): Promise<Holdfast[]> {
+  quorum = new VirtualQuorum(size);
+  quorum.runtime.random = randomFrom(size);
+  quorum.travel = () => ({ thereMs: travelMs(), backMs: travelMs() });
+  return Array.from({ length: PROCESSES }, () => quorum.client());
+}
+
+test.each([3, 5])(
+  "of %i servers, 30 processes meet at one, and so do not foil each other",
+  async (size) => {
+    const random = randomFrom(size);
+    const processes = await begin(size, () => 1 + random() * SLOWEST_MS);
+    const all = PROCESSES * CALLERS_EACH;
+    let served = 0;
+    let holding = 0;
+    let half = 0;
+    const turn = async (holdfast: Holdfast): Promise<void> => {
+      const lease = await holdfast.redlock(NAME).acquire({ waitMs: Infinity });
+      holding += 1;
+      expect(holding).toBe(1);
+      served += 1;
+      if (served === all / 2) half = quorum.sent("acquire").length;
+      holding -= 1;
+      await lease.release();
+    };
+    const done = watch(
+      Promise.all(processes.flatMap((each) => Array.from({ length: CALLERS_EACH }, () => turn(each)))),
+    );
+    for (let second = 0; second < MOST_SECONDS && done.state === "pending"; second += 1) {
+      await quorum.runtime.advance(1_000);
+      await settle();
+    }
+    expect(done.state).toBe("fulfilled");
+    // Once they know that they are many: one that wins, and now and then another that comes by the clock.
+    const requests = quorum.sent("acquire").slice(half);
+    expect(wideAttempts(requests) / (all / 2)).toBeLessThan(1.5);
+  },
+  60_000,
+);
+
+test("whatever a crash has left at the server where they meet keeps nobody away from a free majority", async () => {
+  const [first, second] = await begin(5, () => 1);
+  const holding = first?.redlock(NAME).acquire();
+  await quorum.runtime.advance(20);
+  const waiting = watch(second?.redlock(NAME).acquire({ waitMs: Infinity }) ?? Promise.reject(new Error("two")));
+  await quorum.runtime.advance(100);
+  const lease = await holding;
+  void lease?.release();
+  // It hears of all releases, and comes to the first server.
+  quorum.isHeard = (server) => server === 0;
+  await quorum.occupy(0, NAME, 60_000);
+  expect(waiting.state).toBe("pending");
+  await quorum.runtime.advance(2_100);
+  expect(waiting.state).toBe("fulfilled");
+});
+
+test("the server where they meet may hang: it is passed over", async () => {
+  const [first, second] = await begin(5, () => 1);
+  const holding = first?.redlock(NAME).acquire();
+  await quorum.runtime.advance(20);
+  const waiting = watch(second?.redlock(NAME).acquire({ waitMs: Infinity }) ?? Promise.reject(new Error("two")));
+  await quorum.runtime.advance(100);
+  const lease = await holding;
+  quorum.travel = ({ server, verb }) => (server === 0 && verb === "acquire" ? { thereMs: Infinity } : { thereMs: 1 });
+  void lease?.release();
+  await quorum.runtime.advance(150);
+  expect(waiting.state).toBe("fulfilled");
+});
