@@ -1,4 +1,5 @@
 /** What all locks of one `createHoldfast()` stand on: one client id, one inbox, one store, one clock. */
+import { BulkRenewal } from "./bulk-renewal.js";
 import { ClosedError, UnsupportedError } from "./errors.js";
 import type { EvictionGuard } from "./eviction-guard.js";
 import { Lookout } from "./lookout.js";
@@ -39,6 +40,8 @@ export class Engine {
   readonly evictionGuard: EvictionGuard;
   /** Finds, for all leases that are held, what no timer tells. */
   readonly lookout: Lookout;
+  /** Renews what the lookout finds to be due, where it looks at many. */
+  readonly bulkRenewal: BulkRenewal;
   /** What a client id is appended to for the name of the client's own channel. */
   readonly inboxPrefix: string;
   /** Undefined where all names are on one server, and the client's own channel serves for all. */
@@ -89,6 +92,7 @@ export class Engine {
       this.#slotInboxes = new SlotInboxes(open, facts.clientId, facts.runtime);
     }
     this.lookout = new Lookout(facts.runtime);
+    this.bulkRenewal = new BulkRenewal(facts.runtime, facts.commandTimeoutMs);
     this.#presence = new Presence(facts.records, facts.runtime, () => this.mailbox.size > 0);
     this.#stopListening = facts.store.onReconnect((connection) => this.#reconnected(connection));
   }

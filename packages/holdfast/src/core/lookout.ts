@@ -13,9 +13,13 @@ import { type Moment, now } from "./validity.js";
 /** How long after the process runs on a lease that is over by any clock may go unnoticed; lease.ts promises it. */
 export const LOOK_MS = 1_000;
 
+/** Fewer are renewed each by itself, at its time. */
+const CROWD = 256;
+
 /** Finds out by its clocks whether it is over, or soon will be. */
 export interface Looker {
-  look(at: Moment): void;
+  /** @param isCrowded  whether so many are looked at that they had better be renewed together */
+  look(at: Moment, isCrowded: boolean): void;
 }
 
 /** See the file header. Has no timer for longer than a look after the last has left. */
@@ -52,6 +56,7 @@ export class Lookout {
   #lookAtAll(): void {
     this.#timer = this.#lookers.size === 0 ? undefined : this.#start();
     const at = now(this.#runtime);
-    for (const looker of this.#lookers.values()) looker.look(at);
+    const isCrowded = this.#lookers.size >= CROWD;
+    for (const looker of this.#lookers.values()) looker.look(at, isCrowded);
   }
 }

@@ -99,6 +99,18 @@ export interface Steps extends WaitSteps {
   extend(grant: Grant, leaseMs: number, timeoutMs: number): Promise<"extended" | NotHeld>;
 
   /**
+   * Begins several leases of this kind anew by one request. Absent where that cannot be.
+   *
+   * @returns the places in `leases` of those that were not
+   */
+  readonly renewAll?:
+    | ((
+        leases: readonly { readonly steps: Steps; readonly grant: Grant; readonly leaseMs: number }[],
+        timeoutMs: number,
+      ) => Promise<readonly number[]>)
+    | undefined;
+
+  /**
    * Puts back a lease that is still good, where the server lacks it because it took over from another. Absent where no
    * server can be known to have done that; `refused` where it has not, or where the lock went on to others.
    */

@@ -4,6 +4,7 @@
  * Invariants: a renewal that was not answered is no loss; the truth is computed from the clocks at the call, and
  * timers only make sure that somebody who does not call is told too; after `stop` no timer runs and nothing is sent.
  */
+import type { Renewable } from "./bulk-renewal.js";
 import type { Engine } from "./engine.js";
 import type { LossReason } from "./errors.js";
 import { LOOK_MS, type Looker } from "./lookout.js";
@@ -15,6 +16,9 @@ import { type Moment, now } from "./validity.js";
 
 /** The lookout comes by in time before what is further off, though it may be late itself. */
 const NEAR_MS = 2 * LOOK_MS;
+/** Of leases that are renewed together, so that renewing one as much earlier changes little. */
+const EARLY_MS = 1.5 * LOOK_MS;
+const BULK_LEASE_MS = 15_000;
 
 /** How a hold is kept. */
 export interface HoldOptions {
@@ -36,7 +40,7 @@ export interface Kept {
 }
 
 /** See the file header. One for each hold. */
-export class Upkeep implements Looker {
+export class Upkeep implements Looker, Renewable {
   readonly term: Term;
   readonly #engine: Engine;
   readonly #steps: Steps;
@@ -66,9 +70,43 @@ export class Upkeep implements Looker {
   }
 
   /** For the lookout. */
-  look(at: Moment): void {
+  look(at: Moment, isCrowded: boolean): void {
     if (this.term.leftMs(at) <= 0) this.#kept.validForMs();
-    else if (this.#timer === undefined) this.#arm(at);
+    else if (this.#timer === undefined && !(isCrowded && this.#leftToOthers(at))) this.#arm(at);
+  }
+
+  /** Whether nothing comes soon but its renewal, which is one of many. */
+  #leftToOthers(at: Moment): boolean {
+    const { renew, maxHoldMs } = this.#options;
+    const { bulkRenewal } = this.#engine;
+    if (!renew || this.term.leaseMs < BULK_LEASE_MS || this.#steps.renewAll === undefined) return false;
+    const endsInMs = Math.min(this.term.leftMs(at), maxHoldMs - this.term.heldMs(at.monotonicMs));
+    if (endsInMs <= NEAR_MS || !bulkRenewal.isPossible) return false;
+    if (this.#renewal.dueInMs(at.monotonicMs) <= EARLY_MS) {
+      this.#renewal.begun();
+      this.term.asked(this.term.leaseMs);
+      bulkRenewal.add(this);
+    }
+    return true;
+  }
+
+  /** For the renewal of many. */
+  get renewed(): Renewable["renewed"] {
+    if (this.#isOver) return undefined;
+    return { steps: this.#steps, grant: this.#kept.grant, leaseMs: this.term.leaseMs };
+  }
+
+  extended(sentAt: Moment, leaseMs: number): void {
+    this.#renewal.settled();
+    if (this.#isOver) return;
+    this.term.extended(sentAt, leaseMs);
+    this.#renewal.succeeded(this.term.leaseMs);
+    publishRenew(this.#steps, this.#kept, undefined, () => this.#kept.validForMs());
+  }
+
+  open(): void {
+    this.#renewal.settled();
+    if (!this.#isOver) void this.#renew();
   }
 
   /** The hold is over. */

@@ -47,6 +47,11 @@ export class ElectionSteps extends MutexSteps {
     this.#record = `${keys.base}:value`;
   }
 
+  /** Its record is renewed too, by a script of its own. */
+  override get renewAll(): undefined {
+    return undefined;
+  }
+
   override extend(
     { claim: { owner }, token: term }: Grant,
     leaseMs: number,

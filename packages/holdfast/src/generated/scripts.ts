@@ -1582,6 +1582,36 @@ return whyLost(holder, token)` as string,
   },
 } as const;
 
+/** mutex/renew: begin the leases of many mutexes anew, each as mutex/extend does. */
+export const mutexRenew = {
+  name: "mutex/renew",
+  keys: ["keys..."],
+  args: ["leases"],
+  replies: [
+    { code: 1, outcome: "renewed", values: [], rest: "refused" },
+  ],
+  sha1: "c5e644d749ec65d68e672f61deaa63bde1acbe2a",
+  source: `-- holdfast mutex/renew
+local reply = {1}
+local place = 0
+for owner, token, leaseMs in string.gmatch(ARGV[1], '(%S+) (%S+) (%S+)') do
+  place = place + 1
+  local last = redis.call('GET', KEYS[2 * place])
+  if redis.call('GET', KEYS[2 * place - 1]) ~= owner or (last and last - token ~= 0) then
+    reply[#reply + 1] = place
+  else
+    local restMs = redis.call('PTTL', KEYS[2 * place - 1])
+    if restMs - leaseMs < 0 then
+      redis.call('PEXPIRE', KEYS[2 * place - 1], leaseMs)
+      restMs = leaseMs
+    end
+    redis.call('SET', KEYS[2 * place], token, 'PX', restMs + 600000)
+  end
+end
+return reply` as string,
+  grants: false,
+} as const;
+
 /** permits/acquire: take permits if they are free and nobody waits for any; otherwise, if asked to, queue for them. */
 export const permitsAcquire = {
   name: "permits/acquire",

@@ -5,7 +5,7 @@
   wait for each other. Each mutex gets a claim of its own, as if it had been acquired alone: from then on the
   scripts of the mutex extend and release it. Sent again with the same owners it gives the same answer.
 
-  The number of mutexes differs from call to call, so this is the one script that computes the n of KEYS[n].
+  The number of mutexes differs from call to call, so this script computes the n of KEYS[n].
   A proxy that refuses that costs nothing but speed: the mutexes are then acquired one by one, in order.
 
   ARGV[1]   leaseMs  length of each lease

@@ -13,6 +13,7 @@ import {
   mutexLeave,
   mutexReclaim,
   mutexRelease,
+  mutexRenew,
 } from "../generated/scripts.js";
 
 /** How many waiters `inspect` names. */
@@ -81,6 +82,11 @@ export class MutexSteps implements Steps {
     return this.store.lineageKey?.(this.key) === undefined ? undefined : this.putBack;
   }
 
+  get renewAll(): Steps["renewAll"] {
+    // Keys of different slots cannot be in one script, and replicas are waited for once for each lease.
+    return this.store.shardInbox === undefined && this.store.confirmsGrants !== true ? MutexSteps.#renewAll : undefined;
+  }
+
   acquire({ owner, leaseMs, amount }: Claim, enqueue: boolean, timeoutMs: number): Promise<Attempt> {
     const { inbox } = this;
     const args = { owner, leaseMs, fenceMs: leaseMs + FENCE_MS, block: amount, enqueue: enqueue ? 1 : 0, inbox };
@@ -138,6 +144,24 @@ export class MutexSteps implements Steps {
   ): Promise<"extended" | NotHeld> {
     const args = { owner, token: first + amount - 1, leaseMs };
     return (await call(this, mutexExtend, this.keys, args, timeoutMs)).outcome;
+  }
+
+  static async #renewAll(
+    leases: Parameters<NonNullable<Steps["renewAll"]>>[0],
+    timeoutMs: number,
+  ): Promise<readonly number[]> {
+    const keys: string[] = [];
+    const parts: string[] = [];
+    let caller: MutexSteps | undefined;
+    for (const { steps, grant, leaseMs } of leases) {
+      if (!(steps instanceof MutexSteps)) throw new TypeError(`a ${steps.kind} is not renewed with mutexes`);
+      caller ??= steps;
+      keys.push(steps.key, `${steps.base}:fence`);
+      parts.push(`${grant.claim.owner} ${grant.token} ${leaseMs}`);
+    }
+    if (caller === undefined) return [];
+    const reply = await call(caller, mutexRenew, { "keys...": keys }, { leases: parts.join(" ") }, timeoutMs);
+    return reply.refused.map((place) => Number(place) - 1);
   }
 
   /** See `Steps.reclaim`. */

@@ -9,6 +9,7 @@ import {
   mutexInspect,
   mutexLeave,
   mutexRelease,
+  mutexRenew,
 } from "../../src/generated/scripts.js";
 import { KEYS, type LockState, ScriptServer } from "./script-server.js";
 
@@ -704,5 +705,54 @@ describe("after a long extension", () => {
     await server.run(mutexExtend, { owner: A, token: PAST, leaseMs: 1_000 });
     const { lock, fence } = await server.lifetimes();
     expect(fence).toBeGreaterThan(lock);
+  });
+});
+
+describe("mutex/renew", () => {
+  const situations: readonly { readonly name: string; readonly before: LockState; readonly token: number }[] = [
+    { name: "ours", before: { lock: A, fence: PAST }, token: PAST },
+    { name: "ours, and the fence is gone", before: { lock: A }, token: PAST },
+    { name: "ours by a later grant", before: { lock: A, fence: PAST + 1 }, token: PAST },
+    { name: "somebody else's", before: { lock: B, fence: AHEAD }, token: PAST },
+    { name: "free, and nobody was granted since", before: { fence: PAST }, token: PAST },
+    { name: "unknown", before: {}, token: PAST },
+    { name: "ours, beside waiters", before: { lock: A, fence: PAST, queue: [B, C] }, token: PAST },
+  ];
+  const renew = (leases: string, names: readonly string[]): Promise<unknown> =>
+    server.redis.eval(mutexRenew.source, names.length, ...names, leases);
+  const mine = [KEYS.lock, KEYS.fence] as string[];
+
+  test.each(situations)("does what mutex/extend does with a lock that is $name", async ({ before, token }) => {
+    const seen = [];
+    for (const isTogether of [false, true]) {
+      await server.redis.flushall();
+      await server.set(before, 10_000);
+      const reply = isTogether
+        ? await renew(`${A} ${token} 30000`, mine)
+        : await server.run(mutexExtend, { owner: A, token, leaseMs: 30_000 });
+      const { lock, fence, queue } = await server.lifetimes();
+      const lives = [lock, fence, queue].map((ms) => Math.round(ms / 5_000));
+      const isExtended = isTogether ? JSON.stringify(reply) === "[1]" : reply === 1;
+      seen.push({ isExtended, lives, state: await server.state() });
+    }
+    expect(seen[1]).toEqual(seen[0]);
+  });
+
+  test("a longer lease is not made shorter", async () => {
+    await server.set({ lock: A, fence: PAST }, 60_000);
+    expect(await renew(`${A} ${PAST} 30000`, mine)).toEqual([1]);
+    expect((await server.lifetimes()).lock).toBeGreaterThan(50_000);
+  });
+
+  test("each of many is extended or refused by itself", async () => {
+    const names = Array.from({ length: 5 }, (_, i) => [`hf:mutex:{${i}}`, `hf:mutex:{${i}}:fence`]).flat();
+    for (const i of [0, 1, 2, 4]) {
+      await server.redis.set(`hf:mutex:{${i}}`, i === 1 ? B : A, "PX", 10_000);
+      await server.redis.set(`hf:mutex:{${i}}:fence`, PAST + i, "PX", 700_000);
+    }
+    const leases = [0, 1, 2, 3, 4].map((i) => `${A} ${i === 2 ? PAST : PAST + i} 30000`).join(" ");
+    expect(await renew(leases, names)).toEqual([1, 2, 3, 4]);
+    const lives = await Promise.all([0, 1, 2, 3, 4].map((i) => server.redis.pttl(`hf:mutex:{${i}}`)));
+    expect(lives.map((ms) => ms > 20_000)).toEqual([true, false, false, false, true]);
   });
 });

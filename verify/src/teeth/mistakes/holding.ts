@@ -234,4 +234,13 @@ export const HOLDING: readonly Tooth[] = [
     ],
     catcher: simulation("mutex", "S1", "S2"),
   },
+  {
+    id: "refused-among-many",
+    bugs: [],
+    mistake: "of leases that are renewed together one that is refused passes for renewed",
+    patches: [
+      patch("core/bulk-renewal.ts", "if (refused.has(place)) lease.open();", "if (refused.has(-1)) lease.open();"),
+    ],
+    catcher: test("unit/bulk-renewal.test.ts", "one that somebody has ended is told so, and the others go on"),
+  },
 ];

@@ -1,0 +1,88 @@
+/**
+ * Renews many leases by few requests.
+ *
+ * Most processes hold a few leases, each of which is renewed by itself when a third of it is over. Where thousands are held,
+ * a request, a timer and an answer for each of them cost more than half of a core for 100 000 leases of 30 s (docs/benchmarks.md). So the
+ * lookout, which comes by every lease once a second anyway, collects those that are due soon. What a request for
+ * many cannot tell, each asks by itself: here nothing is ever lost.
+ */
+import { StoreError } from "./errors.js";
+import type { Runtime } from "./runtime.js";
+import type { Grant, Steps } from "./steps.js";
+import { type Moment, now } from "./validity.js";
+
+/** Leases of one request: few enough that nobody else waits long for the server. */
+const MOST = 128;
+/** Requests at a time, so that what others send comes in between. */
+const AT_A_TIME = 4;
+
+/** A lease whose renewal is due. */
+export interface Renewable {
+  /** Undefined if nobody wants it any more. */
+  readonly renewed: { readonly steps: Steps; readonly grant: Grant; readonly leaseMs: number } | undefined;
+  /** It has begun anew with this length, by a request that was sent at `sentAt`. */
+  extended(sentAt: Moment, leaseMs: number): void;
+  /** It was refused, or nobody knows: it has to ask by itself. */
+  open(): void;
+}
+
+/** See the file header. One for each Holdfast. */
+export class BulkRenewal {
+  readonly #runtime: Runtime;
+  readonly #timeoutMs: number;
+  #waiting: Renewable[] = [];
+  #underWay = 0;
+  #isPlanned = false;
+  #isRefused = false;
+
+  /** @param timeoutMs  longest wait for one answer */
+  constructor(runtime: Runtime, timeoutMs: number) {
+    this.#runtime = runtime;
+    this.#timeoutMs = timeoutMs;
+  }
+
+  /** Whether the server runs requests for many: a proxy may refuse keys that a script computes. */
+  get isPossible(): boolean {
+    return !this.#isRefused;
+  }
+
+  /** Renews it with others that are added in this turn. */
+  add(lease: Renewable): void {
+    this.#waiting.push(lease);
+    if (this.#isPlanned) return;
+    this.#isPlanned = true;
+    queueMicrotask(() => {
+      this.#isPlanned = false;
+      this.#send();
+    });
+  }
+
+  #send(): void {
+    while (this.#underWay < AT_A_TIME && this.#waiting.length > 0) {
+      this.#underWay += 1;
+      void this.#renew(this.#waiting.splice(0, MOST)).then(() => {
+        this.#underWay -= 1;
+        this.#send();
+      });
+    }
+  }
+
+  async #renew(leases: readonly Renewable[]): Promise<void> {
+    const wanted = leases.flatMap((lease) => (lease.renewed === undefined ? [] : [{ lease, ...lease.renewed }]));
+    const renewAll = wanted[0]?.steps.renewAll;
+    if (renewAll === undefined) return;
+    const sentAt = now(this.#runtime);
+    try {
+      const refused = new Set(await renewAll(wanted, this.#timeoutMs));
+      wanted.forEach(({ lease, leaseMs }, place) => {
+        if (refused.has(place)) lease.open();
+        else lease.extended(sentAt, leaseMs);
+      });
+    } catch (error) {
+      this.#isRefused ||= !(error instanceof StoreError) || !error.transient;
+      // Those that wait would find the same, each after a deadline.
+      const rest = this.#waiting.splice(0);
+      for (const lease of [...leases, ...rest]) lease.open();
+    }
+  }
+}

@@ -1,0 +1,131 @@
+/** Renewals of a process that holds very many leases: few requests, and each lease is told of its own loss. */
+import { embedded, Keyspace, loadInterpreter } from "@holdfast/embedded";
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { createHoldfastOn } from "../../src/holdfast.js";
+import type { Holdfast, Lease } from "../../src/index.js";
+import { ManualRuntime, settle } from "./manual-runtime.js";
+import { WatchedStore } from "./watched-store.js";
+
+/** More than are renewed each by itself. */
+const MANY = 300;
+const LEASE_MS = 30_000;
+
+let runtime: ManualRuntime;
+let keyspace: Keyspace;
+let store: WatchedStore;
+let holdfast: Holdfast;
+
+beforeAll(async () => {
+  await loadInterpreter();
+});
+beforeEach(() => {
+  runtime = new ManualRuntime();
+  keyspace = new Keyspace({
+    clock: { nowUs: () => Math.round(runtime.wallMs() * 1_000) },
+    scheduler: { schedule: (task) => queueMicrotask(task) },
+  });
+  store = new WatchedStore(keyspace);
+  holdfast = createHoldfastOn(runtime, { store, allowEviction: true });
+});
+afterEach(async () => {
+  const closing = holdfast.close();
+  await runtime.advance(10_000);
+  await closing;
+});
+
+async function held(count: number, options: { leaseMs?: number; maxHoldMs?: number } = {}): Promise<Lease[]> {
+  const acquiring = Array.from({ length: count }, (_, i) => holdfast.mutex(`m${i}`).acquire(options));
+  await settle();
+  const leases = await Promise.all(acquiring);
+  store.taken();
+  return leases;
+}
+
+/** How often each script was sent since this was asked last. */
+function sent(): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const name of store.taken()) counts[name] = (counts[name] ?? 0) + 1;
+  return counts;
+}
+
+describe("many leases", () => {
+  test("are renewed a hundred at a time, before a third of the lease is over, and without a timer for each", async () => {
+    const leases = await held(MANY);
+    await runtime.advance(LEASE_MS / 3);
+    expect(sent()).toEqual({ "mutex/renew": 3 });
+    expect(runtime.running()).toBeLessThan(10);
+    for (const lease of leases) expect(lease.validForMs()).toBeGreaterThan(0.9 * LEASE_MS);
+    await runtime.advance(5 * LEASE_MS);
+    for (const lease of leases) expect(lease.validForMs()).toBeGreaterThan(0.6 * LEASE_MS);
+    expect(Object.keys(sent())).toEqual(["mutex/renew"]);
+  });
+
+  test("few are renewed each by itself, at its time", async () => {
+    await held(100);
+    await runtime.advance(LEASE_MS / 3 - 100);
+    expect(sent()).toEqual({});
+    await runtime.advance(200);
+    expect(sent()).toEqual({ "mutex/extend": 100 });
+  });
+
+  test("short leases too, which have no second to spare", async () => {
+    await held(MANY, { leaseMs: 6_000 });
+    await runtime.advance(6_000);
+    expect(Object.keys(sent())).toEqual(["mutex/extend"]);
+  });
+
+  test("one that somebody has ended is told so, and the others go on", async () => {
+    const leases = await held(MANY);
+    const [lost, ...others] = leases;
+    // Without a word, as by a command of an operator.
+    const source = "return redis.call('DEL', KEYS[1])";
+    const del = { name: "del", sha1: source, keys: ["lock"], args: [], replies: [], source };
+    expect(await embedded({ keyspace }).run(del, ["hf:mutex:{m0}"], [], 1_000)).toBe(1);
+    await runtime.advance(LEASE_MS / 3);
+    expect(lost?.signal.aborted).toBe(true);
+    expect(lost?.signal.reason).toMatchObject({ code: "ERR_LOCK_LEASE_LOST", reason: "server-lost" });
+    for (const lease of others) expect(lease.signal.aborted).toBe(false);
+  });
+
+  test("one that is given back meanwhile is not renewed", async () => {
+    const leases = await held(MANY);
+    await runtime.advance(5_000);
+    for (const lease of leases.slice(0, 10)) expect(await lease.release()).toBe("released");
+    await runtime.advance(LEASE_MS);
+    for (const [i, lease] of leases.entries()) expect(lease.validForMs() > 0).toBe(i >= 10);
+    expect(keyspace.keys().filter((key) => /^hf:mutex:\{m\d\}$/.test(key))).toEqual([]);
+  });
+
+  test.each(["reply lost", "refused for good"] as const)(
+    "where the request for many is %s each asks by itself",
+    async (fate) => {
+      const leases = await held(MANY);
+      store.fateOf = ({ name }) => (name === "mutex/renew" ? fate : "answered");
+      await runtime.advance(LEASE_MS);
+      const { "mutex/renew": forMany = 0, "mutex/extend": alone = 0 } = sent();
+      // Who is refused for good is not asked again.
+      if (fate === "refused for good") expect(forMany).toBeLessThanOrEqual(4);
+      expect(alone).toBeGreaterThanOrEqual(2 * MANY);
+      for (const lease of leases) expect(lease.validForMs()).toBeGreaterThan(0.6 * LEASE_MS);
+    },
+  );
+
+  test("all end in time when nobody answers", async () => {
+    const leases = await held(MANY);
+    store.fateOf = () => "reply lost";
+    const run = store.run.bind(store);
+    store.run = (script, ...rest) => (script.name.startsWith("mutex/") ? new Promise(() => {}) : run(script, ...rest));
+    await runtime.advance(LEASE_MS);
+    for (const lease of leases) expect(lease.signal.aborted).toBe(true);
+    store.run = run;
+    store.fateOf = () => "answered";
+  });
+
+  test("a longest hold ends at its time", async () => {
+    const leases = await held(MANY, { maxHoldMs: 65_500 });
+    await runtime.advance(65_499);
+    for (const lease of leases) expect(lease.signal.aborted).toBe(false);
+    await runtime.advance(2);
+    for (const lease of leases) expect(lease.signal.aborted).toBe(true);
+  });
+});
