@@ -51,11 +51,15 @@ async function measure(wanted: Arguments, server: Server): Promise<void> {
     await server.control.flushall();
     const seconds = wanted.seconds ?? measurement.seconds;
     const servers = await startServers(measurement.servers ?? 0);
-    const conditions = { ...conditionsOf(wanted, server), servers, seconds };
-    const comparison = await compare(measurement, adapters, conditions, onRun).finally(() => stopAll(servers));
-    progress("");
-    comparisons.push(comparison);
-    if (!json) console.log(table(comparison));
+    try {
+      const conditions = { ...conditionsOf(wanted, server), servers, seconds };
+      const comparison = await compare(measurement, adapters, conditions, onRun);
+      progress("");
+      comparisons.push(comparison);
+      if (!json) console.log(table(comparison));
+    } finally {
+      await stopAll(servers);
+    }
   }
   const targets = comparisons.flatMap((comparison) => comparison.targets);
   const report: Report = { reached: targets.every(({ reached }) => reached !== false), ...facts, comparisons };

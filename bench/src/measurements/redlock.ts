@@ -54,7 +54,8 @@ async function prepare({ name }: Adapter, conditions: Conditions): Promise<Prepa
   const connection = { ...conditions.connection, leaseMs: LEASE_MS, quorumPorts: servers.map(({ port }) => port) };
   await Promise.all(servers.map((server) => upFor(server, LEASE_MS)));
   await checkExclusion(name, { ...conditions, connection, seconds: CHECK_SECONDS });
-  // Its warm-up also brings each name to one number on all servers: the first grant of a name takes ours two round trips.
+  // Ours needs two round trips for a name on which the servers do not agree yet, as at first: its warm-up goes on in the
+  // first rounds, since they all begin with the same names.
   return oneAtATime(name, connection, seconds);
 }
 
