@@ -7,7 +7,7 @@ import { withoutSections, writeCurves, writeReport } from "./documents/write.js"
 import { machine } from "./machine.js";
 import type { Conditions } from "./measurements/entry.js";
 import { contestantOf, environment, heading, type Report, sentence, table } from "./report.js";
-import { type Server, startServer } from "./server.js";
+import { type Server, startServer, startServers, stopAll } from "./server.js";
 
 const LEASE_MS = 30_000;
 const MISSED = 1;
@@ -50,10 +50,16 @@ async function measure(wanted: Arguments, server: Server): Promise<void> {
     };
     await server.control.flushall();
     const seconds = wanted.seconds ?? measurement.seconds;
-    const comparison = await compare(measurement, adapters, { ...conditionsOf(wanted, server), seconds }, onRun);
-    progress("");
-    comparisons.push(comparison);
-    if (!json) console.log(table(comparison));
+    const servers = await startServers(measurement.servers ?? 0);
+    try {
+      const conditions = { ...conditionsOf(wanted, server), servers, seconds };
+      const comparison = await compare(measurement, adapters, conditions, onRun);
+      progress("");
+      comparisons.push(comparison);
+      if (!json) console.log(table(comparison));
+    } finally {
+      await stopAll(servers);
+    }
   }
   const targets = comparisons.flatMap((comparison) => comparison.targets);
   const report: Report = { reached: targets.every(({ reached }) => reached !== false), ...facts, comparisons };
@@ -78,7 +84,7 @@ async function drawCurves(wanted: Arguments, server: Server): Promise<void> {
 function conditionsOf(wanted: Arguments, server: Server): Omit<Conditions, "seconds"> {
   const { repetitions, callers, leases, waiters, autoPipelining } = wanted;
   const connection = { port: server.port, autoPipelining, leaseMs: LEASE_MS };
-  return { server, connection, repetitions, callers, leases, waiters };
+  return { server, servers: [], connection, repetitions, callers, leases, waiters };
 }
 
 /** One line that is written over, and only where somebody watches. */

@@ -40,6 +40,24 @@ export async function startServer(): Promise<Server> {
   }
 }
 
+/** Starts so many, each for itself; if one of them cannot be started, none is left. */
+export async function startServers(count: number): Promise<readonly Server[]> {
+  const servers: Server[] = [];
+  try {
+    // One after the other, so that they do not take the same port.
+    while (servers.length < count) servers.push(await startServer());
+    return servers;
+  } catch (error) {
+    await stopAll(servers);
+    throw error;
+  }
+}
+
+/** Ends all of them. */
+export async function stopAll(servers: readonly Server[]): Promise<void> {
+  await Promise.all(servers.map((server) => server.stop()));
+}
+
 async function startOn(port: number): Promise<Server> {
   const directory = mkdtempSync(join(tmpdir(), "holdfast-bench-"));
   const flags = ["--port", `${port}`, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", directory];

@@ -19,6 +19,8 @@ export interface Adapter {
   readonly settings: string;
   /** Connects. What it opens is closed by `close`. */
   open(connection: Connection): Promise<Contestant>;
+  /** As `open`, for a lock on a majority of the independent servers at these ports; absent where there is none. */
+  openQuorum?(connection: Connection, ports: readonly number[]): Promise<Contestant>;
 }
 
 /** The client library that an adapter stands on. */
@@ -27,6 +29,8 @@ export type Client = "ioredis" | "node-redis" | "glide";
 /** How all contestants reach the server. */
 export interface Connection {
   readonly port: number;
+  /** Those of independent servers, where a lock is on a majority of them; then `port` is of no account. */
+  readonly quorumPorts?: readonly number[];
   /** Whether ioredis sends the commands of one turn of the event loop together, as the other clients always do. */
   readonly autoPipelining: boolean;
   /** Length of every lease. */

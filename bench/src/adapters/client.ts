@@ -14,6 +14,11 @@ export async function newIoredis({ port, autoPipelining }: Connection): Promise<
   return new ioredis.Redis({ host: HOST, port, enableAutoPipelining: autoPipelining });
 }
 
+/** A client of each of several loopback servers. */
+export function newIoredisOn(connection: Connection, ports: readonly number[]): Promise<Redis[]> {
+  return Promise.all(ports.map((port) => newIoredis({ ...connection, port })));
+}
+
 /** What `createClient` of node-redis makes. */
 export type NodeRedis = ReturnType<typeof createClient>;
 

@@ -1,12 +1,15 @@
 /** The mutex of this repository, as a user has it: renewal, fencing token and queue, on each client. */
 import type { Fairness, Holdfast } from "holdfast";
 import type { Adapter, Client, Connection, Contestant } from "./adapter.js";
-import { newGlide, newIoredis, newNodeRedis } from "./client.js";
+import { newGlide, newIoredis, newIoredisOn, newNodeRedis } from "./client.js";
 
 const COHORT = 'fairness "cohort" (its default), waitMs Infinity';
 
 /** See the file header; on ioredis. */
-export const holdfast: Adapter = adapter("holdfast", "ioredis", "cohort", COHORT);
+export const holdfast: Adapter = {
+  ...adapter("holdfast", "ioredis", "cohort", `${COHORT}; on several servers redlock(name)`),
+  openQuorum: connectQuorum,
+};
 
 /** First come, first served over all processes. */
 export const holdfastStrict: Adapter = adapter(
@@ -36,6 +39,19 @@ async function connect(connection: Connection, client: Client, fairness: Fairnes
     async close() {
       await locks.close();
       await end();
+    },
+  };
+}
+
+async function connectQuorum(connection: Connection, ports: readonly number[]): Promise<Contestant> {
+  const { createHoldfast } = await import("holdfast");
+  const redlock = await newIoredisOn(connection, ports);
+  const locks: Holdfast = createHoldfast({ redlock, waitMs: Infinity, leaseMs: connection.leaseMs });
+  return {
+    acquire: (name) => locks.redlock(name).acquire(),
+    async close() {
+      await locks.close();
+      await Promise.all(redlock.map((redis) => redis.quit()));
     },
   };
 }

@@ -11,6 +11,7 @@ import { newGlide, newIoredis, newNodeRedis } from "./client.js";
 const RETRY_MIN_MS = 5;
 const RETRY_MAX_MS = 15;
 const SETTINGS = "SET NX PX and compare-and-delete by EVALSHA; polls every 5 to 15 ms";
+const ON_SEVERAL = "on several servers each command goes to all at once, and all answers are waited for";
 
 const COMPARE_AND_DELETE =
   "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0";
@@ -18,6 +19,7 @@ const SHA1 = createHash("sha1").update(COMPARE_AND_DELETE).digest("hex");
 
 /** The two commands, as one client has them. */
 interface Commands {
+  /** Null if somebody else has it. */
   take(key: string, owner: string): Promise<unknown>;
   giveBack(key: string, owner: string): Promise<unknown>;
   close(): Promise<unknown>;
@@ -28,15 +30,10 @@ export const raw: Adapter = {
   name: "raw",
   role: "raw",
   client: "ioredis",
-  settings: SETTINGS,
-  async open(connection) {
-    const client = await newIoredis(connection);
-    await client.script("LOAD", COMPARE_AND_DELETE);
-    return contestant({
-      take: (key, owner) => client.set(key, owner, "PX", connection.leaseMs, "NX"),
-      giveBack: (key, owner) => client.evalsha(SHA1, 1, key, owner),
-      close: () => client.quit(),
-    });
+  settings: `${SETTINGS}; ${ON_SEVERAL}`,
+  open: async (connection) => contestant(await onIoredis(connection)),
+  async openQuorum(connection, ports) {
+    return contestant(onAll(await Promise.all(ports.map((port) => onIoredis({ ...connection, port })))));
   },
 };
 
@@ -77,6 +74,32 @@ async function openGlide(connection: Connection): Promise<Contestant> {
     giveBack: (key, owner) => client.customCommand(["EVALSHA", SHA1, "1", key, owner]),
     close: async () => client.close(),
   });
+}
+
+async function onIoredis(connection: Connection): Promise<Commands> {
+  const client = await newIoredis(connection);
+  await client.script("LOAD", COMPARE_AND_DELETE);
+  return {
+    take: (key, owner) => client.set(key, owner, "PX", connection.leaseMs, "NX"),
+    giveBack: (key, owner) => client.evalsha(SHA1, 1, key, owner),
+    close: () => client.quit(),
+  };
+}
+
+/** Taken where a majority took it. What a minority took is given back, so that nobody waits for it to expire. */
+function onAll(servers: readonly Commands[]): Commands {
+  const giveBack = (key: string, owner: string): Promise<unknown> =>
+    Promise.all(servers.map((server) => server.giveBack(key, owner)));
+  return {
+    async take(key, owner) {
+      const answers = await Promise.all(servers.map((server) => server.take(key, owner)));
+      if (answers.filter((answer) => answer !== null).length > servers.length / 2) return owner;
+      await giveBack(key, owner);
+      return null;
+    },
+    giveBack,
+    close: () => Promise.all(servers.map((server) => server.close())),
+  };
 }
 
 function contestant(commands: Commands): Contestant {

@@ -1,22 +1,20 @@
 import type { Adapter } from "./adapter.js";
-import { newIoredis } from "./client.js";
+import { newIoredis, newIoredisOn } from "./client.js";
 
-/** redis-semaphore's Mutex, renewed as by default. */
+/** redis-semaphore's Mutex, and its RedlockMutex, renewed as by default. */
 export const redisSemaphore: Adapter = {
   name: "redis-semaphore",
   role: "peer",
   package: "redis-semaphore",
   client: "ioredis",
-  settings: "Mutex, acquireTimeout Infinity; retryInterval 10 and renewal are its defaults",
+  settings:
+    "Mutex, on several servers RedlockMutex, acquireTimeout Infinity; retryInterval 10 and renewal are its defaults",
   async open(connection) {
     const { Mutex } = await import("redis-semaphore");
     const client = await newIoredis(connection);
     return {
       async acquire(name) {
-        const mutex = new Mutex(client, name, {
-          lockTimeout: connection.leaseMs,
-          acquireTimeout: Number.POSITIVE_INFINITY,
-        });
+        const mutex = new Mutex(client, name, optionsOf(connection));
         await mutex.acquire();
         return mutex;
       },
@@ -25,4 +23,25 @@ export const redisSemaphore: Adapter = {
       },
     };
   },
+  async openQuorum(connection, ports) {
+    const { RedlockMutex } = await import("redis-semaphore");
+    const clients = await newIoredisOn(connection, ports);
+    return {
+      async acquire(name) {
+        const mutex = new RedlockMutex(clients, name, optionsOf(connection));
+        await mutex.acquire();
+        return mutex;
+      },
+      async close() {
+        await Promise.all(clients.map((client) => client.quit()));
+      },
+    };
+  },
 };
+
+function optionsOf({ leaseMs }: { readonly leaseMs: number }): {
+  readonly lockTimeout: number;
+  readonly acquireTimeout: number;
+} {
+  return { lockTimeout: leaseMs, acquireTimeout: Number.POSITIVE_INFINITY };
+}

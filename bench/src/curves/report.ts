@@ -34,7 +34,7 @@ export interface CurvePoint {
 }
 
 /** What has no curve, and why. */
-export const NO_CURVE: string = "Masters of a cluster: not yet, there is no support for clusters.";
+export const NO_CURVE: string = "Masters of a cluster: not measured.";
 
 /** A curve on paper. */
 export function curveText({ title, figures, lines, sentences }: Curve): string {

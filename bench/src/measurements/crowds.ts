@@ -18,10 +18,13 @@ import type { Conditions, Section } from "./entry.js";
 
 const WARM_UP_MS = 500;
 const CHECK_MS = 250;
+const LOCK = "hot";
 
 /** Who, how many, and how long they hold. */
 export interface CrowdOptions {
   readonly name: string;
+  /** What all of them want; absent: a name that only crowds use. */
+  readonly lock?: string;
   readonly processes: number;
   /** In each process. */
   readonly callers: number;
@@ -50,7 +53,7 @@ export interface CrowdRun {
 
 /** Runs a crowd once. @throws Error  two sections overlapped */
 export async function runCrowd(
-  { name, processes, callers, sectionMs, warmUpMs = WARM_UP_MS }: CrowdOptions,
+  { name, lock = LOCK, processes, callers, sectionMs, warmUpMs = WARM_UP_MS }: CrowdOptions,
   { connection, seconds, server }: Conditions,
 ): Promise<CrowdRun> {
   await server.control.flushall();
@@ -59,7 +62,7 @@ export async function runCrowd(
     const fromMs = machineMs() + warmUpMs;
     const untilMs = fromMs + seconds * 1_000;
     const checkUntilMs = untilMs + CHECK_MS;
-    const order = { task: "crowd", callers, sectionMs, fromMs, untilMs, checkUntilMs } as const;
+    const order = { task: "crowd", lock, callers, sectionMs, fromMs, untilMs, checkUntilMs } as const;
     const [done, used] = await Promise.all([
       crew.all<CrowdDone>(() => order, checkUntilMs - machineMs()),
       secondsBetween(server.control, fromMs, untilMs),

@@ -6,6 +6,8 @@ import type { Server } from "../server.js";
 export interface Conditions {
   readonly server: Server;
   readonly connection: Connection;
+  /** More servers, each for itself, as many as the measurement asks for. */
+  readonly servers: readonly Server[];
   /** Length of one run. */
   readonly seconds: number;
   readonly repetitions: number;

@@ -13,6 +13,8 @@ export interface Measurement {
   readonly seconds: number;
   /** Rounds for each repetition, where runs are short: the more rounds, the less any hiccup of the machine counts. 1 if absent. */
   readonly rounds?: number;
+  /** How many servers it needs besides the one that all measurements share, for all its entries together. 0 if absent. */
+  readonly servers?: number;
   readonly figures: readonly Figure[];
   /** Who takes part, and who cannot, with the reason. */
   entries(adapters: readonly Adapter[]): readonly Entry[];

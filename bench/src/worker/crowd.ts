@@ -5,11 +5,9 @@ import { machineMs } from "./clock.js";
 import type { Crowd, CrowdDone } from "./orders.js";
 import { SectionLog } from "./section-log.js";
 
-const NAME = "hot";
-
 /** Begins at once, so that what comes before the measured time is warm-up. */
 export async function crowd(contestant: Contestant, order: Crowd): Promise<CrowdDone> {
-  const { callers, sectionMs, fromMs, untilMs, checkUntilMs } = order;
+  const { lock, callers, sectionMs, fromMs, untilMs, checkUntilMs } = order;
   const log = new SectionLog();
   const waitingSince = new Float64Array(callers).fill(Number.NaN);
   const section = (startedAtMs: number): Promise<void> | undefined => {
@@ -19,7 +17,7 @@ export async function crowd(contestant: Contestant, order: Crowd): Promise<Crowd
   const call = async (caller: number): Promise<void> => {
     for (let askedAtMs = machineMs(); askedAtMs < checkUntilMs; askedAtMs = machineMs()) {
       waitingSince[caller] = askedAtMs;
-      const held = await contestant.acquire(NAME);
+      const held = await contestant.acquire(lock);
       const startedAtMs = machineMs();
       waitingSince[caller] = Number.NaN;
       await section(startedAtMs);

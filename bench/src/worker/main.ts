@@ -1,6 +1,6 @@
 /** A process that does what the measuring process orders, with one contestant, until it is let go of. */
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Connection, Contestant } from "../adapters/adapter.js";
+import type { Adapter, Connection, Contestant } from "../adapters/adapter.js";
 import { adapterNamed } from "../adapters/all.js";
 import { crowd } from "./crowd.js";
 import { openHop } from "./hop.js";
@@ -16,7 +16,7 @@ const [name = "", words = ""] = process.argv.slice(2);
 // Written by crew.ts and by nobody else.
 const connection = JSON.parse(words) as Connection;
 const hop = name === HOP ? await openHop(connection) : undefined;
-const contestant: Contestant | undefined = hop === undefined ? await adapterNamed(name).open(connection) : undefined;
+const contestant: Contestant | undefined = hop === undefined ? await open(adapterNamed(name)) : undefined;
 const holdings = contestant === undefined ? undefined : new Holdings(contestant);
 
 process.on("message", (order: Order) => {
@@ -28,6 +28,13 @@ process.on("message", (order: Order) => {
 });
 process.once("disconnect", () => process.exit(0));
 process.send?.({ result: "ready" });
+
+async function open(adapter: Adapter): Promise<Contestant> {
+  const { quorumPorts } = connection;
+  if (quorumPorts === undefined) return adapter.open(connection);
+  if (adapter.openQuorum === undefined) throw new Error(`${name} has no lock on several servers`);
+  return adapter.openQuorum(connection, quorumPorts);
+}
 
 async function obey(order: Order): Promise<unknown> {
   if (order.task === "hop") return hop?.run(order);

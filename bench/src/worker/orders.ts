@@ -30,6 +30,8 @@ export interface PairsDone {
 /** Many callers on one name. All instants are on the machine's clock, which all workers share. */
 export interface Crowd {
   readonly task: "crowd";
+  /** The name that all of them want. */
+  readonly lock: string;
   readonly callers: number;
   /** How long a section lasts; 0 is an empty one. */
   readonly sectionMs: number;

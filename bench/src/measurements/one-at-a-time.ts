@@ -1,0 +1,30 @@
+/** How long one caller waits for a free lock and for giving it back, in a process of its own. */
+import type { Connection } from "../adapters/adapter.js";
+import { Crew } from "../crew.js";
+import type { PairsDone, Times } from "../worker/orders.js";
+import type { Figure, Prepared } from "./entry.js";
+
+const WARM_UP_SECONDS = 1;
+
+/** What `oneAtATime` measures. */
+export const TIMES: readonly Figure[] = [
+  { name: "p50", unit: "µs", digits: 1, better: "less" },
+  { name: "p99", unit: "µs", digits: 1, better: "less" },
+];
+
+/** Starts the process and warms it up. */
+export async function oneAtATime(name: string, connection: Connection, seconds: number): Promise<Prepared> {
+  const crew = await Crew.start({ name, connection, processes: 1 });
+  const times = async (): Promise<Times | undefined> =>
+    (await crew.all<Times>(() => ({ task: "one-at-a-time", seconds }), seconds * 1_000))[0];
+  // Enough of them that the compiler has seen each path: one at a time that would take longer than the runs.
+  await crew.all<PairsDone>(() => ({ task: "pairs", seconds: WARM_UP_SECONDS, parallel: 16 }), WARM_UP_SECONDS * 1_000);
+  await times();
+  return {
+    async run() {
+      const { p50 = Number.NaN, p99 = Number.NaN } = (await times()) ?? {};
+      return { values: [p50, p99] };
+    },
+    close: () => crew.end(),
+  };
+}
