@@ -26,6 +26,8 @@ export class Withdrawal {
   /** By server: whether it held, by the first answer that says so; or the last failure. */
   readonly #answers: (Answer<boolean> | undefined)[];
   readonly #settled: boolean[];
+  /** By server: how many releases have no answer yet. */
+  readonly #underWay: number[];
   #listeners: (() => void)[] = [];
   #pauseMs = FIRST_PAUSE_MS;
   #pause: Timer | undefined;
@@ -42,9 +44,12 @@ export class Withdrawal {
     this.#startedAtMs = engine.runtime.monotonicMs();
     this.#leaseMs = ballot.claim.leaseMs;
     this.#answers = servers.map(() => undefined);
+    this.#underWay = servers.map(() => 0);
     this.#settled = servers.map((server) => !ballot.isAsked(server));
-    // What comes late is given back at once, not at the next round.
-    ballot.abandon((server) => void this.#send(server, engine.commandTimeoutMs));
+    // What comes late is given back at once, not at the next round; or was, by a release that is under way.
+    ballot.abandon((server) => {
+      if (this.#underWay[server.index] === 0) void this.#send(server, engine.commandTimeoutMs);
+    });
   }
 
   /** By server; undefined where there is no answer yet. */
@@ -105,19 +110,26 @@ export class Withdrawal {
     const { index } = server;
     const { place, claim } = this.#ballot;
     const wasAccounted = this.#ballot.isAccounted(server);
+    this.#underWay[index] = (this.#underWay[index] ?? 0) + 1;
+    let mayHaveMissed = false;
     try {
       const held = await releaseOn(server, place, { owner: claim.owner, channel: place.channel }, timeoutMs);
       const before = this.#answers[index];
       // A second answer is "not held", because the first one has released it.
       const hasHeld = before !== undefined && "reply" in before && before.reply;
       this.#answers[index] = { reply: held || hasHeld };
-      this.#settled[index] ||= wasAccounted;
+      const isAccounted = this.#ballot.isAccounted(server);
+      // What has released it came after what took it, whichever answer is read first.
+      this.#settled[index] ||= wasAccounted || (held && isAccounted);
+      mayHaveMissed = isAccounted && this.#settled[index] !== true;
     } catch (error) {
       const before = this.#answers[index];
       if (before === undefined || "error" in before) this.#answers[index] = { error };
       // It will go on refusing, as with a key of another type: the rest is left to the lease.
       this.#settled[index] ||= !(error instanceof StoreError) || !error.transient;
     }
+    this.#underWay[index] = (this.#underWay[index] ?? 1) - 1;
+    if (mayHaveMissed && this.#underWay[index] === 0) void this.#send(server, timeoutMs);
     for (const listener of this.#listeners) listener();
     if (this.#settled.every(Boolean)) this.#end();
   }

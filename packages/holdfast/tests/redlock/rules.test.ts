@@ -263,6 +263,38 @@ describe("R9: compare and delete, on all servers", () => {
   });
 });
 
+describe("what is given back before every server has answered the acquire", () => {
+  const giveBack = async (travel: (server: number, verb: string) => Travel): Promise<number[]> => {
+    begin(5);
+    quorum.travel = ({ server, verb }) => travel(server, verb);
+    const acquiring = holdfast.redlock(NAME).acquire();
+    await quorum.runtime.advance(10);
+    const lease = await acquiring;
+    const releasing = lease.release();
+    await quorum.runtime.advance(100);
+    expect(await releasing).toBe("released");
+    expect(quorum.owners(NAME)).toEqual([undefined, undefined, undefined, undefined, undefined]);
+    return quorum.sent("release").map(({ server }) => server);
+  };
+
+  test("is asked for once on each, where that is known to have done it", async () => {
+    const slow = (server: number): Travel => ({ thereMs: 1, backMs: server > 2 ? 15 : 1 });
+    expect((await giveBack(slow)).toSorted()).toEqual([0, 1, 2, 3, 4]);
+  });
+
+  test("once more where the acquire may have come after it", async () => {
+    const overtaken = (server: number, verb: string): Travel =>
+      server === 4 && verb === "acquire" ? { thereMs: 15 } : { thereMs: 1, backMs: 1 };
+    expect((await giveBack(overtaken)).toSorted()).toEqual([0, 1, 2, 3, 4, 4]);
+  });
+
+  test("once more where its answer came before that of the acquire, which came after it", async () => {
+    const overtaken = (server: number, verb: string): Travel =>
+      server === 4 ? (verb === "acquire" ? { thereMs: 15 } : { thereMs: 1, backMs: 20 }) : { thereMs: 1, backMs: 1 };
+    expect((await giveBack(overtaken)).toSorted()).toEqual([0, 1, 2, 3, 4, 4]);
+  });
+});
+
 describe("R10: the holder has what validity says, and is told before it ends", () => {
   test("the signal aborts at the end of validity when no server answers", async () => {
     begin(5);

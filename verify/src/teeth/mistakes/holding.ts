@@ -117,7 +117,7 @@ export const HOLDING: readonly Tooth[] = [
     bugs: ["B33"],
     mistake: "a renewal under way at the release arms the next one",
     patches: [
-      patch(UPKEEP, "    this.#renewal.settled();\n    if (this.#isOver) return;", "    this.#renewal.settled();"),
+      patch(UPKEEP, "    if (this.#isOver) return;\n    if (outcome === undefined)", "    if (outcome === undefined)"),
       patch(
         UPKEEP,
         "    this.#timer = undefined;\n    if (this.#isOver) return;\n    const inMs",

@@ -147,11 +147,15 @@ export const QUORUM: readonly Tooth[] = [
     bugs: [],
     mistake: "what a server grants when nobody waits for it any more is left there",
     patches: [
-      patch("redlock/withdrawal.ts", "this.#settled[index] ||= wasAccounted;", "this.#settled[index] = true;"),
       patch(
         "redlock/withdrawal.ts",
-        "ballot.abandon((server) => void this.#send(server, engine.commandTimeoutMs));",
-        "ballot.abandon(() => {});",
+        "this.#settled[index] ||= wasAccounted || (held && isAccounted);",
+        "this.#settled[index] = true;",
+      ),
+      patch(
+        "redlock/withdrawal.ts",
+        "if (this.#underWay[server.index] === 0) void this.#send(server, engine.commandTimeoutMs);",
+        "this.#underWay[server.index] ??= 0;",
       ),
     ],
     catcher: test(RULES, "what a straggler grants after the release is given back"),
