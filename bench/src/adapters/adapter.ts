@@ -17,6 +17,8 @@ export interface Adapter {
   readonly client: Client;
   /** What it is told that is not its default, and what of its ways matters here; printed with the results. */
   readonly settings: string;
+  /** Why it can only be measured where locks are free; absent if it can wait. */
+  readonly onlyFree?: string;
   /** Connects. What it opens is closed by `close`. */
   open(connection: Connection): Promise<Contestant>;
   /** As `open`, for a lock on a majority of the independent servers at these ports; absent where there is none. */

@@ -5,6 +5,7 @@ import { raw, rawGlide, rawNodeRedis } from "./raw.js";
 import { redisSemaphore } from "./redis-semaphore.js";
 import { redlock } from "./redlock.js";
 import { redlockUniversal } from "./redlock-universal.js";
+import { scripts } from "./scripts.js";
 import { simpleRedisMutex } from "./simple-redis-mutex.js";
 import { verrou } from "./verrou.js";
 
@@ -13,6 +14,7 @@ export const ADAPTERS: readonly Adapter[] = [
   raw,
   rawNodeRedis,
   rawGlide,
+  scripts,
   holdfast,
   holdfastStrict,
   holdfastNodeRedis,

@@ -21,7 +21,8 @@ export function entriesOf(
 }
 
 /** Where callers wait, the client matters little: one entry of ours on each fairness, and one raw lock. */
-export function onePerWayToWait({ role, client }: Adapter): string | undefined {
+export function onePerWayToWait({ role, client, onlyFree }: Adapter): string | undefined {
+  if (onlyFree !== undefined) return onlyFree;
   return role !== "peer" && client !== "ioredis"
     ? "measured on ioredis, since here it is the waiting that counts"
     : undefined;

@@ -36,7 +36,7 @@ export const leases: Measurement = {
 
   entries: (adapters) =>
     entriesOf(
-      adapters.filter(({ role }) => role !== "raw"),
+      adapters.filter(({ role, onlyFree }) => role !== "raw" && onlyFree === undefined),
       async ({ name }, conditions) => ({
         async run() {
           const held = await runLeases(name, conditions);

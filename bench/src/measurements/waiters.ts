@@ -25,7 +25,7 @@ export const waiters: Measurement = {
       .flatMap((adapter): readonly Entry[] => {
         if (adapter.role === "peer")
           return [{ name: adapter.name, role: "peer", prepare: { absent: "not run: the target is ours alone" } }];
-        if (adapter.client !== "ioredis") return [];
+        if (adapter.client !== "ioredis" || adapter.onlyFree !== undefined) return [];
         return [entry(adapter, SHORT), { ...entry(adapter, LONG), yardstick: nameOf(adapter.name, SHORT) }];
       }),
 

@@ -38,10 +38,15 @@ export const contracts: Readonly<Record<string, (subject: StoreUnderTest) => voi
 };
 
 /**
- * Stores on which a plain run checks a selection, because the same topology is checked in full with another client library:
- * a queue with and without permits, waiting in two places, locks in several slots, and being told without a queue.
+ * Stores on which a plain run checks a selection, because the same topology is checked in full with another client library, or
+ * another version of this one: a queue with and without permits, waiting in two places, locks in several slots, and being
+ * told without a queue.
  */
 export const SELECTED: Readonly<Record<string, readonly string[]>> = {
+  "ioredis 5": ["mutex", "condition", "barrier"],
+  iovalkey: ["mutex", "semaphore", "election"],
+  "node-redis 5": ["mutex", "read-write-lock", "count-down-latch"],
+  "node-redis 4": ["mutex", "semaphore", "multi-lock", "redlock"],
   "node-redis 6 on a cluster": ["mutex", "semaphore", "condition"],
   "GLIDE on a cluster": ["mutex", "multi-lock", "count-down-latch"],
   "node-redis 6 behind Sentinel": ["mutex"],

@@ -1,0 +1,77 @@
+/**
+ * The two scripts of an uncontended mutex, sent by the bare client: what the protocol costs on the wire and on the server, before any
+ * line of the library. No renewal, no queue, no deadline. Between this and `raw` lies the server; between this and `holdfast`,
+ * the library.
+ */
+import { randomBytes } from "node:crypto";
+import type { Reply, Script, Store } from "holdfast";
+import type { Adapter } from "./adapter.js";
+import { newIoredis } from "./client.js";
+
+/** One script call, as the library makes it. */
+interface Call {
+  readonly script: Script;
+  readonly keys: readonly string[];
+  readonly args: readonly (string | number)[];
+}
+
+const NAME = "order";
+const NOT_RUN = "a free lock is what it measures";
+
+/** See the file header; on ioredis. */
+export const scripts: Adapter = {
+  name: "holdfast/scripts",
+  role: "own",
+  client: "ioredis",
+  settings: "the scripts that holdfast sends for a free mutex, by the bare client; no library",
+  onlyFree: NOT_RUN,
+  async open(connection) {
+    const [acquire, release] = await callsOfAPair();
+    const client = await newIoredis(connection);
+    const learn = ({ script }: Call): Promise<unknown> => client.script("LOAD", script.source);
+    await Promise.all([learn(acquire), learn(release)]);
+    const owners = randomBytes(12).toString("base64url");
+    let last = 0;
+    const send = (call: Call, name: string, given: Readonly<Record<string, string | number>>): Promise<unknown> => {
+      const { sha1, args: names } = call.script;
+      const args = names.map((arg, i) => String(given[arg] ?? call.args[i]));
+      return client.evalsha(sha1, call.keys.length, ...call.keys.map((key) => key.replace(NAME, name)), ...args);
+    };
+    return {
+      async acquire(name) {
+        last += 1;
+        const owner = `${owners}/${last}/${connection.leaseMs}/1`;
+        const token = await send(acquire, name, { owner, leaseMs: connection.leaseMs });
+        if (typeof token !== "number") throw new Error(`${name} is held, which was to be free`);
+        return { release: () => send(release, name, { owner, token }) };
+      },
+      async close() {
+        await client.quit();
+      },
+    };
+  },
+};
+
+/** What the library sends for a free mutex; asked of it, so that it is always what is sent. */
+async function callsOfAPair(): Promise<[Call, Call]> {
+  const { createHoldfast } = await import("holdfast");
+  const calls: Call[] = [];
+  const store: Store = {
+    kind: "overheard",
+    async run(script, keys, args): Promise<Reply> {
+      if (script.name.startsWith("mutex/")) calls.push({ script, keys, args });
+      return 1;
+    },
+    inbox: async () => ({ close: async () => {} }),
+    onReconnect: () => () => {},
+    close: async () => {},
+  };
+  const holdfast = createHoldfast({ store, allowEviction: true });
+  await (await holdfast.mutex(NAME).acquire()).release();
+  await holdfast.close();
+  const [acquire, release] = calls;
+  if (acquire?.script.name !== "mutex/acquire" || release?.script.name !== "mutex/release" || calls.length !== 2) {
+    throw new Error(`a free mutex was to be two calls, not ${calls.map(({ script }) => script.name).join(", ")}`);
+  }
+  return [acquire, release];
+}
