@@ -2395,7 +2395,7 @@ export const serverLineage = {
     { code: 1, outcome: "quiet", values: ["longestMs", "restMs"], rest: "run" },
     { code: 2, outcome: "hidden", values: [], rest: null },
   ],
-  sha1: "d072078b7b4733c60eb879d00414106e14edb462",
+  sha1: "bb01d085abde53e7568dd6bcc3a8730a6654c735",
   source: `-- holdfast server/lineage
 local leaseMs, isStrict, isShard, vouched = tonumber(ARGV[1]), ARGV[2] == '1', ARGV[3] == 'shard', ARGV[4]
 
@@ -2423,7 +2423,7 @@ if leaseMs > longestMs then
 end
 local allMs = math.max(longestMs, beforeMs)
 
-local upMs = tonumber(string.match(info, 'uptime_in_seconds:(%d+)') or 0) * 1000
+local upMs = math.max(0, tonumber(string.match(info, 'uptime_in_seconds:(%d+)') or 0) - 1) * 1000
 local restMs, sinceMs =
   verdict(run, isPromoted, upMs, settled, pending, tonumber(marker[3] or 0), allMs, isStrict, nowMs, isShard)
 if vouched == run then

@@ -47,7 +47,8 @@ if leaseMs > longestMs then
 end
 local allMs = math.max(longestMs, beforeMs)
 
-local upMs = tonumber(string.match(info, 'uptime_in_seconds:(%d+)') or 0) * 1000
+-- A difference of two clocks in whole seconds: a server that was started 10 ms ago may say 1.
+local upMs = math.max(0, tonumber(string.match(info, 'uptime_in_seconds:(%d+)') or 0) - 1) * 1000
 local restMs, sinceMs =
   verdict(run, isPromoted, upMs, settled, pending, tonumber(marker[3] or 0), allMs, isStrict, nowMs, isShard)
 if vouched == run then

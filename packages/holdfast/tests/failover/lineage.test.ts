@@ -184,6 +184,28 @@ describe("the script", () => {
     expect(await ask(3_600_000, 0)).toEqual([0, 3_600_000]);
   });
 
+  test("the wait of a server that was started just now ends no sooner than a lease after its start", async () => {
+    const leaseMs = 60_000;
+    const startedAtMs = performance.now();
+    const fresh = await startRedis();
+    try {
+      // Long enough that the whole seconds of its clock have gone on by one, whenever it was started.
+      while (performance.now() - startedAtMs < 1_300) {
+        await fresh.command("FLUSHALL");
+        const upMs = performance.now() - startedAtMs;
+        const [isQuiet, , restMs] = (await fresh.command(
+          ...["EVAL", serverLineage.source, 1, "hf:lineage", leaseMs, 1, "server", ""],
+        )) as [number, number, number];
+        expect(isQuiet).toBe(1);
+        expect(restMs).toBeGreaterThanOrEqual(leaseMs - (performance.now() - startedAtMs));
+        expect(restMs, "and is not much longer").toBeLessThanOrEqual(leaseMs - Math.max(0, upMs - 2_000));
+        await new Promise((resume) => setTimeout(resume, 20));
+      }
+    } finally {
+      await fresh.stop();
+    }
+  });
+
   test("a caller that knows better is believed, if it speaks of this very run", async () => {
     await server.command("HSET", "hf:lineage", "run", "another", "longestMs", 3_600_000);
     expect(await ask(30_000, 0, "shard", "another")).toMatchObject([1, 3_600_000, expect.any(Number)]);

@@ -4,7 +4,7 @@ import { copyFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Injection, ServerChoices } from "../injection.js";
 import type { ServerHandle, Stage } from "../stage.js";
-import { leaseOfTwo, twoHolders } from "./directed.js";
+import { leaseOfTwo, letGo, takeAll, twoClients, twoHolders } from "./directed.js";
 import { contention, PROBE, runIdOf, serverOf, strikeOver } from "./striking.js";
 
 /** A key of ours that shows what a restart has kept. It is no lock's, and it has no end. */
@@ -107,6 +107,9 @@ export const staleRestart: Injection = {
   async strike(stage) {
     const server = serverOf(stage);
     const file = join(server.directory, "dump.rdb");
+    // A file from before the first lock says nothing of locks: to them it is an empty memory, which is another row.
+    const [first] = twoClients(stage);
+    await letGo(await takeAll(stage, first, stage.newName(), leaseOfTwo(stage)));
     const before = Number(await server.command("INCR", MARK));
     await server.command("SAVE");
     await copyFile(file, `${file}.old`);
