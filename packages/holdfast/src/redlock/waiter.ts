@@ -283,7 +283,7 @@ export class RedlockWaiter implements Occupant, InLine {
 
   /** Resolves when every server that has granted has answered, or failed to. */
   async #withdraw(ballot: Ballot, timeoutMs: number): Promise<void> {
-    await this.#quorum.withdrawals.withdraw(ballot, ballot.claim.leaseMs, timeoutMs, (answers) =>
+    await this.#quorum.withdrawals.withdraw(ballot, timeoutMs, (answers) =>
       ballot.votes.every((vote, server) => vote?.outcome !== "granted" || answers[server] !== undefined),
     );
   }
