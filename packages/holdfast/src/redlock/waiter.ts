@@ -189,7 +189,7 @@ export class RedlockWaiter implements Occupant, InLine {
 
   #outvoted(ballot: Ballot): void {
     // Who was not the first at the gate knows no more of it.
-    if (ballot.gate === undefined) this.#tookPart(ballot);
+    if (ballot.gate === undefined || ballot.votes[ballot.gate.index]?.outcome !== "held") this.#tookPart(ballot);
     this.#failingSinceMs = undefined;
     this.#failure = undefined;
     if (this.#line !== undefined) this.#line.failure = undefined;
