@@ -7,6 +7,7 @@
  * many cannot tell, each asks by itself: here nothing is ever lost.
  */
 import { StoreError } from "./errors.js";
+import { answerInMs } from "./renewal.js";
 import type { Runtime } from "./runtime.js";
 import type { Grant, Steps } from "./steps.js";
 import { type Moment, now } from "./validity.js";
@@ -73,7 +74,8 @@ export class BulkRenewal {
     if (renewAll === undefined) return;
     const sentAt = now(this.#runtime);
     try {
-      const refused = new Set(await renewAll(wanted, this.#timeoutMs));
+      const shortestMs = Math.min(...wanted.map(({ leaseMs }) => leaseMs));
+      const refused = new Set(await renewAll(wanted, answerInMs(shortestMs, this.#timeoutMs)));
       wanted.forEach(({ lease, leaseMs }, place) => {
         if (refused.has(place)) lease.open();
         else lease.extended(sentAt, leaseMs);

@@ -248,7 +248,6 @@ export class Hold implements Occupant, Holding, Kept {
     const { claim } = this.#grant;
     const { longestMs } = this.#upkeep.term;
     if (longestMs <= claim.leaseMs) return claim;
-    const { owner, number, amount } = claim;
-    return { owner, number, amount, leaseMs: longestMs };
+    return { ...claim, owner: claim.owner, leaseMs: longestMs };
   }
 }

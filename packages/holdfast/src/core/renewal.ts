@@ -6,6 +6,11 @@ import type { LookSteps } from "./steps.js";
 const RETRY_MIN_MS = 50;
 const RETRY_MAX_MS = 1_000;
 
+/** How long to wait for an answer: with the pause after a failure, short enough for three tries before the lease is over. */
+export function answerInMs(leaseMs: number, commandTimeoutMs: number): number {
+  return Math.min(commandTimeoutMs, leaseMs / 6);
+}
+
 /** See the file header. Has no timer of its own. */
 export class RenewalSchedule {
   readonly #runtime: Runtime;

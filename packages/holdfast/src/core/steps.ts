@@ -9,7 +9,8 @@
 /**
  * What this process holds, or waits for, in the store: one owner id, one lease on the server.
  *
- * To be copied field by field: the id may be made when it is asked for, and a spread would leave it out.
+ * A copy is a spread and the id: that may be made when it is asked for, and then a spread alone leaves it out; and a kind
+ * may keep more in its claims than core knows of.
  */
 export interface Claim {
   /** `<clientId>/<number>/<leaseMs>/<amount>` and, with a label, `/<label>` percent-encoded. Never used for a second request. */

@@ -8,7 +8,7 @@ import type { Renewable } from "./bulk-renewal.js";
 import type { Engine } from "./engine.js";
 import type { LossReason } from "./errors.js";
 import { LOOK_MS, type Looker } from "./lookout.js";
-import { publishRenew, RenewalSchedule } from "./renewal.js";
+import { answerInMs, publishRenew, RenewalSchedule } from "./renewal.js";
 import type { Timer } from "./runtime.js";
 import type { Grant, NotHeld, Steps } from "./steps.js";
 import { Term } from "./term.js";
@@ -202,8 +202,7 @@ export class Upkeep implements Looker, Renewable {
     let failure: unknown;
     const { leaseMs } = this.term;
     try {
-      // With the pause after a failure, short enough for three tries before the lease is over, however short it is.
-      outcome = await this.#extend(leaseMs, Math.min(this.#engine.commandTimeoutMs, leaseMs / 6));
+      outcome = await this.#extend(leaseMs, answerInMs(leaseMs, this.#engine.commandTimeoutMs));
     } catch (error) {
       failure = error;
     }

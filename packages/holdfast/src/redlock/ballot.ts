@@ -54,6 +54,7 @@ export class Ballot {
   /** `lost`: no majority grants it, and it is open whether a majority answers. */
   #phase: "voting" | "raising" | "lost" | "elected" | "over" = "voting";
   #token = 0;
+  #longestMs: number;
   #unconfirmed: Unconfirmed | undefined;
   readonly #raises: ConfirmAnswer[];
   #onLateVote: ((server: QuorumServer) => void) | undefined;
@@ -71,6 +72,7 @@ export class Ballot {
     this.#standings = servers.map(() => undefined);
     this.#raises = servers.map(() => "pending");
     this.startedAt = now(runtime);
+    this.#longestMs = facts.claim.leaseMs;
     if (gate === undefined) {
       this.#askOthers();
     } else {
@@ -86,6 +88,16 @@ export class Ballot {
 
   get place(): RedlockPlace {
     return this.#facts.place;
+  }
+
+  /** The longest lease that the servers were asked for, in ms. */
+  get longestMs(): number {
+    return this.#longestMs;
+  }
+
+  /** The servers are asked for another one. */
+  asked(leaseMs: number): void {
+    this.#longestMs = Math.max(this.#longestMs, leaseMs);
   }
 
   /** The server that was to be asked first, if any. */

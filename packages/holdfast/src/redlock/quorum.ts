@@ -117,7 +117,7 @@ export class Quorum {
       const onVerdict = (): void => resolve(made);
       const made = new Ballot({ runtime, servers, place, claim, timeoutMs, onVerdict });
     });
-    await this.withdrawals.withdraw(ballot, TOUCH_MS, timeoutMs, isAnswered);
+    await this.withdrawals.withdraw(ballot, timeoutMs, isAnswered);
   }
 
   async #vetOnce(lockName: string): Promise<void> {

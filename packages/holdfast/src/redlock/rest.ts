@@ -116,10 +116,15 @@ export class Rest {
     this.#wasWoken = true;
     this.#rechecks.cancel();
     const { pace, gate, crowding } = this.#line;
-    // Those who meet at the gate take nothing from each other, so only their number matters.
-    const spreadMs = Math.min(crowding * pace.winMs, RECHECK_MS);
-    const delayMs = gate === undefined ? pace.delayMs(this.#foiled) : this.#runtime.random() * spreadMs;
-    this.#retry = this.#runtime.startTimer(() => this.#attempt(this.#whereFirst()), delayMs, true);
+    // Those who meet at the gate take nothing from each other, so only their number matters; but two who each win a gate of
+    // their own foil each other behind it, and would go on in step.
+    const isAtOneGate = gate !== undefined && this.#foiled === 0;
+    const delayMs = isAtOneGate ? this.#runtime.random() * crowding * pace.winMs : pace.delayMs(this.#foiled);
+    this.#retry = this.#runtime.startTimer(
+      () => this.#attempt(this.#whereFirst()),
+      Math.min(delayMs, RECHECK_MS),
+      true,
+    );
   }
 
   #whereFirst(): number | undefined {

@@ -81,7 +81,9 @@ export function redlockSteps({ servers, withdrawals, place, inbox, touch }: Redl
 
     async extend({ claim, token }, leaseMs, timeoutMs) {
       const { owner } = claim;
-      const { standings } = ballotOf(claim);
+      const ballot = ballotOf(claim);
+      const { standings } = ballot;
+      ballot.asked(leaseMs);
       const answers = await askAll(
         servers,
         (server) => extendOn(server, place, { owner, standing: standings[server.index] ?? 0, leaseMs }, timeoutMs),
@@ -94,7 +96,7 @@ export function redlockSteps({ servers, withdrawals, place, inbox, touch }: Redl
 
     async release({ claim }, timeoutMs) {
       const ballot = ballotOf(claim);
-      const answers = await withdrawals.withdraw(ballot, claim.leaseMs, timeoutMs, (soFar) => decides(soFar, majority));
+      const answers = await withdrawals.withdraw(ballot, timeoutMs, (soFar) => decides(soFar, majority));
       if (count(answers, (wasHeld) => wasHeld) >= majority) return "released";
       // It is given back in time only, so somebody has taken it away, or the servers have forgotten it.
       if (isLost(answers, majority)) return "claimed";
@@ -102,7 +104,7 @@ export function redlockSteps({ servers, withdrawals, place, inbox, touch }: Redl
     },
 
     async leave(claim, timeoutMs) {
-      const answers = await withdrawals.withdraw(ballotOf(claim), claim.leaseMs, timeoutMs, isAnswered);
+      const answers = await withdrawals.withdraw(ballotOf(claim), timeoutMs, isAnswered);
       if (!isAnswered(answers)) throw quorumError(name, described(answers));
     },
 

@@ -189,7 +189,7 @@ export class RedlockWaiter implements Occupant, InLine {
 
   #outvoted(ballot: Ballot): void {
     // Who was not the first at the gate knows no more of it.
-    if (ballot.gate === undefined) this.#tookPart(ballot);
+    if (ballot.gate === undefined || ballot.votes[ballot.gate.index]?.outcome !== "held") this.#tookPart(ballot);
     this.#failingSinceMs = undefined;
     this.#failure = undefined;
     if (this.#line !== undefined) this.#line.failure = undefined;
@@ -283,7 +283,7 @@ export class RedlockWaiter implements Occupant, InLine {
 
   /** Resolves when every server that has granted has answered, or failed to. */
   async #withdraw(ballot: Ballot, timeoutMs: number): Promise<void> {
-    await this.#quorum.withdrawals.withdraw(ballot, ballot.claim.leaseMs, timeoutMs, (answers) =>
+    await this.#quorum.withdrawals.withdraw(ballot, timeoutMs, (answers) =>
       ballot.votes.every((vote, server) => vote?.outcome !== "granted" || answers[server] !== undefined),
     );
   }

@@ -22,7 +22,6 @@ export class Withdrawal {
   readonly #ballot: Ballot;
   readonly #onOver: () => void;
   readonly #startedAtMs: number;
-  #leaseMs: number;
   /** By server: whether it held, by the first answer that says so; or the last failure. */
   readonly #answers: (Answer<boolean> | undefined)[];
   readonly #settled: boolean[];
@@ -42,7 +41,6 @@ export class Withdrawal {
     this.#ballot = ballot;
     this.#onOver = onOver;
     this.#startedAtMs = engine.runtime.monotonicMs();
-    this.#leaseMs = ballot.claim.leaseMs;
     this.#answers = servers.map(() => undefined);
     this.#underWay = servers.map(() => 0);
     this.#settled = servers.map((server) => !ballot.isAsked(server));
@@ -60,11 +58,9 @@ export class Withdrawal {
   /**
    * Asks every server that is not known to have nothing left; joins in, if that is under way.
    *
-   * @param leaseMs  the longest lease that the servers were asked for
    * @returns when all of them have answered or failed
    */
-  round(leaseMs: number, timeoutMs: number): Promise<void> {
-    this.#leaseMs = Math.max(this.#leaseMs, leaseMs);
+  round(timeoutMs: number): Promise<void> {
     this.#round ??= this.#askOpen(timeoutMs).finally(() => {
       this.#round = undefined;
     });
@@ -97,12 +93,12 @@ export class Withdrawal {
 
   /** The connection to a server is back: what is missing may be had at once. */
   hurry(): void {
-    if (!this.#isOver && this.#pause !== undefined) void this.round(0, this.#engine.commandTimeoutMs);
+    if (!this.#isOver && this.#pause !== undefined) void this.round(this.#engine.commandTimeoutMs);
   }
 
   /** Asks once more, unless that is under way or was done since the close began: who is silent would cost a deadline again. */
   async close(): Promise<void> {
-    if (!this.#isLast || this.#round !== undefined) await this.round(0, this.#engine.commandTimeoutMs);
+    if (!this.#isLast || this.#round !== undefined) await this.round(this.#engine.commandTimeoutMs);
     this.#end();
   }
 
@@ -138,13 +134,15 @@ export class Withdrawal {
     if (this.#isOver) return;
     const { runtime } = this.#engine;
     const passedMs = runtime.monotonicMs() - this.#startedAtMs;
-    if (passedMs >= this.#leaseMs) {
+    // As they may have been asked for by an extension since.
+    const { longestMs } = this.#ballot;
+    if (passedMs >= longestMs) {
       this.#end();
       return;
     }
     this.#pause?.cancel();
-    const pauseMs = Math.min(this.#pauseMs, Math.max(1, this.#leaseMs - passedMs));
-    this.#pause = runtime.startTimer(() => void this.round(0, this.#engine.commandTimeoutMs), pauseMs, false);
+    const pauseMs = Math.min(this.#pauseMs, Math.max(1, longestMs - passedMs));
+    this.#pause = runtime.startTimer(() => void this.round(this.#engine.commandTimeoutMs), pauseMs, false);
     this.#pauseMs = Math.min(this.#pauseMs * 2, LONGEST_PAUSE_MS);
   }
 
@@ -173,18 +171,16 @@ export class Withdrawals implements Occupant {
   /**
    * Gives back what that attempt has, and keeps at it in the background; a second call joins in.
    *
-   * @param leaseMs   the longest lease that the servers were asked for
    * @param isEnough  whether the answers so far decide; all of them by default
    * @returns the answers, when they decide or each server has answered or failed
    */
   async withdraw(
     ballot: Ballot,
-    leaseMs: number,
     timeoutMs: number,
     isEnough: (answers: readonly (Answer<boolean> | undefined)[]) => boolean = () => false,
   ): Promise<readonly (Answer<boolean> | undefined)[]> {
     const withdrawal = this.#running.get(ballot) ?? this.#begin(ballot);
-    await withdrawal.until(isEnough, withdrawal.round(leaseMs, timeoutMs));
+    await withdrawal.until(isEnough, withdrawal.round(timeoutMs));
     return withdrawal.answers;
   }
 

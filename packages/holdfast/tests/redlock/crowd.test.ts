@@ -90,3 +90,22 @@ test("the server where they meet may hang: it is passed over", async () => {
   await quorum.runtime.advance(150);
   expect(waiting.state).toBe("fulfilled");
 });
+
+test.each([1, 2, 3, 4, 5])(
+  "two that come to different servers first, of which one is away, do not foil each other in step (seed %i)",
+  async (seed) => {
+    const halfMs = 50;
+    quorum = new VirtualQuorum(3);
+    quorum.runtime.random = randomFrom(seed);
+    quorum.travel = ({ server }) => (server === 1 ? { refused: "away" } : { thereMs: halfMs, backMs: halfMs });
+    const holding = quorum.client().redlock(NAME).acquire();
+    await quorum.runtime.advance(1_000);
+    const waiting = [quorum.client(), quorum.reversed()].map((each) =>
+      watch(each.redlock(NAME).acquire({ waitMs: Infinity })),
+    );
+    await quorum.runtime.advance(7_000 + 37 * seed);
+    void (await holding).release();
+    await quorum.runtime.advance(2_000);
+    expect(waiting.filter(({ state }) => state === "fulfilled")).toHaveLength(1);
+  },
+);

@@ -295,6 +295,39 @@ describe("what is given back before every server has answered the acquire", () =
   });
 });
 
+describe("a lease that was extended beyond its first length", () => {
+  const extended = async (): Promise<Lease> => {
+    begin(3);
+    const lease = await acquired();
+    const extending = lease.extend(8 * LEASE_MS);
+    await settle();
+    await extending;
+    return lease;
+  };
+
+  test("is given back on all servers when its Holdfast closes", async () => {
+    await extended();
+    const closing = watch(holdfast.close());
+    await quorum.runtime.advance(2 * DEADLINE_MS);
+    expect(closing.state).toBe("fulfilled");
+    expect(quorum.owners(NAME)).toEqual([undefined, undefined, undefined]);
+  });
+
+  test.each([
+    ["one server is", 1, "fulfilled"],
+    ["two servers are", 2, "rejected"],
+  ])("is given back where %s silent for longer than its first length", async (_, silent, state) => {
+    const lease = await extended();
+    quorum.travel = ({ server }) => (server < silent ? HUNG : {});
+    const releasing = watch(lease.release());
+    await quorum.runtime.advance(LEASE_MS + 10_000);
+    expect(releasing.state).toBe(state);
+    quorum.travel = () => ({});
+    await quorum.runtime.advance(20_000);
+    expect(quorum.owners(NAME)).toEqual([undefined, undefined, undefined]);
+  });
+});
+
 describe("R10: the holder has what validity says, and is told before it ends", () => {
   test("the signal aborts at the end of validity when no server answers", async () => {
     begin(5);

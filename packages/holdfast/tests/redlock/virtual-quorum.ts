@@ -77,6 +77,14 @@ export class VirtualQuorum {
     return holdfast;
   }
 
+  /** One more client, which was given the servers in the opposite order. */
+  reversed(options: Partial<HoldfastOptions> = {}): Holdfast {
+    const redlock = this.keyspaces.map((keyspace, server) => this.#store(keyspace, server)).toReversed();
+    const holdfast = createHoldfastOn(this.runtime, { redlock, allowEviction: true, ...options });
+    this.#holdfasts.push(holdfast);
+    return holdfast;
+  }
+
   /** Requests of one verb. */
   sent(verb: string): Request[] {
     return this.requests.filter((request) => request.verb === verb);

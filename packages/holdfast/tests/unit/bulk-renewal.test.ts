@@ -2,7 +2,7 @@
 import { embedded, Keyspace, loadInterpreter } from "@holdfast/embedded";
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { createHoldfastOn } from "../../src/holdfast.js";
-import type { Holdfast, Lease } from "../../src/index.js";
+import { type Holdfast, type Lease, StoreError } from "../../src/index.js";
 import { ManualRuntime, settle } from "./manual-runtime.js";
 import { WatchedStore } from "./watched-store.js";
 
@@ -109,6 +109,27 @@ describe("many leases", () => {
       for (const lease of leases) expect(lease.validForMs()).toBeGreaterThan(0.6 * LEASE_MS);
     },
   );
+
+  test("are kept although one answer is lost, however long an answer may be waited for", async () => {
+    const patient = createHoldfastOn(runtime, { store, allowEviction: true, commandTimeoutMs: 60_000 });
+    const acquiring = Array.from({ length: MANY }, (_, i) => patient.mutex(`p${i}`).acquire());
+    await settle();
+    const leases = await Promise.all(acquiring);
+    const run = store.run.bind(store);
+    store.run = (script, keys, args, ...[timeoutMs = 0]: number[]) => {
+      if (script.name !== "mutex/renew") return run(script, keys, args);
+      const cause = new Error("connection lost");
+      const error = new StoreError(script.name, { mayHaveRun: true, transient: true, cause });
+      return new Promise((_, reject) => runtime.startTimer(() => reject(error), timeoutMs, false));
+    };
+    await runtime.advance(LEASE_MS / 3);
+    store.run = run;
+    await runtime.advance(LEASE_MS);
+    for (const lease of leases) expect(lease.signal.aborted).toBe(false);
+    const closing = patient.close();
+    await runtime.advance(1_000);
+    await closing;
+  });
 
   test("all end in time when nobody answers", async () => {
     const leases = await held(MANY);

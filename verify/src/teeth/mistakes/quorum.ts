@@ -66,7 +66,7 @@ export const QUORUM: readonly Tooth[] = [
       patch(
         "redlock/steps.ts",
         "return whyLost(claim, token, timeoutMs);\n      throw",
-        "return whyLost(claim, token, timeoutMs);\n      await withdrawals.withdraw(ballotOf(claim), leaseMs, timeoutMs);\n      throw",
+        "return whyLost(claim, token, timeoutMs);\n      await withdrawals.withdraw(ballot, timeoutMs);\n      throw",
       ),
     ],
     catcher: test(RULES, "a minority of answers is no loss while time remains, and no renewal either"),
