@@ -246,4 +246,10 @@ export const REGRESSION_SEEDS: readonly RegressionSeed[] = [
     profile: "promised",
     was: "what is given back after a late request was granted once more does not show that the release before it did so",
   },
+  {
+    seed: 60103430,
+    kind: "barrier",
+    profile: "promised",
+    was: "a late copy of an arrival that had been told broken arrived in the generation after the reset",
+  },
 ];

@@ -49,7 +49,17 @@ end
 if barrier[1] and barrier[1] ~= parties then
   return {4, tonumber(barrier[1])}
 end
+-- Kept for who has not arrived too: a late copy of this request must not arrive in the generation after a reset.
+local function keepBroken()
+  redis.call('ZADD', KEYS[4], generation + 0.5, owner)
+  redis.call('PEXPIRE', KEYS[4], 86400000)
+  local excess = redis.call('ZCARD', KEYS[4]) - parties - 10000
+  if excess > 0 then
+    redis.call('ZPOPMIN', KEYS[4], excess)
+  end
+end
 if tonumber(barrier[3] or 0) == generation then
+  keepBroken()
   return broken(generation)
 end
 
@@ -59,6 +69,7 @@ local now = time[1] * 1000000 + time[2]
 local dead = redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', now, 'LIMIT', 0, 1)[1]
 if dead then
   breakGeneration(inbox, generation, 1, dead)
+  keepBroken()
   return {3, generation, 1, dead}
 end
 

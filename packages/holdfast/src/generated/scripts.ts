@@ -395,7 +395,7 @@ export const barrierArrive = {
     { code: 3, outcome: "broken", values: ["generation", "why"], rest: "parties" },
     { code: 4, outcome: "mismatch", values: ["parties"], rest: null },
   ],
-  sha1: "0be03227aaf810dfd8b6a8e93973c7432daf9bf3",
+  sha1: "90e92e909feba2b85d86f36ef62fade6176c224b",
   source: `-- holdfast barrier/arrive
 local owner, leaseMs, parties, enqueue, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
@@ -423,7 +423,16 @@ end
 if barrier[1] and barrier[1] ~= parties then
   return {4, tonumber(barrier[1])}
 end
+local function keepBroken()
+  redis.call('ZADD', KEYS[4], generation + 0.5, owner)
+  redis.call('PEXPIRE', KEYS[4], 86400000)
+  local excess = redis.call('ZCARD', KEYS[4]) - parties - 10000
+  if excess > 0 then
+    redis.call('ZPOPMIN', KEYS[4], excess)
+  end
+end
 if tonumber(barrier[3] or 0) == generation then
+  keepBroken()
   return broken(generation)
 end
 
@@ -433,6 +442,7 @@ local now = time[1] * 1000000 + time[2]
 local dead = redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', now, 'LIMIT', 0, 1)[1]
 if dead then
   breakGeneration(inbox, generation, 1, dead)
+  keepBroken()
   return {3, generation, 1, dead}
 end
 
