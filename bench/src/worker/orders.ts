@@ -17,6 +17,8 @@ export interface Pairs {
   readonly task: "pairs";
   readonly seconds: number;
   readonly parallel: number;
+  /** What the names of the locks begin with: not the same for two processes, whose locks would not be free. "order" if absent. */
+  readonly prefix?: string;
 }
 
 /** What was done. */
