@@ -6,7 +6,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Server, startServers, stopAll } from "./server.js";
 
-const FLAGS = ["--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf"];
+const HOST = "127.0.0.1";
+const FLAGS = [
+  ...["--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf"],
+  // One that nobody has met does not know its address, and tells clients none.
+  ...["--cluster-announce-ip", HOST],
+];
 /** Nodes talk to each other on the port + 10 000, which must be one as well. */
 const BELOW_PORT = 55_536;
 const SLOTS = 16_384;
@@ -38,7 +43,7 @@ async function join(servers: readonly Server[]): Promise<void> {
     await control.call("CLUSTER", "ADDSLOTSRANGE", from ?? 0, (to ?? SLOTS) - 1);
   }
   const [first, ...others] = servers;
-  for (const { port } of others) await first?.control.call("CLUSTER", "MEET", "127.0.0.1", port);
+  for (const { port } of others) await first?.control.call("CLUSTER", "MEET", HOST, port);
   const giveUpAtMs = performance.now() + PATIENCE_MS;
   while (!(await Promise.all(servers.map((server) => isWhole(server, servers.length)))).every(Boolean)) {
     if (performance.now() > giveUpAtMs) throw new Error(`${servers.length} servers did not become a cluster`);

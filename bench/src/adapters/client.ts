@@ -20,10 +20,7 @@ export function newIoredisOn(connection: Connection, ports: readonly number[]): 
 }
 
 /** A client of the cluster that has nodes at these ports, once it knows them; settings as of the client of one server. */
-export async function newIoredisCluster(
-  { autoPipelining }: Connection,
-  ports: readonly number[],
-): Promise<Cluster> {
+export async function newIoredisCluster({ autoPipelining }: Connection, ports: readonly number[]): Promise<Cluster> {
   const ioredis = await import("ioredis");
   const nodes = ports.map((port) => ({ host: HOST, port }));
   const client = new ioredis.Cluster(nodes, { enableAutoPipelining: autoPipelining, lazyConnect: true });

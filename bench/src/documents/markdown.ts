@@ -1,6 +1,6 @@
 /** docs/benchmarks.md, made of what was measured and of nothing else, so that it cannot say what was not. */
 import type { Comparison } from "../compare.js";
-import { type CurveReport, NO_CURVE } from "../curves/report.js";
+import type { CurveReport } from "../curves/report.js";
 import { pictures } from "../pictures/bars.js";
 import { environment, type Report, shown, verdict } from "../report.js";
 import type { Outcome } from "../results.js";
@@ -116,8 +116,6 @@ function scale({ machine, autoPipelining, leaseMs, curves }: CurveReport): reado
         lines.flatMap((line) => line.points.map(({ x, cells }) => [line.name, x.toLocaleString("en-US"), ...cells])),
       ),
     ]),
-    "",
-    NO_CURVE,
   ];
 }
 

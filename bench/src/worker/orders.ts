@@ -19,6 +19,8 @@ export interface Pairs {
   readonly parallel: number;
   /** What the names of the locks begin with: not the same for two processes, whose locks would not be free. "order" if absent. */
   readonly prefix?: string;
+  /** It takes longer where so many pairs take longer. 0 if absent. */
+  readonly atLeast?: number;
 }
 
 /** What was done. */

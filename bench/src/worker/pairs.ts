@@ -3,13 +3,13 @@ import { quantile } from "../statistics.js";
 import type { Pairs, PairsDone, Times } from "./orders.js";
 
 /** Many names, as in a real service, and few enough that the server's memory stays in its caches. */
-const NAMES = 1_024;
+export const NAMES = 1_024;
 const PREFIX = "order";
 
-/** Acquires and releases free locks until the time is over, `parallel` at a time, each caller on names of its own. */
+/** Acquires and releases free locks until the time is over and enough is done, `parallel` at a time, each caller on names of its own. */
 export async function pairsFor(
   contestant: Contestant,
-  { seconds, parallel, prefix = PREFIX }: Omit<Pairs, "task">,
+  { seconds, parallel, prefix = PREFIX, atLeast = 0 }: Omit<Pairs, "task">,
 ): Promise<PairsDone> {
   const names = namesOf(prefix);
   const before = process.cpuUsage();
@@ -17,7 +17,7 @@ export async function pairsFor(
   const endAtMs = startedAtMs + seconds * 1_000;
   let pairs = 0;
   const caller = async (first: number): Promise<void> => {
-    for (let i = first; performance.now() < endAtMs; i += parallel) {
+    for (let i = first; performance.now() < endAtMs || pairs < atLeast; i += parallel) {
       const held = await contestant.acquire(nameIn(names, i));
       await held.release();
       pairs += 1;
