@@ -70,7 +70,8 @@ describe("a contestant in a cluster", () => {
     // Free again long before a lease is over.
     await (await contestant.acquire(names[0] ?? "")).release();
     await contestant.close();
-  });
+    // A library is loaded here, which a busy machine may take long to do.
+  }, 60_000);
 
   it.each(IN_CLUSTERS)("excludes another process of its kind: %s", async (name) => {
     const [one, other] = [await open(name), await open(name)];
@@ -87,7 +88,7 @@ describe("a contestant in a cluster", () => {
     await (await next).release();
     await one.close();
     await other.close();
-  });
+  }, 60_000);
 });
 
 describe("a run of free locks", () => {
