@@ -60,35 +60,43 @@ describe("a cluster", () => {
 });
 
 describe("a contestant in a cluster", () => {
-  it.each(IN_CLUSTERS)("has its locks on all masters, and each on one: %s", async (name) => {
-    const contestant = await open(name);
-    const names = Array.from({ length: 20 }, (_, i) => `kept:${name}:${i}`);
-    const held = await Promise.all(names.map((one) => contestant.acquire(one)));
-    for (const count of await keysWith(`kept:${name}:`)) expect(count).toBeGreaterThan(0);
-    for (const one of names) expect((await keysWith(`{${one}}`)).filter((count) => count > 0)).toHaveLength(1);
-    await Promise.all(held.map((one) => one.release()));
-    // Free again long before a lease is over.
-    await (await contestant.acquire(names[0] ?? "")).release();
-    await contestant.close();
-    // A library is loaded here, which a busy machine may take long to do.
-  }, 60_000);
+  it.each(IN_CLUSTERS)(
+    "has its locks on all masters, and each on one: %s",
+    async (name) => {
+      const contestant = await open(name);
+      const names = Array.from({ length: 20 }, (_, i) => `kept:${name}:${i}`);
+      const held = await Promise.all(names.map((one) => contestant.acquire(one)));
+      for (const count of await keysWith(`kept:${name}:`)) expect(count).toBeGreaterThan(0);
+      for (const one of names) expect((await keysWith(`{${one}}`)).filter((count) => count > 0)).toHaveLength(1);
+      await Promise.all(held.map((one) => one.release()));
+      // Free again long before a lease is over.
+      await (await contestant.acquire(names[0] ?? "")).release();
+      await contestant.close();
+      // A library is loaded here, which a busy machine may take long to do.
+    },
+    60_000,
+  );
 
-  it.each(IN_CLUSTERS)("excludes another process of its kind: %s", async (name) => {
-    const [one, other] = [await open(name), await open(name)];
-    const held = await one.acquire(`wanted:${name}`);
-    let isReleased = false;
-    const next = other.acquire(`wanted:${name}`).then((granted) => {
-      expect(isReleased).toBe(true);
-      return granted;
-    });
-    // What is answered in between is asked later, on the same connections: to all masters, so to that one too.
-    for (let i = 0; i < 8; i += 1) await (await other.acquire(`other:${name}:${i}`)).release();
-    isReleased = true;
-    await held.release();
-    await (await next).release();
-    await one.close();
-    await other.close();
-  }, 60_000);
+  it.each(IN_CLUSTERS)(
+    "excludes another process of its kind: %s",
+    async (name) => {
+      const [one, other] = [await open(name), await open(name)];
+      const held = await one.acquire(`wanted:${name}`);
+      let isReleased = false;
+      const next = other.acquire(`wanted:${name}`).then((granted) => {
+        expect(isReleased).toBe(true);
+        return granted;
+      });
+      // What is answered in between is asked later, on the same connections: to all masters, so to that one too.
+      for (let i = 0; i < 8; i += 1) await (await other.acquire(`other:${name}:${i}`)).release();
+      isReleased = true;
+      await held.release();
+      await (await next).release();
+      await one.close();
+      await other.close();
+    },
+    60_000,
+  );
 });
 
 describe("a run of free locks", () => {
