@@ -107,6 +107,8 @@ function scale({ machine, autoPipelining, leaseMs, curves }: CurveReport): reado
       "",
       `### ${title.charAt(0).toUpperCase()}${title.slice(1)}`,
       "",
+      `\`npm run bench -- --curves --only ${name}\``,
+      "",
       `![${title}](benchmarks/curve-${name}.svg)`,
       "",
       ...sentences,
