@@ -2,6 +2,7 @@ import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import type { Adapter } from "./adapters/adapter.js";
 import { ADAPTERS } from "./adapters/all.js";
+import { CURVES, type CurvePlan } from "./curves/all.js";
 import { MEASUREMENTS } from "./measurements/all.js";
 import type { Measurement } from "./measurements/measurement.js";
 
@@ -12,7 +13,8 @@ export interface Arguments {
   readonly help: boolean;
   readonly json: boolean;
   readonly writeDocs: boolean;
-  readonly curves: boolean;
+  /** Empty unless curves are measured in place of the measurements. */
+  readonly curves: readonly CurvePlan[];
   /** Where documents are written. */
   readonly docsFolder: string;
   readonly measurements: readonly Measurement[];
@@ -28,7 +30,8 @@ export interface Arguments {
 
 /** Shown by `--help`. */
 export const USAGE: string = `npm run bench -- [options]
-  --only LIST         measurements: ${names(MEASUREMENTS)} (default: all)
+  --only LIST         measurements: ${names(MEASUREMENTS)} (default: all);
+                      with --curves: ${names(CURVES)}
   --adapters LIST     contestants: ${names(ADAPTERS)} (default: all)
   --seconds N         length of one run, 0.1 to 600 (default: each measurement has its own)
   --repetitions N     runs of each contestant, 1 to 1000 (default: 5)
@@ -36,7 +39,7 @@ export const USAGE: string = `npm run bench -- [options]
   --waiters N         callers in the larger of the two crowds, 2 to 100000 (default: 10000)
   --leases N          leases that are held at once, 1 to 1000000 (default: 100000)
   --auto-pipelining   ioredis with enableAutoPipelining, which is off by default, for all contestants on it
-  --curves            how speed and cost grow with waiters, processes and held leases, in place of the measurements
+  --curves            how speed and cost grow with waiters, processes, held leases and masters, in place of the measurements
   --json              print JSON; the exit code is 1 where a target was missed
   --write-docs        write docs/benchmarks.md, its pictures and its numbers (with --curves: those of the curves)
   --docs-folder PATH  write them there in place of docs
@@ -64,15 +67,15 @@ export function parseArguments(words: readonly string[]): Arguments {
     },
   });
   // A document with a part of the results would pass for the whole.
-  if (values["write-docs"] && !values.curves && (values.only ?? values.adapters) !== undefined)
-    throw new RangeError("--write-docs writes the results of all measurements; leave out --only and --adapters");
+  if (values["write-docs"] && (values.only ?? values.adapters) !== undefined)
+    throw new RangeError("--write-docs writes all results; leave out --only and --adapters");
   return {
     docsFolder: values["docs-folder"],
     help: values.help,
     json: values.json,
     writeDocs: values["write-docs"],
-    curves: values.curves,
-    measurements: chosen("--only", values.only, MEASUREMENTS),
+    curves: values.curves ? chosen("--only", values.only, CURVES) : [],
+    measurements: values.curves ? [] : chosen("--only", values.only, MEASUREMENTS),
     adapters: chosen("--adapters", values.adapters, ADAPTERS),
     seconds: values.seconds === undefined ? undefined : number("--seconds", values.seconds, 0.1, 600),
     repetitions: whole("--repetitions", values.repetitions, 1, 1_000),

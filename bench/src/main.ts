@@ -1,8 +1,7 @@
 /** npm run bench: us beside the others, in one run on one machine. Ratios are the result; absolute numbers are context. */
 import { type Arguments, parseArguments, USAGE } from "./arguments.js";
 import { type Comparison, compare } from "./compare.js";
-import { measureCurves } from "./curves/measure.js";
-import { curveText, NO_CURVE } from "./curves/report.js";
+import { type Curve, curveText } from "./curves/report.js";
 import { withoutSections, writeCurves, writeReport } from "./documents/write.js";
 import { machine } from "./machine.js";
 import type { Conditions } from "./measurements/entry.js";
@@ -27,7 +26,7 @@ try {
 async function run(wanted: Arguments): Promise<void> {
   const server = await startServer();
   try {
-    if (wanted.curves) await drawCurves(wanted, server);
+    if (wanted.curves.length > 0) await drawCurves(wanted, server);
     else await measure(wanted, server);
   } finally {
     await server.stop();
@@ -73,11 +72,16 @@ async function measure(wanted: Arguments, server: Server): Promise<void> {
 async function drawCurves(wanted: Arguments, server: Server): Promise<void> {
   const { repetitions, autoPipelining } = wanted;
   const facts = machine(server.version);
-  const curves = await measureCurves(conditionsOf(wanted, server), wanted.seconds, facts.cores, progress);
+  const curves: Curve[] = [];
+  for (const { seconds, measure } of wanted.curves) {
+    await server.control.flushall();
+    const conditions = { ...conditionsOf(wanted, server), seconds: wanted.seconds ?? seconds };
+    curves.push(await measure(conditions, facts.cores, progress));
+  }
   progress("");
   const report = { machine: facts, autoPipelining, leaseMs: LEASE_MS, repetitions, curves };
   if (wanted.json) console.log(JSON.stringify(report));
-  else console.log([...environment(facts, autoPipelining, LEASE_MS), ...curves.map(curveText), NO_CURVE].join("\n"));
+  else console.log([...environment(facts, autoPipelining, LEASE_MS), ...curves.map(curveText)].join("\n"));
   if (wanted.writeDocs) writeCurves(wanted.docsFolder, report);
 }
 

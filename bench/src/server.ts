@@ -10,7 +10,18 @@ import { Redis } from "ioredis";
 
 const BINARY = process.env.HOLDFAST_REDIS_SERVER ?? "redis-server";
 const START_TRIES = 5;
+const PORTS = 65_536;
+/** The system gives ports of a wide range. */
+const PORT_TRIES = 1_000;
 const START_TIMEOUT_MS = 10_000;
+
+/** How a server is started that is not just any server. */
+export interface ServerOptions {
+  /** More arguments of redis-server. */
+  readonly args?: readonly string[];
+  /** Its port is below this; absent: any port. */
+  readonly belowPort?: number;
+}
 
 /** A running server. */
 export interface Server {
@@ -29,10 +40,10 @@ process.once("exit", () => {
 });
 
 /** Starts a server and waits until it answers. It also ends when this process does. */
-export async function startServer(): Promise<Server> {
+export async function startServer({ args = [], belowPort = PORTS }: ServerOptions = {}): Promise<Server> {
   for (let tries = 1; ; tries += 1) {
     try {
-      return await startOn(await freePort());
+      return await startOn(await freePort(belowPort), args);
     } catch (error) {
       // Somebody else may have taken the port in between.
       if (tries === START_TRIES || !String(error).includes("Address already in use")) throw error;
@@ -41,11 +52,11 @@ export async function startServer(): Promise<Server> {
 }
 
 /** Starts so many, each for itself; if one of them cannot be started, none is left. */
-export async function startServers(count: number): Promise<readonly Server[]> {
+export async function startServers(count: number, options: ServerOptions = {}): Promise<readonly Server[]> {
   const servers: Server[] = [];
   try {
     // One after the other, so that they do not take the same port.
-    while (servers.length < count) servers.push(await startServer());
+    while (servers.length < count) servers.push(await startServer(options));
     return servers;
   } catch (error) {
     await stopAll(servers);
@@ -58,9 +69,10 @@ export async function stopAll(servers: readonly Server[]): Promise<void> {
   await Promise.all(servers.map((server) => server.stop()));
 }
 
-async function startOn(port: number): Promise<Server> {
+async function startOn(port: number, args: readonly string[]): Promise<Server> {
   const directory = mkdtempSync(join(tmpdir(), "holdfast-bench-"));
-  const flags = ["--port", `${port}`, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", directory];
+  const own = ["--port", `${port}`, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", directory];
+  const flags = [...own, ...args];
   const child = spawn(BINARY, flags, { stdio: ["ignore", "pipe", "ignore"] });
   const end = (): void => {
     child.kill("SIGKILL");
@@ -120,14 +132,16 @@ async function answering(child: ChildProcess, control: Redis): Promise<void> {
   throw failure ?? new Error(`${BINARY} did not answer within ${START_TIMEOUT_MS} ms`);
 }
 
-async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, "127.0.0.1");
-  await once(probe, "listening");
-  const address = probe.address();
-  probe.close();
-  await once(probe, "close");
-  if (address === null || typeof address === "string") throw new Error("there is no free port");
-  return address.port;
+async function freePort(below: number): Promise<number> {
+  for (let tries = 0; tries < PORT_TRIES; tries += 1) {
+    const probe = createServer().listen(0, "127.0.0.1");
+    await once(probe, "listening");
+    const address = probe.address();
+    probe.close();
+    await once(probe, "close");
+    if (address !== null && typeof address !== "string" && address.port < below) return address.port;
+  }
+  throw new Error(`there is no free port below ${below}`);
 }
 
 /** Processor time that the server has used so far, in seconds. */

@@ -2,7 +2,8 @@ import { describe, expect, it } from "vitest";
 import { fallOf, kneeOf, type Load, limitOf } from "../src/curves/bend.js";
 
 function load(x: number, rate: number, serverPercent = 10, callersPercent = 10, othersPercent = 0): Load {
-  return { x, rate, serverPercent, callersPercent, othersPercent };
+  const one = { servers: 1, busiestPercent: serverPercent, processes: 1 };
+  return { x, rate, serverPercent, callersPercent, othersPercent, ...one };
 }
 
 describe("a line", () => {
@@ -28,6 +29,17 @@ describe("what limits a point", () => {
 
   it("is the machine when server and callers use all of it together", () => {
     expect(limitOf(load(1, 1, 60, 130), 2)).toContain("all that 2 cores have");
+  });
+
+  it("is one server of several when its thread is used up, and not when all of them together use a core", () => {
+    const three = { ...load(3, 1, 150, 50), servers: 3 };
+    expect(limitOf({ ...three, busiestPercent: 95 }, 8)).toContain("the one thread of a server is the limit");
+    expect(limitOf({ ...three, busiestPercent: 51 }, 8)).toContain("neither is used up");
+  });
+
+  it("is a caller when its thread is used up, and not when all of them together use a core", () => {
+    expect(limitOf(load(1, 1, 20, 95), 8)).toContain("a caller's one thread is near its limit");
+    expect(limitOf({ ...load(1, 1, 20, 95), processes: 4 }, 8)).toContain("neither is used up");
   });
 
   it("is not said to be used up when neither is", () => {

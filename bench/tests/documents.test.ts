@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { parseArguments } from "../src/arguments.js";
-import { documentOf, writeReport } from "../src/documents/write.js";
+import { documentOf, writeCurves, writeReport } from "../src/documents/write.js";
 import type { Section } from "../src/measurements/entry.js";
 import type { Report } from "../src/report.js";
 
@@ -80,6 +80,24 @@ describe("the document of the benchmark", () => {
     expect(readFileSync(join(folder, "benchmarks/results.json"), "utf8")).not.toContain('sections":');
   });
 
+  it("shows each curve as a picture, with what is said of it", () => {
+    const points = [1, 2].map((x) => ({ x, y: 10 * x, cells: [`${10 * x}`] }));
+    const lines = [
+      { name: "ours", points },
+      { name: "raw", points },
+    ];
+    const figures = { x: "masters", y: "pairs/s", columns: ["pairs/s"] };
+    const curve = { name: "masters", title: "pairs/s, by masters", figures, lines, sentences: ["ours grows."] };
+    const { machine, autoPipelining, leaseMs, repetitions } = REPORT;
+    writeCurves(folder, { machine, autoPipelining, leaseMs, repetitions, curves: [curve] });
+    const text = readFileSync(join(folder, "benchmarks.md"), "utf8");
+    expect(text).toContain("![pairs/s, by masters](benchmarks/curve-masters.svg)\n\nours grows.");
+    expect(text).toContain("| raw | 2 | 20 |");
+    const picture = readFileSync(join(folder, "benchmarks/curve-masters.svg"), "utf8");
+    expect(picture.match(/<circle/g)).toHaveLength(lines.length * points.length);
+    expect(documentOf(folder)).toBe(text);
+  });
+
   it("is, in this repository, the one that its numbers have", () => {
     const file = join(DOCS, "benchmarks.md");
     // Before the first results there is neither of them.
@@ -89,6 +107,7 @@ describe("the document of the benchmark", () => {
 
   it("is not written with a part of the results", () => {
     expect(() => parseArguments(["--write-docs", "--only", "hot"])).toThrow("leave out --only");
+    expect(() => parseArguments(["--write-docs", "--curves", "--only", "masters"])).toThrow("leave out --only");
     expect(parseArguments(["--write-docs"]).writeDocs).toBe(true);
   });
 });

@@ -23,6 +23,8 @@ export interface Adapter {
   open(connection: Connection): Promise<Contestant>;
   /** As `open`, for a lock on a majority of the independent servers at these ports; absent where there is none. */
   openQuorum?(connection: Connection, ports: readonly number[]): Promise<Contestant>;
+  /** As `open`, for a lock in the cluster that has nodes at these ports; absent where it is not measured. */
+  openCluster?(connection: Connection, ports: readonly number[]): Promise<Contestant>;
 }
 
 /** The client library that an adapter stands on. */
@@ -33,6 +35,8 @@ export interface Connection {
   readonly port: number;
   /** Those of independent servers, where a lock is on a majority of them; then `port` is of no account. */
   readonly quorumPorts?: readonly number[];
+  /** Those of the nodes of a cluster, where locks are in one; then `port` is of no account. */
+  readonly clusterPorts?: readonly number[];
   /** Whether ioredis sends the commands of one turn of the event loop together, as the other clients always do. */
   readonly autoPipelining: boolean;
   /** Length of every lease. */

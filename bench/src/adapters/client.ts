@@ -1,6 +1,6 @@
 /** The clients that contestants stand on, each with the same settings for all, so that only what they add is compared. */
 import type { GlideClient } from "@valkey/valkey-glide";
-import type { Redis } from "ioredis";
+import type { Cluster, Redis } from "ioredis";
 import type { createClient } from "redis";
 import type { Connection } from "./adapter.js";
 
@@ -17,6 +17,15 @@ export async function newIoredis({ port, autoPipelining }: Connection): Promise<
 /** A client of each of several loopback servers. */
 export function newIoredisOn(connection: Connection, ports: readonly number[]): Promise<Redis[]> {
   return Promise.all(ports.map((port) => newIoredis({ ...connection, port })));
+}
+
+/** A client of the cluster that has nodes at these ports, once it knows them; settings as of the client of one server. */
+export async function newIoredisCluster({ autoPipelining }: Connection, ports: readonly number[]): Promise<Cluster> {
+  const ioredis = await import("ioredis");
+  const nodes = ports.map((port) => ({ host: HOST, port }));
+  const client = new ioredis.Cluster(nodes, { enableAutoPipelining: autoPipelining, lazyConnect: true });
+  await client.connect();
+  return client;
 }
 
 /** What `createClient` of node-redis makes. */

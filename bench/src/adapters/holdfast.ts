@@ -1,7 +1,7 @@
 /** The mutex of this repository, as a user has it: renewal, fencing token and queue, on each client. */
 import type { Fairness, Holdfast } from "holdfast";
 import type { Adapter, Client, Connection, Contestant } from "./adapter.js";
-import { newGlide, newIoredis, newIoredisOn, newNodeRedis } from "./client.js";
+import { newGlide, newIoredis, newIoredisCluster, newIoredisOn, newNodeRedis } from "./client.js";
 
 const COHORT = 'fairness "cohort" (its default), waitMs Infinity';
 
@@ -9,6 +9,7 @@ const COHORT = 'fairness "cohort" (its default), waitMs Infinity';
 export const holdfast: Adapter = {
   ...adapter("holdfast", "ioredis", "cohort", `${COHORT}; on several servers redlock(name)`),
   openQuorum: connectQuorum,
+  openCluster: connectCluster,
 };
 
 /** First come, first served over all processes. */
@@ -34,6 +35,17 @@ async function connect(connection: Connection, client: Client, fairness: Fairnes
   const { createHoldfast } = await import("holdfast");
   const [redis, end] = await connected(connection, client);
   const locks: Holdfast = createHoldfast({ redis, fairness, waitMs: Infinity, leaseMs: connection.leaseMs });
+  return mutexes(locks, end);
+}
+
+async function connectCluster(connection: Connection, ports: readonly number[]): Promise<Contestant> {
+  const { createHoldfast } = await import("holdfast");
+  const redis = await newIoredisCluster(connection, ports);
+  const locks: Holdfast = createHoldfast({ redis, waitMs: Infinity, leaseMs: connection.leaseMs });
+  return mutexes(locks, () => redis.quit());
+}
+
+function mutexes(locks: Holdfast, end: () => Promise<unknown>): Contestant {
   return {
     acquire: (name) => locks.mutex(name).acquire(),
     async close() {

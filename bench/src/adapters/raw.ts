@@ -4,8 +4,9 @@
  */
 import { createHash, randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
+import type { Cluster, Redis } from "ioredis";
 import type { Adapter, Connection, Contestant, Held } from "./adapter.js";
-import { newGlide, newIoredis, newNodeRedis } from "./client.js";
+import { newGlide, newIoredis, newIoredisCluster, newNodeRedis } from "./client.js";
 
 /** What is usual where waiting is polling: 10 ms on average, spread so that callers do not march in step. */
 const RETRY_MIN_MS = 5;
@@ -34,6 +35,11 @@ export const raw: Adapter = {
   open: async (connection) => contestant(await onIoredis(connection)),
   async openQuorum(connection, ports) {
     return contestant(onAll(await Promise.all(ports.map((port) => onIoredis({ ...connection, port })))));
+  },
+  async openCluster(connection, ports) {
+    const client = await newIoredisCluster(connection, ports);
+    await Promise.all(client.nodes("master").map((master) => master.script("LOAD", COMPARE_AND_DELETE)));
+    return contestant(commandsOf(client, connection));
   },
 };
 
@@ -79,8 +85,12 @@ async function openGlide(connection: Connection): Promise<Contestant> {
 async function onIoredis(connection: Connection): Promise<Commands> {
   const client = await newIoredis(connection);
   await client.script("LOAD", COMPARE_AND_DELETE);
+  return commandsOf(client, connection);
+}
+
+function commandsOf(client: Redis | Cluster, { leaseMs }: Connection): Commands {
   return {
-    take: (key, owner) => client.set(key, owner, "PX", connection.leaseMs, "NX"),
+    take: (key, owner) => client.set(key, owner, "PX", leaseMs, "NX"),
     giveBack: (key, owner) => client.evalsha(SHA1, 1, key, owner),
     close: () => client.quit(),
   };

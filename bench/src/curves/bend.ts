@@ -5,9 +5,14 @@ export interface Load {
   readonly x: number;
   /** Sections, or pairs, per second. */
   readonly rate: number;
-  /** Shares of one core, in percent. */
+  /** Shares of one core, in percent: of all servers together, and of all processes of callers. */
   readonly serverPercent: number;
   readonly callersPercent: number;
+  /** That of the server that is used most. */
+  readonly busiestPercent: number;
+  readonly servers: number;
+  /** How many processes the callers are in. */
+  readonly processes: number;
   /** Used by neither of them: by whatever else this machine did. */
   readonly othersPercent: number;
 }
@@ -41,21 +46,46 @@ export function kneeOf(loads: readonly Load[]): { readonly before: Load; readonl
 }
 
 /** What was used up at a size, with a machine of so many cores. */
-export function limitOf({ serverPercent, callersPercent, othersPercent }: Load, cores: number): string {
-  const shares = `the server uses ${whole(serverPercent)} % of a core and the callers ${whole(callersPercent)} %`;
-  if (serverPercent >= FULL_PERCENT) return `${shares}: the server's one thread is the limit`;
+export function limitOf(load: Load, cores: number): string {
+  const { serverPercent, busiestPercent, servers, callersPercent, processes, othersPercent } = load;
+  const used =
+    servers === 1
+      ? `the server uses ${whole(serverPercent)} % of a core`
+      : `the ${servers} servers use ${whole(serverPercent)} % of a core (the busiest ${whole(busiestPercent)} %)`;
+  const shares = `${used} and the callers ${whole(callersPercent)} %`;
+  if (busiestPercent >= FULL_PERCENT)
+    return `${shares}: ${servers === 1 ? "the server's one thread" : "the one thread of a server"} is the limit`;
   if (serverPercent + callersPercent >= (FULL_PERCENT / PERCENT) * cores * PERCENT)
     return `${shares}, all that ${cores} cores have`;
-  if (callersPercent >= FULL_PERCENT) return `${shares}: a caller's one thread is near its limit`;
-  if (othersPercent >= BUSY_PERCENT)
+  if (callersPercent / processes >= FULL_PERCENT) return `${shares}: a caller's one thread is near its limit`;
+  if (isDisturbed(load))
     return `${shares}, while others use ${whole(othersPercent)} %: this machine was not quiet, which may be all that is seen here`;
   return `${shares}: neither is used up, and others use ${whole(othersPercent)} %, so that the rest is waiting for the way between them`;
 }
 
-/** What a section costs at a size, in µs of a core. */
-export function costOf({ rate, serverPercent, callersPercent }: Load): string {
-  const us = (percent: number): string => ((percent / PERCENT / rate) * US_PER_SECOND).toPrecision(3);
-  return `${us(callersPercent)} µs of the callers and ${us(serverPercent)} µs of the server`;
+/** What a section, or a pair, costs at a size, in µs of a core. */
+export function costsOf({ rate, serverPercent, callersPercent }: Load): {
+  readonly callersUs: number;
+  readonly serverUs: number;
+} {
+  const us = (percent: number): number => (percent / PERCENT / rate) * US_PER_SECOND;
+  return { callersUs: us(callersPercent), serverUs: us(serverPercent) };
+}
+
+/** The same in words. */
+export function costOf(load: Load): string {
+  const { callersUs, serverUs } = costsOf(load);
+  return `${threeDigits(callersUs)} µs of the callers and ${threeDigits(serverUs)} µs of the server`;
+}
+
+/** Whether others used so much that what was measured may be their work. */
+export function isDisturbed({ othersPercent }: Load): boolean {
+  return othersPercent >= BUSY_PERCENT;
+}
+
+/** As many digits as such a measurement is good for. */
+export function threeDigits(value: number): string {
+  return Number(value.toPrecision(3)).toLocaleString("en-US");
 }
 
 function whole(percent: number): string {

@@ -33,9 +33,6 @@ export interface CurvePoint {
   readonly cells: readonly string[];
 }
 
-/** What has no curve, and why. */
-export const NO_CURVE: string = "Masters of a cluster: not measured.";
-
 /** A curve on paper. */
 export function curveText({ title, figures, lines, sentences }: Curve): string {
   const points = lines.flatMap(({ name, points: own }) =>

@@ -1,13 +1,8 @@
 /** How speed goes with the number of waiters, and of processes. */
-import { adapterNamed } from "../adapters/all.js";
-import { Crew } from "../crew.js";
-import { machineSeconds } from "../machine.js";
 import { type CrowdRun, runCrowd } from "../measurements/crowds.js";
 import type { Conditions } from "../measurements/entry.js";
-import { processorOf } from "../server.js";
-import { quantile } from "../statistics.js";
-import type { PairsDone } from "../worker/orders.js";
 import { costOf, fallOf, kneeOf, type Load, limitOf } from "./bend.js";
+import { middle, runPairs, shares } from "./loads.js";
 import type { Curve } from "./report.js";
 
 const WAITERS = [10, 100, 1_000, 10_000];
@@ -15,8 +10,6 @@ const PROCESSES = [1, 2, 4, 8];
 const CALLERS_PER_PROCESS = 25;
 const PARALLEL_PER_PROCESS = 32;
 const OWN = ["holdfast", "holdfast/strict"];
-const US_PER_PERCENT_SECOND = 1e4;
-const PERCENT = 100;
 /** Until the largest crowd has asked once. */
 const WARM_UP_MS = 2_000;
 
@@ -28,7 +21,7 @@ export async function waitersCurve(conditions: Conditions, cores: number, onRun:
   const lines = await measured(WAITERS, OWN, conditions.repetitions, async (name, waiters) => {
     onRun(`waiters: ${name} ${waiters}`);
     const options = { name, processes: 2, callers: waiters / 2, sectionMs: 0, warmUpMs: WARM_UP_MS };
-    return crowdLoad(waiters, await runCrowd(options, conditions), conditions.seconds);
+    return crowdLoad(waiters, options.processes, await runCrowd(options, conditions), conditions.seconds);
   });
   return {
     name: "waiters",
@@ -51,7 +44,7 @@ export async function processesCurve(conditions: Conditions, cores: number, onRu
   const lines = await measured(PROCESSES, OWN, conditions.repetitions, async (name, processes) => {
     onRun(`processes: ${name} ${processes}`);
     const options = { name, processes, callers: CALLERS_PER_PROCESS, sectionMs: 0 };
-    return crowdLoad(processes, await runCrowd(options, conditions), conditions.seconds);
+    return crowdLoad(processes, processes, await runCrowd(options, conditions), conditions.seconds);
   });
   return {
     name: "processes",
@@ -75,7 +68,9 @@ export async function freeLocksCurve(conditions: Conditions, cores: number, onRu
   const names = ["raw", "holdfast"];
   const lines = await measured(PROCESSES, names, conditions.repetitions, async (name, processes) => {
     onRun(`free locks: ${name} ${processes}`);
-    return await pairsLoad(adapterNamed(name).name, processes, conditions);
+    const { connection, server, seconds } = conditions;
+    const options = { name, connection, servers: [server], processes, parallel: PARALLEL_PER_PROCESS, seconds };
+    return { x: processes, ...(await runPairs(options)) };
   });
   return {
     name: "free-locks",
@@ -112,62 +107,18 @@ async function measured(
         const key = `${name} ${x}`;
         runs.set(key, [...(runs.get(key) ?? []), await run(name, x)]);
       }
-  return names.map((name) => ({ name, loads: sizes.map((x) => middle(x, runs.get(`${name} ${x}`) ?? [])) }));
-}
-
-function middle(x: number, loads: readonly Load[]): Load {
-  const median = (of: (load: Load) => number): number => quantile(loads.map(of), 0.5);
-  return {
-    x,
-    rate: median(({ rate }) => rate),
-    serverPercent: median(({ serverPercent }) => serverPercent),
-    callersPercent: median(({ callersPercent }) => callersPercent),
-    othersPercent: median(({ othersPercent }) => othersPercent),
-  };
+  return names.map((name) => ({ name, loads: sizes.map((x) => middle(runs.get(`${name} ${x}`) ?? [])) }));
 }
 
 function crowdLoad(
   x: number,
+  processes: number,
   run: Pick<CrowdRun, "sections" | "processorUs" | "serverSeconds" | "machineSeconds">,
   seconds: number,
 ): Load {
-  const { sections, processorUs, serverSeconds, machineSeconds: everybody } = run;
-  return { x, rate: sections.length / seconds, ...shares(serverSeconds, processorUs, everybody, seconds) };
-}
-
-function shares(
-  serverSeconds: number,
-  callersUs: number,
-  everybodySeconds: number,
-  seconds: number,
-): Omit<Load, "x" | "rate"> {
-  const serverPercent = (serverSeconds / seconds) * PERCENT;
-  const callersPercent = callersUs / seconds / US_PER_PERCENT_SECOND;
-  const othersPercent = Math.max(0, (everybodySeconds / seconds) * PERCENT - serverPercent - callersPercent);
-  return { serverPercent, callersPercent, othersPercent };
-}
-
-async function pairsLoad(name: string, processes: number, conditions: Conditions): Promise<Load> {
-  const { connection, seconds, server } = conditions;
-  const crew = await Crew.start({ name, connection, processes });
-  try {
-    const run = (): Promise<readonly PairsDone[]> =>
-      crew.all<PairsDone>(() => ({ task: "pairs", seconds, parallel: PARALLEL_PER_PROCESS }), seconds * 1_000);
-    await run();
-    const before = { server: await processorOf(server.control), machine: machineSeconds() };
-    const done = await run();
-    const serverSeconds = (await processorOf(server.control)) - before.server;
-    const everybody = machineSeconds() - before.machine;
-    const tookSeconds = Math.max(...done.map(({ tookMs }) => tookMs)) / 1_000;
-    const callersUs = done.reduce((sum, { processorUs }) => sum + processorUs, 0);
-    return {
-      x: processes,
-      rate: done.reduce((sum, { pairs, tookMs }) => sum + (pairs / tookMs) * 1_000, 0),
-      ...shares(serverSeconds, callersUs, everybody, tookSeconds),
-    };
-  } finally {
-    await crew.end();
-  }
+  const { sections, processorUs, serverSeconds, machineSeconds } = run;
+  const used = { serverSeconds: [serverSeconds], callersUs: processorUs, machineSeconds };
+  return { x, rate: sections.length / seconds, processes, ...shares(used, seconds) };
 }
 
 function table(x: string, y: string, lines: readonly LoadLine[]): Pick<Curve, "figures" | "lines"> {

@@ -1,6 +1,6 @@
 /** docs/benchmarks.md, made of what was measured and of nothing else, so that it cannot say what was not. */
 import type { Comparison } from "../compare.js";
-import { type CurveReport, NO_CURVE } from "../curves/report.js";
+import type { CurveReport } from "../curves/report.js";
 import { pictures } from "../pictures/bars.js";
 import { environment, type Report, shown, verdict } from "../report.js";
 import type { Outcome } from "../results.js";
@@ -107,6 +107,8 @@ function scale({ machine, autoPipelining, leaseMs, curves }: CurveReport): reado
       "",
       `### ${title.charAt(0).toUpperCase()}${title.slice(1)}`,
       "",
+      `\`npm run bench -- --curves --only ${name}\``,
+      "",
       `![${title}](benchmarks/curve-${name}.svg)`,
       "",
       ...sentences,
@@ -116,8 +118,6 @@ function scale({ machine, autoPipelining, leaseMs, curves }: CurveReport): reado
         lines.flatMap((line) => line.points.map(({ x, cells }) => [line.name, x.toLocaleString("en-US"), ...cells])),
       ),
     ]),
-    "",
-    NO_CURVE,
   ];
 }
 

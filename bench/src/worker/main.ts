@@ -30,7 +30,11 @@ process.once("disconnect", () => process.exit(0));
 process.send?.({ result: "ready" });
 
 async function open(adapter: Adapter): Promise<Contestant> {
-  const { quorumPorts } = connection;
+  const { quorumPorts, clusterPorts } = connection;
+  if (clusterPorts !== undefined) {
+    if (adapter.openCluster === undefined) throw new Error(`${name} is not measured in a cluster`);
+    return adapter.openCluster(connection, clusterPorts);
+  }
   if (quorumPorts === undefined) return adapter.open(connection);
   if (adapter.openQuorum === undefined) throw new Error(`${name} has no lock on several servers`);
   return adapter.openQuorum(connection, quorumPorts);

@@ -17,6 +17,10 @@ export interface Pairs {
   readonly task: "pairs";
   readonly seconds: number;
   readonly parallel: number;
+  /** What the names of the locks begin with: not the same for two processes, whose locks would not be free. "order" if absent. */
+  readonly prefix?: string;
+  /** It takes longer where so many pairs take longer. 0 if absent. */
+  readonly atLeast?: number;
 }
 
 /** What was done. */

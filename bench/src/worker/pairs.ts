@@ -1,22 +1,24 @@
 import type { Contestant } from "../adapters/adapter.js";
 import { quantile } from "../statistics.js";
-import type { PairsDone, Times } from "./orders.js";
+import type { Pairs, PairsDone, Times } from "./orders.js";
 
 /** Many names, as in a real service, and few enough that the server's memory stays in its caches. */
-const NAMES: readonly string[] = Array.from({ length: 1_024 }, (_, i) => `order:${i}`);
+export const NAMES = 1_024;
+const PREFIX = "order";
 
-/** Acquires and releases free locks until the time is over, `parallel` at a time, each caller on names of its own. */
+/** Acquires and releases free locks until the time is over and enough is done, `parallel` at a time, each caller on names of its own. */
 export async function pairsFor(
   contestant: Contestant,
-  { seconds, parallel }: { readonly seconds: number; readonly parallel: number },
+  { seconds, parallel, prefix = PREFIX, atLeast = 0 }: Omit<Pairs, "task">,
 ): Promise<PairsDone> {
+  const names = namesOf(prefix);
   const before = process.cpuUsage();
   const startedAtMs = performance.now();
   const endAtMs = startedAtMs + seconds * 1_000;
   let pairs = 0;
   const caller = async (first: number): Promise<void> => {
-    for (let i = first; performance.now() < endAtMs; i += parallel) {
-      const held = await contestant.acquire(nameAt(i));
+    for (let i = first; performance.now() < endAtMs || pairs < atLeast; i += parallel) {
+      const held = await contestant.acquire(nameIn(names, i));
       await held.release();
       pairs += 1;
     }
@@ -29,9 +31,10 @@ export async function pairsFor(
 /** As `pairsFor`, one at a time; how long each pair took. */
 export async function timesFor(contestant: Contestant, seconds: number): Promise<Times> {
   const times: number[] = [];
+  const names = namesOf(PREFIX);
   const endAtMs = performance.now() + seconds * 1_000;
   for (let i = 0, startedAtMs = performance.now(); startedAtMs < endAtMs; i += 1) {
-    const held = await contestant.acquire(nameAt(i));
+    const held = await contestant.acquire(nameIn(names, i));
     await held.release();
     const nowMs = performance.now();
     times.push((nowMs - startedAtMs) * 1_000);
@@ -40,6 +43,10 @@ export async function timesFor(contestant: Contestant, seconds: number): Promise
   return { p50: quantile(times, 0.5), p99: quantile(times, 0.99) };
 }
 
-function nameAt(i: number): string {
-  return NAMES[i % NAMES.length] ?? "order";
+function namesOf(prefix: string): readonly string[] {
+  return Array.from({ length: NAMES }, (_, i) => `${prefix}:${i}`);
+}
+
+function nameIn(names: readonly string[], i: number): string {
+  return names[i % NAMES] ?? PREFIX;
 }

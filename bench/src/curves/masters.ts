@@ -1,0 +1,160 @@
+/**
+ * How the speed of free locks goes with the masters of a cluster, from one client process and from two.
+ *
+ * It has to grow until the client is the limit. Where that is depends on what a pair costs client and server, so both
+ * are measured: on a machine whose cores all of them share, the cores are used up long before.
+ */
+import { startCluster } from "../cluster.js";
+import type { Conditions } from "../measurements/entry.js";
+import { type Server, stopAll } from "../server.js";
+import { costsOf, isDisturbed, kneeOf, type Load, limitOf, threeDigits } from "./bend.js";
+import { middle, type PairsLoad, runPairs } from "./loads.js";
+import type { Curve } from "./report.js";
+import type { OnRun } from "./throughput.js";
+
+const MASTERS = [1, 2, 3, 4, 6];
+const CONTESTANTS = ["holdfast", "raw"];
+const PROCESSES = [1, 2];
+/** Enough at a time that six masters all have something to do. */
+const PARALLEL_PER_PROCESS = 128;
+const US_PER_SECOND = 1e6;
+/** Less than this is the same, on a machine that is never quite quiet. */
+const SAME = 1.25;
+
+/** What is measured on so many masters. */
+export interface MastersLoad extends PairsLoad, Load {}
+
+/** One contestant in so many client processes, by masters. */
+export interface MastersLine {
+  readonly name: string;
+  readonly processes: number;
+  readonly loads: readonly MastersLoad[];
+}
+
+/** A cluster for each number of masters, all contestants on it; then again. */
+export async function mastersCurve(conditions: Conditions, cores: number, onRun: OnRun): Promise<Curve> {
+  const all = PROCESSES.flatMap((processes) => CONTESTANTS.map((name) => ({ name, processes })));
+  const runs = new Map(all.map((line) => [line, MASTERS.map((): MastersLoad[] => [])]));
+  for (let repetition = 0; repetition < conditions.repetitions; repetition += 1)
+    for (const [place, masters] of MASTERS.entries()) {
+      onRun(`masters: ${masters}`);
+      // Nobody was promoted there, so it grants from the beginning.
+      const servers = await startCluster(masters);
+      try {
+        for (const line of all) {
+          onRun(`masters: ${masters}, ${lineName(line)}`);
+          runs.get(line)?.[place]?.push(await runOn(servers, line, conditions));
+        }
+      } finally {
+        await stopAll(servers);
+      }
+    }
+  const lines = all.map((line) => ({ ...line, loads: (runs.get(line) ?? []).map((loads) => middle(loads)) }));
+  return curveOf(lines, cores);
+}
+
+async function runOn(
+  servers: readonly Server[],
+  { name, processes }: Omit<MastersLine, "loads">,
+  { connection, seconds }: Conditions,
+): Promise<MastersLoad> {
+  const inCluster = { ...connection, clusterPorts: servers.map(({ port }) => port) };
+  const options = { name, processes, servers, connection: inCluster, parallel: PARALLEL_PER_PROCESS, seconds };
+  return { x: servers.length, ...(await runPairs(options)) };
+}
+
+/** The curve that these lines are, on a machine of so many cores. */
+export function curveOf(lines: readonly MastersLine[], cores: number): Curve {
+  return {
+    name: "masters",
+    title: `pairs/s on free locks, by masters of a cluster, ${PARALLEL_PER_PROCESS} callers a process`,
+    figures: {
+      x: "masters",
+      y: "pairs/s",
+      columns: [
+        "pairs/s",
+        "servers, % of a core",
+        "callers, % of a core",
+        "others, % of a core",
+        "servers, µs per pair",
+        "callers, µs per pair",
+        "reads per pair",
+      ],
+    },
+    lines: lines.map((line) => ({
+      name: lineName(line),
+      points: line.loads.map((load) => ({ x: load.x, y: load.rate, cells: cellsOf(load) })),
+    })),
+    sentences: [
+      ...lines.map((line) => growthOf(line, cores)),
+      ...lines.filter(({ processes }) => processes === 1).map((line) => reachOf(line, cores)),
+    ],
+  };
+}
+
+function cellsOf(load: MastersLoad): string[] {
+  const { callersUs, serverUs } = costsOf(load);
+  return [
+    ...[load.rate, load.serverPercent, load.callersPercent, load.othersPercent].map(whole),
+    serverUs.toFixed(1),
+    callersUs.toFixed(1),
+    load.readsPerPair.toFixed(2),
+  ];
+}
+
+function lineName({ name, processes }: Omit<MastersLine, "loads">): string {
+  return processes === 1 ? name : `${name}, ${processes} processes`;
+}
+
+/** Up to where a line grows, and what was used up there. */
+function growthOf(line: MastersLine, cores: number): string {
+  const knee = kneeOf(line.loads);
+  if (knee === undefined) return `${lineName(line)} grows with the masters up to ${line.loads.at(-1)?.x ?? 0}.`;
+  const { before, at } = knee;
+  return (
+    `${lineName(line)} stops growing with the masters between ${before.x} and ${at.x} ` +
+    `(${(at.rate / before.rate).toFixed(2)} × for ${Number((at.x / before.x).toPrecision(3))} × the masters): ${limitOf(at, cores)}.`
+  );
+}
+
+/** How far it could grow where nobody shared a core, by what a pair costs each of them; and how far it can grow here. */
+function reachOf({ name, loads }: MastersLine, cores: number): string {
+  const [first] = loads;
+  const last = loads.at(-1);
+  if (first === undefined || last === undefined) return "";
+  const { callersUs, serverUs } = costsOf(first);
+  const masters = serverUs / callersUs;
+  const kept =
+    masters > 1
+      ? `one client process can keep ${masters.toFixed(1)} masters busy: up to there more of them help it, and then it is the limit itself`
+      : `one client process can keep ${masters.toFixed(2)} of a master busy, so that a second master brings it nothing; ` +
+        `${(1 / masters).toFixed(1)} processes use one master up, and only more of them gain from more masters`;
+  const here = (load: Load): string => {
+    const costs = costsOf(load);
+    return threeDigits((cores * US_PER_SECOND) / (costs.callersUs + costs.serverUs));
+  };
+  return [
+    `A pair of ${name} costs the client ${threeDigits(callersUs)} µs of a core and the server ${threeDigits(serverUs)} µs, on one master.`,
+    `With a core of its own, a client process could send ${threeDigits(US_PER_SECOND / callersUs)} pairs/s, and a master do ${threeDigits(US_PER_SECOND / serverUs)}: ${kept}.`,
+    ...dearer(first, last),
+    `Clients and masters share ${cores} cores here, which are enough for ${here(first)} pairs/s on one master and ${here(last)} on ${last.x}, however many processes there are.`,
+    ...(isDisturbed(first) ? ["This machine was not quiet, which makes all of it dearer than it is."] : []),
+  ].join(" ");
+}
+
+/** Why a pair costs more on many masters; nothing where it does not. */
+function dearer(first: MastersLoad, last: MastersLoad): string[] {
+  const [few, many] = [costsOf(first), costsOf(last)];
+  const growth = (many.callersUs + many.serverUs) / (few.callersUs + few.serverUs);
+  if (growth < SAME) return [];
+  const costs = `On ${last.x} it costs ${threeDigits(many.callersUs)} and ${threeDigits(many.serverUs)} µs, ${growth.toFixed(2)} × as much together`;
+  if (last.readsPerPair / first.readsPerPair < SAME) return [`${costs}.`];
+  return [
+    `${costs}: fewer requests arrive together, so that servers read ${last.readsPerPair.toFixed(2)} times a pair ` +
+      `from their connections, not ${first.readsPerPair.toFixed(2)} times.`,
+  ];
+}
+
+function whole(value: number): string {
+  return value.toLocaleString("en-US", { maximumFractionDigits: 0 });
+}
