@@ -41,6 +41,8 @@ export class RedlockWaiter implements Occupant, InLine {
   /** What it does between two attempts; nothing if it does not wait. */
   #rest: Rest | undefined;
   #hasFailed = false;
+  /** Whether others stood before it when it came. */
+  #hasStood = false;
   #failingSinceMs: number | undefined;
   #failure: unknown;
   #hasTold = false;
@@ -71,7 +73,10 @@ export class RedlockWaiter implements Occupant, InLine {
     this.#rest = new Rest(engine.runtime, this.#line, (gate) => this.#attempt(gate));
     this.#line.join(this);
     // Whoever stands behind others has no answer of its own to wait for.
-    if (this.#ballot === undefined && !this.#isSettled) this.#patience.startDeadline();
+    if (this.#ballot === undefined && !this.#isSettled) {
+      this.#hasStood = true;
+      this.#patience.startDeadline();
+    }
   }
 
   advance(): void {
@@ -106,7 +111,7 @@ export class RedlockWaiter implements Occupant, InLine {
 
   /** @param gate  the server to ask first; all at once if undefined */
   #attempt(gate: number | undefined): void {
-    if (this.#isSettled || this.#ballot !== undefined) return;
+    if (this.#isSettled || this.#ballot !== undefined || this.#isTooLate()) return;
     this.#rest?.end();
     let claim: Claim;
     try {
@@ -131,6 +136,15 @@ export class RedlockWaiter implements Occupant, InLine {
       gate: server === undefined ? undefined : { server, patienceMs: pace.patienceMs },
       onVerdict: (verdict) => this.#decided(verdict),
     });
+  }
+
+  /**
+   * Whether it has waited, and has less time left than winning takes. It would be in the way of those who have more: of a
+   * thousand whose time is up one after the other, each would take what it cannot keep.
+   */
+  #isTooLate(): boolean {
+    const hasWaited = this.#hasStood || this.#hasFailed;
+    return hasWaited && this.#patience.leftMs() < this.#quorum.pace.winMs;
   }
 
   /** For one answer of one server. */

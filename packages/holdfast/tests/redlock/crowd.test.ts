@@ -109,3 +109,30 @@ test.each([1, 2, 3, 4, 5])(
     expect(waiting.filter(({ state }) => state === "fulfilled")).toHaveLength(1);
   },
 );
+
+test("those whose time is nearly up take nothing from those who have more", async () => {
+  const [holder, crowd, patient] = await begin(3, () => 10);
+  if (holder === undefined || crowd === undefined || patient === undefined) throw new Error("there are more");
+  const holding = holder.redlock(NAME).acquire();
+  await quorum.runtime.advance(100);
+  const lease = await holding;
+  // Their time is up one after the other, each some ms after the one before, from 5 s on.
+  const hasty = Array.from({ length: 300 }, (_, i) => watch(crowd.redlock(NAME).acquire({ waitMs: 5_000 + 5 * i })));
+  await quorum.runtime.advance(4_900);
+  const waiting = watch(patient.redlock(NAME).acquire({ waitMs: Infinity }));
+  await quorum.runtime.advance(150);
+  const from = quorum.sent("acquire").length;
+  void lease.release();
+  await quorum.runtime.advance(600);
+  expect(hasty.some(({ state }) => state === "pending")).toBe(true);
+  expect(waiting.state).toBe("fulfilled");
+  // Of the patient one, and of the hasty ones at most the one who was on its way.
+  expect(
+    new Set(
+      quorum
+        .sent("acquire")
+        .slice(from)
+        .map(({ owner }) => owner),
+    ).size,
+  ).toBeLessThan(10);
+});
