@@ -3,14 +3,17 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { Script } from "../../src/core/script.js";
 import type { Grace } from "../../src/core/store.js";
 import { mutexAcquire, mutexExtend, mutexInspect, mutexRenew } from "../../src/generated/scripts.js";
+import type { Gate } from "../../src/stores/gate.js";
 import { GraceGate } from "../../src/stores/grace.js";
+import { ShardGate } from "../../src/stores/shard-gate.js";
 
 const LONG_MS = 600_000;
 const SHORT_MS = 5_000;
 const MINUTE_MS = 60_000;
 
 const told: number[] = [];
-let gate: GraceGate;
+let gate: Gate;
+let shards: Gate;
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ["performance"] });
@@ -21,9 +24,11 @@ beforeEach(() => {
       told.push(leaseMs);
       return Promise.resolve({ outcome: "settled", longestMs: LONG_MS, run: "r" });
     },
-    look: () => Promise.reject(new Error("there are no slots")),
+    look: () => Promise.resolve({ outcome: "whole", home: 0, run: "r", id: "n", others: [] }),
   };
-  gate = new GraceGate(grace, () => Promise.reject(new Error("nothing is run")));
+  const run = (): Promise<never> => Promise.reject(new Error("nothing is run"));
+  gate = new GraceGate(grace, run);
+  shards = new ShardGate(grace, { run, knows: () => Promise.resolve(true), load: () => Promise.resolve() });
 });
 afterEach(() => {
   vi.useRealTimers();
@@ -44,6 +49,13 @@ const argsOf = (script: Script, leaseMs: number): (string | number)[] =>
 
 test("by renewing one lease, also where it is granted nothing more", async () => {
   await minute([mutexAcquire, argsOf(mutexAcquire, LONG_MS)]);
+  expect(await minute([mutexExtend, argsOf(mutexExtend, LONG_MS)])).toEqual([LONG_MS]);
+});
+
+test("also in a cluster", async () => {
+  gate = shards;
+  await minute([mutexAcquire, argsOf(mutexAcquire, LONG_MS)]);
+  await minute();
   expect(await minute([mutexExtend, argsOf(mutexExtend, LONG_MS)])).toEqual([LONG_MS]);
 });
 
