@@ -16,6 +16,8 @@ import type { Vote } from "./vote.js";
 
 /** A message may be lost, and then this is how long a lock is free and nobody comes. */
 const RECHECK_MS = 2_000;
+/** Of some four who come for each grant, most have won by then. */
+const FAIR_LOSSES = 4;
 /** The leases in the way must be over on the servers too when a waiter asks at their end. */
 const AFTER_LEASE_MS = 5;
 
@@ -32,6 +34,8 @@ export class Rest {
   #isOn = false;
   #wasWoken = false;
   #foiled = 0;
+  /** How often it came to the gate and was not the first. */
+  #losses = 0;
 
   /** @param attempt  told when it is time to try, and which server to ask first, if any */
   constructor(runtime: Runtime, line: Line, attempt: (gate: number | undefined) => void) {
@@ -51,7 +55,10 @@ export class Rest {
         vote?.outcome === "held" || (vote?.outcome === "granted" && gate === undefined);
       line.gate = votes.findIndex(isGate);
     }
-    if (lostAtGate && this.#wasWoken) line.passedGate(false);
+    if (lostAtGate && this.#wasWoken) {
+      this.#losses += 1;
+      line.passedGate(false);
+    }
     this.#foiled = this.#wasWoken && !lostAtGate ? this.#foiled + 1 : 0;
     this.#wasWoken = false;
     this.#votes = votes;
@@ -119,7 +126,9 @@ export class Rest {
     // Those who meet at the gate take nothing from each other, so only their number matters; but two who each win a gate of
     // their own foil each other behind it, and would go on in step.
     const isAtOneGate = gate !== undefined && this.#foiled === 0;
-    const delayMs = isAtOneGate ? this.#runtime.random() * crowding * pace.winMs : pace.delayMs(this.#foiled);
+    // Who has lost more often than most comes the sooner, or whoever has just won, and expects few, would win for ever.
+    const share = Math.max(1, crowding / 2 ** Math.max(0, this.#losses - FAIR_LOSSES));
+    const delayMs = isAtOneGate ? this.#runtime.random() * share * pace.winMs : pace.delayMs(this.#foiled);
     this.#retry = this.#runtime.startTimer(
       () => this.#attempt(this.#whereFirst()),
       Math.min(delayMs, RECHECK_MS),

@@ -43,8 +43,16 @@ export interface Gate {
   ): Promise<Admission | undefined>;
 }
 
-/** Length of the lease that a call asks for, in ms; 0 if it asks for none. */
+/** Length of the longest lease that a call asks for, in ms; 0 if it asks for none. */
 export function leaseOf(script: Script, args: readonly (string | number)[]): number {
   const at = script.args.indexOf("leaseMs");
-  return at < 0 ? 0 : Number(args[at]);
+  if (at >= 0) return Number(args[at]);
+  const many = script.args.indexOf("leases");
+  return many < 0 ? 0 : longestOf(String(args[many]));
+}
+
+/** Of the leases of mutex/renew: of each, the length is the last of three words. */
+function longestOf(leases: string): number {
+  const lengths = leases.split(" ").filter((_, place) => place % 3 === 2);
+  return Math.max(0, ...lengths.map(Number));
 }

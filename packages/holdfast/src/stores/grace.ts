@@ -80,9 +80,11 @@ export class GraceGate implements Gate {
   #isOpen(script: Script, args: readonly (string | number)[], timeoutMs: number): boolean {
     const leaseMs = leaseOf(script, args);
     if (leaseMs > this.#seenMs) this.#seenMs = leaseMs;
-    if (script.grants !== true && leaseMs <= this.#toldMs) return true;
+    const isRenewal = script.grants !== true && leaseMs <= this.#toldMs;
+    if (isRenewal && leaseMs === 0) return true;
     const ageMs = performance.now() - this.#settledAtMs;
-    if (ageMs > TRUSTED_MS || leaseMs > this.#toldMs) return false;
+    if (!isRenewal && (ageMs > TRUSTED_MS || leaseMs > this.#toldMs)) return false;
+    // Also for whoever only renews: a marker forgets the length of leases of which nobody tells it.
     if (ageMs > TRUSTED_MS / 2 && this.#asking === undefined) void this.#standing(timeoutMs).catch(() => {});
     return true;
   }

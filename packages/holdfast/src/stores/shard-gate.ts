@@ -87,12 +87,19 @@ export class ShardGate implements Gate {
     if (this.#isHidden) return script;
     const leaseMs = leaseOf(script, args);
     if (leaseMs > this.#longestMs) this.#longestMs = leaseMs;
-    if (script.grants !== true) return leaseMs > this.#toldMs || readsMarker(script) ? undefined : script;
+    if (script.grants !== true && (leaseMs > this.#toldMs || readsMarker(script))) return undefined;
+    if (script.grants !== true && leaseMs === 0) return script;
     const slot = clusterSlot(keys[0] ?? "");
     const known = this.#slots.get(slot);
+    const nowMs = performance.now();
+    if (script.grants !== true) {
+      // A marker forgets the length of leases of which nobody tells it.
+      const isTold = known !== undefined && nowMs - known.run.toldAtMs <= TOLD_MS;
+      if (!isTold) void this.#found(slot, timeoutMs).catch(() => {});
+      return script;
+    }
     if (known === undefined) return undefined;
     const { run, atMs } = known;
-    const nowMs = performance.now();
     const age = Math.max((nowMs - run.heardAtMs) / TRUSTED_MS, (nowMs - atMs) / SLOT_TRUSTED_MS);
     if (leaseMs > run.toldMs || age > 1) return undefined;
     if (age > 0.5) void this.#found(slot, timeoutMs).catch(() => {});

@@ -136,3 +136,31 @@ test("those whose time is nearly up take nothing from those who have more", asyn
     ).size,
   ).toBeLessThan(10);
 });
+
+test("none of four that come back again and again waits for many turns of the others", async () => {
+  const random = randomFrom(2);
+  quorum = new VirtualQuorum(3);
+  const { runtime } = quorum;
+  runtime.random = random;
+  quorum.travel = () => ({ thereMs: 2 + random(), backMs: 2 + random() });
+  const passes = (ms: number): Promise<void> => new Promise((resolve) => runtime.startTimer(resolve, ms, true));
+  const waits: number[] = [];
+  let isOver = false;
+  const turns = async (holdfast: Holdfast): Promise<void> => {
+    while (!isOver) {
+      const askedAtMs = runtime.monotonicMs();
+      const lease = await holdfast.redlock(NAME).acquire({ waitMs: Infinity });
+      waits.push(runtime.monotonicMs() - askedAtMs);
+      await passes(50);
+      await lease.release();
+      await passes(10);
+    }
+  };
+  const done = watch(Promise.all(Array.from({ length: 4 }, () => turns(quorum.client()))));
+  for (let second = 0; second < 30; second += 1) await runtime.advance(1_000);
+  isOver = true;
+  for (let second = 0; second < 20 && done.state === "pending"; second += 1) await runtime.advance(1_000);
+  expect(done.state).toBe("fulfilled");
+  // Of about sixteen turns a second.
+  expect(Math.max(...waits)).toBeLessThan(6_000);
+});
