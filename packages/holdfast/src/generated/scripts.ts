@@ -1600,14 +1600,15 @@ export const mutexRenew = {
   replies: [
     { code: 1, outcome: "renewed", values: [], rest: "refused" },
   ],
-  sha1: "c5e644d749ec65d68e672f61deaa63bde1acbe2a",
+  sha1: "cbf7ade5e7b400c2f23e87ffb24d10868ae740e9",
   source: `-- holdfast mutex/renew
 local reply = {1}
 local place = 0
 for owner, token, leaseMs in string.gmatch(ARGV[1], '(%S+) (%S+) (%S+)') do
   place = place + 1
-  local last = redis.call('GET', KEYS[2 * place])
-  if redis.call('GET', KEYS[2 * place - 1]) ~= owner or (last and last - token ~= 0) then
+  local last = redis.pcall('GET', KEYS[2 * place])
+  local isLater = type(last) == 'table' or (last and last - token ~= 0)
+  if redis.pcall('GET', KEYS[2 * place - 1]) ~= owner or isLater then
     reply[#reply + 1] = place
   else
     local restMs = redis.call('PTTL', KEYS[2 * place - 1])

@@ -13,8 +13,10 @@ local reply = {1}
 local place = 0
 for owner, token, leaseMs in string.gmatch(ARGV[1], '(%S+) (%S+) (%S+)') do
   place = place + 1
-  local last = redis.call('GET', KEYS[2 * place])
-  if redis.call('GET', KEYS[2 * place - 1]) ~= owner or (last and last - token ~= 0) then
+  -- A key of another type is an error, which is a table, and no number: the others are renewed all the same.
+  local last = redis.pcall('GET', KEYS[2 * place])
+  local isLater = type(last) == 'table' or (last and last - token ~= 0)
+  if redis.pcall('GET', KEYS[2 * place - 1]) ~= owner or isLater then
     reply[#reply + 1] = place
   else
     local restMs = redis.call('PTTL', KEYS[2 * place - 1])

@@ -744,6 +744,15 @@ describe("mutex/renew", () => {
     expect((await server.lifetimes()).lock).toBeGreaterThan(50_000);
   });
 
+  test("a key of another type refuses its own mutex, and no other", async () => {
+    await server.redis.rpush("hf:mutex:{list}", "no lock");
+    await server.redis.rpush("hf:mutex:{list}:fence", "no number");
+    await server.set({ lock: A, fence: PAST }, 10_000);
+    const names = ["hf:mutex:{list}", "hf:mutex:{list}:fence", ...mine];
+    expect(await renew(`${A} ${PAST} 30000 ${A} ${PAST} 30000`, names)).toEqual([1, 1]);
+    expect((await server.lifetimes()).lock).toBeGreaterThan(20_000);
+  });
+
   test("each of many is extended or refused by itself", async () => {
     const names = Array.from({ length: 5 }, (_, i) => [`hf:mutex:{${i}}`, `hf:mutex:{${i}}:fence`]).flat();
     for (const i of [0, 1, 2, 4]) {
