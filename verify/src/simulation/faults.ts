@@ -1,6 +1,7 @@
 /** What each fault does to the world. */
 
 import { historyName } from "./draft.js";
+import type { Member } from "./member.js";
 import type { FaultEvent } from "./plan.js";
 import type { SimulatedProcess } from "./process.js";
 import type { World } from "./world.js";
@@ -9,7 +10,7 @@ import type { World } from "./world.js";
 const LONGEST_LEASE_MS = 7_000;
 
 /** Lets a fault strike when its time comes. */
-export function schedule(world: World, fault: FaultEvent): void {
+export function schedule(world: World<Member>, fault: FaultEvent): void {
   if (fault.what === "restart-server" && fault.keeps === "some") {
     world.plan(Math.max(0, fault.atMs - (fault.id % 7) * 200), "the server writes to its disk", () =>
       world.disk.write(),
@@ -23,7 +24,7 @@ export function describe({ id, atMs, process, ...facts }: FaultEvent): string {
   return `${id} at ${atMs} ms on p${process}: ${JSON.stringify(facts)}`;
 }
 
-function strike(world: World, fault: FaultEvent): void {
+function strike(world: World<Member>, fault: FaultEvent): void {
   const member = world.members[fault.process];
   if (member === undefined) return;
   const { process, store } = member;
@@ -130,7 +131,7 @@ function lateAfterMs(fault: FaultEvent): number {
   return fault.what === "overtake" ? Math.max(fault.backInMs, fault.lingersMs) : 0;
 }
 
-function restartServer(world: World, forMs: number, keeps: "all" | "some" | "none"): void {
+function restartServer(world: World<Member>, forMs: number, keeps: "all" | "some" | "none"): void {
   if (world.isServerDown) return;
   world.isServerDown = true;
   // Waiters are known to the server by their subscriptions, which are gone.

@@ -22,6 +22,7 @@ export class LeaseWatch {
   readonly #extended: View[] = [];
   /** Owners whose leases somebody has begun to take by force, and when. */
   readonly #taken = new Map<string, number>();
+  #mayBeForgotten = false;
 
   /** @param isFair  whether nothing goes wrong between processes that live and the server */
   constructor(
@@ -58,7 +59,7 @@ export class LeaseWatch {
       token: facts.own.token,
       grantedMs: this.#now(),
       isOver: false,
-      mayBeTaken: false,
+      mayBeTaken: this.#mayBeForgotten,
       wasFalse: false,
       lossDueMs: Infinity,
     };
@@ -97,6 +98,12 @@ export class LeaseWatch {
     this.#taken.set(owner, this.#now());
     for (const views of this.#views.values())
       for (const view of views) if (view.own.owner === owner) view.isOver = view.mayBeTaken = true;
+  }
+
+  /** From now on servers may say of a lease that they do not know it, and be right. */
+  forgotten(): void {
+    this.#mayBeForgotten = true;
+    for (const views of this.#views.values()) for (const view of views) view.mayBeTaken = true;
   }
 
   /** Whether somebody has. */

@@ -8,11 +8,19 @@ import { SimulatedProcess } from "./process.js";
 import type { Random } from "./random.js";
 import type { Tampering } from "./tampering.js";
 
-/** A process with its way to the server. */
-export interface Member {
+/** What the judge asks of a way to the server. */
+export type Listening = Pick<NetworkStore, "isListening" | "earCount">;
+
+/** A process with its way to the server, whichever that is. */
+export interface Joined {
   readonly process: SimulatedProcess;
-  readonly store: NetworkStore;
+  readonly store: Listening;
   readonly holdfast: ReturnType<typeof createHoldfastOn>;
+}
+
+/** A process with its way to the one server. */
+export interface Member extends Joined {
+  readonly store: NetworkStore;
   readonly link: EmbeddedStore;
 }
 

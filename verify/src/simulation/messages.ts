@@ -52,7 +52,9 @@ export class Network {
   answered({ script, args }: Call, reply: Reply, nowMs: number): void {
     const owner = String(args[script.args.indexOf("owner")] ?? "");
     if (/\/(?:release|resign|leave)$/.test(script.name)) this.#heard.set(`given back ${owner}`, nowMs);
-    if (outcomeOf(script.replies, reply) === "extended") this.#heard.set(`extended ${owner}`, nowMs);
+    const outcome = outcomeOf(script.replies, reply);
+    // What a failover has lost, and its holder has put back, is extended as well.
+    if (outcome === "extended" || outcome === "reclaimed") this.#heard.set(`extended ${owner}`, nowMs);
   }
 
   /** When the process last heard that; -Infinity if it never did. */

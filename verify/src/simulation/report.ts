@@ -15,6 +15,8 @@ export interface Total {
   operations: number;
   failed: number;
   unknown: number;
+  /** What was not promised, and happened, in runs on several servers. */
+  excused: number;
   /** Cases that each property was decided in. */
   readonly checked: Record<string, number>;
   readonly byKind: Record<string, { seeds: number; grants: number; failed: number }>;
@@ -22,7 +24,7 @@ export interface Total {
 
 /** Nothing counted yet. */
 export function emptyTotal(): Total {
-  return { seeds: 0, grants: 0, events: 0, operations: 0, failed: 0, unknown: 0, checked: {}, byKind: {} };
+  return { seeds: 0, grants: 0, events: 0, operations: 0, failed: 0, unknown: 0, excused: 0, checked: {}, byKind: {} };
 }
 
 /** Counts one run. */
@@ -49,7 +51,7 @@ function ofKind({ byKind }: Total, kind: string): Total["byKind"][string] {
 
 /** Adds what another process has counted. */
 export function addTotal(total: Total, other: Total): void {
-  for (const field of ["seeds", "grants", "events", "operations", "failed", "unknown"] as const)
+  for (const field of ["seeds", "grants", "events", "operations", "failed", "unknown", "excused"] as const)
     total[field] += other[field];
   for (const [property, cases] of Object.entries(other.checked))
     total.checked[property] = (total.checked[property] ?? 0) + cases;

@@ -8,13 +8,13 @@ import type { Finding } from "./finding.js";
 import { FreeWatch, stillHeld } from "./free-watch.js";
 import { Guard, realTurn } from "./guard.js";
 import { kindOf } from "./kinds/table.js";
-import type { Member } from "./member.js";
+import { type Joined, join, type Member } from "./member.js";
 import { outcomeOf } from "./messages.js";
 import { Observer } from "./observer.js";
 import { Places } from "./places.js";
-import type { Plan, Session } from "./plan.js";
+import type { Plan } from "./plan.js";
+import { begin, CALM_MS, watchProgress } from "./progress.js";
 import { Random } from "./random.js";
-import type { Scene } from "./scene.js";
 import type { Tampering } from "./tampering.js";
 import { Trespasser } from "./trespass.js";
 import type { Violation } from "./view.js";
@@ -41,16 +41,11 @@ export interface Verdict {
   readonly checked: ReadonlyMap<string, number>;
 }
 
-/** With fair weather a waiter asks again after 5 s, and whoever holds is gone after its lease. */
-const RECHECK_MS = 5_100;
-/** Longer than anything can take that ends by itself. */
-const CALM_MS = 120_000;
-
 /** Runs a plan. The same plan gives the same verdict, and the same trace. */
 export async function runPlan(plan: Plan, tampering: Tampering = {}, traces = false): Promise<Verdict> {
   await loadInterpreter();
   const guard = new Guard();
-  const world = new World(plan, guard, tampering, traces);
+  const world = new World(plan, guard, tampering, traces, { join });
   const rejected = (reason: unknown): void =>
     world.judge.violated("L7", `a promise was rejected unseen: ${String(reason)}`);
   process.on("unhandledRejection", rejected);
@@ -87,7 +82,7 @@ export async function runPlan(plan: Plan, tampering: Tampering = {}, traces = fa
   };
 }
 
-async function play(world: World): Promise<void> {
+async function play(world: World<Member>): Promise<void> {
   const { setup, judge } = world;
   const kind = kindOf(setup.kind);
   const observer = new Observer(world.keyspace, world.clock);
@@ -123,39 +118,6 @@ async function play(world: World): Promise<void> {
   await closeAll(world);
 }
 
-function begin(world: World, session: Session, random: Random): void {
-  const member = world.members[session.process];
-  if (member === undefined || member.process.isDead) return;
-  member.process.enter(() => {
-    const scene: Scene = { world, judge: world.judge, session, member, random, lockName: `lock ${session.lock}` };
-    world.start(() => kindOf(world.setup.kind).run(scene), member);
-  });
-}
-
-/** L2 and L3: in calm weather somebody comes to an end within a lease and a re-check, as long as anybody waits. */
-function watchProgress(world: World): void {
-  const longestMs = Math.max(
-    0,
-    ...world.setup.sessions.map(({ leaseMs, holdMs, extendMs }) => Math.max(leaseMs, extendMs ?? 0) + 2 * holdMs),
-  );
-  const windowMs = (longestMs + RECHECK_MS + 1_000) * 1.02;
-  const startMs = world.nowMs;
-  const look = (): void => {
-    const sinceMs = Math.max(world.judge.lastEndMs, startMs);
-    const [first] = world.judge.open;
-    if (first === undefined && world.running === 0) return;
-    if (first !== undefined && world.nowMs - sinceMs > windowMs) {
-      world.judge.violated(
-        "L2",
-        `${first.process.name} waits for ${first.lockName} since ${first.callMs.toFixed(0)}, and nothing happens`,
-      );
-      return;
-    }
-    if (world.nowMs < startMs + CALM_MS - 1_000) world.plan(world.nowMs + 500, "look for progress", look);
-  };
-  look();
-}
-
 /** L7: whoever closes leaves nothing behind, and the server keeps nothing for ever. */
 async function closeAll(world: World): Promise<void> {
   const { judge, setup } = world;
@@ -185,7 +147,7 @@ async function closeAll(world: World): Promise<void> {
   }
 }
 
-function checkEmpty({ judge }: World, { process: { name, timerCount }, store }: Member): void {
+function checkEmpty({ judge }: World, { process: { name, timerCount }, store }: Joined): void {
   if (timerCount > 0) judge.violated("L7", `${name} has ${timerCount} timers left`);
   if (store.earCount > 0) judge.violated("L7", `${name} has ${store.earCount} subscriptions left`);
 }

@@ -1,7 +1,7 @@
 /** What a caller in a simulated process works with. */
 import type { Reply } from "holdfast";
 import type { Judge } from "./judge.js";
-import type { Member } from "./member.js";
+import type { Joined } from "./member.js";
 import type { Call } from "./network.js";
 import type { Session } from "./plan.js";
 import type { SimulatedProcess } from "./process.js";
@@ -13,7 +13,7 @@ export interface Scene {
   readonly world: World;
   readonly judge: Judge;
   readonly session: Session;
-  readonly member: Member;
+  readonly member: Joined;
   readonly random: Random;
   /** Name of the lock that the session is about. */
   readonly lockName: string;

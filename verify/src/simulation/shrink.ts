@@ -2,6 +2,7 @@
 import { type Plan, reduced } from "./plan.js";
 import { runPlan } from "./run.js";
 import type { Tampering } from "./tampering.js";
+import type { Violation } from "./view.js";
 
 /** Longest search, in runs. */
 const RUNS_MAX = 400;
@@ -11,16 +12,33 @@ const RUNS_MAX = 400;
  *
  * @returns the smallest plan found that still violates a property that the whole one violates; the same if it violates none
  */
-export async function shrink(plan: Plan, tampering: Tampering = {}): Promise<Plan> {
-  const properties = new Set((await runPlan(plan, tampering)).violations.map(({ property }) => property));
+export function shrink(plan: Plan, tampering: Tampering = {}): Promise<Plan> {
+  const ids = [...plan.sessions, ...plan.faults].map(({ id }) => id);
+  return shrunk(plan, ids, reduced, async (part) => (await runPlan(part, tampering)).violations);
+}
+
+/**
+ * The same for any plan that is made of parts.
+ *
+ * @param all  the ids of its parts
+ * @param reduce  the plan with only those parts
+ * @param play  what a plan violates
+ */
+export async function shrunk<Whole>(
+  plan: Whole,
+  all: readonly number[],
+  reduce: (plan: Whole, ids: ReadonlySet<number>) => Whole,
+  play: (plan: Whole) => Promise<readonly Violation[]>,
+): Promise<Whole> {
+  const properties = new Set((await play(plan)).map(({ property }) => property));
   if (properties.size === 0) return plan;
   let runs = 0;
   const fails = async (ids: readonly number[]): Promise<boolean> => {
     runs += 1;
-    const { violations } = await runPlan(reduced(plan, new Set(ids)), tampering);
+    const violations = await play(reduce(plan, new Set(ids)));
     return violations.some(({ property }) => properties.has(property));
   };
-  let ids = [...plan.sessions, ...plan.faults].map(({ id }) => id);
+  let ids = all;
   for (let size = Math.ceil(ids.length / 2); size >= 1 && runs < RUNS_MAX; ) {
     let isSmaller = false;
     for (let from = 0; from < ids.length && runs < RUNS_MAX; ) {
@@ -33,5 +51,5 @@ export async function shrink(plan: Plan, tampering: Tampering = {}): Promise<Pla
     if (size === 1 && !isSmaller) break;
     size = size === 1 ? 1 : Math.ceil(size / 2);
   }
-  return reduced(plan, new Set(ids));
+  return reduce(plan, new Set(ids));
 }

@@ -6,6 +6,7 @@
  */
 import type { Reply } from "holdfast";
 import { lockOf } from "./lock-of.js";
+import type { Member } from "./member.js";
 import { outcomeOf } from "./messages.js";
 import type { Call } from "./network.js";
 import type { SimulatedProcess } from "./process.js";
@@ -25,12 +26,12 @@ interface Said {
 
 /** See the file header. */
 export class Trespasser {
-  readonly #world: World;
+  readonly #world: World<Member>;
   readonly #random: Random;
   readonly #said: Said[] = [];
 
   /** Plans what it does until `endMs`. */
-  constructor(world: World, endMs: number) {
+  constructor(world: World<Member>, endMs: number) {
     this.#world = world;
     this.#random = new Random(world.setup.seed + 0.25 * 4_294_967_296);
     for (let time = 0; time < TIMES; time += 1) {

@@ -1,5 +1,5 @@
 /** One server, several processes, the network between them, and the only clock that is true. */
-import { Keyspace } from "@holdfast/embedded";
+import { Keyspace, type Scheduler } from "@holdfast/embedded";
 import type { Reply, Script } from "holdfast";
 import { Agenda, type Event } from "./agenda.js";
 import { ServerClock } from "./clocks.js";
@@ -7,7 +7,7 @@ import { Disk } from "./disk.js";
 import { historyName } from "./draft.js";
 import { type Guard, realTurn } from "./guard.js";
 import { Judge } from "./judge.js";
-import { type Home, join, type Member } from "./member.js";
+import type { Home, Joined } from "./member.js";
 import { Network } from "./messages.js";
 import type { Call } from "./network.js";
 import type { Plan } from "./plan.js";
@@ -22,17 +22,26 @@ import { FAIR, type Weather } from "./weather.js";
 /** Far shorter than anything takes that is planned. */
 const MOMENT_MS = 1e-6;
 
+/** What differs where there is more than the one server. */
+export interface Layout<One extends Joined> {
+  readonly network?: Network;
+  /** Starts a process: see member.ts. */
+  join(world: World<One>, index: number, incarnation: number): One;
+  /** Whose turn it is from now on; undefined until that is known. */
+  turn?(process: SimulatedProcess | undefined): void;
+}
+
 /** See the file header. */
-export class World implements Home {
+export class World<One extends Joined = Joined> implements Home {
   readonly setup: Plan;
   readonly tampering: Tampering;
   readonly random: Random;
   readonly judge: Judge;
-  readonly network: Network = new Network();
+  readonly network: Network;
   readonly recorder: Recorder;
   readonly clock: ServerClock;
   readonly keyspace: Keyspace;
-  readonly members: Member[] = [];
+  readonly members: One[] = [];
   readonly resources: Map<string, Resource> = new Map();
   readonly lines: string[] = [];
   /** Rates at which the clocks of a process go now, where they are not those with which it started. */
@@ -43,8 +52,11 @@ export class World implements Home {
   readonly #guard: Guard;
   readonly #traces: boolean;
   readonly #scripts = new Map<Script, Script>();
-  readonly #running = new Map<object, Member | undefined>();
+  readonly #running = new Map<object, One | undefined>();
+  readonly #layout: Layout<One>;
   readonly #onServer: (() => void)[] = [];
+  /** Of all servers: what they send is under way at once. */
+  readonly scheduler: Scheduler = { schedule: (task) => this.#onServer.push(task) };
   #nowMs = 0;
 
   /** Called for each script that has run. */
@@ -53,8 +65,10 @@ export class World implements Home {
   serverFrozenUntilMs = 0;
   eventCount = 0;
 
-  constructor(plan: Plan, guard: Guard, tampering: Tampering, traces: boolean) {
+  constructor(plan: Plan, guard: Guard, tampering: Tampering, traces: boolean, layout: Layout<One>) {
     this.setup = plan;
+    this.#layout = layout;
+    this.network = layout.network ?? new Network();
     this.#guard = guard;
     this.tampering = tampering;
     this.#traces = traces;
@@ -68,9 +82,9 @@ export class World implements Home {
       () => this.#passMoment(),
     );
     this.clock = new ServerClock(() => this.#nowMs);
-    this.keyspace = new Keyspace({ clock: this.clock, scheduler: { schedule: (task) => this.#onServer.push(task) } });
+    this.keyspace = new Keyspace({ clock: this.clock, scheduler: this.scheduler });
     this.disk = new Disk(this.keyspace);
-    for (let index = 0; index < plan.processCount; index += 1) this.members.push(join(this, index, 0));
+    for (let index = 0; index < plan.processCount; index += 1) this.members.push(layout.join(this, index, 0));
   }
 
   get nowMs(): number {
@@ -82,6 +96,7 @@ export class World implements Home {
   }
 
   turned(process: SimulatedProcess): void {
+    this.#layout.turn?.(process);
     const now = this.#nowMs;
     this.recorder.add({ type: "turn", process: historyName(process), beganMs: now, endedMs: now });
   }
@@ -157,7 +172,7 @@ export class World implements Home {
   }
 
   /** Runs a part of a session, of `member` if it ends with it. */
-  start(work: () => Promise<void>, member?: Member): void {
+  start(work: () => Promise<void>, member?: One): void {
     const key = {};
     this.#running.set(key, member);
     work().then(
@@ -172,7 +187,7 @@ export class World implements Home {
   /** A process of that name starts again, as another client. */
   restart(index: number): void {
     const before = this.members[index];
-    if (before !== undefined) this.members[index] = join(this, index, before.process.incarnation + 1);
+    if (before !== undefined) this.members[index] = this.#layout.join(this, index, before.process.incarnation + 1);
   }
 
   /** Lets time pass until nothing is left to happen, or until then. @returns whether nothing is left */
@@ -189,6 +204,7 @@ export class World implements Home {
       this.#nowMs = Math.max(this.#nowMs, event.atMs);
       this.eventCount += 1;
       this.trace(event.what);
+      this.#layout.turn?.(undefined);
       try {
         event.happen();
       } catch (error) {

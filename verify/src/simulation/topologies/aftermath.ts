@@ -1,0 +1,56 @@
+/** Judges a run on several servers by what was recorded of it: the sweeps that say something there. */
+import type { History } from "../../history/index.js";
+import {
+  exactTokens,
+  guardedTokens,
+  leaseExclusion,
+  loudLoss,
+  risingTokens,
+  type SweepResult,
+  settledWaits,
+  steadyTokens,
+  uniqueTokens,
+  untornEffects,
+} from "../../sweeps/index.js";
+import { settleMs } from "../calling.js";
+import { cutAt } from "../cut.js";
+import type { Finding } from "../finding.js";
+import type { Judge } from "../judge.js";
+import type { TopologyPlan } from "./plan.js";
+
+/** A lease that was lost is told by a timer: late by whole milliseconds of its clock, and on a loop that is not busy. */
+const TIMER_MS = 4.1;
+/** And found by a look where clocks came apart. */
+const LOOK_MS = 1_020;
+
+/** @returns what must not happen and did, and how many cases each property was decided in */
+export function judgeTopology(
+  history: History,
+  judge: Judge,
+  plan: TopologyPlan,
+): { readonly found: Finding[]; readonly checked: ReadonlyMap<string, number> } {
+  const results = [...sweeps(history, judge, plan)];
+  const found = results.flatMap(({ property, violations }) =>
+    violations.map(({ message, name, records }) => ({ property, name, text: message, atMs: plan.calmFromMs, records })),
+  );
+  return { found, checked: new Map(results.map(({ property, figures }) => [property, figures.checked ?? 0])) };
+}
+
+function* sweeps(history: History, judge: Judge, plan: TopologyPlan): Generator<SweepResult> {
+  const tokens = cutAt(history, judge.lostAt("tokens"));
+  const isParted = plan.strikes.some((strike) => strike.what === "freeze" && strike.suspended);
+  yield leaseExclusion(cutAt(history, judge.lostAt("exclusion")));
+  // From then on two may hold, and only one of them is watched.
+  yield loudLoss(cutAt(history, judge.lostAt("exclusion")), { marginMs: 0, epsMs: isParted ? LOOK_MS : TIMER_MS });
+  yield uniqueTokens(tokens);
+  yield risingTokens(tokens);
+  yield steadyTokens(history);
+  yield exactTokens(history);
+  yield guardedTokens(tokens);
+  yield untornEffects(tokens);
+  const killed = new Set(history.faults.flatMap(({ id, target }) => (id.startsWith("kill-") ? [target] : [])));
+  const operations = history.operations.filter(
+    ({ returnMs, process }) => Number.isFinite(returnMs) || !killed.has(process),
+  );
+  yield settledWaits({ ...history, operations }, { epsMs: settleMs(plan) * 1.01, rho: 0.01 });
+}

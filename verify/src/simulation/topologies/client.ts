@@ -1,0 +1,290 @@
+/**
+ * A client of one process, as client libraries are: it has a connection for scripts and one that listens, makes new ones when
+ * they are lost, and sends what was asked of it meanwhile. The production code that drives client libraries drives it.
+ */
+import { type Inbox, type Reply, type Script, type Store, StoreError } from "holdfast";
+import { clientStore, type Inboxes, type ScriptClient, type Terms } from "holdfast/simulation";
+import { Ears } from "../ears.js";
+import type { NetworkHost } from "../network-host.js";
+import type { SimulatedProcess } from "../process.js";
+import type { Random } from "../random.js";
+import { Requests } from "../requests.js";
+import { Travel } from "../travel.js";
+import { idOf, LOAD, type SimulatedServer } from "./server.js";
+
+/** What a client needs of the world. */
+export interface Landscape {
+  /** The network between a process and a server. */
+  hostOf(server: SimulatedServer): NetworkHost;
+  /** Whether clients send to that server what another one has not answered. */
+  resendsTo(server: SimulatedServer): boolean;
+  plan(atMs: number, what: string, happen: () => void): unknown;
+  readonly nowMs: number;
+}
+
+/** Asked whenever a connection is made: which server it leads to now; undefined if none is known. */
+export type Lead = () => SimulatedServer | undefined;
+
+interface Order {
+  readonly script: Script;
+  readonly keys: readonly string[];
+  readonly args: readonly (string | number)[];
+  readonly settle: (end: { readonly reply: Reply } | { readonly error: unknown }) => void;
+  /** Over which connection it was sent last. */
+  sentOver: Requests | undefined;
+}
+
+interface Subscription {
+  readonly channel: string;
+  readonly onMessage: (message: string) => void;
+  inbox: Inbox | undefined;
+  isClosed: boolean;
+  /** It is confirmed on the present connection. */
+  opened: () => void;
+}
+
+/** Between two tries to reach a server. */
+const TRY_AGAIN_MS = 20;
+
+/** See the file header. */
+export class SimulatedClient {
+  readonly store: Store;
+  readonly #land: Landscape;
+  readonly #process: SimulatedProcess;
+  readonly #random: Random;
+  readonly #lead: Lead;
+  readonly #timeoutMs: number;
+  readonly #orders = new Set<Order>();
+  readonly #subscriptions = new Set<Subscription>();
+  readonly #known = new Map<string, Script>();
+  #requests: Requests | undefined;
+  /** To which it last had a connection for scripts. */
+  #server: SimulatedServer | undefined;
+  #ears: Ears | undefined;
+  #losses = 0;
+  #resends = false;
+  #isGone = false;
+  #onBack: () => void = () => {};
+  #onHearing: () => void = () => {};
+
+  /** @param timeoutMs  after which nobody waits for an answer any more */
+  constructor(land: Landscape, process: SimulatedProcess, random: Random, lead: Lead, timeoutMs: number, terms: Terms) {
+    this.#land = land;
+    this.#process = process;
+    this.#random = random;
+    this.#lead = lead;
+    this.#timeoutMs = timeoutMs;
+    const store = clientStore({
+      kind: "simulated",
+      client: this.#scripts(),
+      inboxes: (onReconnect) => this.#inboxes(onReconnect),
+      watch: (onBack) => {
+        this.#onBack = onBack;
+        return () => {};
+      },
+      terms,
+    });
+    this.store = {
+      ...store,
+      run: (script, keys, args, timeout) => {
+        this.#known.set(script.sha1, script);
+        if (script.withoutGrant !== undefined)
+          this.#known.set(script.withoutGrant.sha1, { ...script, ...script.withoutGrant });
+        return store.run(script, keys, args, timeout);
+      },
+    };
+    this.#connect("commands");
+    this.#connect("inbox");
+  }
+
+  /** Subscriptions that were not closed. */
+  get earCount(): number {
+    return this.#subscriptions.size;
+  }
+
+  /** Whether messages reach it now. */
+  get isListening(): boolean {
+    return this.#ears?.isListening === true;
+  }
+
+  /**
+   * Loses a connection, and makes another one after `backInMs`.
+   *
+   * @param resends  whether it sends again what had no answer
+   */
+  lose(connection: "commands" | "inbox", backInMs: number, resends: boolean): void {
+    if (connection === "commands") {
+      if (this.#requests === undefined) return;
+      this.#losses += 1;
+      this.#resends = resends;
+      const lost = this.#requests;
+      this.#requests = undefined;
+      lost.abandon();
+      lost.cut(false);
+    } else {
+      if (this.#ears === undefined) return;
+      this.#ears.abandon(0);
+      this.#ears = undefined;
+      for (const subscription of this.#subscriptions) subscription.inbox = undefined;
+    }
+    this.#later(backInMs, connection);
+  }
+
+  /** The process is gone, or has closed it. */
+  end(): void {
+    this.#isGone = true;
+    this.#requests?.abandon();
+    this.#ears?.abandon(0);
+  }
+
+  #later(inMs: number, connection: "commands" | "inbox"): void {
+    this.#land.plan(this.#land.nowMs + inMs, `${this.#process.name} ${connection} back`, () => {
+      this.#process.enter(() => this.#connect(connection));
+    });
+  }
+
+  #connect(connection: "commands" | "inbox"): void {
+    if (this.#isGone || this.#process.isDead) return;
+    const server = this.#lead();
+    if (server === undefined || server.isDown) {
+      this.#later(TRY_AGAIN_MS, connection);
+      return;
+    }
+    const travel = new Travel(this.#land.hostOf(server), this.#process, this.#random);
+    if (connection === "commands") {
+      this.#requests = new Requests(travel, server.connection());
+      if (this.#losses > 0) this.#onBack();
+      const isElsewhere = this.#server !== undefined && this.#server !== server;
+      this.#server = server;
+      for (const order of this.#orders) {
+        if (isElsewhere && !this.#land.resendsTo(server)) order.settle({ error: new Error("the connection was lost") });
+        else this.#send(order);
+      }
+    } else {
+      this.#ears = new Ears(travel, server.connection());
+      this.#listen(this.#ears);
+    }
+  }
+
+  #send(order: Order): void {
+    const requests = this.#requests;
+    if (requests === undefined) return;
+    order.sentOver = requests;
+    requests.run(order.script, order.keys, order.args, this.#timeoutMs).then(
+      (reply) => order.settle({ reply }),
+      (error: unknown) => {
+        // What its client library sends again has not failed yet.
+        if (this.#requests !== requests && this.#resends) {
+          if (order.sentOver === requests && this.#requests !== undefined && this.#orders.has(order)) this.#send(order);
+          return;
+        }
+        order.settle({ error: error instanceof StoreError ? error.cause : error });
+      },
+    );
+  }
+
+  #order(script: Script, keys: readonly string[], args: readonly (string | number)[]): Promise<Reply> {
+    return new Promise((resolve, reject) => {
+      const limit = this.#process.startTimer(
+        () => order.settle({ error: new Error("no answer in time") }),
+        this.#timeoutMs,
+        "time-out",
+      );
+      const order: Order = {
+        script,
+        keys,
+        args,
+        sentOver: undefined,
+        settle: (end) => {
+          if (!this.#orders.delete(order)) return;
+          limit.cancel();
+          if ("reply" in end) resolve(end.reply);
+          else reject(end.error as Error);
+        },
+      };
+      this.#orders.add(order);
+      this.#send(order);
+    });
+  }
+
+  #scripts(): ScriptClient {
+    return {
+      evalsha: (sha1, keys, args) => this.#order(this.#known.get(sha1) ?? nameless(sha1), keys, args),
+      load: (source) => {
+        const sha1 = idOf(source);
+        const named = this.#known.get(sha1) ?? { ...nameless(sha1), name: nameIn(source) };
+        this.#known.set(sha1, { ...named, source });
+        return this.#order({ ...nameless(sha1), name: LOAD, source }, [], []);
+      },
+      isClosed: () => this.#isGone,
+      losses: () => this.#losses,
+    };
+  }
+
+  #inboxes(onReconnect: () => void): Inboxes {
+    this.#onHearing = onReconnect;
+    return {
+      open: (channel, onMessage, timeoutMs) =>
+        new Promise((resolve, reject) => {
+          const limit = this.#process.startTimer(
+            () => {
+              this.#close(subscription);
+              reject(new StoreError(channel, { mayHaveRun: true, transient: true, cause: "no answer in time" }));
+            },
+            timeoutMs,
+            "subscribe time-out",
+          );
+          const subscription: Subscription = {
+            channel,
+            onMessage,
+            inbox: undefined,
+            isClosed: false,
+            opened: () => {
+              limit.cancel();
+              resolve({ close: async () => this.#close(subscription) });
+            },
+          };
+          this.#subscriptions.add(subscription);
+          if (this.#ears !== undefined) void this.#subscribe(this.#ears, subscription);
+        }),
+      close: async () => {
+        for (const subscription of [...this.#subscriptions]) this.#close(subscription);
+      },
+    };
+  }
+
+  /** All subscriptions anew; who listens is told when they are there. */
+  #listen(ears: Ears): void {
+    const wereThere = [...this.#subscriptions];
+    void Promise.all(wereThere.map((subscription) => this.#subscribe(ears, subscription))).then(() => {
+      if (this.#ears === ears && wereThere.length > 0) this.#onHearing();
+    });
+  }
+
+  async #subscribe(ears: Ears, subscription: Subscription): Promise<void> {
+    let inbox: Inbox | undefined;
+    while (inbox === undefined) {
+      if (this.#ears !== ears || subscription.isClosed) return;
+      inbox = await ears.open(subscription.channel, subscription.onMessage, this.#timeoutMs).catch(() => undefined);
+    }
+    if (this.#ears !== ears) return;
+    subscription.inbox = inbox;
+    if (subscription.isClosed) void inbox.close();
+    else subscription.opened();
+  }
+
+  #close(subscription: Subscription): void {
+    subscription.isClosed = true;
+    this.#subscriptions.delete(subscription);
+    void subscription.inbox?.close();
+  }
+}
+
+/** A script of which nobody has said what it is called. */
+function nameless(sha1: string): Script {
+  return { name: sha1.slice(0, 8), sha1, keys: [], args: [], replies: [], source: "" };
+}
+
+function nameIn(source: string): string {
+  return /^-- holdfast (\S+)/.exec(source)?.[1] ?? "a script";
+}

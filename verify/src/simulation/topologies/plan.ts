@@ -1,0 +1,243 @@
+/** A run on several servers: the sessions of a run on one, and what goes wrong where there are several. */
+import { type Plan, planOf, type Session } from "../plan.js";
+import { Random } from "../random.js";
+import type { Weather } from "../weather.js";
+
+/** Independent servers, of which a majority grants; or a master, and another server that follows it. */
+export type Topology = "quorum" | "replicas";
+
+/** What can go wrong, as a fault of a run on one server, and when and to whom. */
+export type Strike = {
+  readonly id: number;
+  readonly atMs: number;
+  readonly process: number;
+  readonly server: number;
+} & (
+  | { readonly what: "weather"; readonly forMs: number; readonly weather: Weather; readonly isOfAll: boolean }
+  | {
+      readonly what: "cut";
+      readonly connection: "commands" | "inbox";
+      readonly backInMs: number;
+      readonly resends: boolean;
+    }
+  | { readonly what: "freeze"; readonly forMs: number; readonly suspended: boolean }
+  | { readonly what: "kill"; readonly backInMs: number }
+  | { readonly what: "flush-scripts" }
+  | { readonly what: "freeze-server"; readonly forMs: number }
+  | { readonly what: "restart-server"; readonly forMs: number; readonly keeps: boolean }
+  /** What is written in that time reaches the replica after it only. */
+  | { readonly what: "lag"; readonly forMs: number }
+  /**
+   * The replica takes over, `cutMs` after it heard the last of its master: that one is gone, or serves those who have not
+   * noticed for `livesMs` more. It comes back as a replica, started anew or just as it was.
+   */
+  | {
+      readonly what: "promote";
+      readonly cutMs: number;
+      readonly awayMs: number;
+      readonly livesMs: number;
+      readonly rejoinInMs: number;
+      readonly restarts: boolean;
+    }
+);
+
+/** One run. What the plan of a run on one server says of faults is empty here. */
+export interface TopologyPlan extends Plan {
+  readonly topology: Topology;
+  readonly size: number;
+  /** Whether somebody loses its memory, or takes over, so that one length of lease is used by all. */
+  readonly longestMs: number;
+  /** Whether leases are long and all given back. */
+  readonly isLong: boolean;
+  readonly strikes: readonly Strike[];
+}
+
+const FAULTS_END_MS = 7_000;
+const FIRST_FAULT_MS = 300;
+const LATE_MS = 2_500;
+/** Longest pause between two requests to give back, and the trips of the last. */
+const LONG_TO_LEAVE_MS = 11_000 + 4_000;
+const FIRST_CALLER_ID = 5_000;
+/** In the upper half of what a seed is made of, where nothing else is drawn from. */
+const STREAM = { quorum: 11 * 4_294_967_296, replicas: 13 * 4_294_967_296 };
+/** A lease of some sessions of a quorum. */
+const LONG_MS = 40_000;
+const LEASES = [400, 1_000, 2_000] as const;
+
+/** The run of a seed. */
+export function topologyPlanOf(seed: number, topology: Topology): TopologyPlan {
+  const random = new Random(seed + STREAM[topology]);
+  const base = planOf(seed, "mutex", "none");
+  const isCalm = random.chance(0.1);
+  const size = topology === "replicas" ? 2 : random.pick([3, 3, 5]);
+  const leaseMs = random.pick(LEASES);
+  const mayForget = topology === "replicas" || random.chance(0.5);
+  const isLong = !mayForget && random.chance(0.4);
+  const sessions = base.sessions
+    // Those who share a claim are a matter of the one server.
+    .filter(({ crowd }) => crowd === undefined)
+    .map((session) => fitted(session, mayForget ? leaseMs : undefined, random))
+    .map((session) => (isLong ? lengthened(session, random) : session));
+  let id = 10_000;
+  const draw = topology === "quorum" ? drawOfQuorum : drawOfReplicas;
+  const strikes = Array.from({ length: isCalm ? 0 : random.whole(1, 7) }, () => {
+    id += 1;
+    return draw(random, id, base.processCount, size, mayForget);
+  });
+  if (topology === "replicas" && !isCalm) strikes.push(drawPromotion(random, id + 1));
+  for (const strike of strikes)
+    if (strike.what === "promote") sessions.push(...callersAround(strike, base, leaseMs, random, sessions.length));
+  const longestMs = Math.max(0, ...sessions.map((session) => Math.max(session.leaseMs, session.extendMs ?? 0)));
+  return {
+    ...base,
+    profile: isCalm ? "none" : "promised",
+    sessions,
+    faults: [],
+    topology,
+    size,
+    longestMs,
+    isLong,
+    strikes: strikes.sort((a, b) => a.atMs - b.atMs),
+    calmFromMs: isCalm ? base.calmFromMs : FAULTS_END_MS + LATE_MS + (isLong ? LONG_TO_LEAVE_MS : 2 * longestMs),
+  };
+}
+
+/** The same run with only those sessions and strikes. */
+export function topologyReduced(plan: TopologyPlan, ids: ReadonlySet<number>): TopologyPlan {
+  return {
+    ...plan,
+    sessions: plan.sessions.filter(({ id }) => ids.has(id)),
+    strikes: plan.strikes.filter(({ id }) => ids.has(id)),
+  };
+}
+
+/** Some who call while the last writes are lost, so that there is somebody whose grant they are. */
+function callersAround(
+  { atMs, cutMs, awayMs }: Extract<Strike, { what: "promote" }>,
+  { processCount, sessions: [example] }: Plan,
+  leaseMs: number,
+  random: Random,
+  known: number,
+): Session[] {
+  if (example === undefined) return [];
+  return Array.from({ length: random.whole(2, 5) }, (_, place) => ({
+    id: FIRST_CALLER_ID + known + place,
+    process: random.whole(0, processCount - 1),
+    lock: 0,
+    atMs: atMs + random.whole(-100, cutMs + awayMs + 100),
+    isTry: random.chance(0.1),
+    waitMs: random.pick([300, 3_000, 8_000, Number.POSITIVE_INFINITY]),
+    leaseMs,
+    renew: random.chance(0.7),
+    abortAfterMs: null,
+    // Most of them for longer than the others need to find the new master.
+    holdMs: random.chance(0.3) ? random.whole(0, 20) : random.whole(200, 3_000),
+    extendMs: null,
+    end: "release" as const,
+    amount: 1,
+    other: 0,
+  }));
+}
+
+/** @param leaseMs  of everybody, if it is the same for all */
+function fitted(drawn: Session, leaseMs: number | undefined, random: Random): Session {
+  const { way: _, ...session } = drawn;
+  const { end, extendMs, atMs } = session;
+  const common = {
+    ...session,
+    // By then the first of them has shown the servers that they may grant.
+    atMs: atMs + 200,
+    end: end === "release" || end === "drop" ? end : random.pick(["release", "drop"] as const),
+  };
+  if (leaseMs === undefined) return common;
+  return {
+    ...common,
+    leaseMs,
+    holdMs: random.chance(0.2) ? 0 : random.whole(1, leaseMs * 2),
+    extendMs: extendMs === null ? null : leaseMs,
+  };
+}
+
+/** With a lease that outlives all faults by far: what nobody gives back is then still there. */
+function lengthened(session: Session, random: Random): Session {
+  const extendMs = session.extendMs === null ? null : LONG_MS;
+  return { ...session, leaseMs: LONG_MS, extendMs, holdMs: random.whole(0, 1_000), end: "release" };
+}
+
+function drawOfQuorum(random: Random, id: number, processes: number, size: number, mayForget: boolean): Strike {
+  const base = drawPlace(random, id, processes, size);
+  const common = drawCommon(random, base);
+  if (common !== undefined) return common;
+  return { ...base, what: "restart-server", forMs: random.whole(1, 800), keeps: !mayForget || random.chance(0.5) };
+}
+
+function drawOfReplicas(random: Random, id: number, processes: number, size: number): Strike {
+  const base = drawPlace(random, id, processes, size);
+  const common = drawCommon(random, base);
+  if (common !== undefined) return common;
+  return random.chance(0.5)
+    ? { ...base, what: "lag", forMs: random.whole(1, 2_000) }
+    : { ...drawPromotion(random, id), atMs: base.atMs };
+}
+
+function drawPlace(random: Random, id: number, processes: number, size: number): Omit<Strike, "what"> {
+  return {
+    id,
+    atMs: random.whole(FIRST_FAULT_MS, FAULTS_END_MS - 2_000),
+    process: random.whole(0, processes - 1),
+    server: random.whole(0, size - 1),
+  };
+}
+
+/** What can befall both topologies; undefined where it is to be something else. */
+function drawCommon(random: Random, base: Omit<Strike, "what">): Strike | undefined {
+  const forMs = random.chance(0.5) ? random.whole(1, 500) : random.whole(1, 2_000);
+  switch (random.whole(0, 9)) {
+    case 0:
+    case 1:
+    case 2:
+      return { ...base, what: "weather", forMs, weather: drawWeather(random), isOfAll: random.chance(0.4) };
+    case 3: {
+      const connection = random.pick(["commands", "commands", "inbox"] as const);
+      return { ...base, what: "cut", connection, backInMs: random.whole(1, 800), resends: random.chance(0.5) };
+    }
+    case 4:
+      return { ...base, what: "freeze", forMs, suspended: random.chance(0.3) };
+    case 5:
+      return { ...base, what: "kill", backInMs: random.whole(1, 1_500) };
+    case 6:
+      return random.chance(0.3) ? { ...base, what: "flush-scripts" } : { ...base, what: "freeze-server", forMs };
+    default:
+      return undefined;
+  }
+}
+
+function drawPromotion(random: Random, id: number): Strike {
+  const lives = random.chance(0.15);
+  return {
+    id,
+    atMs: random.whole(FIRST_FAULT_MS, FAULTS_END_MS - 2_000),
+    process: 0,
+    server: 0,
+    what: "promote",
+    cutMs: random.pick([0, 5, 50, 400, 1_000]),
+    awayMs: lives ? 0 : random.whole(1, 500),
+    livesMs: lives ? random.whole(50, 1_500) : 0,
+    rejoinInMs: random.whole(1, 800),
+    restarts: random.chance(0.6),
+  };
+}
+
+function drawWeather(random: Random): Weather {
+  const rate = (): number => (random.chance(0.5) ? 0 : random.pick([0.05, 0.2, 0.6]));
+  return {
+    requestLoss: rate(),
+    replyLoss: rate(),
+    messageLoss: random.chance(0.2) ? 1 : rate(),
+    duplicate: rate(),
+    late: rate() / 2,
+    lateMs: random.pick([100, 1_000, LATE_MS]),
+    slow: rate(),
+    slowMs: random.pick([20, 200, 1_500]),
+  };
+}

@@ -1,0 +1,59 @@
+/** Seeds of runs on several servers: played, counted, and a failing one made small and shown. */
+import type { FailoverGrace } from "holdfast/simulation";
+import { count, describeViolations, type Files, type Total, writeRun } from "../report.js";
+import { shrunk } from "../shrink.js";
+import { type Topology, type TopologyPlan, topologyPlanOf, topologyReduced } from "./plan.js";
+import { describeTopologyPlan, runTopology } from "./run.js";
+
+/** What can be chosen of such runs. */
+export interface TopologyChoice {
+  readonly topology: Topology;
+  readonly grace: FailoverGrace;
+  readonly only: ReadonlySet<number> | undefined;
+  readonly traces: boolean;
+  readonly files: Files;
+}
+
+/** Both. */
+export const TOPOLOGIES: readonly Topology[] = ["quorum", "replicas"];
+
+/** Plays one seed. @param write  shows it, if it fails or its steps are wanted */
+export async function playTopology(
+  seed: number,
+  choice: TopologyChoice,
+  total: Total,
+  write: (text: string) => void,
+  isOnly: boolean,
+): Promise<void> {
+  const { topology, grace, only, traces, files } = choice;
+  const whole = topologyPlanOf(seed, topology);
+  const plan = only === undefined ? whole : topologyReduced(whole, only);
+  const verdict = await runTopology(plan, { grace }, traces);
+  // Which kind of lock it is follows from the topology.
+  const named = { ...plan, kind: topology };
+  count(total, named, verdict);
+  total.excused += verdict.excused.length;
+  if (traces) write(`${describeTopologyPlan(plan)}\n\n${verdict.trace.join("\n")}\n`);
+  const isFailed = verdict.violations.length > 0;
+  if (isOnly || (isFailed && total.failed === 1)) writeRun(named, verdict, files);
+  if (!isFailed) return;
+  write(`seed ${seed} (${topology}):\n${describeViolations(verdict)}`);
+  if (!traces && total.failed === 1) write(await describeSmallest(plan, grace));
+}
+
+/** The smallest form of a run that fails in the same way, step by step, and how to play it again. */
+async function describeSmallest(plan: TopologyPlan, grace: FailoverGrace): Promise<string> {
+  const small = await shrunk(
+    plan,
+    [...plan.sessions, ...plan.strikes].map(({ id }) => id),
+    topologyReduced,
+    async (part) => (await runTopology(part, { grace })).violations,
+  );
+  const verdict = await runTopology(small, { grace }, true);
+  const ids = [...small.sessions, ...small.strikes].map(({ id }) => id);
+  const replay = `--topology ${plan.topology} --grace ${grace} --seed ${plan.seed} --only ${ids.join(",")} --trace`;
+  return (
+    `\n${describeTopologyPlan(small)}\n\n${verdict.trace.join("\n")}\n\n${describeViolations(verdict)}` +
+    `Replay: node verify/dist/simulation/main.js ${replay}\n`
+  );
+}

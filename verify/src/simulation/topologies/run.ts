@@ -1,0 +1,194 @@
+/** One run on several servers, from its plan to its verdict. */
+import { loadInterpreter } from "@holdfast/embedded";
+import { historyOf } from "../../history/index.js";
+import { withoutInterruptedTurns } from "../circumstances.js";
+import { labelOf } from "../crowds.js";
+import { Guard, realTurn } from "../guard.js";
+import { exclusive } from "../kinds/mutex.js";
+import { leaseProgram } from "../lease-program.js";
+import { begin, CALM_MS, watchProgress } from "../progress.js";
+import { Random } from "../random.js";
+import type { Verdict } from "../run.js";
+import type { Kind } from "../scene.js";
+import { judgeTopology } from "./aftermath.js";
+import type { TopologyPlan } from "./plan.js";
+import { describeStrike, schedule } from "./strikes.js";
+import { type Settings, TopologyWorld } from "./world.js";
+
+/** Ids from here on are of sessions that look whether everything is free in the end. */
+const LAST_ID = 20_000;
+
+/** What may be left when all is given back. */
+const OF_THE_LAST = /:fence$|^hf:lineage$|^hf:client:/;
+
+/** Runs a plan. The same plan gives the same verdict, and the same trace. */
+export async function runTopology(plan: TopologyPlan, settings: Settings = {}, traces = false): Promise<Verdict> {
+  await loadInterpreter();
+  const guard = new Guard();
+  const world = new TopologyWorld(plan, guard, settings, traces);
+  const rejected = (reason: unknown): void =>
+    world.judge.violated("L7", `a promise was rejected unseen: ${String(reason)}`);
+  process.on("unhandledRejection", rejected);
+  guard.start();
+  world.time.start();
+  const { stackTraceLimit } = Error;
+  if (!traces) Error.stackTraceLimit = 0;
+  try {
+    await play(world, plan);
+  } finally {
+    world.time.stop();
+    guard.stop();
+    Error.stackTraceLimit = stackTraceLimit;
+    process.off("unhandledRejection", rejected);
+    await new Promise<void>(realTurn);
+  }
+  const unreal = guard.found.map((text) => ({ property: "determinism", atMs: world.nowMs, text }));
+  for (const resource of world.resources.values()) resource.finish(world.recorder);
+  const records = withoutInterruptedTurns(world.recorder.finish(), world.nowMs);
+  const history = historyOf(records);
+  const { found, checked } = judgeTopology(history, world.judge, plan);
+  return {
+    violations: [...unreal, ...world.judge.violations, ...found],
+    records,
+    history,
+    findings: found,
+    unknown: [],
+    checked: new Map([...checked, ...world.judge.cases]),
+    excused: world.judge.excused,
+    trace: world.lines,
+    grantCount: world.judge.grantCount,
+    eventCount: world.eventCount,
+    virtualMs: world.nowMs,
+  };
+}
+
+async function play(world: TopologyWorld, plan: TopologyPlan): Promise<void> {
+  const { judge } = world;
+  const isQuorum = plan.topology === "quorum";
+  // A new master has lost the order of its queues.
+  world.network.isOrderly = false;
+  const running = new Set<string>();
+  const run: Kind["run"] = async (scene) => {
+    const { holdfast } = scene.member;
+    const lock = isQuorum ? holdfast.redlock(scene.lockName) : holdfast.mutex(scene.lockName);
+    const label = labelOf(scene.session);
+    running.add(label);
+    await leaseProgram(scene, { ...exclusive(lock, scene.lockName), canMove: false });
+    running.delete(label);
+  };
+  for (const strike of plan.strikes) schedule(world, strike);
+  for (const session of plan.sessions) {
+    const random = new Random(plan.seed * 4_096 + session.id);
+    world.plan(session.atMs, `p${session.process} begins session ${session.id}`, () =>
+      begin(world, session, random, run),
+    );
+  }
+  world.plan(plan.calmFromMs, "calm", () => {});
+  await world.runUntil(plan.calmFromMs);
+  if (judge.violations.length > 0) return;
+  if (plan.isLong) checkGivenBack(world, running);
+  world.clouds.length = 0;
+  watchProgress(world, plan.longestMs);
+  await world.runUntil(plan.calmFromMs + CALM_MS);
+  if (judge.violations.length > 0) return;
+  if (world.running > 0) judge.violated("L7", `${world.running} sessions never came to an end`);
+  // A place that was given up may be back after a failover that has lost that, until its queue goes.
+  checkKeys(world, isQuorum ? OF_THE_LAST : /:fence$|^hf:lineage$|^hf:client:|:queue$/);
+  if (judge.violations.length > 0) return;
+  await takeAll(world, plan, run);
+  if (judge.violations.length > 0) return;
+  await closeAll(world);
+}
+
+/**
+ * L4: nothing is left on any server of who has ended, and lives. That goes on being said for as long as what an attempt may
+ * have got would last, and nothing has gone wrong for longer than the longest pause in that.
+ */
+function checkGivenBack({ servers, members, judge }: TopologyWorld, running: ReadonlySet<string>): void {
+  for (const server of servers) {
+    for (const { key, value } of server.keys()) {
+      if (typeof value !== "string" || key.endsWith(":fence") || !key.startsWith("hf:redlock:")) continue;
+      const isAlive = members.some(
+        ({ process: { name, incarnation, isDead } }) => !isDead && value.startsWith(`${name}-${incarnation}-`),
+      );
+      const [, , , , label = ""] = value.split("/");
+      if (isAlive && !running.has(label))
+        judge.violated("L4", `${server.name} still has ${key} for ${value}, which has ended`);
+    }
+    judge.decided("L4 of servers");
+  }
+}
+
+/** L2: in the end each lock is free, and is granted to who asks. */
+async function takeAll(world: TopologyWorld, plan: TopologyPlan, run: Kind["run"]): Promise<void> {
+  const [example] = plan.sessions;
+  if (example === undefined) return;
+  const { grantCount } = world.judge;
+  const locks = [...new Set(plan.sessions.map(({ lock }) => lock))];
+  locks.forEach((lock, place) => {
+    const session = {
+      ...example,
+      id: LAST_ID + place,
+      lock,
+      process: place % world.members.length,
+      atMs: world.nowMs,
+      isTry: false,
+      waitMs: plan.longestMs + 8_000,
+      abortAfterMs: null,
+      holdMs: 1,
+      extendMs: null,
+      end: "release" as const,
+    };
+    begin(world, session, new Random(plan.seed * 4_096 + session.id), run);
+  });
+  await world.runUntil(world.nowMs + plan.longestMs + 10_000);
+  if (world.judge.grantCount < grantCount + locks.length)
+    world.judge.violated(
+      "L2",
+      `in the end only ${world.judge.grantCount - grantCount} of ${locks.length} locks are granted`,
+    );
+}
+
+/** L7: whoever closes leaves nothing behind, and no server keeps anything for ever. */
+async function closeAll(world: TopologyWorld): Promise<void> {
+  const { judge, setup } = world;
+  const alive = world.members.filter(({ process: { isDead } }) => !isDead);
+  let closed = 0;
+  for (const { process, holdfast } of alive)
+    process.enter(() => {
+      void holdfast.close().then(() => (closed += 1));
+    });
+  const isQuiet = await world.runUntil(world.nowMs + 4 * setup.commandTimeoutMs + 60_000);
+  if (judge.violations.length > 0) return;
+  if (closed < alive.length) judge.violated("L7", "close() never came to an end");
+  for (const { process, store } of alive) {
+    if (process.timerCount > 0) judge.violated("L7", `${process.name} has ${process.timerCount} timers left`);
+    if (store.earCount > 0) judge.violated("L7", `${process.name} has ${store.earCount} subscriptions left`);
+  }
+  if (!isQuiet) judge.violated("L7", `something goes on for ever: ${world.rest().slice(0, 3).join("; ")}`);
+  // Longer than any lease and any queue, shorter than what servers may remember.
+  for (const { clock } of world.servers) clock.step(90_000);
+  checkKeys(world, OF_THE_LAST);
+}
+
+/** L4 and L7: what is left on a server that may be asked is what is known of the last grants, and ends by itself. */
+function checkKeys({ servers, judge, replication }: TopologyWorld, mayStay: RegExp): void {
+  for (const server of servers) {
+    if (replication !== undefined && server !== replication.master) continue;
+    for (const { key, leftMs } of server.keys()) {
+      if (leftMs < 0) judge.violated("L7", `${server.name} keeps ${key} for ever`);
+      if (!mayStay.test(key)) judge.violated("L4", `${server.name} has ${key}, and nobody holds or waits`);
+    }
+    judge.decided("servers looked through");
+  }
+}
+
+/** A plan in words. */
+export function describeTopologyPlan(plan: TopologyPlan): string {
+  const { seed, topology, size, profile, processCount, commandTimeoutMs, sessions, strikes } = plan;
+  return [
+    `seed ${seed}, ${topology} of ${size}, profile ${profile}: ${processCount} processes, requests time out after ${commandTimeoutMs} ms`,
+    ...sessions.map((session) => `  session ${JSON.stringify(session)}`),
+    ...strikes.map((strike) => `  fault ${describeStrike(strike)}`),
+  ].join("\n");
+}

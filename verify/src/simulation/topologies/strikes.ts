@@ -1,0 +1,160 @@
+/** What each strike does to the world. */
+import { historyName } from "../draft.js";
+import type { Strike } from "./plan.js";
+import type { TopologyWorld } from "./world.js";
+
+/** Lets it strike when its time comes. */
+export function schedule(world: TopologyWorld, strike: Strike): void {
+  world.plan(strike.atMs, `FAULT ${describeStrike(strike)}`, () => happen(world, strike));
+}
+
+/** A strike as one line of a trace. */
+export function describeStrike({ id, atMs, process, server, ...facts }: Strike): string {
+  return `${id} at ${atMs} ms on p${process}, server ${server}: ${JSON.stringify(facts)}`;
+}
+
+/** How long after it nothing of it goes on any more. */
+export function endOf(strike: Strike): number {
+  const lasts = "forMs" in strike ? strike.forMs : "backInMs" in strike ? strike.backInMs : 0;
+  const ofPromotion = strike.what === "promote" ? strike.cutMs + strike.awayMs + strike.livesMs + strike.rejoinInMs : 0;
+  const late = strike.what === "weather" ? strike.weather.lateMs + strike.weather.slowMs : 0;
+  return strike.atMs + lasts + ofPromotion + late;
+}
+
+function happen(world: TopologyWorld, strike: Strike): void {
+  const member = world.members[strike.process];
+  const server = world.servers[strike.server];
+  if (member === undefined || server === undefined) return;
+  const { process, clients } = member;
+  const inMs = (delayMs: number, what: string, then: () => void): void =>
+    void world.plan(world.nowMs + delayMs, `${what} (end of fault ${strike.id})`, then);
+  note(world, strike, strike.what === "kill" || strike.what === "freeze" ? historyName(process) : server.name);
+  switch (strike.what) {
+    case "weather": {
+      const { process: index, weather, isOfAll } = strike;
+      const cloud = { process: index, server: isOfAll ? undefined : server.index, weather };
+      world.clouds.push(cloud);
+      inMs(strike.forMs, "fair weather", () => world.clouds.splice(world.clouds.indexOf(cloud), 1));
+      return;
+    }
+    case "cut":
+      clients[strike.server % clients.length]?.lose(strike.connection, strike.backInMs, strike.resends);
+      return;
+    case "freeze":
+      process.freeze(strike.suspended);
+      inMs(strike.forMs, `${process.name} runs on`, () => process.resume());
+      return;
+    case "kill":
+      if (process.isDead) return;
+      process.kill();
+      for (const client of clients) client.end();
+      inMs(strike.backInMs, `${process.name} starts again`, () => world.restart(strike.process));
+      return;
+    case "flush-scripts":
+      server.flushScripts();
+      return;
+    case "freeze-server":
+      server.frozenUntilMs = Math.max(server.frozenUntilMs, world.nowMs + strike.forMs);
+      return;
+    case "restart-server": {
+      if (server.isDown) return;
+      server.isDown = true;
+      for (const { clients: all } of world.members) {
+        const client = all[server.index];
+        client?.lose("commands", 1, world.random.chance(0.5));
+        client?.lose("inbox", 1, false);
+      }
+      inMs(strike.forMs, `${server.name} is back and knows ${strike.keeps ? "all" : "nothing"}`, () => {
+        server.restart(strike.keeps);
+        // Who was granted by just a majority loses its lease when one of that is gone, and is told so.
+        if (!strike.keeps) world.judge.leases.forgotten();
+      });
+      return;
+    }
+    case "lag":
+      world.replication?.lag(world.nowMs + strike.forMs);
+      return;
+    case "promote":
+      promote(world, strike);
+  }
+}
+
+function promote(world: TopologyWorld, strike: Extract<Strike, { what: "promote" }>): void {
+  const { replication } = world;
+  if (replication?.replica === undefined) return;
+  const { cutMs, awayMs, livesMs, rejoinInMs, restarts } = strike;
+  const { master, replica } = replication;
+  const inMs = (delayMs: number, what: string, then: () => void): void =>
+    void world.plan(world.nowMs + delayMs, `${what} (fault ${strike.id})`, then);
+  const rejoin = (): void =>
+    inMs(rejoinInMs, `${master.name} follows ${replica.name}`, () => {
+      if (restarts) master.restart(false);
+      else master.demote(replica.replication);
+      replication.follow(master);
+    });
+  replication.lag(Number.POSITIVE_INFINITY);
+  inMs(cutMs, `${master.name} is gone for the others`, () => {
+    if (replication.master !== master || replication.replica !== replica) return;
+    if (livesMs > 0) {
+      // Until it hears that it is no master any more, it grants as before.
+      loseGround(world);
+      const unaware = world.members.filter(({ process }) => !process.isDead && world.random.chance(0.7));
+      replication.promote(unaware.map(({ process }) => process));
+      for (const member of world.members) {
+        const isUnaware = unaware.includes(member);
+        inMs(isUnaware ? world.random.between(0, livesMs) : 0, `${member.process.name} notices`, () =>
+          move(world, member.process.name),
+        );
+      }
+      inMs(livesMs, `${master.name} is no master any more`, () => {
+        master.isDown = true;
+        rejoin();
+      });
+      return;
+    }
+    master.isDown = true;
+    for (const { clients } of world.members) {
+      const resends = world.random.chance(0.5);
+      // Some clients take longer to come back than others have to wait.
+      const withinMs = world.random.pick([50, 500, 2_000]);
+      for (const client of clients) {
+        client.lose("commands", world.random.between(1, withinMs), resends);
+        client.lose("inbox", world.random.between(1, withinMs), false);
+      }
+    }
+    inMs(awayMs, `${replica.name} takes over`, () => {
+      if (!world.isGraceful) loseGround(world);
+      replication.promote([]);
+      rejoin();
+    });
+  });
+}
+
+function loseGround({ judge }: TopologyWorld): void {
+  judge.loseGround("exclusion");
+  judge.loseGround("tokens");
+}
+
+/** A process notices that another server is master. */
+function move(world: TopologyWorld, name: string): void {
+  const member = world.members.find(({ process }) => process.name === name);
+  if (member === undefined) return;
+  world.replication?.notice(member.process);
+  for (const client of member.clients) {
+    client.lose("commands", 1, world.random.chance(0.5));
+    client.lose("inbox", 1, false);
+  }
+}
+
+/** Leaves a record of it. */
+function note({ recorder, nowMs }: TopologyWorld, strike: Strike, target: string): void {
+  const endedMs = strike.what === "kill" ? Number.POSITIVE_INFINITY : nowMs + endOf(strike) - strike.atMs;
+  recorder.add({
+    type: "fault",
+    id: `${strike.what}-${strike.id}`,
+    beganMs: nowMs,
+    endedMs,
+    target,
+    proof: JSON.stringify(strike),
+  });
+}
