@@ -1,4 +1,5 @@
 /** Mistakes on purpose in what several servers are for, each of which the simulation must find. */
+import type { Reply, Store } from "holdfast";
 import { rewrite } from "../mutations/mutation.js";
 import type { Tampering } from "../tampering.js";
 import type { Topology } from "./plan.js";
@@ -26,4 +27,53 @@ export const TOPOLOGY_MUTATIONS: readonly TopologyMutation[] = [
       "return {0, redis.call('INCR', KEYS[2])}",
     ]),
   },
+  {
+    name: "what was taken is given back once, and not again where no answer came",
+    topology: "quorum",
+    seed: 1,
+    finds: ["L4"],
+    tampering: { store: (store) => withoutSecondReleases(store) },
+  },
+  {
+    name: "the quiet time is half as long as the longest lease",
+    topology: "replicas",
+    seed: 1,
+    finds: ["S2"],
+    tampering: rewrite("server/lineage", [
+      "return math.max(0, math.min(longestMs, sinceMs + longestMs - nowMs)), sinceMs",
+      "return math.max(0, math.min(longestMs, sinceMs + longestMs / 2 - nowMs)), sinceMs",
+    ]),
+  },
+  {
+    name: "a server that took over counts as the one before it",
+    topology: "replicas",
+    seed: 1,
+    finds: ["S2"],
+    tampering: rewrite("server/lineage", ["if settled == run then\n    return 0, nowMs", "if settled then\n    return 0, nowMs"]),
+  },
+  {
+    name: "holders put nothing back",
+    topology: "replicas",
+    seed: 1,
+    finds: ["S1"],
+    tampering: { store: (store) => ({ ...store, lineageKey: () => undefined }) },
+  },
 ];
+
+/** A store that sends each release once, and says from then on that it was answered. */
+function withoutSecondReleases(store: Store): Store {
+  const given = new Set<string>();
+  return {
+    ...store,
+    run(script, keys, args, timeoutMs): Promise<Reply> {
+      const owner = String(args[0]);
+      if (script.name !== "redlock/release") return store.run(script, keys, args, timeoutMs);
+      if (given.has(owner)) return Promise.resolve(UNHELD);
+      given.add(owner);
+      return store.run(script, keys, args, timeoutMs);
+    },
+  };
+}
+
+/** What a server answers to the release of what it does not hold. */
+const UNHELD = 2;

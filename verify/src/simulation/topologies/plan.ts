@@ -62,7 +62,7 @@ const FIRST_CALLER_ID = 5_000;
 const STREAM = { quorum: 11 * 4_294_967_296, replicas: 13 * 4_294_967_296 };
 /** A lease of some sessions of a quorum. */
 const LONG_MS = 40_000;
-const LEASES = [400, 1_000, 2_000] as const;
+const LEASES = [500, 1_500, 3_000] as const;
 
 /** The run of a seed. */
 export function topologyPlanOf(seed: number, topology: Topology): TopologyPlan {
@@ -72,7 +72,7 @@ export function topologyPlanOf(seed: number, topology: Topology): TopologyPlan {
   const size = topology === "replicas" ? 2 : random.pick([3, 3, 5]);
   const leaseMs = random.pick(LEASES);
   const mayForget = topology === "replicas" || random.chance(0.5);
-  const isLong = !mayForget && random.chance(0.4);
+  const isLong = !mayForget && random.chance(0.6);
   const sessions = base.sessions
     // Those who share a claim are a matter of the one server.
     .filter(({ crowd }) => crowd === undefined)
@@ -85,8 +85,10 @@ export function topologyPlanOf(seed: number, topology: Topology): TopologyPlan {
     return draw(random, id, base.processCount, size, mayForget);
   });
   if (topology === "replicas" && !isCalm) strikes.push(drawPromotion(random, id + 1));
-  for (const strike of strikes)
-    if (strike.what === "promote") sessions.push(...callersAround(strike, base, leaseMs, random, sessions.length));
+  for (const strike of strikes) {
+    const callers = callersAround(strike, base, mayForget ? leaseMs : undefined, random, sessions.length);
+    sessions.push(...callers.map((session) => (isLong ? lengthened(session, random) : session)));
+  }
   const longestMs = Math.max(0, ...sessions.map((session) => Math.max(session.leaseMs, session.extendMs ?? 0)));
   return {
     ...base,
@@ -111,27 +113,30 @@ export function topologyReduced(plan: TopologyPlan, ids: ReadonlySet<number>): T
   };
 }
 
-/** Some who call while the last writes are lost, so that there is somebody whose grant they are. */
+/** Some who call while it goes wrong, so that there is somebody whom it befalls. */
 function callersAround(
-  { atMs, cutMs, awayMs }: Extract<Strike, { what: "promote" }>,
+  strike: Strike,
   { processCount, sessions: [example] }: Plan,
-  leaseMs: number,
+  leaseMs: number | undefined,
   random: Random,
   known: number,
 ): Session[] {
-  if (example === undefined) return [];
-  return Array.from({ length: random.whole(2, 5) }, (_, place) => ({
+  const { what, atMs } = strike;
+  const lastsMs = what === "promote" ? strike.cutMs + strike.awayMs : "forMs" in strike ? strike.forMs : 0;
+  const count = what === "promote" ? random.whole(2, 5) : random.whole(0, 3);
+  if (example === undefined || lastsMs === 0) return [];
+  return Array.from({ length: count }, (_, place) => ({
     id: FIRST_CALLER_ID + known + place,
     process: random.whole(0, processCount - 1),
     lock: 0,
-    atMs: atMs + random.whole(-100, cutMs + awayMs + 100),
+    atMs: atMs + random.whole(-100, lastsMs + 100),
     isTry: random.chance(0.1),
     waitMs: random.pick([300, 3_000, 8_000, Number.POSITIVE_INFINITY]),
-    leaseMs,
+    leaseMs: leaseMs ?? random.pick(LEASES),
     renew: random.chance(0.7),
-    abortAfterMs: null,
-    // Most of them for longer than the others need to find the new master.
-    holdMs: random.chance(0.3) ? random.whole(0, 20) : random.whole(200, 3_000),
+    abortAfterMs: random.chance(0.1) ? random.whole(0, 1_000) : null,
+    // Many of them for longer than the others need to find the new master.
+    holdMs: random.chance(0.4) ? random.whole(0, 20) : random.whole(200, 3_000),
     extendMs: null,
     end: "release" as const,
     amount: 1,
@@ -161,7 +166,7 @@ function fitted(drawn: Session, leaseMs: number | undefined, random: Random): Se
 /** With a lease that outlives all faults by far: what nobody gives back is then still there. */
 function lengthened(session: Session, random: Random): Session {
   const extendMs = session.extendMs === null ? null : LONG_MS;
-  return { ...session, leaseMs: LONG_MS, extendMs, holdMs: random.whole(0, 1_000), end: "release" };
+  return { ...session, leaseMs: LONG_MS, extendMs, holdMs: random.whole(0, 300), end: "release" };
 }
 
 function drawOfQuorum(random: Random, id: number, processes: number, size: number, mayForget: boolean): Strike {
@@ -221,7 +226,7 @@ function drawPromotion(random: Random, id: number): Strike {
     server: 0,
     what: "promote",
     cutMs: random.pick([0, 5, 50, 400, 1_000]),
-    awayMs: lives ? 0 : random.whole(1, 500),
+    awayMs: lives ? 0 : random.whole(1, random.pick([50, 500])),
     livesMs: lives ? random.whole(50, 1_500) : 0,
     rejoinInMs: random.whole(1, 800),
     restarts: random.chance(0.6),

@@ -17,6 +17,8 @@ const UNDER_WAY_MS = 3;
 
 /** See the file header. */
 export class Replication {
+  /** From when its link is cut to when the former master follows the new one. */
+  isFailingOver = false;
   readonly #ground: Ground;
   readonly #random: Random;
   #master: SimulatedServer;
@@ -71,13 +73,12 @@ export class Replication {
    * The replica is master from now on, with what has reached it.
    *
    * @param unaware  who still goes to the old one; see `notice`
-   * @returns the old one, and how many of the last writes it alone has; undefined if nobody follows
+   * @returns how many of the last writes the old one alone has
+   * @throws Error  nobody follows
    */
-  promote(
-    unaware: readonly SimulatedProcess[],
-  ): { readonly former: SimulatedServer; readonly lost: number } | undefined {
+  promote(unaware: readonly SimulatedProcess[]): number {
     const replica = this.#replica;
-    if (replica === undefined) return undefined;
+    if (replica === undefined) throw new Error("nobody follows the master");
     const former = this.#master;
     this.#arrive();
     const [first, ...lost] = this.#written;
@@ -88,7 +89,7 @@ export class Replication {
     this.#written = [];
     for (const process of unaware) this.#unaware.set(process, former);
     this.#ground.trace(`${replica.name} takes over without the last ${lost.length} writes`);
-    return { former, lost: lost.length };
+    return lost.length;
   }
 
   /** That process goes to the present master from now on. */

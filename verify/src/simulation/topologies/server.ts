@@ -134,7 +134,7 @@ export class SimulatedServer {
     };
   }
 
-  async #run(
+  #run(
     link: EmbeddedStore,
     script: Script,
     keys: readonly string[],
@@ -142,17 +142,26 @@ export class SimulatedServer {
   ): Promise<Reply> {
     if (script.name === LOAD) {
       this.#known.set(script.sha1, script);
-      return 1;
+      return Promise.resolve(1);
     }
     const known = this.#known.get(script.sha1);
     if (known === undefined) {
       const cause = new Error("NOSCRIPT No matching script. Please use EVAL.");
-      throw new StoreError(script.name, { mayHaveRun: false, transient: true, cause });
+      return Promise.reject(new StoreError(script.name, { mayHaveRun: false, transient: true, cause }));
     }
-    const played = this.#ground.scriptOf({ ...script, source: known.source });
-    const asks = played.source.includes("redis.pcall('INFO'");
+    // Here and now, so that a mistake that cannot be made ends the run.
+    return this.#play(link, this.#ground.scriptOf({ ...script, source: known.source }), keys, args);
+  }
+
+  async #play(
+    link: EmbeddedStore,
+    script: Script,
+    keys: readonly string[],
+    args: readonly (string | number)[],
+  ): Promise<Reply> {
+    const asks = script.source.includes("redis.pcall('INFO'");
     if (asks) await this.#inform();
-    const reply = await link.run(asks ? informed(played) : played, keys, args, 0);
+    const reply = await link.run(asks ? informed(script) : script, keys, args, 0);
     this.onWritten();
     return reply;
   }

@@ -81,7 +81,9 @@ function happen(world: TopologyWorld, strike: Strike): void {
 
 function promote(world: TopologyWorld, strike: Extract<Strike, { what: "promote" }>): void {
   const { replication } = world;
-  if (replication?.replica === undefined) return;
+  // One after the other: who takes over has to be followed by somebody first.
+  if (replication?.replica === undefined || replication.isFailingOver) return;
+  replication.isFailingOver = true;
   const { cutMs, awayMs, livesMs, rejoinInMs, restarts } = strike;
   const { master, replica } = replication;
   const inMs = (delayMs: number, what: string, then: () => void): void =>
@@ -91,10 +93,10 @@ function promote(world: TopologyWorld, strike: Extract<Strike, { what: "promote"
       if (restarts) master.restart(false);
       else master.demote(replica.replication);
       replication.follow(master);
+      replication.isFailingOver = false;
     });
   replication.lag(Number.POSITIVE_INFINITY);
   inMs(cutMs, `${master.name} is gone for the others`, () => {
-    if (replication.master !== master || replication.replica !== replica) return;
     if (livesMs > 0) {
       // Until it hears that it is no master any more, it grants as before.
       loseGround(world);
@@ -115,8 +117,8 @@ function promote(world: TopologyWorld, strike: Extract<Strike, { what: "promote"
     master.isDown = true;
     for (const { clients } of world.members) {
       const resends = world.random.chance(0.5);
-      // Some clients take longer to come back than others have to wait.
-      const withinMs = world.random.pick([50, 500, 2_000]);
+      // Some take longer to come back than others have to wait.
+      const withinMs = world.random.pick([50, world.longestMs / 2, world.longestMs]);
       for (const client of clients) {
         client.lose("commands", world.random.between(1, withinMs), resends);
         client.lose("inbox", world.random.between(1, withinMs), false);

@@ -74,6 +74,11 @@ export class TopologyWorld extends World<Crossing> {
     return this.#parts.replication;
   }
 
+  /** The longest lease that anybody asks for. */
+  get longestMs(): number {
+    return this.#parts.plan.longestMs;
+  }
+
   /** Whether a server that takes over is to grant nothing for a while. */
   get isGraceful(): boolean {
     return this.#parts.grace !== "off";
