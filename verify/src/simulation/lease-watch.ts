@@ -100,10 +100,15 @@ export class LeaseWatch {
       for (const view of views) if (view.own.owner === owner) view.isOver = view.mayBeTaken = true;
   }
 
-  /** From now on servers may say of a lease that they do not know it, and be right. */
-  forgotten(): void {
-    this.#mayBeForgotten = true;
-    for (const views of this.#views.values()) for (const view of views) view.mayBeTaken = true;
+  /**
+   * From now on servers may say of a lease that they do not know it, and be right.
+   *
+   * @param owner  of the lease; absent for all, those included that are yet to begin
+   */
+  forgotten(owner?: string): void {
+    this.#mayBeForgotten ||= owner === undefined;
+    for (const views of this.#views.values())
+      for (const view of views) if (owner === undefined || view.own.owner === owner) view.mayBeTaken = true;
   }
 
   /** Whether somebody has. */

@@ -5,6 +5,7 @@ import { createHoldfastOn, type FailoverGrace, failoverGrace } from "holdfast/si
 import type { Guard } from "../guard.js";
 import type { Joined } from "../member.js";
 import type { Call, NetworkHost } from "../network-host.js";
+import { outcomeOf } from "../messages.js";
 import { SimulatedProcess } from "../process.js";
 import type { Tampering } from "../tampering.js";
 import { FAIR, type Weather } from "../weather.js";
@@ -204,7 +205,11 @@ function hostOf(world: TopologyWorld, parts: Parts, server: SimulatedServer): Ne
       const { script, args, id } = call;
       const said = `${process.name}#${id} ${script.name} ${args.join(" ")} -> ${JSON.stringify(reply)}`;
       if (parts.plan.topology === "quorum" || !isNamed(call)) world.trace(`  ${server.name}: ${said}`);
-      else world.ran(process, call, reply);
+      else {
+        // If the answer is lost, and then the server with all that it did, the next one does not know the lease.
+        if (outcomeOf(script.replies, reply) === "released") world.judge.leases.forgotten(String(args[0]));
+        world.ran(process, call, reply);
+      }
     },
     heard: (process, what) => {
       if (typeof what === "string") world.heard(process, what);
