@@ -8,12 +8,18 @@
  * minute, and before it uses a longer lease than it has told of: a server that was demoted and promoted again, and Redis
  * before 7, which replicates scripts, may know the scripts without having been asked.
  *
+ * The question at a new connection comes too late for what the client library has kept while there was none, or sends once
+ * more: that was let through before. So a server that took over is taught the scripts with its run in their text, as the
+ * servers of a cluster are: what was meant for another server it then does not know, though it may be master again and
+ * know what it was taught the first time.
+ *
  * Invariants: no script that grants is taught to a server that was not asked right before, and asked again right after;
  * none is sent while the last answer was no; an acquire costs nothing more than the comparison in `ready`.
  */
 import type { Script, ScriptText } from "../core/script.js";
 import type { Grace, Standing, Store } from "../core/store.js";
 import { type Admission, type Gate, leaseOf } from "./gate.js";
+import { type Run, Runs, textFor } from "./runs.js";
 
 /** An answer counts for so long; after half of it the next one is fetched without anybody waiting for it. */
 const TRUSTED_MS = 60_000;
@@ -29,6 +35,9 @@ export class GraceGate implements Gate {
   /** The longest lease asked for since the marker was last told. */
   #seenMs = 0;
   #quietUntilMs = -Infinity;
+  readonly #runs = new Runs(() => {});
+  /** What has answered last, if it took over from another server. */
+  #promoted: Run | undefined;
   #doubts = 0;
   #asking: Promise<Standing | undefined> | undefined;
 
@@ -56,11 +65,11 @@ export class GraceGate implements Gate {
     args: readonly (string | number)[],
     timeoutMs: number,
   ): ScriptText | undefined {
-    return this.#isOpen(script, args, timeoutMs) ? script : undefined;
+    return this.#isOpen(script, args, timeoutMs) ? this.#textOf(script) : undefined;
   }
 
   async ask(script: Script, _keys: readonly string[], timeoutMs: number): Promise<Admission> {
-    return admission(script, await this.#standing(timeoutMs));
+    return this.#admission(script, await this.#standing(timeoutMs));
   }
 
   /** Asks before it teaches, and once more after: what was taught may have reached another server than was asked. */
@@ -71,10 +80,18 @@ export class GraceGate implements Gate {
     load: (text: ScriptText) => Promise<unknown>,
   ): Promise<Admission | undefined> {
     const before = await this.#ask(timeoutMs);
-    if (before === undefined || before.outcome === "quiet") return before && admission(script, before);
-    await load(script);
+    if (before === undefined || before.outcome === "quiet") return before && this.#admission(script, before);
+    await load(this.#textOf(script));
     const after = await this.#ask(timeoutMs);
-    return after && admission(script, after);
+    return after && this.#admission(script, after);
+  }
+
+  #admission(script: Script, standing: Standing): Admission {
+    return standing.outcome === "quiet" ? { restMs: standing.restMs } : { text: this.#textOf(script) };
+  }
+
+  #textOf(script: Script): ScriptText {
+    return this.#promoted === undefined || script.grants !== true ? script : textFor(script, this.#promoted);
   }
 
   #isOpen(script: Script, args: readonly (string | number)[], timeoutMs: number): boolean {
@@ -122,6 +139,9 @@ export class GraceGate implements Gate {
   }
 
   #note(standing: Standing, sentAtMs: number): void {
+    // What was promoted has two ids: lua/run-id.lua.
+    this.#promoted =
+      standing.outcome !== "hidden" && standing.run.includes("/") ? this.#runs.of(standing.run) : undefined;
     if (standing.outcome === "hidden") {
       this.#toldMs = Infinity;
       this.#settledAtMs = Infinity;
@@ -136,8 +156,4 @@ export class GraceGate implements Gate {
       this.#quietUntilMs = performance.now() + standing.restMs;
     }
   }
-}
-
-function admission(script: Script, standing: Standing): Admission {
-  return standing.outcome === "quiet" ? { restMs: standing.restMs } : { text: script };
 }
