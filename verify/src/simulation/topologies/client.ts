@@ -16,8 +16,6 @@ import { idOf, LOAD, type SimulatedServer } from "./server.js";
 export interface Landscape {
   /** The network between a process and a server. */
   hostOf(server: SimulatedServer): NetworkHost;
-  /** Whether clients send to that server what another one has not answered. */
-  resendsTo(server: SimulatedServer): boolean;
   plan(atMs: number, what: string, happen: () => void): unknown;
   readonly nowMs: number;
 }
@@ -56,10 +54,11 @@ export class SimulatedClient {
   readonly #timeoutMs: number;
   readonly #orders = new Set<Order>();
   readonly #subscriptions = new Set<Subscription>();
-  readonly #known = new Map<string, Script>();
+  /** Which script was asked for with these inputs: what is sent of it may have another text, and so another hash. */
+  readonly #asked = new WeakMap<readonly (string | number)[], Script>();
+  /** Others that were taught, by hash. */
+  readonly #taught = new Map<string, Script>();
   #requests: Requests | undefined;
-  /** To which it last had a connection for scripts. */
-  #server: SimulatedServer | undefined;
   #ears: Ears | undefined;
   #losses = 0;
   #resends = false;
@@ -87,9 +86,7 @@ export class SimulatedClient {
     this.store = {
       ...store,
       run: (script, keys, args, timeout) => {
-        this.#known.set(script.sha1, script);
-        if (script.withoutGrant !== undefined)
-          this.#known.set(script.withoutGrant.sha1, { ...script, ...script.withoutGrant });
+        this.#asked.set(args, script);
         return store.run(script, keys, args, timeout);
       },
     };
@@ -154,12 +151,7 @@ export class SimulatedClient {
     if (connection === "commands") {
       this.#requests = new Requests(travel, server.connection());
       if (this.#losses > 0) this.#onBack();
-      const isElsewhere = this.#server !== undefined && this.#server !== server;
-      this.#server = server;
-      for (const order of this.#orders) {
-        if (isElsewhere && !this.#land.resendsTo(server)) order.settle({ error: new Error("the connection was lost") });
-        else this.#send(order);
-      }
+      for (const order of this.#orders) this.#send(order);
     } else {
       this.#ears = new Ears(travel, server.connection());
       this.#listen(this.#ears);
@@ -209,11 +201,13 @@ export class SimulatedClient {
 
   #scripts(): ScriptClient {
     return {
-      evalsha: (sha1, keys, args) => this.#order(this.#known.get(sha1) ?? nameless(sha1), keys, args),
+      evalsha: (sha1, keys, args) => {
+        const script = this.#asked.get(args) ?? this.#taught.get(sha1) ?? nameless(sha1);
+        return this.#order({ ...script, sha1 }, keys, args);
+      },
       load: (source) => {
         const sha1 = idOf(source);
-        const named = this.#known.get(sha1) ?? { ...nameless(sha1), name: nameIn(source) };
-        this.#known.set(sha1, { ...named, source });
+        this.#taught.set(sha1, { ...nameless(sha1), name: nameIn(source) });
         return this.#order({ ...nameless(sha1), name: LOAD, source }, [], []);
       },
       isClosed: () => this.#isGone,

@@ -49,7 +49,10 @@ export const TOPOLOGY_MUTATIONS: readonly TopologyMutation[] = [
     topology: "replicas",
     seed: 1,
     finds: ["S2"],
-    tampering: rewrite("server/lineage", ["if settled == run then\n    return 0, nowMs", "if settled then\n    return 0, nowMs"]),
+    tampering: rewrite("server/lineage", [
+      "if settled == run then\n    return 0, nowMs",
+      "if settled then\n    return 0, nowMs",
+    ]),
   },
   {
     name: "holders put nothing back",

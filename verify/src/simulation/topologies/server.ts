@@ -46,8 +46,6 @@ export class SimulatedServer {
   onWritten: () => void = () => {};
   isDown = false;
   frozenUntilMs = 0;
-  /** It took over, and had been taught scripts before by those who knew it as a master. */
-  isMasterAgain = false;
   readonly #ground: Ground;
   readonly #known = new Map<string, Script>();
   #runs = 0;
@@ -83,7 +81,6 @@ export class SimulatedServer {
   restart(keepsKeys: boolean): void {
     this.#runs += 1;
     this.isDown = false;
-    this.isMasterAgain = false;
     this.#known.clear();
     this.#upSinceMs = this.#ground.nowMs;
     this.#formerReplication = NEVER_PROMOTED;
@@ -101,7 +98,6 @@ export class SimulatedServer {
   /** It takes over, with what it has got of the server before it. */
   promote(times: number, has: Snapshot): void {
     this.#formerReplication = this.#replication;
-    this.isMasterAgain = this.#known.size > 0;
     this.#replication = idOf(`replication of ${this.name}, promotion ${times}`);
     this.isDown = false;
     restore(this.keyspace, has, this.clock.nowUs() / 1_000);

@@ -4,8 +4,8 @@ import type { Reply, Script } from "holdfast";
 import { createHoldfastOn, type FailoverGrace, failoverGrace } from "holdfast/simulation";
 import type { Guard } from "../guard.js";
 import type { Joined } from "../member.js";
-import type { Call, NetworkHost } from "../network-host.js";
 import { outcomeOf } from "../messages.js";
+import type { Call, NetworkHost } from "../network-host.js";
 import { SimulatedProcess } from "../process.js";
 import type { Tampering } from "../tampering.js";
 import { FAIR, type Weather } from "../weather.js";
@@ -28,11 +28,6 @@ export interface Settings {
   readonly tampering?: Tampering;
   /** Of a run with replicas. */
   readonly grace?: FailoverGrace;
-  /**
-   * Whether clients send once more to a server that is master again, and knows scripts from the time before, what the server
-   * in between has not answered, or what they were told meanwhile: that is not promised to be safe (docs/safety.md).
-   */
-  readonly resendsToMasterAgain?: boolean;
 }
 
 /** Clocks of processes and servers differ in rate by less than 1 % (A1). */
@@ -50,7 +45,6 @@ export class TopologyWorld extends World<Crossing> {
     const parts: Parts = {
       plan,
       grace: settings.grace ?? "auto",
-      resendsToMasterAgain: settings.resendsToMasterAgain === true,
       time: new VirtualTime(),
       servers: [],
       hosts: new Map(),
@@ -105,7 +99,6 @@ export class TopologyWorld extends World<Crossing> {
 interface Parts {
   readonly plan: TopologyPlan;
   readonly grace: FailoverGrace;
-  readonly resendsToMasterAgain: boolean;
   readonly time: VirtualTime;
   readonly servers: SimulatedServer[];
   readonly hosts: Map<SimulatedServer, NetworkHost>;
@@ -126,7 +119,6 @@ function join(world: TopologyWorld, parts: Parts, index: number, incarnation: nu
   const process = new SimulatedProcess(world, `p${index}`, incarnation, clocks, random.fork());
   const land = {
     hostOf: (server: SimulatedServer) => hostOf(world, parts, server),
-    resendsTo: ({ isMasterAgain }: SimulatedServer) => parts.resendsToMasterAgain || !isMasterAgain,
     plan: (atMs: number, what: string, happen: () => void) => world.plan(atMs, what, happen),
     get nowMs(): number {
       return world.nowMs;
