@@ -21,7 +21,7 @@ import { build, dependencies, node, redisServer, root } from "./setup.mjs";
  * @property {string} part  folder under verify/src
  * @property {string[]} args
  * @property {string} [program]  of that folder, if it is not its main one
- * @property {string} [folder]  of its own within the report, where a run has two of a part
+ * @property {string} [folder]  of its own within the report, or what its results are called there, where a run has two of a part
  */
 
 /** The simulation computes, so a process for each core but the one on which the search does. */
@@ -35,6 +35,16 @@ const TODAY = Math.floor(Date.now() / 86_400_000);
 
 /** Tests of clusters and sentinels of which `npm test` runs a selection. @type {Step} */
 const ALL_TESTS = { part: "tests", args: ["tests/contract/", "cluster.test.ts", "sentinel.test.ts"] };
+
+/**
+ * The simulation of quorums and of masters that are failed over, by turns.
+ *
+ * @param {string} seeds
+ * @returns {Step}
+ */
+function onSeveralServers(seeds) {
+  return { part: "simulation", args: ["--topology", "both", "--seeds", seeds, ...JOBS], folder: "topologies" };
+}
 
 /**
  * What each run is made of.
@@ -60,6 +70,7 @@ const RUNS = {
       { part: "search", program: "failover-main", args: ["--world", "L1"] },
       { part: "search", program: "failover-main", args: ["--rules"] },
       { part: "simulation", args: ["--seeds", range(seed, 60_000), ...JOBS] },
+      onSeveralServers(range(seed, 4_000)),
       { part: "teeth", args: [] },
       ALL_TESTS,
       { part: "failovers", args: ["--count", "20", "--seed", String(seed)] },
@@ -77,6 +88,7 @@ const RUNS = {
       { part: "search", program: "failover-main", args: ["--world", "L1,L2"] },
       { part: "search", program: "failover-main", args: ["--rules"] },
       { part: "simulation", args: ["--seeds", range(seed, 200_000), ...JOBS] },
+      onSeveralServers(range(seed, 20_000)),
       { part: "teeth", args: [] },
       ALL_TESTS,
       { part: "failovers", args: ["--count", "200", "--seed", String(seed)] },
@@ -141,7 +153,9 @@ function played({ part, args, program, folder = "." }, report) {
   console.log(`— ${program ?? part} ${args.join(" ")}`);
   if (part === "tests") return tests(args);
   if (part === "faults") return faults(args, join(report, folder));
-  return program === undefined ? other(part, args, report) : beside(part, program, args);
+  return program === undefined
+    ? other(part, args, report, folder === "." ? part : folder)
+    : beside(part, program, args);
 }
 
 /**
@@ -183,10 +197,11 @@ async function tests(args) {
  * @param {string} part
  * @param {string[]} args
  * @param {string} report
+ * @param {string} name  of its results
  * @returns {Promise<Counts>}
  */
-async function other(part, args, report) {
-  const file = join(report, `${part}.json`);
+async function other(part, args, report, name) {
+  const file = join(report, `${name}.json`);
   const { code, text } = await heard([`verify/dist/${part}/main.js`, ...args, ...["--json", file]]);
   return counted(lastLine(text), code);
 }

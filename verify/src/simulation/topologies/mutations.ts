@@ -30,15 +30,15 @@ export const TOPOLOGY_MUTATIONS: readonly TopologyMutation[] = [
   {
     name: "what was taken is given back once, and not again where no answer came",
     topology: "quorum",
-    seed: 1,
+    seed: 17,
     finds: ["L4"],
     tampering: { store: (store) => withoutSecondReleases(store) },
   },
   {
     name: "the quiet time is half as long as the longest lease",
     topology: "replicas",
-    seed: 1,
-    finds: ["S2"],
+    seed: 43,
+    finds: ["S1", "S2"],
     tampering: rewrite("server/lineage", [
       "return math.max(0, math.min(longestMs, sinceMs + longestMs - nowMs)), sinceMs",
       "return math.max(0, math.min(longestMs, sinceMs + longestMs / 2 - nowMs)), sinceMs",
@@ -47,8 +47,8 @@ export const TOPOLOGY_MUTATIONS: readonly TopologyMutation[] = [
   {
     name: "a server that took over counts as the one before it",
     topology: "replicas",
-    seed: 1,
-    finds: ["S2"],
+    seed: 3,
+    finds: ["S1", "S2"],
     tampering: rewrite("server/lineage", [
       "if settled == run then\n    return 0, nowMs",
       "if settled then\n    return 0, nowMs",
@@ -57,7 +57,7 @@ export const TOPOLOGY_MUTATIONS: readonly TopologyMutation[] = [
   {
     name: "holders put nothing back",
     topology: "replicas",
-    seed: 1,
+    seed: 2,
     finds: ["S1"],
     tampering: { store: (store) => ({ ...store, lineageKey: () => undefined }) },
   },
