@@ -25,13 +25,14 @@ export class QuorumNetwork extends Network {
     this.isOrderly = false;
   }
 
-  /** A server has answered the process. */
-  heard(server: number, _: SimulatedProcess, { script, args }: Call, reply: Reply, nowMs: number): void {
+  /** A server has answered the process. @returns whether a lease was extended by it, in that a majority has said so by now */
+  heard(server: number, { script, args }: Call, reply: Reply, nowMs: number): boolean {
     const [outcomes, word] = WORDS.get(script.name) ?? [];
-    if (word === undefined || outcomes?.includes(outcomeOf(script.replies, reply) ?? "") !== true) return;
+    if (word === undefined || outcomes?.includes(outcomeOf(script.replies, reply) ?? "") !== true) return false;
     const key = `${word} ${String(args[script.args.indexOf("owner")])}`;
     const known = this.#heard.get(key) ?? new Map<number, number>();
     this.#heard.set(key, known.set(server, nowMs));
+    return word === "extended" && known.size >= this.#majority;
   }
 
   override wasGranted(_: SimulatedProcess, owner: string): boolean {

@@ -3,6 +3,7 @@
 import type { Reply, Script } from "holdfast";
 import { createHoldfastOn, type FailoverGrace, failoverGrace } from "holdfast/simulation";
 import type { Guard } from "../guard.js";
+import { lockOf } from "../lock-of.js";
 import type { Joined } from "../member.js";
 import { outcomeOf } from "../messages.js";
 import type { Call, NetworkHost } from "../network-host.js";
@@ -205,9 +206,12 @@ function hostOf(world: TopologyWorld, parts: Parts, server: SimulatedServer): Ne
     },
     heard: (process, what) => {
       if (typeof what === "string") world.heard(process, what);
-      else if (network instanceof QuorumNetwork)
-        network.heard(server.index, process, what.call, what.reply, world.nowMs);
-      else if (isNamed(what.call)) world.heard(process, what);
+      else if (network instanceof QuorumNetwork) {
+        if (network.heard(server.index, what.call, what.reply, world.nowMs)) extended(world, process, what.call);
+      } else if (isNamed(what.call)) {
+        world.heard(process, what);
+        if (outcomeOf(what.call.script.replies, what.reply) === "reclaimed") extended(world, process, what.call);
+      }
     },
     pushed: (process, message) => {
       if (parts.plan.topology === "replicas") world.pushed(process, message);
@@ -217,4 +221,13 @@ function hostOf(world: TopologyWorld, parts: Parts, server: SimulatedServer): Ne
   };
   parts.hosts.set(server, host);
   return host;
+}
+
+/** Leaves a record that a lease begins anew: whoever was told of that has run since. */
+function extended({ recorder }: TopologyWorld, process: SimulatedProcess, call: Call): void {
+  const owner = String(call.args[call.script.args.indexOf("owner")]);
+  const leaseMs = Number(call.args[call.script.args.indexOf("leaseMs")]);
+  // Which lease that is the recorder finds out by its owner.
+  const about = { process, lockName: lockOf(call), verb: "extend", owner, args: { leaseMs }, leaseId: 0 } as const;
+  recorder.ended(recorder.called(about), "ok");
 }
