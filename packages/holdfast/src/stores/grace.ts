@@ -34,6 +34,8 @@ export class GraceGate implements Gate {
   #toldMs = 0;
   /** The longest lease asked for since the marker was last told. */
   #seenMs = 0;
+  /** The longest lease that was ever asked for here. */
+  #longestMs = 0;
   #quietUntilMs = -Infinity;
   readonly #runs = new Runs(() => {});
   /** What has answered last, if it took over from another server. */
@@ -55,6 +57,8 @@ export class GraceGate implements Gate {
   /** The connection was away, or the server no longer is what it was: what it said counts no more. */
   doubt(): void {
     this.#doubts += 1;
+    // The server that was told may be gone, with its marker; and what is asked for next may need no lease.
+    this.#seenMs = Math.max(this.#seenMs, this.#longestMs);
     this.#settledAtMs = -Infinity;
     this.#quietUntilMs = -Infinity;
   }
@@ -96,7 +100,10 @@ export class GraceGate implements Gate {
 
   #isOpen(script: Script, args: readonly (string | number)[], timeoutMs: number): boolean {
     const leaseMs = leaseOf(script, args);
-    if (leaseMs > this.#seenMs) this.#seenMs = leaseMs;
+    if (leaseMs > this.#seenMs) {
+      this.#seenMs = leaseMs;
+      if (leaseMs > this.#longestMs) this.#longestMs = leaseMs;
+    }
     const isRenewal = script.grants !== true && leaseMs <= this.#toldMs;
     if (isRenewal && leaseMs === 0) return true;
     const ageMs = performance.now() - this.#settledAtMs;

@@ -1,6 +1,6 @@
 /** Several servers, several processes with a client of each, and the network between them. */
 
-import type { Reply, Script } from "holdfast";
+import type { Reply, Script, Store } from "holdfast";
 import { createHoldfastOn, type FailoverGrace, failoverGrace } from "holdfast/simulation";
 import type { Guard } from "../guard.js";
 import { lockOf } from "../lock-of.js";
@@ -135,7 +135,7 @@ function join(world: TopologyWorld, parts: Parts, index: number, incarnation: nu
       ? parts.servers.map((server) => client(() => server, "strict"))
       : [client(() => replication.leadOf(process), parts.grace)];
   const { runtime, store: tamper } = world.tampering;
-  const stores = clients.map(({ store }) => tamper?.(store) ?? store);
+  const stores = clients.map(({ store }) => tamper?.(watched(world, store)) ?? watched(world, store));
   const [store] = stores;
   const holdfast = createHoldfastOn(runtime?.(process.runtime) ?? process.runtime, {
     ...(replication === undefined ? { redlock: stores } : { store: store as NonNullable<typeof store> }),
@@ -230,4 +230,20 @@ function extended({ recorder }: TopologyWorld, process: SimulatedProcess, call: 
   // Which lease that is the recorder finds out by its owner.
   const about = { process, lockName: lockOf(call), verb: "extend", owner, args: { leaseMs }, leaseId: 0 } as const;
   recorder.ended(recorder.called(about), "ok");
+}
+
+/** Whoever asks again to give back may have been served the first time, by a master that is gone: the next does not know it. */
+function watched({ judge }: TopologyWorld, store: Store): Store {
+  const asked = new Set<string>();
+  return {
+    ...store,
+    run(script, keys, args, timeoutMs) {
+      const owner = String(args[script.args.indexOf("owner")]);
+      if (script.name === "mutex/release") {
+        if (asked.has(owner)) judge.leases.forgotten(owner);
+        asked.add(owner);
+      }
+      return store.run(script, keys, args, timeoutMs);
+    },
+  };
 }
