@@ -59,6 +59,8 @@ export class SimulatedClient {
   /** Others that were taught, by hash. */
   readonly #taught = new Map<string, Script>();
   #requests: Requests | undefined;
+  /** To which it last had a connection for scripts, and how often that had taken over by then. */
+  #last: { readonly server: SimulatedServer; readonly promotions: number } | undefined;
   #ears: Ears | undefined;
   #losses = 0;
   #resends = false;
@@ -151,7 +153,14 @@ export class SimulatedClient {
     if (connection === "commands") {
       this.#requests = new Requests(travel, server.connection());
       if (this.#losses > 0) this.#onBack();
-      for (const order of this.#orders) this.#send(order);
+      const last = this.#last;
+      this.#last = { server, promotions: server.promotions };
+      // It knows the scripts of its first time, and who was away for all of the second knows no others: not promised.
+      const isAgain = last?.server === server && last.promotions !== server.promotions;
+      for (const order of this.#orders) {
+        if (isAgain) order.settle({ error: new Error("the connection was lost") });
+        else this.#send(order);
+      }
     } else {
       this.#ears = new Ears(travel, server.connection());
       this.#listen(this.#ears);

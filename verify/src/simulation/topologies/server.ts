@@ -46,6 +46,8 @@ export class SimulatedServer {
   onWritten: () => void = () => {};
   isDown = false;
   frozenUntilMs = 0;
+  /** How often it has taken over. */
+  promotions = 0;
   readonly #ground: Ground;
   readonly #known = new Map<string, Script>();
   #runs = 0;
@@ -97,6 +99,7 @@ export class SimulatedServer {
 
   /** It takes over, with what it has got of the server before it. */
   promote(times: number, has: Snapshot): void {
+    this.promotions += 1;
     this.#formerReplication = this.#replication;
     this.#replication = idOf(`replication of ${this.name}, promotion ${times}`);
     this.isDown = false;

@@ -12,6 +12,7 @@ import type { Tampering } from "../tampering.js";
 import { FAIR, type Weather } from "../weather.js";
 import { World } from "../world.js";
 import { SimulatedClient } from "./client.js";
+import { LateTakes } from "./late-takes.js";
 import type { TopologyPlan } from "./plan.js";
 import { QuorumNetwork } from "./quorum-network.js";
 import { Replication } from "./replication.js";
@@ -48,6 +49,7 @@ export class TopologyWorld extends World<Crossing> {
       grace: settings.grace ?? "auto",
       time: new VirtualTime(),
       servers: [],
+      late: new LateTakes(),
       hosts: new Map(),
       replication: undefined,
     };
@@ -80,6 +82,11 @@ export class TopologyWorld extends World<Crossing> {
     return this.#parts.grace !== "off";
   }
 
+  /** Locks of a quorum that a late copy of an acquire has taken once more. */
+  get late(): LateTakes {
+    return this.#parts.late;
+  }
+
   get time(): VirtualTime {
     return this.#parts.time;
   }
@@ -102,6 +109,7 @@ interface Parts {
   readonly grace: FailoverGrace;
   readonly time: VirtualTime;
   readonly servers: SimulatedServer[];
+  readonly late: LateTakes;
   readonly hosts: Map<SimulatedServer, NetworkHost>;
   replication: Replication | undefined;
 }
@@ -196,6 +204,7 @@ function hostOf(world: TopologyWorld, parts: Parts, server: SimulatedServer): Ne
     },
     ran: (process, call, reply: Reply) => {
       const { script, args, id } = call;
+      if (parts.plan.topology === "quorum") parts.late.ran(server.index, call);
       const said = `${process.name}#${id} ${script.name} ${args.join(" ")} -> ${JSON.stringify(reply)}`;
       if (parts.plan.topology === "quorum" || !isNamed(call)) world.trace(`  ${server.name}: ${said}`);
       else {

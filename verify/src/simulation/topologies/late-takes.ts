@@ -1,0 +1,22 @@
+/** What a copy of an acquire takes that arrives after all was answered and given back: it stays for a lease, as documented. */
+import type { Call } from "../network-host.js";
+
+/** See the file header. */
+export class LateTakes {
+  readonly #givenBack = new Set<string>();
+  readonly #taken = new Set<string>();
+
+  /** A server has carried out a script. */
+  ran(server: number, { script, args }: Call): void {
+    const key = `${server} ${String(args[script.args.indexOf("owner")])}`;
+    if (script.name === "redlock/release") {
+      this.#givenBack.add(key);
+      this.#taken.delete(key);
+    } else if (script.name === "redlock/acquire" && this.#givenBack.has(key)) this.#taken.add(key);
+  }
+
+  /** Whether that server holds for that owner by such a copy. */
+  has(server: number, owner: string): boolean {
+    return this.#taken.has(`${server} ${owner}`);
+  }
+}
