@@ -111,7 +111,7 @@ const GRACE_LINES: readonly Line[] = [
   ["J24-grace", "durability", "kill -9, restart on its files, grace on", "· m0 · · · · ·"],
   ["J25-grace", "durability", "restart with empty memory, grace on: no trace is left", "r! · · w! s! · ·"],
   ["J25-strict", "durability", "restart with empty memory, grace strict", "r0 · · w0 · a0 k0"],
-  ["J26-grace", "durability", "restart on an old RDB file, grace on", "w0 · · f0 r! m0 k0"],
+  ["J26-grace", "durability", "restart on an old RDB file, grace on", "w0 · · f0 r0 m0 k0"],
   ["J27-grace", "durability", "power loss, grace on", "· s0 · · · · ·"],
   ["J31-grace", "failover", "promotion with replication cut, grace on", "· · · *mrka0 wsft0 · ·"],
   ["J32-grace", "failover", "Sentinel failover, healthy link, grace on", "· · · mt0 · · ·"],

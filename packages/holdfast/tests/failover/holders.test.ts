@@ -124,7 +124,9 @@ describe("on a server that has not changed", () => {
       const redis = new Redis({ port: server.port });
       const holdfast = createHoldfast({ redis, failoverGrace });
       // The first use asks the server about itself, announces the client and teaches the scripts.
-      await holdfast.mutex("cost").run(() => sleep(20));
+      const clients = async (): Promise<number> => ((await server.command("KEYS", "hf:client:*")) as string[]).length;
+      const before = await clients();
+      await holdfast.mutex("cost").run(() => until(async () => (await clients()) > before, "the client's record"));
       await server.command("CONFIG", "RESETSTAT");
       for (let i = 0; i < 100; i += 1) await holdfast.mutex("cost").run(() => {});
       const ours = Object.entries(await server.commandStats()).filter(([command]) => !/^(?:info|config)/.test(command));
