@@ -14,8 +14,10 @@ import { type Moment, now } from "./validity.js";
 
 /** Leases of one request: few enough that nobody else waits long for the server. */
 const MOST = 128;
-/** Requests at a time, so that what others send comes in between. */
+/** Requests at a time, so that what others send comes in between; more where so many wait that it would take too long. */
 const AT_A_TIME = 4;
+/** In so many round trips all are through that wait, however far the server is: none waits here until its lease is over. */
+const ROUND_TRIPS = 8;
 
 /** A lease whose renewal is due. */
 export interface Renewable {
@@ -33,6 +35,7 @@ export class BulkRenewal {
   readonly #timeoutMs: number;
   #waiting: Renewable[] = [];
   #underWay = 0;
+  #atATime = AT_A_TIME;
   #isPlanned = false;
   #isRefused = false;
 
@@ -59,19 +62,24 @@ export class BulkRenewal {
   }
 
   #send(): void {
-    while (this.#underWay < AT_A_TIME && this.#waiting.length > 0) {
+    this.#atATime = Math.max(this.#atATime, Math.ceil(this.#waiting.length / MOST / ROUND_TRIPS));
+    while (this.#underWay < this.#atATime && this.#waiting.length > 0) {
       this.#underWay += 1;
       void this.#renew(this.#waiting.splice(0, MOST)).then(() => {
         this.#underWay -= 1;
         this.#send();
       });
     }
+    if (this.#waiting.length === 0) this.#atATime = AT_A_TIME;
   }
 
   async #renew(leases: readonly Renewable[]): Promise<void> {
     const wanted = leases.flatMap((lease) => (lease.renewed === undefined ? [] : [{ lease, ...lease.renewed }]));
     const renewAll = wanted[0]?.steps.renewAll;
-    if (renewAll === undefined) return;
+    if (renewAll === undefined) {
+      for (const { lease } of wanted) lease.open();
+      return;
+    }
     const sentAt = now(this.#runtime);
     try {
       const shortestMs = Math.min(...wanted.map(({ leaseMs }) => leaseMs));

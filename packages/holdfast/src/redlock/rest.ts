@@ -53,7 +53,8 @@ export class Rest {
       // Who has won the gate, and met somebody behind it, had better ask there.
       const isGate = (vote: Vote | undefined): boolean =>
         vote?.outcome === "held" || (vote?.outcome === "granted" && gate === undefined);
-      line.gate = votes.findIndex(isGate);
+      const place = votes.findIndex(isGate);
+      line.gate = place < 0 ? undefined : place;
     }
     if (lostAtGate && this.#wasWoken) {
       this.#losses += 1;

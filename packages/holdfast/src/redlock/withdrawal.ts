@@ -125,9 +125,10 @@ export class Withdrawal {
       this.#settled[index] ||= !(error instanceof StoreError) || !error.transient;
     }
     this.#underWay[index] = (this.#underWay[index] ?? 1) - 1;
-    if (mayHaveMissed && this.#underWay[index] === 0) void this.#send(server, timeoutMs);
     for (const listener of this.#listeners) listener();
     if (this.#settled.every(Boolean)) this.#end();
+    // A part of the round, so that whoever closes waits for it too.
+    if (mayHaveMissed && this.#underWay[index] === 0) await this.#send(server, timeoutMs);
   }
 
   #goOn(): void {

@@ -1,6 +1,7 @@
 /** Renewals of a process that holds very many leases: few requests, and each lease is told of its own loss. */
 import { embedded, Keyspace, loadInterpreter } from "@holdfast/embedded";
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { BulkRenewal } from "../../src/core/bulk-renewal.js";
 import { createHoldfastOn } from "../../src/holdfast.js";
 import { type Holdfast, type Lease, StoreError } from "../../src/index.js";
 import { ManualRuntime, settle } from "./manual-runtime.js";
@@ -149,4 +150,24 @@ describe("many leases", () => {
     await runtime.advance(2);
     for (const lease of leases) expect(lease.signal.aborted).toBe(true);
   });
+});
+
+test("however many wait, and however far the server is, all are through in some round trips", async () => {
+  const roundTripMs = 1_000;
+  const bulk = new BulkRenewal(runtime, 10_000);
+  let extended = 0;
+  const renewAll = (): Promise<readonly number[]> =>
+    new Promise((resolve) => runtime.startTimer(() => resolve([]), roundTripMs, false));
+  const renewed = { steps: { renewAll } as never, grant: {} as never, leaseMs: 60_000 };
+  const lease = {
+    renewed,
+    extended: () => {
+      extended += 1;
+    },
+    open: () => expect.unreachable("none is refused"),
+  };
+  const all = 20_000;
+  for (let i = 0; i < all; i += 1) bulk.add(lease);
+  await runtime.advance(9 * roundTripMs);
+  expect(extended).toBe(all);
 });
