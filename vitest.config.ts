@@ -10,8 +10,14 @@ export default defineConfig({
   resolve: {
     // Tests see one copy of the library, its source, by whatever name they import it.
     alias: [
+      { find: /^holdfast\/admin$/, replacement: source("packages/holdfast/src/admin/index.ts") },
+      { find: /^holdfast\/period-marker$/, replacement: source("packages/holdfast/src/period-marker/index.ts") },
       { find: /^holdfast\/testing$/, replacement: source("packages/holdfast/src/testing/index.ts") },
+      { find: /^holdfast\/recipes$/, replacement: source("packages/holdfast/src/recipes/index.ts") },
+      { find: /^holdfast\/redisson$/, replacement: source("packages/holdfast/src/interop/redisson/index.ts") },
+      { find: /^holdfast\/diagnosis$/, replacement: source("packages/holdfast/src/diagnosis.ts") },
       { find: /^holdfast\/simulation$/, replacement: source("packages/holdfast/src/simulation.ts") },
+      { find: /^holdfast\/timestamp$/, replacement: source("packages/holdfast/src/interop/timestamp/index.ts") },
       { find: /^holdfast$/, replacement: source("packages/holdfast/src/index.ts") },
       { find: /^@holdfast\/embedded$/, replacement: source("packages/embedded/src/index.ts") },
     ],

@@ -9,13 +9,18 @@ import { dirname, join, relative } from "node:path";
 
 import { root } from "./setup.mjs";
 
-const DIST = join(root, "packages/holdfast/dist");
+const HOME = join(root, "packages/holdfast");
+const DIST = join(HOME, "dist");
+/** What our own verification stands on; it may change without notice. */
+const NOT_FOR_USERS = "./simulation";
 const SNAPSHOT = join(root, "tests/tidy/api-snapshot.d.ts.txt");
 
 /** @returns {string} the API of the last build */
 export function builtApi() {
-  const entries = ["index.d.ts", "testing/index.d.ts"]
-    .map((entry) => join(DIST, entry))
+  const { exports: all } = JSON.parse(readFileSync(join(HOME, "package.json"), "utf8"));
+  const entries = Object.entries(all)
+    .filter(([name]) => name !== NOT_FOR_USERS)
+    .flatMap(([, { types }]) => (types === undefined ? [] : [join(HOME, types)]))
     .filter((file) => existsSync(file));
   return flatten(entries, (file) => readFileSync(file, "utf8"), DIST);
 }

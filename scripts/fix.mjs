@@ -8,5 +8,6 @@ import { build, dependencies, node, tools } from "./setup.mjs";
 await dependencies();
 const code = await node([tools.biome, "check", "--write", "--log-level=warn"]);
 await build();
+await node([tools.buildManual]);
 if (writeSnapshot()) console.log("fix: the public API changed; look at the diff of tests/tidy/api-snapshot.d.ts.txt");
 exit(code);

@@ -17,7 +17,9 @@ export const root = fileURLToPath(new URL("..", import.meta.url));
 /** The tools, as scripts for this very Node, so that no shell and no PATH comes between. */
 export const tools = {
   buildLua: join(root, "packages/holdfast/scripts/build-lua.mjs"),
+  buildManual: join(root, "packages/cli/scripts/build-manual.mjs"),
   tsc: join(root, "node_modules/@typescript/native/bin/tsc"),
+  buildConsole: join(root, "packages/cli/scripts/build-console.mjs"),
   vitest: join(root, "node_modules/vitest/vitest.mjs"),
   oxlint: join(root, "node_modules/oxlint/bin/oxlint"),
   biome: join(root, "node_modules/@biomejs/biome/bin/biome"),
@@ -102,10 +104,11 @@ function packagesOf(file) {
   return JSON.parse(readFileSync(file, "utf8")).packages;
 }
 
-/** Writes the generated Lua constants and compiles all workspaces, or stops. Both are incremental. */
+/** Writes the generated Lua constants, compiles all workspaces and builds the console's pages, or stops. All are incremental. */
 export async function build() {
   if ((await node([tools.buildLua])) !== 0) stop("the Lua scripts were refused, see above");
   if ((await node([tools.tsc, "-b"])) !== 0) stop("the build failed, see above");
+  if ((await node([tools.buildConsole])) !== 0) stop("the pages of the console could not be built, see above");
 }
 
 /**
@@ -156,17 +159,21 @@ function hasPostgres() {
 }
 
 /** Whether packages can be installed without a password. */
-function mayInstall() {
+export function mayInstall() {
   return getuid?.() === 0 || spawnSync("sudo", ["-n", "true"], { stdio: "ignore" }).status === 0;
 }
 
-/** @param {string} name */
-async function aptInstall(name) {
-  console.log(`setup: installing ${name} (apt-get)`);
+/**
+ * Installs packages of Debian, without a word unless something is wrong.
+ *
+ * @param {readonly string[]} names
+ */
+export async function aptInstall(...names) {
+  console.log(`setup: installing ${names.join(" ")} (apt-get)`);
   const sudo = getuid?.() === 0 ? [] : ["sudo", "-n"];
   // RUNLEVEL=1 keeps the package from starting its service: the tests start servers of their own.
   const apt = [...sudo, "env", "RUNLEVEL=1", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-qq"];
-  const install = [...apt, "install", "-y", "--no-install-recommends", name];
+  const install = [...apt, "install", "-y", "--no-install-recommends", ...names];
   if ((await runAll(install)) !== 0 && (await runAll([...apt, "update"])) === 0) await runAll(install);
 }
 
@@ -176,7 +183,7 @@ function runAll([command = "", ...args]) {
 }
 
 /** @param {string} program */
-function onPath(program) {
+export function onPath(program) {
   return (env.PATH ?? "")
     .split(delimiter)
     .map((folder) => join(folder, program))

@@ -101,6 +101,13 @@ const RUNS = {
   }),
 };
 
+/**
+ * Whether nobody measures time by it.
+ *
+ * @param {Pick<Step, "part">} step
+ */
+const isComputing = ({ part }) => part === "search" || part === "simulation";
+
 const [what = "simulation", ...rest] = argv.slice(2);
 await dependencies();
 await build();
@@ -133,7 +140,6 @@ async function several(name, make) {
     return isThere;
   });
   // What only computes takes what the others leave. A short run does it first: real servers want the machine for themselves.
-  const isComputing = (/** @type {Step} */ { part }) => part === "search" || part === "simulation";
   const computing = Promise.all(there.filter(isComputing).map((step) => played(step, report)));
   const counts = name === "pr" ? await computing : [];
   for (const step of there.filter((each) => !isComputing(each))) counts.push(await played(step, report));
@@ -184,7 +190,7 @@ async function faults(args, report) {
  * @returns {Promise<Counts>}
  */
 async function tests(args) {
-  const { code, text } = await heard(["scripts/test.mjs", ...args], {
+  const { code, text } = await heard("tests", ["scripts/test.mjs", ...args], {
     HOLDFAST_TESTS: "all",
     TEST_DELAY_FACTOR: "1.5",
   });
@@ -202,7 +208,7 @@ async function tests(args) {
  */
 async function other(part, args, report, name) {
   const file = join(report, `${name}.json`);
-  const { code, text } = await heard([`verify/dist/${part}/main.js`, ...args, ...["--json", file]]);
+  const { code, text } = await heard(part, [`verify/dist/${part}/main.js`, ...args, ...["--json", file]]);
   return counted(lastLine(text), code);
 }
 
@@ -215,7 +221,7 @@ async function other(part, args, report, name) {
  * @returns {Promise<Counts>}
  */
 async function beside(part, program, args) {
-  const { code, text } = await heard([`verify/dist/${part}/${program}.js`, ...args]);
+  const { code, text } = await heard(part, [`verify/dist/${part}/${program}.js`, ...args]);
   return counted(lastLine(text), code);
 }
 
@@ -232,16 +238,17 @@ function lastLine(text) {
 /**
  * Runs a script, shows what it says, and keeps it.
  *
+ * @param {string} part
  * @param {string[]} words
  * @param {Record<string, string>} settings
  * @returns {Promise<{ code: number, text: string }>}
  */
-function heard(words, settings = {}) {
+function heard(part, words, settings = {}) {
   return new Promise((resolve) => {
     const env = { ...process.env, ...settings };
     const child = spawn(execPath, words, { cwd: root, stdio: ["ignore", "pipe", "inherit"], env });
-    // Nobody measures time by it, and the fault runs do.
-    if (child.pid !== undefined) setPriority(child.pid, LEAST_PRIORITY);
+    // It goes on beside what meets real servers, and real time.
+    if (child.pid !== undefined && isComputing({ part })) setPriority(child.pid, LEAST_PRIORITY);
     // Ctrl-C reaches the child as well; it decides how to end.
     const wait = () => {};
     process.on("SIGINT", wait);

@@ -85,7 +85,9 @@ function onEmbedded(copies: number): Backing {
     where: "all in this process on the embedded store",
     startCopies: copiesInProcess(copies),
     holdfast,
-    close: () => holdfast.close(),
+    async close() {
+      await holdfast.close();
+    },
   };
 }
 

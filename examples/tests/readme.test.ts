@@ -4,7 +4,13 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { type RedisServer, startRedis } from "../../tests/support/redis-server.js";
 
-const DOCUMENTS = ["README.md", "docs/safety.md", "docs/locks-in-plain-words.md"];
+const DOCUMENTS = [
+  "README.md",
+  "docs/safety.md",
+  "docs/locks-in-plain-words.md",
+  "docs/interop.md",
+  "docs/recipes/once.md",
+];
 
 /** One fenced block, and the line that says which file it is from. */
 interface Block {

@@ -1,9 +1,12 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 
 import { cycles, forbiddenImports } from "./imports.js";
 import { allFiles, type Source } from "./sources.js";
 
-const code = allFiles().filter(({ path }) => /\.(ts|mjs)$/.test(path));
+// Each reads every source, which takes its time on a machine that does something else as well.
+vi.setConfig({ testTimeout: 120_000 });
+
+const code = allFiles().filter(({ path }) => /\.(tsx?|mjs)$/.test(path));
 const IN_LIBRARY = "packages/holdfast/src";
 
 function one(path: string, specifier: string, type = ""): Source[] {

@@ -10,11 +10,11 @@ const BUILT_ON: Readonly<Record<string, readonly string[]>> = {
   semaphore: ["permits"],
 };
 /** Folders of the library that may use what its users use. */
-const LIKE_A_USER = new Set(["redlock", "interop", "recipes", "testing"]);
+const LIKE_A_USER = new Set(["redlock", "interop", "pausing", "recipes", "testing", "admin", "period-marker"]);
 const NOT_A_KIND = new Set(["core", "stores", "generated", "testing", "lua"]);
 const CLIENTS = new Set(["ioredis", "iovalkey", "redis", "@redis/client", "@valkey/valkey-glide"]);
 /** Code that stands where a user stands. Its tests may import anything, as all tests may. */
-const USERS = /^(packages\/cli|bench|verify|examples)\/(?!tests\/)/;
+const USERS = /^(packages\/cli|bench|verify|examples)\/(?!(?:long-)?tests\/)/;
 
 /** Who may import whom; a complaint for each import that goes against the one direction. */
 export function forbiddenImports(files: readonly Source[]): string[] {
@@ -96,12 +96,14 @@ function isBuiltIn({ specifier }: Import): boolean {
 
 /** Circles of imports, each once, as `a → b → a`. Types count: a circle of types is two things that are one. */
 export function cycles(files: readonly Source[]): string[] {
+  const paths = new Set(files.map(({ path }) => path));
+  const sourceOf = (path: string): string => (paths.has(`${path}x`) ? `${path}x` : path); // a component is a .tsx
   const graph = new Map(
     files.map((file) => [
       file.path,
       importsOf(file)
         .filter(isRelative)
-        .map((entry) => resolve(file.path, entry.specifier)),
+        .map((entry) => sourceOf(resolve(file.path, entry.specifier))),
     ]),
   );
   const found: string[] = [];

@@ -47,6 +47,10 @@ describe("a kind", () => {
     ]);
   });
 
+  it("in the format of another system can be inspected, and needs no contract of ours", () => {
+    expect(incompleteKinds(only(`${SOURCES}/interop/other/acquire.lua`))).toEqual(["interop/other has no inspect.lua"]);
+  });
+
   it("that has them passes", () => {
     const kind = only(`${SOURCES}/x/acquire.lua`, `${SOURCES}/x/inspect.lua`, `${SOURCES}/testing/x.contract.ts`);
     expect(incompleteKinds([...kind, { path: "docs/redis-keys.md", text: "| `hf:x:{name}` |" }])).toEqual([]);

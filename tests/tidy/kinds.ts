@@ -30,11 +30,20 @@ function constantName(script: string): string {
   return script.replace(/[-/]+(\w)/g, (_, letter: string) => letter.toUpperCase());
 }
 
-/** Folders with scripts that are no locks: parts on which kinds stand, records that all clients keep, and what is asked of a server. */
-const PARTS: ReadonlySet<string> = new Set(["permits", "client-record", "server"]);
+/**
+ * Folders with scripts that are no locks: parts on which kinds stand, what is kept beside locks, what is asked of a server, and
+ * what is done to locks of many kinds.
+ */
+const PARTS: ReadonlySet<string> = new Set(["permits", "client-record", "server", "pausing", "admin", "period-marker"]);
 
 /** Kinds that are held through the locks they are made of: those have the keys, and can be inspected. */
 const MADE_OF_LOCKS: ReadonlySet<string> = new Set(["multi-lock"]);
+
+/** Locks in the formats of other systems, whose keys and rules are described by those; see docs/interop.md. */
+const FOREIGN = /^interop\//;
+
+/** What is built on a lock, and is no lock itself: it has keys, and tests of its own in place of a contract. */
+const RECIPE = /^recipes\//;
 
 /** What a kind lacks: its contract suite, its keys in the table of keys, and, if it is held, a way to look at it. */
 export function incompleteKinds(files: readonly Source[]): string[] {
@@ -47,7 +56,9 @@ export function incompleteKinds(files: readonly Source[]): string[] {
     const name = kind.slice(kind.lastIndexOf("/") + 1);
     const verbs = new Set(all.filter((script) => script.kind === kind).map(({ verb }) => verb));
     const lacks: string[] = [];
-    if (!paths.has(`${SOURCES}testing/${name}.contract.ts`)) lacks.push(`${kind} has no testing/${name}.contract.ts`);
+    if (FOREIGN.test(kind)) return verbs.has("acquire") && !verbs.has("inspect") ? [`${kind} has no inspect.lua`] : [];
+    if (!RECIPE.test(kind) && !paths.has(`${SOURCES}testing/${name}.contract.ts`))
+      lacks.push(`${kind} has no testing/${name}.contract.ts`);
     if (MADE_OF_LOCKS.has(kind)) return lacks;
     if (verbs.has("acquire") && !verbs.has("inspect")) lacks.push(`${kind} has no inspect.lua`);
     // What belongs to another kind, as a condition does, has its keys behind those of that kind.

@@ -18,7 +18,7 @@ export interface Source {
 /** Root of the checkout. */
 export const ROOT: string = fileURLToPath(new URL("../..", import.meta.url));
 
-const TEXT = /\.(ts|mjs|js|lua|json|md|yml|yaml|csv|sh|txt)$|^\.ci\/run$|^[^./]+$|^\.[a-z]+$/;
+const TEXT = /\.(tsx?|mjs|js|lua|json|md|yml|yaml|csv|sh|txt)$|^\.ci\/run$|^[^./]+$|^\.[a-z]+$/;
 
 /** Every text file that git has, or would have after `git add`. */
 export function allFiles(): Source[] {

@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 
 import { allFiles, type Source } from "./sources.js";
 import {
@@ -14,10 +14,13 @@ import {
   words,
 } from "./style.js";
 
+// Each reads every source, which takes its time on a machine that does something else as well.
+vi.setConfig({ testTimeout: 120_000 });
+
 const everything = allFiles();
 // The samples of these very tests say what is forbidden.
 const files = everything.filter(({ path }) => !path.startsWith("tests/tidy/"));
-const code = files.filter(({ path }) => /\.(ts|mjs)$/.test(path));
+const code = files.filter(({ path }) => /\.(tsx?|mjs)$/.test(path));
 const library = code.filter(({ path }) => /^packages\/(holdfast|embedded)\/src\//.test(path));
 const tests = code.filter(({ path }) => path.includes("tests/") || path.includes("/testing/"));
 

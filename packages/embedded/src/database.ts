@@ -1,6 +1,7 @@
 import type { Bytes } from "./bytes.js";
 import { wrongType } from "./reply.js";
 import { SortedSet } from "./sorted-set.js";
+import { Stream } from "./stream.js";
 
 /** The types of a value, by the names that TYPE answers. */
 export interface Values {
@@ -9,6 +10,7 @@ export interface Values {
   readonly set: Set<Bytes>;
   readonly zset: SortedSet;
   readonly list: Bytes[];
+  readonly stream: Stream;
 }
 
 /** Name of a type. */
@@ -26,6 +28,7 @@ const EMPTY: { readonly [Type in Exclude<ValueType, "string">]: () => Values[Typ
   set: () => new Set(),
   zset: () => new SortedSet(),
   list: () => [],
+  stream: () => new Stream(),
 };
 
 /** Below this many keys a search for expired ones is not worth its time. */
@@ -77,10 +80,10 @@ export class Database {
     this.#entries.set(key, { type: "string", value, expiresAtMs });
   }
 
-  /** An empty collection does not exist. */
+  /** An empty collection does not exist; a stream may be empty. */
   tidy(key: Bytes): void {
     const value = this.#entries.get(key)?.value;
-    if (value === undefined || typeof value === "string") return;
+    if (value === undefined || typeof value === "string" || value instanceof Stream) return;
     if ((Array.isArray(value) ? value.length : value.size) === 0) this.#entries.delete(key);
   }
 

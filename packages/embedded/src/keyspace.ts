@@ -31,7 +31,7 @@ export interface DumpedKey {
   readonly type: ValueType;
   /**
    * A string: its text. A list: its items. A set: its members, sorted. A hash: field and value in turn, by field.
-   * A sorted set: member and score in turn, in its own order.
+   * A sorted set: member and score in turn, in its own order. A stream: of each entry its id, then field and value in turn.
    */
   readonly value: string | readonly string[];
   /** What is left of it, in ms; -1 without expiry. */
@@ -124,5 +124,9 @@ function contentOf(database: Database, key: string, type: ValueType): string | r
       return [...(database.get(key, "hash") ?? [])].sort(([left], [right]) => (left < right ? -1 : 1)).flat();
     case "zset":
       return (database.get(key, "zset")?.ordered ?? []).flatMap(({ member, score }) => [member, formatDouble(score)]);
+    case "stream":
+      return (database.get(key, "stream")?.backwards([0, 0], [Infinity, 0]) ?? [])
+        .toReversed()
+        .flatMap(({ id: [ms, sequence], fields }) => [`${ms}-${sequence}`, ...fields]);
   }
 }

@@ -90,6 +90,8 @@ async function contentOf(redis: Redis, key: string, type: DumpedKey["type"]): Pr
     case "zset":
       // By EVAL, because RESP3 has a type of its own for scores.
       return (await redis.eval("return redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES')", 1, key)) as string[];
+    case "stream":
+      return (await redis.xrange(key, "-", "+")).flatMap(([id, fields]) => [id, ...fields]);
   }
 }
 

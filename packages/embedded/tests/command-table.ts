@@ -10,7 +10,7 @@ export type Expected =
   | string
   | null
   | readonly string[]
-  | readonly (string | number | null)[]
+  | readonly (string | number | null | readonly (string | readonly string[])[])[]
   | { readonly ok: string }
   | { readonly err: string };
 
@@ -368,6 +368,94 @@ export const TABLE: { readonly [topic: string]: readonly Row[] } = {
     ["ZSCORE z odd", "9007199254740992"],
     ["ZSCORE z small", "9.9999999999999995e-08"],
     ["ZSCORE z exact", "123456789.125"],
+  ],
+  streams: [
+    ["XLEN x", 0],
+    ["XREVRANGE x + -", []],
+    ["XADD x 5-1 a 1", "5-1"],
+    ["XADD x 5-1 a 1", { err: "ERR The ID specified in XADD is equal or smaller than the target stream top item" }],
+    ["XADD x 0-0 a 1", { err: "ERR The ID specified in XADD must be greater than 0-0" }],
+    ["XADD x 6 a 2 b 3", "6-0"],
+    ["XADD x 6-7 a 4", "6-7"],
+    ["TYPE x", { ok: "stream" }],
+    ["XLEN x", 3],
+    [
+      "XREVRANGE x + -",
+      [
+        ["6-7", ["a", "4"]],
+        ["6-0", ["a", "2", "b", "3"]],
+        ["5-1", ["a", "1"]],
+      ],
+    ],
+    ["XREVRANGE x + - COUNT 1", [["6-7", ["a", "4"]]]],
+    ["XREVRANGE x + - COUNT 0", null],
+    [
+      "XREVRANGE x (6-7 -",
+      [
+        ["6-0", ["a", "2", "b", "3"]],
+        ["5-1", ["a", "1"]],
+      ],
+    ],
+    [
+      "XREVRANGE x + (5-1",
+      [
+        ["6-7", ["a", "4"]],
+        ["6-0", ["a", "2", "b", "3"]],
+      ],
+    ],
+    ["XREVRANGE x 5 5", [["5-1", ["a", "1"]]]],
+    [
+      "XREVRANGE x 6 6",
+      [
+        ["6-7", ["a", "4"]],
+        ["6-0", ["a", "2", "b", "3"]],
+      ],
+    ],
+    ["XREVRANGE x 4 -", []],
+    ["XREVRANGE x + - COUNT", SYNTAX],
+    ["XREVRANGE x + - LIMIT 1", SYNTAX],
+    ["XREVRANGE x y -", { err: "ERR Invalid stream ID specified as stream command argument" }],
+    ["XADD x MAXLEN 2 7-0 a 5", "7-0"],
+    ["XLEN x", 2],
+    ["XADD x MAXLEN = 1 8-0 a 6", "8-0"],
+    ["XREVRANGE x + -", [["8-0", ["a", "6"]]]],
+    ["XADD x MAXLEN ~ 100 9-0 a 7", "9-0"],
+    ["XADD x MAXLEN -1 10-0 a 7", { err: "ERR The MAXLEN argument must be >= 0." }],
+    ["XADD x MAXLEN y 10-0 a 7", NOT_INTEGER],
+    ["XADD x 11-0 a", ARITY],
+    ["XADD x 11-0 a 1 b", { err: "ERR wrong number of arguments for 'xadd' command" }],
+    ["XADD x y a 1", { err: "ERR Invalid stream ID specified as stream command argument" }],
+    ["SET s 1", OK],
+    ["XADD s 1-0 a 1", WRONG_TYPE],
+    ["XREVRANGE s + -", WRONG_TYPE],
+    ["XLEN s", WRONG_TYPE],
+    ["XADD y MAXLEN 0 1-0 a 1", "1-0"],
+    ["EXISTS y", 1],
+    ["XLEN y", 0],
+  ],
+  SCAN: [
+    ["SCAN 0", ["0", []]],
+    ["SET ab 1", OK],
+    ["SCAN 0", ["0", ["ab"]]],
+    ["SCAN 0 COUNT 100", ["0", ["ab"]]],
+    ["SCAN 0 MATCH a* COUNT 100", ["0", ["ab"]]],
+    ["SCAN 0 match b*", ["0", []]],
+    ["SCAN 0 MATCH a?", ["0", ["ab"]]],
+    ["SCAN 0 MATCH *b", ["0", ["ab"]]],
+    ["SCAN 0 MATCH a", ["0", []]],
+    ["SCAN 0 MATCH **ab**", ["0", ["ab"]]],
+    ["SCAN 0 MATCH a[a-c]", ["0", ["ab"]]],
+    ["SCAN 0 MATCH a[c-a]", ["0", ["ab"]]],
+    ["SCAN 0 MATCH a[^b]", ["0", []]],
+    ["SCAN 0 MATCH a[b", ["0", ["ab"]]],
+    ["SCAN 0 MATCH \\ab", ["0", ["ab"]]],
+    ["SCAN 0 MATCH a\\*", ["0", []]],
+    ["SCAN x", { err: "ERR invalid cursor" }],
+    ["SCAN 0 MATCH", SYNTAX],
+    ["SCAN 0 COUNT 0", SYNTAX],
+    ["SCAN 0 COUNT x", NOT_INTEGER],
+    ["SCAN 0 FOO 1", SYNTAX],
+    ["SCAN", ARITY],
   ],
   server: [
     ["PUBLISH channel message", 0],

@@ -9,7 +9,7 @@
  * What is shared by the entry points goes to files of its own, since an error must be of the same class in all of them.
  */
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { argv } from "node:process";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { rolldown } from "rolldown";
@@ -32,13 +32,32 @@ export async function pack(target) {
     external: [/^node:/, "vitest", ...Object.keys(manifest.peerDependencies)],
     platform: "node",
   });
+  // What the main entry loads is one file, whichever parts of it other entries share: two files compress less well than one.
+  const ofLibrary = reachedFrom(join(home, "dist/index.js"));
+  const library = { name: "library", test: (/** @type {string} */ id) => ofLibrary.has(id) };
   // Functions and classes keep their names, so that an error's stack can be read.
-  await bundle.write({ dir: join(target, "dist"), minify: true, chunkFileNames: "shared-[hash].js", keepNames: true });
+  const names = { chunkFileNames: "shared-[hash].js", keepNames: true };
+  await bundle.write({ dir: join(target, "dist"), minify: true, ...names, codeSplitting: { groups: [library] } });
   await bundle.close();
   const isDeclaration = (/** @type {string} */ path) => !/\.(?:js|map)$/.test(path);
   cpSync(join(home, "dist"), join(target, "dist"), { recursive: true, filter: isDeclaration });
   const { devDependencies: _, ...published } = manifest;
   writeFileSync(join(target, "package.json"), `${JSON.stringify(published, undefined, 2)}\n`);
+}
+
+/**
+ * A compiled file and all that it imports.
+ *
+ * @param {string} entry
+ * @returns {ReadonlySet<string>}
+ */
+function reachedFrom(entry) {
+  const reached = new Set([entry]);
+  for (const file of reached) {
+    const imports = readFileSync(file, "utf8").matchAll(/^(?:import|export)\b[^"]*"(\.[^"]+)";/gm);
+    for (const [, specifier = ""] of imports) reached.add(join(dirname(file), specifier));
+  }
+  return reached;
 }
 
 if (argv[1] !== undefined && import.meta.url === pathToFileURL(argv[1]).href) {

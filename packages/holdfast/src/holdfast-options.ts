@@ -1,8 +1,9 @@
 /** What `createHoldfast` and the factories can be told, and the checks: once, at the door. */
 
+import type { CloseOptions } from "./core/closing.js";
 import { UnsupportedError } from "./core/errors.js";
 import type { ExportedLease } from "./core/holding.js";
-import { checkClientName, checkPrefix, show } from "./core/names.js";
+import { checkClientName, checkKey, checkPrefix, show } from "./core/names.js";
 import type { AcquireOptions } from "./core/options.js";
 import { checkWhole, DEFAULTABLE, DEFAULTS, type ResolvedOptions, resolve } from "./core/options.js";
 import type { Store } from "./core/store.js";
@@ -89,7 +90,21 @@ export interface LockOptions {
    * `SET key value NX PX`. 1 to 512 bytes.
    */
   readonly key?: string;
+
+  /**
+   * Longest pause of a waiter before it asks again, since other clients release without a word to anybody. Shorter notices
+   * their release sooner; longer asks less often: each process asks once in that time for all its callers, and each caller
+   * with `fairness: "strict"`. Waiters of this library are told of each other's releases whatever it is. Whole
+   * milliseconds, 10 to 5000.
+   * @default 1_000 with `key`, else 5_000
+   */
+  readonly recheckMs?: number;
 }
+
+/** How soon a waiter asks again by itself where other clients share the lock. */
+const SHARED_RECHECK_MS = 1_000;
+/** The longest that any waiter leaves it at. */
+const LONGEST_RECHECK_MS = 5_000;
 
 const OWN_OPTIONS = [
   "redis",
@@ -272,6 +287,18 @@ export function checkKnown<Options extends object>(
 }
 
 /**
+ * The options of a mutex.
+ *
+ * @throws TypeError, RangeError  a wrong option; the message names it, its range and what came
+ */
+export function checkLockOptions(options: LockOptions): LockOptions {
+  const { key, recheckMs } = checkKnown(options, ["key", "recheckMs"]);
+  if (recheckMs !== undefined) checkWhole("recheckMs", recheckMs, 10, LONGEST_RECHECK_MS);
+  if (key === undefined) return recheckMs === undefined ? {} : { recheckMs };
+  return { key: checkKey(key), recheckMs: recheckMs ?? SHARED_RECHECK_MS };
+}
+
+/**
  * For factories without options: what is given to them was meant for a verb, and would be ignored.
  *
  * @throws TypeError  something was given
@@ -280,6 +307,13 @@ export function checkNoMore(takes: string, rest: readonly unknown[]): void {
   const extra = rest.find((value) => value !== undefined);
   if (extra === undefined) return;
   throw new TypeError(`${takes} and nothing else, since options are those of acquire and the like; got ${show(extra)}`);
+}
+
+/** The grace of a close. @throws TypeError, RangeError */
+export function graceOf(options: CloseOptions | undefined): number | undefined {
+  const { graceMs } = checkKnown(options, ["graceMs"]);
+  if (graceMs !== undefined) checkWhole("graceMs", graceMs, 0, 86_400_000);
+  return graceMs;
 }
 
 /** @throws TypeError, RangeError  unless it is what `lease.export()` returned, as far as can be seen */

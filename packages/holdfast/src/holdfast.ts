@@ -3,6 +3,8 @@ import { Barrier, type BarrierOptions } from "./barrier/barrier.js";
 import { barrierSteps } from "./barrier/steps.js";
 import { clientRecords } from "./client-record/client-record.js";
 import { adopt } from "./core/acquire.js";
+import { standsOn } from "./core/behind.js";
+import type { CloseOptions, CloseOutcome, HeldLease } from "./core/closing.js";
 import { Cohorts } from "./core/cohorts.js";
 import { Engine } from "./core/engine.js";
 import { EvictionGuard } from "./core/eviction-guard.js";
@@ -10,7 +12,7 @@ import type { Hold } from "./core/hold.js";
 import type { ExportedLease } from "./core/holding.js";
 import { Lease } from "./core/lease.js";
 import { Lock } from "./core/lock.js";
-import { checkKey, checkName, checkValue, lockKeys, mappedKeys, show } from "./core/names.js";
+import { checkName, checkValue, lockKeys, mappedKeys, show } from "./core/names.js";
 import { checkWhole } from "./core/options.js";
 import { type Runtime, systemRuntime } from "./core/runtime.js";
 import { CountDownLatch, type LatchOptions } from "./count-down-latch/count-down-latch.js";
@@ -20,9 +22,11 @@ import { ElectionSteps } from "./election/steps.js";
 import {
   checkExported,
   checkKnown,
+  checkLockOptions,
   checkNoMore,
   checkOptions,
   chooseStores,
+  graceOf,
   type HoldfastOptions,
   type LockOptions,
   shareStore,
@@ -30,6 +34,7 @@ import {
 import { MultiLock } from "./multi-lock/multi-lock.js";
 import { Mutex } from "./mutex/mutex.js";
 import { MutexSteps } from "./mutex/steps.js";
+import type { PauseOptions, PauseOutcome, ResumeOptions, ResumeOutcome } from "./pausing/pausing.js";
 import { ReadWriteLock, readWriteLockSteps } from "./read-write-lock/read-write-lock.js";
 import { noQuorumHere, quorumFactories } from "./redlock/factories.js";
 import type { Redlock } from "./redlock/redlock.js";
@@ -109,17 +114,52 @@ export interface Holdfast {
   adopt(exported: ExportedLease): Promise<Lease>;
 
   /**
+   * Takes a lock out of use for a while, as for maintenance: whoever holds it goes on, and nobody is granted after, until
+   * somebody resumes or `untilAtMs` has come. Meanwhile an acquire rejects with PausedError, unless it was told to wait
+   * through; whoever waited before keeps its place, and is served in order afterwards. It needs no process to live on.
+   *
+   * @returns the pause, and who holds the lock all the same; or the pause that somebody has begun before
+   * @throws StoreError    it may have been paused all the same; `resume` undoes it
+   * @throws ClosedError   this Holdfast was closed
+   * @throws EvictionError  the server may evict locks, and that was not allowed; nothing is paused
+   * @throws UnsupportedError  this Holdfast is on several independent servers
+   * @throws TypeError, RangeError  a wrong name or option, or an end that has passed
+   */
+  pause(name: string, options: PauseOptions): Promise<PauseOutcome>;
+
+  /**
+   * Ends a pause, whoever has begun it. Those who wait are served in their order, the first at once.
+   *
+   * @returns how long it was paused, and how many were waiting; or that it is not paused
+   * @throws StoreError    it may have been resumed all the same; calling it again is safe
+   * @throws ClosedError, UnsupportedError, TypeError, RangeError  as `pause`
+   */
+  resume(name: string, options: ResumeOptions): Promise<ResumeOutcome>;
+
+  /**
    * Ends all waits with ClosedError, aborts the signal of every lease that is held and gives it back, and
    * closes the connections that Holdfast opened, never yours; a `store` that several Holdfasts have been made on is
-   * closed with the last of them. A second call waits for the first. Never rejects, and takes about two
-   * `commandTimeoutMs` at most where servers do not answer.
+   * closed with the last of them. A second call waits for the first. Takes about two `commandTimeoutMs` at most where
+   * servers do not answer.
    * From then on every verb that would ask the server rejects with ClosedError, those that only look included.
+   *
+   * With `graceMs` nothing is given back under work that runs: the signal of every lease aborts for the reason `closing`, and
+   * each is renewed until it is released. What is not by the end of the grace is left to run out by itself. A second call
+   * with `graceMs: 0` ends the grace.
+   *
+   * @returns which leases were given back, and which may not have been
+   * @throws TypeError, RangeError  a wrong option, and nothing else
    */
-  close(): Promise<void>;
+  close(options?: CloseOptions): Promise<CloseOutcome>;
+
+  /** The leases of this Holdfast that are held now; the members of a multi-lock each for itself. */
+  held(): readonly HeldLease[];
 
   /** As `close`. */
   [Symbol.asyncDispose](): Promise<void>;
 }
+
+const NO_OPTIONS: LockOptions = {};
 
 /** A day: longer than most jobs, shorter than most memories. */
 const KEEP_MS = 86_400_000;
@@ -166,10 +206,9 @@ export function createHoldfastOn(runtime: Runtime, options: HoldfastOptions): Ho
   // On the path of every acquire.
   const mutexStepsOf = (kind: string, name: string, lockOptions?: LockOptions): MutexSteps => {
     checkName(name);
-    const key = lockOptions === undefined ? undefined : checkKnown(lockOptions, ["key"]).key;
-    if (key !== undefined) checkKey(key);
+    const { key, recheckMs } = lockOptions === undefined ? NO_OPTIONS : checkLockOptions(lockOptions);
     const keys = key === undefined ? lockKeys(prefix, "mutex", name) : mappedKeys(prefix, "mutex", key);
-    return new MutexSteps({ store, name, key, keys, inbox: engine.inboxOf(keys.tag) }, kind);
+    return new MutexSteps({ store, name, key, keys, inbox: engine.inboxOf(keys.tag), recheckMs }, kind);
   };
   const mutex = (name: string, lockOptions?: LockOptions): Mutex =>
     new Mutex(engine, mutexStepsOf("mutex", name, lockOptions), defaults, leaseOn, cohorts);
@@ -221,7 +260,7 @@ export function createHoldfastOn(runtime: Runtime, options: HoldfastOptions): Ho
     "read-write-lock": (name, { mode }) => readWriteLock(name)[mode ?? "write"],
   };
 
-  return {
+  const holdfast: Holdfast = {
     mutex,
     reentrantMutex,
     semaphore,
@@ -252,7 +291,14 @@ export function createHoldfastOn(runtime: Runtime, options: HoldfastOptions): Ho
       return adopt(engine, steps, exported, make);
     },
 
-    close: () => engine.close(),
-    [Symbol.asyncDispose]: () => engine.close(),
+    pause: async (name, options) => (await import("./pausing/pausing.js")).pause({ engine, prefix }, name, options),
+    resume: async (name, options) => (await import("./pausing/pausing.js")).resume({ engine, prefix }, name, options),
+
+    held: () => engine.held(),
+    close: async (closeOptions) => engine.close(graceOf(closeOptions)),
+    async [Symbol.asyncDispose]() {
+      await engine.close();
+    },
   };
+  return standsOn(holdfast, { engine, defaults, prefix, clientName });
 }

@@ -6,7 +6,9 @@ export type {
   BarrierOptions,
   Passage,
 } from "./barrier/barrier.js";
+export { type CloseOnSignalOptions, closeOnSignal } from "./close-on-signal.js";
 export type { Condition } from "./condition/condition.js";
+export type { CloseOptions, CloseOutcome, HeldLease } from "./core/closing.js";
 export {
   AcquireTimeoutError,
   type BreakReason,
@@ -14,11 +16,14 @@ export {
   CapacityMismatchError,
   ClosedError,
   EvictionError,
+  type Forced,
   type Holder,
   LeaseLostError,
   LockError,
   type LossReason,
   type OverReason,
+  type Pause,
+  PausedError,
   QuorumError,
   type ServerAnswer,
   StoreError,
@@ -28,17 +33,20 @@ export {
 } from "./core/errors.js";
 export type {
   AcquireEvent,
+  ForcedEvent,
   GrantEvent,
   LockEvent,
   LostEvent,
+  PauseEvent,
   ReleaseEvent,
   RenewEvent,
+  ResumeEvent,
   WaitEvent,
 } from "./core/events.js";
 export type { ExportedLease } from "./core/holding.js";
 export type { Inspection, WaitingClaim } from "./core/inspection.js";
 export type { Lease, ReleaseOutcome } from "./core/lease.js";
-export type { Lock } from "./core/lock.js";
+export type { ForceReleaseOptions, Lock } from "./core/lock.js";
 export { type AcquireOptions, DEFAULTS, type Fairness, type TryAcquireOptions } from "./core/options.js";
 export type { Reply, ReplyForm, Script } from "./core/script.js";
 export type { Inbox, Store } from "./core/store.js";
@@ -59,6 +67,7 @@ export type { Leadership } from "./election/leadership.js";
 export { createHoldfast, type Holdfast, type HoldfastOptions, type LockOptions } from "./holdfast.js";
 export type { MultiInspection, MultiLease, MultiLock } from "./multi-lock/multi-lock.js";
 export type { Mutex } from "./mutex/mutex.js";
+export type { PauseKind, PauseOptions, PauseOutcome, ResumeOptions, ResumeOutcome } from "./pausing/pausing.js";
 export type {
   ReadWriteHolder,
   ReadWriteInspection,

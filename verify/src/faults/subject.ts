@@ -76,6 +76,8 @@ export interface Part {
   readonly token: number | null;
   /** How the release of this member ended; after that of the whole. */
   released?(): Promise<undefined | Refused>;
+  /** When its release was first sent, which may be before anybody asked for it: when another member was lost. */
+  releaseSentMs?(): number | undefined;
   /** As that of the whole. */
   answered?(verb: "extend" | "release"): number | null | undefined;
 }

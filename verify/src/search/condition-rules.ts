@@ -32,7 +32,7 @@ export const CONDITION_RULES: readonly Rule[] = [
     condition(ONE_AND_ONE, { delays: 0 }),
     {
       script: "condition/wait",
-      from: "redis.call('ZADD', KEYS[4], latest + 1, owner)",
+      from: "redis.call('ZADD', KEYS[4], math.max(latest + 1, now), owner)",
       to: "local _ = latest",
     },
   ),

@@ -82,7 +82,7 @@ export const LOCK_RULES: readonly Rule[] = [
   ),
   script("queue-once", "a claim that asks again keeps its place in the queue", mutex([[1], [1], [1]], {}), {
     script: "mutex/acquire",
-    from: "if not redis.call('ZSCORE', KEYS[3], owner) then",
+    from: "if not isQueued then",
     to: "if true then",
   }),
   script(

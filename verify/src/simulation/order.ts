@@ -2,11 +2,10 @@
  * X3: who knew that it stood in the queue before another called is granted before it.
  *
  * The order of grants is that of the tokens, since the server gives both in one step. Whoever may have missed a message
- * or a heartbeat is excused, as is who gave up.
+ * or a heartbeat is excused, as is who gave up, and who wanted more permits than there were for a while.
  */
 import type { Attempt } from "./attempt.js";
 import type { Network } from "./messages.js";
-import type { SimulatedProcess } from "./process.js";
 
 /** Whoever has a place in the queue: one caller, or a claim that several share. */
 export type Queued = Pick<Attempt, "process" | "lockName" | "callMs" | "operation"> & {
@@ -41,14 +40,12 @@ export class FifoOrder {
   }
 
   /**
-   * The server may have taken the waiters of this process for dead, or it may have missed its grant.
+   * The server may have taken these waiters out of the queue, or they may have missed their grants.
    *
    * @returns who was not excused before
    */
-  excuse(process: SimulatedProcess): Queued[] {
-    const excused = [...this.#waiters.values()].filter(
-      ({ attempt, isExcused }) => attempt.process === process && !isExcused,
-    );
+  excuse(isMeant: (waiter: Queued) => boolean): Queued[] {
+    const excused = [...this.#waiters.values()].filter(({ attempt, isExcused }) => !isExcused && isMeant(attempt));
     for (const waiter of excused) waiter.isExcused = true;
     return excused.map(({ attempt }) => attempt);
   }

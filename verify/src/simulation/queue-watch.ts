@@ -81,7 +81,21 @@ export class QueueWatch {
 
   /** What the process was to hear may not have reached it: its waiters may be passed. */
   deafened(process: SimulatedProcess): void {
-    for (const queued of this.#order.excuse(process)) {
+    this.#excuse((waiter) => waiter.process === process);
+  }
+
+  /** A request was carried out. */
+  ran({ script, keys, args }: Call): void {
+    if (script.name !== "permits/resize") return;
+    const size = Number(args[script.args.indexOf("size")]);
+    // Whoever wants more than there are is sent away, and if that changes again, stands behind those who stayed.
+    this.#excuse(
+      ({ lockName, operation }) => keys[0]?.includes(`{${lockName}}`) === true && (operation?.args.permits ?? 1) > size,
+    );
+  }
+
+  #excuse(isMeant: (waiter: Queued) => boolean): void {
+    for (const queued of this.#order.excuse(isMeant)) {
       this.shared.missed(queued, this.#now());
       if (queued.operation === undefined) continue;
       const { lockName, id: operationId } = queued.operation;

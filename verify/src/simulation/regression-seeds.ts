@@ -252,4 +252,11 @@ export const REGRESSION_SEEDS: readonly RegressionSeed[] = [
     profile: "promised",
     was: "a late copy of an arrival that had been told broken arrived in the generation after the reset",
   },
+  {
+    seed: 70133887,
+    kind: "semaphore",
+    profile: "promised",
+    was: "whoever wanted more permits than there were for a moment was to keep its place in the queue",
+  },
+  { seed: 70034527, kind: "semaphore", profile: "promised", was: "the same, told late" },
 ];

@@ -130,6 +130,7 @@ export class World<One extends Joined = Joined> implements Home {
     );
     this.network.ran(process, call, reply);
     this.recorder.ran(process, call, reply);
+    this.judge.queues.ran(call);
     this.onRan?.(process, call, reply);
   }
 

@@ -5,13 +5,17 @@ import type { Command, Context } from "./command.js";
 import { hashes } from "./hashes.js";
 import { keys } from "./keys.js";
 import { lists } from "./lists.js";
+import { scanning } from "./scan.js";
 import { server } from "./server.js";
 import { sets } from "./sets.js";
 import { sortedSets } from "./sorted-sets.js";
+import { streams } from "./streams.js";
 import { strings } from "./strings.js";
 
 const TABLE: ReadonlyMap<string, Command> = new Map(
-  [strings, keys, hashes, sets, sortedSets, lists, server].flatMap((commands) => Object.entries(commands)),
+  [strings, keys, hashes, sets, sortedSets, lists, streams, scanning, server].flatMap((commands) =>
+    Object.entries(commands),
+  ),
 );
 
 /** The names of all commands, sorted. */

@@ -13,7 +13,7 @@
   ARGV[1] owner    id of this arrival
   ARGV[2] leaseMs  length of its lease
   ARGV[3] parties  how many parties the caller counts on
-  ARGV[4] enqueue  1 if it may wait; 0 if it arrives only when that lets all go on
+  ARGV[4] enqueue  1 if it may wait; 0 if it arrives only when that lets all go on; 2 if so, and it asks only once
   ARGV[5] inbox    what a client id is appended to for the channel that the client listens on
   REPLY   {0, restMs, nowUs}              waiting: ask again within restMs
           {1, restMs, nowUs}              refused: it may not wait, and others are missing; or it was given up before
@@ -49,17 +49,21 @@ end
 if barrier[1] and barrier[1] ~= parties then
   return {4, tonumber(barrier[1])}
 end
--- Kept for who has not arrived too: a late copy of this request must not arrive in the generation after a reset.
-local function keepBroken()
-  redis.call('ZADD', KEYS[4], generation + 0.5, owner)
+-- Ends are kept for as long as copies of a request may be under way.
+local function trimEnds()
   redis.call('PEXPIRE', KEYS[4], 86400000)
   local excess = redis.call('ZCARD', KEYS[4]) - parties - 10000
   if excess > 0 then
     redis.call('ZPOPMIN', KEYS[4], excess)
   end
 end
+-- Of who has not arrived too: a late copy of this request must not arrive when nobody is there any more.
+local function keepEnd(fraction)
+  redis.call('ZADD', KEYS[4], generation + fraction, owner)
+  trimEnds()
+end
 if tonumber(barrier[3] or 0) == generation then
-  keepBroken()
+  keepEnd(0.5)
   return broken(generation)
 end
 
@@ -69,13 +73,16 @@ local now = time[1] * 1000000 + time[2]
 local dead = redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', now, 'LIMIT', 0, 1)[1]
 if dead then
   breakGeneration(inbox, generation, 1, dead)
-  keepBroken()
+  keepEnd(0.5)
   return {3, generation, 1, dead}
 end
 
 local count = redis.call('ZCARD', KEYS[2])
 if not redis.call('ZSCORE', KEYS[2], owner) then
   if enqueue ~= '1' and count + 1 < tonumber(parties) then
+    if enqueue == '2' then
+      keepEnd(0.75)
+    end
     return {1, -1, now}
   end
   redis.call('ZADD', KEYS[2], count, owner)
@@ -102,11 +109,7 @@ for index, party in ipairs(redis.call('ZRANGE', KEYS[2], 0, -1)) do
     redis.call('PUBLISH', inbox .. client, string.format('+%s %.0f %.0f %.0f', number, generation, now, index - 1))
   end
 end
-redis.call('PEXPIRE', KEYS[4], 86400000)
-local excess = redis.call('ZCARD', KEYS[4]) - parties - 10000
-if excess > 0 then
-  redis.call('ZPOPMIN', KEYS[4], excess)
-end
+trimEnds()
 redis.call('HSET', KEYS[1], 'generation', string.format('%.0f', generation + 1))
 redis.call('DEL', KEYS[2], KEYS[3])
 return {2, generation, own}

@@ -101,7 +101,8 @@ export class Barrier {
     const startedAtMs = runtime.monotonicMs();
     const isTimeUp = (): boolean => runtime.monotonicMs() - startedAtMs >= waitMs - 1;
     const arrival = this.#steps.arrival(
-      () => mailbox.isDeaf && waitMs > 0,
+      waitMs > 0,
+      () => mailbox.isDeaf,
       () => (signal?.aborted ? "aborted" : isTimeUp() ? "timed-out" : "left"),
     );
     const end = await waitForGrant(this.#engine, arrival, resolved);

@@ -51,10 +51,11 @@ export interface BarrierSteps extends LookSteps {
 
   /**
    * The steps of one arrival.
+   * @param mayWait   false if it asks only once
    * @param mustPoll  whether it waits although its client can never be told, and so asks often instead
    * @param why       why it leaves, asked when it does
    */
-  arrival(mustPoll: () => boolean, why: () => BreakReason): Arrival;
+  arrival(mayWait: boolean, mustPoll: () => boolean, why: () => BreakReason): Arrival;
 }
 
 /** Codes of the scripts. */
@@ -101,7 +102,7 @@ export function barrierSteps({ store, name, base: barrier, inbox, parties }: Bar
       return (await call(caller, barrierReset, keys, { request, parties, inbox }, timeoutMs)).generation;
     },
 
-    arrival(mustPoll, why) {
+    arrival(mayWait, mustPoll, why) {
       let broken: Break | undefined;
       let passed: ReturnType<Arrival["passed"]>;
       let isAbsent = false;
@@ -115,7 +116,8 @@ export function barrierSteps({ store, name, base: barrier, inbox, parties }: Bar
         isAbsent: () => isAbsent,
 
         async acquire({ owner, leaseMs }, isListening, timeoutMs) {
-          const enqueue = isListening || mustPoll() ? 1 : 0;
+          const isReady = isListening || mustPoll();
+          const enqueue = mayWait ? (isReady ? 1 : 0) : 2;
           const reply = await call(caller, barrierArrive, keys, { owner, leaseMs, parties, enqueue, inbox }, timeoutMs);
           switch (reply.outcome) {
             case "mismatch":

@@ -98,7 +98,7 @@ export function waitSteps(
     },
 
     async acquire(claim, _enqueue, timeoutMs) {
-      if (isSignalled) return mutex.acquire(claim, true, timeoutMs);
+      if (isSignalled) return mutex.acquire(claim, true, timeoutMs, true);
       const reconnectsBefore = reconnects();
       let reply = await ask(claim.owner, timeoutMs);
       if (!("restMs" in reply) && !mayHaveEntered && reconnects() !== reconnectsBefore) {

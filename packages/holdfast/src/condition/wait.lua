@@ -32,7 +32,7 @@ local now = time[1] * 1000000 + time[2]
 -- include why-lost
 if holds(from, token) then
   local latest = redis.call('ZREVRANGE', KEYS[4], 0, 0, 'WITHSCORES')[2] or 0
-  redis.call('ZADD', KEYS[4], latest + 1, owner)
+  redis.call('ZADD', KEYS[4], math.max(latest + 1, now), owner)
   redis.call('PEXPIRE', KEYS[4], 60000)
   if not handOff(inbox, nil, now) then
     redis.call('DEL', KEYS[1])
@@ -49,7 +49,10 @@ end
 local holder = redis.call('GET', KEYS[1])
 local isQueued = redis.call('ZSCORE', KEYS[3], owner)
 if isQueued and holder then
-  redis.call('PEXPIRE', KEYS[3], 60000)
+  -- Where a pause stands in it, it is kept for longer.
+  if redis.call('PTTL', KEYS[3]) <= 60000 then
+    redis.call('PEXPIRE', KEYS[3], 60000)
+  end
   return {0, redis.call('PTTL', KEYS[1]), now}
 end
 if again == '1' or isQueued or holder == owner then

@@ -2,7 +2,7 @@
 import type { Cohorts } from "./cohorts.js";
 import { depart } from "./departure.js";
 import type { Engine } from "./engine.js";
-import { AcquireTimeoutError, ClosedError, LeaseLostError, StoreError } from "./errors.js";
+import { AcquireTimeoutError, ClosedError, LeaseLostError, PausedError, StoreError } from "./errors.js";
 import { publishAcquire } from "./events.js";
 import { hold } from "./granting.js";
 import { Hold } from "./hold.js";
@@ -11,6 +11,7 @@ import { firstHolder } from "./inspection.js";
 import type { Lease } from "./lease.js";
 import type { ResolvedOptions } from "./options.js";
 import { parseOwner } from "./owner.js";
+import { standingPause } from "./paused.js";
 import type { Grant, NotHeld, Steps, WaitSteps } from "./steps.js";
 import { type Moment, msUntil, now, validUntil } from "./validity.js";
 import { type Granted, NOTHING_RUNS, type TimedOut } from "./wait-ends.js";
@@ -23,7 +24,7 @@ export type MakeLease<Held extends Lease> = (hold: Hold) => Held;
  * Waits for the lock, at most `waitMs`.
  *
  * @param cohorts  where callers of one process share a claim, unless they want to be served strictly
- * @throws AcquireTimeoutError, StoreError, ClosedError, signal.reason
+ * @throws AcquireTimeoutError, PausedError, StoreError, ClosedError, signal.reason
  */
 export function acquire<Held extends Lease>(
   engine: Engine,
@@ -50,15 +51,17 @@ export function acquire<Held extends Lease>(
   });
 }
 
-/** The error of a wait that ended: who has the lock, as far as can be found out quickly. Never rejects. */
+/** The error of a wait that ended: who has the lock or has paused it, as far as can be found out quickly. Never rejects. */
 export async function timeoutError(
   engine: Engine,
   steps: WaitSteps,
-  { waitMs }: ResolvedOptions,
+  { waitMs, throughPause }: ResolvedOptions,
   end: TimedOut,
-): Promise<AcquireTimeoutError> {
+): Promise<AcquireTimeoutError | PausedError> {
   // Who does not wait has not looked either: `tryAcquire` has no use for it.
   const { state, unseen } = waitMs > 0 ? end : await looked(engine, steps);
+  const pause = standingPause(engine, state);
+  if (pause !== undefined && !throughPause) return new PausedError(steps.name, pause);
   const holder = await firstHolder(engine, state);
   const isOwn = holder !== undefined && engine.isOwn(holder.owner);
   return new AcquireTimeoutError(steps.name, {
@@ -66,6 +69,7 @@ export async function timeoutError(
     holder,
     isOwn,
     waitersAhead: state?.ahead ?? state?.waiterCount,
+    pause,
     cause: unseen,
   });
 }

@@ -17,9 +17,11 @@ import { Batch, BLOCK } from "./batch.js";
 import { Caller, type CallerEnds } from "./caller.js";
 import { depart } from "./departure.js";
 import type { Engine } from "./engine.js";
+import { PausedError } from "./errors.js";
 import { publishAcquire, publishWait } from "./events.js";
 import type { ResolvedOptions } from "./options.js";
 import type { PatienceEnd } from "./patience.js";
+import { standingPause } from "./paused.js";
 import { SHORTEST_CALL_MS } from "./questions.js";
 import type { Claim, Steps } from "./steps.js";
 import type { Granted, TimedOut } from "./wait-ends.js";
@@ -28,12 +30,16 @@ import { Waiter } from "./waiter.js";
 /** Where no claim can be made any more. */
 const NOBODY = { owner: "" };
 
-/** See the file header. One for each lock, name, length of lease and label: a claim has one of each, and errors tell the name. */
+/**
+ * See the file header. One for each lock, name, length of lease, label and way to meet a pause: a claim has one of each, and
+ * errors tell the name.
+ */
 export class Cohort {
   readonly #engine: Engine;
   readonly #name: string;
   readonly #leaseMs: number;
   readonly #label: string;
+  readonly #throughPause: boolean;
   /** Not in a batch, first come first served. */
   #waiting: Caller[] = [];
   #waiter: Waiter | undefined;
@@ -43,16 +49,19 @@ export class Cohort {
   /** Of the claims: it is for each caller by itself to give up. */
   #patient: ResolvedOptions | undefined;
 
-  constructor(engine: Engine, name: string, leaseMs: number, label: string) {
+  constructor(engine: Engine, name: string, { leaseMs, label, throughPause }: ResolvedOptions) {
     this.#engine = engine;
     this.#name = name;
     this.#leaseMs = leaseMs;
     this.#label = label;
+    this.#throughPause = throughPause;
   }
 
   /** Whether callers with these options belong here. */
-  suits(name: string, leaseMs: number, label: string): boolean {
-    return this.#leaseMs === leaseMs && this.#label === label && this.#name === name;
+  suits(name: string, { leaseMs, label, throughPause }: ResolvedOptions): boolean {
+    return (
+      this.#leaseMs === leaseMs && this.#label === label && this.#throughPause === throughPause && this.#name === name
+    );
   }
 
   /** Whether nobody waits here. */
@@ -62,6 +71,24 @@ export class Cohort {
 
   /** One more caller. @throws ClosedError, signal.reason */
   join(steps: Steps, options: ResolvedOptions, ends: CallerEnds): void {
+    if (this.#waiter?.isPaused !== true || options.throughPause) this.#join(steps, options, ends);
+    else void this.#joinUnlessPaused(steps, options, ends);
+  }
+
+  /** The claim on its way keeps its place behind a pause, which whoever comes now has not; it may be over since it last asked. */
+  async #joinUnlessPaused(steps: Steps, options: ResolvedOptions, ends: CallerEnds): Promise<void> {
+    const state = await steps.inspect(undefined, this.#engine.commandTimeoutMs).catch(() => undefined);
+    const pause = standingPause(this.#engine, state);
+    try {
+      if (pause !== undefined) throw new PausedError(steps.name, pause);
+      this.#join(steps, options, ends);
+    } catch (error) {
+      ends.failed(error);
+    }
+  }
+
+  /** @throws ClosedError, signal.reason */
+  #join(steps: Steps, options: ResolvedOptions, ends: CallerEnds): void {
     options.signal?.throwIfAborted();
     this.#engine.assertOpen(steps.name);
     const caller = new Caller(this.#engine.runtime, steps, options, ends, (end) => this.#leave(caller, end));
@@ -75,8 +102,8 @@ export class Cohort {
     else if (options.waitMs <= this.#engine.commandTimeoutMs) caller.patience.startDeadline(SHORTEST_CALL_MS);
   }
 
-  /** Asks for a claim, for everybody who waits. */
-  #ask(asker: Caller): void {
+  /** Asks for a claim, for everybody who waits. @param keepsPlace  whether they have waited before, so that no pause refuses them */
+  #ask(asker: Caller, keepsPlace = false): void {
     const { steps, options } = asker;
     let claim: Claim;
     try {
@@ -87,7 +114,8 @@ export class Cohort {
     }
     this.#asker = asker;
     this.#patient ??= { ...options, waitMs: Infinity, signal: undefined };
-    const waiter = new Waiter(this.#engine, steps, this.#patient, claim, {
+    const patient = keepsPlace ? { ...this.#patient, throughPause: true } : this.#patient;
+    const waiter = new Waiter(this.#engine, steps, patient, claim, {
       waiting: () => {
         for (const caller of this.#waiting) caller.patience.startDeadline();
       },
@@ -104,7 +132,7 @@ export class Cohort {
     if (this.#waiter !== undefined) return;
     const [first] = this.#waiting;
     if (first === undefined) return;
-    this.#ask(first);
+    this.#ask(first, true);
     for (const caller of this.#waiting) caller.patience.startDeadline();
   }
 

@@ -21,12 +21,12 @@ export class Cohorts {
   }
 
   /** The cohort that a caller with these options belongs to. */
-  of(steps: Steps, { leaseMs, label }: ResolvedOptions): Cohort {
+  of(steps: Steps, options: ResolvedOptions): Cohort {
     const { name, key } = steps;
     const known = this.#byKey.get(key);
-    const found = known?.find((one) => one.suits(name, leaseMs, label));
+    const found = known?.find((one) => one.suits(name, options));
     if (found !== undefined) return found;
-    const cohort = new Cohort(this.#engine, name, leaseMs, label);
+    const cohort = new Cohort(this.#engine, name, options);
     if (known === undefined && this.#byKey.size >= this.#tidyAt) this.#tidy();
     const others = known === undefined || known.length < KEPT_OF_ONE ? known : busyOf(known);
     this.#byKey.set(key, [...(others ?? []), cohort]);

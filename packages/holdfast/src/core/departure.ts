@@ -35,6 +35,8 @@ export function depart(
 }
 
 class Departure implements Occupant {
+  /** It goes on by itself while a Holdfast that closes waits for others. */
+  readonly waits = false;
   readonly #engine: Engine;
   readonly #steps: WaitSteps;
   readonly #claim: Claim;
@@ -101,7 +103,8 @@ class Departure implements Occupant {
     const { leaseMs } = this.#claim;
     // Who was never answered may still stand in the queue, and what stands there has no lease that ends.
     const isSettled = this.#isAnswered || this.#isHopeless;
-    const enoughMs = isSettled ? Math.min(leaseMs, STRAGGLER_MS) : Math.max(leaseMs, STRAGGLER_MS);
+    const enoughMs =
+      isSettled && this.#steps.keepsPlaces !== true ? Math.min(leaseMs, STRAGGLER_MS) : Math.max(leaseMs, STRAGGLER_MS);
     if ((this.#isAnswered && !this.#isUncertain) || passedMs >= enoughMs) {
       this.#end();
       return;

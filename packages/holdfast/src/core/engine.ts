@@ -1,5 +1,6 @@
 /** What all locks of one `createHoldfast()` stand on: one client id, one inbox, one store, one clock. */
 import { BulkRenewal } from "./bulk-renewal.js";
+import { type Closable, type CloseOutcome, type HeldLease, heldBy, settle } from "./closing.js";
 import { ClosedError, UnsupportedError } from "./errors.js";
 import type { EvictionGuard } from "./eviction-guard.js";
 import { Lookout } from "./lookout.js";
@@ -12,13 +13,11 @@ import type { Claim, WaitSteps } from "./steps.js";
 import type { Inbox, Store } from "./store.js";
 
 /** A claim that is alive in this process, in any state. */
-export interface Occupant extends Recipient {
+export interface Occupant extends Recipient, Closable {
   /** The inbox or the connection for commands was away: whatever was missed must be found out. */
   reconnected(connection: "commands" | "inbox"): void;
   /** In a cluster: the client's own channel is heard from now on; what was told there before, such as a forced release, was missed. */
   listening?(): void;
-  /** This Holdfast closes: stop waiting, give back what is held. Never rejects. */
-  close(): Promise<void>;
 }
 
 /** How often a waiter asks although it was told to wait: a grant may have been lost without a trace. */
@@ -54,7 +53,9 @@ export class Engine {
   readonly #stopListening: () => void;
   readonly #closeStore: () => Promise<void>;
   #lastNumber = 0;
-  #closing: Promise<void> | undefined;
+  #closing: Promise<CloseOutcome> | undefined;
+  #cutGrace: (() => void) | undefined;
+  #isRefusing = false;
   #isClosing = false;
 
   /** How often the connection that sends scripts has come back: a script may have been sent twice meanwhile. */
@@ -97,14 +98,19 @@ export class Engine {
     this.#stopListening = facts.store.onReconnect((connection) => this.#reconnected(connection));
   }
 
-  /** Whether `close` was called: nothing may be kept alive any more. */
+  /** Id of this client, with which the owner ids of its claims begin. */
+  get clientId(): string {
+    return this.#clientId;
+  }
+
+  /** Whether `close` was called, and its grace is over: nothing may be kept alive any more. */
   get isClosing(): boolean {
     return this.#isClosing;
   }
 
   /** @throws ClosedError  `close` was called */
   assertOpen(lockName: string): void {
-    if (this.#isClosing) throw new ClosedError(lockName);
+    if (this.#isRefusing) throw new ClosedError(lockName);
   }
 
   /** What a client id is appended to for the channel on which waiters for keys with that hash tag are granted. */
@@ -130,12 +136,14 @@ export class Engine {
   }
 
   /** Longest pause of a waiter that stands in the queue, in ms. */
-  recheckMs({ inbox }: Pick<WaitSteps, "inbox">): number {
+  recheckMs({ inbox, recheckMs = RECHECK_MS }: Pick<WaitSteps, "inbox" | "recheckMs">): number {
+    return Math.min(recheckMs, this.#isCounted(inbox) ? RECHECK_MS : UNCOUNTED_RECHECK_MS);
+  }
+
+  #isCounted(inbox: string | undefined): boolean {
     // Who waits without being told, as at a barrier, finds out by asking.
-    if (this.#slotInboxes === undefined || inbox === undefined) {
-      return this.mailbox.isOpen ? RECHECK_MS : UNCOUNTED_RECHECK_MS;
-    }
-    return this.#slotInboxes.use(inbox)?.isCounted === false ? UNCOUNTED_RECHECK_MS : RECHECK_MS;
+    if (this.#slotInboxes === undefined || inbox === undefined) return this.mailbox.isOpen;
+    return this.#slotInboxes.use(inbox)?.isCounted !== false;
   }
 
   /** Whether the claim of that owner is one of this engine's. */
@@ -187,24 +195,50 @@ export class Engine {
     });
   }
 
-  /** Ends all waits, gives back all leases, closes what the store opened. A second call waits for the first. */
-  close(): Promise<void> {
-    this.#closing ??= this.#close();
+  /** What this client holds. */
+  held(): readonly HeldLease[] {
+    return heldBy(this.mailbox.recipients());
+  }
+
+  /**
+   * Ends all waits, gives back all leases, closes what the store opened. A second call waits for the first.
+   *
+   * @param graceMs  how long to wait for the work under leases; undefined gives them back at once. A second call with 0 ends
+   *                 the grace of the first
+   */
+  close(graceMs?: number): Promise<CloseOutcome> {
+    if (graceMs === 0) this.#cutGrace?.();
+    this.#closing ??= this.#close(graceMs);
     return this.#closing;
   }
 
-  async #close(): Promise<void> {
+  async #close(graceMs: number | undefined): Promise<CloseOutcome> {
+    this.#isRefusing = true;
+    let outcome: CloseOutcome | undefined;
+    if (graceMs !== undefined) {
+      outcome = await settle(this.mailbox.recipients(), this.runtime, graceMs, (cut) => {
+        this.#cutGrace = cut;
+      });
+    }
     this.#isClosing = true;
     this.#presence.close();
+    const holders = this.mailbox.recipients().map((occupant) => ({ occupant, leases: occupant.held?.() ?? [] }));
     // Waiters turn into departures, which are occupants too: until nobody is left.
     while (this.mailbox.size > 0) {
       await Promise.all(this.mailbox.recipients().map((occupant) => occupant.close()));
+    }
+    const released: HeldLease[] = [];
+    const unsettled: HeldLease[] = [];
+    for (const { occupant, leases } of holders) {
+      const isReleased = (await occupant.givenBack) === true;
+      (isReleased ? released : unsettled).push(...leases);
     }
     this.#stopListening();
     this.lookout.close();
     await this.#slotInboxes?.close();
     await this.mailbox.close();
     await this.#closeStore();
+    return outcome ?? { released, unsettled };
   }
 
   /** Early, so that the first wait need not wait for it and a holder hears of a forced release. */

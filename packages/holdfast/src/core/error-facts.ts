@@ -20,6 +20,28 @@ export interface Holder {
   readonly leaseLeftMs: number;
 }
 
+/** A lock that a person has taken out of use for a while: whoever holds goes on, and nobody is granted after. */
+export interface Pause {
+  /** Who paused it, in their own words. */
+  readonly by: string;
+  /** Why. */
+  readonly label: string;
+  /** When it began, by the server's clock, in ms since 1970. */
+  readonly sinceAtMs: number;
+  /** When it ends by itself, by the server's clock, in ms since 1970; undefined if somebody has to resume. */
+  readonly untilAtMs: number | undefined;
+  /** Id of the claim that it is, as it stands in the keys. */
+  readonly owner: string;
+}
+
+/** What was said with a forced release. */
+export interface Forced {
+  /** Who released it, in their own words; undefined if they did not say. */
+  readonly by: string | undefined;
+  /** Why; undefined if they did not say. */
+  readonly reason: string | undefined;
+}
+
 /**
  * Why a lease ended before it was released.
  *
@@ -28,9 +50,11 @@ export interface Holder {
  * - `server-lost`: the server no longer held it for us although its time was not over: memory loss, failover, a foreign
  *   DEL, or a forced release whose message did not arrive
  * - `max-hold`: the caller's own `maxHoldMs` was reached, so the lease is no longer renewed
- * - `closed`: `close()` of the Holdfast gave it back while it was held
+ * - `closed`: `close()` of the Holdfast gave it back while it was held, or, at the end of its grace, left it to run out
+ * - `closing`: `close({ graceMs })` of the Holdfast asks the holder to end: it is still held and renewed until its work has
+ *   settled or the grace is over
  */
-export type LossReason = "expired" | "force-released" | "server-lost" | "max-hold" | "closed";
+export type LossReason = "expired" | "force-released" | "server-lost" | "max-hold" | "closed" | "closing";
 
 /** Why a lease is over: it was lost, or its holder ended it. */
 export type OverReason = LossReason | "released" | "handed-over";

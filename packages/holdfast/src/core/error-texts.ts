@@ -1,5 +1,5 @@
 /** What errors say: one sentence and one line each, whatever a name, a label or a foreign client may contain. */
-import type { BreakReason, Holder, OverReason, ServerAnswer, StoreFailure } from "./error-facts.js";
+import type { BreakReason, Forced, Holder, OverReason, Pause, ServerAnswer, StoreFailure } from "./error-facts.js";
 
 /** Why a lease is over. */
 export const OVER: Readonly<Record<OverReason, string>> = {
@@ -9,10 +9,39 @@ export const OVER: Readonly<Record<OverReason, string>> = {
     "the server no longer holds it for us although its time was not over, so another holder may have been granted",
   "max-hold":
     "maxHoldMs was reached and it is no longer renewed, so another holder is granted when its rest has run out",
-  closed: "this Holdfast was closed and gave it back, so another holder may have been granted at once",
+  closing: "this Holdfast is closing, and it is kept for no longer than its work takes to end within the grace",
+  closed: "this Holdfast was closed and gave it back, or left it to run out, so another holder may have been granted",
   released: "it was released by its holder, so another holder may have been granted at once",
   "handed-over": "it was exported for another process, which may hold it now",
 };
+
+/** A lease is over: why, and if somebody has ended it by force, who and with which words. */
+export function lostMessage(
+  lockName: string,
+  { reason, token, forced }: { reason: OverReason; token: number; forced?: Forced | undefined },
+): string {
+  const by = forced?.by === undefined ? "" : ` by ${quote(forced.by)}`;
+  const why = forced?.reason === undefined ? "" : `, because ${quote(forced.reason)}`;
+  const said = by + why === "" ? "" : ` It was released${by}${why}.`;
+  const state = reason === "closing" ? "is to end" : "is over";
+  return `The lease on ${quote(lockName)} (token ${token}) ${state}: ${OVER[reason]}.${said}`;
+}
+
+/** A lock is paused: by whom, why, since when and until when, and what may be assumed. */
+export function pausedMessage(lockName: string, pause: Pause): string {
+  return `${quote(lockName)} was not acquired: it is ${describePause(pause)}; nothing is held. Try again then, or wait with throughPause.`;
+}
+
+function describePause({ by, label, sinceAtMs, untilAtMs }: Pause): string {
+  const end = untilAtMs === undefined ? "somebody resumes it" : instant(untilAtMs);
+  return `paused by ${quote(by)} for ${quote(label)} since ${instant(sinceAtMs)}, until ${end}`;
+}
+
+/** A number from a key may be none of a date's. */
+function instant(atMs: number): string {
+  const date = new Date(atMs);
+  return Number.isNaN(date.getTime()) ? String(atMs) : date.toISOString();
+}
 
 /** Why a barrier broke. */
 export const BROKE: Readonly<Record<BreakReason, string>> = {
@@ -31,12 +60,20 @@ export function timeoutMessage(
     holder,
     isOwn = false,
     waitersAhead,
-  }: { waitMs: number; holder?: Holder | undefined; isOwn?: boolean; waitersAhead?: number | undefined },
+    pause,
+  }: {
+    waitMs: number;
+    holder?: Holder | undefined;
+    isOwn?: boolean;
+    waitersAhead?: number | undefined;
+    pause?: Pause | undefined;
+  },
 ): string {
   const waited = waitMs === 0 ? "at once" : `within ${waitMs} ms`;
   const hint = isOwn ? " Its holder is a lease of this same Holdfast: check that it does not wait for itself." : "";
   const ahead = waitersAhead ? `, with ${waitersAhead} waiting ahead` : "";
-  return `${quote(lockName)} was not acquired ${waited}${describe(holder, isOwn)}${ahead}; nothing is held, and trying again is safe.${hint}`;
+  const paused = pause === undefined ? "" : `: ${describePause(pause)}`;
+  return `${quote(lockName)} was not acquired ${waited}${paused}${describe(holder, isOwn)}${ahead}; nothing is held, and trying again is safe.${hint}`;
 }
 
 function describe(holder: Holder | undefined, isOwn: boolean): string {

@@ -5,12 +5,13 @@
  * RangeError instead, and an aborted wait rejects with the signal's own reason.
  */
 
-import type { BreakReason, Holder, OverReason, ServerAnswer, StoreFailure } from "./error-facts.js";
+import type { BreakReason, Forced, Holder, OverReason, Pause, ServerAnswer, StoreFailure } from "./error-facts.js";
 import {
   BROKE,
   evictionMessage,
+  lostMessage,
   mismatchMessage,
-  OVER,
+  pausedMessage,
   processOf,
   quorumMessage,
   quote,
@@ -18,7 +19,16 @@ import {
   timeoutMessage,
 } from "./error-texts.js";
 
-export type { BreakReason, Holder, LossReason, OverReason, ServerAnswer, StoreFailure } from "./error-facts.js";
+export type {
+  BreakReason,
+  Forced,
+  Holder,
+  LossReason,
+  OverReason,
+  Pause,
+  ServerAnswer,
+  StoreFailure,
+} from "./error-facts.js";
 
 /** Base of all lock errors. `code` is stable; the message is for people. */
 export abstract class LockError extends Error {
@@ -47,6 +57,8 @@ export class AcquireTimeoutError extends LockError {
   readonly isOwn: boolean;
   /** How many stood before this caller in the queue; undefined if it did not queue or the server did not say. */
   readonly waitersAhead: number | undefined;
+  /** The pause that it waited through, if the lock was paused when the wait ended. */
+  readonly pause: Pause | undefined;
 
   constructor(
     lockName: string,
@@ -55,6 +67,7 @@ export class AcquireTimeoutError extends LockError {
       readonly holder?: Holder | undefined;
       readonly isOwn?: boolean;
       readonly waitersAhead?: number | undefined;
+      readonly pause?: Pause | undefined;
       /** Why the server did not say who holds it; undefined if it did. */
       readonly cause?: unknown;
     },
@@ -64,6 +77,7 @@ export class AcquireTimeoutError extends LockError {
     this.holder = facts.holder;
     this.isOwn = facts.isOwn ?? false;
     this.waitersAhead = facts.waitersAhead;
+    this.pause = facts.pause;
   }
 
   /** Fencing token of the holder, if it is known. */
@@ -73,24 +87,57 @@ export class AcquireTimeoutError extends LockError {
 }
 
 /**
+ * Somebody has paused the lock, so nobody is granted now. Nothing is held and nothing is queued; trying again is safe, and
+ * pointless before the pause ends. With `throughPause: true` an acquire waits instead.
+ */
+export class PausedError extends LockError {
+  readonly code = "ERR_LOCK_PAUSED";
+  /** Who paused it, in their own words. */
+  readonly by: string;
+  /** Why. */
+  readonly label: string;
+  /** When it began, by the server's clock, in ms since 1970. */
+  readonly sinceAtMs: number;
+  /** When it ends by itself, by the server's clock, in ms since 1970; undefined if somebody has to resume. */
+  readonly untilAtMs: number | undefined;
+
+  constructor(lockName: string, pause: Pause) {
+    super(lockName, pausedMessage(lockName, pause));
+    this.by = pause.by;
+    this.label = pause.label;
+    this.sinceAtMs = pause.sinceAtMs;
+    this.untilAtMs = pause.untilAtMs;
+  }
+}
+
+/**
  * The lease is over, and its holder did not end it. Work done since may have overlapped with another holder's.
  *
- * `assertHeld` also throws it for a lease that its holder did end: then `reason` is `released` or `handed-over`.
+ * `assertHeld` also throws it for a lease that its holder did end: then `reason` is `released` or `handed-over`. With
+ * `closing` it is the reason of a signal alone: the lease is still held, until its work ends.
  */
 export class LeaseLostError extends LockError {
   readonly code = "ERR_LOCK_LEASE_LOST";
   readonly reason: OverReason;
   readonly token: number;
   readonly owner: string;
+  /** Who released it by force and why, if that was said and heard. */
+  readonly forced: Forced | undefined;
 
   constructor(
     lockName: string,
-    facts: { readonly reason: OverReason; readonly token: number; readonly owner: string },
+    facts: {
+      readonly reason: OverReason;
+      readonly token: number;
+      readonly owner: string;
+      readonly forced?: Forced | undefined;
+    },
   ) {
-    super(lockName, `The lease on ${quote(lockName)} (token ${facts.token}) is over: ${OVER[facts.reason]}.`);
+    super(lockName, lostMessage(lockName, facts));
     this.reason = facts.reason;
     this.token = facts.token;
     this.owner = facts.owner;
+    this.forced = facts.forced;
   }
 }
 

@@ -9,11 +9,14 @@
  * | `holdfast:renew` | a renewal was confirmed, or failed and will be tried again |
  * | `holdfast:lost` | a lease ended before it was released |
  * | `holdfast:release` | a lease was released |
+ * | `holdfast:forced` | this process has taken a lock away from its holder |
+ * | `holdfast:pause` | this process has paused a lock |
+ * | `holdfast:resume` | this process has ended a pause |
  *
  * Lock names are data of the application: do not use them as metric labels without thought.
  */
 import { type Channel, channel } from "node:diagnostics_channel";
-import type { LossReason } from "./errors.js";
+import type { Forced, LossReason, Pause } from "./errors.js";
 
 /** What every message says. */
 export interface LockEvent {
@@ -39,6 +42,8 @@ export interface GrantEvent extends LockEvent {
   readonly token: number;
   /** From the call to the grant, in ms. */
   readonly waitedMs: number;
+  /** The `key` option of the lock; absent if it has none. */
+  readonly key?: string;
 }
 
 /** `holdfast:renew` */
@@ -54,6 +59,8 @@ export interface RenewEvent extends LockEvent {
 export interface LostEvent extends LockEvent {
   readonly token: number;
   readonly reason: LossReason;
+  /** Of `force-released`: who did it and why, if that was said and heard. */
+  readonly forced: Forced | undefined;
 }
 
 /** `holdfast:release` */
@@ -64,6 +71,34 @@ export interface ReleaseEvent extends LockEvent {
   readonly heldMs: number;
 }
 
+/** What this process does in the place of others. */
+export interface DeedEvent extends LockEvent {
+  /** Id of the client that did it: several Holdfasts of one process tell on the same channels. */
+  readonly clientId: string;
+}
+
+/** `holdfast:forced`. `owner` is empty if the holder was named by its token alone. */
+export interface ForcedEvent extends DeedEvent {
+  /** Undefined if the holder was named by its owner alone. */
+  readonly token: number | undefined;
+  readonly forced: Forced;
+}
+
+/** `holdfast:pause`. `owner` is the claim of the pause. */
+export interface PauseEvent extends DeedEvent {
+  readonly pause: Pause;
+}
+
+/** `holdfast:resume`. `owner` is the claim of the pause. */
+export interface ResumeEvent extends DeedEvent {
+  readonly pause: Pause;
+  /** Who resumed, in their own words. */
+  readonly by: string;
+  readonly pausedForMs: number;
+  /** How many were waiting. */
+  readonly waiterCount: number;
+}
+
 /** The channels. Publish only after `hasSubscribers`, so that no message is built for nobody. */
 export const channels: {
   readonly acquire: Channel;
@@ -72,6 +107,9 @@ export const channels: {
   readonly renew: Channel;
   readonly lost: Channel;
   readonly release: Channel;
+  readonly forced: Channel;
+  readonly pause: Channel;
+  readonly resume: Channel;
 } = {
   acquire: channel("holdfast:acquire"),
   wait: channel("holdfast:wait"),
@@ -79,6 +117,9 @@ export const channels: {
   renew: channel("holdfast:renew"),
   lost: channel("holdfast:lost"),
   release: channel("holdfast:release"),
+  forced: channel("holdfast:forced"),
+  pause: channel("holdfast:pause"),
+  resume: channel("holdfast:resume"),
 };
 
 /** A claim, whose id is made when it is asked for. */

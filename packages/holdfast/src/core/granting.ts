@@ -23,7 +23,10 @@ export function hold(
 ): Hold {
   if (channels.grant.hasSubscribers) {
     const { claim, waitedMs } = granted;
-    const event: GrantEvent = { kind: steps.kind, lockName: steps.name, owner: claim.owner, token, waitedMs };
+    const { kind, name: lockName, exported } = steps;
+    // Without the name of the property where there is none: most locks have no key of their own.
+    const mapped = exported?.key === undefined ? {} : { key: exported.key };
+    const event: GrantEvent = { kind, lockName, owner: claim.owner, token, waitedMs, ...mapped };
     channels.grant.publish(event);
   }
   const { claim, token: lastToken, slots, setAt, mayStillRun } = granted;

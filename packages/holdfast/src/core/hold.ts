@@ -4,12 +4,15 @@
  * Invariants: only two things are a loss, an answer that says so and the end of validity; a loss is told once;
  * whoever ends it ends its upkeep too.
  */
+
+import type { HeldLease, Settled } from "./closing.js";
 import { depart } from "./departure.js";
 import type { Engine, Occupant } from "./engine.js";
-import { type LossReason, StoreError, UnsupportedError } from "./errors.js";
+import { type Forced, type LossReason, StoreError, UnsupportedError } from "./errors.js";
 import { describeExport } from "./exporting.js";
 import { giveBack, giveBackLate } from "./giving-back.js";
-import type { Ended, ExportedLease, Holding } from "./holding.js";
+import type { Ended, ExportedLease, Holding, LossListener } from "./holding.js";
+import { parseOwner } from "./owner.js";
 import type { Claim, Grant, NotHeld, Steps } from "./steps.js";
 import type { Turn } from "./turn.js";
 import { type HoldOptions, type Kept, Upkeep } from "./upkeep.js";
@@ -32,14 +35,18 @@ export class Hold implements Occupant, Holding, Kept {
   readonly #engine: Engine;
   readonly #steps: Steps;
   readonly #options: HoldOptions;
-  #lossListeners: ((reason: LossReason) => void)[] | undefined;
+  #lossListeners: LossListener[] | undefined;
   #lost: LossReason | undefined;
+  #forced: Forced | undefined;
   /** Set by `close`, which gives back without being asked: whether the server has answered. */
   #givenBack: Promise<boolean> | undefined;
+  /** Set by `finish`: told how it ends. */
+  #onSettled: ((how: Settled) => void) | undefined;
   #grant: Grant;
   readonly #upkeep: Upkeep;
   /** Lost or given up: from then on this object sends nothing by itself. */
   #isOver = false;
+  #isAbandoned = false;
   readonly #mayStillRun: () => boolean;
   readonly #turn: Turn | undefined;
   #token: number;
@@ -109,8 +116,8 @@ export class Hold implements Occupant, Holding, Kept {
     this.#token = token;
   }
 
-  onLost(listener: (reason: LossReason) => void): void {
-    if (this.#lost !== undefined) listener(this.#lost);
+  onLost(listener: LossListener): void {
+    if (this.#lost !== undefined) listener(this.#lost, this.#forced);
     // Most have one: an array that grows would keep room for many.
     else if (this.#lossListeners === undefined) this.#lossListeners = [listener];
     else this.#lossListeners.push(listener);
@@ -138,6 +145,12 @@ export class Hold implements Occupant, Holding, Kept {
     this.#stop();
     this.#forgetCopies();
     this.#turn?.over();
+    this.#onSettled?.("lost");
+  }
+
+  /** Nothing renews it any more, nor watches its end, while a request that ends it is under way: a renewal would take that for a loss. */
+  rest(): void {
+    this.#upkeep.stop();
   }
 
   /** The holder ends it, in time. A second copy of its grant that comes now must not undo it before what ends it on the server. */
@@ -161,12 +174,14 @@ export class Hold implements Occupant, Holding, Kept {
   }
 
   /** Ends the hold and tells who listens why, once. */
-  lose(reason: LossReason): void {
+  lose(reason: LossReason, forced?: Forced): void {
     if (this.#isOver) return;
     this.#stop();
     this.#lost = reason;
-    for (const listener of this.#lossListeners ?? []) listener(reason);
+    this.#forced = forced;
+    for (const listener of this.#lossListeners ?? []) listener(reason, forced);
     this.#turn?.over();
+    this.#onSettled?.("lost");
   }
 
   handOver(): ExportedLease {
@@ -186,6 +201,8 @@ export class Hold implements Occupant, Holding, Kept {
 
   /** As `giveBack`; after `close` it only tells how that ended. */
   async release(): Promise<Ended> {
+    // Nobody waits for it any longer, and it ends by itself.
+    if (this.#isAbandoned) return "claimed";
     if (this.#givenBack !== undefined) {
       if (await this.#givenBack) return "released";
       const cause = new Error("this Holdfast was closed while the server did not answer");
@@ -207,6 +224,13 @@ export class Hold implements Occupant, Holding, Kept {
     };
     // Sent before the others ask for a claim of their own, so that they need not wait for this one.
     const ending = isLate ? giveBackLate(given) : giveBack(given);
+    const onSettled = this.#onSettled;
+    if (onSettled !== undefined) {
+      ending.then(
+        (ended) => onSettled(ended === "released" || ended === "unclaimed" ? "released" : "lost"),
+        () => onSettled("unknown"),
+      );
+    }
     if (!isLate) this.#turn?.over();
     return ending;
   }
@@ -219,8 +243,8 @@ export class Hold implements Occupant, Holding, Kept {
     // Whoever holds is told of what concerns it by the answers to its renewals.
   }
 
-  revoked(): void {
-    this.lose("force-released");
+  revoked(forced?: Forced): void {
+    this.lose("force-released", forced);
   }
 
   reconnected(connection: "commands" | "inbox"): void {
@@ -234,6 +258,34 @@ export class Hold implements Occupant, Holding, Kept {
   /** Whether a request of the claim may still be under way. */
   #isUnclear(): boolean {
     return this.#upkeep.mayBePutBack || this.#mayStillRun();
+  }
+
+  held(): readonly HeldLease[] {
+    const validForMs = this.validForMs();
+    if (validForMs <= 0) return [];
+    const { kind, lockName: name, token, owner } = this;
+    const { label } = parseOwner(owner) ?? {};
+    return [{ kind, name, token, owner, label, acquiredAt: new Date(this.heldSinceAtMs), validForMs }];
+  }
+
+  finish(): Promise<Settled> {
+    return new Promise((resolve) => {
+      this.#onSettled = resolve;
+      for (const listener of this.#lossListeners ?? []) listener("closing");
+      // Whoever waits to hold it after this one waits no longer.
+      this.#turn?.over();
+    });
+  }
+
+  leaveToExpire(): void {
+    if (this.#isOver) return;
+    this.#isAbandoned = true;
+    this.#onSettled?.("unknown");
+    this.lose("closed");
+  }
+
+  get givenBack(): Promise<boolean> | undefined {
+    return this.#givenBack;
   }
 
   async close(): Promise<void> {

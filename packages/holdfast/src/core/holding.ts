@@ -1,4 +1,4 @@
-import type { LossReason } from "./error-facts.js";
+import type { Forced, LossReason } from "./error-facts.js";
 import type { NotHeld } from "./steps.js";
 
 /** How a release ended, as the server tells it. */
@@ -32,8 +32,11 @@ export interface Holding {
   handOver(): ExportedLease;
 
   /** Calls `listener` once when it is lost, or at once if it was lost before. */
-  onLost(listener: (reason: LossReason) => void): void;
+  onLost(listener: LossListener): void;
 }
+
+/** Told once, with what was said if it was lost by force; and before, of `closing`, when it is not lost but to end soon. */
+export type LossListener = (reason: LossReason, forced?: Forced) => void;
 
 /** A lease as plain JSON, for `holdfast.adopt` in another process. */
 export interface ExportedLease {

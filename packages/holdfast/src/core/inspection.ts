@@ -1,7 +1,8 @@
 /** Who holds a lock and who waits, with names instead of ids: read only when somebody asks. */
 import type { Engine } from "./engine.js";
-import type { Holder } from "./errors.js";
+import type { Holder, Pause } from "./errors.js";
 import { parseOwner } from "./owner.js";
+import { standingPause } from "./paused.js";
 import type { HolderState, LookSteps, State } from "./steps.js";
 
 /** What `inspect` tells about a lock. A snapshot: it may have changed when you read it. */
@@ -19,6 +20,8 @@ export interface Inspection {
   readonly waiterCount: number;
   /** The first 100 of them, next one first. */
   readonly waiters: readonly WaitingClaim[];
+  /** Who has paused it and why; undefined if nobody has. Those in `holders` were there before, and go on. */
+  readonly pause: Pause | undefined;
 }
 
 /** A claim in the queue. */
@@ -30,6 +33,9 @@ export interface WaitingClaim {
   readonly clientName: string | undefined;
 }
 
+/** What is asked for names of processes, and for the time. */
+export type Asked = Pick<Engine, "records" | "commandTimeoutMs" | "runtime">;
+
 /** Reads the lock and the records of the clients that it names. @throws StoreError, ClosedError */
 export async function inspect(engine: Engine, steps: LookSteps): Promise<Inspection> {
   engine.assertOpen(steps.name);
@@ -37,7 +43,7 @@ export async function inspect(engine: Engine, steps: LookSteps): Promise<Inspect
 }
 
 /** What the server said, with the names of the processes. Never rejects. */
-export async function describe(engine: Engine, steps: LookSteps, state: State): Promise<Inspection> {
+export async function describe(engine: Asked, steps: LookSteps, state: State): Promise<Inspection> {
   const records = new Map<string, ReturnType<typeof identify>>();
   // Many waiters are often few clients.
   const known = (owner: string): ReturnType<typeof identify> => {
@@ -55,6 +61,7 @@ export async function describe(engine: Engine, steps: LookSteps, state: State): 
     waiters: await Promise.all(
       state.waiters.map(async (owner) => ({ owner, label: parseOwner(owner)?.label, ...(await known(owner)) })),
     ),
+    pause: standingPause(engine, state),
   };
 }
 
@@ -100,7 +107,7 @@ function toHolder(
 const IDENTIFY_MS = 200;
 
 async function identify(
-  engine: Engine,
+  engine: Asked,
   clientId: string,
 ): Promise<{ host: string | undefined; pid: number | undefined; clientName: string | undefined }> {
   const record =

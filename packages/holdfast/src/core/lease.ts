@@ -1,5 +1,5 @@
 /** What a caller holds. Everything about keeping it is in hold.ts; this is the caller's view. */
-import type { LossReason, OverReason } from "./error-facts.js";
+import type { Forced, LossReason, OverReason } from "./error-facts.js";
 import { LeaseLostError } from "./errors.js";
 import { channels, type LostEvent, type ReleaseEvent } from "./events.js";
 import type { Ended, ExportedLease, Holding } from "./holding.js";
@@ -21,6 +21,8 @@ export class Lease implements AsyncDisposable {
   readonly #give: (() => Promise<Ended>) | undefined;
   #over: OverReason | undefined;
   #lost: LeaseLostError | undefined;
+  /** What the signal aborts for, which may come before the loss. */
+  #aborted: LeaseLostError | undefined;
   #controller: AbortController | undefined;
   #release: Promise<ReleaseOutcome> | undefined;
 
@@ -33,7 +35,7 @@ export class Lease implements AsyncDisposable {
     this.name = holding.lockName;
     this.#holding = holding;
     this.#give = give;
-    holding.onLost((reason) => this.#lose(reason));
+    holding.onLost((reason, forced) => this.#lose(reason, forced));
   }
 
   /** Time of the grant as this process saw it. */
@@ -56,13 +58,14 @@ export class Lease implements AsyncDisposable {
    * before the server can grant somebody else. Where this process was paused it cannot abort before it runs again, and
    * where its host was suspended or its wall clock was set forward, it aborts at the latest 1 s after the process runs
    * on, and as much later as timers are late. `assertHeld` and `validForMs` tell the truth at once, and make it abort.
-   * Not aborted by `release`.
+   * Not aborted by `release`. With the reason `closing` nothing is lost yet: this Holdfast closes, and waits for a while for
+   * the work to end.
    */
   get signal(): AbortSignal {
     // Made on demand: a signal costs more than the rest of an acquire on some runtimes.
     if (this.#controller === undefined) {
       this.#controller = new AbortController();
-      if (this.#lost !== undefined) this.#controller.abort(this.#lost);
+      if (this.#aborted !== undefined) this.#controller.abort(this.#aborted);
     }
     return this.#controller.signal;
   }
@@ -154,19 +157,25 @@ export class Lease implements AsyncDisposable {
     }
   }
 
-  #lose(reason: LossReason): void {
+  #lose(reason: LossReason, forced?: Forced): void {
     if (this.#over !== undefined) return;
+    const error = this.#error(reason, forced);
+    this.#aborted ??= error;
+    if (reason === "closing") {
+      this.#controller?.abort(error);
+      return;
+    }
     this.#over = reason;
-    this.#lost = this.#error(reason);
+    this.#lost = error;
     if (channels.lost.hasSubscribers) {
-      const event: LostEvent = { ...this.#about(), reason };
+      const event: LostEvent = { ...this.#about(), reason, forced };
       channels.lost.publish(event);
     }
-    this.#controller?.abort(this.#lost);
+    this.#controller?.abort(error);
   }
 
-  #error(reason: OverReason): LeaseLostError {
-    return new LeaseLostError(this.name, { reason, token: this.token, owner: this.owner });
+  #error(reason: OverReason, forced?: Forced): LeaseLostError {
+    return new LeaseLostError(this.name, { reason, forced, token: this.token, owner: this.owner });
   }
 
   #publishRelease(outcome: ReleaseEvent["outcome"]): void {

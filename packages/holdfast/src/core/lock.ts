@@ -3,9 +3,11 @@ import { acquire, type MakeLease, run, tryAcquire } from "./acquire.js";
 import type { Cohorts } from "./cohorts.js";
 import type { Engine } from "./engine.js";
 import { StoreError } from "./errors.js";
+import { channels, type ForcedEvent } from "./events.js";
 import { type Inspection, inspect } from "./inspection.js";
 import type { Lease } from "./lease.js";
-import { show } from "./names.js";
+import { forcedNote } from "./mailbox.js";
+import { checkWords, show } from "./names.js";
 import {
   type AcquireOptions,
   checkWhole,
@@ -15,6 +17,16 @@ import {
   type TryAcquireOptions,
 } from "./options.js";
 import type { Steps } from "./steps.js";
+
+/** Whom to take a lock away from: by `owner`, by `token`, or by both, as `inspect` shows them. And what to say. */
+export interface ForceReleaseOptions {
+  readonly owner?: string;
+  readonly token?: number;
+  /** Why: told to the holder, if it can be reached. 1 to 256 bytes. */
+  readonly reason?: string;
+  /** Who does it: told to the holder as well. 1 to 256 bytes. */
+  readonly by?: string;
+}
 
 /** See `Lock.partsOf`. @internal */
 export interface LockParts<Held extends Lease> {
@@ -65,6 +77,7 @@ export class Lock<Held extends Lease = Lease> {
    *
    * @returns a lease whose token is higher than every earlier one of this name
    * @throws AcquireTimeoutError  after `waitMs`; nothing is held; says who has it
+   * @throws PausedError          somebody has paused it; nothing is held; says who and why, and until when
    * @throws StoreError           the server did not answer; what may have been granted is given back or expires
    * @throws EvictionError        the server may evict locks, and that was not allowed; nothing is held
    * @throws ClosedError          this Holdfast was closed
@@ -113,7 +126,8 @@ export class Lock<Held extends Lease = Lease> {
 
   /**
    * Takes the lock away from a holder, named as `inspect` shows it: for people, not for programs. The next
-   * waiter is granted at once, and the holder's signal aborts at once, if it can be reached.
+   * waiter is granted at once, and the holder's signal aborts at once, if it can be reached. Its error then says `by` whom
+   * and for what `reason`, at most 256 bytes each. A pause is not released but resumed.
    *
    * @returns false, and nothing is done, if it is free or somebody else holds it by now; who shares its claim (see
    *          `fairness`) and has followed it counts as the same holder
@@ -121,8 +135,8 @@ export class Lock<Held extends Lease = Lease> {
    * @throws ClosedError  this Holdfast was closed
    * @throws TypeError, RangeError  neither an owner nor a token was given, or a wrong one
    */
-  async forceRelease(whose: { readonly owner?: string; readonly token?: number }): Promise<boolean> {
-    const { owner, token } = whose ?? {};
+  async forceRelease(whose: ForceReleaseOptions): Promise<boolean> {
+    const { owner, token, by, reason } = whose ?? {};
     if (owner === undefined && token === undefined) {
       throw new TypeError(`forceRelease needs { owner } or { token } of the present holder; got ${show(whose)}`);
     }
@@ -130,13 +144,24 @@ export class Lock<Held extends Lease = Lease> {
       throw new TypeError(`owner must be a string that is not empty; got ${show(owner)}`);
     }
     if (token !== undefined) checkWhole("token", token, 1, Number.MAX_SAFE_INTEGER);
+    if (by !== undefined) checkWords("by", by);
+    if (reason !== undefined) checkWords("reason", reason);
     this.engine.assertOpen(this.name);
     const reconnects = this.engine.commandReconnects;
-    const isReleased = await this.steps.forceRelease(whose, this.engine.commandTimeoutMs);
+    const forced = { by, reason };
+    const named = { ...(owner !== undefined && { owner }), ...(token !== undefined && { token }) };
+    const whom = { ...named, note: forcedNote(forced) };
+    const isReleased = await this.steps.forceRelease(whom, this.engine.commandTimeoutMs);
     if (!isReleased && reconnects !== this.engine.commandReconnects) {
       // A client may have sent it twice, and then this is the answer to the second copy.
       const cause = new Error("the connection was lost meanwhile, and an earlier copy may have released it");
       throw new StoreError(this.name, { mayHaveRun: true, transient: true, cause });
+    }
+    if (isReleased && channels.forced.hasSubscribers) {
+      const { clientId } = this.engine;
+      const about = { kind: this.steps.kind, lockName: this.name, owner: owner ?? "", clientId };
+      const event: ForcedEvent = { ...about, token, forced };
+      channels.forced.publish(event);
     }
     return isReleased;
   }

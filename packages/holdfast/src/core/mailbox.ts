@@ -5,7 +5,8 @@
  * in time. A grant is believed without asking, because asking would cost a round trip for each hand-over: whoever may
  * publish to this channel, whose name is not to be guessed, is trusted as much as whoever may write the keys.
  */
-import { StoreError, UnsupportedError } from "./errors.js";
+import { type Forced, StoreError, UnsupportedError } from "./errors.js";
+import { decodeWords } from "./owner.js";
 import { Registry } from "./registry.js";
 import type { Inbox, Store } from "./store.js";
 
@@ -16,7 +17,20 @@ export interface Recipient {
   /** Something about the claim has changed on the server: ask. */
   poked(): void;
   /** Somebody released the claim by force. */
-  revoked(): void;
+  revoked(forced?: Forced): void;
+}
+
+/** With who and why, percent-encoded: 256 bytes each, as `forcedNote` writes them. */
+const FORCED = /^-(\d{1,16})(?: ([!%'-*.\w~-]{0,768})\/([!%'-*.\w~-]{0,768}))?$/;
+
+/** What ends the message of a forced release; nothing if nothing was said. */
+export function forcedNote({ by = "", reason = "" }: Partial<Forced>): string {
+  return by + reason === "" ? "" : ` ${encodeURIComponent(by)}/${encodeURIComponent(reason)}`;
+}
+
+function forcedOf(by: string, reason = ""): Forced {
+  const said = (words: string): string | undefined => (words === "" ? undefined : decodeWords(words));
+  return { by: said(by), reason: said(reason) };
 }
 
 /** Opens the inbox when it is first needed, and hands messages to the claims that they name. */
@@ -102,16 +116,21 @@ export class Mailbox<Listener extends Recipient = Recipient> {
   }
 
   /**
-   * `+<number> <token> <µs>[ <slot>,<slot>…]` is a grant, `-<number>` a forced release, `~<number>` a hint to
-   * ask; anything else is not from us.
+   * `+<number> <token> <µs>[ <slot>,<slot>…]` is a grant, `-<number>[ <by>/<reason>]` a forced release, `~<number>` a hint
+   * to ask; anything else is not from us.
    */
   deliver(message: string): void {
-    const match = /^([+~-])(\d{1,16})(?: (\d{1,16}) (\d{1,16})(?: ([\d,]+))?)?$/.exec(message);
+    const forced = FORCED.exec(message);
+    if (forced !== null) {
+      const [, number, by, reason] = forced;
+      this.#recipients.get(Number(number))?.revoked(by === undefined ? undefined : forcedOf(by, reason));
+      return;
+    }
+    const match = /^([+~])(\d{1,16})(?: (\d{1,16}) (\d{1,16})(?: ([\d,]+))?)?$/.exec(message);
     if (match === null) return;
     const [, sort, number, token, grantedAtUs, slots] = match;
     const recipient = this.#recipients.get(Number(number));
-    if (sort === "-") recipient?.revoked();
-    else if (sort === "~") recipient?.poked();
+    if (sort === "~") recipient?.poked();
     else if (grantedAtUs !== undefined) {
       const numbers = slots === undefined ? [] : slots.split(",").map(Number);
       if (recipient === undefined) this.#onStray(Number(number), Number(token));

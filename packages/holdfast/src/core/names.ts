@@ -54,6 +54,11 @@ export function checkLabel(label: unknown): string {
   return checkText("label", label, 0, 256);
 }
 
+/** @throws TypeError, RangeError  unless the option is a string of 1 to 256 bytes: what a person says */
+export function checkWords(option: string, words: unknown): string {
+  return checkText(option, words, 1, 256);
+}
+
 /** @throws TypeError, RangeError  unless the caller id is a string of 1 to 256 bytes */
 export function checkCallerId(callerId: unknown): string {
   return checkText("callerId", callerId, 1, 256);

@@ -52,6 +52,13 @@ export interface AcquireOptions extends TryAcquireOptions {
    * @default "cohort"
    */
   readonly fairness?: Fairness;
+
+  /**
+   * Whether to wait while somebody has paused the lock, for `waitMs` at most. With false it rejects with PausedError at once,
+   * since a person may take days; whoever stood in the queue before the pause began keeps its place all the same.
+   * @default false
+   */
+  readonly throughPause?: boolean;
 }
 
 /** Every default, in one place. */
@@ -62,6 +69,7 @@ export const DEFAULTS: Readonly<{
   label: string;
   waitMs: number;
   fairness: Fairness;
+  throughPause: boolean;
 }> = Object.freeze({
   leaseMs: 30_000,
   renew: true,
@@ -69,6 +77,7 @@ export const DEFAULTS: Readonly<{
   label: "",
   waitMs: 10_000,
   fairness: "cohort",
+  throughPause: false,
 });
 
 /** What `AcquireOptions` come to when defaults are filled in. */
@@ -103,6 +112,9 @@ const CHECKS: Readonly<Record<string, (value: unknown) => void>> = {
     if (value !== "cohort" && value !== "strict") {
       throw new TypeError(`fairness must be "cohort" or "strict"; got ${show(value)}`);
     }
+  },
+  throughPause(value) {
+    if (typeof value !== "boolean") throw new TypeError(`throughPause must be true or false; got ${show(value)}`);
   },
 };
 

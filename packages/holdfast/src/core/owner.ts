@@ -1,4 +1,5 @@
 /** Owner ids: made here, and read here. The hand-off script reads the same four fields. */
+import type { Pause } from "./error-facts.js";
 import type { Claim } from "./steps.js";
 
 /** A new claim. Its owner id carries what a hand-off and an operator need, so that neither reads another key. */
@@ -38,14 +39,27 @@ export function parseOwner(
   return {
     clientId: match[1],
     amount: Number(match[2]),
-    label: match[3] === undefined ? undefined : decodeLabel(match[3]),
+    label: match[3] === undefined ? undefined : decodeWords(match[3]),
   };
 }
 
-function decodeLabel(label: string): string {
+/** Ends of pauses that end when somebody resumes, in ms since 1970: no number says never, and keys want one. */
+export const NEVER_MS = 9_000_000_000_000;
+
+/** What the claim of a pause tells; undefined if it is another. No client has the id that it begins with. */
+export function parsePause(owner: string): Pause | undefined {
+  const match = /^pause\/(\d+)\/(\d+)\/\d+\/[^/]*\/([^/]*)\/([^/]*)$/.exec(owner);
+  if (match === null) return undefined;
+  const [, since, until, by = "", label = ""] = match;
+  const untilAtMs = Number(until) >= NEVER_MS ? undefined : Number(until);
+  return { by: decodeWords(by), label: decodeWords(label), sinceAtMs: Number(since), untilAtMs, owner };
+}
+
+/** Percent-encoded words of people, as they stand in owner ids and messages; what was not written by us is shown as it is. */
+export function decodeWords(text: string): string {
   try {
-    return decodeURIComponent(label);
+    return decodeURIComponent(text);
   } catch {
-    return label; // not written by us; shown as it is
+    return text;
   }
 }

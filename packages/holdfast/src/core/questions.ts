@@ -30,6 +30,8 @@ export interface Asker {
   answered(attempt: Attempt, sentAt: Moment): void;
   /** A request had no answer, or an error for one. */
   failed(error: unknown): void;
+  /** Whether a pause is no reason to stop waiting. */
+  readonly waitsThroughPause: boolean;
   /** It is clear by now that the wait goes on without a place in the queue. */
   goesOnWithoutQueue(): void;
 }
@@ -123,8 +125,12 @@ export class Questions {
     const timeoutMs = this.#timeoutMs();
     const guard = engine.evictionGuard;
     const attempt = guard.isOpen
-      ? steps.acquire(claim, enqueue, timeoutMs)
-      : guard.pass(steps.name, () => steps.acquire(claim, enqueue, timeoutMs), timeoutMs);
+      ? steps.acquire(claim, enqueue, timeoutMs, this.#asker.waitsThroughPause)
+      : guard.pass(
+          steps.name,
+          () => steps.acquire(claim, enqueue, timeoutMs, this.#asker.waitsThroughPause),
+          timeoutMs,
+        );
     attempt.then(
       (attempt) => {
         this.#open -= 1;

@@ -5,6 +5,7 @@
  * Every method rejects with StoreError when the answer is unknown, and gives the same answer when it is called
  * again for the same claim; core relies on both.
  */
+import type { Pause } from "./error-facts.js";
 
 /**
  * What this process holds, or waits for, in the store: one owner id, one lease on the server.
@@ -41,6 +42,8 @@ export type Attempt =
       readonly restMs: number;
       /** The server's clock when it answered, in µs since 1970. */
       readonly nowUs: number;
+      /** The claim of the pause in whose way it is, if there is one. */
+      readonly pauses?: readonly string[];
     };
 
 /**
@@ -67,13 +70,34 @@ export interface WaitSteps extends LookSteps {
   readonly holdsNothing?: true;
 
   /**
+   * True where no message of this library tells a waiter that it is granted, as with the locks of other systems: who was
+   * refused asks again when the `restMs` of that answer have passed.
+   */
+  readonly asksAgain?: true;
+
+  /**
+   * True if a place in the queue stands in the way of others although its client is gone: then whoever has left makes sure of
+   * it for as long as a request may be under way, however short the lease.
+   */
+  readonly keepsPlaces?: true;
+
+  /**
    * What a client id is appended to for the channel on which a grant comes, if the script that grants has to know whether
    * anybody listens; see `Engine.inboxOf`. Undefined if the client's own channel will do.
    */
   readonly inbox?: string;
 
-  /** One attempt; with `enqueue` a refused claim waits in the queue and is granted through the client's inbox. */
-  acquire(claim: Claim, enqueue: boolean, timeoutMs: number): Promise<Attempt>;
+  /**
+   * Longest pause of a waiter that stands in the queue, in ms, where clients of other libraries release the lock without a
+   * word. Absent: as long as messages can be trusted.
+   */
+  readonly recheckMs?: number | undefined;
+
+  /**
+   * One attempt; with `enqueue` a refused claim waits in the queue and is granted through the client's inbox, unless
+   * somebody has paused the lock and it does not wait already: then only with `throughPause`.
+   */
+  acquire(claim: Claim, enqueue: boolean, timeoutMs: number, throughPause?: boolean): Promise<Attempt>;
 
   /**
    * Begins the lease of a grant anew, with the first of its tokens, on a store where a grant counts only then. Absent on
@@ -126,7 +150,15 @@ export interface Steps extends WaitSteps {
   adopt(from: string, to: Grant, timeoutMs: number): Promise<"adopted" | NotHeld>;
 
   /** Ends a hold that the caller names by owner, token, or both; false if that is not who holds it. */
-  forceRelease(whose: { readonly owner?: string; readonly token?: number }, timeoutMs: number): Promise<boolean>;
+  forceRelease(whose: ForcedRelease, timeoutMs: number): Promise<boolean>;
+}
+
+/** Whose hold is to end by force. */
+export interface ForcedRelease {
+  readonly owner?: string;
+  readonly token?: number;
+  /** What the message to the holder ends with: see `core/mailbox.ts`. Absent or empty for nothing. */
+  readonly note?: string;
 }
 
 /** What the server says about one lock. */
@@ -138,6 +170,8 @@ export interface State {
   /** Owners of the first waiters, next one first. */
   readonly waiters: readonly string[];
   readonly ahead: number | undefined;
+  /** The pause that holds, or waits for the present holders to end; absent if there is none. */
+  readonly pause?: Pause | undefined;
 }
 
 /** One hold as the server sees it. */

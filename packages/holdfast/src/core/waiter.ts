@@ -8,10 +8,11 @@
 import { depart } from "./departure.js";
 import { Doubt } from "./doubt.js";
 import type { Engine, Occupant } from "./engine.js";
-import { ClosedError, EvictionError, StoreError } from "./errors.js";
+import { ClosedError, EvictionError, PausedError, StoreError } from "./errors.js";
 import { publishWait } from "./events.js";
 import { GrantMoment } from "./grant-moment.js";
 import type { ResolvedOptions } from "./options.js";
+import { parsePause } from "./owner.js";
 import { Patience } from "./patience.js";
 import { type Asker, Questions, SHORTEST_CALL_MS } from "./questions.js";
 import type { Attempt, Claim, NotHeld, WaitSteps } from "./steps.js";
@@ -32,6 +33,8 @@ export class Waiter implements Occupant, Asker {
 
   #isSettled = false;
   #isQueued = false;
+  #hasQueued = false;
+  #pause: string | undefined;
   #hasTold = false;
   #isConfirming = false;
   readonly #doubt = new Doubt();
@@ -72,6 +75,16 @@ export class Waiter implements Occupant, Asker {
   /** Whether it stands in the server's queue. */
   get isQueued(): boolean {
     return this.#isQueued;
+  }
+
+  /** Who stood in the queue before a pause began keeps its place, also where the server has forgotten it since. */
+  get waitsThroughPause(): boolean {
+    return this.#hasQueued || this.#options.throughPause;
+  }
+
+  /** Whether the server had paused the lock when it last answered. */
+  get isPaused(): boolean {
+    return this.#pause !== undefined;
   }
 
   /** What the wait would end with if it ended now: the failure that goes on, or undefined while the server answers. */
@@ -138,13 +151,23 @@ export class Waiter implements Occupant, Asker {
     const isFirst = !this.#moment.isKnownToWait;
     this.#moment.waits(sentAt, attempt.nowUs);
     this.#isQueued = attempt.outcome === "waiting";
+    this.#hasQueued ||= this.#isQueued;
+    this.#pause = attempt.pauses?.[0];
     if (this.#options.waitMs === 0) {
       this.#timeUp();
       return;
     }
+    const pause = this.#isQueued || this.waitsThroughPause ? undefined : parsePause(this.#pause ?? "");
+    if (pause !== undefined) {
+      this.#settle();
+      void this.#depart(this.#engine.commandTimeoutMs);
+      this.#ends.failed(new PausedError(this.#steps.name, pause));
+      return;
+    }
     if (isFirst) this.#startDeadline();
-    if (this.#isQueued) this.#tellWait();
-    if (this.#isQueued) this.#questions.queued(attempt.restMs);
+    const isLeftToWait = this.#isQueued || this.#steps.asksAgain === true;
+    if (isLeftToWait) this.#tellWait();
+    if (isLeftToWait) this.#questions.queued(attempt.restMs);
     else this.#questions.queueOrPoll();
   }
 

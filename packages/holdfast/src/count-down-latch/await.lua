@@ -37,7 +37,7 @@ if enqueue ~= '1' then
 end
 if not redis.call('ZSCORE', KEYS[3], owner) then
   local latest = redis.call('ZREVRANGE', KEYS[3], 0, 0, 'WITHSCORES')[2] or 0
-  redis.call('ZADD', KEYS[3], latest + 1, owner)
+  redis.call('ZADD', KEYS[3], math.max(latest + 1, now), owner)
 end
 -- Those that nobody asks about belong to processes that are gone.
 redis.call('PEXPIRE', KEYS[3], 60000)

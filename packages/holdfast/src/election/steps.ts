@@ -1,7 +1,7 @@
 /** The atomic steps of an election: those of a mutex, and what a leader says. Each is one script call. */
 import { call } from "../core/call.js";
 import type { LockKeys } from "../core/names.js";
-import type { Claim, Grant, NotHeld } from "../core/steps.js";
+import type { Claim, ForcedRelease, Grant, NotHeld } from "../core/steps.js";
 import type { Store } from "../core/store.js";
 import {
   electionAnnounce,
@@ -78,10 +78,7 @@ export class ElectionSteps extends MutexSteps {
     return outcome;
   }
 
-  override async forceRelease(
-    whose: { readonly owner?: string; readonly token?: number },
-    timeoutMs: number,
-  ): Promise<boolean> {
+  override async forceRelease(whose: ForcedRelease, timeoutMs: number): Promise<boolean> {
     const isReleased = await super.forceRelease(whose, timeoutMs);
     if (isReleased) await this.#announce(timeoutMs).catch(() => {});
     return isReleased;

@@ -57,8 +57,15 @@ const luaHandOff = `local function handOff(inbox, self, now)
       end
     end
     local client, number, leaseMs, block = string.match(waiter, '^([^/]+)/(%d+)/(%d+)/(%d+)')
-    if client and (waiter == self
-      or tell(inbox .. client, string.format('+%s %.0f %.0f', number, first, now))) then
+    local isGranted = client and waiter == self
+    if client == 'pause' then
+      redis.call('PEXPIRE', KEYS[3], 60000)
+      leaseMs = math.floor(leaseMs - now / 1000)
+      isGranted = leaseMs > 0
+    elseif client and not isGranted then
+      isGranted = tell(inbox .. client, string.format('+%s %.0f %.0f', number, first, now))
+    end
+    if isGranted then
       redis.call('SET', KEYS[2], first + block - 1, 'PX', leaseMs + 600000)
       redis.call('SET', KEYS[1], waiter, 'PX', leaseMs)
       return waiter, first
@@ -87,6 +94,16 @@ const luaLineageVerdict = `local function verdict(run, isPromoted, upMs, settled
     end
   end
   return math.max(0, math.min(longestMs, sinceMs + longestMs - nowMs)), sinceMs
+end`;
+
+const luaPaused = `local function pauseAtHead(now)
+  if redis.call('PTTL', KEYS[3]) > 60000 then
+    local head = redis.call('ZRANGE', KEYS[3], 0, 0)[1]
+    local untilMs = string.match(head, '^pause/%d+/(%d+)/')
+    if untilMs and untilMs - now / 1000 > 0 then
+      return head
+    end
+  end
 end`;
 
 const luaPermitsGrant = `local lastToken
@@ -150,6 +167,20 @@ local function grantHeads(self)
       end
       local client, number, leaseMs, weight = string.match(head, '^([^/]+)/(%d+)/(%d+)/(%d+)')
       weight = tonumber(weight or 0)
+      if client == 'pause' then
+        local restMs = math.floor(leaseMs - now / 1000)
+        if restMs > 0 and used > 0 then
+          return selfToken, selfSlots
+        end
+        redis.call('PEXPIRE', KEYS[5], 60000)
+        if restMs > 0 then
+          redis.call('ZREM', KEYS[5], head)
+          grantTo(head, 1000000000, restMs, nextToken(), '')
+          redis.call('SET', KEYS[2], lastToken, 'PX', keptMs())
+          return selfToken, selfSlots
+        end
+        client = nil
+      end
       local fits = used + weight <= capacity
       if client and weight <= capacity and not fits and (head == self or isThere(inbox .. client, number)) then
         return selfToken, selfSlots
@@ -179,6 +210,26 @@ local function grantHeads(self)
     end
   end
   return selfToken, selfSlots
+end`;
+
+const luaPermitsPaused = `local function pauseThatHolds()
+  if used >= 1000000000 then
+    for _, holder in ipairs(redis.call('ZRANGE', KEYS[3], 0, -1)) do
+      if string.find(holder, '^pause/') then
+        return holder
+      end
+    end
+  end
+end
+
+local function pauseAtHead()
+  if redis.call('PTTL', KEYS[5]) > 60000 then
+    local head = redis.call('ZRANGE', KEYS[5], 0, 0)[1]
+    local untilMs = string.match(head, '^pause/%d+/(%d+)/')
+    if untilMs and untilMs - now / 1000 > 0 then
+      return head
+    end
+  end
 end`;
 
 const luaPermitsState = `local time = redis.call('TIME')
@@ -228,9 +279,9 @@ local function mend()
   if redis.call('HLEN', KEYS[1]) - 8 > redis.call('ZCARD', KEYS[3]) - 1 then
     local fields = redis.call('HGETALL', KEYS[1])
     for i = 1, #fields, 2 do
-      local leaseMs = string.match(fields[i], '^[^/]+/%d+/(%d+)/')
-      if leaseMs and not redis.call('ZSCORE', KEYS[3], fields[i]) then
-        keepLease(fields[i], now + leaseMs * 1000)
+      local client, leaseMs = string.match(fields[i], '^([^/]+)/%d+/(%d+)/')
+      if client and not redis.call('ZSCORE', KEYS[3], fields[i]) then
+        keepLease(fields[i], (client == 'pause' and 0 or now) + leaseMs * 1000)
       end
     end
   end
@@ -328,7 +379,7 @@ const luaSignalNext = `local function signalNext(inbox, most)
       moved = moved + 1
     end
   end
-  if moved > 0 then
+  if moved > 0 and redis.call('PTTL', KEYS[3]) <= 60000 then
     redis.call('PEXPIRE', KEYS[3], 60000)
   end
   return moved
@@ -395,7 +446,7 @@ export const barrierArrive = {
     { code: 3, outcome: "broken", values: ["generation", "why"], rest: "parties" },
     { code: 4, outcome: "mismatch", values: ["parties"], rest: null },
   ],
-  sha1: "90e92e909feba2b85d86f36ef62fade6176c224b",
+  sha1: "d1be3c25c77d18066bae0cdfdd6b0ba63708f23f",
   source: `-- holdfast barrier/arrive
 local owner, leaseMs, parties, enqueue, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
@@ -423,16 +474,19 @@ end
 if barrier[1] and barrier[1] ~= parties then
   return {4, tonumber(barrier[1])}
 end
-local function keepBroken()
-  redis.call('ZADD', KEYS[4], generation + 0.5, owner)
+local function trimEnds()
   redis.call('PEXPIRE', KEYS[4], 86400000)
   local excess = redis.call('ZCARD', KEYS[4]) - parties - 10000
   if excess > 0 then
     redis.call('ZPOPMIN', KEYS[4], excess)
   end
 end
+local function keepEnd(fraction)
+  redis.call('ZADD', KEYS[4], generation + fraction, owner)
+  trimEnds()
+end
 if tonumber(barrier[3] or 0) == generation then
-  keepBroken()
+  keepEnd(0.5)
   return broken(generation)
 end
 
@@ -442,13 +496,16 @@ local now = time[1] * 1000000 + time[2]
 local dead = redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', now, 'LIMIT', 0, 1)[1]
 if dead then
   breakGeneration(inbox, generation, 1, dead)
-  keepBroken()
+  keepEnd(0.5)
   return {3, generation, 1, dead}
 end
 
 local count = redis.call('ZCARD', KEYS[2])
 if not redis.call('ZSCORE', KEYS[2], owner) then
   if enqueue ~= '1' and count + 1 < tonumber(parties) then
+    if enqueue == '2' then
+      keepEnd(0.75)
+    end
     return {1, -1, now}
   end
   redis.call('ZADD', KEYS[2], count, owner)
@@ -475,11 +532,7 @@ for index, party in ipairs(redis.call('ZRANGE', KEYS[2], 0, -1)) do
     redis.call('PUBLISH', inbox .. client, string.format('+%s %.0f %.0f %.0f', number, generation, now, index - 1))
   end
 end
-redis.call('PEXPIRE', KEYS[4], 86400000)
-local excess = redis.call('ZCARD', KEYS[4]) - parties - 10000
-if excess > 0 then
-  redis.call('ZPOPMIN', KEYS[4], excess)
-end
+trimEnds()
 redis.call('HSET', KEYS[1], 'generation', string.format('%.0f', generation + 1))
 redis.call('DEL', KEYS[2], KEYS[3])
 return {2, generation, own}` as string,
@@ -583,11 +636,13 @@ export const clientRecordAnnounce = {
   replies: [
     { code: 1, outcome: "announced", values: [], rest: null },
   ],
-  sha1: "177b7589707cc463aa114e50037cd3c648f12d56",
+  sha1: "bc4a463604164836b2e6c5c7f9748d8ba948ab86",
   source: `-- holdfast client-record/announce
 local host, pid, name, version, keepMs = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
-redis.call('HSET', KEYS[1], 'host', host, 'pid', pid, 'name', name, 'version', version)
+local time = redis.call('TIME')
+local seen = string.format('%.0f', time[1] * 1000000 + time[2])
+redis.call('HSET', KEYS[1], 'host', host, 'pid', pid, 'name', name, 'version', version, 'seen', seen)
 redis.call('PEXPIRE', KEYS[1], keepMs)
 return 1` as string,
   grants: false,
@@ -647,7 +702,7 @@ export const conditionLeave = {
     { code: 2, outcome: "passed", values: [], rest: null },
     { code: 3, outcome: "released", values: [], rest: null },
   ],
-  sha1: "14fdbbbb7db598cbd03a58b6490bd64e7164a804",
+  sha1: "d5ec2f26993eece2a545e6fc91c9ad381a202b6a",
   source: `-- holdfast condition/leave
 local from, token, owner, entered, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
@@ -684,7 +739,7 @@ end
 return 0` as string,
   grants: true,
   withoutGrant: {
-    sha1: "9f64841393b242a8bcb90efbfc926749535a617b",
+    sha1: "968edbfc182370526b8b5f7601f6ddb4de8b30b3",
     source: `-- holdfast condition/leave
 local from, token, owner, entered, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
@@ -734,7 +789,7 @@ export const conditionSignal = {
     { code: 3, outcome: "claimed", values: [], rest: null },
     { code: 4, outcome: "forgotten", values: [], rest: null },
   ],
-  sha1: "bfdb0d063fc245d9b264cdaf40d1bc07215ade47",
+  sha1: "2172e2f4c425109261194d113f0e15bae83df2b5",
   source: `-- holdfast condition/signal
 local owner, token, request, most, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
@@ -769,7 +824,7 @@ export const conditionWait = {
     { code: 3, outcome: "claimed", values: [], rest: null },
     { code: 4, outcome: "forgotten", values: [], rest: null },
   ],
-  sha1: "f4da12507e31e52700d404b03e342134a23bd7ff",
+  sha1: "ae9a4b2eda1cb878910a12b20b89f6d3fc09384d",
   source: `-- holdfast condition/wait
 local from, token, owner, again, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
@@ -782,7 +837,7 @@ ${luaHolds}
 ${luaWhyLost}
 if holds(from, token) then
   local latest = redis.call('ZREVRANGE', KEYS[4], 0, 0, 'WITHSCORES')[2] or 0
-  redis.call('ZADD', KEYS[4], latest + 1, owner)
+  redis.call('ZADD', KEYS[4], math.max(latest + 1, now), owner)
   redis.call('PEXPIRE', KEYS[4], 60000)
   if not handOff(inbox, nil, now) then
     redis.call('DEL', KEYS[1])
@@ -798,7 +853,9 @@ end
 local holder = redis.call('GET', KEYS[1])
 local isQueued = redis.call('ZSCORE', KEYS[3], owner)
 if isQueued and holder then
-  redis.call('PEXPIRE', KEYS[3], 60000)
+  if redis.call('PTTL', KEYS[3]) <= 60000 then
+    redis.call('PEXPIRE', KEYS[3], 60000)
+  end
   return {0, redis.call('PTTL', KEYS[1]), now}
 end
 if again == '1' or isQueued or holder == owner then
@@ -807,7 +864,7 @@ end
 return {whyLost(holder, token)}` as string,
   grants: true,
   withoutGrant: {
-    sha1: "1be227824bc983f0884d1923322426acc4c910c1",
+    sha1: "20452028ff59da09cc52ba3ad051d3bf10d33846",
     source: `-- holdfast condition/wait
 local from, token, owner, again, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
@@ -821,7 +878,7 @@ ${luaHolds}
 ${luaWhyLost}
 if holds(from, token) then
   local latest = redis.call('ZREVRANGE', KEYS[4], 0, 0, 'WITHSCORES')[2] or 0
-  redis.call('ZADD', KEYS[4], latest + 1, owner)
+  redis.call('ZADD', KEYS[4], math.max(latest + 1, now), owner)
   redis.call('PEXPIRE', KEYS[4], 60000)
   if not handOff(inbox, nil, now) then
     redis.call('DEL', KEYS[1])
@@ -837,7 +894,9 @@ end
 local holder = redis.call('GET', KEYS[1])
 local isQueued = redis.call('ZSCORE', KEYS[3], owner)
 if isQueued and holder then
-  redis.call('PEXPIRE', KEYS[3], 60000)
+  if redis.call('PTTL', KEYS[3]) <= 60000 then
+    redis.call('PEXPIRE', KEYS[3], 60000)
+  end
   return {0, redis.call('PTTL', KEYS[1]), now}
 end
 if again == '1' or isQueued or holder == owner then
@@ -857,7 +916,7 @@ export const countDownLatchAwait = {
     { code: 1, outcome: "refused", values: ["generation", "nowUs"], rest: null },
     { code: 2, outcome: "granted", values: [], rest: null },
   ],
-  sha1: "48c3002873a4d9980e1659d8b6643bfd449cbf23",
+  sha1: "70b4f4b30e0a4b1142f9e2b05051087b2a94a8bc",
   source: `-- holdfast count-down-latch/await
 local owner, since, enqueue, keepMs = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
@@ -880,7 +939,7 @@ if enqueue ~= '1' then
 end
 if not redis.call('ZSCORE', KEYS[3], owner) then
   local latest = redis.call('ZREVRANGE', KEYS[3], 0, 0, 'WITHSCORES')[2] or 0
-  redis.call('ZADD', KEYS[3], latest + 1, owner)
+  redis.call('ZADD', KEYS[3], math.max(latest + 1, now), owner)
 end
 redis.call('PEXPIRE', KEYS[3], 60000)
 return {0, tonumber(generation), now}` as string,
@@ -1129,7 +1188,7 @@ export const electionResign = {
     { code: 3, outcome: "claimed", values: [], rest: null },
     { code: 4, outcome: "forgotten", values: [], rest: null },
   ],
-  sha1: "121f392d74bc684d2f79d770d70cb6fe00195f06",
+  sha1: "654846ffeee22cc909a50183f201901d1d012b83",
   source: `-- holdfast election/resign
 local owner, term, inbox, channel = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
@@ -1149,7 +1208,7 @@ redis.call('PUBLISH', channel, 'changed')
 return 1` as string,
   grants: true,
   withoutGrant: {
-    sha1: "478e32252f5ac5a50920b8bb8ad2714e4ec89671",
+    sha1: "fb4636c787fca24e825ecd7646ffbdeaa1009853",
     source: `-- holdfast election/resign
 local owner, term, inbox, channel = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
@@ -1226,10 +1285,10 @@ export const mutexAcquire = {
   args: ["owner", "leaseMs", "fenceMs", "block", "enqueue", "inbox"],
   replies: [
     { code: null, outcome: "granted", values: ["token"], rest: null },
-    { code: 0, outcome: "waiting", values: ["restMs", "nowUs"], rest: null },
-    { code: 1, outcome: "refused", values: ["restMs", "nowUs"], rest: null },
+    { code: 0, outcome: "waiting", values: ["restMs", "nowUs"], rest: "pauses" },
+    { code: 1, outcome: "refused", values: ["restMs", "nowUs"], rest: "pauses" },
   ],
-  sha1: "dcf18c38cde8d144501382c2189bc87de0fec092",
+  sha1: "7d4c88e4ad76977757b1ac7d8a20ea851f43d0a9",
   source: `-- holdfast mutex/acquire
 local owner, leaseMs, fenceMs, block, enqueue, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 
@@ -1259,29 +1318,43 @@ if holder == owner then
   return last - block + 1
 end
 
-if enqueue == '1' or not holder then
-  if not redis.call('ZSCORE', KEYS[3], owner) then
-    local latest = redis.call('ZREVRANGE', KEYS[3], 0, 0, 'WITHSCORES')[2] or 0
-    redis.call('ZADD', KEYS[3], latest + 1, owner)
-  end
-  redis.call('PEXPIRE', KEYS[3], 60000)
-end
-
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 ${luaTell}
 ${luaHandOff}
+${luaPaused}
+local isKept = false
+local pause = holder and string.match(holder, '^pause/.*')
+if enqueue ~= '0' or not holder then
+  if not pause then
+    pause = pauseAtHead(now)
+    isKept = pause
+  end
+  local isQueued = redis.call('ZSCORE', KEYS[3], owner)
+  if pause and enqueue ~= '2' and not isQueued then
+    enqueue = '0'
+  else
+    if not isQueued then
+      local latest = redis.call('ZREVRANGE', KEYS[3], 0, 0, 'WITHSCORES')[2] or 0
+      redis.call('ZADD', KEYS[3], math.max(latest + 1, now), owner)
+    end
+    if not isKept then
+      redis.call('PEXPIRE', KEYS[3], 60000)
+    end
+  end
+end
+
 if not holder then
   local granted, token = handOff(inbox, owner, now)
   if granted == owner then
     return token
   end
-  if enqueue ~= '1' then
+  if enqueue == '0' then
     redis.call('ZREM', KEYS[3], owner)
   end
 end
 
-return {enqueue == '1' and 0 or 1, redis.call('PTTL', KEYS[1]), now}` as string,
+return {enqueue == '0' and 1 or 0, redis.call('PTTL', KEYS[1]), now, pause or nil}` as string,
   grants: true,
 } as const;
 
@@ -1349,21 +1422,21 @@ return whyLost(redis.call('GET', KEYS[1]), token)` as string,
 export const mutexForceRelease = {
   name: "mutex/force-release",
   keys: ["lock", "fence", "queue"],
-  args: ["owner", "token", "inbox"],
+  args: ["owner", "token", "inbox", "note"],
   replies: [
     { code: 0, outcome: "unchanged", values: [], rest: null },
     { code: 1, outcome: "released", values: [], rest: null },
   ],
-  sha1: "7c83b7224ac67e4167e9c413659864adbc000608",
+  sha1: "cabb3d09ef3e3303a39f41e90e4e6fc54cacfcf9",
   source: `-- holdfast mutex/force-release
-local owner, token, inbox = ARGV[1], ARGV[2], ARGV[3]
+local owner, token, inbox, note = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
 ${luaTell}
 ${luaTellHolder}
 ${luaHandOff}
 local holder = redis.call('GET', KEYS[1])
 local last = redis.call('GET', KEYS[2])
-if not holder or (owner ~= '' and holder ~= owner) then
+if not holder or (owner ~= '' and holder ~= owner) or string.find(holder, '^pause/') then
   return 0
 end
 if token ~= '' then
@@ -1382,14 +1455,14 @@ if not handOff(inbox) then
 end
 local client, number = string.match(holder, '^([^/]+)/(%d+)/%d+/%d+')
 if client then
-  tellHolder(inbox, client, '-' .. number)
+  tellHolder(inbox, client, '-' .. number .. note)
 end
 return 1` as string,
   grants: true,
   withoutGrant: {
-    sha1: "417c3f2373c742237dc90965ab8d15fe5db2b385",
+    sha1: "2b5abd108a367ed34971a552820c15976756586d",
     source: `-- holdfast mutex/force-release
-local owner, token, inbox = ARGV[1], ARGV[2], ARGV[3]
+local owner, token, inbox, note = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
 ${luaTell}
 ${luaTellHolder}
@@ -1397,7 +1470,7 @@ ${luaHandOff}
 handOff = function() end
 local holder = redis.call('GET', KEYS[1])
 local last = redis.call('GET', KEYS[2])
-if not holder or (owner ~= '' and holder ~= owner) then
+if not holder or (owner ~= '' and holder ~= owner) or string.find(holder, '^pause/') then
   return 0
 end
 if token ~= '' then
@@ -1416,7 +1489,7 @@ if not handOff(inbox) then
 end
 local client, number = string.match(holder, '^([^/]+)/(%d+)/%d+/%d+')
 if client then
-  tellHolder(inbox, client, '-' .. number)
+  tellHolder(inbox, client, '-' .. number .. note)
 end
 return 1` as string,
   },
@@ -1463,7 +1536,7 @@ export const mutexLeave = {
     { code: 1, outcome: "left", values: [], rest: null },
     { code: 2, outcome: "released", values: [], rest: null },
   ],
-  sha1: "a7de86d4a5ffa098b6f118170d82e02d7303e9dd",
+  sha1: "d1c6cbf8d7d6d1373f37c46bdd70b30d90cf4688",
   source: `-- holdfast mutex/leave
 local owner, inbox = ARGV[1], ARGV[2]
 
@@ -1478,7 +1551,7 @@ end
 return redis.call('ZREM', KEYS[3], owner)` as string,
   grants: true,
   withoutGrant: {
-    sha1: "820f26829bf3c9fed3b43e82584894852bb19a34",
+    sha1: "880c3d438053c63ca53e59a57c52ced5206d9381",
     source: `-- holdfast mutex/leave
 local owner, inbox = ARGV[1], ARGV[2]
 
@@ -1544,7 +1617,7 @@ export const mutexRelease = {
     { code: 3, outcome: "claimed", values: [], rest: null },
     { code: 4, outcome: "forgotten", values: [], rest: null },
   ],
-  sha1: "e78bbdafb9faf4c3ab2472ebaf92fdbc71ff6a77",
+  sha1: "90ce9734c84253f17f425ee8cb2403f586d121d4",
   source: `-- holdfast mutex/release
 local owner, token, inbox = ARGV[1], ARGV[2], ARGV[3]
 
@@ -1567,7 +1640,7 @@ ${luaWhyLost}
 return whyLost(holder, token)` as string,
   grants: true,
   withoutGrant: {
-    sha1: "7baeff630d85b9326f399e5de5a10059c9edbeb2",
+    sha1: "020c0208e6c55ab0588cd398bec262fd9e6a91af",
     source: `-- holdfast mutex/release
 local owner, token, inbox = ARGV[1], ARGV[2], ARGV[3]
 
@@ -1630,16 +1703,16 @@ export const permitsAcquire = {
   args: ["owner", "leaseMs", "weight", "enqueue", "inbox", "declared", "numbered"],
   replies: [
     { code: null, outcome: "granted", values: ["token"], rest: null },
-    { code: 0, outcome: "waiting", values: ["restMs", "nowUs"], rest: null },
-    { code: 1, outcome: "refused", values: ["restMs", "nowUs"], rest: null },
+    { code: 0, outcome: "waiting", values: ["restMs", "nowUs"], rest: "pauses" },
+    { code: 1, outcome: "refused", values: ["restMs", "nowUs"], rest: "pauses" },
     { code: 2, outcome: "granted", values: ["token"], rest: "slots" },
     { code: 3, outcome: "mismatch", values: ["present"], rest: null },
     { code: 4, outcome: "heavy", values: ["present"], rest: null },
   ],
-  sha1: "3c6e9f61d53d83d73551d00f5afd9b7c1d6c24c8",
+  sha1: "d0366ecbad917da63fce8b04c18c3c3355377719",
   source: `-- holdfast permits/acquire
 local owner, leaseMs, weight = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
-local enqueue, inbox, numbered = ARGV[4] == '1', ARGV[5], tonumber(ARGV[7])
+local enqueue, inbox, numbered = ARGV[4] ~= '0', ARGV[5], tonumber(ARGV[7])
 
 ${luaPermitsState}
 local ends = now + leaseMs * 1000
@@ -1680,6 +1753,7 @@ end
 ${luaTell}
 ${luaPermits}
 ${luaPermitsGrant}
+${luaPermitsPaused}
 local function answer(token, slots)
   if slots == '' then
     return tonumber(token)
@@ -1722,12 +1796,25 @@ if isUnqueued and used + weight <= capacity then
   return answer(token, slots)
 end
 
+local pause = pauseThatHolds()
 if enqueue or (used < capacity and not isUnqueued) then
-  if not redis.call('ZSCORE', KEYS[5], owner) then
-    local latest = redis.call('ZREVRANGE', KEYS[5], 0, 0, 'WITHSCORES')[2] or 0
-    redis.call('ZADD', KEYS[5], latest + 1, owner)
+  local isKept = false
+  if not pause then
+    pause = pauseAtHead()
+    isKept = pause
   end
-  redis.call('PEXPIRE', KEYS[5], 60000)
+  local isQueued = redis.call('ZSCORE', KEYS[5], owner)
+  if pause and ARGV[4] ~= '2' and not isQueued then
+    enqueue = false
+  else
+    if not isQueued then
+      local latest = redis.call('ZREVRANGE', KEYS[5], 0, 0, 'WITHSCORES')[2] or 0
+      redis.call('ZADD', KEYS[5], math.max(latest + 1, now), owner)
+    end
+    if not isKept then
+      redis.call('PEXPIRE', KEYS[5], 60000)
+    end
+  end
   local token, slots = grantHeads(owner)
   if token then
     return answer(token, slots)
@@ -1742,7 +1829,7 @@ local earliest = redis.call('ZRANGE', KEYS[3], 0, 0, 'WITHSCORES')[2]
 if earliest and earliest ~= 'inf' then
   restMs = math.ceil((earliest - now) / 1000)
 end
-return {enqueue and 0 or 1, restMs, now}` as string,
+return {enqueue and 0 or 1, restMs, now, pause}` as string,
   grants: true,
 } as const;
 
@@ -1757,7 +1844,7 @@ export const permitsAdopt = {
     { code: 3, outcome: "claimed", values: [], rest: null },
     { code: 4, outcome: "forgotten", values: [], rest: null },
   ],
-  sha1: "f08e4ef40087c892cc4b7a2fbae373fbed267f4a",
+  sha1: "4e504576466d08c495bdb06011171064599b5980",
   source: `-- holdfast permits/adopt
 local owner, from, token, leaseMs = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 
@@ -1791,7 +1878,7 @@ export const permitsExtend = {
     { code: 3, outcome: "claimed", values: [], rest: null },
     { code: 4, outcome: "forgotten", values: [], rest: null },
   ],
-  sha1: "4b2bc9516c218b7235e31bb0968714509aa4461b",
+  sha1: "63f1dbf1abee4443dba3ba101cabdc0bfe848cd1",
   source: `-- holdfast permits/extend
 local owner, token, leaseMs = ARGV[1], ARGV[2], tonumber(ARGV[3])
 
@@ -1824,14 +1911,14 @@ return whyLost(nil, token)` as string,
 export const permitsForceRelease = {
   name: "permits/force-release",
   keys: ["state", "fence", "holders", "slots", "queue"],
-  args: ["owner", "token", "inbox", "numbered"],
+  args: ["owner", "token", "inbox", "numbered", "note"],
   replies: [
     { code: 0, outcome: "unchanged", values: [], rest: null },
     { code: 1, outcome: "released", values: [], rest: null },
   ],
-  sha1: "1693e6f118a21a5303ee01a6cb5f06779d3c5019",
+  sha1: "e28693e5d5fc442425c2875dd6e8f7447b50ed29",
   source: `-- holdfast permits/force-release
-local owner, token, inbox, numbered = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
+local owner, token, inbox, numbered, note = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[5]
 
 ${luaTell}
 ${luaTellHolder}
@@ -1842,14 +1929,14 @@ reap()
 local holders = owner == '' and redis.call('ZRANGE', KEYS[3], 0, 9999) or {owner}
 for _, holder in ipairs(holders) do
   local grant = redis.call('HGET', KEYS[1], holder)
-  if grant and (token == '' or token - string.match(grant, '/(%d+)') == 0) then
+  if grant and not string.find(holder, '^pause/') and (token == '' or token - string.match(grant, '/(%d+)') == 0) then
     giveBack(holder, grant)
     redis.call('SET', KEYS[2], nextToken(), 'PX', keptMs())
     lastToken = nextToken()
     grantHeads()
     local client, number = string.match(holder, '^([^/]+)/(%d+)/%d+/%d+')
     if client then
-      tellHolder(inbox, client, '-' .. number)
+      tellHolder(inbox, client, '-' .. number .. note)
     end
     return 1
   end
@@ -1858,9 +1945,9 @@ grantHeads()
 return 0` as string,
   grants: true,
   withoutGrant: {
-    sha1: "f43aa2d904502b5bdc89f1c22528c30f35826d40",
+    sha1: "9ee949d3c89476d474966e9adaeedd0681cde44c",
     source: `-- holdfast permits/force-release
-local owner, token, inbox, numbered = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
+local owner, token, inbox, numbered, note = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[5]
 
 ${luaTell}
 ${luaTellHolder}
@@ -1872,14 +1959,14 @@ reap()
 local holders = owner == '' and redis.call('ZRANGE', KEYS[3], 0, 9999) or {owner}
 for _, holder in ipairs(holders) do
   local grant = redis.call('HGET', KEYS[1], holder)
-  if grant and (token == '' or token - string.match(grant, '/(%d+)') == 0) then
+  if grant and not string.find(holder, '^pause/') and (token == '' or token - string.match(grant, '/(%d+)') == 0) then
     giveBack(holder, grant)
     redis.call('SET', KEYS[2], nextToken(), 'PX', keptMs())
     lastToken = nextToken()
     grantHeads()
     local client, number = string.match(holder, '^([^/]+)/(%d+)/%d+/%d+')
     if client then
-      tellHolder(inbox, client, '-' .. number)
+      tellHolder(inbox, client, '-' .. number .. note)
     end
     return 1
   end
@@ -1943,7 +2030,7 @@ export const permitsLeave = {
     { code: 1, outcome: "left", values: [], rest: null },
     { code: 2, outcome: "released", values: [], rest: null },
   ],
-  sha1: "948b98d7d5b49d0239a06eda53dc0c71a6fe20e1",
+  sha1: "69b53130081b712081de6bf64ba9fd17ceb551c8",
   source: `-- holdfast permits/leave
 local owner, inbox, numbered = ARGV[1], ARGV[2], tonumber(ARGV[3])
 
@@ -1961,7 +2048,7 @@ grantHeads()
 return left` as string,
   grants: true,
   withoutGrant: {
-    sha1: "085bcbe0f33438bcd126257e9e8b44bfdd346559",
+    sha1: "cadfb15640778ac29b1970ac2913b87739a198f6",
     source: `-- holdfast permits/leave
 local owner, inbox, numbered = ARGV[1], ARGV[2], tonumber(ARGV[3])
 
@@ -1990,7 +2077,7 @@ export const permitsReclaim = {
     { code: 0, outcome: "refused", values: [], rest: null },
     { code: 1, outcome: "reclaimed", values: [], rest: null },
   ],
-  sha1: "4e5c1b15662aa625befc4216bee07f1c9af08872",
+  sha1: "20394b212aa2f594d5b57e99df4aa80918db4012",
   source: `-- holdfast permits/reclaim
 local owner, token, leaseMs = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local weight, numbers = tonumber(ARGV[4]), ARGV[5]
@@ -2076,7 +2163,7 @@ export const permitsRelease = {
     { code: 3, outcome: "claimed", values: [], rest: null },
     { code: 4, outcome: "forgotten", values: [], rest: null },
   ],
-  sha1: "ed65961577a45de4357385520dd41ddbc64cdf1f",
+  sha1: "c79bfb35c4ea8945b48ef4a5e07ce6fe3af9a62c",
   source: `-- holdfast permits/release
 local owner, token, inbox, numbered = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 
@@ -2110,7 +2197,7 @@ grantHeads()
 return isHeld and 1 or whyLost(nil, token)` as string,
   grants: true,
   withoutGrant: {
-    sha1: "cfa3ca5f4b66e81fe3b52327b49508fd0d03ec25",
+    sha1: "b2f71feca68137060c6e348fb5c0324adb091d49",
     source: `-- holdfast permits/release
 local owner, token, inbox, numbered = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 
@@ -2154,7 +2241,7 @@ export const permitsResize = {
   replies: [
     { code: 1, outcome: "resized", values: [], rest: null },
   ],
-  sha1: "7327895b9c4ff3f97aacb3c9f0c3e31211f92311",
+  sha1: "8ba0bda2e65510710f21db2c71a20a53229fa372",
   source: `-- holdfast permits/resize
 local size, declared, request, inbox = ARGV[1], ARGV[2], ARGV[4], ARGV[5]
 local numbered, owner = tonumber(ARGV[6]), ''
@@ -2185,7 +2272,7 @@ grantHeads()
 return 1` as string,
   grants: true,
   withoutGrant: {
-    sha1: "8b7bc8c8658a3082ca1afe8cc999a67717c1a448",
+    sha1: "2f803bba654acdad3cfad5440c95db6088ae8fec",
     source: `-- holdfast permits/resize
 local size, declared, request, inbox = ARGV[1], ARGV[2], ARGV[4], ARGV[5]
 local numbered, owner = tonumber(ARGV[6]), ''
@@ -2230,7 +2317,7 @@ export const permitsReweigh = {
     { code: 3, outcome: "claimed", values: [], rest: null },
     { code: 4, outcome: "forgotten", values: [], rest: null },
   ],
-  sha1: "01c5da19258c5ebadc842138db3f977896055a6e",
+  sha1: "c18ad4f9e1cc05a660f3f5584a12f89767e9b4f5",
   source: `-- holdfast permits/reweigh
 local owner, token, weight, change = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local inbox, numbered = ARGV[5], tonumber(ARGV[6])
@@ -2380,19 +2467,18 @@ export const redlockRelease = {
   keys: ["lock"],
   args: ["owner", "channel"],
   replies: [
-    { code: 1, outcome: "released", values: [], rest: null },
+    { code: 1, outcome: "released", values: ["listeners"], rest: null },
     { code: 2, outcome: "unheld", values: [], rest: null },
   ],
-  sha1: "3ba1f11d58579cfa142ae11c6521eef0483e4952",
+  sha1: "9422e341a30786c565f69964c40e15b7c6ce01f7",
   source: `-- holdfast redlock/release
 local owner, channel = ARGV[1], ARGV[2]
 
 if redis.call('GET', KEYS[1]) ~= owner then
-  return 2
+  return {2}
 end
 redis.call('DEL', KEYS[1])
-redis.call('PUBLISH', channel, owner)
-return 1` as string,
+return {1, redis.call('PUBLISH', channel, owner)}` as string,
   grants: false,
 } as const;
 

@@ -2,8 +2,9 @@
   lua/hand-off: grant the mutex to the first waiter that is still there.
 
   Used by every script that can end a hold, so that "who is next" is decided in one place. A waiter whose inbox
-  nobody listens to is dropped, and the next one is asked. The bound keeps one call short however many dead stand
-  in the queue; what it leaves is taken up by the next caller.
+  nobody listens to is dropped, and the next one is asked. A pause has no inbox, and its third part is its end: until
+  then it holds like any other. The bound keeps one call short however many dead stand in the queue; what it leaves is
+  taken up by the next caller.
 
   Needs lua/tell. Uses KEYS[1] lock, KEYS[2] fence, KEYS[3] queue. `self` is the caller's own claim, which needs no
   message. `now` is the time, for a caller that has read it: a script reads it once.
@@ -28,8 +29,16 @@ local function handOff(inbox, self, now)
       end
     end
     local client, number, leaseMs, block = string.match(waiter, '^([^/]+)/(%d+)/(%d+)/(%d+)')
-    if client and (waiter == self
-      or tell(inbox .. client, string.format('+%s %.0f %.0f', number, first, now))) then
+    local isGranted = client and waiter == self
+    if client == 'pause' then
+      -- While it stood in the queue, this was kept for longer than others are.
+      redis.call('PEXPIRE', KEYS[3], 60000)
+      leaseMs = math.floor(leaseMs - now / 1000)
+      isGranted = leaseMs > 0
+    elseif client and not isGranted then
+      isGranted = tell(inbox .. client, string.format('+%s %.0f %.0f', number, first, now))
+    end
+    if isGranted then
       redis.call('SET', KEYS[2], first + block - 1, 'PX', leaseMs + 600000)
       redis.call('SET', KEYS[1], waiter, 'PX', leaseMs)
       return waiter, first

@@ -21,7 +21,8 @@ local function signalNext(inbox, most)
       moved = moved + 1
     end
   end
-  if moved > 0 then
+  -- Where a pause stands in it, it is kept for longer.
+  if moved > 0 and redis.call('PTTL', KEYS[3]) <= 60000 then
     redis.call('PEXPIRE', KEYS[3], 60000)
   end
   return moved

@@ -5,8 +5,8 @@
  * Invariants: one deadline for all; whatever ends the attempt, what was taken is given back; nobody gets a set
  * of which a part was lost while it waited for the rest.
  */
-import { AcquireTimeoutError, StoreError } from "../core/errors.js";
-import type { Lease } from "../core/lease.js";
+import { AcquireTimeoutError, PausedError, StoreError } from "../core/errors.js";
+import { Lease } from "../core/lease.js";
 import type { Lock } from "../core/lock.js";
 import type { AcquireOptions, ResolvedOptions } from "../core/options.js";
 import { giveBack } from "./multi-hold.js";
@@ -32,6 +32,7 @@ export interface OrderedRequest {
  *
  * @returns one lease for each of `locks`, all held
  * @throws AcquireTimeoutError  names the lock that was not had in time; nothing is held
+ * @throws PausedError          names the lock that somebody has paused; nothing is held
  * @throws StoreError, ClosedError, signal.reason, and what a member's own acquire throws
  */
 export async function acquireInOrder(request: OrderedRequest): Promise<readonly Lease[]> {
@@ -85,7 +86,9 @@ class Ascent {
           .catch((error: unknown) => this.#failed(lock, error));
         if (lease === undefined) break;
         this.#held.push(lease);
-        lease.signal.addEventListener("abort", () => this.#interrupt.abort(MEMBER_LOST));
+        Lease.holdingOf(lease).onLost((reason) => {
+          if (reason !== "closing") this.#interrupt.abort(MEMBER_LOST);
+        });
       }
     } finally {
       resolved.signal?.removeEventListener("abort", onAbort);
@@ -100,15 +103,17 @@ class Ascent {
   async #failed(lock: Lock, error: unknown): Promise<undefined> {
     if (error === MEMBER_LOST) return undefined;
     const givingBack = giveBack(this.#held);
-    if (!(error instanceof AcquireTimeoutError)) throw error;
+    if (!(error instanceof AcquireTimeoutError || error instanceof PausedError)) throw error;
     // "Nothing is held" is a promise: only once it is so, or else the error of the release.
     for (const end of await givingBack) if (end.status === "rejected" && isUnknown(end.reason)) throw end.reason;
-    const { holder, isOwn, waitersAhead } = error;
+    if (error instanceof PausedError) throw error;
+    const { holder, isOwn, waitersAhead, pause } = error;
     throw new AcquireTimeoutError(lock.name, {
       waitMs: this.#request.resolved.waitMs,
       holder,
       isOwn,
       waitersAhead,
+      pause,
     });
   }
 }

@@ -4,8 +4,8 @@
  * Invariants: it is valid only while each of them is; as soon as one is lost the whole is lost, once, and the
  * others are given back, since work that needs all of them has to stop.
  */
-import { LeaseLostError, type LossReason, UnsupportedError } from "../core/errors.js";
-import type { Ended, ExportedLease, Holding } from "../core/holding.js";
+import { type Forced, LeaseLostError, type LossReason, UnsupportedError } from "../core/errors.js";
+import type { Ended, ExportedLease, Holding, LossListener } from "../core/holding.js";
 import { Lease, type ReleaseOutcome } from "../core/lease.js";
 import type { Runtime } from "../core/runtime.js";
 import type { NotHeld } from "../core/steps.js";
@@ -18,9 +18,10 @@ export class MultiHold implements Holding {
   readonly #leases: readonly Lease[];
   readonly #runtime: Runtime;
   readonly #heldAtMs: number;
-  readonly #lossListeners: ((reason: LossReason) => void)[] = [];
+  readonly #lossListeners: LossListener[] = [];
   #isOver = false;
   #lostFor: LossReason | undefined;
+  #forced: Forced | undefined;
 
   /** @param leases  one for each member, at least one */
   constructor(lockName: string, leases: readonly Lease[], runtime: Runtime) {
@@ -29,7 +30,7 @@ export class MultiHold implements Holding {
     this.#runtime = runtime;
     this.heldSinceAtMs = runtime.wallMs();
     this.#heldAtMs = runtime.monotonicMs();
-    for (const lease of leases) Lease.holdingOf(lease).onLost((reason) => this.#memberLost(lease, reason));
+    for (const lease of leases) Lease.holdingOf(lease).onLost((...loss) => this.#memberLost(lease, ...loss));
   }
 
   get token(): number {
@@ -77,9 +78,9 @@ export class MultiHold implements Holding {
     throw new UnsupportedError(this.lockName, "A lease of a multi-lock cannot be exported.");
   }
 
-  onLost(listener: (reason: LossReason) => void): void {
+  onLost(listener: LossListener): void {
     if (this.#lostFor === undefined) this.#lossListeners.push(listener);
-    else listener(this.#lostFor);
+    else listener(this.#lostFor, this.#forced);
   }
 
   /** Looked for at each call: some kinds can change what a lease holds, and its token with it. */
@@ -87,12 +88,17 @@ export class MultiHold implements Holding {
     return this.#leases.reduce((a, b) => (b.token > a.token ? b : a));
   }
 
-  #memberLost(member: Lease, reason: LossReason): void {
+  #memberLost(member: Lease, reason: LossReason, forced?: Forced): void {
     if (this.#isOver || this.#lostFor !== undefined) return;
+    if (reason === "closing") {
+      for (const listener of this.#lossListeners) listener(reason);
+      return;
+    }
     this.#lostFor = reason;
+    this.#forced = forced;
     // A Holdfast that closes gives all of them back itself, and waits for that.
     if (reason !== "closed") void giveBack(this.#leases.filter((lease) => lease !== member));
-    for (const listener of this.#lossListeners) listener(reason);
+    for (const listener of this.#lossListeners) listener(reason, forced);
   }
 }
 

@@ -4,7 +4,7 @@ import { StoreError, UnsupportedError } from "../core/errors.js";
 import { channels, type GrantEvent } from "../core/events.js";
 import type { Inspection } from "../core/inspection.js";
 import { Lease } from "../core/lease.js";
-import { Lock } from "../core/lock.js";
+import { type ForceReleaseOptions, Lock } from "../core/lock.js";
 import { show } from "../core/names.js";
 import { type AcquireOptions, NONE, type ResolvedOptions, resolve, type TryAcquireOptions } from "../core/options.js";
 import { Mutex } from "../mutex/mutex.js";
@@ -85,6 +85,7 @@ export class MultiLock {
    *
    * @throws AcquireTimeoutError  after `waitMs`; nothing is held; `lockName` is the member that was not had in
    *                              time, and `holder` who has it
+   * @throws PausedError          somebody has paused a member; nothing is held
    * @throws StoreError           the server did not answer; what may have been granted is given back or expires
    * @throws EvictionError        the server may evict locks, and that was not allowed; nothing is held
    * @throws ClosedError          this Holdfast was closed
@@ -135,12 +136,13 @@ export class MultiLock {
       token: tokens.length === 0 ? undefined : Math.max(...tokens),
       waiterCount: members.reduce((sum, { waiterCount }) => sum + waiterCount, 0),
       waiters: members.flatMap(({ waiters }) => waiters),
+      pause: members.find(({ pause }) => pause !== undefined)?.pause,
       members,
     };
   }
 
   /** @throws UnsupportedError  always: the members have holders of their own, and `forceRelease` for them */
-  async forceRelease(_whose: { readonly owner?: string; readonly token?: number }): Promise<boolean> {
+  async forceRelease(_whose: ForceReleaseOptions): Promise<boolean> {
     const names = this.members.map(({ name }) => show(name)).join(", ");
     const message = `A multi-lock is released by force member by member, each by its own forceRelease: ${names}.`;
     throw new UnsupportedError(this.name, message);

@@ -8,17 +8,19 @@
 
   KEYS[1] lock     string, owner of the claim that holds; expires with its lease
   KEYS[2] fence    string, last token issued
-  KEYS[3] queue    sorted set, owner of a waiting claim -> arrival number
+  KEYS[3] queue    sorted set, owner of a waiting claim -> arrival, the time in microseconds or the last one + 1 if that is more
   ARGV[1] owner    id of this claim
   ARGV[2] leaseMs  length of the lease
   ARGV[3] fenceMs  how long the fence outlives the grant; sent ready, because sums become text slowly here
   ARGV[4] block    how many tokens this claim may spend, 1 or more
-  ARGV[5] enqueue  1 if the claim may wait in the queue, 0 if its client has no inbox or does not wait
+  ARGV[5] enqueue  1 if the claim may wait in the queue, but not begin to while there is a pause; 2 if it may in any
+                   case; 0 if its client has no inbox or does not wait
   ARGV[6] inbox    what a client id is appended to for the channel that the client listens on
   GRANTS  by itself
   REPLY   token                granted; the first token of the block
-          {0, restMs, nowUs}   waiting in the queue; the present lease ends in restMs, or never if -1
-          {1, restMs, nowUs}   refused, and not in the queue
+          {0, restMs, nowUs, pauses...}  waiting in the queue; the present lease ends in restMs, or never if -1; the
+                                         text is the pause that holds, or stands at the head of the queue, if there is one
+          {1, restMs, nowUs, pauses...}  refused, and not in the queue
 ]]
 local owner, leaseMs, fenceMs, block, enqueue, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 
@@ -50,28 +52,42 @@ if holder == owner then
   return last - block + 1
 end
 
-if enqueue == '1' or not holder then
-  if not redis.call('ZSCORE', KEYS[3], owner) then
-    local latest = redis.call('ZREVRANGE', KEYS[3], 0, 0, 'WITHSCORES')[2] or 0
-    redis.call('ZADD', KEYS[3], latest + 1, owner)
-  end
-  -- Waiters ask again every few seconds; a queue that nobody asks about belongs to processes that are gone.
-  redis.call('PEXPIRE', KEYS[3], 60000)
-end
-
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 -- include tell
 -- include hand-off
+-- include paused
+local isKept = false
+local pause = holder and string.match(holder, '^pause/.*')
+if enqueue ~= '0' or not holder then
+  if not pause then
+    pause = pauseAtHead(now)
+    isKept = pause
+  end
+  local isQueued = redis.call('ZSCORE', KEYS[3], owner)
+  if pause and enqueue ~= '2' and not isQueued then
+    enqueue = '0'
+  else
+    if not isQueued then
+      local latest = redis.call('ZREVRANGE', KEYS[3], 0, 0, 'WITHSCORES')[2] or 0
+      redis.call('ZADD', KEYS[3], math.max(latest + 1, now), owner)
+    end
+    -- Waiters ask again every few seconds; a queue that nobody asks about belongs to processes that are gone.
+    if not isKept then
+      redis.call('PEXPIRE', KEYS[3], 60000)
+    end
+  end
+end
+
 if not holder then
   -- A holder died. Whoever asks first promotes the head of the queue, which may be the caller itself.
   local granted, token = handOff(inbox, owner, now)
   if granted == owner then
     return token
   end
-  if enqueue ~= '1' then
+  if enqueue == '0' then
     redis.call('ZREM', KEYS[3], owner)
   end
 end
 
-return {enqueue == '1' and 0 or 1, redis.call('PTTL', KEYS[1]), now}
+return {enqueue == '0' and 1 or 0, redis.call('PTTL', KEYS[1]), now, pause or nil}

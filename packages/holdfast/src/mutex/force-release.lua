@@ -1,7 +1,8 @@
 --[[
   mutex/force-release: take the mutex away from the holder that the caller has seen, and tell that holder.
 
-  The caller names the holder by owner, by token, or by both, and nothing happens if it has changed meanwhile.
+  The caller names the holder by owner, by token, or by both, and nothing happens if it has changed meanwhile. A pause is
+  ended by whoever resumes, not by force.
   The fence moves even when nobody waits, so that the old holder's own release learns that it was too late.
 
   KEYS[1] lock   string, owner of the claim that holds; expires with its lease
@@ -10,18 +11,19 @@
   ARGV[1] owner  whose hold to end; empty to go by the token alone
   ARGV[2] token  which grant to end, by any token of its block; empty to go by the owner alone
   ARGV[3] inbox  what a client id is appended to for the channel that the client listens on
+  ARGV[4] note   what the holder is told beside; empty for nothing
   GRANTS  by hand-off
   REPLY   0      unchanged: free, or held by somebody else
           1      released
 ]]
-local owner, token, inbox = ARGV[1], ARGV[2], ARGV[3]
+local owner, token, inbox, note = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
 -- include tell
 -- include tell-holder
 -- include hand-off
 local holder = redis.call('GET', KEYS[1])
 local last = redis.call('GET', KEYS[2])
-if not holder or (owner ~= '' and holder ~= owner) then
+if not holder or (owner ~= '' and holder ~= owner) or string.find(holder, '^pause/') then
   return 0
 end
 if token ~= '' then
@@ -41,6 +43,6 @@ if not handOff(inbox) then
 end
 local client, number = string.match(holder, '^([^/]+)/(%d+)/%d+/%d+')
 if client then
-  tellHolder(inbox, client, '-' .. number)
+  tellHolder(inbox, client, '-' .. number .. note)
 end
 return 1

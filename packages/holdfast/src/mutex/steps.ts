@@ -2,7 +2,8 @@
 import { call } from "../core/call.js";
 import type { LockKeys } from "../core/names.js";
 import { parseOwner } from "../core/owner.js";
-import type { Attempt, Claim, Grant, NotHeld, State, Steps } from "../core/steps.js";
+import { pauseApart } from "../core/paused.js";
+import type { Attempt, Claim, ForcedRelease, Grant, NotHeld, State, Steps } from "../core/steps.js";
 import type { Store } from "../core/store.js";
 import {
   mutexAcquire,
@@ -32,6 +33,8 @@ export interface MutexPlace {
   readonly keys: Pick<LockKeys, "base" | "lock">;
   /** What a client id is appended to for its channel. */
   readonly inbox: string;
+  /** See `WaitSteps.recheckMs`. */
+  readonly recheckMs?: number | undefined;
 }
 
 /** Keys of a mutex, for scripts that work on several. */
@@ -52,15 +55,17 @@ export class MutexSteps implements Steps {
   readonly name: string;
   readonly key: string;
   readonly inbox: string;
+  readonly recheckMs: number | undefined;
   readonly store: Store;
   protected readonly base: string;
   readonly #isMapped: boolean;
 
-  constructor({ store, name, key, keys, inbox }: MutexPlace, kind = "mutex") {
+  constructor({ store, name, key, keys, inbox, recheckMs }: MutexPlace, kind = "mutex") {
     this.kind = kind;
     this.name = name;
     this.key = keys.lock;
     this.inbox = inbox;
+    this.recheckMs = recheckMs;
     this.store = store;
     this.base = keys.base;
     this.#isMapped = key !== undefined;
@@ -87,9 +92,15 @@ export class MutexSteps implements Steps {
     return this.store.shardInbox === undefined && this.store.confirmsGrants !== true ? MutexSteps.#renewAll : undefined;
   }
 
-  acquire({ owner, leaseMs, amount }: Claim, enqueue: boolean, timeoutMs: number): Promise<Attempt> {
+  acquire(
+    { owner, leaseMs, amount }: Claim,
+    enqueue: boolean,
+    timeoutMs: number,
+    throughPause = false,
+  ): Promise<Attempt> {
     const { inbox } = this;
-    const args = { owner, leaseMs, fenceMs: leaseMs + FENCE_MS, block: amount, enqueue: enqueue ? 1 : 0, inbox };
+    const mayQueue = enqueue ? (throughPause ? 2 : 1) : 0;
+    const args = { owner, leaseMs, fenceMs: leaseMs + FENCE_MS, block: amount, enqueue: mayQueue, inbox };
     return call(this, mutexAcquire, this.keys, args, timeoutMs);
   }
 
@@ -114,10 +125,10 @@ export class MutexSteps implements Steps {
     return call(this, mutexAdopt, this.keys, { from, to, token, leaseMs }, timeoutMs).then(outcomeOf);
   }
 
-  async forceRelease(whose: { readonly owner?: string; readonly token?: number }, timeoutMs: number): Promise<boolean> {
-    const { owner = "", token = "" } = whose;
+  async forceRelease(whose: ForcedRelease, timeoutMs: number): Promise<boolean> {
+    const { owner = "", token = "", note = "" } = whose;
     const { inbox } = this;
-    const reply = await call(this, mutexForceRelease, this.keys, { owner, token, inbox }, timeoutMs);
+    const reply = await call(this, mutexForceRelease, this.keys, { owner, token, inbox, note }, timeoutMs);
     return reply.outcome === "released";
   }
 
@@ -128,13 +139,13 @@ export class MutexSteps implements Steps {
     // The fence stands at the last token that the holder's claim has reserved; most serve one lease, by the first.
     const reserved = reply.outcome === "held" ? (parseOwner(holder)?.amount ?? 1) : 1;
     const token = reply.token === 0 ? undefined : reply.token - reserved + 1;
-    return {
+    return pauseApart<State>({
       holders: reply.outcome === "held" ? [{ owner: holder, token, leaseLeftMs }] : [],
       token,
       waiterCount: reply.waiters,
       waiters: reply.outcome === "held" ? rest : reply.owners,
       ahead: reply.ahead < 0 ? undefined : reply.ahead,
-    };
+    });
   }
 
   /** See `Steps.confirm`. */

@@ -16,20 +16,23 @@
   ARGV[1] owner     id of this claim
   ARGV[2] leaseMs   length of the lease
   ARGV[3] weight    how many permits, 1 or more
-  ARGV[4] enqueue   1 if the claim may wait in the queue, 0 if its client has no inbox or does not wait
+  ARGV[4] enqueue   1 if the claim may wait in the queue, but not begin to while there is a pause; 2 if it may in any
+                    case; 0 if its client has no inbox or does not wait
   ARGV[5] inbox     what a client id is appended to for the channel that the client listens on
   ARGV[6] declared  the capacity that this client was configured with
   ARGV[7] numbered  the heaviest grant whose permits are numbered; 0 for none
   GRANTS  by itself
   REPLY   token                  granted, without numbers
-          {0, restMs, nowUs}     waiting in the queue; the first lease of a holder ends in restMs, -1 if nobody holds
-          {1, restMs, nowUs}     refused, and not in the queue
+          {0, restMs, nowUs, pauses...}  waiting in the queue; the first lease of a holder ends in restMs, -1 if nobody
+                                         holds; the text is the pause that holds all of it, or stands at the head of the
+                                         queue, if there is one
+          {1, restMs, nowUs, pauses...}  refused, and not in the queue
           {2, token, slots...}   granted; slots is one text, the numbers with commas between
           {3, present}           mismatch: the present capacity is another one, and so was every one before
           {4, present}           heavy: more than the present capacity, so it can never be granted
 ]]
 local owner, leaseMs, weight = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
-local enqueue, inbox, numbered = ARGV[4] == '1', ARGV[5], tonumber(ARGV[7])
+local enqueue, inbox, numbered = ARGV[4] ~= '0', ARGV[5], tonumber(ARGV[7])
 
 -- include permits-state
 local ends = now + leaseMs * 1000
@@ -72,6 +75,7 @@ end
 -- include tell
 -- include permits
 -- include permits-grant
+-- include permits-paused
 local function answer(token, slots)
   if slots == '' then
     return tonumber(token)
@@ -115,13 +119,26 @@ if isUnqueued and used + weight <= capacity then
   return answer(token, slots)
 end
 
+local pause = pauseThatHolds()
 if enqueue or (used < capacity and not isUnqueued) then
-  if not redis.call('ZSCORE', KEYS[5], owner) then
-    local latest = redis.call('ZREVRANGE', KEYS[5], 0, 0, 'WITHSCORES')[2] or 0
-    redis.call('ZADD', KEYS[5], latest + 1, owner)
+  local isKept = false
+  if not pause then
+    pause = pauseAtHead()
+    isKept = pause
   end
-  -- Waiters ask again every few seconds; a queue that nobody asks about belongs to processes that are gone.
-  redis.call('PEXPIRE', KEYS[5], 60000)
+  local isQueued = redis.call('ZSCORE', KEYS[5], owner)
+  if pause and ARGV[4] ~= '2' and not isQueued then
+    enqueue = false
+  else
+    if not isQueued then
+      local latest = redis.call('ZREVRANGE', KEYS[5], 0, 0, 'WITHSCORES')[2] or 0
+      redis.call('ZADD', KEYS[5], math.max(latest + 1, now), owner)
+    end
+    -- Waiters ask again every few seconds; a queue that nobody asks about belongs to processes that are gone.
+    if not isKept then
+      redis.call('PEXPIRE', KEYS[5], 60000)
+    end
+  end
   local token, slots = grantHeads(owner)
   if token then
     return answer(token, slots)
@@ -136,4 +153,4 @@ local earliest = redis.call('ZRANGE', KEYS[3], 0, 0, 'WITHSCORES')[2]
 if earliest and earliest ~= 'inf' then
   restMs = math.ceil((earliest - now) / 1000)
 end
-return {enqueue and 0 or 1, restMs, now}
+return {enqueue and 0 or 1, restMs, now, pause}

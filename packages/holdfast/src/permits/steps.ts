@@ -7,6 +7,7 @@
 import { call } from "../core/call.js";
 import { CapacityMismatchError } from "../core/errors.js";
 import type { LockKeys } from "../core/names.js";
+import { pauseApart } from "../core/paused.js";
 import type { Attempt, Grant, HolderState, NotHeld, State, Steps } from "../core/steps.js";
 import type { Store } from "../core/store.js";
 import {
@@ -25,6 +26,8 @@ import {
 /** How many waiters and holders `inspect` names. */
 const NAMED_WAITERS = 100;
 const NAMED_HOLDERS = 1_000;
+/** So many permits a pause has; see lua/permits-grant. */
+const PAUSE_WEIGHT = 1_000_000_000;
 /** A capacity that somebody set on purpose is kept this long after its last use. */
 const RESIZED_KEEP_MS = 30 * 24 * 3_600_000;
 
@@ -94,8 +97,9 @@ export function permitsSteps(place: PermitsPlace): PermitsSteps {
     inbox,
     exported: {},
 
-    async acquire({ owner, leaseMs, amount }, enqueue, timeoutMs): Promise<Attempt> {
-      const args = { owner, leaseMs, weight: amount, enqueue: enqueue ? 1 : 0, declared, ...granting };
+    async acquire({ owner, leaseMs, amount }, enqueue, timeoutMs, throughPause = false): Promise<Attempt> {
+      const mayQueue = enqueue ? (throughPause ? 2 : 1) : 0;
+      const args = { owner, leaseMs, weight: amount, enqueue: mayQueue, declared, ...granting };
       const reply = await call(caller, permitsAcquire, keys, args, timeoutMs);
       switch (reply.outcome) {
         case "granted":
@@ -140,8 +144,8 @@ export function permitsSteps(place: PermitsPlace): PermitsSteps {
       return (await call(caller, permitsAdopt, held, { owner, from, token, leaseMs }, timeoutMs)).outcome;
     },
 
-    async forceRelease({ owner = "", token = "" }, timeoutMs) {
-      const reply = await call(caller, permitsForceRelease, keys, { owner, token, ...granting }, timeoutMs);
+    async forceRelease({ owner = "", token = "", note = "" }, timeoutMs) {
+      const reply = await call(caller, permitsForceRelease, keys, { owner, token, note, ...granting }, timeoutMs);
       return reply.outcome === "released";
     },
 
@@ -160,15 +164,19 @@ export function permitsSteps(place: PermitsPlace): PermitsSteps {
     async inspect(owner = "", timeoutMs): Promise<PermitsState> {
       const args = { owner, most: NAMED_WAITERS, mostHeld: NAMED_HOLDERS };
       const reply = await call(caller, permitsInspect, { state, fence, holders, queue }, args, timeoutMs);
-      return {
-        holders: parseHolders(reply.rest.slice(0, reply.named * 3)),
+      const named = parseHolders(reply.rest.slice(0, reply.named * 3));
+      const seen = pauseApart<PermitsState>({
+        holders: named,
         token: reply.token === 0 ? undefined : reply.token,
         waiterCount: reply.waiters,
         waiters: reply.rest.slice(reply.named * 3),
         ahead: reply.ahead < 0 ? undefined : reply.ahead,
         capacity: reply.capacity === 0 ? undefined : reply.capacity,
         used: reply.used,
-      };
+      });
+      // A pause has more than there are.
+      const used = seen.holders.length === named.length ? reply.used : Math.max(0, reply.used - PAUSE_WEIGHT);
+      return { ...seen, used };
     },
   };
 }

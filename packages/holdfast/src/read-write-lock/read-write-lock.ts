@@ -19,7 +19,8 @@ export type ReadWriteMode = "read" | "write";
 const EVERYTHING = 1_000_000;
 const WEIGHTS: Readonly<Record<ReadWriteMode, number>> = { read: 1, write: EVERYTHING };
 
-function modeOf(weight: number): ReadWriteMode {
+/** Which side a claim of that weight is on. @internal */
+export function modeOf(weight: number): ReadWriteMode {
   return weight === EVERYTHING ? "write" : "read";
 }
 

@@ -100,6 +100,11 @@ export class Ballot {
     this.#longestMs = Math.max(this.#longestMs, leaseMs);
   }
 
+  /** Whether there is a lease of it, which nobody has given back yet. */
+  get isElected(): boolean {
+    return this.#phase === "elected";
+  }
+
   /** The server that was to be asked first, if any. */
   get gate(): QuorumServer | undefined {
     return this.#facts.gate?.server;

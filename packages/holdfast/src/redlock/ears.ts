@@ -30,6 +30,11 @@ export class Ears {
     return this.#inboxes.size;
   }
 
+  /** Whether it listens there. */
+  isOpenAt(server: number): boolean {
+    return this.#inboxes.has(server);
+  }
+
   /** Listens wherever it does not yet. @returns when each server has confirmed or failed; never rejects */
   async listen(): Promise<void> {
     const missing = this.#servers.filter(

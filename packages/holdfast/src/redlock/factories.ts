@@ -1,9 +1,12 @@
 /** The factories of a Holdfast on several independent servers: one kind is right there, and the others say why they are not. */
 
+import { standsOn } from "../core/behind.js";
+import type { CloseOptions, CloseOutcome, HeldLease } from "../core/closing.js";
 import { quote } from "../core/error-texts.js";
 import { UnsupportedError } from "../core/errors.js";
 import { checkName, lockKeys, show } from "../core/names.js";
 import type { ResolvedOptions } from "../core/options.js";
+import { graceOf } from "../holdfast-options.js";
 import { Quorum, type QuorumFacts } from "./quorum.js";
 import { Redlock } from "./redlock.js";
 
@@ -22,7 +25,10 @@ export interface QuorumFactories {
   readonly barrier: Refuse;
   readonly election: Refuse;
   adopt(exported: unknown): Promise<never>;
-  close(): Promise<void>;
+  pause(name: unknown): Promise<never>;
+  resume(name: unknown): Promise<never>;
+  held(): readonly HeldLease[];
+  close(options?: CloseOptions): Promise<CloseOutcome>;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
@@ -32,8 +38,9 @@ const ONE_QUEUE =
 /** Makes the engine of a quorum, and its factories. */
 export function quorumFactories(facts: QuorumFacts, defaults: ResolvedOptions): QuorumFactories {
   const quorum = new Quorum(facts);
-  const close = (): Promise<void> => quorum.engine.close();
-  return {
+  const { prefix, clientName, stores } = facts;
+  const behind = { engine: quorum.engine, defaults, prefix, clientName, servers: stores.map(({ store }) => store) };
+  const factories: QuorumFactories = {
     redlock(name, ...rest) {
       const extra = rest.find((value) => value !== undefined);
       if (extra !== undefined) {
@@ -41,7 +48,7 @@ export function quorumFactories(facts: QuorumFacts, defaults: ResolvedOptions): 
           `redlock takes a name and nothing else, since options are those of acquire and the like; got ${show(extra)}`,
         );
       }
-      const { base } = lockKeys(facts.prefix, "redlock", checkName(name));
+      const { base } = lockKeys(prefix, "redlock", checkName(name));
       return new Redlock(quorum, { name, lock: base, fence: `${base}:fence`, channel: `${base}:released` }, defaults);
     },
     mutex: refuse("mutex", ONE_QUEUE),
@@ -69,9 +76,15 @@ export function quorumFactories(facts: QuorumFacts, defaults: ResolvedOptions): 
           "A lease on several independent servers stays with the Holdfast that acquired it.",
         ),
       ),
-    close,
-    [Symbol.asyncDispose]: close,
+    pause: async (name) => cannotPause(name),
+    resume: async (name) => cannotPause(name),
+    held: () => quorum.engine.held(),
+    close: async (options) => quorum.engine.close(graceOf(options)),
+    async [Symbol.asyncDispose]() {
+      await quorum.engine.close();
+    },
   };
+  return standsOn(factories, behind);
 }
 
 function refuse(kind: string, why: string): Refuse {
@@ -83,6 +96,12 @@ function refuse(kind: string, why: string): Refuse {
     );
   };
 }
+
+const cannotPause = refuse(
+  "pause",
+  "it goes to the head of a queue and is granted after the present holder, and there is no queue and no one order there. Hold " +
+    "the lock instead, with renew: false and a long leaseMs",
+);
 
 /** The factory of a Holdfast on one server. @throws UnsupportedError */
 export function noQuorumHere(name: unknown): never {

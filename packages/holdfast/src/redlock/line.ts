@@ -5,7 +5,7 @@
 import type { Engine } from "../core/engine.js";
 import type { Timer } from "../core/runtime.js";
 import { Ears } from "./ears.js";
-import type { Pace } from "./pace.js";
+import { type Pace, RECHECK_MS } from "./pace.js";
 import type { QuorumServer } from "./servers.js";
 
 /** Somebody in a line. */
@@ -41,6 +41,9 @@ export class Line {
   gate: number | undefined;
   /** Of how many winnings' time those who come to the gate after a release choose a moment. */
   crowding: number = LEAST_CROWDING;
+  #wantedUntilMs = Number.NEGATIVE_INFINITY;
+  /** When somebody gave back at the gate, or all servers were asked. */
+  #movedAtMs = Number.NEGATIVE_INFINITY;
   /** Why the last attempt failed, while no server majority can be reached. */
   failure: unknown;
 
@@ -54,7 +57,10 @@ export class Line {
     this.#engine = engine;
     this.pace = pace;
     this.#onEmpty = onEmpty;
-    this.ears = new Ears(engine, servers, channel, (server) => this.#front?.released(server));
+    this.ears = new Ears(engine, servers, channel, (server) => {
+      if (server === this.gate) this.#moved();
+      this.#front?.released(server);
+    });
   }
 
   /** Stands in line; whoever is first there is told to advance, in this turn. */
@@ -74,14 +80,48 @@ export class Line {
       this.#front = next;
       next?.advance();
     }
-    if (this.#members.size > 0) return;
-    this.#linger?.cancel();
-    this.#linger = this.#engine.runtime.startTimer(() => this.close(), LINGER_MS, false);
+    this.#lingerIfEmpty();
+  }
+
+  /**
+   * What was given back here on that server was heard by others. They come now, by a message and after a delay: who comes back
+   * at once would be there before them every time.
+   */
+  heardByOthers(server: number): void {
+    this.#wantedUntilMs = this.#engine.runtime.monotonicMs() + this.pace.patienceMs;
+    // Where they meet: the first server at which they met whoever has given back.
+    this.gate = Math.min(this.gate ?? server, server);
+    this.#lingerIfEmpty();
+  }
+
+  /** Whether others are on their way because of what was given back here. */
+  get isWanted(): boolean {
+    return this.#engine.runtime.monotonicMs() < this.#wantedUntilMs;
+  }
+
+  /** An attempt goes to all servers at once. */
+  asksAll(): void {
+    this.#moved();
+  }
+
+  /** The server that an attempt asks first; undefined for all at once, also if the gate has not moved for so long that something may stand there. */
+  get whereFirst(): number | undefined {
+    return this.#engine.runtime.monotonicMs() - this.#movedAtMs < RECHECK_MS ? this.gate : undefined;
   }
 
   /** Somebody was first at the gate, or was not. */
   passedGate(isFirst: boolean): void {
     this.crowding = Math.min(MOST_CROWDING, Math.max(LEAST_CROWDING, this.crowding * (isFirst ? LESS : MORE)));
+  }
+
+  #moved(): void {
+    this.#movedAtMs = this.#engine.runtime.monotonicMs();
+  }
+
+  #lingerIfEmpty(): void {
+    if (this.#members.size > 0) return;
+    this.#linger?.cancel();
+    this.#linger = this.#engine.runtime.startTimer(() => this.close(), LINGER_MS, false);
   }
 
   /** Nobody waits any more. */

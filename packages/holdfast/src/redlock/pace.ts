@@ -4,6 +4,9 @@
  */
 import type { Runtime } from "../core/runtime.js";
 
+/** A message may be lost, and then this is how long a lock is free and nobody comes. */
+export const RECHECK_MS = 2_000;
+
 const SHORTEST_WIN_MS = 1;
 const LONGEST_WIN_MS = 100;
 const SHORTEST_PATIENCE_MS = 20;

@@ -77,7 +77,10 @@ export class Quorum {
         await Promise.all(stores.map(({ close }) => close()));
       },
     });
-    this.withdrawals = new Withdrawals(this.engine, this.servers);
+    this.withdrawals = new Withdrawals(this.engine, this.servers, (place, server, listeners) => {
+      const own = this.#lines.get(place.lock)?.ears.isOpenAt(server) === true ? 1 : 0;
+      if (listeners > own && !this.engine.isClosing) this.lineOf(place).heardByOthers(server);
+    });
     this.pace = new Pace(runtime);
   }
 

@@ -7,14 +7,13 @@
   KEYS[1] lock     string, owner of the claim that holds on this server; expires with its lease
   ARGV[1] owner    id of the attempt
   ARGV[2] channel  what the waiters of this name listen on; the message is the owner whose hold has ended
-  REPLY   1        released
-          2        unheld: it had ended, or was never taken here, or is given back already
+  REPLY   {1, listeners}  released; so many connections heard of it
+          {2}             unheld: it had ended, or was never taken here, or is given back already
 ]]
 local owner, channel = ARGV[1], ARGV[2]
 
 if redis.call('GET', KEYS[1]) ~= owner then
-  return 2
+  return {2}
 end
 redis.call('DEL', KEYS[1])
-redis.call('PUBLISH', channel, owner)
-return 1
+return {1, redis.call('PUBLISH', channel, owner)}

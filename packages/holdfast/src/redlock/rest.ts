@@ -4,18 +4,17 @@
  *
  * Those who hear it at the same moment would split the votes, and their withdrawals would wake each other again. So they
  * meet at one server, the gate of their line: the first there goes on to the others, and the rest have taken nothing. The
- * gate is a hint as well. Whoever comes by the clock asks all servers, and so does who hears of a majority without it; so
- * what is left over at the gate alone keeps nobody away.
+ * gate is a hint as well. Whoever comes by the clock asks all servers, and so does who hears of a majority without it, or
+ * comes when nothing has moved at the gate for as long; so what is left over at the gate alone keeps nobody away.
  */
 import { Rechecks } from "../core/rechecks.js";
 import type { Runtime, Timer } from "../core/runtime.js";
 import type { Ballot } from "./ballot.js";
 import { quorumOf } from "./decision.js";
 import type { Line } from "./line.js";
+import { RECHECK_MS } from "./pace.js";
 import type { Vote } from "./vote.js";
 
-/** A message may be lost, and then this is how long a lock is free and nobody comes. */
-const RECHECK_MS = 2_000;
 /** Of some four who come for each grant, most have won by then. */
 const FAIR_LOSSES = 4;
 /** The leases in the way must be over on the servers too when a waiter asks at their end. */
@@ -79,6 +78,12 @@ export class Rest {
     this.#wakeIfFree();
   }
 
+  /** Others have heard that the lock was given back here: whoever comes now takes its chance among them. */
+  giveWay(): void {
+    this.#isOn = true;
+    this.#wake();
+  }
+
   /** No majority could be asked. */
   poll(): void {
     this.#isOn = true;
@@ -138,7 +143,8 @@ export class Rest {
   }
 
   #whereFirst(): number | undefined {
-    return this.#isMajorityFree() && !this.#isGateFree() ? undefined : this.#line.gate;
+    if (this.#isGateFree()) return this.#line.gate;
+    return this.#isMajorityFree() ? undefined : this.#line.whereFirst;
   }
 }
 

@@ -63,7 +63,7 @@ export async function extendOn(
 /**
  * Gives the lock back on one server, and tells whoever listens on `channel`.
  *
- * @returns whether it was held there
+ * @returns how many listened there; undefined if it was not held there
  * @throws StoreError
  */
 export async function releaseOn(
@@ -71,9 +71,9 @@ export async function releaseOn(
   { name, lock }: RedlockPlace,
   args: { readonly owner: string; readonly channel: string },
   timeoutMs: number,
-): Promise<boolean> {
+): Promise<number | undefined> {
   const reply = await call({ store, name }, redlockRelease, { lock }, args, timeoutMs);
-  return reply.outcome === "released";
+  return reply.outcome === "released" ? reply.listeners : undefined;
 }
 
 /** What one server says about a lock. */

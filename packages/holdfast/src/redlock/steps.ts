@@ -119,7 +119,7 @@ export function redlockSteps({ servers, withdrawals, place, inbox, touch }: Redl
       const channel = inbox + (parseOwner(holder.owner)?.clientId ?? "");
       const answers = await askAll(
         servers,
-        (server) => releaseOn(server, place, { owner: holder.owner, channel }, timeoutMs),
+        async (server) => (await releaseOn(server, place, { owner: holder.owner, channel }, timeoutMs)) !== undefined,
         () => false,
       );
       if (count(answers) < majority) throw quorumError(name, described(answers));

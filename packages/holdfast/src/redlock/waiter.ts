@@ -14,6 +14,7 @@ import type { Claim, Steps } from "../core/steps.js";
 import type { WaitEnds } from "../core/wait-ends.js";
 import { Ballot } from "./ballot.js";
 import type { InLine, Line } from "./line.js";
+import { RECHECK_MS } from "./pace.js";
 import type { Quorum } from "./quorum.js";
 import { Rest } from "./rest.js";
 import type { RedlockPlace } from "./servers.js";
@@ -80,7 +81,9 @@ export class RedlockWaiter implements Occupant, InLine {
   }
 
   advance(): void {
-    this.#attempt(this.#line?.gate);
+    // Who waits for less than a lost message takes may have no other chance.
+    if (this.#line?.isWanted === true && this.#options.waitMs > RECHECK_MS) this.#rest?.giveWay();
+    else this.#attempt(this.#line?.gate);
   }
 
   released(server: number): void {
@@ -122,6 +125,7 @@ export class RedlockWaiter implements Occupant, InLine {
       return;
     }
     this.#nextClaim = undefined;
+    if (gate === undefined) this.#line?.asksAll();
     this.#vetting = this.#quorum.vet(this.#place.name);
     // Whoever is elected looks at it; an attempt that is not need not.
     this.#vetting?.catch(() => {});

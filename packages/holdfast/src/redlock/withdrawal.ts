@@ -10,16 +10,20 @@ import { StoreError } from "../core/errors.js";
 import type { Timer } from "../core/runtime.js";
 import type { Ballot } from "./ballot.js";
 import { quorumOf } from "./decision.js";
-import { type Answer, type QuorumServer, releaseOn } from "./servers.js";
+import { type Answer, type QuorumServer, type RedlockPlace, releaseOn } from "./servers.js";
 
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 10_000;
+
+/** Told of each server on which a lease was given back: so many connections listened there. */
+export type OnHeard = (place: RedlockPlace, server: number, listeners: number) => void;
 
 /** See the file header. One for each attempt, at most. */
 export class Withdrawal {
   readonly #engine: Engine;
   readonly #servers: readonly QuorumServer[];
   readonly #ballot: Ballot;
+  readonly #onHeard: OnHeard;
   readonly #onOver: () => void;
   readonly #startedAtMs: number;
   /** By server: whether it held, by the first answer that says so; or the last failure. */
@@ -35,10 +39,11 @@ export class Withdrawal {
   #isLast = false;
   #isOver = false;
 
-  constructor(engine: Engine, servers: readonly QuorumServer[], ballot: Ballot, onOver: () => void) {
+  constructor(engine: Engine, servers: readonly QuorumServer[], ballot: Ballot, onHeard: OnHeard, onOver: () => void) {
     this.#engine = engine;
     this.#servers = servers;
     this.#ballot = ballot;
+    this.#onHeard = onHeard;
     this.#onOver = onOver;
     this.#startedAtMs = engine.runtime.monotonicMs();
     this.#answers = servers.map(() => undefined);
@@ -109,7 +114,9 @@ export class Withdrawal {
     this.#underWay[index] = (this.#underWay[index] ?? 0) + 1;
     let mayHaveMissed = false;
     try {
-      const held = await releaseOn(server, place, { owner: claim.owner, channel: place.channel }, timeoutMs);
+      const listeners = await releaseOn(server, place, { owner: claim.owner, channel: place.channel }, timeoutMs);
+      const held = listeners !== undefined;
+      if (held) this.#onHeard(place, index, listeners);
       const before = this.#answers[index];
       // A second answer is "not held", because the first one has released it.
       const hasHeld = before !== undefined && "reply" in before && before.reply;
@@ -160,13 +167,17 @@ const OCCUPIES = Number.MAX_SAFE_INTEGER;
 
 /** All that is being given back in one Holdfast: `close` waits for it. */
 export class Withdrawals implements Occupant {
+  /** It goes on by itself while a Holdfast that closes waits for others. */
+  readonly waits = false;
   readonly #engine: Engine;
   readonly #servers: readonly QuorumServer[];
+  readonly #onHeard: OnHeard;
   readonly #running = new Map<Ballot, Withdrawal>();
 
-  constructor(engine: Engine, servers: readonly QuorumServer[]) {
+  constructor(engine: Engine, servers: readonly QuorumServer[], onHeard: OnHeard) {
     this.#engine = engine;
     this.#servers = servers;
+    this.#onHeard = onHeard;
   }
 
   /**
@@ -200,7 +211,9 @@ export class Withdrawals implements Occupant {
   }
 
   #begin(ballot: Ballot): Withdrawal {
-    const withdrawal = new Withdrawal(this.#engine, this.#servers, ballot, () => this.#over(ballot));
+    // Whom an attempt that failed has stood in the way of is no business of the next one.
+    const onHeard = ballot.isElected ? this.#onHeard : () => {};
+    const withdrawal = new Withdrawal(this.#engine, this.#servers, ballot, onHeard, () => this.#over(ballot));
     this.#running.set(ballot, withdrawal);
     this.#engine.mailbox.register(OCCUPIES, this);
     return withdrawal;

@@ -4,9 +4,9 @@
  * Invariants: the server is asked for the hold once and gets it back once, when the last lease ends; no lease
  * ends twice; a hold that was lost is entered by nobody, and all its leases are told.
  */
-import { LeaseLostError, type LossReason, UnsupportedError } from "../core/errors.js";
+import { type Forced, LeaseLostError, type LossReason, UnsupportedError } from "../core/errors.js";
 import type { Hold } from "../core/hold.js";
-import type { Ended, ExportedLease, Holding } from "../core/holding.js";
+import type { Ended, ExportedLease, Holding, LossListener } from "../core/holding.js";
 import type { NotHeld } from "../core/steps.js";
 
 /** See the file header. */
@@ -16,20 +16,29 @@ export class SharedHold {
   readonly hold: Hold;
   readonly #entries = new Set<Entry>();
   #lostFor: LossReason | undefined;
+  #forced: Forced | undefined;
   #ended: Promise<Ended> | undefined;
 
   constructor(home: object, hold: Hold) {
     this.home = home;
     this.hold = hold;
-    hold.onLost((reason) => {
-      this.#lostFor = reason;
-      for (const entry of this.#entries) entry.lose(reason);
+    hold.onLost((reason, forced) => {
+      if (reason !== "closing") {
+        this.#lostFor = reason;
+        this.#forced = forced;
+      }
+      for (const entry of this.#entries) entry.lose(reason, forced);
     });
   }
 
   /** Why it was lost; undefined if it was not. */
   get lostFor(): LossReason | undefined {
     return this.#lostFor;
+  }
+
+  /** What was said, if it was lost by force. */
+  get forced(): Forced | undefined {
+    return this.#forced;
   }
 
   /** How many leases stand on it that were not released, whether or not it was lost. */
@@ -74,7 +83,7 @@ export class SharedHold {
 /** What one lease of a shared hold stands on. */
 export class Entry implements Holding {
   readonly shared: SharedHold;
-  #onLost: ((reason: LossReason) => void) | undefined;
+  #onLost: LossListener | undefined;
 
   /** Use `SharedHold.enter`. */
   constructor(shared: SharedHold) {
@@ -123,14 +132,14 @@ export class Entry implements Holding {
     return this.shared.handOver();
   }
 
-  onLost(listener: (reason: LossReason) => void): void {
-    const { lostFor } = this.shared;
+  onLost(listener: LossListener): void {
+    const { lostFor, forced } = this.shared;
     if (lostFor === undefined) this.#onLost = listener;
-    else listener(lostFor);
+    else listener(lostFor, forced);
   }
 
   /** The hold was lost. */
-  lose(reason: LossReason): void {
-    this.#onLost?.(reason);
+  lose(reason: LossReason, forced?: Forced): void {
+    this.#onLost?.(reason, forced);
   }
 }

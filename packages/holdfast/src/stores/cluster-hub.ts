@@ -1,5 +1,5 @@
 /**
- * The inboxes of a store on a cluster: one listening connection for each master that is needed.
+ * The inboxes of a store on a cluster: one listening connection for each master that is needed, and one for plain channels.
  *
  * It keeps the promise of InboxHub (an inbox that was confirmed either hears every message, or its owner is told once
  * it hears again) where channels move: with their slot, or to the next master. So it follows them itself. Client libraries
@@ -70,6 +70,8 @@ interface Channel {
 
 interface Post {
   readonly address: string;
+  /** ioredis goes deaf on a connection when the last channel of either sort is left, so no connection has both. */
+  readonly isSharded: boolean;
   readonly ear: Promise<NodeEar>;
   readonly channels: Set<Channel>;
   watch: NodeJS.Timeout | undefined;
@@ -80,7 +82,9 @@ interface Post {
 export class ClusterHub {
   readonly #nodes: ClusterNodes;
   readonly #onReconnect: () => void;
+  /** By `keyOf`: a name may be listened to as both sorts at once, by whoever cannot know how it is published to. */
   readonly #channels = new Map<string, Channel>();
+  /** By `keyOf` of their addresses. */
   readonly #posts = new Map<string, Post>();
   /** Unsubscriptions under way, by channel: who opens the same one again must not be overtaken by them. */
   readonly #leaving = new Map<string, Promise<void>>();
@@ -109,7 +113,8 @@ export class ClusterHub {
     onMessage: (message: string) => void,
     timeoutMs: number,
   ): Promise<Inbox> {
-    const channel = this.#channels.get(name) ?? {
+    const key = keyOf(name, isSharded);
+    const channel = this.#channels.get(key) ?? {
       name,
       isSharded,
       slot: clusterSlot(name),
@@ -119,7 +124,7 @@ export class ClusterHub {
       post: undefined,
       attaching: undefined,
     };
-    this.#channels.set(name, channel);
+    this.#channels.set(key, channel);
     // A function of its own: the same callback may listen twice.
     const listener = (message: string): void => onMessage(message);
     channel.listeners.add(listener);
@@ -163,7 +168,7 @@ export class ClusterHub {
     const { name, isSharded } = channel;
     let post: Post | undefined;
     for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
-      await this.#leaving.get(name);
+      await this.#leaving.get(keyOf(name, isSharded));
       if (this.#isClosed || channel.listeners.size === 0) {
         // The server must not count a receiver that is none.
         await this.#unsubscribe(channel, post);
@@ -199,20 +204,27 @@ export class ClusterHub {
   }
 
   /** The connection to the server that has the channel; for a channel without a slot, any. */
-  #postFor({ slot, isSharded }: Channel): Post {
-    const masters = isSharded ? [] : this.#nodes.masters();
-    const address = isSharded
+  #postFor({ slot, isSharded: hasSlot, isCounted }: Channel): Post {
+    const isSharded = hasSlot && isCounted;
+    const masters = hasSlot ? [] : this.#nodes.masters();
+    const address = hasSlot
       ? this.#nodes.ownerOf(slot)
-      : (masters.find((master) => this.#posts.has(master)) ?? masters[Math.floor(Math.random() * masters.length)]);
+      : (masters.find((master) => this.#posts.has(keyOf(master, false))) ??
+        masters[Math.floor(Math.random() * masters.length)]);
     if (address === undefined) throw NO_OWNER;
-    const known = this.#posts.get(address);
+    const known = this.#posts.get(keyOf(address, isSharded));
     if (known !== undefined) return known;
     const post: Post = {
       address,
+      isSharded,
       ear: Promise.resolve(
         this.#nodes.openEar(address, {
           onMessage: (channel, message) => {
-            for (const listener of this.#channels.get(channel)?.listeners ?? []) listener(message);
+            // A server without sharded channels has the others in their place.
+            for (const isWanted of isSharded ? [true] : [false, true]) {
+              const { listeners = [] } = this.#channels.get(keyOf(channel, isWanted)) ?? {};
+              for (const listener of listeners) listener(message);
+            }
           },
           onMoved: () => this.#followAgain([...post.channels].filter(({ isSharded: hasSlot }) => hasSlot)),
           onEnd: () => void this.#end(post),
@@ -223,7 +235,7 @@ export class ClusterHub {
       isUp: true,
     };
     post.ear.catch(() => void this.#end(post));
-    this.#posts.set(address, post);
+    this.#posts.set(keyOf(address, isSharded), post);
     return post;
   }
 
@@ -271,7 +283,8 @@ export class ClusterHub {
     if (!post.isUp) return;
     post.isUp = false;
     clearTimeout(post.watch);
-    if (this.#posts.get(post.address) === post) this.#posts.delete(post.address);
+    const key = keyOf(post.address, post.isSharded);
+    if (this.#posts.get(key) === post) this.#posts.delete(key);
     this.#followAgain([...post.channels]);
     // A connection that is still being made may take for ever; it is closed as soon as it is there.
     await within(
@@ -304,14 +317,15 @@ export class ClusterHub {
 
   async #leave(channel: Channel, listener: (message: string) => void): Promise<void> {
     if (!channel.listeners.delete(listener) || channel.listeners.size > 0) return;
-    const { name, post } = channel;
-    if (this.#channels.get(name) === channel) this.#channels.delete(name);
+    const { name, isSharded, post } = channel;
+    const key = keyOf(name, isSharded);
+    if (this.#channels.get(key) === channel) this.#channels.delete(key);
     channel.post = undefined;
     post?.channels.delete(channel);
     const leaving = this.#unsubscribe(channel, post);
-    this.#leaving.set(name, leaving);
+    this.#leaving.set(key, leaving);
     await leaving;
-    if (this.#leaving.get(name) === leaving) this.#leaving.delete(name);
+    if (this.#leaving.get(key) === leaving) this.#leaving.delete(key);
   }
 
   async #unsubscribe(channel: Channel, post: Post | undefined): Promise<void> {
@@ -323,6 +337,10 @@ export class ClusterHub {
       this.#forbidden.tell(cause, channel.name);
     }
   }
+}
+
+function keyOf(name: string, isSharded: boolean): string {
+  return `${isSharded ? "sharded" : "plain"} ${name}`;
 }
 
 function isServerReply(cause: unknown): boolean {

@@ -19,24 +19,28 @@ export function sleep(ms: number): Promise<void> {
 }
 
 /** Leases for a case that has to be on time: a machine that stands still for longer than one may be given the next. */
-const LEASES_MS: readonly number[] = [BRIEF_LEASE_MS, 4 * BRIEF_LEASE_MS, 8 * BRIEF_LEASE_MS];
+const TIMES_LONGER: readonly number[] = [1, 4, 8];
 
 /**
  * Plays a case that holds for a lease of any length, as long as its process and the server run in time for it: with a
  * brief one, and if that fails with a longer one. What is wrong at every length is wrong.
  *
+ * @param briefMs  the lease that it begins with, in ms
  * @throws what the case throws with the longest
  */
-export async function withLeaseInTime(play: (leaseMs: number) => Promise<void>): Promise<void> {
-  const [longestMs = BRIEF_LEASE_MS, ...shorter] = LEASES_MS.toReversed();
-  for (const leaseMs of shorter.toReversed()) {
-    const isDone = await play(leaseMs).then(
+export async function withLeaseInTime(
+  play: (leaseMs: number) => Promise<void>,
+  briefMs: number = BRIEF_LEASE_MS,
+): Promise<void> {
+  const [longest = 1, ...shorter] = TIMES_LONGER.toReversed();
+  for (const times of shorter.toReversed()) {
+    const isDone = await play(times * briefMs).then(
       () => true,
       () => false,
     );
     if (isDone) return;
   }
-  await play(longestMs);
+  await play(longest * briefMs);
 }
 
 /** Resolves as soon as `condition` holds. @throws Error  it did not within LONG_MS */
@@ -46,4 +50,21 @@ export async function until(condition: () => boolean | Promise<boolean>, what: s
     if (performance.now() > endAtMs) throw new Error(`not within ${LONG_MS} ms: ${what}`);
     await sleep(5);
   }
+}
+
+/** A promise, and how to settle it. */
+export interface Deferred<Value> {
+  readonly promise: Promise<Value>;
+  readonly resolve: (value: Value | PromiseLike<Value>) => void;
+  readonly reject: (reason: unknown) => void;
+}
+
+/** A promise that a test settles when its turn has come. */
+export function deferred<Value>(): Deferred<Value> {
+  let made: Omit<Deferred<Value>, "promise"> | undefined;
+  const promise = new Promise<Value>((resolve, reject) => {
+    made = { resolve, reject };
+  });
+  // The executor has run by now.
+  return { promise, ...(made as unknown as Omit<Deferred<Value>, "promise">) };
 }

@@ -6,6 +6,7 @@ import type { Election, Leader } from "../election/election.js";
 import type { Leadership } from "../election/leadership.js";
 import { BRIEF_LEASE_MS, LONG_MS, until } from "./delays.js";
 import { exclusiveContract } from "./exclusive.contract.js";
+import { forcedReasonContract } from "./forced-release.contract.js";
 import { type StoreUnderTest, useScene } from "./subject.js";
 
 /** Registers the cases. Call it inside a `describe` that names the store. */
@@ -13,6 +14,7 @@ export function electionContract(subject: StoreUnderTest): void {
   exclusiveContract(subject, (holdfast, name) => holdfast.election(name));
 
   const scene = useScene(subject, (holdfast, name) => holdfast.election(name));
+  forcedReasonContract(scene);
   const first = (): Election => scene.holdfast.election(scene.name);
   const second = (): Election => scene.rivalHoldfast.election(scene.name);
   const queued = (count: number): Promise<void> =>

@@ -1,7 +1,9 @@
 /** Taking a lock away from its holder, on every store; or that a kind which cannot says so. */
 import { expect, test } from "vitest";
 import { LeaseLostError, UnsupportedError } from "../core/errors.js";
-import { LONG_MS } from "./delays.js";
+import { channels } from "../core/events.js";
+import type { Lease } from "../core/lease.js";
+import { LONG_MS, SOON_MS } from "./delays.js";
 import type { Scene } from "./subject.js";
 
 /** Registers the cases. */
@@ -43,6 +45,42 @@ export function forcedReleaseContract(scene: Scene): void {
   });
 }
 
+/** Registers the case of a kind whose holders are told why. */
+export function forcedReasonContract(scene: Scene): void {
+  test("a forced release tells its holder by whom and why, and whoever listens, whatever the words are", async () => {
+    const by = "ana@ops-1";
+    for (const reason of ["stuck since 9:00", "%41 / -1\n\u0000\u2028💥 <script>", "é".repeat(128)]) {
+      const told: unknown[] = [];
+      const listener = (event: unknown): void => void told.push(event);
+      channels.forced.subscribe(listener);
+      channels.lost.subscribe(listener);
+      try {
+        const lease = await forced(scene, { by, reason });
+        const { token, owner } = lease;
+        expect(lease.signal.reason).toMatchObject({ reason: "force-released", token, forced: { by, reason } });
+        expect(lease.signal.reason.message).toContain(`It was released by "${by}", because "`);
+        expect(lease.signal.reason.message).toMatch(/^\P{Cc}*$/u);
+        expect(lease.signal.reason.message.split("\u2028")).toHaveLength(1);
+        const about = { lockName: scene.name, token, forced: { by, reason } };
+        expect(told).toContainEqual(expect.objectContaining({ ...about, owner: "" }));
+        expect(told).toContainEqual(expect.objectContaining({ ...about, owner, reason: "force-released" }));
+        await lease.release().catch(() => {});
+      } finally {
+        channels.forced.unsubscribe(listener);
+        channels.lost.unsubscribe(listener);
+      }
+    }
+    const lease = await scene.lock.acquire();
+    for (const wrong of [{ reason: "" }, { reason: "x".repeat(257) }, { by: 7 }]) {
+      const refusal = await scene.rival
+        .forceRelease({ token: lease.token, ...wrong } as never)
+        .catch((e: unknown) => e);
+      expect(refusal instanceof TypeError || refusal instanceof RangeError, JSON.stringify(wrong)).toBe(true);
+    }
+    expect(await lease.release()).toBe("released");
+  });
+}
+
 /** Registers the case of a kind whose leases cannot be ended by force as a whole. */
 export function noForcedReleaseContract(scene: Scene): void {
   test("a forced release is refused, and the holder keeps the lock", async () => {
@@ -51,4 +89,19 @@ export function noForcedReleaseContract(scene: Scene): void {
     lease.assertHeld();
     expect(await lease.release()).toBe("released");
   });
+}
+
+/**
+ * Takes the lock and has it taken away, by a message. A process that does not listen yet learns of it by its renewal, and
+ * without a word, so that it is tried again.
+ */
+async function forced(scene: Scene, said: { readonly by: string; readonly reason: string }): Promise<Lease> {
+  for (let tries = 1; ; tries += 1) {
+    const lease = await scene.lock.acquire({ leaseMs: SOON_MS });
+    const aborted = new Promise<void>((resolve) => lease.signal.addEventListener("abort", () => resolve()));
+    expect(await scene.rival.forceRelease({ token: lease.token, ...said })).toBe(true);
+    await aborted;
+    if (lease.signal.reason.reason !== "server-lost" || tries === 10) return lease;
+    await lease.release().catch(() => {});
+  }
 }

@@ -3,6 +3,7 @@
  * every promise that does not depend on the server's own faults.
  */
 export { barrierContract } from "./barrier.contract.js";
+export { closingContract } from "./closing.contract.js";
 export { conditionContract } from "./condition.contract.js";
 export { countDownLatchContract } from "./count-down-latch.contract.js";
 export { electionContract } from "./election.contract.js";
@@ -10,6 +11,7 @@ export { type Abilities, exclusiveContract } from "./exclusive.contract.js";
 export { AWKWARD_NAMES } from "./inspection.contract.js";
 export { multiLockContract } from "./multi-lock.contract.js";
 export { mutexContract } from "./mutex.contract.js";
+export { pauseContract } from "./pause.contract.js";
 export { readWriteLockContract, writeLockContract } from "./read-write-lock.contract.js";
 export { type QuorumContractOptions, redlockContract, redlockStoreContract } from "./redlock.contract.js";
 export { reentrantMutexContract } from "./reentrant-mutex.contract.js";

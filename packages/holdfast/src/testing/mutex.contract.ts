@@ -8,6 +8,7 @@ import { expect, test } from "vitest";
 import { cohortContract, cohortHandOverContract } from "./cohort.contract.js";
 import { LONG_MS } from "./delays.js";
 import { exclusiveContract } from "./exclusive.contract.js";
+import { forcedReasonContract } from "./forced-release.contract.js";
 import { type StoreUnderTest, useScene } from "./subject.js";
 
 /** Registers the cases. Call it inside a `describe` that names the store. */
@@ -15,6 +16,7 @@ export function mutexContract(subject: StoreUnderTest): void {
   exclusiveContract(subject, (holdfast, name) => holdfast.mutex(name));
 
   const scene = useScene(subject, (holdfast, name) => holdfast.mutex(name));
+  forcedReasonContract(scene);
   cohortContract(scene, (holdfast, name) => holdfast.mutex(name));
   cohortHandOverContract(scene);
 

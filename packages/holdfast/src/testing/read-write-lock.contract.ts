@@ -5,6 +5,7 @@ import type { ExportedLease } from "../core/holding.js";
 import type { ReadWriteLease, ReadWriteLock } from "../read-write-lock/read-write-lock.js";
 import { BRIEF_LEASE_MS, LONG_MS, sleep, until } from "./delays.js";
 import { exclusiveContract } from "./exclusive.contract.js";
+import { forcedReasonContract } from "./forced-release.contract.js";
 import { type StoreUnderTest, useScene } from "./subject.js";
 
 /** What is left when nobody holds it: how much a writer takes, and the last token. */
@@ -13,6 +14,7 @@ const REMAINS = /(:fence|:holders|:read-write-lock:\{.*\})$/s;
 /** Registers the cases. Call it inside a `describe` that names the store. */
 export function readWriteLockContract(subject: StoreUnderTest): void {
   const scene = useScene(subject, (holdfast, name) => holdfast.readWriteLock(name).write);
+  forcedReasonContract(scene);
   const first = (): ReadWriteLock => scene.holdfast.readWriteLock(scene.name);
   const second = (): ReadWriteLock => scene.rivalHoldfast.readWriteLock(scene.name);
   const queued = (count: number): Promise<void> =>

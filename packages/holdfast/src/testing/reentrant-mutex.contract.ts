@@ -4,6 +4,7 @@ import { AcquireTimeoutError, LeaseLostError, UnsupportedError } from "../core/e
 import type { ReentrantLease, ReentrantMutex } from "../reentrant-mutex/reentrant-mutex.js";
 import { BRIEF_LEASE_MS, LONG_MS, SHORT_MS, until } from "./delays.js";
 import { exclusiveContract } from "./exclusive.contract.js";
+import { forcedReasonContract } from "./forced-release.contract.js";
 import { type StoreUnderTest, useScene } from "./subject.js";
 
 /** Registers the cases. Call it inside a `describe` that names the store. */
@@ -11,6 +12,7 @@ export function reentrantMutexContract(subject: StoreUnderTest): void {
   exclusiveContract(subject, (holdfast, name) => holdfast.reentrantMutex(name));
 
   const scene = useScene(subject, (holdfast, name) => holdfast.reentrantMutex(name));
+  forcedReasonContract(scene);
   const mine = (): ReentrantMutex => scene.lock as ReentrantMutex; // as made above
   const isFree = async (): Promise<boolean> => (await scene.rival.inspect()).holders.length === 0;
 

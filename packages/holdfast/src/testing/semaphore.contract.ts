@@ -4,6 +4,7 @@ import { CapacityMismatchError, LeaseLostError } from "../core/errors.js";
 import type { ExportedLease } from "../core/holding.js";
 import type { Semaphore, SemaphoreLease } from "../semaphore/semaphore.js";
 import { BRIEF_LEASE_MS, LONG_MS, SHORT_MS, sleep, until } from "./delays.js";
+import { forcedReasonContract } from "./forced-release.contract.js";
 import { type StoreUnderTest, useScene } from "./subject.js";
 
 /** What is left of a semaphore when nobody holds it: its number of permits, and the last token. */
@@ -12,6 +13,7 @@ export const REMAINS: RegExp = /(:fence|:holders|:semaphore:\{.*\})$/s;
 /** Registers the cases. Call it inside a `describe` that names the store. */
 export function semaphoreContract(subject: StoreUnderTest): void {
   const scene = useScene(subject, (holdfast, name) => holdfast.semaphore(name, { permits: 5 }));
+  forcedReasonContract(scene);
   const first = (permits = 5): Semaphore => scene.holdfast.semaphore(scene.name, { permits });
   const second = (permits = 5): Semaphore => scene.rivalHoldfast.semaphore(scene.name, { permits });
   const queued = (count: number): Promise<void> =>

@@ -3,11 +3,13 @@ import { describe } from "vitest";
 
 import {
   barrierContract,
+  closingContract,
   conditionContract,
   countDownLatchContract,
   electionContract,
   multiLockContract,
   mutexContract,
+  pauseContract,
   readWriteLockContract,
   redlockStoreContract,
   reentrantMutexContract,
@@ -33,9 +35,21 @@ export const contracts: Readonly<Record<string, (subject: StoreUnderTest) => voi
   "semaphore of five with four taken, as a mutex": semaphoreOfFiveContract,
   "read-write-lock": readWriteLockContract,
   "write lock, as a mutex": writeLockContract,
+  pause: pauseContract,
+  closing: closingContract,
   // The whole suite runs in tests/redlock, on one store.
   redlock: (subject) => redlockStoreContract(asStores(subject)),
 };
+
+/** Kinds whose contract is the mutex's once more. They try the machine of permits, which is the same on every store. */
+const ONCE_MORE: readonly string[] = [
+  "semaphore of one, as a mutex",
+  "semaphore of five with four taken, as a mutex",
+  "write lock, as a mutex",
+];
+
+/** Every kind once. */
+export const EACH_ONCE: readonly string[] = Object.keys(contracts).filter((kind) => !ONCE_MORE.includes(kind));
 
 /**
  * Stores on which a plain run checks a selection, because the same topology is checked in full with another client library, or
@@ -43,6 +57,10 @@ export const contracts: Readonly<Record<string, (subject: StoreUnderTest) => voi
  * told without a queue.
  */
 export const SELECTED: Readonly<Record<string, readonly string[]>> = {
+  "ioredis 6 with a key prefix": ["mutex", "semaphore", "multi-lock", "redlock"],
+  "node-redis 6": EACH_ONCE,
+  GLIDE: EACH_ONCE,
+  "ioredis 6 behind Sentinel": EACH_ONCE,
   "ioredis 5": ["mutex", "condition", "barrier"],
   iovalkey: ["mutex", "semaphore", "election"],
   "node-redis 5": ["mutex", "read-write-lock", "count-down-latch"],

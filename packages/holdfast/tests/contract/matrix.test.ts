@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 
 import { stores } from "../stores.js";
-import { contracts, SELECTED } from "./contracts.js";
+import { contracts, EACH_ONCE, SELECTED } from "./contracts.js";
 
 const here = dirname(fileURLToPath(import.meta.url));
 
@@ -18,14 +18,19 @@ test("every store of the registry has a file that runs all contracts on it", () 
   );
 });
 
-test("what a plain run selects exists, and each topology is checked in full with some library", () => {
+test("what a plain run selects exists; each topology is checked with every kind by some library, and one server and a cluster in full", () => {
   const names = stores.map(({ name }) => name);
+  const topologyOf = (name: string): string => / (on a cluster|behind Sentinel)$/.exec(name)?.[1] ?? "";
   for (const [store, kinds] of Object.entries(SELECTED)) {
     expect(names).toContain(store);
     expect(Object.keys(contracts)).toEqual(expect.arrayContaining([...kinds]));
-    const [, topology = ""] = / (on a cluster|behind Sentinel)$/.exec(store) ?? [];
-    const inFull = names.filter((name) => name.endsWith(topology) && SELECTED[name] === undefined);
-    expect(inFull, store).not.toEqual([]);
+    const others = names.filter((name) => topologyOf(name) === topologyOf(store));
+    const everyKind = others.filter((name) => EACH_ONCE.every((kind) => (SELECTED[name] ?? EACH_ONCE).includes(kind)));
+    expect(everyKind, store).not.toEqual([]);
+  }
+  for (const topology of ["", "on a cluster"]) {
+    const inFull = names.filter((name) => topologyOf(name) === topology && SELECTED[name] === undefined);
+    expect(inFull, topology).not.toEqual([]);
   }
 });
 

@@ -65,14 +65,16 @@ const owner = fc
 const token = fc.constantFrom("@0", "@0", "@-1", "@1", "1600000000000000", "4000000000000000");
 
 function step(script: Script, args: Readonly<Record<string, fc.Arbitrary<string | number>>>): fc.Arbitrary<Step> {
-  return fc.record(args).map((chosen) => ({ call: script.name, args: { inbox: INBOX, numbered: 3, ...chosen } }));
+  return fc
+    .record(args)
+    .map((chosen) => ({ call: script.name, args: { inbox: INBOX, note: "", numbered: 3, ...chosen } }));
 }
 
 const takes = step(permitsAcquire, {
   owner,
   leaseMs,
   weight,
-  enqueue: fc.constantFrom(0, 1, 1),
+  enqueue: fc.constantFrom(0, 1, 1, 2),
   declared: fc.constantFrom(5, 5, 5, 6),
 });
 const gives = step(permitsRelease, { owner, token });

@@ -76,7 +76,7 @@ const token = fc.oneof(
 function step(script: Script, args: Readonly<Record<string, fc.Arbitrary<string | number>>>): fc.Arbitrary<Step> {
   return fc
     .record(args)
-    .map((chosen) => ({ call: script.name, args: { inbox: INBOX, fenceMs: 8 * QUANTUM_MS, ...chosen } }));
+    .map((chosen) => ({ call: script.name, args: { inbox: INBOX, note: "", fenceMs: 8 * QUANTUM_MS, ...chosen } }));
 }
 
 function happens(source: string): Step {
@@ -86,7 +86,12 @@ function happens(source: string): Step {
 const anyStep: fc.Arbitrary<Step> = fc.oneof(
   {
     weight: 8,
-    arbitrary: step(mutexAcquire, { owner, leaseMs, block: fc.constantFrom(1, 3), enqueue: fc.constantFrom(0, 1, 1) }),
+    arbitrary: step(mutexAcquire, {
+      owner,
+      leaseMs,
+      block: fc.constantFrom(1, 3),
+      enqueue: fc.constantFrom(0, 1, 1, 2),
+    }),
   },
   { weight: 5, arbitrary: step(mutexRelease, { owner, token }) },
   { weight: 3, arbitrary: step(mutexExtend, { owner, token, leaseMs }) },

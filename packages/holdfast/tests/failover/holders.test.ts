@@ -129,12 +129,15 @@ describe("on a server that has not changed", () => {
       await holdfast.mutex("cost").run(() => until(async () => (await clients()) > before, "the client's record"));
       await server.command("CONFIG", "RESETSTAT");
       for (let i = 0; i < 100; i += 1) await holdfast.mutex("cost").run(() => {});
-      const ours = Object.entries(await server.commandStats()).filter(([command]) => !/^(?:info|config)/.test(command));
-      costs.push(Object.fromEntries(ours));
+      // What runs now and then, as a look at the server, is no part of a turn.
+      const turns = Object.entries(await server.commandStats()).map(
+        ([command, calls]) => [command, Math.floor(calls / 100)] as const,
+      );
+      costs.push(Object.fromEntries(turns.filter(([, each]) => each > 0)));
       await holdfast.close();
       redis.disconnect();
     }
     expect(costs[0]).toEqual(costs[1]);
-    expect(costs[0]?.evalsha).toBe(200);
+    expect(costs[0]?.evalsha).toBe(2);
   });
 });

@@ -84,6 +84,42 @@ describe("a slot that moves", () => {
   });
 });
 
+const TURNS = 50;
+
+/** How often each command ran in a turn. What runs now and then, as nodes and clients of a cluster talk, is none of it. */
+async function commandsOfATurn(node: ClusterNode): Promise<Record<string, number>> {
+  const info = String(await node.command("INFO", "commandstats"));
+  const calls = [...info.matchAll(/^cmdstat_([^:]+):calls=(\d+)/gm)].map(
+    ([, name = "", count]) => [name, Math.floor(Number(count) / TURNS)] as const,
+  );
+  return Object.fromEntries(calls.filter(([, each]) => each > 0));
+}
+
+test.each(thorough)(
+  "an acquire and its release cost the same commands with grace and without ($name)",
+  async (library) => {
+    const { name } = scene;
+    const costs: Record<string, number>[] = [];
+    for (const failoverGrace of ["auto", "off"] as const) {
+      const holdfast = await scene.client(library, cluster.ports, { failoverGrace });
+      const master = await cluster.masterOf(slotOf(name));
+      const announced = async (): Promise<number> => {
+        const masters = await cluster.masters();
+        const found = await Promise.all(masters.map((each) => each.command("KEYS", "hf:client:*")));
+        return found.flat().length;
+      };
+      const before = await announced();
+      // The first use asks the server about itself, announces the client and teaches the scripts.
+      await holdfast.mutex(name).run(() => until(async () => (await announced()) > before, "the client's record"));
+      await master.command("CONFIG", "RESETSTAT");
+      for (let i = 0; i < TURNS; i += 1) await holdfast.mutex(name).run(() => {});
+      costs.push(await commandsOfATurn(master));
+    }
+    expect(costs[0]).toEqual(costs[1]);
+    expect(costs[0]?.evalsha).toBe(2);
+  },
+);
+
 describe("a master that dies with grants its replica never got", () => {
   test("leaves them with their holders, grants nothing before a whole lease is over, and takes its quiet along with a slot", async () => {
     const { name } = scene;

@@ -124,6 +124,37 @@ describe.each(olderClusters)("$name", (library) => {
   }, 60_000);
 });
 
+// A channel of GLIDE is of one sort, for good.
+test.each(clusters.filter(({ name }) => name !== "GLIDE"))(
+  "a channel can be heard as a plain and as a sharded one at once, by who cannot know how it is published to: $name",
+  async (library) => {
+    const { options, disconnect } = await library.connect(cluster.ports);
+    const store = storeFor(options.redis);
+    onTestFinished(async () => {
+      await store.close();
+      await disconnect();
+    });
+    const channel = `both:{${scene.name}}`;
+    const heard = new Set<string>();
+    const plain = await store.inbox(channel, (message) => heard.add(message), LONG_MS);
+    const sharded = await store.shardInbox?.(channel, (message) => heard.add(message), LONG_MS);
+    const master = await cluster.masterOf(clusterSlot(channel));
+    await master.command("PUBLISH", channel, "plain");
+    await master.command("SPUBLISH", channel, "sharded");
+    await until(() => heard.size === 2, "both sorts");
+    // The first to go is not to make the other one deaf, which a client library may take for the same.
+    await sharded?.close();
+    await master.command("PUBLISH", channel, "plain again");
+    await until(() => heard.has("plain again"), "the sort that is left");
+    const again = await store.shardInbox?.(channel, (message) => heard.add(message), LONG_MS);
+    await plain.close();
+    await master.command("SPUBLISH", channel, "sharded again");
+    await until(() => heard.has("sharded again"), "the sort that is left");
+    await again?.close();
+    expect(await master.command("PUBSUB", "SHARDNUMSUB", channel)).toEqual([channel, 0]);
+  },
+);
+
 describe.each(thorough)("$name", (library) => {
   test("an inbox of a slot is counted by each of its masters in turn, and hears them", async () => {
     const { options, disconnect } = await library.connect(cluster.ports);

@@ -219,7 +219,7 @@ const ROWS: readonly Row[] = [
     script: redlockRelease,
     before: heldByA,
     args: { owner: A },
-    reply: 1,
+    reply: [1, 1],
     after: { fence: [PAST, LEASE_MS + BEYOND_MS] },
     heard: [`${CHANNEL} ${A}`],
   },
@@ -228,14 +228,14 @@ const ROWS: readonly Row[] = [
     script: redlockRelease,
     before: heldByA,
     args: { owner: B },
-    reply: 2,
+    reply: [2],
   },
   {
     name: "answers no to who has given back already",
     script: redlockRelease,
     before: free,
     args: { owner: A },
-    reply: 2,
+    reply: [2],
   },
   {
     name: "shows the holder, its lease and the number",
@@ -334,7 +334,7 @@ describe.each([
     expect(await run(redlockAcquire, { owner: A })).toEqual([0, 5]);
     await side.eval("return redis.call('DEL', KEYS[1])", [KEYS.lock ?? ""], []);
     expect(await run(redlockAcquire, { owner: B })).toEqual([0, 6]);
-    expect(await run(redlockRelease, { owner: B })).toBe(1);
+    expect(await run(redlockRelease, { owner: B })).toEqual([1, 1]);
     expect(await run(redlockAcquire, { owner: A })).toEqual([0, 7]);
     expect(await run(redlockConfirm, { owner: A, reported: 5, token: 6 })).toBe(2);
   });
@@ -344,11 +344,11 @@ describe.each([
     const [, first] = (await run(redlockAcquire, { owner: A })) as [number, number];
     expect(await run(redlockConfirm, { owner: A, reported: first, token: first + 3 })).toBe(1);
     expect(await run(redlockAcquire, { owner: A })).toEqual([0, first + 3]);
-    expect(await run(redlockRelease, { owner: A })).toBe(1);
+    expect(await run(redlockRelease, { owner: A })).toEqual([1, 1]);
     expect(await run(redlockAcquire, { owner: B })).toEqual([0, first + 4]);
     expect(await run(redlockExtend, { owner: A, standing: first + 4 })).toBe(2);
-    expect(await run(redlockRelease, { owner: A })).toBe(2);
+    expect(await run(redlockRelease, { owner: A })).toEqual([2]);
     expect(await run(redlockExtend, { owner: B, standing: first + 4 })).toBe(1);
-    expect(await run(redlockRelease, { owner: B })).toBe(1);
+    expect(await run(redlockRelease, { owner: B })).toEqual([1, 1]);
   });
 });

@@ -10,6 +10,8 @@ export const KEYS: Readonly<Record<string, string>> = {
   fence: "hf:mutex:{t}:fence",
   queue: "hf:mutex:{t}:queue",
   client: "hf:client:t",
+  resumed: "hf:mutex:{t}:resumed",
+  marker: "hf:lineage",
 };
 
 /** What clients listen on, less their id. */
@@ -71,6 +73,7 @@ export class ScriptServer {
       inbox: INBOX,
       block: 1,
       enqueue: 1,
+      note: "",
       leaseMs,
       fenceMs,
       ...args,

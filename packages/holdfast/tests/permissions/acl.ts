@@ -15,7 +15,7 @@ const COMMANDS: readonly string[] = [
 
 function rulesAt(index: number): Rules {
   const command = COMMANDS[index];
-  if (command === undefined) throw new Error("docs/safety.md shows three ACL SETUSER locks");
+  if (command === undefined) throw new Error("docs/safety.md shows four ACL SETUSER locks");
   return command.split(/[\s\\]+/).slice(3);
 }
 
@@ -27,6 +27,12 @@ export const IN_A_CLUSTER: Rules = rulesAt(1);
 
 /** What client libraries ask there, most of it before they send anything. */
 export const CLIENTS_IN_A_CLUSTER: Rules = rulesAt(2);
+
+/** What looking at all locks needs besides, on one server as in a cluster. */
+export const FOR_LOOKING: Rules = rulesAt(3);
+
+/** What locks need that others share. */
+export const SHARED_LOCKS: Rules = rulesAt(4);
 
 /** Permissions that were refused, by the server's own list of refusals. */
 export function refusedIn(log: unknown): string[] {

@@ -131,6 +131,7 @@ class World {
     const number = this.next();
     const claim = { owner: `p/${number}/${leaseMs}/1`, number, leaseMs, amount: 1 };
     const arrival = this.barrier.arrival(
+      true,
       () => false,
       () => "left",
     );

@@ -164,3 +164,54 @@ test("none of four that come back again and again waits for many turns of the ot
   // Of about sixteen turns a second.
   expect(Math.max(...waits)).toBeLessThan(6_000);
 });
+test("nor does it keep away whose connections are lost over and over", async () => {
+  const [first, second] = await begin(5, () => 1);
+  const holding = first?.redlock(NAME).acquire();
+  await quorum.runtime.advance(20);
+  const waiting = watch(second?.redlock(NAME).acquire({ waitMs: Infinity }) ?? Promise.reject(new Error("two")));
+  await quorum.runtime.advance(100);
+  quorum.isHeard = () => false;
+  void (await holding)?.release();
+  await quorum.occupy(0, NAME, 60_000);
+  for (let count = 0; count < 10; count += 1) {
+    quorum.flap();
+    await quorum.runtime.advance(500);
+  }
+  expect(waiting.state).toBe("fulfilled");
+});
+
+test("attempts that fail behind the server where they meet do not call each other back to it", async () => {
+  const processes = (await begin(3, () => 1)).slice(0, 4);
+  await quorum.occupy(1, NAME, 600_000);
+  await quorum.occupy(2, NAME, 600_000);
+  const waiting = processes.map((each) => watch(each.redlock(NAME).acquire({ waitMs: Infinity })));
+  await quorum.runtime.advance(5_000);
+  const before = quorum.sent("acquire").length;
+  await quorum.runtime.advance(20_000);
+  // Nothing changes, so each looks at all three every two seconds, and now and then at some in between.
+  expect(quorum.sent("acquire").length - before).toBeLessThan(3 * 4 * 10 * 3);
+  for (const { state } of waiting) expect(state).toBe("pending");
+});
+
+test.each([1, 20])("who comes back at once, %i ms away, does not keep the others out", async (travelMs) => {
+  const both = await begin(3, () => travelMs);
+  const turns: [number, number] = [0, 0];
+  let isOver = false;
+  const loop = async (at: 0 | 1): Promise<void> => {
+    const lock = both[at]?.redlock(NAME);
+    while (!isOver) {
+      await lock?.run(() => {});
+      turns[at] += 1;
+    }
+  };
+  const done = watch(Promise.all([loop(0), loop(1)]));
+  while (turns[0] + turns[1] < 200) {
+    await quorum.runtime.advance(10);
+    await settle();
+  }
+  isOver = true;
+  await quorum.runtime.advance(5_000);
+  expect(done.state).toBe("fulfilled");
+  const [least = 0, most = 0] = turns.toSorted((a, b) => a - b);
+  expect(most / least).toBeLessThan(2);
+});

@@ -56,6 +56,7 @@ export class VirtualQuorum {
   /** Whether a message of that server is heard. */
   isHeard: (server: number) => boolean = () => true;
   readonly #holdfasts: Holdfast[] = [];
+  readonly #reconnectListeners = new Set<Parameters<Store["onReconnect"]>[0]>();
 
   /** @param skewsMs  how far each server's clock is ahead */
   constructor(size: number, skewsMs: readonly number[] = []) {
@@ -140,6 +141,11 @@ export class VirtualQuorum {
     await embedded({ keyspace }).run(del, keys, [], 1_000);
   }
 
+  /** The ears of all clients were away for a moment. */
+  flap(): void {
+    for (const listener of this.#reconnectListeners) listener("inbox");
+  }
+
   /** Ends all clients. Their time goes on by itself meanwhile. */
   async close(): Promise<void> {
     this.travel = () => AT_ONCE;
@@ -160,7 +166,10 @@ export class VirtualQuorum {
       run: (called, keys, args, timeoutMs) => this.#run(behind, server, called, keys, args, timeoutMs),
       inbox: (channel, onMessage, timeoutMs) =>
         behind.inbox(channel, (message) => this.isHeard(server) && onMessage(message), timeoutMs),
-      onReconnect: (listener) => behind.onReconnect(listener),
+      onReconnect: (listener) => {
+        this.#reconnectListeners.add(listener);
+        return () => this.#reconnectListeners.delete(listener);
+      },
       close: () => behind.close(),
     };
   }

@@ -48,7 +48,7 @@ test("a lease whose numbers are none is not adopted", async () => {
   expect(adopted.token).toBe(exported.token);
 });
 
-const ACQUIRE = "leaseMs, renew, maxHoldMs, label, waitMs, signal, fairness";
+const ACQUIRE = "leaseMs, renew, maxHoldMs, label, waitMs, signal, fairness, throughPause";
 
 test.each<[string, string, () => Promise<unknown>]>([
   ["a mutex", ACQUIRE, () => holdfast.mutex("m").acquire(unchecked({ ttl: 1 }))],

@@ -61,8 +61,8 @@ describe("an answer", () => {
     [mutexRelease, 2, { outcome: "unclaimed" }],
     [mutexRelease, [3], { outcome: "claimed" }],
     [mutexAcquire, 1_763_711_220_000_000, { outcome: "granted", token: 1_763_711_220_000_000 }],
-    [mutexAcquire, [0, 30, 5], { outcome: "waiting", restMs: 30, nowUs: 5 }],
-    [mutexAcquire, ["1", "-1", "5"], { outcome: "refused", restMs: -1, nowUs: 5 }],
+    [mutexAcquire, [0, 30, 5], { outcome: "waiting", restMs: 30, nowUs: 5, pauses: [] }],
+    [mutexAcquire, ["1", "-1", "5"], { outcome: "refused", restMs: -1, nowUs: 5, pauses: [] }],
     [
       mutexInspect,
       [1, 5, 7, 1, -1, "me", "you"],
@@ -87,7 +87,6 @@ describe("an answer", () => {
     [mutexAcquire, 1],
     [mutexAcquire, [7]],
     [mutexAcquire, [0, 30]],
-    [mutexAcquire, [0, 30, 5, 6]],
     [mutexAcquire, [0, "soon", 5]],
     [mutexAcquire, [null, 30, 5]],
     [mutexAcquire, [0, null, 5]],

@@ -5,6 +5,8 @@ import {
   type Holder,
   LeaseLostError,
   LockError,
+  type OverReason,
+  PausedError,
   StoreError,
   UnsupportedError,
 } from "../../src/core/errors.js";
@@ -25,7 +27,10 @@ const HOSTILE = 'a"b\nc\r\u2028\u2029\u0085\u001b[31m\u0000\u007f\ud800';
 /** One line without control characters. */
 const ONE_LINE = /^[^\p{Cc}\u2028\u2029]+$/u;
 
-const REASONS = ["expired", "force-released", "server-lost", "max-hold", "closed", "released", "handed-over"] as const;
+const REASONS: readonly OverReason[] = [
+  ...(["expired", "force-released", "server-lost", "max-hold", "closed", "closing"] as const),
+  ...(["released", "handed-over"] as const),
+];
 const CAUSES: unknown[] = [
   HOSTILE,
   new Error(HOSTILE),
@@ -50,6 +55,9 @@ function all(text: string): LockError[] {
     new AcquireTimeoutError(text, { waitMs: 5_000, holder, waitersAhead: 3 }),
     new AcquireTimeoutError(text, { waitMs: 0 }),
     ...REASONS.map((reason) => new LeaseLostError(text, { reason, token: 5, owner: text })),
+    new LeaseLostError(text, { reason: "force-released", token: 5, owner: text, forced: { by: text, reason: text } }),
+    new PausedError(text, { by: text, label: text, sinceAtMs: 1, untilAtMs: undefined, owner: text }),
+    new PausedError(text, { by: text, label: text, sinceAtMs: 9e15, untilAtMs: 9e15, owner: text }),
     ...CAUSES.map((cause) => new StoreError(text, { mayHaveRun: true, transient: true, cause })),
     new ClosedError(text),
   ];
@@ -69,6 +77,7 @@ test("codes are stable, one for each class, and names are those of the classes",
   expect(Object.fromEntries(seen)).toEqual({
     AcquireTimeoutError: "ERR_LOCK_ACQUIRE_TIMEOUT",
     LeaseLostError: "ERR_LOCK_LEASE_LOST",
+    PausedError: "ERR_LOCK_PAUSED",
     StoreError: "ERR_LOCK_STORE",
     ClosedError: "ERR_LOCK_CLOSED",
   });

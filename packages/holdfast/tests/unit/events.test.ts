@@ -35,6 +35,9 @@ test("every channel has the name that is documented", () => {
     renew: "holdfast:renew",
     lost: "holdfast:lost",
     release: "holdfast:release",
+    forced: "holdfast:forced",
+    pause: "holdfast:pause",
+    resume: "holdfast:resume",
   });
 });
 

@@ -33,6 +33,7 @@ const TABLE: Record<string, { right: unknown[]; type: unknown[]; range: unknown[
     says: "256",
   },
   fairness: { right: ["cohort", "strict"], type: ["fifo", "", null, true], range: [], says: '"cohort" or "strict"' },
+  throughPause: { right: [true, false], type: ["yes", 1, null], range: [], says: "true or false" },
   signal: {
     right: [new AbortController().signal],
     type: [{}, null, new AbortController(), "x"],
@@ -100,6 +101,7 @@ describe("options", () => {
       label: "",
       waitMs: 10_000,
       fairness: "cohort",
+      throughPause: false,
     });
   });
 

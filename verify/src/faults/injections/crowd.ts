@@ -3,6 +3,7 @@
 import type { Injection } from "../injection.js";
 import type { Client, Stage } from "../stage.js";
 import { type Grip, letGo, takeAll, twoClients } from "./directed.js";
+import { waitAtALatch } from "./latch-crowd.js";
 import { serverOf, strikeOver } from "./striking.js";
 
 /** Each is a process of node with connections of its own. */
@@ -89,17 +90,22 @@ export const manyWaiters: Injection = {
   clientCount: PROCESSES + 2,
   commandTimeoutMs: COMMAND_TIMEOUT_MS,
   async strike(stage) {
-    const lockName = stage.newName();
+    const { leaseMs } = stage;
     const [holder, one] = twoClients(stage);
     const others = stage.clients.filter((client) => client !== holder && client !== one);
-    const grip = await takeAll(stage, holder, lockName, HELD_LEASES * stage.leaseMs);
-    const beganMs = stage.nowMs();
-    const before = await requestCount(stage);
-    const crowd: Crowd = { lockName, waiting: 0, granted: 0, gaveUp: 0 };
     const callers = [
       ...Array.from({ length: WAITERS_IN_ONE }, () => one),
       ...others.flatMap((client) => Array.from({ length: WAITERS_IN_EACH }, () => client)),
     ];
+    if (stage.cell.letter === "l") {
+      const [gatherMs, patienceMs] = [GATHER_LEASES * leaseMs, PATIENCE_LEASES * leaseMs];
+      return waitAtALatch(stage, holder, callers, { gatherMs, patienceMs, grownMs: GROWN_LEASES * leaseMs });
+    }
+    const lockName = stage.newName();
+    const grip = await takeAll(stage, holder, lockName, HELD_LEASES * leaseMs);
+    const beganMs = stage.nowMs();
+    const before = await requestCount(stage);
+    const crowd: Crowd = { lockName, waiting: 0, granted: 0, gaveUp: 0 };
     const all = callers.map((client) => wait(stage, crowd, client));
     // Some have given up when the last has come.
     const wanted = 0.95 * callers.length;

@@ -35,7 +35,10 @@ export function noLostWakeUp(
       if (waiters.length === 0) continue;
       const next = grants.find(({ returnMs }) => returnMs > release.callMs);
       const grantedMs = next?.returnMs ?? Number.POSITIVE_INFINITY;
-      const due = waiters.map((waiter) => {
+      // Among thousands of waiters each of these questions is dear, and a grant that came in time answers them all.
+      const soonestMs = release.returnMs + withinMs;
+      const patient = grantedMs > soonestMs ? waiters.filter((waiter) => goneMs(waiter) > soonestMs) : [];
+      const due = patient.map((waiter) => {
         const freeMs = isShared(release.kind) ? besideUntil(release, waiter) : release.returnMs;
         return { waiter, dueMs: dueAt(history, forbidding, Math.max(release.returnMs, freeMs), withinMs) };
       });

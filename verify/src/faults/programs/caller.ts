@@ -34,7 +34,7 @@ export interface Lease {
 interface Place {
   readonly id: number;
   readonly lockName: string;
-  readonly part: Pick<Part, "owner" | "token" | "released" | "answered">;
+  readonly part: Pick<Part, "owner" | "token" | "released" | "releaseSentMs" | "answered">;
 }
 
 /** See the file header. */
@@ -128,7 +128,7 @@ export class Caller {
 
   /** Extends; undefined if that succeeded. */
   extend(lease: Lease, leaseMs: number): Promise<undefined | Refused> {
-    return this.#on(lease, "extend", { ...lease.args, leaseMs }, () => lease.held.extend(leaseMs));
+    return this.#on(lease, "extend", { ...sideless(lease.args), leaseMs }, () => lease.held.extend(leaseMs));
   }
 
   /** From writer to reader. */
@@ -174,13 +174,17 @@ export class Caller {
     const ids = places.map(({ id: leaseId, lockName, part: { owner } }) =>
       this.#recorder.begin({ lockName, kind, verb, args, owner, leaseId }),
     );
+    const callMs = monotonicMs();
     const end = await act();
     const returnMs = monotonicMs();
     const isOne = places.length === 1;
     for (const [index, { part }] of places.entries()) {
       const own = isOne || verb !== "release" ? end : await part.released?.();
       const id = ids[index] ?? 0;
-      if (own !== undefined) this.#recorder.end(id, { returnMs, ...endOf(isOne ? own : unclear(own)) });
+      // A multi-lock gives the other members back by itself when one is lost.
+      const sentMs = verb === "release" ? part.releaseSentMs?.() : undefined;
+      const begun = sentMs !== undefined && sentMs < callMs ? { callMs: sentMs } : {};
+      if (own !== undefined) this.#recorder.end(id, { returnMs, ...endOf(isOne ? own : unclear(own)), ...begun });
       else
         this.#recorder.end(id, {
           returnMs,
@@ -188,6 +192,7 @@ export class Caller {
           token: part.token,
           ...validity(verb, held),
           ...answer(verb, part),
+          ...begun,
         });
     }
     return end;
@@ -226,7 +231,7 @@ export class Caller {
     const begin = (lockName: string, leaseMs: number): number => {
       const place = places.find((other) => other.lockName === lockName);
       const { id: leaseId, owner } = { id: place?.id ?? 0, owner: place?.part.owner ?? held.owner };
-      const args = { ...lease.args, leaseMs };
+      const args = { ...sideless(lease.args), leaseMs };
       return this.#recorder.begin({ lockName, kind, verb: "extend", args, owner, leaseId });
     };
     held.onRenewal?.(({ lockName, leaseMs, ended }) => {
@@ -250,4 +255,10 @@ export class Caller {
   #queued(operationId: number, lockName: string, atMs: number): void {
     this.#recorder.add({ type: "enqueued", atMs, lockName, operationId });
   }
+}
+
+/** A lease is extended on whichever side it is by then: a renewal may be under way beside a downgrade. */
+function sideless(args: Arguments): Arguments {
+  const { mode: _, ...rest } = args;
+  return rest;
 }

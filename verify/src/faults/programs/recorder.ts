@@ -18,8 +18,12 @@ export type Begun = Pick<Operation, "lockName" | "kind" | "verb" | "args" | "own
 
 /** What is known of it afterwards. */
 export type Ended = Pick<Operation, "outcome"> &
+  // `callMs` of what turns out to have begun before it was called.
   Partial<
-    Pick<Operation, "refusal" | "owner" | "token" | "validUntilMs" | "answeredMs" | "result" | "index" | "args">
+    Pick<
+      Operation,
+      "refusal" | "owner" | "token" | "validUntilMs" | "answeredMs" | "result" | "index" | "args" | "callMs"
+    >
   > & {
     readonly returnMs: number;
   };

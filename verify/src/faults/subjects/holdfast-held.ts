@@ -52,7 +52,9 @@ export function hold(lease: Lease, facts: HeldFacts): Held {
     answeredMs: all.some(({ grantedMs }) => grantedMs === null)
       ? null
       : Math.max(...all.map(({ grantedMs }) => grantedMs ?? 0)),
-    ...(kind === "multi-lock" ? { parts: members.map((member) => partOf(member, answerOf(member))) } : {}),
+    ...(kind === "multi-lock"
+      ? { parts: members.map((member) => partOf(member, trailOf.get(member), answerOf(member))) }
+      : {}),
     answered: answerOf(members[0] ?? lease),
     validUntilMs: () => validUntil(lease),
     isHeld: () => lease.validForMs() > 0,
@@ -111,8 +113,9 @@ function releaseAnswer(trail: Trail, wasOver: boolean, isShared: boolean): numbe
   return trail.releasedMs ?? (wasOver ? trail.extendedMs : null);
 }
 
-function partOf(member: Lease, answered: NonNullable<Part["answered"]>): Part {
+function partOf(member: Lease, trail: Trail | undefined, answered: NonNullable<Part["answered"]>): Part {
   return {
+    releaseSentMs: () => trail?.releaseSentMs,
     answered,
     lockName: member.name,
     owner: member.owner,

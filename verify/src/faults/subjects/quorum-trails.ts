@@ -129,7 +129,7 @@ export class QuorumTrails {
     try {
       const reply = await answer();
       release.answered.add(server);
-      if (reply === 1) release.held.add(server);
+      if (typeof reply !== "number" && reply[0] === 1) release.held.add(server);
       const isCopy = release.isOpen || release.after !== this.#reconnects;
       const { size } = isCopy ? release.answered : release.held;
       if (size > this.#count / 2) trail.releasedMs ??= monotonicMs();

@@ -19,6 +19,8 @@ export interface Trail {
   releasedMs: number | null;
   /** How often this process had connected again when it first sent a release; undefined if it sent none. */
   releasedAfter: number | undefined;
+  /** When it first sent a release; undefined likewise. */
+  releaseSentMs: number | undefined;
   /** Whether a release was sent whose answer, if there was one, did not come. */
   mayBeReleased: boolean;
   /** What the last extension came to: null while none was sent, `open` while it is under way. */
@@ -49,6 +51,7 @@ export class Trails {
       extendedMs: null,
       releasedMs: null,
       releasedAfter: undefined,
+      releaseSentMs: undefined,
       mayBeReleased: false,
       extension: null,
       callers: 0,
@@ -129,6 +132,7 @@ export class Trails {
   async #release(owner: string, { replies }: Script, answer: () => Promise<Reply>): Promise<Reply> {
     const trail = this.of(owner);
     trail.releasedAfter ??= this.#reconnects;
+    trail.releaseSentMs ??= monotonicMs();
     try {
       const reply = await answer();
       const outcome = outcomeOf(replies, reply);

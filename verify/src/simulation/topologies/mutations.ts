@@ -79,4 +79,4 @@ function withoutSecondReleases(store: Store): Store {
 }
 
 /** What a server answers to the release of what it does not hold. */
-const UNHELD = 2;
+const UNHELD: Reply = [2];

@@ -233,12 +233,13 @@ function hostOf(world: TopologyWorld, parts: Parts, server: SimulatedServer): Ne
 }
 
 /** Leaves a record that a lease begins anew: whoever was told of that has run since. */
-function extended({ recorder }: TopologyWorld, process: SimulatedProcess, call: Call): void {
+function extended({ recorder, judge }: TopologyWorld, process: SimulatedProcess, call: Call): void {
   const owner = String(call.args[call.script.args.indexOf("owner")]);
   const leaseMs = Number(call.args[call.script.args.indexOf("leaseMs")]);
   // Which lease that is the recorder finds out by its owner.
   const about = { process, lockName: lockOf(call), verb: "extend", owner, args: { leaseMs }, leaseId: 0 } as const;
   recorder.ended(recorder.called(about), "ok");
+  judge.leases.extended(process, owner);
 }
 
 /** Whoever asks again to give back may have been served the first time, by a master that is gone: the next does not know it. */

@@ -57,4 +57,14 @@ export const COUNTING: readonly Tooth[] = [
     patches: [patch("barrier/arrive.lua", "now + leaseMs * 1000, owner", "now + leaseMs * 340, owner")],
     catcher: withoutFaults("barrier"),
   },
+  {
+    id: "refused-arrival-comes-again",
+    bugs: [],
+    mistake: "a late copy of an arrival that did not wait arrives when it would be the last",
+    patches: [patch("barrier/arrive.lua", "    if enqueue == '2' then", "    if enqueue == '3' then")],
+    catcher: test(
+      "regressions/late-copy-of-a-refused-arrival.test.ts",
+      "a late copy of an arrival that did not wait does not arrive when it would be the last",
+    ),
+  },
 ];

@@ -118,11 +118,8 @@ export const QUORUM: readonly Tooth[] = [
     bugs: [],
     mistake: "all who hear of a release ask all servers at the same moment, and foil each other",
     patches: [
-      patch(
-        "redlock/rest.ts",
-        "return this.#isMajorityFree() && !this.#isGateFree() ? undefined : this.#line.gate;",
-        "return undefined;",
-      ),
+      patch("redlock/rest.ts", "if (this.#isGateFree()) return this.#line.gate;", ""),
+      patch("redlock/rest.ts", "this.#isMajorityFree() ? undefined : this.#line.whereFirst", "undefined"),
     ],
     catcher: test("redlock/crowd.test.ts", "of 5 servers, 30 processes meet at one, and so do not foil each other"),
   },
@@ -140,6 +137,35 @@ export const QUORUM: readonly Tooth[] = [
     catcher: test(
       "redlock/crowd.test.ts",
       "whatever a crash has left at the server where they meet keeps nobody away from a free majority",
+    ),
+  },
+  {
+    id: "release-without-giving-way",
+    bugs: [],
+    mistake: "who comes back at once after its release is there before all others, every time",
+    patches: [
+      patch(
+        "redlock/waiter.ts",
+        "if (this.#line?.isWanted === true && this.#options.waitMs > RECHECK_MS) this.#rest?.giveWay();\n    else ",
+        "",
+      ),
+    ],
+    catcher: test("redlock/crowd.test.ts", "who comes back at once, 20 ms away, does not keep the others out"),
+  },
+  {
+    id: "foiled-call-each-other-back",
+    bugs: [],
+    mistake: "an attempt that failed gives way to all who hear that it has given back what it had",
+    patches: [
+      patch(
+        "redlock/withdrawal.ts",
+        "const onHeard = ballot.isElected ? this.#onHeard : () => {};",
+        "const onHeard = this.#onHeard;",
+      ),
+    ],
+    catcher: test(
+      "redlock/crowd.test.ts",
+      "attempts that fail behind the server where they meet do not call each other back to it",
     ),
   },
   {

@@ -1,0 +1,93 @@
+package peers;
+
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.atomic.AtomicLong;
+import org.redisson.api.RBucket;
+import org.redisson.api.RedissonClient;
+import org.redisson.client.codec.StringCodec;
+
+/**
+ * Takes a lock again and again, and each time reads a counter, pauses and writes it back one higher: an update that is
+ * lost shows that two were inside. Every peer has the same loop.
+ */
+final class Contention {
+  private static final int PAUSE_MS = 3;
+
+  private Contention() {}
+
+  /** One attempt that waits as long as the request says. */
+  interface Attempt {
+    boolean tryLock() throws Exception;
+  }
+
+  static Map<String, Object> run(RedissonClient client, Request request, Attempt attempt, Runnable unlock)
+      throws Exception {
+    RBucket<String> counter = client.getBucket(request.text("counter"), StringCodec.INSTANCE);
+    return loop(
+        request.number("forMs"),
+        attempt,
+        () -> {
+          long seen = Long.parseLong(String.valueOf(counter.get()));
+          Thread.sleep(pause());
+          counter.set(String.valueOf(seen + 1));
+        },
+        unlock);
+  }
+
+  /** As the loop of those who write the counter, for those who read it: it must not change while they do. */
+  static Map<String, Object> watch(RedissonClient client, Request request, Attempt attempt, Runnable unlock)
+      throws Exception {
+    RBucket<String> counter = client.getBucket(request.text("counter"), StringCodec.INSTANCE);
+    AtomicLong changes = new AtomicLong();
+    Map<String, Object> result =
+        loop(
+            request.number("forMs"),
+            attempt,
+            () -> {
+              String seen = counter.get();
+              Thread.sleep(pause());
+              if (!seen.equals(counter.get())) {
+                changes.incrementAndGet();
+              }
+            },
+            unlock);
+    result.put("changes", changes.get());
+    return result;
+  }
+
+  /** Work that only one may do at a time. */
+  interface Work {
+    void run() throws Exception;
+  }
+
+  static Map<String, Object> loop(long forMs, Attempt attempt, Work work, Runnable unlock) throws Exception {
+    long endAt = System.nanoTime() + forMs * 1_000_000;
+    long longestWait = 0;
+    long rounds = 0;
+    long refusals = 0;
+    while (System.nanoTime() < endAt) {
+      long askedAt = System.nanoTime();
+      boolean isHeld = attempt.tryLock();
+      longestWait = Math.max(longestWait, System.nanoTime() - askedAt);
+      if (!isHeld) {
+        refusals += 1;
+        continue;
+      }
+      work.run();
+      unlock.run();
+      rounds += 1;
+      Thread.sleep(pause());
+    }
+    Map<String, Object> result = new LinkedHashMap<>();
+    result.put("rounds", rounds);
+    result.put("refusals", refusals);
+    result.put("longestWaitMs", longestWait / 1_000_000);
+    return result;
+  }
+
+  static int pause() {
+    return ThreadLocalRandom.current().nextInt(PAUSE_MS + 1);
+  }
+}

@@ -1,0 +1,337 @@
+/** What the UUID lock of article E does by itself in Java, defect by defect, and that ours neither does it nor suffers from it. */
+import { createHoldfast, type Holdfast, LeaseLostError } from "holdfast";
+import { javaUuid, type TimestampLock, timestampLock } from "holdfast/timestamp";
+import { Redis } from "ioredis";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { until } from "../../packages/holdfast/src/testing/delays.js";
+import { type RedisServer, startRedis } from "../../tests/support/redis-server.js";
+import { startProxy, type TcpProxy } from "../../tests/support/tcp-proxy.js";
+import { CONTENTION_MS, type Contender, contendHere, tell } from "./contention.js";
+import { type Peer, startJedis } from "./peer.js";
+
+const PATIENCE_MS = 40_000;
+/** Longer than a test. */
+const LONG_LEASE_MS = 120_000;
+/** Renewed three times in a lease, as theirs is by default. */
+const LEASE_MS = 3_000;
+const RENEW_MS = 1_000;
+
+let redis: RedisServer;
+let client: Redis;
+let holdfast: Holdfast;
+let java: Peer;
+let count = 0;
+const closers: (() => unknown)[] = [];
+
+beforeAll(async () => {
+  java = startJedis();
+  redis = await startRedis();
+  client = new Redis(redis.url);
+  holdfast = createHoldfast({ redis: client });
+});
+afterEach(async () => {
+  for (const close of closers.splice(0)) await close();
+});
+afterAll(async () => {
+  await holdfast.close();
+  client.disconnect();
+  await java.stop();
+  await redis.stop();
+});
+
+/** One lock object of theirs, as one thread uses it. */
+interface Theirs {
+  tryLock(): Promise<boolean>;
+  unlock(): Promise<boolean>;
+  renewals(): Promise<number>;
+  sleep(forMs: number): Promise<boolean>;
+  /** Takes it in a thread that ends at once. */
+  lockAndEnd(): Promise<boolean>;
+}
+
+/** A key, a lock object of theirs for it, and ours. */
+async function shared(settings: { port?: number; peer?: Peer; leaseMs?: number; renewMs?: number } = {}): Promise<{
+  readonly name: string;
+  readonly theirs: Theirs;
+  readonly ours: TimestampLock;
+}> {
+  count += 1;
+  const name = `source:${count}`;
+  return { name, theirs: await objectOf(name, settings), ours: timestampLock(holdfast, name, javaUuid) };
+}
+
+async function objectOf(
+  name: string,
+  { port = redis.port, peer = java, ...times }: { port?: number; peer?: Peer; leaseMs?: number; renewMs?: number } = {},
+  ofThread?: string,
+): Promise<Theirs> {
+  count += 1;
+  const place = { lock: `uuid lock ${count}`, thread: ofThread ?? `thread ${count}` };
+  await peer.call("uuid.create", { ...place, name, port, leaseMs: LEASE_MS, renewMs: RENEW_MS, ...times });
+  return {
+    tryLock: () => peer.call("uuid.tryLock", place),
+    unlock: () => peer.call("uuid.unlock", place),
+    renewals: () => peer.call<number>("uuid.renewals", { ...place, thread: `${place.thread}, aside` }),
+    sleep: (forMs) => peer.call("uuid.sleep", { ...place, forMs }),
+    lockAndEnd: () => peer.call("uuid.lockAndEnd", place),
+  };
+}
+
+async function proxied(): Promise<TcpProxy> {
+  const proxy = await startProxy(redis.port);
+  closers.push(() => proxy.close());
+  return proxy;
+}
+
+test("either excludes the other, renewed for longer than a lease, and lets it in with its release", async () => {
+  const { name, theirs, ours } = await shared();
+  expect(await theirs.tryLock()).toBe(true);
+  await expect(ours.acquire({ waitMs: LEASE_MS + 1_000 })).rejects.toMatchObject({
+    holder: { owner: await client.get(name) },
+  });
+  const waiting = ours.acquire({ waitMs: PATIENCE_MS, leaseMs: LEASE_MS });
+  expect(await theirs.unlock()).toBe(true);
+  const lease = await waiting;
+  const overAtMs = performance.now() + LEASE_MS + 1_000;
+  while (performance.now() < overAtMs) expect(await theirs.tryLock()).toBe(false);
+  expect(await lease.release()).toBe("released");
+  expect(await theirs.tryLock()).toBe(true);
+  await theirs.unlock();
+});
+
+test("who of either side dies is followed when its lease is over, not before", async () => {
+  const dying = startJedis();
+  const { ours } = await shared();
+  const dead = await shared({ peer: dying });
+  expect(await dead.theirs.tryLock()).toBe(true);
+  await dying.kill();
+  expect(await dead.ours.tryAcquire()).toBeNull();
+  expect(await (await dead.ours.acquire({ waitMs: PATIENCE_MS })).release()).toBe("released");
+
+  const mortal = new Redis(redis.url);
+  const gone = createHoldfast({ redis: mortal });
+  await timestampLock(gone, ours.name, javaUuid).acquire({ leaseMs: LEASE_MS });
+  mortal.disconnect();
+  const heir = await objectOf(ours.name);
+  expect(await heir.tryLock()).toBe(false);
+  await until(() => heir.tryLock(), "the heir has it");
+  await heir.unlock();
+  await gone.close();
+});
+
+test("by force a lock of theirs is ended by its value; its thread is interrupted, and makes it not again", async () => {
+  const { name, theirs, ours } = await shared();
+  expect(await theirs.tryLock()).toBe(true);
+  const working = theirs.sleep(PATIENCE_MS);
+  working.catch(() => {});
+  expect(await ours.forceRelease({ owner: "somebody else" })).toBe(false);
+  expect(await ours.forceRelease({ owner: (await client.get(name)) as string })).toBe(true);
+  await expect(working).rejects.toMatchObject({ kind: "InterruptedException" });
+  expect(await client.exists(name)).toBe(0);
+});
+
+test("a counter that only the lock protects loses no update, with both sides at random", {
+  timeout: CONTENTION_MS + 60_000,
+}, async () => {
+  const { name, ours } = await shared();
+  const counter = `counter of ${name}`;
+  await client.set(counter, 0);
+  const there = async (): Promise<Contender> => {
+    count += 1;
+    const place = { lock: `uuid lock ${count}`, thread: `thread ${count}` };
+    await java.call("uuid.create", { ...place, name, port: redis.port });
+    return java.call("uuid.contend", { ...place, port: redis.port, counter, forMs: CONTENTION_MS });
+  };
+  const here = (): Promise<Contender> => contendHere(client, counter, () => ours.acquire({ waitMs: PATIENCE_MS }));
+  const all = await Promise.all([there(), there(), here(), here()]);
+  const report = JSON.stringify(all);
+  const total = all.reduce((sum, { rounds }) => sum + rounds, 0);
+  const counted = Number(await client.get(counter));
+  tell("article E in Java", `${total} rounds, ${total - counted} lost: ${report}`);
+  expect(counted, report).toBe(total);
+  for (const { rounds, longestWaitMs } of all) {
+    expect(rounds, report).toBeGreaterThan(0);
+    expect(longestWaitMs, report).toBeLessThanOrEqual(PATIENCE_MS);
+  }
+});
+
+test("E1: a thread that asks again has it by its own count alone, though the lock is lost; ours asks the clock, and the server", async () => {
+  const { name, theirs, ours } = await shared({ renewMs: LONG_LEASE_MS });
+  expect(await theirs.tryLock()).toBe(true);
+  await client.del(name);
+  const lease = await ours.acquire({ leaseMs: LONG_LEASE_MS });
+  expect(await theirs.tryLock(), "beside ours").toBe(true);
+  // Ours is not taken a second time, whoever asks.
+  expect(await ours.tryAcquire()).toBeNull();
+  await client.del(name);
+  await expect(lease.extend(LONG_LEASE_MS)).rejects.toBeInstanceOf(LeaseLostError);
+  expect(() => lease.assertHeld()).toThrow(LeaseLostError);
+});
+
+test("E2: a renewal that throws is the last one, and nobody is told; ours is tried again, and told in time if it must be", async () => {
+  const proxy = await proxied();
+  const { name, theirs } = await shared({ port: proxy.port });
+  expect(await theirs.tryLock()).toBe(true);
+  await until(async () => (await theirs.renewals()) >= 1, "a renewal");
+  const struck = proxy.cutBeforeRequest(/PEXPIRE/);
+  await struck;
+  await until(async () => (await client.exists(name)) === 0, "its lease to end");
+  const renewals = await theirs.renewals();
+  expect(await theirs.sleep(10), "it was not interrupted").toBe(true);
+  expect(await theirs.renewals(), "nor renewed again").toBe(renewals);
+  expect(await theirs.tryLock(), "and it believes that it holds").toBe(true);
+
+  const cutHere = new Redis({ port: proxy.port });
+  cutHere.on("error", () => {});
+  const here = createHoldfast({ redis: cutHere, commandTimeoutMs: 500 });
+  const lease = await timestampLock(here, `${name}:ours`, javaUuid).acquire({ leaseMs: LEASE_MS });
+  await proxy.cutBeforeRequest(/EVALSHA/i);
+  const overAtMs = performance.now() + LEASE_MS + 500;
+  await until(() => performance.now() > overAtMs, "its first lease to be over");
+  expect(lease.signal.aborted).toBe(false);
+  proxy.refuse(true);
+  proxy.cutAll();
+  const leftMs = lease.validForMs();
+  await until(() => lease.signal.aborted, "the loss to be told");
+  expect(leftMs).toBeGreaterThan(0);
+  expect(lease.validForMs()).toBe(0);
+  await here.close();
+  cutHere.disconnect();
+});
+
+test("E3: an unlock that throws leaves its renewal behind, so that the lock never ends; that of ours ends first", async () => {
+  const proxy = await proxied();
+  const { name, theirs, ours } = await shared({ port: proxy.port });
+  expect(await theirs.tryLock()).toBe(true);
+  const struck = proxy.cutBeforeRequest(/DEL/);
+  await expect(theirs.unlock()).rejects.toThrow();
+  await struck;
+  await expect(ours.acquire({ waitMs: LEASE_MS + 1_000 }), "renewed by nobody's wish").rejects.toThrow();
+  await theirs.unlock();
+
+  const cutHere = new Redis({ port: proxy.port });
+  cutHere.on("error", () => {});
+  const here = createHoldfast({ redis: cutHere, commandTimeoutMs: 300 });
+  const lease = await timestampLock(here, name, javaUuid).acquire({ leaseMs: LEASE_MS, waitMs: PATIENCE_MS });
+  proxy.refuse(true);
+  proxy.cutAll();
+  await lease.release().catch(() => {});
+  expect(await (await ours.acquire({ waitMs: PATIENCE_MS })).release(), "over by itself").toBe("released");
+  await here.close();
+  cutHere.disconnect();
+});
+
+test("E4: a thread that ends without unlocking is renewed for as long as its JVM lives; a lease of ours ends with `run`", async () => {
+  const forgetful = startJedis();
+  closers.push(() => forgetful.kill());
+  const { theirs, ours } = await shared({ peer: forgetful });
+  expect(await theirs.lockAndEnd()).toBe(true);
+  await expect(ours.acquire({ waitMs: 2 * LEASE_MS })).rejects.toThrow();
+  await forgetful.kill();
+  const failing = ours.run(
+    () => {
+      throw new Error("the work failed");
+    },
+    { waitMs: PATIENCE_MS },
+  );
+  await expect(failing).rejects.toThrow("the work failed");
+  expect(await client.exists(ours.key)).toBe(0);
+});
+
+test("E5: a renewal that runs just after the delete interrupts a thread that has released; ours signals nothing after that", async () => {
+  const proxy = await proxied();
+  const { theirs } = await shared({ port: proxy.port });
+  expect(await theirs.tryLock()).toBe(true);
+  // It is on its way while the lock is deleted on another connection.
+  const late = proxy.hold(/PEXPIRE/);
+  await late.reached;
+  expect(await theirs.unlock()).toBe(true);
+  const next = theirs.sleep(PATIENCE_MS);
+  next.catch(() => {});
+  late.release();
+  await expect(next).rejects.toMatchObject({ kind: "InterruptedException" });
+
+  const cutHere = new Redis({ port: proxy.port });
+  cutHere.on("error", () => {});
+  const here = createHoldfast({ redis: cutHere });
+  count += 1;
+  const lease = await timestampLock(here, `source:${count}`, javaUuid).acquire({ leaseMs: LEASE_MS });
+  const held = proxy.hold(/EVALSHA/i);
+  await held.reached;
+  const released = lease.release();
+  held.release();
+  expect(await released).toBe("released");
+  const { reason } = lease.signal;
+  expect(reason instanceof LeaseLostError ? reason.reason : "none").not.toMatch(/server-lost|expired/);
+  await here.close();
+  cutHere.disconnect();
+});
+
+test("E6: two objects of one name know nothing of each other, though one thread uses both; to ours each lease is its own", async () => {
+  const { name, theirs, ours } = await shared();
+  const again = await objectOf(name, {}, "one thread");
+  const first = await objectOf(name, {}, "one thread");
+  expect(await first.tryLock()).toBe(true);
+  expect(await first.tryLock(), "the same object").toBe(true);
+  expect(await again.tryLock(), "another object, same thread").toBe(false);
+  expect(await theirs.tryLock()).toBe(false);
+  await first.unlock();
+  await first.unlock();
+  const lease = await ours.acquire();
+  await expect(ours.acquire({ waitMs: 20 })).rejects.toMatchObject({ isOwn: true });
+  expect(await lease.release()).toBe("released");
+});
+
+test("E7: an unlock without a lock says nothing; a release of ours that comes too late says so", async () => {
+  const { name, theirs, ours } = await shared();
+  expect(await theirs.unlock()).toBe(true);
+  const lease = await ours.acquire();
+  await client.del(name);
+  await expect(lease.release()).rejects.toBeInstanceOf(LeaseLostError);
+});
+
+test("E8: a master that dies before it has replicated leaves two holders; with `replicas` ours is not granted without them", async () => {
+  const replica = await startRedis();
+  closers.push(() => replica.stop());
+  await replica.command("REPLICAOF", "127.0.0.1", String(redis.port));
+  await client.config("SET", "repl-diskless-sync-delay", "0");
+  const follows = async (): Promise<boolean> =>
+    String(await replica.command("INFO", "replication")).includes("master_link_status:up");
+  await until(follows, "the replica to follow");
+  // What is written from now on does not reach it, and then it takes over.
+  await replica.command("REPLICAOF", "NO", "ONE");
+  const { name, theirs } = await shared();
+  expect(await theirs.tryLock()).toBe(true);
+  const second = await objectOf(name, { port: replica.port });
+  expect(await second.tryLock(), "two hold it").toBe(true);
+  await Promise.all([theirs.unlock(), second.unlock()]);
+
+  const cautious = new Redis(redis.url);
+  const here = createHoldfast({ redis: cautious, replicas: { atLeast: 1, timeoutMs: 200 }, commandTimeoutMs: 1_000 });
+  await expect(timestampLock(here, name, javaUuid).acquire({ waitMs: 300 })).rejects.toThrow("replicas acknowledged");
+  await here.close();
+  cautious.disconnect();
+});
+
+test("E9, F1: a JVM that stands still for longer than a lease goes on as if it held; a resource that checks tokens refuses", async () => {
+  const paused = startJedis();
+  closers.push(() => paused.kill());
+  const { theirs, ours } = await shared({ peer: paused });
+  expect(await theirs.tryLock()).toBe(true);
+  paused.freeze();
+  const lease = await ours.acquire({ waitMs: PATIENCE_MS, leaseMs: LONG_LEASE_MS });
+  paused.resume();
+  expect(await theirs.tryLock(), "beside ours, and unaware").toBe(true);
+  lease.assertHeld();
+  // What Holdfast can do about it: tokens, which they have none of. An older one of ours is refused.
+  let seen = 0;
+  const write = (token: number): boolean => {
+    if (token < seen) return false;
+    seen = token;
+    return true;
+  };
+  expect(await lease.release()).toBe("released");
+  const next = await ours.acquire({ waitMs: PATIENCE_MS });
+  expect([write(next.token), write(lease.token)]).toEqual([true, false]);
+  expect(await next.release()).toBe("released");
+});

@@ -1,0 +1,46 @@
+/** What is published on channels of a server, in the order in which it comes. */
+import { Redis } from "ioredis";
+import { until } from "../../packages/holdfast/src/testing/delays.js";
+
+/** One message. */
+export interface Heard {
+  readonly channel: string;
+  readonly message: string;
+}
+
+/** A subscriber that only takes notes. */
+export interface Listener {
+  /** What came since the last call. A mark of our own shows that nothing is still on its way. */
+  heard(): Promise<Heard[]>;
+  stop(): void;
+}
+
+const MARK = "listener:mark";
+
+/** Listens on every channel that matches one of the `patterns`. */
+export async function listen(port: number, ...patterns: readonly string[]): Promise<Listener> {
+  const subscriber = new Redis({ port, host: "127.0.0.1" });
+  const speaker = new Redis({ port, host: "127.0.0.1" });
+  let messages: Heard[] = [];
+  let marks = 0;
+  let marked = 0;
+  subscriber.on("pmessage", (_: string, channel: string, message: string) => {
+    if (channel === MARK) marked = Number(message);
+    else messages.push({ channel, message });
+  });
+  await subscriber.psubscribe(MARK, ...patterns);
+  return {
+    async heard() {
+      marks += 1;
+      await speaker.publish(MARK, `${marks}`);
+      await until(() => marked === marks, "the mark comes back");
+      const all = messages;
+      messages = [];
+      return all;
+    },
+    stop() {
+      subscriber.disconnect();
+      speaker.disconnect();
+    },
+  };
+}

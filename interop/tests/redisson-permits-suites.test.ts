@@ -1,0 +1,37 @@
+/** What a model of a Java service has to show in packages/holdfast/tests/redisson/permits, with Redisson itself, in two releases. */
+import { afterAll, afterEach, beforeAll, beforeEach, describe, vi } from "vitest";
+import { expirableSuite } from "../../packages/holdfast/tests/redisson/permits/expirable.suite.js";
+import { latchSuite } from "../../packages/holdfast/tests/redisson/permits/latch.suite.js";
+import { semaphoreSuite } from "../../packages/holdfast/tests/redisson/permits/semaphore.suite.js";
+import { type OpenSides, openSides } from "../../packages/holdfast/tests/redisson/permits/two-sides.js";
+import { CONTENTION_MS } from "./contention.js";
+import { REDISSONS, startRedisson } from "./peer.js";
+import { connect } from "./redisson-peer.js";
+import { freshThread } from "./sides.js";
+
+/** A thousand in the long run of a minute for each contention. */
+const ROUNDS = CONTENTION_MS >= 60_000 ? 1_000 : 100;
+
+vi.setConfig({ testTimeout: CONTENTION_MS + 120_000 });
+
+describe.each(REDISSONS)("with Redisson %s", (version) => {
+  let sides: OpenSides;
+  beforeAll(async () => {
+    sides = await openSides(
+      async ({ port }) => {
+        const java = startRedisson(version);
+        const client = await connect(java, { port });
+        // Verbs that wait must not stand behind each other.
+        return { peer: { call: (verb, values) => freshThread(client).call(verb, values) }, stop: () => java.stop() };
+      },
+      { rounds: ROUNDS, contendMs: CONTENTION_MS },
+    );
+  });
+  beforeEach(() => sides.heard());
+  afterEach(() => sides.end());
+  afterAll(() => sides?.stop());
+
+  describe("a semaphore", () => semaphoreSuite(() => sides));
+  describe("a semaphore whose permits expire", () => expirableSuite(() => sides));
+  describe("a latch", () => latchSuite(() => sides));
+});

@@ -1,0 +1,203 @@
+/** Redisson and ours where something goes wrong: lost replies, lost scripts, lost connections, and names of two meanings. */
+import { createHoldfast, type Holdfast } from "holdfast";
+import { type Redisson, redisson } from "holdfast/redisson";
+import { Redis } from "ioredis";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { until } from "../../packages/holdfast/src/testing/delays.js";
+import { type RedisServer, startRedis } from "../../tests/support/redis-server.js";
+import { startProxy } from "../../tests/support/tcp-proxy.js";
+import { type Peer, startRedisson } from "./peer.js";
+import { connect, type JavaClient } from "./redisson-peer.js";
+import { freshThread, LONG_LEASE_MS, PATIENCE_MS, WATCHDOG_MS } from "./sides.js";
+
+let server: RedisServer;
+let redis: Redis;
+let holdfast: Holdfast;
+let here: Redisson;
+let java: Peer;
+let there: JavaClient;
+let count = 0;
+
+beforeAll(async () => {
+  java = startRedisson();
+  server = await startRedis();
+  redis = new Redis(server.url);
+  holdfast = createHoldfast({ redis });
+  here = redisson(holdfast);
+  there = await connect(java, { port: server.port });
+});
+afterAll(async () => {
+  await holdfast.close();
+  redis.disconnect();
+  await java.stop();
+  await server.stop();
+});
+
+function fresh(): string {
+  count += 1;
+  return `troubled:${count}`;
+}
+
+/** Of those that Redisson waits for, on the channel of that name's lock. */
+async function listeners(name: string): Promise<number> {
+  const [, listening] = (await redis.pubsub("NUMSUB", `redisson_lock__channel:{${name}}`)) as [string, number];
+  return Number(listening);
+}
+
+test("a name mapper there and the same one here mean one lock", async () => {
+  const name = fresh();
+  const mapped = await connect(java, { port: server.port, prefix: "shop:" });
+  const ours = redisson(holdfast, { nameMapper: (plain) => `shop:${plain}` });
+  const lease = await ours.lock(name).acquire({ leaseMs: LONG_LEASE_MS });
+  expect(await redis.exists(`shop:${name}`)).toBe(1);
+  expect(await there.call("tryLock", { name }), "without it another one is meant").toBe(true);
+  expect(await mapped.call("tryLock", { name })).toBe(false);
+  const waiting = freshThread(mapped).call("tryLock", { name, waitMs: PATIENCE_MS, leaseMs: LONG_LEASE_MS });
+  expect(await lease.release()).toBe("released");
+  expect(await waiting).toBe(true);
+  expect(await ours.lock(name).tryAcquire()).toBeNull();
+});
+
+test("an acquire of Java whose reply is lost leaves a lock that nobody has; one of ours has it and holds once", async () => {
+  const [theirs, ours] = [fresh(), fresh()];
+  const proxy = await startProxy(server.port);
+  const cutThere = await connect(java, { port: proxy.port, watchdogMs: WATCHDOG_MS, timeoutMs: 1_000 });
+  const lostThere = proxy.cutBeforeReply(new RegExp(`EVAL.* ${theirs} `));
+  await expect(cutThere.call("tryLock", { name: theirs })).rejects.toThrow();
+  await lostThere;
+  expect(await redis.hvals(theirs)).toEqual(["1"]);
+  // It is not renewed: who waits gets it when the lease is over.
+  const next = await here.lock(theirs).acquire({ waitMs: PATIENCE_MS });
+  expect(await next.release()).toBe("released");
+
+  const cutHere = new Redis(`redis://127.0.0.1:${proxy.port}`);
+  const holdfastHere = createHoldfast({ redis: cutHere });
+  const lostHere = proxy.cutBeforeReply(new RegExp(`evalsha.* ${ours} `, "i"));
+  const lease = await redisson(holdfastHere).lock(ours).acquire({ leaseMs: LONG_LEASE_MS });
+  await lostHere;
+  expect(await redis.hgetall(ours)).toEqual({ [lease.owner]: "1" });
+  expect(await lease.release()).toBe("released");
+  expect(await there.call("tryLock", { name: ours })).toBe(true);
+  await holdfastHere.close();
+  cutHere.disconnect();
+  await proxy.close();
+});
+
+test("an unlock whose reply is lost is known to have been done, and whoever came next is not harmed by its second copy", async () => {
+  const [ours, theirs] = [fresh(), fresh()];
+  const proxy = await startProxy(server.port);
+  const cutHere = new Redis(`redis://127.0.0.1:${proxy.port}`);
+  const holdfastHere = createHoldfast({ redis: cutHere });
+  const lease = await redisson(holdfastHere).lock(ours).acquire({ leaseMs: LONG_LEASE_MS });
+  const heir = freshThread(there);
+  const waiting = heir.call("tryLock", { name: ours, waitMs: PATIENCE_MS, leaseMs: LONG_LEASE_MS });
+  await until(async () => (await listeners(ours)) === 1, "Java listens");
+  const lostHere = proxy.cutBeforeReply(new RegExp(`evalsha.* redisson_unlock_latch:\\{${ours}\\}:`, "i"));
+  expect(await lease.release()).toBe("released");
+  await lostHere;
+  expect(await waiting).toBe(true);
+  expect(await redis.hgetall(ours)).toEqual({ [await heir.owner()]: "1" });
+  expect(await heir.call("unlock", { name: ours })).toBe(true);
+  await until(async () => (await redis.keys(`redisson_unlock_latch*${ours}*`)).length === 0, "the latch is gone");
+
+  // Java sends it again as well, and its latch answers for the first copy.
+  const cutThere = await connect(java, { port: proxy.port, timeoutMs: 1_000 });
+  const holder = freshThread(cutThere);
+  await holder.call("lock", { name: theirs, leaseMs: LONG_LEASE_MS });
+  const next = here.lock(theirs).acquire({ waitMs: PATIENCE_MS, leaseMs: LONG_LEASE_MS });
+  const lostThere = proxy.cutBeforeReply(new RegExp(`EVAL.* redisson_unlock_latch:\\{${theirs}\\}:`));
+  const unlocked = holder.call("unlock", { name: theirs });
+  unlocked.catch(() => {});
+  await lostThere;
+  const after = await next;
+  await unlocked.catch(() => {});
+  expect(await redis.hgetall(theirs)).toEqual({ [after.owner]: "1" });
+  expect(await after.release()).toBe("released");
+  await holdfastHere.close();
+  cutHere.disconnect();
+  await proxy.close();
+});
+
+test("scripts that the server has forgotten are sent again by both sides", async () => {
+  const name = fresh();
+  for (let round = 0; round < 3; round += 1) {
+    const lease = await here.lock(name).acquire({ leaseMs: LONG_LEASE_MS });
+    await redis.script("FLUSH");
+    expect(await there.call("tryLock", { name })).toBe(false);
+    const waiting = freshThread(there).call("tryLock", { name, waitMs: PATIENCE_MS, leaseMs: 200 });
+    await redis.script("FLUSH");
+    expect(await lease.release()).toBe("released");
+    expect(await waiting).toBe(true);
+  }
+});
+
+test("whoever waits hears again after its connection was lost", async () => {
+  const name = fresh();
+  const lease = await here.lock(name).acquire({ leaseMs: LONG_LEASE_MS });
+  const javaWaits = freshThread(there).call("tryLock", { name, waitMs: PATIENCE_MS, leaseMs: LONG_LEASE_MS });
+  await until(async () => (await listeners(name)) === 1, "Java listens");
+  await redis.call("CLIENT", "KILL", "TYPE", "pubsub");
+  await until(async () => (await listeners(name)) === 1, "Java listens again");
+  expect(await lease.release()).toBe("released");
+  expect(await javaWaits).toBe(true);
+
+  const other = fresh();
+  const holder = freshThread(there);
+  await holder.call("lock", { name: other, leaseMs: LONG_LEASE_MS });
+  const nodeWaits = here.lock(other).acquire({ waitMs: PATIENCE_MS });
+  await until(async () => (await listeners(other)) === 1, "Node listens");
+  await redis.call("CLIENT", "KILL", "TYPE", "pubsub");
+  await until(async () => (await listeners(other)) === 1, "Node listens again");
+  await holder.call("unlock", { name: other });
+  expect(await (await nodeWaits).release()).toBe("released");
+});
+
+test("an RLock of Java that waits for a spin lock is woken by ours, whose Java counterpart says nothing", async () => {
+  const name = fresh();
+  const lease = await here.spinLock(name).acquire({ leaseMs: LONG_LEASE_MS });
+  const waiting = freshThread(there).call("tryLock", { name, waitMs: PATIENCE_MS, leaseMs: LONG_LEASE_MS });
+  await until(async () => (await listeners(name)) === 1, "Java listens");
+  expect(await lease.release()).toBe("released");
+  expect(await waiting).toBe(true);
+
+  const other = fresh();
+  const holder = freshThread(there);
+  await holder.call("lock", { type: "spin", name: other, leaseMs: LONG_LEASE_MS });
+  const nodeWaits = here.lock(other).acquire({ waitMs: PATIENCE_MS });
+  await holder.call("unlock", { type: "spin", name: other });
+  expect(await (await nodeWaits).release()).toBe("released");
+});
+
+test("a name that is something else there is refused here, and nothing of it is touched", async () => {
+  const [plain, shared, counted] = [fresh(), fresh(), fresh()];
+  await there.call("lock", { name: plain, leaseMs: LONG_LEASE_MS });
+  await there.call("lock", { type: "read", name: shared, leaseMs: LONG_LEASE_MS });
+  await there.call("semaphore.trySetPermits", { name: counted, permits: 2 });
+  const before = await Promise.all([redis.hgetall(plain), redis.hgetall(shared), redis.get(counted)]);
+  await expect(here.readWriteLock(plain).read.tryAcquire()).rejects.toThrow();
+  await expect(here.readWriteLock(plain).write.tryAcquire()).rejects.toThrow();
+  await expect(here.semaphore(plain).tryAcquire()).rejects.toThrow();
+  await expect(here.lock(shared).tryAcquire()).rejects.toThrow();
+  await expect(here.fairLock(shared).tryAcquire()).rejects.toThrow();
+  await expect(here.lock(counted).tryAcquire()).rejects.toThrow();
+  expect(await Promise.all([redis.hgetall(plain), redis.hgetall(shared), redis.get(counted)])).toEqual(before);
+});
+
+test("the loss of a lock is told to our holder; that of Java finds out when it unlocks", async () => {
+  const [ours, theirs] = [fresh(), fresh()];
+  const lease = await here.lock(ours).acquire({ leaseMs: 1_000 });
+  await there.call("forceUnlock", { name: ours });
+  await until(() => lease.signal.aborted, "our holder is told");
+  await expect(lease.release()).rejects.toThrow();
+
+  const quick = await connect(java, { port: server.port, watchdogMs: 1_000 });
+  const holder = freshThread(quick);
+  await holder.call("lock", { name: theirs });
+  const [owner = ""] = await redis.hkeys(theirs);
+  expect(await here.lock(theirs).forceRelease({ owner })).toBe(true);
+  const next = await here.lock(theirs).acquire({ leaseMs: LONG_LEASE_MS });
+  // Its renewals go on finding nothing, and make nothing anew.
+  expect(await holder.call("isHeld", { name: theirs })).toBe(false);
+  await expect(holder.call("unlock", { name: theirs })).rejects.toMatchObject({ kind: "IllegalMonitorStateException" });
+  expect(await next.release()).toBe("released");
+});

@@ -1,0 +1,95 @@
+/** The completions, in the shells that they are for: what Tab makes of a line. */
+import { existsSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { beforeAll, describe, expect, it } from "vitest";
+import { newStage } from "./terminal/stage.js";
+import { BASH, openTerminal, type Terminal } from "./terminal/terminal.js";
+
+const FOLDER = fileURLToPath(new URL("../completions", import.meta.url));
+
+/** A shell, and how it comes to our completions. */
+const SHELLS = [
+  { shell: "bash", command: BASH, begin: [`source ${FOLDER}/holdfast.bash`] },
+  {
+    shell: "zsh",
+    command: ["zsh", "-f", "-i"],
+    begin: [`fpath=(${FOLDER} $fpath); autoload -Uz compinit; compinit -u -D`],
+  },
+  {
+    shell: "fish",
+    command: ["fish", "--no-config", "-i"],
+    begin: ["set -g fish_autosuggestion_enabled 0", `source ${FOLDER}/holdfast.fish`],
+  },
+] as const;
+
+const stage = newStage();
+
+beforeAll(async () => {
+  await stage.holdfast.mutex("deploy:prod").acquire();
+  await stage.holdfast.mutex("two words").acquire();
+});
+
+async function begun({ command, begin }: (typeof SHELLS)[number]): Promise<Terminal & AsyncDisposable> {
+  const terminal = await openTerminal(command, { HOLDFAST_REDIS: stage.redis.url });
+  for (const line of [...begin, "echo rea''dy"]) {
+    await terminal.type(line);
+    await terminal.press("Enter");
+  }
+  await terminal.until((screen) => /^ready$/m.test(screen), "a prompt after the completions were read");
+  return terminal;
+}
+
+/** Types what is given, presses Tab, and waits until the line on which the cursor stands is what is expected. */
+async function completes(terminal: Terminal, typed: string, expected: string): Promise<void> {
+  await terminal.press("C-c");
+  await terminal.type(typed);
+  await terminal.until((screen) => screen.includes(typed), typed);
+  await terminal.press("Tab");
+  await terminal.until((screen) => screen.includes(expected), expected);
+}
+
+describe.each(SHELLS)("$shell", (shell) => {
+  it("completes verbs, flags of the verb, their words, and names of locks", async () => {
+    await using terminal = await begun(shell);
+    await completes(terminal, "holdfast rel", "holdfast release");
+    await completes(terminal, "holdfast ls --wai", "holdfast ls --waiting");
+    await completes(terminal, "holdfast ls --sort wa", "holdfast ls --sort waiters");
+    await completes(terminal, "holdfast show --color nev", "holdfast show --color never");
+    await completes(terminal, "holdfast show dep", "holdfast show deploy:prod");
+  });
+
+  it("completes a name with a colon in what was typed, and quotes one with a space", async () => {
+    await using terminal = await begun(shell);
+    await completes(terminal, "holdfast show deploy:p", "holdfast show deploy:prod");
+    await terminal.press("C-c");
+    await terminal.type("holdfast show tw");
+    await terminal.press("Tab");
+    await terminal.until((screen) => /holdfast show (two\\ words|'two words')/.test(screen), "a quoted name");
+  });
+
+  it("never runs what a name says", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "holdfast-hostile-"));
+    const trap = join(folder, "sprung");
+    const name = `evil$(touch ${trap})\`touch ${trap}\`;touch ${trap}`;
+    const lease = await stage.holdfast.mutex(name).acquire();
+    try {
+      await using terminal = await begun(shell);
+      await terminal.type("holdfast show evi");
+      await terminal.press("Tab");
+      await terminal.until((screen) => screen.includes("touch"), "the name");
+      // Accepted as it was completed, it is one word: the name that is shown is the one of the lock.
+      await terminal.type(" --json > $HOME/shown");
+      await terminal.press("Enter");
+      await terminal.type("clear; cat $HOME/shown");
+      await terminal.press("Enter");
+      await terminal.until((screen) => screen.replaceAll("\n", "").includes('"state":"held"'), "that it was found");
+      expect(existsSync(trap)).toBe(false);
+    } finally {
+      await lease.release();
+      await rm(folder, { recursive: true, force: true });
+    }
+  });
+});

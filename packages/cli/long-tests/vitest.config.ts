@@ -1,0 +1,20 @@
+/** The tests that need a terminal, a browser or minutes; `npm run test:cli` builds and starts this. */
+import { env } from "node:process";
+import { fileURLToPath } from "node:url";
+import { defineConfig } from "vitest/config";
+import own from "../../../vitest.config.js";
+
+export default defineConfig({
+  root: fileURLToPath(new URL("../../..", import.meta.url)),
+  ...(own.resolve === undefined ? {} : { resolve: own.resolve }),
+  test: {
+    include: ["packages/cli/long-tests/**/*.test.ts"],
+    pool: "forks",
+    // Hosts and browsers are processes of their own, and take the cores.
+    maxWorkers: 2,
+    testTimeout: 180_000,
+    hookTimeout: 60_000,
+    passWithNoTests: false,
+    allowOnly: env.CI !== "true",
+  },
+});

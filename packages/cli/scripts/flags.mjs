@@ -1,0 +1,58 @@
+// @ts-check
+/** What a verb's help says of its flags, so that completions need no second list of them. */
+
+/**
+ * @typedef {{ readonly type: "string" | "boolean", readonly short?: string, readonly multiple?: boolean, readonly bare?: string }} OptionSpec
+ * @typedef {{ name: string, short: string | undefined, takesValue: boolean, isOptional: boolean, isRepeatable: boolean,
+ *   placeholder: string, words: readonly string[], isFile: boolean, description: string }} Flag
+ */
+
+/** Where a flag begins a line of help: `  -o, --columns COLS      with commas`. Only `--flag` counts: short ones are in the options. */
+const FLAG_LINE = /^ {2,6}(?:-\w, )*--([a-z-]+)(?:[ =](\[?[^\s]+))?(?: {2,}(\S.*))?$/;
+
+/** What stands for one of a few words in the help. */
+const LISTED = /^(K|O|COLS)$/;
+
+/**
+ * All flags of a verb, in the order of its options.
+ *
+ * @param {Readonly<Record<string, OptionSpec>>} options
+ * @param {string} help
+ * @returns {Flag[]}
+ */
+export function flagsOf(options, help) {
+  const lines = help.split("\n");
+  return Object.entries(options).map(([option, spec]) => {
+    // A letter that is another name of a flag has no long form of its own.
+    const name = option.length === 1 ? "" : option;
+    const at = lines.findIndex((line) => FLAG_LINE.exec(line)?.[1] === name);
+    const [, , placed = "", said = ""] = FLAG_LINE.exec(lines[at] ?? "") ?? [];
+    const inline = new RegExp(`--${option}[ =](\\[?[A-Za-z][^\\s,;()]*)`).exec(help)?.[1] ?? "";
+    const value = (placed || inline).replace(/[[\]]/g, "");
+    // One of a list that the line goes on to give: `--kind K   only this kind: mutex semaphore`.
+    const [, list = ""] = (LISTED.test(value) && /: ([a-z-]+(?: [a-z-]+)+)$/.exec(said)) || [];
+    const listed = value.includes("|") ? value.split("|") : list.split(" ");
+    const isFile = value === "F";
+    return {
+      name,
+      short: spec.short ?? (name === "" ? option : undefined),
+      takesValue: spec.type === "string",
+      isOptional: spec.bare !== undefined,
+      isRepeatable: spec.multiple === true,
+      placeholder: value.includes("|") || value === "" ? name.toUpperCase() : value,
+      words: spec.type === "string" ? listed.filter((word) => /^[a-z-]+$/.test(word)) : [],
+      isFile,
+      description:
+        at < 0 ? (isFile ? "a file" : option.replaceAll("-", " ")) : firstWords(said || (lines[at + 1] ?? "")),
+    };
+  });
+}
+
+/**
+ * Enough to tell one flag from the others.
+ * @param {string} text
+ */
+function firstWords(text) {
+  const [first = ""] = text.trim().split(/[;:.](?:\s|$)/);
+  return first.replace(/^\((.*)\)$/, "$1").trim();
+}

@@ -1,0 +1,57 @@
+/** What a child is told of the lock that it runs under. */
+
+/** One lease, as a child sees it. */
+export interface LeaseFacts {
+  readonly name: string;
+  readonly kind: string;
+  readonly mode: "exclusive" | "shared";
+  /** Undefined in the format of another system: it would order the grants of Holdfast only. */
+  readonly token: number | undefined;
+  readonly owner: string;
+  readonly slot: number | undefined;
+  readonly acquiredAtMs: number;
+  readonly waitedMs: number;
+  readonly leaseMs: number;
+  readonly maxHoldMs: number | undefined;
+  /** Of an election. */
+  readonly term?: number;
+}
+
+const HELD = "HOLDFAST_HELD";
+
+/** Names that enclosing runs hold. */
+export function heldNames(env: Readonly<Record<string, string | undefined>>): readonly string[] {
+  return (env[HELD] ?? "").split("\n").filter((name) => name !== "");
+}
+
+/** The variables of a lease; those of an enclosing run that are not set anew are taken away, since they speak of its lock. */
+export function leaseVariables(facts: LeaseFacts): Readonly<Record<string, string | undefined>> {
+  const { acquiredAtMs, leaseMs, maxHoldMs } = facts;
+  return {
+    HOLDFAST_NAME: facts.name,
+    HOLDFAST_KIND: facts.kind,
+    HOLDFAST_MODE: facts.mode,
+    HOLDFAST_TOKEN: textOf(facts.token),
+    HOLDFAST_OWNER: facts.owner,
+    HOLDFAST_SLOT: textOf(facts.slot),
+    HOLDFAST_ACQUIRED_AT: String(acquiredAtMs),
+    HOLDFAST_WAITED_MS: String(facts.waitedMs),
+    HOLDFAST_EXPIRES_AT: String(acquiredAtMs + leaseMs),
+    HOLDFAST_LEASE_MS: String(leaseMs),
+    HOLDFAST_HARD_STOP_AT: maxHoldMs === undefined ? undefined : String(acquiredAtMs + maxHoldMs),
+    HOLDFAST_TERM: textOf(facts.term),
+  };
+}
+
+/** The environment of a child: ours, the variables of the lease, and one more name that is held. */
+export function childEnvironment(
+  env: Readonly<Record<string, string | undefined>>,
+  facts: LeaseFacts,
+): Readonly<Record<string, string | undefined>> {
+  const own = { ...env, ...leaseVariables(facts), [HELD]: [...heldNames(env), facts.name].join("\n") };
+  return Object.fromEntries(Object.entries(own).filter(([, value]) => value !== undefined));
+}
+
+function textOf(number: number | undefined): string | undefined {
+  return number === undefined ? undefined : String(number);
+}

@@ -1,0 +1,151 @@
+/**
+ * Who is asking, and what for. Two ways: a token that people sign in with and scripts send, or the application's own
+ * `authorize`, when the console is mounted in one.
+ */
+import type { ActionName } from "./api.js";
+import { Attempts } from "./attempts.js";
+import type { ConsoleRequest, Exchange } from "./exchange.js";
+import { HttpProblem } from "./problem.js";
+import { areEqual, type Session, Sessions } from "./sessions.js";
+
+/** What `authorize` is asked about: to see, to run the doctor, or one of the actions. */
+export type Permission = "view" | "doctor" | ActionName;
+
+/**
+ * Decides for the application that the console is mounted in. Without a `name` it is asked about the console as a whole; with
+ * one, whether this visitor may see that lock or do that to it, so that tenants see their own locks only.
+ *
+ * @returns who it is, for the audit line; or false
+ */
+export type Authorize = (
+  req: ConsoleRequest,
+  action: Permission,
+  name: string | undefined,
+) => { readonly who: string } | false | Promise<{ readonly who: string } | false>;
+
+/** Somebody who may look at the console. */
+export interface Viewer {
+  readonly who: string;
+  /** What its page must send with every change. */
+  readonly csrf: string;
+  /** Whether a browser would send by itself what this visitor was recognised by, so that a foreign page could make use of it. */
+  readonly isAmbient: boolean;
+  /** True if there is nothing to hide from this visitor. */
+  readonly seesAll: boolean;
+  /** Whether it may do that, or see it; asks again each time. */
+  may(action: Permission, name: string | undefined): Promise<boolean>;
+}
+
+/** See the file header. */
+export class Access {
+  readonly login: "token" | "mounted";
+  readonly #token: string;
+  readonly #authorize: Authorize | undefined;
+  readonly #sessions: Sessions;
+  readonly #attempts: Attempts;
+  readonly #cookiePath: string;
+
+  constructor(options: {
+    readonly token: string | undefined;
+    readonly authorize: Authorize | undefined;
+    readonly secret: string | undefined;
+    readonly basePath: string;
+    readonly now: () => number;
+  }) {
+    this.login = options.authorize === undefined ? "token" : "mounted";
+    this.#token = options.token ?? "";
+    this.#authorize = options.authorize;
+    this.#sessions = new Sessions(options.now, options.secret);
+    this.#attempts = new Attempts(() => performance.now());
+    this.#cookiePath = `${options.basePath}/`;
+  }
+
+  /** Who it is; undefined for a stranger. @throws HttpProblem 429  too many wrong tokens came from there */
+  async viewerOf(exchange: Exchange): Promise<Viewer | undefined> {
+    const authorize = this.#authorize;
+    const bearer = /^Bearer (.+)$/i.exec(exchange.req.headers.authorization ?? "")?.[1];
+    if (authorize !== undefined) return this.#mounted(exchange.req, authorize, bearer !== undefined);
+    if (bearer !== undefined) {
+      this.#check(exchange.address, bearer);
+      return { who: "script", csrf: "", isAmbient: false, seesAll: true, may: async () => true };
+    }
+    const session = this.#sessionOf(exchange);
+    if (session === undefined) return undefined;
+    const { who, csrf } = session;
+    // A stream outlives the look at its cookie.
+    const may = async (): Promise<boolean> => this.#sessionOf(exchange) !== undefined;
+    return { who, csrf, isAmbient: true, seesAll: true, may };
+  }
+
+  /**
+   * Signs in.
+   *
+   * @returns the visitor, and the cookie to set
+   * @throws HttpProblem  401 a wrong token, 429 too many of them
+   */
+  signIn(exchange: Exchange, token: string, name: string): { readonly viewer: Viewer; readonly cookie: string } {
+    if (this.login !== "token")
+      throw new HttpProblem(404, "not-found", "The application around the console decides who may see it.");
+    this.#check(exchange.address, token);
+    const { cookie, session } = this.#sessions.begin(name);
+    const { who, csrf } = session;
+    const viewer = { who, csrf, isAmbient: true, seesAll: true, may: async () => true };
+    return { viewer, cookie: this.#cookie(exchange, cookie, "") };
+  }
+
+  /** The cookie that takes the other one away. */
+  signOut(exchange: Exchange): string {
+    return this.#cookie(exchange, "", "; Max-Age=0");
+  }
+
+  async #mounted(req: ConsoleRequest, authorize: Authorize, isBearer: boolean): Promise<Viewer | undefined> {
+    const found = await authorize(req, "view", undefined);
+    if (found === false) return undefined;
+    // As long as a name that somebody signs in with: it goes into errors and logs of others.
+    const who = found.who.slice(0, 64);
+    return {
+      who,
+      csrf: this.#sessions.csrfFor(who),
+      isAmbient: !isBearer,
+      seesAll: false,
+      may: async (action, name) => (await authorize(req, action, name)) !== false,
+    };
+  }
+
+  #check(address: string, token: string): void {
+    const blockedMs = this.#attempts.blockedForMs(address);
+    if (blockedMs > 0) {
+      const seconds = Math.ceil(blockedMs / 1_000);
+      const headers = { "Retry-After": String(seconds) };
+      throw new HttpProblem(429, "too-many-attempts", `Too many wrong tokens. Try again in ${seconds} s.`, { headers });
+    }
+    if (areEqual(token, this.#token)) {
+      this.#attempts.succeeded(address);
+      return;
+    }
+    this.#attempts.failed(address);
+    throw new HttpProblem(401, "unauthenticated", "That is not the token of this console.", {
+      headers: { "WWW-Authenticate": "Bearer" },
+    });
+  }
+
+  #sessionOf(exchange: Exchange): Session | undefined {
+    const name = this.#cookieName(exchange);
+    for (const part of (exchange.req.headers.cookie ?? "").split(";")) {
+      const [key = "", value = ""] = part.trim().split("=");
+      const session = key === name ? this.#sessions.read(value) : undefined;
+      if (session !== undefined) return session;
+    }
+    return undefined;
+  }
+
+  #cookie(exchange: Exchange, value: string, more: string): string {
+    const secure = exchange.isSecure ? "; Secure" : "";
+    return `${this.#cookieName(exchange)}=${value}; Path=${this.#cookiePath}; HttpOnly; SameSite=Strict${secure}${more}`;
+  }
+
+  /** Browsers know no ports in cookies: two consoles on one machine would sign each other out. */
+  #cookieName({ req }: Exchange): string {
+    return `holdfast-console-${req.socket.localPort ?? 0}`;
+  }
+}

@@ -1,0 +1,117 @@
+/** What all actions have in common: who asks, the audit line, and taking a lock away from the holder that was seen. */
+import { appendHistory, type LockEntry } from "holdfast/admin";
+import type { Viewer } from "./access.js";
+import type { ActionName } from "./api.js";
+import type { Audit, AuditLine } from "./audit.js";
+import type { Backend } from "./backend.js";
+import { readEntry } from "./detail.js";
+import { nameOf } from "./explain.js";
+import { type Fields, reasonOf } from "./fields.js";
+import { fits } from "./lock-answer.js";
+import { lockAt } from "./locks.js";
+import type { LockPlace } from "./place.js";
+import { HttpProblem } from "./problem.js";
+import { holdersOf, publicOwner, type ViewContext } from "./views.js";
+
+/** Who asks, and what for. */
+export interface Ask {
+  readonly viewer: Viewer;
+  readonly address: string;
+  readonly fields: Fields;
+  readonly context: ViewContext;
+  readonly audit: Audit;
+}
+
+/** What came of it: one sentence, and the lock to show. */
+export interface Done {
+  readonly message: string;
+  readonly place: LockPlace | undefined;
+}
+
+/** An action by the last word of its path, and the permission that it needs. */
+export interface Action {
+  readonly needs: ActionName;
+  run(backend: Backend, ask: Ask): Promise<Done>;
+}
+
+/** Takes a lock away from the holder that was seen. @throws HttpProblem 409  somebody else holds it by now */
+export async function forceRelease(
+  backend: Backend,
+  { entry, place, owner, reason, ask }: { entry: LockEntry; place: LockPlace; owner: string; reason: string; ask: Ask },
+): Promise<void> {
+  const { viewer, context } = ask;
+  const holder = entry.holders.find((one) => one.owner === owner);
+  const lock = lockAt(backend.holdfast, place, holder?.mode ?? "exclusive");
+  if (lock === undefined || holder === undefined || !fits("release", place.kind)) {
+    throw new HttpProblem(400, "unsupported", `A ${place.kind} has no holder that could be released.`);
+  }
+  // A reader or a permit shares the lock's last token with others; its owner is its own.
+  const isShared = place.kind === "semaphore" || place.kind === "read-write-lock";
+  const token = isShared || holder.token === undefined ? {} : { token: holder.token };
+  if (!(await lock.forceRelease({ owner, ...token, reason, by: viewer.who }))) {
+    const { entry: now } = await readEntry(backend, place);
+    throw stale(now, context);
+  }
+  await remember(backend, {
+    ...{ what: "forced", kind: place.kind, name: place.name, owner, token: holder.token, reason, by: viewer.who },
+    ...{ host: holder.host, pid: holder.pid, clientName: holder.clientName, label: holder.label },
+    heldMs: holder.sinceAtMs === undefined ? undefined : Math.max(0, context.nowMs - holder.sinceAtMs),
+  });
+}
+
+/** What was done is done, whether or not it can be written down: the audit line has it too. */
+export async function remember({ holdfast }: Backend, event: Parameters<typeof appendHistory>[1]): Promise<void> {
+  await appendHistory(holdfast, event).catch(() => {});
+}
+
+/** Does it, and says what became of it. */
+export async function audited(
+  { viewer, address, fields, context, audit }: Ask,
+  action: ActionName,
+  place: LockPlace | { readonly client: string },
+  token: number | null,
+  work: (reason: string) => Promise<Done>,
+): Promise<Done> {
+  const reason = reasonOf(fields);
+  const subject = "client" in place ? { kind: "client", name: place.client } : { kind: place.kind, name: place.name };
+  const line = (outcome: AuditLine["outcome"], detail: string): AuditLine => ({
+    ...{ atMs: context.nowMs, action, ...subject, token, who: viewer.who, address, reason, outcome, detail },
+  });
+  const isAllowed = "client" in place || (await viewer.may(action, place.name));
+  if (!isAllowed) {
+    audit(line("forbidden", "the application did not allow it"));
+    throw new HttpProblem(403, "forbidden", `${viewer.who} may not ${action} ${subject.name}.`);
+  }
+  try {
+    const done = await work(reason);
+    audit(line("done", done.message));
+    return done;
+  } catch (error) {
+    const detail = error instanceof Error ? error.message : String(error);
+    // Without an answer it may have been done all the same.
+    const outcome = error instanceof HttpProblem ? "refused" : isUnknown(error) ? "unknown" : "failed";
+    audit(line(outcome, detail));
+    throw error;
+  }
+}
+
+function isUnknown(error: unknown): boolean {
+  return error instanceof Error && (error as { readonly mayHaveRun?: unknown }).mayHaveRun === true;
+}
+
+/** The page was out of date: says who holds it now. */
+export function stale(entry: LockEntry, context: ViewContext): HttpProblem {
+  const [holder = null] = holdersOf(entry.holders, context);
+  const now = holder === null ? "nobody holds it" : `${nameOf(holder)} holds it, token ${holder.token ?? "none"}`;
+  const detail = `The page was out of date: now ${now}. Nothing was done.`;
+  return new HttpProblem(409, holder === null ? "not-held" : "stale", detail, { facts: { holder } });
+}
+
+/** Somebody who holds or waits, as people know it. */
+export function whoIs(
+  claim: LockEntry["holders"][number] | LockEntry["waiters"][number],
+  { redact }: ViewContext,
+): string {
+  const owner = publicOwner(claim.owner, redact);
+  return nameOf({ host: claim.host ?? null, pid: claim.pid ?? null, app: claim.clientName ?? null, owner });
+}

@@ -1,0 +1,207 @@
+/**
+ * What a person may do from the console, each by a public verb of the library: nothing that a script could not do.
+ *
+ * Every action compares with what the page showed when the person decided. Each leaves an audit line, whatever became of it.
+ */
+import { surveyAll } from "holdfast/admin";
+import { type Action, type Ask, audited, type Done, forceRelease, remember, stale, whoIs } from "./action.js";
+import type { Backend } from "./backend.js";
+import { deadIn, readClients } from "./clients.js";
+import { readEntry } from "./detail.js";
+import { instantOf, textOf, tokenOf, wholeOf } from "./fields.js";
+import { placeOf } from "./locks.js";
+import { MOST_FOLLOWED } from "./look.js";
+import type { LockPlace } from "./place.js";
+import { badRequest, HttpProblem } from "./problem.js";
+import { clientIdOf, pauseOf, permitsOf, publicOwner } from "./views.js";
+
+/** All of them, by path. */
+export const ACTION_TABLE: Readonly<Record<string, Action>> = {
+  release: { needs: "release", run: release },
+  "release-client": { needs: "release", run: releaseClient },
+  pause: { needs: "pause", run: pause },
+  "extend-pause": { needs: "pause", run: extendPause },
+  resume: { needs: "resume", run: resume },
+  resize: { needs: "resize", run: resize },
+  resign: { needs: "resign", run: resign },
+};
+
+async function release(backend: Backend, ask: Ask): Promise<Done> {
+  const { fields } = ask;
+  const place = placeOf({ kind: fields.kind, name: fields.name, key: fields.key });
+  const owner = textOf(fields, "owner", 4_096);
+  const token = tokenOf(fields, "token", { orNull: true });
+  return audited(ask, "release", place, token, async (reason) => {
+    const { entry } = await readEntry(backend, place);
+    // Both as the page showed them; and the store compares again, in the step that releases.
+    const holder = entry.holders.find((one) => publicOwner(one.owner, ask.context.redact) === owner);
+    if (holder === undefined || (holder.token ?? null) !== token) throw stale(entry, ask.context);
+    await forceRelease(backend, { entry, place, owner: holder.owner, reason, ask });
+    const next = entry.waiters[0];
+    const after = next === undefined ? "Nobody waits for it." : `Next is ${whoIs(next, ask.context)}.`;
+    return { message: `Released ${place.name}, which ${whoIs(holder, ask.context)} held. ${after}`, place };
+  });
+}
+
+async function releaseClient(backend: Backend, ask: Ask): Promise<Done> {
+  const clientId = textOf(ask.fields, "clientId", 64);
+  return audited(ask, "release", { client: clientId }, null, async (reason) => {
+    const [known, { locks }] = await Promise.all([
+      readClients(backend.holdfast),
+      surveyAll(backend.holdfast, { most: MOST_FOLLOWED }),
+    ]);
+    if (deadIn(known)(clientId) !== true) {
+      throw new HttpProblem(409, "stale", "That client is not known to be dead: it may come back, and is not touched.");
+    }
+    let released = 0;
+    let refused = 0;
+    for (const entry of locks) {
+      const place = { kind: entry.kind, name: entry.name, key: entry.key };
+      for (const holder of entry.holders.filter(({ owner }) => clientIdOf(owner) === clientId)) {
+        if (!(await ask.viewer.may("release", entry.name))) {
+          refused += 1;
+          continue;
+        }
+        await forceRelease(backend, { entry, place, owner: holder.owner, reason, ask }).then(
+          () => {
+            released += 1;
+          },
+          (error: unknown) => {
+            // Its lease has ended meanwhile: that is what was wanted.
+            if (!(error instanceof HttpProblem)) throw error;
+          },
+        );
+      }
+    }
+    const left = refused === 0 ? "" : ` ${refused} are not yours to release.`;
+    return { message: `Released ${released} of what the dead client ${clientId} held.${left}`, place: undefined };
+  });
+}
+
+async function pause(backend: Backend, ask: Ask): Promise<Done> {
+  const { fields, viewer } = ask;
+  const place = placeOf({ kind: fields.kind, name: fields.name, key: fields.key });
+  const untilAtMs = instantOf(fields, "untilAtMs");
+  if (untilAtMs !== null && untilAtMs <= ask.context.nowMs) throw badRequest("untilAtMs must lie ahead.");
+  return audited(ask, "pause", place, null, async (reason) => {
+    const { kind, key } = pausable(place);
+    const {
+      outcome,
+      pause: made,
+      holders,
+      waiterCount,
+    } = await backend.holdfast.pause(place.name, {
+      kind,
+      label: reason,
+      by: viewer.who,
+      ...(key === undefined ? {} : { key }),
+      ...(untilAtMs === null ? {} : { untilAtMs }),
+    });
+    if (outcome === "already-paused") {
+      throw new HttpProblem(
+        409,
+        "already-paused",
+        `${place.name} is paused by ${made.by} already: "${made.label}". That pause stands.`,
+      );
+    }
+    await remember(backend, {
+      what: "paused",
+      kind: place.kind,
+      name: place.name,
+      reason,
+      by: viewer.who,
+      untilAtMs: untilAtMs ?? undefined,
+    });
+    const goOn = holders.length === 0 ? "Nobody holds it." : `${holders.length} who hold it go on until they release.`;
+    return { message: `Paused ${place.name}. ${goOn} ${waiterCount} wait.`, place };
+  });
+}
+
+/** Resuming and pausing again would grant the next waiter in between, which is what the pause is there to prevent. */
+async function extendPause(): Promise<Done> {
+  throw new HttpProblem(
+    501,
+    "unsupported",
+    "The end of a pause cannot be changed in one step. Resume it and pause again; the next waiter may be granted in between. Nothing was done.",
+  );
+}
+
+async function resume(backend: Backend, ask: Ask): Promise<Done> {
+  const { fields, viewer } = ask;
+  const place = placeOf({ kind: fields.kind, name: fields.name, key: fields.key });
+  const pauseId = textOf(fields, "pauseId", 1_024);
+  return audited(ask, "resume", place, null, async (reason) => {
+    const { kind, key } = pausable(place);
+    const { entry } = await readEntry(backend, place);
+    const present = pauseOf(entry);
+    if (present === null) throw new HttpProblem(409, "not-paused", `${place.name} is not paused any more.`);
+    if (present.id !== pauseId) {
+      throw new HttpProblem(
+        409,
+        "stale",
+        `${place.name} is paused by ${present.by ?? "somebody"} now: "${present.reason ?? ""}". That is another pause than the page showed.`,
+      );
+    }
+    const outcome = await backend.holdfast.resume(place.name, {
+      kind,
+      by: viewer.who,
+      ...(key === undefined ? {} : { key }),
+    });
+    if (outcome.outcome === "not-paused")
+      throw new HttpProblem(409, "not-paused", `${place.name} is not paused any more.`);
+    await remember(backend, { what: "resumed", kind: place.kind, name: place.name, reason, by: viewer.who });
+    return {
+      message: `Resumed ${place.name}. ${outcome.waiterCount} were waiting, and are served in their order.`,
+      place,
+    };
+  });
+}
+
+async function resize(backend: Backend, ask: Ask): Promise<Done> {
+  const { fields } = ask;
+  const place = placeOf({ kind: "semaphore", name: fields.name });
+  const from = wholeOf(fields, "from", 1_000_000);
+  const permits = wholeOf(fields, "permits", 1_000_000);
+  return audited(ask, "resize", place, null, async () => {
+    const { entry } = await readEntry(backend, place);
+    if (entry.permits?.limit !== from) {
+      const now = entry.permits?.limit === undefined ? "is not in use" : `has ${entry.permits.limit} permits`;
+      throw new HttpProblem(
+        409,
+        "stale",
+        `${place.name} ${now} now, not ${from} as the page showed. Nothing was changed.`,
+        {
+          facts: { permits: permitsOf(entry) },
+        },
+      );
+    }
+    await backend.holdfast.semaphore(place.name, { permits }).resize(permits);
+    const over = entry.permits.used - permits;
+    const note = over > 0 ? ` ${over} more are out than there are; they stay valid until they come back.` : "";
+    return { message: `${place.name} has ${permits} permits now; it had ${from}.${note}`, place };
+  });
+}
+
+async function resign(backend: Backend, ask: Ask): Promise<Done> {
+  const place = placeOf({ kind: "election", name: ask.fields.name });
+  const term = tokenOf(ask.fields, "term", { orNull: false });
+  return audited(ask, "resign", place, term, async (reason) => {
+    const { entry } = await readEntry(backend, place);
+    const [holder] = entry.holders;
+    if (holder === undefined || entry.leader?.term !== term) throw stale(entry, ask.context);
+    await forceRelease(backend, { entry, place, owner: holder.owner, reason, ask });
+    return {
+      message: `${whoIs(holder, ask.context)} leads ${place.name} no longer, and is told so. ${entry.waiterCount} stand for election.`,
+      place,
+    };
+  });
+}
+
+function pausable({ kind, key }: LockPlace): {
+  readonly kind: "mutex" | "semaphore" | "read-write-lock" | "election";
+  readonly key: string | undefined;
+} {
+  if (kind === "mutex" || kind === "semaphore" || kind === "read-write-lock" || kind === "election")
+    return { kind, key };
+  throw new HttpProblem(400, "unsupported", `A ${kind} cannot be paused.`);
+}

@@ -1,0 +1,85 @@
+/** The page of clients: which process holds what, and which of them are gone. */
+import type { Holdfast } from "holdfast";
+import { type ClientEntry, clients, type LockEntry } from "holdfast/admin";
+import type { ClientView, HoldView } from "./api.js";
+import { clientIdOf, holdersOf, type ViewContext } from "./views.js";
+
+/** By client id, what is on record. */
+export type KnownClients = ReadonlyMap<string, ClientEntry>;
+
+/** Holds of one client that are shown. */
+const MOST_HOLDS = 100;
+
+/** Reads the records. @throws as the library */
+export async function readClients(holdfast: Holdfast): Promise<KnownClients> {
+  // What they hold is known from the list, with the ends of its leases.
+  const found = await clients(holdfast, { locks: [] });
+  return new Map(found.map((client) => [client.clientId, client]));
+}
+
+/**
+ * Whether a client that holds or waits is gone. Without a record that cannot be told: whoever has just begun may not have written
+ * it yet.
+ */
+export function deadIn(known: KnownClients | undefined): (clientId: string) => boolean | null {
+  return (clientId) => {
+    const client = known?.get(clientId);
+    return client?.lastSeenAtMs === undefined ? null : !client.isHeardOf;
+  };
+}
+
+/** All that are on record, hold or wait; those that hold most first. */
+export function clientViews(
+  entries: readonly LockEntry[],
+  known: KnownClients = new Map(),
+  context: ViewContext,
+): readonly ClientView[] {
+  const views = new Map<string, { view: ClientView; holds: HoldView[]; waits: number }>();
+  const isDead = deadIn(known);
+  const found = (clientId: string, told: Partial<ClientEntry>): { holds: HoldView[]; waits: number } => {
+    const before = views.get(clientId);
+    if (before !== undefined) return before;
+    const { host, pid, clientName, version, lastSeenAtMs } = { ...told, ...known.get(clientId) };
+    const view = {
+      clientId,
+      host: host ?? null,
+      pid: pid ?? null,
+      app: clientName ?? null,
+      version: version ?? null,
+      sinceAtMs: null,
+      seenAtMs: lastSeenAtMs ?? null,
+      isDead: isDead(clientId),
+      holds: [],
+      heldCount: 0,
+      waitCount: 0,
+    };
+    const made = { view, holds: [], waits: 0 };
+    views.set(clientId, made);
+    return made;
+  };
+  for (const clientId of known.keys()) found(clientId, {});
+  for (const entry of entries) {
+    for (const [i, holder] of holdersOf(entry.holders, context).entries()) {
+      if (holder.clientId === null) continue;
+      const { owner, token, sinceAtMs, expiresAtMs } = holder;
+      const key = entry.key ?? null;
+      found(holder.clientId, entry.holders[i] ?? {}).holds.push({
+        ...{ kind: entry.kind, name: entry.name, key, owner, token, sinceAtMs, expiresAtMs },
+      });
+    }
+    for (const waiter of entry.waiters) {
+      const clientId = clientIdOf(waiter.owner);
+      if (clientId !== null) found(clientId, waiter).waits += 1;
+    }
+  }
+  return [...views.values()]
+    .map(({ view, holds, waits }) => ({
+      ...view,
+      holds: holds.sort((left, right) => (left.name < right.name ? -1 : 1)).slice(0, MOST_HOLDS),
+      heldCount: holds.length,
+      waitCount: waits,
+      // Who neither holds nor waits writes no record, and is silent without being dead.
+      isDead: holds.length + waits > 0 || view.isDead === false ? view.isDead : null,
+    }))
+    .sort((left, right) => right.heldCount - left.heldCount || (left.clientId < right.clientId ? -1 : 1));
+}

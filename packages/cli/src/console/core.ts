@@ -1,0 +1,31 @@
+/** What all routes of one console share. */
+import type { Access } from "./access.js";
+import type { ActionName, EnvironmentView } from "./api.js";
+import type { Assets } from "./assets.js";
+import type { Audit } from "./audit.js";
+import type { DoctorRuns } from "./doctor-runs.js";
+import type { Look } from "./look.js";
+import type { Poller } from "./poller.js";
+import type { StoreLink } from "./store-link.js";
+import type { Streams } from "./stream.js";
+
+/** See the file header. */
+export interface Core {
+  readonly basePath: string;
+  readonly allow: readonly ActionName[];
+  readonly env: EnvironmentView | null;
+  readonly redacted: readonly ("label" | "value")[];
+  readonly pollMs: number;
+  /** Names besides those of the loopback; undefined: any, as the application around decides. */
+  readonly allowHosts: readonly string[] | undefined;
+  readonly access: Access;
+  readonly assets: Assets;
+  readonly audit: Audit;
+  /** Takes errors of ours, for whoever runs the console. */
+  readonly report: (error: unknown) => void;
+  readonly link: StoreLink;
+  readonly look: Look;
+  readonly poller: Poller;
+  readonly streams: Streams;
+  readonly doctor: DoctorRuns;
+}

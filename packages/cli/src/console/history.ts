@@ -1,0 +1,128 @@
+/** What happened, as pages and spreadsheets are told. */
+import { HISTORY_OUTCOMES, type HistoryEntry, readHistory } from "holdfast/admin";
+import type { HistoryAnswer, HistoryOutcome, HistoryRow } from "./api.js";
+import type { Backend } from "./backend.js";
+import { badRequest } from "./problem.js";
+import { publicOwner, type ViewContext } from "./views.js";
+
+/** Of one lock, on its page. */
+const OF_A_LOCK = 200;
+const MOST = 10_000;
+const A_DAY_MS = 86_400_000;
+const UNITS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** What to list. */
+export interface HistoryQuery {
+  readonly name: string | undefined;
+  readonly kind: string | undefined;
+  readonly sinceMs: number;
+  readonly outcome: HistoryOutcome | undefined;
+  readonly limit: number;
+}
+
+/** Reads the query of a request. @throws HttpProblem 400 */
+export function historyQuery(query: URLSearchParams): HistoryQuery {
+  const outcome = query.get("outcome") || undefined;
+  const known = HISTORY_OUTCOMES.find((one) => one === outcome);
+  if (outcome !== undefined && known === undefined)
+    throw badRequest(`outcome must be one of ${HISTORY_OUTCOMES.join(", ")}.`);
+  const name = query.get("name") || undefined;
+  if (name !== undefined && Buffer.byteLength(name) > 512) throw badRequest("name must be at most 512 bytes.");
+  return {
+    name,
+    kind: query.get("kind") || undefined,
+    sinceMs: sinceOf(query.get("since") ?? ""),
+    outcome: known,
+    limit: wholeOf("limit", query.get("limit"), 200, MOST),
+  };
+}
+
+/** A whole number of a query, 1 to `most`. @throws HttpProblem 400 */
+export function wholeOf(field: string, text: string | null, otherwise: number, most: number): number {
+  if (text === null || text === "") return otherwise;
+  const number = /^\d{1,9}$/.test(text) ? Number(text) : 0;
+  if (number < 1 || number > most) throw badRequest(`${field} must be a whole number, 1 to ${most}.`);
+  return number;
+}
+
+/** Newest first. @throws as the library */
+export async function readRows(
+  { holdfast }: Backend,
+  { name, kind, sinceMs, outcome, limit }: HistoryQuery,
+  context: ViewContext,
+): Promise<Pick<HistoryAnswer, "rows" | "isCut">> {
+  const most = Math.min(MOST, limit + 1);
+  const entries = await readHistory(holdfast, {
+    sinceMs,
+    limit: kind === undefined ? most : MOST,
+    ...(name === undefined ? {} : { name }),
+    ...(outcome === undefined || !isKept(outcome) ? {} : { outcome }),
+  });
+  const wanted = kind === undefined ? entries : entries.filter((entry) => entry.kind === kind);
+  return { rows: wanted.slice(0, limit).map((entry) => historyRow(entry, context)), isCut: wanted.length > limit };
+}
+
+/** Of one name, for its page and its timeline. @throws as the library */
+export async function readLockHistory(
+  { holdfast }: Backend,
+  name: string,
+  context: ViewContext,
+): Promise<readonly HistoryRow[]> {
+  const entries = await readHistory(holdfast, { name, sinceMs: 7 * A_DAY_MS, limit: OF_A_LOCK });
+  return entries.map((entry) => historyRow(entry, context));
+}
+
+/** As a table of a spreadsheet. A cell that begins like a formula is made a text: names are chosen by strangers. */
+export function csvOf(rows: readonly HistoryRow[]): string {
+  const columns = [
+    ...(["writtenAtMs", "name", "kind", "outcome", "host", "pid", "app", "token", "waitedMs", "heldMs"] as const),
+    ...(["label", "reason", "by", "owner"] as const),
+  ];
+  const lines = rows.map((row) =>
+    columns.map((column) => cell(column === "writtenAtMs" ? new Date(row.writtenAtMs).toISOString() : row[column])),
+  );
+  return [columns.map((column) => (column === "writtenAtMs" ? "when" : column)), ...lines]
+    .map((line) => `${line.join(",")}\r\n`)
+    .join("");
+}
+
+function cell(value: string | number | null): string {
+  if (value === null) return "";
+  if (typeof value === "number") return String(value);
+  const text = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+function historyRow(entry: HistoryEntry, { redact }: ViewContext): HistoryRow {
+  const { owner, token, atMs } = entry;
+  return {
+    id: `${entry.kind}:${entry.name}:${owner === undefined ? "" : publicOwner(owner, redact)}:${token ?? ""}:${atMs}:${entry.outcome}`,
+    writtenAtMs: atMs,
+    kind: entry.kind,
+    name: entry.name,
+    outcome: entry.outcome,
+    owner: owner === undefined ? null : publicOwner(owner, redact),
+    host: entry.host ?? null,
+    pid: entry.pid ?? null,
+    app: entry.clientName ?? null,
+    token: token ?? null,
+    waitedMs: entry.waitedMs ?? null,
+    heldMs: entry.heldMs ?? null,
+    sinceAtMs: entry.grantedAtMs ?? null,
+    label: redact.has("label") ? null : (entry.label ?? null),
+    reason: entry.reason ?? null,
+    by: entry.by ?? null,
+  };
+}
+
+function isKept(outcome: HistoryOutcome): outcome is HistoryEntry["outcome"] {
+  return HISTORY_OUTCOMES.some((one) => one === outcome);
+}
+
+function sinceOf(text: string): number {
+  if (text === "") return A_DAY_MS;
+  const [, amount = "", unit = ""] = /^(\d{1,9})([smhd])$/.exec(text) ?? [];
+  const ms = Number(amount) * (UNITS[unit] ?? 0);
+  if (ms >= 1 && ms <= 365 * A_DAY_MS) return ms;
+  throw badRequest("since must be a duration such as 30m, 24h or 7d, up to 365d.");
+}

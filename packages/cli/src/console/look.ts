@@ -1,0 +1,202 @@
+/** One look at Redis: reads what is wanted and makes the views of it. Remembers only what a single look cannot see. */
+import { type LockEntry, surveyAll } from "holdfast/admin";
+import type { ClientView, GraceView, LockRow, RedisAnswer, Topic } from "./api.js";
+import type { Backend } from "./backend.js";
+import { clientViews, deadIn, type KnownClients, readClients } from "./clients.js";
+import { ClockFollower } from "./clock-follower.js";
+import { readDetail } from "./detail.js";
+import { electionViews, Terms } from "./elections.js";
+import { readGrace } from "./grace.js";
+import type { LockPlace } from "./place.js";
+import { Contention, RoundTrips } from "./samples.js";
+import { semaphoreViews } from "./semaphores.js";
+import { describeServer } from "./servers.js";
+import type { KeptRow, LockDetail, Snapshot } from "./snapshot.js";
+import { idOf, type Redaction, rowOf, type ViewContext, waitersOf } from "./views.js";
+import { Waits } from "./waits.js";
+
+/** Locks that the list follows; beyond it there are pages with a cursor. */
+export const MOST_FOLLOWED = 10_000;
+/** INFO is no secret, but it is long. */
+const FACTS_EVERY_MS = 5_000;
+
+/** What to look at. */
+export interface Wanted {
+  readonly topics: ReadonlySet<Topic>;
+  readonly locks: readonly LockPlace[];
+}
+
+const RECORDS_EVERY_MS = 5_000;
+
+const NEED_ALL_LOCKS: readonly Topic[] = ["locks", "semaphores", "elections", "clients"];
+
+/** What tells a watched lock from others. */
+export function lockKey({ kind, name, key }: LockPlace): string {
+  return idOf({ kind, name, key });
+}
+
+/** See the file header. */
+export class Look {
+  readonly #contention = new Contention();
+  /** Of locks that are looked at in detail while nobody looks at the list. */
+  readonly #ofWatched = new Contention();
+  readonly #redact: Redaction;
+  readonly #clock = new ClockFollower();
+  readonly #roundTrips = new RoundTrips();
+  readonly #terms = new Terms();
+  readonly #waits = new Waits();
+  #known: { readonly readMs: number; readonly clients: KnownClients } | undefined;
+  #facts: { readonly atMs: number; readonly nodes: RedisAnswer["nodes"] } | undefined;
+
+  constructor(redact: Redaction) {
+    this.#redact = redact;
+  }
+
+  /** The server's clock, as far as it is known; else ours. */
+  nowMs(): number {
+    return this.#clock.nowMs();
+  }
+
+  /** Nobody watches any more. */
+  forget(): void {
+    this.#waits.keep([]);
+    this.#facts = undefined;
+    this.#known = undefined;
+  }
+
+  /** How entries that are read now are shown. */
+  context(): ViewContext {
+    return { redact: this.#redact, nowMs: this.nowMs() };
+  }
+
+  /** Reads it. @throws as the library */
+  async at(backend: Backend, { topics, locks }: Wanted, before: Snapshot): Promise<Snapshot> {
+    const { holdfast } = backend;
+    const reading = await this.#clock.read(backend.servers());
+    if (reading !== undefined) this.#roundTrips.record(this.nowMs(), reading.roundTripMs);
+    const needsAll = NEED_ALL_LOCKS.some((topic) => topics.has(topic));
+    const begunMs = performance.now();
+    const [all, grace, clients] = await Promise.all([
+      needsAll ? surveyAll(holdfast, { most: MOST_FOLLOWED }) : undefined,
+      topics.has("redis") || locks.length > 0 ? readGrace(backend, this.nowMs()) : null,
+      topics.has("clients") || locks.length > 0 ? this.#clientsOf(backend) : undefined,
+    ]);
+    // Without the servers themselves, how long a list takes is the only thing that can be timed.
+    if (reading === undefined && all !== undefined) this.#roundTrips.record(this.nowMs(), performance.now() - begunMs);
+    const context = this.context();
+    const entries = all?.locks.slice(0, MOST_FOLLOWED);
+    const rows = entries === undefined ? null : this.#rows(entries, context, before);
+    return {
+      atMs: context.nowMs,
+      rows: topics.has("locks") ? rows : null,
+      isCut: all?.isComplete === false,
+      details: await this.#details(backend, locks, { before, grace, clients, rows }),
+      clients: topics.has("clients") && entries !== undefined ? this.#clients(entries, clients, context) : null,
+      semaphores:
+        topics.has("semaphores") && entries !== undefined ? semaphoreViews(entries, rows, context, before) : null,
+      elections:
+        topics.has("elections") && entries !== undefined
+          ? electionViews(entries, rows, { context, before, terms: this.#terms, waits: this.#waits })
+          : null,
+      redis: topics.has("redis") ? await this.#redis(backend, grace) : null,
+    };
+  }
+
+  #rows(entries: readonly LockEntry[], context: ViewContext, before: Snapshot): ReadonlyMap<string, KeptRow> {
+    this.#contention.begin(context.nowMs);
+    const rows = new Map<string, KeptRow>();
+    for (const entry of entries) {
+      const id = idOf(entry);
+      this.#contention.record(id, waitersOf(entry));
+      const old = before.rows?.get(id);
+      const row = rowOf(entry, context, this.#contention.of(id), old?.row);
+      const text = JSON.stringify(row);
+      rows.set(id, old?.text === text ? old : { row, text });
+    }
+    return rows;
+  }
+
+  #clients(
+    entries: readonly LockEntry[],
+    known: KnownClients | undefined,
+    context: ViewContext,
+  ): readonly ClientView[] {
+    return clientViews(entries, known, context);
+  }
+
+  async #details(
+    backend: Backend,
+    locks: readonly LockPlace[],
+    around: {
+      readonly before: Snapshot;
+      readonly grace: GraceView | null;
+      readonly clients: KnownClients | undefined;
+      readonly rows: ReadonlyMap<string, KeptRow> | null;
+    },
+  ): Promise<ReadonlyMap<string, LockDetail>> {
+    const wanted = new Map(locks.map((lock) => [lockKey(lock), lock]));
+    this.#waits.keep([...wanted.keys()]);
+    this.#ofWatched.begin(this.nowMs());
+    const details = await Promise.all(
+      [...wanted].map(async ([key, place]): Promise<[string, LockDetail]> => {
+        const row = around.rows?.get(key)?.row;
+        const detail = await this.detail(backend, place, { ...around, row, old: around.before.details.get(key) });
+        this.#ofWatched.record(key, detail.row.waiterCount);
+        return [key, detail];
+      }),
+    );
+    return new Map(details);
+  }
+
+  /** One lock in detail, whether or not it is watched. @throws as the library */
+  async detail(
+    backend: Backend,
+    place: LockPlace,
+    known: {
+      readonly grace: GraceView | null;
+      readonly clients: KnownClients | undefined;
+      readonly row: LockRow | undefined;
+      readonly old: LockDetail | undefined;
+    },
+  ): Promise<LockDetail> {
+    return readDetail(backend, place, {
+      ...known,
+      context: this.context(),
+      isDead: deadIn(known.clients),
+      samples: this.#ofWatched.of(lockKey(place)),
+      waits: this.#waits,
+    });
+  }
+
+  /** What `detail` needs besides, for one that is not watched. @throws as the library */
+  async around(backend: Backend): Promise<{ readonly grace: GraceView | null; readonly clients: KnownClients }> {
+    const [grace, clients] = await Promise.all([readGrace(backend, this.nowMs()), this.#clientsOf(backend)]);
+    return { grace, clients };
+  }
+
+  /** Finding the records goes through all keys, and a client writes its own every 20 s. */
+  async #clientsOf({ holdfast }: Backend): Promise<KnownClients> {
+    const known = this.#known;
+    if (known !== undefined && performance.now() - known.readMs < RECORDS_EVERY_MS) return known.clients;
+    const clients = await readClients(holdfast);
+    this.#known = { readMs: performance.now(), clients };
+    return clients;
+  }
+
+  async #redis(backend: Backend, grace: GraceView | null): Promise<Snapshot["redis"]> {
+    const servers = backend.servers();
+    const nowMs = this.nowMs();
+    if (this.#facts === undefined || nowMs - this.#facts.atMs >= FACTS_EVERY_MS || nowMs < this.#facts.atMs) {
+      this.#facts = { atMs: nowMs, nodes: await Promise.all(servers.map(describeServer)) };
+    }
+    return {
+      topology: backend.topology,
+      prefix: backend.prefix,
+      nodes: this.#facts.nodes,
+      grace,
+      latency: this.#roundTrips.all(),
+      hasServerFacts: servers.length > 0,
+      hasDoctor: backend.examine !== undefined,
+    };
+  }
+}

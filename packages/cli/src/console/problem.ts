@@ -1,0 +1,53 @@
+/** What a request is answered with when it cannot be done. */
+import type { Problem } from "./api.js";
+
+/** Thrown by whatever handles a request; the router turns it into `application/problem+json`. */
+export class HttpProblem extends Error {
+  override readonly name = "HttpProblem";
+  readonly status: number;
+  readonly code: Problem["code"];
+  /** What the problem says besides: the present holder, the state of the store. */
+  readonly facts: Partial<Pick<Problem, "holder" | "permits" | "store">>;
+  readonly headers: Readonly<Record<string, string>>;
+
+  /** @param detail  one or two sentences for the person who reads it; no secrets */
+  constructor(
+    status: number,
+    code: Problem["code"],
+    detail: string,
+    more: { readonly facts?: HttpProblem["facts"]; readonly headers?: Readonly<Record<string, string>> } = {},
+  ) {
+    super(detail);
+    this.status = status;
+    this.code = code;
+    this.facts = more.facts ?? {};
+    this.headers = more.headers ?? {};
+  }
+
+  /** The document. */
+  toJSON(): Problem {
+    const { status, code, message: detail, facts } = this;
+    return { type: "about:blank", title: TITLES[status] ?? "Error", status, detail, code, ...facts };
+  }
+}
+
+const TITLES: Readonly<Record<number, string>> = {
+  400: "Bad Request",
+  401: "Unauthorized",
+  403: "Forbidden",
+  404: "Not Found",
+  405: "Method Not Allowed",
+  409: "Conflict",
+  413: "Content Too Large",
+  415: "Unsupported Media Type",
+  421: "Misdirected Request",
+  429: "Too Many Requests",
+  500: "Internal Server Error",
+  501: "Not Implemented",
+  503: "Service Unavailable",
+};
+
+/** A wrong request: says which field, and what it must be. */
+export function badRequest(detail: string): HttpProblem {
+  return new HttpProblem(400, "bad-request", detail);
+}

@@ -1,0 +1,162 @@
+/** The GET routes of the API: each reads, changes nothing, and shows what its viewer may see. */
+import { LOCK_KINDS, survey } from "holdfast/admin";
+import type { Viewer } from "./access.js";
+import type { LockRow, Stamped } from "./api.js";
+import type { Core } from "./core.js";
+import type { Exchange } from "./exchange.js";
+import { readFilter } from "./filter.js";
+import { csvOf, historyQuery, readRows, wholeOf } from "./history.js";
+import { lockAnswer } from "./lock-answer.js";
+import { placeOf } from "./locks.js";
+import type { LockPlace } from "./place.js";
+import { badRequest, HttpProblem } from "./problem.js";
+import { send, sendJson } from "./respond.js";
+import { rowOf } from "./views.js";
+import { Visibility } from "./visibility.js";
+
+/** Answers one request of a visitor who may look. */
+export type Read = (core: Core, exchange: Exchange, viewer: Viewer) => Promise<void>;
+
+/** By path. */
+export const READS: Readonly<Record<string, Read>> = {
+  "api/locks": locks,
+  "api/lock": async (core, exchange, viewer) => {
+    const { query } = exchange;
+    await lock(
+      core,
+      exchange,
+      viewer,
+      placeOf({ kind: query.get("kind"), name: query.get("name"), key: query.get("key") }),
+    );
+  },
+  "api/clients": async (core, { res }, viewer) => {
+    const { clients, atMs } = await core.poller.fresh(["clients"]);
+    sendJson(res, { v: 1, atMs, clients: await new Visibility(viewer).clients(clients ?? []) });
+  },
+  "api/semaphores": async (core, { res }, viewer) => {
+    const { semaphores, atMs } = await core.poller.fresh(["semaphores"]);
+    sendJson(res, { v: 1, atMs, semaphores: await new Visibility(viewer).views(semaphores ?? []) });
+  },
+  "api/elections": async (core, { res }, viewer) => {
+    const { elections, atMs } = await core.poller.fresh(["elections"]);
+    sendJson(res, { v: 1, atMs, elections: await new Visibility(viewer).views(elections ?? []) });
+  },
+  "api/history": async (core, exchange, viewer) => {
+    sendJson(exchange.res, { ...stamp(core), ...(await history(core, exchange, viewer)), isKept: true });
+  },
+  "api/history.csv": async (core, exchange, viewer) => {
+    const { rows } = await history(core, exchange, viewer);
+    const headers = {
+      "Content-Type": "text/csv; charset=utf-8",
+      "Content-Disposition": 'attachment; filename="holdfast-history.csv"',
+      "Cache-Control": "no-store",
+    };
+    send(exchange.res, 200, headers, csvOf(rows));
+  },
+  "api/redis": async (core, { res }) => {
+    // The one page that is also for when it is down.
+    const found = await core.poller.fresh(["redis"]).catch((error: unknown) => {
+      if (error instanceof HttpProblem && error.code === "redis-down") return undefined;
+      throw error;
+    });
+    const unknown = {
+      topology: "unknown",
+      prefix: "",
+      nodes: [],
+      grace: null,
+      latency: [],
+      hasServerFacts: false,
+      hasDoctor: false,
+    };
+    sendJson(res, { ...stamp(core), store: core.link.store, ...(found?.redis ?? unknown) });
+  },
+  "api/doctor": async (core, { res }, viewer) => {
+    // Findings name keys, whoever they belong to.
+    if (!(await viewer.may("doctor", undefined)))
+      throw new HttpProblem(403, "forbidden", `${viewer.who} may not ask the doctor.`);
+    sendJson(res, { ...stamp(core), ...core.doctor.last });
+  },
+};
+
+/** GET api/lock/:kind/:name, for those who type an address. @throws HttpProblem 400 */
+export async function lockByPath(
+  core: Core,
+  exchange: Exchange,
+  viewer: Viewer,
+  words: readonly string[],
+): Promise<void> {
+  const [kind, name] = words.map(decoded);
+  await lock(core, exchange, viewer, placeOf({ kind, name, key: exchange.query.get("key") }));
+}
+
+/** What every document begins with. */
+export function stamp({ look }: Core): Stamped {
+  return { v: 1, atMs: look.nowMs() };
+}
+
+/** One lock as its viewer may see it, read now. @throws as the library */
+export async function readLock(core: Core, place: LockPlace, viewer: Viewer): Promise<ReturnType<typeof lockAnswer>> {
+  const { look, link, allow } = core;
+  const detail = await link.use(async (backend) => {
+    const around = await look.around(backend);
+    return look.detail(backend, place, { ...around, row: undefined, old: undefined });
+  });
+  return lockAnswer(detail, { viewer, allow, atMs: look.nowMs() });
+}
+
+async function lock(core: Core, { res }: Exchange, viewer: Viewer, place: LockPlace): Promise<void> {
+  if (!(await new Visibility(viewer).ofName(place.name))) {
+    // As for a name that is not there at all: whether it is, is not told either.
+    throw new HttpProblem(403, "forbidden", "You may not see a lock of that name.");
+  }
+  sendJson(res, await readLock(core, place, viewer));
+}
+
+const SORTS: Readonly<Record<string, (left: LockRow, right: LockRow) => number>> = {
+  name: (left, right) => (left.name < right.name ? -1 : left.name > right.name ? 1 : 0),
+  since: (left, right) => (left.sinceAtMs ?? Infinity) - (right.sinceAtMs ?? Infinity),
+  left: (left, right) => (left.expiresAtMs ?? Infinity) - (right.expiresAtMs ?? Infinity),
+  waiters: (left, right) => right.waiterCount - left.waiterCount,
+};
+
+async function locks({ look, link }: Core, { res, query }: Exchange, viewer: Viewer): Promise<void> {
+  const limit = wholeOf("limit", query.get("limit"), 200, 1_000);
+  const kind = query.get("kind") || undefined;
+  const kinds = LOCK_KINDS.filter((one) => kind === undefined || one === kind);
+  if (kinds.length === 0) throw badRequest(`kind must be one of ${LOCK_KINDS.join(", ")}.`);
+  const sort = SORTS[query.get("sort") || "name"];
+  if (sort === undefined) throw badRequest(`sort must be one of ${Object.keys(SORTS).join(", ")}.`);
+  const cursor = query.get("cursor") || undefined;
+  const fits = readFilter(query.get("q") ?? "");
+  const page = await link.use(async ({ holdfast }) => {
+    try {
+      return await survey(holdfast, { kinds, limit, ...(cursor === undefined ? {} : { cursor }) });
+    } catch (error) {
+      if (error instanceof TypeError || error instanceof RangeError) throw badRequest(error.message);
+      throw error;
+    }
+  });
+  const context = look.context();
+  const rows = page.locks
+    .map((entry) => rowOf(entry, context, [], undefined))
+    .filter((row) => fits(row, context.nowMs));
+  const seen = await new Visibility(viewer).rows(rows);
+  sendJson(res, { v: 1, atMs: context.nowMs, rows: [...seen].sort(sort), nextCursor: page.nextCursor ?? null });
+}
+
+async function history(core: Core, { query }: Exchange, viewer: Viewer): Promise<Awaited<ReturnType<typeof readRows>>> {
+  const wanted = historyQuery(query);
+  const context = core.look.context();
+  const visibility = new Visibility(viewer);
+  if (wanted.name !== undefined && !(await visibility.ofName(wanted.name))) return { rows: [], isCut: false };
+  const { rows, isCut } = await core.link.use((backend) => readRows(backend, wanted, context));
+  return { rows: await visibility.among(rows, ({ name }) => name), isCut };
+}
+
+function decoded(word: string): string {
+  try {
+    return decodeURIComponent(word);
+  } catch {
+    throw badRequest("The path is not well percent-encoded.");
+  }
+}

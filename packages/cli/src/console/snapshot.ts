@@ -1,0 +1,92 @@
+/** What one look at everything has found, and what is different from the look before. */
+import type { ClientView, ElectionView, LockAnswer, LockRow, RedisAnswer, SemaphoreView, StoreView } from "./api.js";
+
+/** A lock in detail, but for what depends on who looks. */
+export type LockDetail = Omit<LockAnswer, "v" | "atMs" | "actions">;
+
+/** A row of the list, and its text, by which changes are found. */
+export interface KeptRow {
+  readonly row: LockRow;
+  readonly text: string;
+}
+
+/** Everything, as of one look. What was not looked at is null. */
+export interface Snapshot {
+  readonly atMs: number;
+  readonly rows: ReadonlyMap<string, KeptRow> | null;
+  readonly isCut: boolean;
+  /** Of locks that are watched, by `lockKey`. */
+  readonly details: ReadonlyMap<string, LockDetail>;
+  readonly clients: readonly ClientView[] | null;
+  readonly semaphores: readonly SemaphoreView[] | null;
+  readonly elections: readonly ElectionView[] | null;
+  readonly redis: Omit<RedisAnswer, "v" | "atMs" | "store"> | null;
+}
+
+/** Before the first look. */
+export const NOTHING: Snapshot = {
+  atMs: 0,
+  rows: null,
+  isCut: false,
+  details: new Map(),
+  clients: null,
+  semaphores: null,
+  elections: null,
+  redis: null,
+};
+
+/** What is different. Absent: nothing. */
+export interface Change {
+  readonly atMs: number;
+  readonly store?: StoreView;
+  readonly locks?: {
+    readonly changed: readonly LockRow[];
+    readonly removed: readonly LockRow[];
+    readonly isCut: boolean;
+  };
+  readonly details?: ReadonlyMap<string, LockDetail>;
+  readonly clients?: readonly ClientView[];
+  readonly semaphores?: readonly SemaphoreView[];
+  readonly elections?: readonly ElectionView[];
+  readonly redis?: NonNullable<Snapshot["redis"]>;
+}
+
+/** What is different between two looks; undefined if nothing is. */
+export function changeOf(before: Snapshot, after: Snapshot): Change | undefined {
+  const change = {
+    ...locksChanged(before, after),
+    ...detailsChanged(before, after),
+    ...wholeChanged("clients", before, after),
+    ...wholeChanged("semaphores", before, after),
+    ...wholeChanged("elections", before, after),
+    ...wholeChanged("redis", before, after),
+  };
+  return Object.keys(change).length === 0 ? undefined : { atMs: after.atMs, ...change };
+}
+
+function locksChanged(before: Snapshot, after: Snapshot): Pick<Change, "locks"> {
+  if (after.rows === null) return {};
+  const old = before.rows ?? new Map<string, KeptRow>();
+  const changed = [...after.rows].flatMap(([id, kept]) => (old.get(id)?.text === kept.text ? [] : [kept.row]));
+  const removed = [...old].flatMap(([id, { row }]) => (after.rows?.has(id) === true ? [] : [row]));
+  const isSame = changed.length === 0 && removed.length === 0 && before.isCut === after.isCut && before.rows !== null;
+  return isSame ? {} : { locks: { changed, removed, isCut: after.isCut } };
+}
+
+function detailsChanged(before: Snapshot, after: Snapshot): Pick<Change, "details"> {
+  const changed = [...after.details].filter(([key, detail]) => !isSame(before.details.get(key), detail));
+  return changed.length === 0 ? {} : { details: new Map(changed) };
+}
+
+function wholeChanged<Part extends "clients" | "semaphores" | "elections" | "redis">(
+  part: Part,
+  before: Snapshot,
+  after: Snapshot,
+): Pick<Change, Part> {
+  const now = after[part];
+  return (now === null || isSame(before[part], now) ? {} : { [part]: now }) as Pick<Change, Part>;
+}
+
+function isSame(left: unknown, right: unknown): boolean {
+  return left === right || JSON.stringify(left) === JSON.stringify(right);
+}

@@ -1,0 +1,122 @@
+/**
+ * The way to Redis, and what is known of it: up, or down since when, why, and when it is tried again.
+ *
+ * The console starts and stays up without Redis. Whoever needs it goes through `use`, which notes what became of it; while it is
+ * down nobody waits for it in vain: only one tries, when it is time.
+ */
+import type { StoreView } from "./api.js";
+import type { Backend, Link } from "./backend.js";
+import { HttpProblem } from "./problem.js";
+import { isTrouble, troubleOf } from "./trouble.js";
+
+const FIRST_PAUSE_MS = 250;
+const LONGEST_PAUSE_MS = 5_000;
+
+/** See the file header. */
+export class StoreLink {
+  readonly #link: Link;
+  readonly #now: () => number;
+  readonly #closing = new AbortController();
+  #backend: Backend | undefined;
+  #connecting: Promise<Backend> | undefined;
+  #store: StoreView;
+  #nextTryMs = 0;
+  /** Told when it goes up or down, and after each attempt. */
+  onChange: (store: StoreView) => void = () => {};
+
+  /** @param now  the server's clock, as far as it is known */
+  constructor(link: Link, now: () => number) {
+    this.#link = link;
+    this.#now = now;
+    this.#store = { state: "connecting", address: link.address };
+  }
+
+  /** What is known. */
+  get store(): StoreView {
+    return this.#store;
+  }
+
+  /** What it stands on, if it has ever been reached. */
+  get backend(): Backend | undefined {
+    return this.#backend;
+  }
+
+  /** How long until it may be tried again, in ms; 0 if it is up. Not by a clock that somebody may set. */
+  get pauseMs(): number {
+    return this.#store.state === "down" ? Math.max(0, this.#nextTryMs - performance.now()) : 0;
+  }
+
+  /** Does something with Redis. @throws HttpProblem 503  it is down; else what `work` throws */
+  async use<Result>(work: (backend: Backend) => Promise<Result>): Promise<Result> {
+    if (this.#closing.signal.aborted) throw new HttpProblem(503, "closed", "The console is closing.");
+    if (this.pauseMs > 0) throw this.#problem();
+    try {
+      const result = await work(await this.#reach());
+      this.#up();
+      return result;
+    } catch (error) {
+      if (this.#closing.signal.aborted) throw new HttpProblem(503, "closed", "The console is closing.");
+      if (!isTrouble(error)) throw error;
+      this.#down(error);
+      throw this.#problem(error);
+    }
+  }
+
+  /** Gives the way up. */
+  async close(): Promise<void> {
+    this.#closing.abort(new Error("the console is closing"));
+    await this.#connecting?.catch(() => {});
+    await this.#backend?.close();
+  }
+
+  async #reach(): Promise<Backend> {
+    if (this.#backend !== undefined) return this.#backend;
+    this.#connecting ??= this.#link.connect(this.#closing.signal).then(
+      (backend) => {
+        this.#backend = backend;
+        return backend;
+      },
+      (error: unknown) => {
+        this.#connecting = undefined;
+        throw error;
+      },
+    );
+    return this.#connecting;
+  }
+
+  #up(): void {
+    if (this.#store.state === "up") return;
+    this.#set({ state: "up", address: this.#link.address, sinceAtMs: this.#now() });
+  }
+
+  #down(error: unknown): void {
+    const before = this.#store;
+    const nowMs = this.#now();
+    const attempt = before.state === "down" ? before.attempt + 1 : 1;
+    const pauseMs = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(attempt, 10));
+    this.#nextTryMs = performance.now() + pauseMs;
+    this.#set({
+      state: "down",
+      address: this.#link.address,
+      ...troubleOf(error),
+      sinceAtMs: before.state === "down" ? before.sinceAtMs : nowMs,
+      attempt,
+      nextTryAtMs: nowMs + pauseMs,
+    });
+  }
+
+  #set(store: StoreView): void {
+    this.#store = store;
+    this.onChange(store);
+  }
+
+  #problem(cause?: unknown): HttpProblem {
+    const store = this.#store;
+    const detail =
+      store.state === "down" ? `Redis at ${store.address} is down. ${store.error}` : "Redis is not reached yet.";
+    const headers = { "Retry-After": String(Math.max(1, Math.ceil(this.pauseMs / 1_000))) };
+    const problem = new HttpProblem(503, "redis-down", detail, { facts: { store }, headers });
+    if (cause !== undefined) problem.cause = cause;
+    return problem;
+  }
+}

@@ -1,0 +1,110 @@
+/** What one viewer is told of what was found: of its topics, what it may see. */
+import type { Viewer } from "./access.js";
+import type { ActionName, LockAnswer, LocksState, StreamChange, StreamState, Topic } from "./api.js";
+import { lockAnswer } from "./lock-answer.js";
+import { lockKey } from "./look.js";
+import type { LockPlace } from "./place.js";
+import type { Poller } from "./poller.js";
+import type { Change, LockDetail, Snapshot } from "./snapshot.js";
+import type { StoreLink } from "./store-link.js";
+import { Visibility } from "./visibility.js";
+
+/** What it is made of. */
+export interface StreamViewParts {
+  readonly viewer: Viewer;
+  readonly topics: ReadonlySet<Topic>;
+  readonly lock: LockPlace | undefined;
+  readonly allow: readonly ActionName[];
+  readonly poller: Poller;
+  readonly link: StoreLink;
+  readonly nowMs: () => number;
+}
+
+/** See the file header. */
+export class StreamView {
+  readonly #parts: StreamViewParts;
+  readonly #visibility: Visibility;
+
+  constructor(parts: StreamViewParts) {
+    this.#parts = parts;
+    this.#visibility = new Visibility(parts.viewer);
+  }
+
+  /** Whether its viewer may still look. */
+  isAllowed(): Promise<boolean> {
+    return this.#parts.viewer.may("view", undefined);
+  }
+
+  /** The whole as it is at the moment of this call; not complete if a topic was not looked at yet. */
+  state(): { readonly isComplete: boolean; readonly data: Promise<StreamState> } {
+    const { topics, poller, lock } = this.#parts;
+    const { snapshot } = poller;
+    const detail = lock === undefined ? undefined : snapshot.details.get(lockKey(lock));
+    const has: Readonly<Record<Topic, boolean>> = {
+      locks: snapshot.rows !== null,
+      lock: detail !== undefined,
+      clients: snapshot.clients !== null,
+      semaphores: snapshot.semaphores !== null,
+      elections: snapshot.elections !== null,
+      redis: snapshot.redis !== null,
+    };
+    return { isComplete: [...topics].every((topic) => has[topic]), data: this.#stateOf(snapshot, detail) };
+  }
+
+  /** What of it concerns this viewer; undefined if nothing does. */
+  async change(change: Change): Promise<StreamChange | undefined> {
+    const { topics, lock, viewer } = this.#parts;
+    const seen = this.#visibility;
+    const told: { -readonly [Field in keyof StreamChange]: StreamChange[Field] } = { v: 1, atMs: change.atMs };
+    if (change.store !== undefined) told.store = change.store;
+    if (change.locks !== undefined && topics.has("locks")) {
+      const [changed, removed] = await Promise.all([seen.rows(change.locks.changed), seen.rows(change.locks.removed)]);
+      // That something has happened to somebody else's lock is theirs to know.
+      const isOurs = viewer.seesAll || changed.length + removed.length > 0;
+      if (isOurs) told.locks = { changed, removed: removed.map(({ id }) => id), isCut: change.locks.isCut };
+    }
+    const detail = lock === undefined ? undefined : change.details?.get(lockKey(lock));
+    if (detail !== undefined) told.lock = await this.#lock(detail, change.atMs);
+    if (change.clients !== undefined && topics.has("clients")) told.clients = await seen.clients(change.clients);
+    if (change.semaphores !== undefined && topics.has("semaphores"))
+      told.semaphores = await seen.views(change.semaphores);
+    if (change.elections !== undefined && topics.has("elections")) told.elections = await seen.views(change.elections);
+    if (change.redis != null && topics.has("redis")) told.redis = this.#redis(change.redis, change.atMs);
+    return Object.keys(told).length > 2 ? told : undefined;
+  }
+
+  async #stateOf(snapshot: Snapshot, detail: LockDetail | undefined): Promise<StreamState> {
+    const { topics, link, nowMs } = this.#parts;
+    const seen = this.#visibility;
+    const { clients, semaphores, elections, redis } = snapshot;
+    const store = link.store;
+    const atMs = nowMs();
+    return {
+      v: 1,
+      atMs,
+      store,
+      ...(topics.has("locks") && { locks: await this.#locks(snapshot) }),
+      ...(topics.has("lock") && { lock: detail === undefined ? null : await this.#lock(detail, atMs) }),
+      ...(topics.has("clients") && { clients: clients && (await seen.clients(clients)) }),
+      ...(topics.has("semaphores") && { semaphores: semaphores && (await seen.views(semaphores)) }),
+      ...(topics.has("elections") && { elections: elections && (await seen.views(elections)) }),
+      ...(topics.has("redis") && { redis: redis && this.#redis(redis, atMs) }),
+    };
+  }
+
+  async #locks({ rows, isCut }: Snapshot): Promise<LocksState | null> {
+    if (rows === null) return null;
+    const all = Array.from(rows.values(), ({ row }) => row);
+    return { rows: await this.#visibility.rows(all), isCut };
+  }
+
+  async #lock(detail: LockDetail, atMs: number): Promise<LockAnswer | null> {
+    const { viewer, allow } = this.#parts;
+    const isSeen = await this.#visibility.ofName(detail.row.name);
+    return isSeen ? lockAnswer(detail, { viewer, allow, atMs }) : null;
+  }
+
+  #redis(redis: NonNullable<Snapshot["redis"]>, atMs: number): NonNullable<StreamState["redis"]> {
+    return { v: 1, atMs, store: this.#parts.link.store, ...redis };
+  }
+}

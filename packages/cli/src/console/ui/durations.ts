@@ -1,0 +1,13 @@
+/** Lengths of time as people type them, the same as on the command line. */
+
+const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** `250ms 30s 5m 1h 2d 1h30m`, a bare number is seconds; undefined if it is none of these. */
+export function durationMs(text: string): number | undefined {
+  if (/^\d+(\.\d+)?$/.test(text)) return Number(text) * 1_000;
+  if (!/^(\d+(\.\d+)?(ms|s|m|h|d))+$/.test(text)) return undefined;
+  let sumMs = 0;
+  for (const [, amount, unit] of text.matchAll(/([\d.]+)(ms|s|m|h|d)/g))
+    sumMs += Number(amount) * (UNIT_MS[unit ?? ""] ?? 0);
+  return sumMs;
+}

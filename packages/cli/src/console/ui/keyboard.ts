@@ -1,0 +1,85 @@
+/**
+ * Keys that do something anywhere. Nothing that destroys has one: those ways all lead through a dialogue.
+ */
+import { go, type PageName } from "./route.js";
+
+/** What the keys call. */
+export interface KeyActions {
+  focusFilter(): void;
+  /** 1 for the next row, -1 for the one before. */
+  moveRow(step: 1 | -1): void;
+  togglePause(): void;
+  showHelp(): void;
+  /** Leaves what has the focus. */
+  escape(): void;
+}
+
+/** For the help, in the order in which they stand there. */
+export const KEYS: readonly (readonly [keys: string, does: string])[] = [
+  ["/", "Filter"],
+  ["j k", "Next row, row before"],
+  ["Enter", "Open the row"],
+  ["g l", "Locks"],
+  ["g c", "Clients"],
+  ["g s", "Semaphores"],
+  ["g e", "Elections"],
+  ["g h", "History"],
+  ["g r", "Redis"],
+  ["p", "Stop updates, and go on"],
+  ["?", "This help"],
+  ["Esc", "Close, leave the list"],
+];
+
+const AFTER_G: Readonly<Record<string, PageName>> = {
+  l: "locks",
+  c: "clients",
+  s: "semaphores",
+  e: "elections",
+  h: "history",
+  r: "redis",
+};
+/** `g` waits this long for its second letter. */
+const SECOND_KEY_MS = 1_500;
+
+/** Listens from now on. @returns a function that ends it */
+export function listenToKeys(actions: KeyActions): () => void {
+  let gAtMs = Number.NEGATIVE_INFINITY;
+  const onKey = (event: KeyboardEvent): void => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
+    if (document.querySelector("dialog[open]") !== null) return; // a dialogue has the keyboard for itself
+    if (event.key === "Escape") {
+      actions.escape();
+      return;
+    }
+    if (isTyping(event.target)) return;
+    const page = performance.now() - gAtMs < SECOND_KEY_MS ? AFTER_G[event.key] : undefined;
+    gAtMs = event.key === "g" ? performance.now() : Number.NEGATIVE_INFINITY;
+    const action = page === undefined ? actionOf(event.key, actions) : () => go(page);
+    if (action === undefined) return;
+    event.preventDefault();
+    action();
+  };
+  addEventListener("keydown", onKey);
+  return () => removeEventListener("keydown", onKey);
+}
+
+function actionOf(key: string, actions: KeyActions): (() => void) | undefined {
+  switch (key) {
+    case "/":
+      return actions.focusFilter;
+    case "j":
+      return () => actions.moveRow(1);
+    case "k":
+      return () => actions.moveRow(-1);
+    case "p":
+      return actions.togglePause;
+    case "?":
+      return actions.showHelp;
+    default:
+      return undefined;
+  }
+}
+
+function isTyping(target: EventTarget | null): boolean {
+  return target instanceof HTMLElement && target.closest("input, textarea, select, [contenteditable]") !== null;
+}

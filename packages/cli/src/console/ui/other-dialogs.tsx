@@ -1,0 +1,164 @@
+/** Pausing and going on, other numbers of permits, leaders that step down, and what a dead process left behind. */
+import type { JSX } from "preact";
+import { useId, useState } from "preact/hooks";
+import type { ClientView, ElectionView, LockRow, PauseView, PermitsView } from "../api.js";
+import { ActionForm } from "./actions.js";
+import { nowAtMs } from "./clock.js";
+import { durationMs } from "./durations.js";
+import { count } from "./format.js";
+import { Maybe, Outside, Since, Who } from "./parts/words.js";
+
+/** Nothing new is granted from now on; who holds it goes on. */
+export function PauseDialog({
+  row: { kind, name, key, holderCount },
+  pause,
+}: {
+  readonly row: LockRow;
+  readonly pause?: PauseView;
+}): JSX.Element {
+  const [length, setLength] = useState("1h");
+  const id = useId();
+  const lengthMs = length.trim() === "" ? null : durationMs(length.trim());
+  return (
+    <ActionForm
+      title={pause === undefined ? "Pause" : "Extend the pause"}
+      verb={pause === undefined ? "Pause" : "Extend"}
+      action={pause === undefined ? "pause" : "extend-pause"}
+      body={() => {
+        if (lengthMs === undefined) return undefined;
+        const untilAtMs = lengthMs === null ? null : Math.round(nowAtMs() + lengthMs);
+        return { kind, name, key, untilAtMs, ...(pause === undefined ? {} : { pauseId: pause.id }) };
+      }}
+    >
+      <p>
+        Nobody new gets <Outside text={name} isCode /> while it is paused.{" "}
+        {holderCount > 0 &&
+          `Its ${holderCount === 1 ? "holder goes" : `${holderCount} holders go`} on until they are done.`}
+      </p>
+      <label for={id}>For how long, from now</label>
+      <input
+        id={id}
+        value={length}
+        autocomplete="off"
+        aria-invalid={lengthMs === undefined}
+        placeholder="until somebody resumes it"
+        onInput={({ currentTarget }) => setLength(currentTarget.value)}
+      />
+      <p class="hint">Such as 15m, 1h30m or 2d. Empty: until somebody resumes it.</p>
+    </ActionForm>
+  );
+}
+
+/** The pause is over. */
+export function ResumeDialog({ row, pause }: { readonly row: LockRow; readonly pause: PauseView }): JSX.Element {
+  const { kind, name, key, waiterCount } = row;
+  return (
+    <ActionForm title="Resume" verb="Resume" action="resume" body={() => ({ kind, name, key, pauseId: pause.id })}>
+      <p>
+        <Outside text={name} isCode /> is granted again.{" "}
+        {waiterCount > 0 && `${count(waiterCount, "waiter")} wait for it.`}
+      </p>
+      <dl class="facts">
+        <dt>Paused by</dt>
+        <dd>
+          <Maybe text={pause.by} />
+        </dd>
+        <dt>For</dt>
+        <dd>
+          <Since atMs={pause.sinceAtMs} />
+        </dd>
+        <dt>Because</dt>
+        <dd>
+          <Maybe text={pause.reason} />
+        </dd>
+      </dl>
+    </ActionForm>
+  );
+}
+
+const PERMITS_AT_MOST = 1_000_000;
+
+/** Another number of permits. */
+export function ResizeDialog({ name, permits }: { readonly name: string; readonly permits: PermitsView }): JSX.Element {
+  const [from, setFrom] = useState(permits.limit ?? 0);
+  const [typed, setTyped] = useState(String(from));
+  const id = useId();
+  const to = /^[1-9]\d*$/.test(typed) ? Number(typed) : Number.NaN;
+  const isFitting = to >= 1 && to <= PERMITS_AT_MOST && to !== from;
+  return (
+    <ActionForm
+      title="Resize"
+      verb="Resize"
+      action="resize"
+      body={() => (isFitting ? { name, from, permits: to } : undefined)}
+      onStale={({ permits: present }) => {
+        if (present?.limit != null) setFrom(present.limit);
+      }}
+    >
+      <p>
+        <Outside text={name} isCode /> has {count(from, "permit")}, of which {permits.used} are out. Programs that still
+        ask with the old number are refused, so change them as well.
+      </p>
+      <label for={id}>Permits</label>
+      <input
+        id={id}
+        inputMode="numeric"
+        value={typed}
+        autocomplete="off"
+        aria-invalid={!isFitting}
+        onInput={({ currentTarget }) => setTyped(currentTarget.value)}
+      />
+      {to < permits.used && (
+        <p class="hint">
+          {permits.used} are out: nothing is taken away, and nothing new is granted until fewer than {to} are.
+        </p>
+      )}
+    </ActionForm>
+  );
+}
+
+/** The leader steps down, and the next candidate leads. */
+export function ResignDialog({ election }: { readonly election: ElectionView }): JSX.Element {
+  const { row, leader, candidateCount } = election;
+  return (
+    <ActionForm
+      title="Ask to resign"
+      verb="Resign"
+      action="resign"
+      isGrave
+      confirm={row.name}
+      body={() => (leader === null ? undefined : { name: row.name, term: leader.term })}
+    >
+      <p>
+        Ends the term of the leader of <Outside text={row.name} isCode />.
+      </p>
+      <dl class="facts">
+        <dt>Leader</dt>
+        <dd>{leader === null ? "nobody" : <Who somebody={leader} />}</dd>
+        <dt>Term</dt>
+        <dd>{leader?.term ?? "none"}</dd>
+        <dt>Next</dt>
+        <dd>{candidateCount === 0 ? "nobody stands: there will be no leader" : count(candidateCount, "candidate")}</dd>
+      </dl>
+    </ActionForm>
+  );
+}
+
+/** Everything that a process left behind which is gone. */
+export function ReleaseClientDialog({ client }: { readonly client: ClientView }): JSX.Element {
+  return (
+    <ActionForm
+      title="Release all of a dead client"
+      verb="Release all"
+      action="release-client"
+      isGrave
+      confirm={client.clientId}
+      body={() => ({ clientId: client.clientId })}
+    >
+      <p>
+        <Who somebody={client} /> has gone silent, and holds {count(client.heldCount, "lock")}. They would be free by
+        themselves when its leases end. The server checks again that it is dead.
+      </p>
+    </ActionForm>
+  );
+}

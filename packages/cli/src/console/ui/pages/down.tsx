@@ -1,0 +1,39 @@
+/** Redis does not answer: the one page for it, in place of every other, until it does again. */
+import type { JSX } from "preact";
+import type { StoreView } from "../../api.js";
+import { At, Countdown, Outside, Since } from "../parts/words.js";
+
+/** The page. It goes by itself; the page below it is as it was. */
+export function DownPage({ store }: { readonly store: Extract<StoreView, { state: "down" }> }): JSX.Element {
+  return (
+    <section class="down" aria-labelledby="down-title">
+      <h1 id="down-title">Redis does not answer</h1>
+      <p class="lead">
+        <Outside text={store.error} />
+      </p>
+      <dl class="facts">
+        <dt>Address</dt>
+        <dd>
+          <Outside text={store.address} isCode />
+        </dd>
+        <dt>Since</dt>
+        <dd>
+          <Since atMs={store.sinceAtMs} /> (<At atMs={store.sinceAtMs} />)
+        </dd>
+        <dt>Attempt</dt>
+        <dd>
+          {store.attempt}, the next in <Countdown atMs={store.nextTryAtMs} />
+        </dd>
+      </dl>
+      {store.hint !== "" && (
+        <p class="explain">
+          <Outside text={store.hint} />
+        </p>
+      )}
+      <p class="muted">
+        Nobody gets a new lock meanwhile, and holders lose theirs when a lease ends without a renewal. This page goes by
+        itself when Redis is back, to where you were.
+      </p>
+    </section>
+  );
+}

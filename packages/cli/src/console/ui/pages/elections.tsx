@@ -1,0 +1,134 @@
+/** Who leads, for how long, and whether leaders come and go too often. */
+import type { JSX } from "preact";
+import type { ElectionView } from "../../api.js";
+import { open } from "../actions.js";
+import { count, whole } from "../format.js";
+import { known } from "../live.js";
+import { ResignDialog } from "../other-dialogs.js";
+import { type Column, DataTable } from "../parts/data-table.js";
+import { StateMark } from "../parts/icons.js";
+import { Loading } from "../parts/loading.js";
+import { LockName, lockHref, Maybe, None, Quantity, Since, Who } from "../parts/words.js";
+import { session } from "../requests.js";
+import { amend, route } from "../route.js";
+import { useStore } from "../store.js";
+
+const COLUMNS: readonly Column<ElectionView>[] = [
+  { id: "name", title: "Name", cell: ({ row }) => <LockName row={row} />, sortBy: ({ row }) => row.name },
+  { id: "leader", title: "Leader", width: "14rem", fromPx: 760, cell: (election) => <Leader election={election} /> },
+  {
+    id: "value",
+    title: "Value",
+    width: "14rem",
+    fromPx: 1_000,
+    cell: ({ leader }) => <Maybe text={leader?.value ?? null} />,
+  },
+  {
+    id: "term",
+    title: "Term",
+    width: "10rem",
+    fromPx: 760,
+    isNumber: true,
+    cell: ({ leader }) => (leader === null ? <None /> : <span class="code">{String(leader.term)}</span>),
+    sortBy: ({ leader }) => leader?.term ?? 0,
+  },
+  {
+    id: "since",
+    title: "Since",
+    width: "5.5rem",
+    isNumber: true,
+    cell: ({ leader }) => <Since atMs={leader?.sinceAtMs ?? null} />,
+    sortBy: ({ leader }) => -(leader?.sinceAtMs ?? 0),
+  },
+  {
+    id: "changes",
+    title: "Changes, 24 h",
+    width: "8.5rem",
+    fromPx: 760,
+    isNumber: true,
+    cell: (election) => <Changes election={election} />,
+    sortBy: ({ transitionsLastDay }) => transitionsLastDay ?? -1,
+  },
+  {
+    id: "candidates",
+    title: "Candidates",
+    width: "7rem",
+    fromPx: 760,
+    isNumber: true,
+    cell: ({ candidateCount }) => <Quantity n={candidateCount} />,
+    sortBy: ({ candidateCount }) => candidateCount,
+  },
+];
+
+const RESIGN: Column<ElectionView> = {
+  id: "resign",
+  title: "",
+  width: "6.5rem",
+  fromPx: 760,
+  cell: (election) =>
+    election.leader !== null && (
+      <button
+        type="button"
+        class="small"
+        aria-label={`Ask the leader of ${election.row.name} to resign …`}
+        onClick={() => open(() => <ResignDialog election={election} />)}
+      >
+        Resign …
+      </button>
+    ),
+};
+
+/** The page. */
+export function ElectionsPage(): JSX.Element {
+  const { elections } = useStore(known);
+  const { sort = "name" } = useStore(route).params;
+  const mayResign = useStore(session)?.allow.includes("resign") === true;
+  if (elections === undefined) return <Loading what="elections" />;
+  return (
+    <>
+      <div class="page-head">
+        <h1>Elections</h1>
+        <p class="count">{count(elections?.length ?? 0, "election")}</p>
+      </div>
+      <DataTable
+        caption="Elections"
+        isMain
+        rows={elections ?? []}
+        columns={mayResign ? [...COLUMNS, RESIGN] : COLUMNS}
+        keyOf={({ row }) => row.id}
+        hrefOf={({ row }) => lockHref(row)}
+        underline={(election) => <Leader election={election} />}
+        sort={sort}
+        onSort={(next) => amend({ sort: next })}
+        empty={
+          elections === null ? (
+            <p>The elections cannot be read just now.</p>
+          ) : (
+            <>
+              <p class="strong">No election is going on.</p>
+              <p>An election appears here as long as somebody leads or stands.</p>
+            </>
+          )
+        }
+      />
+    </>
+  );
+}
+
+function Leader({ election: { leader } }: { readonly election: ElectionView }): JSX.Element {
+  return leader === null ? <span class="none">nobody</span> : <Who somebody={leader} />;
+}
+
+function Changes({ election }: { readonly election: ElectionView }): JSX.Element {
+  const { transitionsLastDay, isFlapping } = election;
+  return (
+    <span>
+      {isFlapping && (
+        <span class="badge-warn" title="More than 6 changes in the last hour">
+          <StateMark shape="trouble" /> flapping
+        </span>
+      )}{" "}
+      {transitionsLastDay === null ? <None /> : whole(transitionsLastDay)}
+    </span>
+  );
+}

@@ -1,0 +1,37 @@
+/** What the keys do. */
+import type { JSX } from "preact";
+import { close } from "../actions.js";
+import { KEYS } from "../keyboard.js";
+import { Dialog } from "../parts/dialog.js";
+
+/** The dialogue. */
+export function HelpDialog(): JSX.Element {
+  return (
+    <Dialog title="Keys" onClose={close}>
+      <dl class="keys">
+        {KEYS.map(([keys, does]) => (
+          <div key={keys}>
+            <dt>
+              {keys.split(" ").map((key) => (
+                <kbd key={key}>{key}</kbd>
+              ))}
+            </dt>
+            <dd>{does}</dd>
+          </div>
+        ))}
+      </dl>
+      <h3>The filter</h3>
+      <p>
+        A word is looked for in name, holder and label. <code>name:deploy</code> <code>kind:mutex</code>{" "}
+        <code>holder:ci-7</code> <code>waiting</code> <code>paused</code> <code>over:5m</code> say where. All of them
+        must hold.
+      </p>
+      <p class="muted">What releases, pauses or resizes has no key of its own: it always asks first.</p>
+      <div class="buttons">
+        <button type="button" onClick={close}>
+          Close
+        </button>
+      </div>
+    </Dialog>
+  );
+}

@@ -1,0 +1,153 @@
+/** How holds ended, and which runs did not take place. */
+import type { JSX } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import type { HistoryAnswer, HistoryOutcome } from "../../api.js";
+import { count } from "../format.js";
+import { liveness } from "../live.js";
+import { HistoryTable } from "../parts/history-table.js";
+import { Loading } from "../parts/loading.js";
+import { get } from "../requests.js";
+import { amend, type Params, route } from "../route.js";
+import { useStore } from "../store.js";
+
+const OUTCOMES: readonly HistoryOutcome[] = [
+  "released",
+  "lost",
+  "expired",
+  "forced",
+  "skipped",
+  "paused",
+  "resumed",
+  "held",
+];
+const SPANS = ["1h", "6h", "24h", "7d"] as const;
+const DEFAULT_SPAN = "24h";
+const LIMIT = "1000";
+/** History is no part of the stream: it is asked for again. */
+const ASK_AGAIN_MS = 5_000;
+const TYPING_MS = 300;
+
+/** The page. */
+export function HistoryPage(): JSX.Element {
+  const { name = "", outcome = "", since = DEFAULT_SPAN } = useStore(route).params;
+  const { answer, trouble } = useHistory({ name, outcome, since });
+  const csv = new URLSearchParams({ since, limit: LIMIT, ...(name && { name }), ...(outcome && { outcome }) });
+  return (
+    <>
+      <div class="page-head">
+        <h1>History</h1>
+        {answer !== undefined && (
+          <p class="count">
+            {answer.isCut ? "the latest " : ""}
+            {count(answer.rows.length, "line")}
+          </p>
+        )}
+      </div>
+      <search class="filter-bar">
+        <label class="filter">
+          <span class="hidden">Name</span>
+          <input
+            type="search"
+            data-filter
+            value={name}
+            placeholder="Name, in full"
+            spellcheck={false}
+            autocomplete="off"
+            onInput={({ currentTarget }) => amend({ name: currentTarget.value })}
+          />
+          <span class="kbd" aria-hidden="true">
+            /
+          </span>
+        </label>
+        <label>
+          <span class="hidden">Outcome</span>
+          <select value={outcome} onChange={({ currentTarget }) => amend({ outcome: currentTarget.value })}>
+            <option value="">every outcome</option>
+            {OUTCOMES.map((one) => (
+              <option key={one} value={one}>
+                {one}
+              </option>
+            ))}
+          </select>
+        </label>
+        <label>
+          <span class="hidden">How far back</span>
+          <select value={since} onChange={({ currentTarget }) => amend({ since: currentTarget.value })}>
+            {SPANS.map((one) => (
+              <option key={one} value={one}>
+                last {one}
+              </option>
+            ))}
+          </select>
+        </label>
+        <a class="button" href={`api/history.csv?${csv.toString()}`} download="history.csv">
+          CSV
+        </a>
+      </search>
+      {trouble !== undefined && <p class="explain warn">{trouble}</p>}
+      {answer === undefined ? (
+        trouble === undefined && <Loading what="history" />
+      ) : (
+        <HistoryTable
+          rows={answer.rows}
+          hasNames
+          isMain
+          empty={<Empty isKept={answer.isKept} isFiltered={name + outcome !== ""} />}
+        />
+      )}
+    </>
+  );
+}
+
+function Empty({ isKept, isFiltered }: { readonly isKept: boolean; readonly isFiltered: boolean }): JSX.Element {
+  if (isFiltered)
+    return (
+      <>
+        <p class="strong">Nothing of that kind in this time.</p>
+        <button type="button" onClick={() => amend({ name: undefined, outcome: undefined })}>
+          Show all
+        </button>
+      </>
+    );
+  return (
+    <>
+      <p class="strong">{isKept ? "Nothing happened in this time." : "No history is kept here."}</p>
+      <p>
+        It is written by <code>holdfast run</code> and <code>holdfast elect</code>, for pauses and forced releases, and
+        by programs that ask for it.
+      </p>
+    </>
+  );
+}
+
+function useHistory(query: Params): {
+  readonly answer: HistoryAnswer | undefined;
+  readonly trouble: string | undefined;
+} {
+  const [answer, setAnswer] = useState<HistoryAnswer | undefined>();
+  const [trouble, setTrouble] = useState<string | undefined>();
+  const key = JSON.stringify(query);
+  useEffect(() => {
+    let isOver = false;
+    const ask = (): void => {
+      get<HistoryAnswer>("api/history", { ...query, limit: LIMIT }).then(
+        (next) => {
+          if (isOver) return;
+          setAnswer(next);
+          setTrouble(undefined);
+        },
+        (error: unknown) => isOver || setTrouble(error instanceof Error ? error.message : String(error)),
+      );
+    };
+    const first = setTimeout(ask, answer === undefined ? 0 : TYPING_MS);
+    const again = setInterval(() => {
+      if (liveness.value !== "stopped" && !document.hidden) ask();
+    }, ASK_AGAIN_MS);
+    return () => {
+      isOver = true;
+      clearTimeout(first);
+      clearInterval(again);
+    };
+  }, [key]);
+  return { answer, trouble };
+}

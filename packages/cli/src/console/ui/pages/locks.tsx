@@ -1,0 +1,218 @@
+/** Every lock, whatever its kind: who has it, for how long, and who is kept waiting. */
+import type { JSX } from "preact";
+import { useEffect, useId, useMemo, useState } from "preact/hooks";
+import { type LockRow, type LocksAnswer, SAMPLE_SPAN_MS } from "../../api.js";
+import { readFilter } from "../../filter.js";
+import { nowAtMs } from "../clock.js";
+import { duration, whole } from "../format.js";
+import { known } from "../live.js";
+import { type Column, DataTable } from "../parts/data-table.js";
+import { LeaseLeft } from "../parts/lease-left.js";
+import { Loading } from "../parts/loading.js";
+import { Spark } from "../parts/spark.js";
+import { HolderCell, LockName, leaseMsOf, lockHref, Maybe, None, Outside, Quantity, Since } from "../parts/words.js";
+import { get } from "../requests.js";
+import { amend, route } from "../route.js";
+import { useStore } from "../store.js";
+
+const END = Number.MAX_SAFE_INTEGER;
+
+const COLUMNS: readonly Column<LockRow>[] = [
+  { id: "name", title: "Name", cell: (row) => <LockName row={row} />, sortBy: ({ name }) => name },
+  { id: "kind", title: "Kind", width: "7.5rem", fromPx: 760, cell: ({ kind }) => kind, sortBy: ({ kind }) => kind },
+  { id: "holder", title: "Holder", width: "11.5rem", fromPx: 760, cell: (row) => <HolderCell row={row} /> },
+  {
+    id: "since",
+    title: "Since",
+    width: "5rem",
+    fromPx: 760,
+    isNumber: true,
+    cell: ({ sinceAtMs }) => <Since atMs={sinceAtMs} />,
+    // Ascending is the shortest first, as the column reads.
+    sortBy: ({ sinceAtMs }) => (sinceAtMs === null ? -END : -sinceAtMs),
+  },
+  {
+    id: "left",
+    title: "Lease left",
+    width: "6rem",
+    isNumber: true,
+    cell: (row) => <RowLease row={row} />,
+    sortBy: ({ expiresAtMs }) => expiresAtMs ?? END,
+  },
+  {
+    id: "token",
+    title: "Token",
+    width: "9.5rem",
+    fromPx: 1_120,
+    isNumber: true,
+    cell: ({ token }) => (token === null ? <None /> : <span class="code">{String(token)}</span>),
+  },
+  {
+    id: "waiters",
+    title: "Waiters",
+    width: "5rem",
+    isNumber: true,
+    cell: ({ waiterCount }) => <Quantity n={waiterCount} />,
+    sortBy: ({ waiterCount }) => waiterCount,
+  },
+  {
+    id: "contention",
+    title: "Contention",
+    width: "6.75rem",
+    fromPx: 1_000,
+    cell: ({ waiterSamples }) => (
+      <Spark points={waiterSamples} noun="waiters" span={duration(waiterSamples.length * SAMPLE_SPAN_MS)} />
+    ),
+  },
+  { id: "label", title: "Label", width: "8.5rem", fromPx: 1_200, cell: ({ label }) => <Maybe text={label} /> },
+];
+
+/** The page. */
+export function LocksPage(): JSX.Element {
+  const { locks } = useStore(known);
+  const { q = "", sort = "name" } = useStore(route).params;
+  const isFiltered = q.trim() !== "";
+  const fits = useMemo(() => readFilter(q), [q]);
+  const more = useServerRows(locks?.isCut === true && isFiltered ? q : "");
+  if (locks === undefined) return <Loading what="locks" />;
+  const all = more?.rows ?? (locks === null ? [] : [...locks.rows.values()]);
+  const rows = isFiltered ? all.filter((row) => fits(row, nowAtMs())) : all;
+  return (
+    <>
+      <FilterBox q={q} complaint={complaintOf(q)} shown={rows.length} all={all.length} isCut={locks?.isCut === true} />
+      <DataTable
+        caption="Locks"
+        isMain
+        rows={rows}
+        columns={COLUMNS}
+        keyOf={({ id }) => id}
+        hrefOf={lockHref}
+        underline={(row) => (
+          <>
+            {row.kind} · <HolderCell row={row} />
+          </>
+        )}
+        sort={sort}
+        onSort={(next) => amend({ sort: next === "name" ? undefined : next })}
+        empty={<Empty locksAreRead={locks !== null} q={q} />}
+      />
+      {more?.nextCursor != null && <p class="note">There are more. Narrow the filter to see them.</p>}
+    </>
+  );
+}
+
+function RowLease({ row }: { readonly row: LockRow }): JSX.Element {
+  const [first] = row.holders;
+  if (first === undefined) return <None />;
+  return <LeaseLeft endsAtMs={row.expiresAtMs ?? undefined} leaseMs={leaseMsOf(first.owner)} />;
+}
+
+interface FilterBoxProps {
+  readonly q: string;
+  readonly complaint: string | undefined;
+  readonly shown: number;
+  readonly all: number;
+  readonly isCut: boolean;
+}
+
+function FilterBox({ q, complaint, shown, all, isCut }: FilterBoxProps): JSX.Element {
+  const hintId = useId();
+  const total = `${whole(all)}${isCut ? "+" : ""}`;
+  const text = q === "" ? `${total} ${all === 1 ? "lock" : "locks"}` : `${whole(shown)} of ${total} locks`;
+  return (
+    <search class="filter-bar">
+      <h1 class="hidden">Locks</h1>
+      <label class="filter">
+        <span class="hidden">Filter</span>
+        <input
+          type="search"
+          data-filter
+          value={q}
+          placeholder="Filter   name:  kind:  holder:  waiting  over:5m"
+          aria-describedby={hintId}
+          spellcheck={false}
+          autocomplete="off"
+          onInput={({ currentTarget }) => amend({ q: currentTarget.value })}
+        />
+        <span class="kbd" aria-hidden="true">
+          /
+        </span>
+      </label>
+      <p id={hintId} class={complaint === undefined ? "hidden" : "complaint"}>
+        {complaint ??
+          "Words for name, holder or label; or name: kind: holder: label: state: token: waiting paused over:5m. All must hold."}
+      </p>
+      <p class="count">{text}</p>
+      <Announced text={text} when={q} />
+    </search>
+  );
+}
+
+/** Says the count when the filter has changed, and not whenever a lock comes or goes. */
+function Announced({ text, when }: { readonly text: string; readonly when: string }): JSX.Element {
+  const [said, say] = useState("");
+  useEffect(() => {
+    if (when === "") return undefined;
+    const timer = setTimeout(() => say(text), 1_000);
+    return () => clearTimeout(timer);
+  }, [when]);
+  return (
+    <span class="hidden" aria-live="polite">
+      {said}
+    </span>
+  );
+}
+
+function Empty({ locksAreRead, q }: { readonly locksAreRead: boolean; readonly q: string }): JSX.Element {
+  if (!locksAreRead) return <p>The locks cannot be read just now.</p>;
+  if (q === "")
+    return (
+      <>
+        <p class="strong">No lock is in use.</p>
+        <p>Locks appear here by themselves as soon as somebody holds one or waits for one.</p>
+      </>
+    );
+  return (
+    <>
+      <p class="strong">
+        No lock fits <Outside text={q} isCode />.
+      </p>
+      <button type="button" onClick={() => amend({ q: undefined })}>
+        Show all
+      </button>
+    </>
+  );
+}
+
+/** What is half typed is no error; a length of time that is none would silently hide every lock. */
+function complaintOf(q: string): string | undefined {
+  const [, typed] = /(?:^|\s)over:(\S+)/.exec(q) ?? [];
+  if (typed === undefined || /^\d+(\.\d*)?(ms?|s|h|d)?$/.test(typed)) return undefined;
+  return "over: needs a length of time, such as over:30s, over:5m or over:2h";
+}
+
+const ASK_AGAIN_MS = 5_000;
+const TYPING_MS = 300;
+
+/** Where there are more locks than the stream follows, the filter is asked of the server. */
+function useServerRows(q: string): LocksAnswer | undefined {
+  const [answer, setAnswer] = useState<{ readonly q: string; readonly locks: LocksAnswer } | undefined>();
+  useEffect(() => {
+    if (q === "") return undefined;
+    let isOver = false;
+    const ask = (): void => {
+      get<LocksAnswer>("api/locks", { q, limit: "1000" }).then(
+        (locks) => isOver || setAnswer({ q, locks }),
+        () => undefined, // the page says by itself when the server does not answer
+      );
+    };
+    const first = setTimeout(ask, TYPING_MS);
+    const again = setInterval(ask, ASK_AGAIN_MS);
+    return () => {
+      isOver = true;
+      clearTimeout(first);
+      clearInterval(again);
+    };
+  }, [q]);
+  return answer?.q === q ? answer.locks : undefined;
+}

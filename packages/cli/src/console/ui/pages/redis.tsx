@@ -1,0 +1,213 @@
+/** The server behind it all: what it is, how far away, and what the doctor says. */
+import type { JSX } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import type { DoctorAnswer, FindingView, GraceView, NodeView, RedisAnswer } from "../../api.js";
+import { announce } from "../announce.js";
+import { bytes, count, duration } from "../format.js";
+import { known } from "../live.js";
+import { StateMark } from "../parts/icons.js";
+import { LatencyChart } from "../parts/latency-chart.js";
+import { Loading } from "../parts/loading.js";
+import { At, Countdown, Maybe, None, Outside, Since } from "../parts/words.js";
+import { get, post } from "../requests.js";
+import { useStore } from "../store.js";
+
+/** The page. */
+export function RedisPage(): JSX.Element {
+  const { redis } = useStore(known);
+  if (redis === undefined) return <Loading what="state of Redis" />;
+  if (redis === null) return <p class="empty">Redis tells nothing about itself just now.</p>;
+  return (
+    <>
+      <div class="page-head">
+        <h1>Redis</h1>
+        <p class="count">
+          {redis.topology} · <Outside text={redis.store.address} isCode /> · prefix{" "}
+          <Outside text={redis.prefix} isCode />
+        </p>
+      </div>
+      {redis.grace !== null && <Grace grace={redis.grace} />}
+      <section>
+        <h2>Round trip</h2>
+        <LatencyChart samples={redis.latency} />
+      </section>
+      <Nodes redis={redis} />
+      {redis.hasDoctor && <Doctor />}
+    </>
+  );
+}
+
+function Grace({ grace }: { readonly grace: GraceView }): JSX.Element {
+  return (
+    <p class="explain warn">
+      <strong>Failover grace: nothing new is granted.</strong> <Outside text={grace.cause} />{" "}
+      {grace.sinceAtMs !== null && (
+        <>
+          Since <At atMs={grace.sinceAtMs} />;{" "}
+        </>
+      )}
+      ends in <Countdown atMs={grace.untilAtMs} />.
+    </p>
+  );
+}
+
+function Nodes({ redis }: { readonly redis: RedisAnswer }): JSX.Element {
+  return (
+    <section>
+      <h2>{count(redis.nodes.length, "server")}</h2>
+      {redis.hasServerFacts ? (
+        <div class="cards">
+          {redis.nodes.map((node) => (
+            <Node key={node.address} node={node} />
+          ))}
+        </div>
+      ) : (
+        <p class="note">This console was mounted without a way to ask the server about itself.</p>
+      )}
+    </section>
+  );
+}
+
+function Node({ node }: { readonly node: NodeView }): JSX.Element {
+  const { usedMemoryBytes: used, maxMemoryBytes: max } = node;
+  return (
+    <div class="card">
+      <h3>
+        <Outside text={node.address} isCode /> <span class="role">{node.role}</span>
+      </h3>
+      <dl class="facts">
+        <dt>Version</dt>
+        <dd>
+          <Maybe text={node.version} />
+        </dd>
+        <dt>Up for</dt>
+        <dd>{node.uptimeMs === null ? <None /> : duration(node.uptimeMs)}</dd>
+        <dt>Memory</dt>
+        <dd>
+          {used === null ? <None /> : bytes(used)}
+          {max !== null && max > 0 && ` of ${bytes(max)}`}
+          {max === 0 && ", no limit"}
+        </dd>
+        <dt>Policy</dt>
+        <dd>
+          <Maybe text={node.policy} />
+        </dd>
+        <dt>Connections</dt>
+        <dd>{node.connectedClients ?? <None />}</dd>
+        <dt>Clock</dt>
+        <dd>{node.clockSkewMs === null ? <None /> : skewText(node.clockSkewMs)}</dd>
+        <dt>Replicas</dt>
+        <dd>
+          {node.replicas.length === 0 && <None />}
+          {node.replicas.map(({ address, state, lagMs }) => (
+            <div key={address}>
+              <Outside text={address} isCode /> {state}
+              {lagMs !== null && `, ${duration(lagMs)} behind`}
+            </div>
+          ))}
+        </dd>
+      </dl>
+    </div>
+  );
+}
+
+function skewText(skewMs: number): string {
+  if (Math.abs(skewMs) < 5) return "as the console's";
+  return `${duration(Math.abs(skewMs))} ${skewMs > 0 ? "ahead of" : "behind"} the console's`;
+}
+
+const RANK: Readonly<Record<FindingView["severity"], number>> = { critical: 0, warning: 1, info: 2 };
+/** While it runs, or another visitor has started it, its answer is asked for again. */
+const ASK_AGAIN_MS = 2_000;
+
+function Doctor(): JSX.Element {
+  const [answer, setAnswer] = useState<DoctorAnswer | undefined>();
+  const [isAsked, setAsked] = useState(false);
+  const isRunning = isAsked || answer?.isRunning === true;
+  useEffect(() => {
+    let isOver = false;
+    const ask = (): void => {
+      get<DoctorAnswer>("api/doctor").then(
+        (next) => isOver || setAnswer(next),
+        () => undefined, // the page says by itself when the server does not answer
+      );
+    };
+    ask();
+    const timer = answer?.isRunning === true ? setInterval(ask, ASK_AGAIN_MS) : undefined;
+    return () => {
+      isOver = true;
+      clearInterval(timer);
+    };
+  }, [answer?.isRunning]);
+  const run = async (): Promise<void> => {
+    setAsked(true);
+    try {
+      setAnswer(await post<DoctorAnswer>("api/doctor", {}));
+    } catch (error) {
+      announce(error instanceof Error ? error.message : String(error));
+    } finally {
+      setAsked(false);
+    }
+  };
+  const findings = (answer?.checks ?? []).filter(({ status }) => status === "finding" || status === "unknown");
+  const fine = (answer?.checks ?? []).filter(({ status }) => status === "ok");
+  findings.sort((a, b) => rankOf(a) - rankOf(b));
+  return (
+    <section>
+      <div class="card-head">
+        <h2>Doctor</h2>
+        <button type="button" disabled={isRunning} onClick={() => void run()}>
+          {isRunning ? "Examining …" : "Run the doctor"}
+        </button>
+      </div>
+      {answer === undefined || answer.ranAtMs === null ? (
+        <p class="note">It has not been run since the console was started. It only reads, but for one probe key.</p>
+      ) : (
+        <>
+          <p class="note">
+            <Since atMs={answer.ranAtMs} /> ago:{" "}
+            {findings.length === 0 ? "nothing found" : count(findings.length, "finding")}, {count(fine.length, "check")}{" "}
+            fine
+          </p>
+          <ul class="findings">
+            {findings.map((finding) => (
+              <Finding key={`${finding.id} ${finding.node}`} finding={finding} />
+            ))}
+          </ul>
+          {fine.length > 0 && <p class="note">Fine: {[...new Set(fine.map(({ id }) => id))].join(", ")}</p>}
+        </>
+      )}
+    </section>
+  );
+}
+
+function rankOf({ severity, status }: FindingView): number {
+  return status === "unknown" ? 3 : RANK[severity];
+}
+
+function Finding({ finding }: { readonly finding: FindingView }): JSX.Element {
+  const { id, node, severity, status, measured, risk, fix } = finding;
+  const word = status === "unknown" ? "not known" : severity;
+  return (
+    <li class={`finding ${status === "unknown" ? "unknown" : severity}`}>
+      <p class="finding-head">
+        <StateMark shape={status === "unknown" || severity === "info" ? "free" : "trouble"} />
+        <strong>{word}</strong> <span class="code">{id}</span> <Outside text={node} isCode />
+      </p>
+      <p>
+        <Outside text={measured} />
+      </p>
+      {risk !== null && risk !== "" && (
+        <p class="muted">
+          <Outside text={risk} />
+        </p>
+      )}
+      {fix !== null && fix !== "" && (
+        <p>
+          <span class="muted">Mend it: </span>
+          <Outside text={fix} />
+        </p>
+      )}
+    </li>
+  );
+}

@@ -1,0 +1,168 @@
+/** How much of each semaphore is out, and which permit is whose. */
+import type { JSX } from "preact";
+import type { HolderView, PermitsView, SemaphoreView } from "../../api.js";
+import { open } from "../actions.js";
+import { count, whole } from "../format.js";
+import { known } from "../live.js";
+import { ResizeDialog } from "../other-dialogs.js";
+import { type Column, DataTable } from "../parts/data-table.js";
+import { Loading } from "../parts/loading.js";
+import { Spark } from "../parts/spark.js";
+import { LockName, lockHref, None, Quantity, whoText } from "../parts/words.js";
+import { session } from "../requests.js";
+import { amend, route } from "../route.js";
+import { useStore } from "../store.js";
+
+/** More permits than this are drawn as one bar, since squares would be dots. */
+const SQUARES_AT_MOST = 24;
+
+const COLUMNS: readonly Column<SemaphoreView>[] = [
+  { id: "name", title: "Name", cell: ({ row }) => <LockName row={row} />, sortBy: ({ row }) => row.name },
+  {
+    id: "used",
+    title: "Permits",
+    width: "7rem",
+    isNumber: true,
+    cell: ({ permits }) => <Used permits={permits} />,
+    sortBy: ({ permits }) => (permits?.limit == null ? 0 : permits.used / permits.limit),
+  },
+  {
+    id: "each",
+    title: "Who has which",
+    width: "17rem",
+    fromPx: 760,
+    cell: (semaphore) => <Permits semaphore={semaphore} />,
+  },
+  {
+    id: "holders",
+    title: "Holders",
+    width: "14rem",
+    fromPx: 1_100,
+    cell: ({ holders }) => <Holders holders={holders} />,
+  },
+  {
+    id: "waiters",
+    title: "Waiters",
+    width: "5.5rem",
+    isNumber: true,
+    cell: ({ row }) => <Quantity n={row.waiterCount} />,
+    sortBy: ({ row }) => row.waiterCount,
+  },
+  {
+    id: "contention",
+    title: "Contention",
+    width: "7rem",
+    fromPx: 1_000,
+    cell: ({ row }) => <Spark points={row.waiterSamples} noun="waiters" span="5 min" />,
+  },
+];
+
+const RESIZE: Column<SemaphoreView> = {
+  id: "resize",
+  title: "",
+  width: "6.5rem",
+  fromPx: 760,
+  cell: ({ row, permits }) =>
+    permits !== null &&
+    permits.limit !== null && (
+      <button
+        type="button"
+        class="small"
+        aria-label={`Resize ${row.name} …`}
+        onClick={() => open(() => <ResizeDialog name={row.name} permits={permits} />)}
+      >
+        Resize …
+      </button>
+    ),
+};
+
+/** The page. */
+export function SemaphoresPage(): JSX.Element {
+  const { semaphores } = useStore(known);
+  const { sort = "name" } = useStore(route).params;
+  const mayResize = useStore(session)?.allow.includes("resize") === true;
+  if (semaphores === undefined) return <Loading what="semaphores" />;
+  return (
+    <>
+      <div class="page-head">
+        <h1>Semaphores</h1>
+        <p class="count">{count(semaphores?.length ?? 0, "semaphore")}</p>
+      </div>
+      <DataTable
+        caption="Semaphores"
+        isMain
+        rows={semaphores ?? []}
+        columns={mayResize ? [...COLUMNS, RESIZE] : COLUMNS}
+        keyOf={({ row }) => row.id}
+        hrefOf={({ row }) => lockHref(row)}
+        underline={(semaphore) => <Permits semaphore={semaphore} />}
+        sort={sort}
+        onSort={(next) => amend({ sort: next })}
+        rowHeightPx={48}
+        empty={
+          semaphores === null ? (
+            <p>The semaphores cannot be read just now.</p>
+          ) : (
+            <>
+              <p class="strong">No semaphore is in use.</p>
+              <p>A semaphore appears here as long as a permit of it is out, or somebody waits for one.</p>
+            </>
+          )
+        }
+      />
+    </>
+  );
+}
+
+function Used({ permits }: { readonly permits: PermitsView | null }): JSX.Element {
+  if (permits === null) return <None />;
+  return (
+    <span>
+      <span class="strong">{whole(permits.used)}</span> of {permits.limit === null ? "?" : whole(permits.limit)}
+      {permits.isOver && <strong class="over"> over</strong>}
+    </span>
+  );
+}
+
+function Permits({ semaphore: { permits, holders } }: { readonly semaphore: SemaphoreView }): JSX.Element {
+  if (permits === null || permits.limit === null) return <None />;
+  const total = Math.max(permits.limit, permits.used);
+  const label = `${permits.used} of ${permits.limit} permits are out`;
+  if (total > SQUARES_AT_MOST)
+    return (
+      <span class="left-bar wide" role="img" aria-label={label}>
+        <span style={{ transform: `scaleX(${Math.min(1, permits.used / total).toFixed(3)})` }} />
+      </span>
+    );
+  const owners = ownersOf(holders, total);
+  return (
+    <span class="squares" role="img" aria-label={label}>
+      {owners.map((holder, slot) => (
+        <span
+          key={slot}
+          class={`square${holder === undefined ? "" : " out"}${slot >= (permits.limit ?? 0) ? " beyond" : ""}`}
+          title={`#${slot}: ${holder === undefined ? "free" : whoText(holder)}`}
+        />
+      ))}
+    </span>
+  );
+}
+
+/** By number where permits have one; the others fill what is left. */
+function ownersOf(holders: readonly HolderView[], total: number): (HolderView | undefined)[] {
+  const owners: (HolderView | undefined)[] = Array.from({ length: total }, () => undefined);
+  for (const holder of holders) for (const slot of holder.slots) if (slot < total) owners[slot] = holder;
+  for (const holder of holders)
+    for (let left = holder.permits - holder.slots.length; left > 0; left -= 1) {
+      const free = owners.indexOf(undefined);
+      if (free >= 0) owners[free] = holder;
+    }
+  return owners;
+}
+
+function Holders({ holders }: { readonly holders: readonly HolderView[] }): JSX.Element {
+  const [first] = holders;
+  if (first === undefined) return <None />;
+  const names = holders.map(whoText).join(", ");
+  return <bdi title={names}>{names}</bdi>;
+}

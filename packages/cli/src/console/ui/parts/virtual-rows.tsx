@@ -1,0 +1,81 @@
+/**
+ * The rows of a long table that can be seen, and a few around them: ten thousand locks are some forty elements.
+ *
+ * The page itself scrolls, not a box in it, so that the browser's own keys, zoom and scroll position do what they always do.
+ * All rows are of one height. The row that has the focus stays in the document wherever it is scrolled to, since a focus whose
+ * element goes away is lost.
+ */
+import type { JSX } from "preact";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
+
+/** Rows drawn beyond the edges, so that quick scrolling shows no hole. */
+const SPARE_ROWS = 12;
+
+interface Span {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** What to draw. */
+export interface VirtualRowsProps {
+  readonly count: number;
+  readonly columnCount: number;
+  readonly rowHeightPx: number;
+  /** A row that is drawn in any case; -1 for none. */
+  readonly keep: number;
+  readonly row: (index: number) => JSX.Element;
+}
+
+/** A `tbody` with the rows in sight. */
+export function VirtualRows({ count, columnCount, rowHeightPx, keep, row }: VirtualRowsProps): JSX.Element {
+  const body = useRef<HTMLTableSectionElement>(null);
+  const [span, setSpan] = useState<Span>({ from: 0, to: 2 * SPARE_ROWS });
+
+  useLayoutEffect(() => {
+    const measure = (): void => {
+      const topPx = body.current?.getBoundingClientRect().top ?? 0;
+      const from = Math.max(0, Math.floor(-topPx / rowHeightPx) - SPARE_ROWS);
+      const to = Math.ceil((innerHeight - topPx) / rowHeightPx) + SPARE_ROWS;
+      setSpan((before) => (before.from === from && before.to === to ? before : { from, to }));
+    };
+    measure();
+    addEventListener("scroll", measure, { passive: true });
+    addEventListener("resize", measure);
+    return () => {
+      removeEventListener("scroll", measure);
+      removeEventListener("resize", measure);
+    };
+  }, [rowHeightPx, count]);
+
+  const drawn: JSX.Element[] = [];
+  let next = 0;
+  const gapBefore = (index: number): void => {
+    if (index > next) drawn.push(gap(`gap ${drawn.length === 0 ? "above" : index === count ? "below" : "between"}`));
+    function gap(key: string): JSX.Element {
+      return (
+        // biome-ignore lint/a11y/noAriaHiddenOnFocusable: a row of a table cannot have the focus, and this one is only a distance
+        <tr key={key} class="gap" aria-hidden="true" style={{ height: `${(index - next) * rowHeightPx}px` }}>
+          <td colSpan={columnCount} />
+        </tr>
+      );
+    }
+  };
+  for (const index of indexes(span, keep, count)) {
+    gapBefore(index);
+    drawn.push(row(index));
+    next = index + 1;
+  }
+  gapBefore(count);
+  return <tbody ref={body}>{drawn}</tbody>;
+}
+
+/** What is in sight, and the one to keep, in order. */
+function indexes({ from, to }: Span, keep: number, count: number): number[] {
+  const seen: number[] = [];
+  const end = Math.min(to, count);
+  const isKept = keep >= 0 && keep < count;
+  if (isKept && keep < from) seen.push(keep);
+  for (let index = Math.min(from, end); index < end; index += 1) seen.push(index);
+  if (isKept && keep >= end) seen.push(keep);
+  return seen;
+}

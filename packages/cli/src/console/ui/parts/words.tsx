@@ -1,0 +1,138 @@
+/** Small pieces that say one thing the same way on every page. Everything that comes from outside is text, never markup. */
+import type { JSX } from "preact";
+import type { HolderView, LockId, LockRow, LockState } from "../../api.js";
+import { nowAtMs, useNow } from "../clock.js";
+import { clockTime, count, iso, seconds, whole } from "../format.js";
+import { hrefOf } from "../route.js";
+import { StateMark, type StateShape } from "./icons.js";
+
+/** Whoever can be named: host, pid and app of a process, or at least its client id. */
+export type Somebody = Pick<HolderView, "host" | "pid" | "app" | "clientId">;
+
+/** A name, label or value from outside: isolated, so that its writing direction turns nothing around it. */
+export function Outside({ text, isCode = false }: { readonly text: string; readonly isCode?: boolean }): JSX.Element {
+  return <bdi class={isCode ? "outside code" : "outside"}>{text}</bdi>;
+}
+
+/** `ci-7/4211 api`, as on the command line. */
+export function whoText({ host, pid, app, clientId }: Somebody): string {
+  const process = host === null ? (clientId ?? "not one of ours") : pid === null ? host : `${host}/${pid}`;
+  return app === null || app === "" ? process : `${process} ${app}`;
+}
+
+/** The same, with the app set apart. */
+export function Who({ somebody }: { readonly somebody: Somebody }): JSX.Element {
+  const { app } = somebody;
+  return (
+    <bdi class="who" title={whoText(somebody)}>
+      {whoText({ ...somebody, app: null })}
+      {app !== null && app !== "" && <span class="app"> {app}</span>}
+    </bdi>
+  );
+}
+
+/** How long ago, counting; the instant itself in the tooltip. */
+export function Since({ atMs }: { readonly atMs: number | null }): JSX.Element {
+  const now = useNow();
+  if (atMs === null) return <None />;
+  return (
+    <time dateTime={iso(atMs)} title={iso(atMs)}>
+      {seconds(now - atMs)}
+    </time>
+  );
+}
+
+/** How long it still takes, counting down. */
+export function Countdown({ atMs }: { readonly atMs: number }): JSX.Element {
+  const now = useNow();
+  return (
+    <time dateTime={iso(atMs)} title={iso(atMs)}>
+      {seconds(Math.max(0, atMs - now))}
+    </time>
+  );
+}
+
+/** When, by the reader's clock. */
+export function At({ atMs }: { readonly atMs: number | null }): JSX.Element {
+  if (atMs === null) return <None />;
+  return (
+    <time dateTime={iso(atMs)} title={iso(atMs)}>
+      {clockTime(atMs, nowAtMs())}
+    </time>
+  );
+}
+
+/** There is none, or it is not known. */
+export function None(): JSX.Element {
+  return (
+    <span class="none">
+      <span aria-hidden="true">–</span>
+      <span class="hidden">none</span>
+    </span>
+  );
+}
+
+/** A number that is worth a look only when it is not 0. */
+export function Quantity({ n }: { readonly n: number }): JSX.Element {
+  return <span class={n === 0 ? "none" : "strong"}>{whole(n)}</span>;
+}
+
+/** Text that may be missing. */
+export function Maybe({ text }: { readonly text: string | null }): JSX.Element {
+  return text === null || text === "" ? <None /> : <Outside text={text} />;
+}
+
+const SHAPES: Readonly<Record<LockState, StateShape>> = {
+  held: "held",
+  awaited: "waiting",
+  paused: "paused",
+  counting: "waiting",
+  gathering: "waiting",
+  broken: "trouble",
+  free: "free",
+};
+
+/** The state of a lock as a shape, with the word. */
+export function LockMark({ state }: { readonly state: LockState }): JSX.Element {
+  return <StateMark shape={SHAPES[state] ?? "free"} word={state} />;
+}
+
+/** A lock's name with its state before it. */
+export function LockName({ row }: { readonly row: LockRow }): JSX.Element {
+  return (
+    <span class="lock-name" title={row.name}>
+      <LockMark state={row.state} />
+      <Outside text={row.name} isCode />
+    </span>
+  );
+}
+
+/** Who has it, in one cell: the holder, how many holders, or who paused it. */
+export function HolderCell({ row }: { readonly row: LockRow }): JSX.Element {
+  const [first] = row.holders;
+  if (first !== undefined && row.holderCount === 1) return <Who somebody={first} />;
+  if (row.holderCount > 1) return <span>{count(row.holderCount, "holder")}</span>;
+  if (row.pause !== null)
+    return (
+      <span class="paused-by">
+        paused{row.pause.by !== null && " by "}
+        {row.pause.by !== null && <Outside text={row.pause.by} />}
+      </span>
+    );
+  if (row.count !== null) return <span>{`${whole(row.count.left)} of ${whole(row.count.initial)} left`}</span>;
+  return <None />;
+}
+
+/** The page of a lock. */
+export function lockHref({ kind, name, key }: LockId): string {
+  return hrefOf("lock", { kind, name, key: key ?? undefined });
+}
+
+/**
+ * How long the lease of a claim is when it begins: the third part of its id, as docs/redis-keys.md writes it.
+ * Undefined for holders that are not ours.
+ */
+export function leaseMsOf(owner: string): number | undefined {
+  const [, leaseMs] = /^[\w-]{16}\/\d+\/(\d+)\//.exec(owner) ?? [];
+  return leaseMs === undefined ? undefined : Number(leaseMs);
+}

@@ -1,0 +1,92 @@
+/** The state of a page by single questions, for where no stream gets through. */
+import type {
+  ClientsAnswer,
+  ElectionsAnswer,
+  LockAnswer,
+  LockRow,
+  LocksAnswer,
+  RedisAnswer,
+  SemaphoresAnswer,
+  Stamped,
+  StoreView,
+  StreamState,
+  Topic,
+} from "../api.js";
+import { get, RequestError } from "./requests.js";
+
+/** What a page follows. */
+export interface Subject {
+  readonly topics: readonly Topic[];
+  /** Of the topic `lock`. */
+  readonly kind?: string | undefined;
+  /** Of the topic `lock`. */
+  readonly name?: string | undefined;
+  /** Of the topic `lock`, if it has one. */
+  readonly key?: string | undefined;
+}
+
+/** As many as the stream follows. */
+const ROWS_AT_MOST = 10_000;
+const ROWS_AT_ONCE = 1_000;
+
+/** Asks for the topics of a page. While Redis is down, that is the answer. @throws RequestError  the console does not answer */
+export async function poll(subject: Subject): Promise<StreamState> {
+  try {
+    const topics = await Promise.all(subject.topics.map((topic) => ask(topic, subject)));
+    const answer = Object.assign({}, ...topics) as StreamState;
+    return answer.store === undefined
+      ? { ...answer, store: { state: "up", address: "", sinceAtMs: answer.atMs } }
+      : answer;
+  } catch (error) {
+    const store = error instanceof RequestError ? error.problem?.store : undefined;
+    if (store === undefined) throw error;
+    return { ...(await get<RedisAnswer>("api/redis").then(stampOf)), store };
+  }
+}
+
+type Part = Stamped & Partial<StreamState>;
+
+async function ask(topic: Topic, { kind, name, key }: Subject): Promise<Part> {
+  switch (topic) {
+    case "locks":
+      return askLocks();
+    case "lock": {
+      const lock = await get<LockAnswer>("api/lock", { kind, name, key });
+      return { ...stampOf(lock), lock };
+    }
+    case "clients": {
+      const answer = await get<ClientsAnswer>("api/clients");
+      return { ...stampOf(answer), clients: answer.clients };
+    }
+    case "semaphores": {
+      const answer = await get<SemaphoresAnswer>("api/semaphores");
+      return { ...stampOf(answer), semaphores: answer.semaphores };
+    }
+    case "elections": {
+      const answer = await get<ElectionsAnswer>("api/elections");
+      return { ...stampOf(answer), elections: answer.elections };
+    }
+    case "redis": {
+      const redis = await get<RedisAnswer>("api/redis");
+      const store: StoreView = redis.store;
+      return { ...stampOf(redis), redis, store };
+    }
+  }
+}
+
+async function askLocks(): Promise<Part> {
+  const rows: LockRow[] = [];
+  let cursor: string | null = "";
+  let stamp: Stamped | undefined;
+  while (cursor !== null && rows.length < ROWS_AT_MOST) {
+    const page: LocksAnswer = await get<LocksAnswer>("api/locks", { limit: String(ROWS_AT_ONCE), cursor });
+    stamp = stampOf(page);
+    rows.push(...page.rows);
+    cursor = page.nextCursor;
+  }
+  return { ...(stamp ?? { v: 1, atMs: Date.now() }), locks: { rows, isCut: cursor !== null } };
+}
+
+function stampOf({ v, atMs }: Stamped): Stamped {
+  return { v, atMs };
+}

@@ -1,0 +1,65 @@
+/** Questions to the console's server and orders to it. */
+import { type ActionAnswer, CSRF_HEADER, type Problem, type SessionAnswer, type Stamped } from "../api.js";
+import { setServerTime } from "./clock.js";
+import { Store } from "./store.js";
+
+/** Who is signed in, and what may be done; undefined until the server has said so. */
+export const session: Store<SessionAnswer | undefined> = new Store<SessionAnswer | undefined>(undefined);
+
+/** The server said no, and why; or nothing at all came back, and then `problem` is undefined. */
+export class RequestError extends Error {
+  readonly problem: Problem | undefined;
+
+  constructor(message: string, problem?: Problem) {
+    super(message);
+    this.problem = problem;
+  }
+}
+
+/** @throws RequestError */
+export function get<Answer extends Stamped>(
+  path: string,
+  params: Readonly<Record<string, string | undefined>> = {},
+): Promise<Answer> {
+  const query = new URLSearchParams();
+  for (const [key, value] of Object.entries(params)) if (value !== undefined && value !== "") query.set(key, value);
+  return send(query.size === 0 ? path : `${path}?${query.toString()}`, { method: "GET" });
+}
+
+/** @throws RequestError  409 `stale` among them: the page showed what is no longer so */
+export function post<Answer extends Stamped>(path: string, body: object): Promise<Answer> {
+  const headers: Record<string, string> = { "content-type": "application/json" };
+  const csrf = session.value?.csrf;
+  if (csrf !== undefined && csrf !== null) headers[CSRF_HEADER] = csrf;
+  return send(path, { method: "POST", headers, body: JSON.stringify(body) });
+}
+
+/** One of the actions: `release`, `pause` and so on. @throws RequestError */
+export function act(action: string, body: object): Promise<ActionAnswer> {
+  return post<ActionAnswer>(`api/actions/${action}`, body);
+}
+
+/** Asks who is signed in. @throws RequestError */
+export async function refreshSession(): Promise<void> {
+  session.set(await get<SessionAnswer>("api/session"));
+}
+
+async function send<Answer extends Stamped>(path: string, init: RequestInit): Promise<Answer> {
+  let response: Response;
+  try {
+    // Relative to the document, which is the base path.
+    response = await fetch(path, { ...init, credentials: "same-origin", cache: "no-store", redirect: "error" });
+  } catch {
+    throw new RequestError("The console does not answer. It may have been stopped, or the way to it is interrupted.");
+  }
+  const isJson = /json/.test(response.headers.get("content-type") ?? "");
+  const answer: unknown = isJson ? await response.json().catch(() => undefined) : undefined;
+  if (response.ok && answer !== undefined) {
+    setServerTime((answer as Answer).atMs);
+    return answer as Answer;
+  }
+  const problem = answer as Problem | undefined;
+  // The login's own 401 says that the token was wrong, and is for the form.
+  if (response.status === 401 && path !== "api/login") refreshSession().catch(() => undefined);
+  throw new RequestError(problem?.detail ?? `The console answered with status ${response.status}.`, problem);
+}

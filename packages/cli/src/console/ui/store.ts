@@ -1,0 +1,44 @@
+/** A value that pages watch. */
+import { useEffect, useState } from "preact/hooks";
+
+/** One value and who wants to know of the next. */
+export class Store<Value> {
+  #value: Value;
+  readonly #listeners = new Set<() => void>();
+
+  constructor(value: Value) {
+    this.#value = value;
+  }
+
+  get value(): Value {
+    return this.#value;
+  }
+
+  /** Tells everybody, unless it is the same. */
+  set(value: Value): void {
+    if (Object.is(value, this.#value)) return;
+    this.#value = value;
+    for (const listener of [...this.#listeners]) listener();
+  }
+
+  /** @returns a function that ends it */
+  subscribe(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+}
+
+/** The value of a store, in a component that is drawn again with each new one. */
+export function useStore<Value>(store: Store<Value>): Value {
+  const [, redraw] = useState({});
+  const [seen] = useState({ value: store.value });
+  seen.value = store.value;
+  useEffect(() => {
+    const look = (): void => {
+      if (!Object.is(seen.value, store.value)) redraw({});
+    };
+    look(); // it may have changed between drawing and listening
+    return store.subscribe(look);
+  }, [store]);
+  return store.value;
+}

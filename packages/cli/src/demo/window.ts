@@ -1,0 +1,43 @@
+/** The web console on the locks of the demo, for as long as it plays. */
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { Holdfast } from "holdfast";
+import type { Redis } from "ioredis";
+import { createConsole } from "../console/create-console.js";
+import { PREFIX } from "./staff.js";
+
+/** A console that listens. */
+export interface Window {
+  /** The page, with what it needs to be let in. */
+  readonly url: string;
+  close(): Promise<void>;
+}
+
+/**
+ * Opens it on a free port of this host, read-only.
+ *
+ * @param place  where the locks are: for the page, and clients of each primary if there are any
+ */
+export async function openWindow(
+  holdfast: Holdfast,
+  place: { readonly address: string; readonly servers?: () => readonly Redis[] },
+): Promise<Window> {
+  const token = randomBytes(18).toString("base64url");
+  const handler = createConsole({ holdfast, ...place, prefix: PREFIX, token, env: "demo" });
+  const server = createServer(handler);
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  server.unref();
+  const { port } = server.address() as AddressInfo;
+  const url = `http://127.0.0.1:${port}/#token=${token}`;
+  return {
+    url,
+    async close() {
+      await handler.close();
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}

@@ -1,0 +1,83 @@
+/**
+ * A worker of the demo as a process: `holdfast demo` started once more, by the demo, with a channel to it. It ends when its parent
+ * goes, so none is left behind.
+ */
+import type { CommonFlags } from "../frame/flags.js";
+import type { Shop } from "./shop.js";
+import { startWorker, type Worker, type WorkerEvent } from "./worker.js";
+
+/** From the demo to a worker. */
+export type ToWorker =
+  | { readonly type: "start"; readonly common: CommonFlags; readonly withLock: boolean }
+  | { readonly type: "press"; readonly payment: string }
+  | { readonly type: "answer"; readonly id: number; readonly value: unknown }
+  | { readonly type: "close" };
+
+/** From a worker to the demo. */
+export type FromWorker =
+  | { readonly type: "listening" }
+  | { readonly type: "ready" }
+  | { readonly type: "event"; readonly event: WorkerEvent }
+  | { readonly type: "call"; readonly id: number; readonly verb: keyof Shop; readonly args: readonly unknown[] };
+
+let worker: Worker | undefined;
+let closeConnection = async (): Promise<void> => {};
+let lastId = 0;
+const answers = new Map<number, (value: unknown) => void>();
+
+/** Set by the demo for the processes that it starts. */
+export const WORKER_VARIABLE = "HOLDFAST_DEMO_WORKER";
+
+/** Works until the demo says that it is over, or has gone; ends the process by itself. */
+export function workForParent(): Promise<never> {
+  process.on("message", (message) => {
+    const order = message as ToWorker; // the demo speaks
+    if (order.type === "start") void start(order);
+    else if (order.type === "press") worker?.press(order.payment);
+    else if (order.type === "close") void close();
+    else {
+      answers.get(order.id)?.(order.value);
+      answers.delete(order.id);
+    }
+  });
+  process.once("disconnect", () => process.exit(0));
+  // A terminal sends these to the whole group; what they mean here is the parent's to say.
+  process.on("SIGINT", () => {});
+  process.on("SIGHUP", () => {});
+  say({ type: "listening" });
+  return new Promise(() => {});
+}
+
+async function start({ common, withLock }: Extract<ToWorker, { type: "start" }>): Promise<void> {
+  // The parent imports this module for its types and the name of the variable, and connects to nothing by it.
+  const { connect } = await import("../frame/connect.js");
+  const connection = withLock ? await connect("demo", common, {}) : undefined;
+  closeConnection = async () => await connection?.close();
+  worker = startWorker(connection?.holdfast, remoteShop(), (event) => say({ type: "event", event }));
+  say({ type: "ready" });
+}
+
+async function close(): Promise<void> {
+  await worker?.close();
+  await closeConnection();
+  process.exit(0);
+}
+
+function remoteShop(): Shop {
+  const ask = (verb: keyof Shop, ...args: readonly unknown[]): Promise<unknown> =>
+    new Promise((resolve) => {
+      lastId += 1;
+      answers.set(lastId, resolve);
+      say({ type: "call", id: lastId, verb, args });
+    });
+  return {
+    hasOrder: async (payment) => (await ask("hasOrder", payment)) === true,
+    charge: async (payment) => void (await ask("charge", payment)),
+    writeOrder: async (payment, token) => (await ask("writeOrder", payment, token ?? null)) === true,
+    pullFeed: async (term) => (await ask("pullFeed", term)) === true,
+  };
+}
+
+function say(message: FromWorker): void {
+  process.send?.(message);
+}

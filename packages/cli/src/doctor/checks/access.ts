@@ -1,0 +1,116 @@
+/** Who gets at the locks, and whether we do. */
+import { leastPrivilege } from "holdfast/diagnosis";
+import { type Check, found, ok, unknown } from "../check.js";
+import type { NodeFacts } from "../facts.js";
+import { few } from "../words.js";
+
+/** Whether the server listens to other machines; undefined where it does not say. */
+function isOpenToNetwork({ config, isLocal }: NodeFacts): boolean | undefined {
+  const bind = config.get("bind");
+  if (bind === undefined) return isLocal ? undefined : true;
+  const addresses = bind.split(" ").filter((one) => one !== "");
+  // A dash says that it may be absent. None at all means all.
+  return addresses.length === 0 || addresses.some((one) => !/^-?(127\.|::1$|localhost$)/.test(one));
+}
+
+/** Whether a stranger gets in. */
+export const exposure: Check = {
+  id: "exposure",
+  reads: "`protected-mode`, `bind`, `requirepass`, and whether somebody without a password gets in",
+  levels: "critical: open to a network without a password; info: protected mode turns other hosts away",
+  risk: "Anybody who reaches it can delete or seize locks, and read or change everything else.",
+  fix: "a password or ACL users, bind to the addresses that need it, TLS; never only `protected-mode no`",
+  families: ["anonymous"],
+  run(facts) {
+    const { anonymous, config } = facts;
+    if (anonymous === "refused") return ok("nobody gets in without a password");
+    if (anonymous === "restricted") return ok("without a password nobody may look at keys");
+    if (anonymous === "denied") {
+      return found("info", "protected mode turns this host away", {
+        risk: "Clients of other hosts are refused (DENIED).",
+        fix: "a password, and then protected mode is of no account",
+      });
+    }
+    if (anonymous === undefined) {
+      return unknown(
+        `whether it lets somebody in without a password could not be tried (${facts.hidden.get("anonymous") ?? "no answer"})`,
+        "try it by hand: redis-cli -h HOST PING",
+      );
+    }
+    const isOpen = isOpenToNetwork(facts);
+    const bind = `bind ${config.get("bind") || "to all addresses"}`;
+    if (isOpen === false) return ok(`no password, but it listens to this machine alone (${bind})`);
+    if (isOpen === undefined) {
+      return unknown(
+        "no password, and it does not show bind: it may listen to a network",
+        "permit CONFIG GET to this user, or look at its bind and protected-mode",
+      );
+    }
+    if (config.get("protected-mode") === "yes") {
+      return found("info", `no password, ${bind}, protected-mode yes`, {
+        risk: "Clients of other hosts are refused (DENIED); and protected mode is all that keeps strangers out.",
+        fix: "a password or ACL users, and then protected mode is of no account",
+      });
+    }
+    const how = config.has("bind")
+      ? `${bind}, protected-mode ${config.get("protected-mode") ?? "not shown"}`
+      : "reached over the network";
+    return found("critical", `no password, ${how}`);
+  },
+};
+
+/** Which rule stands for which severity: what is left is needed by scripts, and without it no lock can be taken. */
+const WITHOUT_IT_SLOWER =
+  /^(&|\+(subscribe|unsubscribe|ssubscribe|sunsubscribe|publish|spublish|pubsub\|\w+|info|cluster\|myid)$)/;
+/** Not needed for locks, but by whoever looks at them. */
+const FOR_LOOKING = /^\+(eval|scan|xadd|xrevrange)$/;
+
+/** Whether this user may do what locks need. */
+export const acl: Check = {
+  id: "acl",
+  reads:
+    "what the present user may do, by trying: SCRIPT LOAD, EVALSHA and each command that scripts call, EVAL, XADD, PUBLISH, SUBSCRIBE (SPUBLISH, SSUBSCRIBE) on an inbox, SCAN, TIME, INFO",
+  levels: "critical: scripts or what they call; warning: channels, INFO; info: the rest",
+  risk: "NOPERM at the first acquire.",
+  fix: "ACL SETUSER, as shown",
+  families: ["permissions"],
+  run({ permissions, user = "default", topology, hidden }, { prefix }) {
+    if (permissions === undefined) {
+      return unknown(
+        `rights could not be tried (${hidden.get("permissions") ?? "no answer"})`,
+        "look with ACL WHOAMI and ACL GETUSER",
+      );
+    }
+    const { missing, untried } = permissions;
+    const severe = missing.filter((rule) => !WITHOUT_IT_SLOWER.test(rule) && !FOR_LOOKING.test(rule));
+    const slower = missing.filter((rule) => WITHOUT_IT_SLOWER.test(rule));
+    const looking = missing.filter((rule) => FOR_LOOKING.test(rule));
+    const fix = setUser(user, prefix, topology === "cluster");
+    const refused = (rules: readonly string[]): string => `user ${user} lacks ${few(rules, 12)}`;
+    const verdicts = [
+      ...(severe.length > 0 ? found("critical", refused(severe), { fix }) : []),
+      ...(slower.length > 0
+        ? found("warning", refused(slower), {
+            risk: "Without channels no grant is pushed, and waiters ask now and then; without INFO neither eviction nor a failover is noticed.",
+            fix,
+          })
+        : []),
+      ...(looking.length > 0
+        ? found("info", refused(looking), {
+            risk: "Locks work without it. SCAN is what listings need (ls, console, leftovers), XADD and XREVRANGE what keeps and shows a history; EVAL only other libraries.",
+            fix: `nothing to do for locks; to list them: ACL SETUSER ${user} +scan +xadd +xrevrange`,
+          })
+        : []),
+      ...(untried.size > 0
+        ? unknown(`could not be tried: ${few([...untried].map(([rule, why]) => `${rule} (${why})`))}`, fix)
+        : []),
+    ];
+    return verdicts.length > 0 ? verdicts : ok(`user ${user} may do all that locks need`);
+  },
+};
+
+/** The command that gives a user all it needs below the prefix, and takes nothing away. */
+export function setUser(user: string, prefix: string, isCluster: boolean): string {
+  const { server, cluster, clusterClients } = leastPrivilege(prefix);
+  return ["ACL SETUSER", user, ...server, ...(isCluster ? [...cluster, ...clusterClients] : [])].join(" ");
+}

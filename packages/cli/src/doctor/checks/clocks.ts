@@ -1,0 +1,88 @@
+/** Whether the servers' clocks can be relied on. */
+import { type Check, found, ok, type Severity, unknown, type Verdict } from "../check.js";
+import type { ClockFacts, NodeFacts } from "../facts.js";
+import { millis } from "../words.js";
+
+/** Clocks that differ. */
+export const clockSkew: Check = {
+  id: "clock-skew",
+  reads: "TIME at the middle of the round trip, of each node",
+  levels: "warning: over 250 ms from this machine, over 100 ms between nodes; critical: over 2 s between nodes",
+  risk: "An expiry is a time on the server's wall clock: if a replica whose clock is off is promoted, leases become shorter or longer; and tokens rise over a failover only if the clocks differ by less than it took.",
+  fix: "NTP (chrony) on every machine, slewing and not stepping",
+  families: ["clock"],
+  run(facts, { nodes }) {
+    const { clock } = facts;
+    if (clock === undefined)
+      return unknown(
+        `the clock could not be read (${facts.hidden.get("clock") ?? "no answer to TIME"})`,
+        "permit TIME to this user",
+      );
+    const verdicts: Verdict[] = [];
+    const fromUs = beyondDoubt(clock.offsetMs, clock.uncertaintyMs);
+    if (fromUs > 250) {
+      verdicts.push(
+        ...found(
+          "warning",
+          `${aside(clock.offsetMs)} this machine's clock (give or take ${millis(clock.uncertaintyMs)})`,
+          {
+            risk: "Locks do not rest on it: each side counts with its own clock. But one of the two is wrong, and if it is the server's, the next correction may end leases early or late.",
+          },
+        ),
+      );
+    }
+    const worst = worstPair(facts, clock, nodes);
+    if (worst !== undefined) verdicts.push(...found(worst.severity, worst.measured));
+    return verdicts.length > 0 ? verdicts : ok(`${aside(clock.offsetMs)} this machine's clock`);
+  },
+};
+
+/** The difference that is left if the messages took as unequal ways as they can have. */
+function beyondDoubt(differenceMs: number, uncertaintyMs: number): number {
+  return Math.max(0, Math.abs(differenceMs) - uncertaintyMs);
+}
+
+function aside(offsetMs: number): string {
+  return `${millis(Math.abs(offsetMs))} ${offsetMs < 0 ? "behind" : "ahead of"}`;
+}
+
+/** Against the nodes that were listed before, so that each pair is looked at once. */
+function worstPair(
+  facts: NodeFacts,
+  clock: ClockFacts,
+  nodes: readonly NodeFacts[],
+): { severity: Severity; measured: string } | undefined {
+  let worstMs = 100;
+  let worst: { severity: Severity; measured: string } | undefined;
+  for (const other of nodes.slice(0, nodes.indexOf(facts))) {
+    if (other.clock === undefined) continue;
+    const differenceMs = clock.offsetMs - other.clock.offsetMs;
+    const sureMs = beyondDoubt(differenceMs, clock.uncertaintyMs + other.clock.uncertaintyMs);
+    if (sureMs <= worstMs) continue;
+    worstMs = sureMs;
+    worst = {
+      severity: sureMs > 2_000 ? "critical" : "warning",
+      measured: `${aside(differenceMs)} the clock of ${other.node}`,
+    };
+  }
+  return worst;
+}
+
+/** A clock that does not run. */
+export const clockRuns: Check = {
+  id: "clock-runs",
+  reads: "TIME twice, 200 ms apart",
+  levels: "critical: it stands still or goes back",
+  risk: "Leases never end, or end at once: whoever died holds its lock for ever.",
+  fix: "restart the node, and mend the clock source of its machine (a virtual machine that was paused or restored?)",
+  families: ["clock"],
+  run({ clock, hidden }) {
+    if (clock === undefined)
+      return unknown(
+        `the clock could not be read (${hidden.get("clock") ?? "no answer to TIME"})`,
+        "permit TIME to this user",
+      );
+    const measured = `${millis(clock.serverRanMs)} went by there while ${millis(clock.clientRanMs)} did here`;
+    return clock.serverRanMs <= 0 ? found("critical", measured) : ok(measured);
+  },
+};

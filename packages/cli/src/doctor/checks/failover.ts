@@ -1,0 +1,209 @@
+/** Who is primary, who follows, and what a change between them costs. */
+import { formatMs } from "../../frame/durations.js";
+import { type Check, type Examination, found, ok, skipped, unknown, type Verdict } from "../check.js";
+import { type LineageFacts, type NodeFacts, numberIn } from "../facts.js";
+import { bytes, counted, few } from "../words.js";
+
+const PERMIT_INFO = "permit INFO to this user";
+
+/** Whether a server that changed still waits for leases that it may not know of. */
+export const grace: Check = {
+  id: "grace",
+  reads: "the marker `<prefix>:lineage`, `run_id`, `master_replid2`, uptime",
+  levels: "warning: it is quiet now; info: it was promoted, or is younger than the longest lease",
+  risk: 'It grants nothing new until the quiet time is over. With failoverGrace: "off" it grants at once, and may grant a lock that is still held.',
+  fix: 'wait: holders keep what they hold, and renew. For good: failoverGrace "auto", or "strict" where nothing is written to disk',
+  families: ["lineage"],
+  run({ role, lineage, hidden }, { leaseMs }) {
+    if (role === "slave") return skipped("a replica");
+    if (lineage === undefined) {
+      const why = hidden.get("lineage");
+      return unknown(
+        `it cannot be seen whether this server took over from another${why === undefined ? "" : ` (${why})`}`,
+        `${PERMIT_INFO}: without it no program can see that either`,
+      );
+    }
+    return gracePeriod(lineage, leaseMs);
+  },
+};
+
+function gracePeriod({ run, isPromoted, upMs, nowMs, marker }: LineageFacts, leaseMs: number): Verdict[] {
+  const how = isPromoted ? "was promoted" : `was started ${formatMs(upMs)} ago`;
+  const longestMs = marker?.longestMs ?? leaseMs;
+  if (marker !== undefined && marker.run !== run) {
+    if (marker.pending !== run) {
+      return found("warning", `${how} since locks were last granted; no program has asked it yet`, {
+        risk: `The first program that asks begins a quiet time of up to ${formatMs(longestMs)}, in which nothing new is granted.`,
+      });
+    }
+    // A clock that was set back makes it no longer.
+    const restMs = Math.min(longestMs, marker.sinceMs + longestMs - nowMs);
+    if (restMs > 0) {
+      const until = new Date(nowMs + restMs).toISOString().replace(/\.\d+Z$/, "Z");
+      return found("warning", `quiet for ${formatMs(restMs)} more, until ${until} by its clock: it ${how}`);
+    }
+  }
+  if (isPromoted) {
+    const isNew = marker === undefined;
+    return found(
+      "info",
+      isNew ? "was promoted, and no program has asked it yet" : "was promoted; its quiet time is over",
+      {
+        risk: isNew
+          ? "The first program that asks begins a quiet time of its longest lease, in which nothing new is granted."
+          : "None by itself: what the former primary granted is over by now, or was put back.",
+        fix: 'nothing to do, unless a program says failoverGrace: "off"',
+      },
+    );
+  }
+  if (upMs < longestMs) {
+    return found("info", `started ${formatMs(upMs)} ago, less than the longest lease (${formatMs(longestMs)})`, {
+      risk: 'If it forgot what it had granted, those leases still run. With "strict", and with Redlock, it grants nothing until they are over.',
+      fix: 'nothing to do: wait; or "strict", if it is restarted without persistence',
+    });
+  }
+  return ok(`the same run since ${formatMs(upMs)}, longest lease ${formatMs(longestMs)}`);
+}
+
+/** The URL has to lead to a server that takes writes. */
+export const role: Check = {
+  id: "role",
+  reads: "`ROLE` of what the URL gives, and whether it answers at all",
+  levels:
+    "critical: a replica, a Sentinel, or no answer; warning: one server of several, or a replica, gives no answer",
+  risk: "Every acquire answers READONLY, or goes to a primary that is none any more.",
+  fix: "point the URL at the primary, or use --sentinel NAME or --cluster, which find it",
+  families: [],
+  run(facts) {
+    const { isGiven, topology, unreachable, hidden } = facts;
+    if (unreachable !== undefined) return noAnswer(facts, unreachable);
+    if (facts.role === undefined) {
+      return unknown(
+        `the server does not say what it is (${hidden.get("ROLE") ?? "no answer to ROLE"})`,
+        "permit ROLE or INFO to this user",
+      );
+    }
+    if (facts.role === "sentinel") {
+      return found("critical", "a Sentinel, which keeps no keys", { fix: "say --sentinel NAME" });
+    }
+    if (facts.info.get("loading") === "1") {
+      return found("warning", "it is still reading its data from disk", {
+        risk: "It answers LOADING: acquires wait, and leases are not renewed.",
+        fix: "wait until it has read its data",
+      });
+    }
+    if (facts.role !== "slave") return ok("primary");
+    const of = `${facts.info.get("master_host") ?? "?"}:${facts.info.get("master_port") ?? "?"}`;
+    // The client of a cluster follows the slots, whatever a node was when it was listed.
+    if (!isGiven || topology === "cluster") return ok(`replica of ${of}`);
+    return found("critical", `a replica of ${of}`, {
+      ...(topology === "sentinel" ? { fix: "ask the Sentinels again: SENTINEL GET-MASTER-ADDR-BY-NAME" } : {}),
+    });
+  },
+};
+
+function noAnswer({ isGiven, topology }: NodeFacts, why: string): Verdict[] {
+  const isOneOfMany = topology === "redlock";
+  const severity = isGiven && !isOneOfMany ? "critical" : "warning";
+  const risk = isGiven
+    ? isOneOfMany
+      ? "A majority has to grant without it; if another one fails, that may be nobody."
+      : "No lock that belongs there can be taken, and leases that it keeps cannot be renewed."
+    : "It is not there to take over; or only from here it cannot be reached, and then nothing of it could be looked at.";
+  return found(severity, `no answer: ${why}`, { risk, fix: "start it, or repair the way to it" });
+}
+
+/** Whether an isolated primary stops granting. */
+export const replicas: Check = {
+  id: "replicas",
+  reads: "connected replicas, `min-replicas-to-write`, `min-replicas-max-lag`",
+  levels: "warning: replicas, and the minimum is 0 or the lag not below the lease; info: none",
+  risk: "A failover forgets leases that were acknowledged; and a primary that is cut off goes on granting to whoever still reaches it.",
+  fix: "min-replicas-to-write 1 and min-replicas-max-lag of a few seconds; replicas: { atLeast } in the programs; fencing tokens; Redlock. It narrows the window, it does not close it",
+  families: [],
+  run(facts, examination) {
+    if (facts.role === "slave") return skipped("a replica");
+    const count = numberIn(facts.info, "connected_slaves");
+    if (count === undefined) return unknown("the server does not show INFO replication", PERMIT_INFO);
+    if (facts.topology === "redlock") {
+      return count === 0 ? ok("no replicas, as it should be") : followers(facts, count, examination);
+    }
+    if (count > 0) return followers(facts, count, examination);
+    return found("info", "no replicas", {
+      risk: "While this server is away nobody is granted anything, and leases cannot be renewed.",
+      fix: "nothing to do, if that may be; else a replica and Sentinel, or a cluster",
+    });
+  },
+};
+
+function followers({ info, config }: NodeFacts, count: number, { leaseMs }: Examination): Verdict[] {
+  // INFO shows how many replicas are good enough only where a minimum is set.
+  const isSet = info.has("min_slaves_good_slaves") || (numberIn(config, "min-replicas-to-write") ?? 0) > 0;
+  const least = numberIn(config, "min-replicas-to-write") ?? (isSet ? "set" : 0);
+  const lagS = numberIn(config, "min-replicas-max-lag");
+  const measured = `${counted(count, "replica")}, min-replicas-to-write ${least}${lagS === undefined ? "" : `, min-replicas-max-lag ${lagS} s`}`;
+  if (!isSet) return found("warning", measured);
+  if (lagS === undefined || lagS * 1_000 < leaseMs) return ok(measured);
+  return found("warning", `${measured}, which is not below the lease of ${formatMs(leaseMs)}`, {
+    fix: "a min-replicas-max-lag shorter than the leases in use",
+  });
+}
+
+/** How much a failover would forget. */
+export const replicaLag: Check = {
+  id: "replica-lag",
+  reads: "`master_repl_offset` and each replica's `offset` and `lag`",
+  levels: "warning: over 1 s or 1 MB behind, or not connected",
+  risk: "What a replica lacks, a failover forgets: grants of that time are known to their holders alone.",
+  fix: "look at network and disk of the replica; a larger repl-backlog-size spares it full copies",
+  families: [],
+  run({ role: its, info }) {
+    if (its === "slave") {
+      if (info.get("master_link_status") === "up") return ok("connected to its primary");
+      if (!info.has("master_link_status")) return unknown("the server does not show INFO replication", PERMIT_INFO);
+      const since = info.get("master_link_down_since_seconds");
+      return found("warning", `not connected to its primary${since === undefined ? "" : ` for ${since} s`}`);
+    }
+    const offset = numberIn(info, "master_repl_offset");
+    if (offset === undefined) return unknown("the server does not show INFO replication", PERMIT_INFO);
+    const all = replicasIn(info);
+    if (all.length === 0) return ok("no replicas");
+    const late = all.filter((one) => one.lagS > 1 || offset - one.offset > 1_000_000 || one.state !== "online");
+    const tell = (one: ReplicaLine): string =>
+      one.state === "online"
+        ? `${one.address} ${bytes(Math.max(0, offset - one.offset))} and ${one.lagS} s behind`
+        : `${one.address} is ${one.state}`;
+    const measured = few((late.length > 0 ? late : all).map(tell));
+    return late.length > 0 ? found("warning", measured) : ok(measured);
+  },
+};
+
+/** What a primary says of one replica. */
+export interface ReplicaLine {
+  readonly address: string;
+  readonly host: string;
+  readonly port: number;
+  readonly state: string;
+  readonly offset: number;
+  readonly lagS: number;
+}
+
+/** The replicas that INFO replication lists. */
+export function replicasIn(info: ReadonlyMap<string, string>): ReplicaLine[] {
+  const lines: ReplicaLine[] = [];
+  for (let at = 0; ; at += 1) {
+    const line = info.get(`slave${at}`);
+    if (line === undefined) return lines;
+    const fields = new Map(line.split(",").map((field) => field.split("=", 2) as [string, string]));
+    const host = fields.get("ip") ?? "";
+    const port = Number(fields.get("port") ?? 0);
+    lines.push({
+      address: `${host}:${port}`,
+      host,
+      port,
+      state: fields.get("state") ?? "?",
+      offset: Number(fields.get("offset") ?? 0),
+      lagS: Number(fields.get("lag") ?? 0),
+    });
+  }
+}

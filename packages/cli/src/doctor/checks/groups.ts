@@ -1,0 +1,112 @@
+/** Whether servers that work together are what they have to be to each other. */
+import { type Check, found, ok, skipped, unknown, type Verdict } from "../check.js";
+import { type NodeFacts, numberIn } from "../facts.js";
+import { counted, few } from "../words.js";
+
+const ALL_SLOTS = 16_384;
+
+/** Whether a cluster serves every name. */
+export const cluster: Check = {
+  id: "cluster",
+  reads: "`cluster_state`, coverage, slots on the move, a sharded inbox, and that all keys of a name are in one slot",
+  levels: "critical: the state is not ok, or a slot has no server; warning: below 7.0, slots on the move",
+  risk: "CLUSTERDOWN or TRYAGAIN for the names in those slots: they cannot be taken, nor renewed.",
+  fix: "start what is down or give its slots to others (redis-cli --cluster check, --cluster fix); finish resharding",
+  families: ["cluster", "inbox"],
+  run(facts) {
+    const { topology, cluster: its, info, inbox, role, hidden } = facts;
+    if (topology !== "cluster") {
+      if (info.get("cluster_enabled") !== "1") return skipped("not a cluster");
+      return found("critical", "a node of a cluster, and --cluster was not given", {
+        risk: "Names in slots of other nodes answer MOVED.",
+        fix: "say --cluster",
+      });
+    }
+    if (its === undefined) {
+      return unknown(
+        `the server does not show its cluster (${hidden.get("cluster") ?? "no answer"})`,
+        "permit CLUSTER INFO to this user",
+      );
+    }
+    const state = its.info.get("cluster_state") ?? "not shown";
+    const assigned = numberIn(its.info, "cluster_slots_assigned") ?? 0;
+    const lost = ALL_SLOTS - assigned + (numberIn(its.info, "cluster_slots_fail") ?? 0);
+    const told = `cluster_state ${state}, ${lost === 0 ? "all slots served" : `${counted(lost, "slot")} without a server`}`;
+    if (state !== "ok" || lost > 0) return found("critical", told);
+    if (its.misplaced.length > 0) {
+      return found("critical", `the server puts ${few(its.misplaced)} into another slot than the client`, {
+        risk: "The keys of one lock must be in one slot, or no script can use them together.",
+        fix: "look for a proxy that changes keys",
+      });
+    }
+    const verdicts: Verdict[] = [];
+    if (its.moving.length > 0)
+      verdicts.push(
+        ...found("warning", `${counted(its.moving.length, "slot")} on the move: ${few(its.moving.map(String))}`),
+      );
+    const major = Number((info.get("valkey_version") ?? info.get("redis_version") ?? "7").split(".")[0]);
+    if (major < 7 || (role !== "slave" && inbox?.isSharded === false)) {
+      verdicts.push(
+        ...found("warning", `${told}, without sharded channels`, {
+          risk: "Receivers are counted of one node only: a waiter that is gone is not passed over, and the others wait for the end of a lease that nobody uses.",
+          fix: "upgrade all nodes to Redis 7 or later",
+        }),
+      );
+    }
+    return verdicts.length > 0 ? verdicts : ok(told);
+  },
+};
+
+/** Whether the servers of a quorum are independent. */
+export const redlock: Check = {
+  id: "redlock",
+  reads: "how many servers there are, their `run_id`, and who replicates whom",
+  levels: "critical: the same server twice, or one replicates another; warning: an even number, or under 3",
+  risk: 'A "majority" of one machine: one failure decides, or two hold the lock.',
+  fix: "3 or 5 independent servers without replicas among them, appendonly yes and appendfsync always on each",
+  families: [],
+  run(facts, { nodes }) {
+    if (facts.topology !== "redlock") return skipped("no quorum of independent servers");
+    const servers = nodes.filter(({ isGiven }) => isGiven);
+    const at = servers.indexOf(facts);
+    const verdicts: Verdict[] = at === 0 ? size(servers.length) : [];
+    if (at < 0) return verdicts;
+    for (const other of servers.slice(0, at)) {
+      const why = dependence(facts, other);
+      if (why !== undefined) verdicts.push(...found("critical", why));
+    }
+    if (verdicts.some(({ status }) => status === "finding")) return verdicts;
+    if (!facts.info.has("run_id")) {
+      return [
+        ...verdicts,
+        ...unknown("the server does not show INFO, so it may be one of the others", "permit INFO to this user"),
+      ];
+    }
+    return [...verdicts, ...ok("a server of its own")];
+  },
+};
+
+function size(count: number): Verdict[] {
+  if (count >= 3 && count % 2 === 1) return [];
+  return found("warning", counted(count, "server"), {
+    risk:
+      count < 3
+        ? "No server may fail: a majority of two is both."
+        : "One server more than needed: an even number tolerates no more failures than the odd one below it.",
+  }).map((verdict) => ({ ...verdict, node: "all" }));
+}
+
+function dependence(one: NodeFacts, other: NodeFacts): string | undefined {
+  const run = one.info.get("run_id");
+  if (run !== undefined && run === other.info.get("run_id")) return `the same server as ${other.node}`;
+  const follows = (a: NodeFacts, b: NodeFacts): boolean =>
+    a.info.get("role") === "slave" &&
+    a.info.get("master_port") === b.info.get("tcp_port") &&
+    a.info.get("master_replid") === b.info.get("master_replid");
+  if (follows(one, other)) return `a replica of ${other.node}`;
+  if (follows(other, one)) return `the primary of ${other.node}`;
+  // Both follow a third one, or were told apart by addresses that only they know.
+  const replid = one.info.get("master_replid");
+  const isShared = replid !== undefined && /[^0]/.test(replid) && replid === other.info.get("master_replid");
+  return isShared ? `it replicates the same data as ${other.node}` : undefined;
+}

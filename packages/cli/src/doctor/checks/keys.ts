@@ -1,0 +1,85 @@
+/** Who else uses this database, and what was left in it. */
+import { parseOwner } from "holdfast/diagnosis";
+import { type Check, found, ok, skipped, unknown, type Verdict } from "../check.js";
+import type { KeyFacts, NodeFacts } from "../facts.js";
+import { counted, few } from "../words.js";
+
+/** Whether somebody else may empty the database. */
+export const shared: Check = {
+  id: "shared",
+  reads: "keys with other prefixes in this database, and which users may FLUSHDB or FLUSHALL",
+  levels: "info",
+  risk: "One FLUSHDB frees every lock.",
+  fix: "a database or better a Redis of its own for locks; users without FLUSHDB and FLUSHALL (ACL SETUSER … -flushall -flushdb)",
+  families: ["keys", "users"],
+  run({ role, keys, flushers, hidden }) {
+    if (role === "slave") return skipped("a replica");
+    if (keys === undefined)
+      return unknown(
+        `keys could not be listed (${hidden.get("keys") ?? "no answer to SCAN"})`,
+        "permit SCAN to this user",
+      );
+    const others = keys.others.map(([word, count]) => `${word} (${count})`);
+    const users = flushers === undefined ? "" : `; may empty it: ${few(flushers) || "nobody"}`;
+    if (others.length > 0) return found("info", `other keys: ${few(others, 5)}${sampled(keys)}${users}`);
+    return ok(`no other keys${sampled(keys)}${users}`);
+  },
+};
+
+function sampled({ seen, total, isComplete }: KeyFacts): string {
+  return isComplete ? "" : ` among ${seen} of ${total} that were looked at`;
+}
+
+/** Claims whose client has no record on any node; none where not all records were seen. */
+function orphansIn(keys: KeyFacts, nodes: readonly NodeFacts[]): string[] {
+  const primaries = nodes.filter(({ role }) => role !== "slave");
+  if (!primaries.every((one) => one.keys?.isComplete === true)) return [];
+  const clients = new Set(primaries.flatMap((one) => one.keys?.clients ?? []));
+  return keys.waiting.filter((claim) => {
+    const client = parseOwner(claim.slice(claim.lastIndexOf(": ") + 2))?.clientId;
+    return client === undefined || !clients.has(client);
+  });
+}
+
+/** What nobody will ever give back. */
+export const leftovers: Check = {
+  id: "leftovers",
+  reads: "lock keys without an expiry, keys of unknown kind or form, waiting claims without a client",
+  levels: "warning",
+  risk: "A name that can never be taken.",
+  fix: "holdfast show NAME, then holdfast release NAME --force",
+  families: ["keys"],
+  run({ role, keys, hidden }, { prefix, nodes }) {
+    if (role === "slave") return skipped("a replica");
+    if (keys === undefined)
+      return unknown(
+        `keys could not be listed (${hidden.get("keys") ?? "no answer to SCAN"})`,
+        "permit SCAN to this user",
+      );
+    const orphans = orphansIn(keys, nodes);
+    const verdicts: Verdict[] = [
+      ...(keys.withoutExpiry.length > 0
+        ? found("warning", `${counted(keys.withoutExpiry.length, "key")} without an expiry: ${few(keys.withoutExpiry)}`)
+        : []),
+      ...(keys.strange.length > 0
+        ? found("warning", `${counted(keys.strange.length, "key")} of unknown kind or form: ${few(keys.strange)}`, {
+            risk: "Another program uses this prefix, or another version of Holdfast: neither respects the other's locks.",
+            fix: "one prefix for each program that is not Holdfast; one version of Holdfast in all processes",
+          })
+        : []),
+      ...(orphans.length > 0
+        ? found("warning", `${counted(orphans.length, "waiting claim")} without a client: ${few(orphans)}`, {
+            risk: "None for long: it is passed over at the next hand-over. Many of them mean that processes die while they wait.",
+            fix: "holdfast show NAME; it goes by itself within a minute",
+          })
+        : []),
+    ];
+    if (verdicts.length > 0) return verdicts;
+    return keys.isComplete
+      ? ok(`nothing left over below ${prefix}:`)
+      : unknown(
+          `nothing left over below ${prefix}: as far as was looked (${keys.seen} of ${keys.total} keys)`,
+          "give it more time: --for 1m",
+        );
+  },
+};

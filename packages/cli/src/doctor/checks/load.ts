@@ -1,0 +1,103 @@
+/** Whether answers come in time, and for everybody. */
+import { formatMs } from "../../frame/durations.js";
+import { type Check, found, ok, unknown, type Verdict } from "../check.js";
+import { numberIn } from "../facts.js";
+import { few, millis } from "../words.js";
+
+/** How long answers take. */
+export const latency: Check = {
+  id: "latency",
+  reads: "200 round trips from here: p50, p99 and the longest, against `--lease`",
+  levels: "warning: p99 over a twentieth of the lease; critical: over a sixth",
+  risk: "Renewals come late, and under load leases are lost that nobody gave up.",
+  fix: "a longer lease, a nearer Redis; look at SLOWLOG (busy), at the network, and whether this process was held up itself",
+  families: ["latency"],
+  run({ latency: facts, hidden }, { leaseMs }) {
+    if (facts === undefined)
+      return unknown(
+        `could not be measured (${hidden.get("latency") ?? "no answer to TIME"})`,
+        "permit TIME to this user",
+      );
+    const measured = `p50 ${millis(facts.p50Ms)}, p99 ${millis(facts.p99Ms)}, longest ${millis(facts.maxMs)} of ${facts.count}, for a lease of ${formatMs(leaseMs)}`;
+    if (facts.p99Ms > leaseMs / 6) return found("critical", measured);
+    return facts.p99Ms > leaseMs / 20 ? found("warning", measured) : ok(measured);
+  },
+};
+
+/** What was slow before yesterday says little of today. */
+const RECENT_MS = 86_400_000;
+
+/** What holds everybody up. */
+export const busy: Check = {
+  id: "busy",
+  reads: "`busy-reply-threshold` (`lua-time-limit` before 7.0), SLOWLOG, LATENCY LATEST",
+  levels: "warning: a script or command took over a tenth of the lease within the last day",
+  risk: "While one long script or command runs the others wait, or are answered BUSY: renewals fail.",
+  fix: "find who sends it; a Redis of its own for locks",
+  families: ["slow"],
+  run({ slow, config, hidden, clock }, { leaseMs }) {
+    if (slow === undefined)
+      return unknown(
+        `the server does not show SLOWLOG (${hidden.get("slow") ?? "no answer"})`,
+        "permit SLOWLOG GET to this user, or look at the service's own charts",
+      );
+    const nowMs = Date.now() + (clock?.offsetMs ?? 0);
+    const isLong = (tookMs: number, atMs: number): boolean => tookMs > leaseMs / 10 && nowMs - atMs < RECENT_MS;
+    const long = slow.entries.filter(({ tookMs, atMs }) => isLong(tookMs, atMs));
+    const spikes = slow.spikes.filter(({ worstMs, atMs }) => isLong(worstMs, atMs));
+    const limit = config.get("busy-reply-threshold") ?? config.get("lua-time-limit");
+    const told = limit === undefined ? "" : `; others are answered BUSY after ${limit} ms of a script`;
+    if (long.length === 0 && spikes.length === 0) {
+      return ok(`nothing took over ${millis(leaseMs / 10)} within the last day${told}`);
+    }
+    const tell = ({ command, tookMs, atMs }: (typeof long)[number]): string =>
+      `${command} ${millis(tookMs)} at ${instant(atMs)}`;
+    const worst = long.toSorted((a, b) => b.tookMs - a.tookMs).map(tell);
+    const events = spikes.map(({ event, worstMs, atMs }) => `${event} ${millis(worstMs)}, last at ${instant(atMs)}`);
+    return found("warning", `${few([...worst, ...events])}${long.some(({ isScript }) => isScript) ? told : ""}`);
+  },
+};
+
+function instant(atMs: number): string {
+  return new Date(atMs).toISOString().replace(/\.\d+Z$/, "Z");
+}
+
+/** Whether there is room for the next client, and idle ones stay. */
+export const connections: Check = {
+  id: "connections",
+  reads: "`maxclients`, `connected_clients`, `timeout`, `tcp-keepalive`",
+  levels: "warning: over 80 %, or an idle `timeout` below 300 s; info: no `tcp-keepalive`",
+  risk: "At the next deploy, when old and new processes are connected, acquires are refused.",
+  fix: "raise maxclients (and the open files of the server)",
+  families: [],
+  run({ info, config }) {
+    const most = numberIn(info, "maxclients") ?? numberIn(config, "maxclients");
+    const present = numberIn(info, "connected_clients");
+    const idleS = numberIn(config, "timeout");
+    const keepaliveS = numberIn(config, "tcp-keepalive");
+    const verdicts: Verdict[] = [];
+    const told = `${present ?? "?"} of ${most ?? "?"} clients`;
+    if (present !== undefined && most !== undefined && present > 0.8 * most) verdicts.push(...found("warning", told));
+    if (idleS !== undefined && idleS > 0 && idleS < 300) {
+      verdicts.push(
+        ...found("warning", `timeout ${idleS} s: idle connections are closed after that`, {
+          risk: "A process that uses no lock for a while is cut off, and pays for a new connection at its next acquire.",
+          fix: "CONFIG SET timeout 0",
+        }),
+      );
+    }
+    if (keepaliveS === 0) {
+      verdicts.push(
+        ...found("info", "tcp-keepalive 0: the server never finds out that a host has vanished", {
+          risk: "A waiter of such a host counts as listening for ever, and is granted leases that nobody uses.",
+          fix: "CONFIG SET tcp-keepalive 60",
+        }),
+      );
+    }
+    if (verdicts.length > 0) return verdicts;
+    if (present === undefined || most === undefined) return unknown(told, "permit INFO to this user");
+    return ok(
+      `${told}${idleS === undefined ? "" : `, timeout ${idleS}`}${keepaliveS === undefined ? "" : `, tcp-keepalive ${keepaliveS} s`}`,
+    );
+  },
+};

@@ -1,0 +1,55 @@
+/** What a server does when its memory is full, and how near that is. */
+import { type Check, found, ok, unknown } from "../check.js";
+import { numberIn } from "../facts.js";
+import { bytes, counted } from "../words.js";
+
+/** A server that may evict a lock grants it again. */
+export const eviction: Check = {
+  id: "eviction",
+  reads: "`maxmemory-policy`, `maxmemory`, `evicted_keys`",
+  levels: "critical unless `noeviction`; info while there is no `maxmemory`",
+  risk: "A lock that is held is evicted, and granted to somebody else: lock keys have an expiry, so `volatile-*` takes them first, and `allkeys-*` takes them too.",
+  fix: "CONFIG SET maxmemory-policy noeviction (and in its configuration file), or a Redis of its own for locks",
+  families: [],
+  run({ info, config }) {
+    const policy = info.get("maxmemory_policy") ?? config.get("maxmemory-policy");
+    const limit = numberIn(info, "maxmemory") ?? numberIn(config, "maxmemory");
+    if (policy === undefined || limit === undefined) {
+      return unknown(
+        "the server shows its maxmemory-policy neither in INFO memory nor by CONFIG GET",
+        "permit INFO to this user, or look it up where the service is configured: it must be noeviction",
+      );
+    }
+    const evicted = numberIn(info, "evicted_keys") ?? 0;
+    const told = `maxmemory-policy ${policy}, ${limit === 0 ? "no maxmemory" : `maxmemory ${bytes(limit)}`}`;
+    const measured = evicted === 0 ? told : `${told}, ${counted(evicted, "key")} evicted since it was started`;
+    if (policy === "noeviction") return ok(measured);
+    if (limit > 0) return found("critical", measured);
+    return found("info", measured, { risk: "As soon as somebody sets maxmemory, locks that are held may be evicted." });
+  },
+};
+
+/** A server that is full grants and renews nothing. */
+export const memory: Check = {
+  id: "memory",
+  reads: "`used_memory` of `maxmemory`",
+  levels: "warning over 80 %, critical over 95 %",
+  risk: "When it is full every acquire and every renewal answers OOM, and leases that are held are lost.",
+  fix: "raise maxmemory, or move other data to another Redis",
+  families: [],
+  run({ info, config }) {
+    const used = numberIn(info, "used_memory");
+    const limit = numberIn(info, "maxmemory") ?? numberIn(config, "maxmemory");
+    if (limit === 0) return ok(`no maxmemory${used === undefined ? "" : `, ${bytes(used)} used`}`);
+    if (used === undefined || limit === undefined) {
+      return unknown(
+        "the server does not show INFO memory",
+        "permit INFO to this user, or look at the service's own charts",
+      );
+    }
+    const share = (100 * used) / limit;
+    const measured = `${bytes(used)} of ${bytes(limit)} used, ${Math.round(share)} %`;
+    if (share > 95) return found("critical", measured);
+    return share > 80 ? found("warning", measured) : ok(measured);
+  },
+};

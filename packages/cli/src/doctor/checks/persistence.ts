@@ -1,0 +1,98 @@
+/** What a restart forgets, and what a failed write to disk stops. */
+import { type Check, found, ok, skipped, unknown } from "../check.js";
+import { type NodeFacts, numberIn } from "../facts.js";
+import { counted } from "../words.js";
+
+const PERMIT = "permit CONFIG GET to this user, or look it up where the service is configured";
+
+/** Undefined where the server does not show it. */
+function hasAppendOnlyFile({ info, config }: NodeFacts): boolean | undefined {
+  const enabled = info.get("aof_enabled");
+  if (enabled !== undefined) return enabled === "1";
+  const appendonly = config.get("appendonly");
+  return appendonly === undefined ? undefined : appendonly === "yes";
+}
+
+/** Which of its writes to disk failed last. */
+function failures({ info, config }: NodeFacts): string[] {
+  const fields = ["aof_last_write_status", "aof_last_bgrewrite_status"];
+  // Without points at which to save, a snapshot that somebody asked for is nothing to rely on.
+  if (config.get("save") !== "") fields.push("rdb_last_bgsave_status");
+  return fields.filter((field) => (info.get(field) ?? "ok") !== "ok");
+}
+
+/** What a restart forgets. */
+export const persistence: Check = {
+  id: "persistence",
+  reads: "`aof_enabled`, `appendfsync`, `save`, and how the last write went",
+  levels: "critical: the last write failed; warning: none, snapshots only, or `everysec`; info: `always`",
+  risk: 'A restart forgets leases (all of them, or those of the last second or two): two may hold a lock, unless failoverGrace is "strict".',
+  fix: 'appendonly yes and appendfsync always, or failoverGrace: "strict" in all programs',
+  families: [],
+  run(facts) {
+    const failed = failures(facts);
+    if (failed.length > 0) {
+      return found("critical", failed.map((field) => `${field} is ${facts.info.get(field)}`).join(", "), {
+        risk: "What is not written is forgotten at the next restart; and as long as it fails, writes may be refused.",
+        fix: "look into the server's log; disk full, directory gone, no memory to fork? Then BGSAVE or BGREWRITEAOF",
+      });
+    }
+    const hasFile = hasAppendOnlyFile(facts);
+    if (hasFile === undefined) return unknown("the server shows neither INFO persistence nor CONFIG", PERMIT);
+    if (!hasFile) {
+      const save = facts.config.get("save");
+      if (save === undefined) return found("warning", "no append-only file");
+      return found("warning", save === "" ? "nothing is written to disk" : `snapshots only (save ${save})`);
+    }
+    const fsync = facts.config.get("appendfsync");
+    if (fsync === undefined) return unknown("an append-only file; the server does not show appendfsync", PERMIT);
+    const measured = `append-only file, appendfsync ${fsync}`;
+    if (fsync !== "always") return found("warning", measured);
+    return found("info", measured, {
+      risk: "None by a restart: nothing that was answered is forgotten. Each acquire waits for the disk.",
+      fix: "nothing to do",
+    });
+  },
+};
+
+/** An empty primary empties its replicas. */
+export const restartWipe: Check = {
+  id: "restart-wipe",
+  reads: "no persistence, and replicas",
+  levels: "critical",
+  risk: "A primary that is restarted comes back empty, and empties its replicas too: all locks are free at once.",
+  fix: "switch persistence on, or see to it that the server is not restarted by itself before a replica is promoted",
+  families: [],
+  run(facts) {
+    if (facts.role === "slave") return skipped("a replica");
+    const replicas = numberIn(facts.info, "connected_slaves");
+    const hasFile = hasAppendOnlyFile(facts);
+    if (replicas === 0) return ok("no replicas");
+    if (hasFile === true) return ok("an append-only file");
+    if (replicas === undefined) return unknown("the server does not show INFO replication", "permit INFO to this user");
+    const save = facts.config.get("save");
+    const told = counted(replicas, "replica");
+    if (save === undefined) return unknown(`no append-only file, ${told}; the server does not show save`, PERMIT);
+    return save === "" ? found("critical", `nothing is written to disk, ${told}`) : ok(`snapshots (save ${save})`);
+  },
+};
+
+/** A server that could not save refuses every write. */
+export const stopWrites: Check = {
+  id: "stop-writes",
+  reads: "`stop-writes-on-bgsave-error`, and how the last snapshot went",
+  levels: "critical: it failed",
+  risk: "Every write is refused (MISCONF): nothing is granted, and what is held cannot be renewed.",
+  fix: "make room on the disk or repair its directory, then BGSAVE",
+  families: [],
+  run({ info, config }) {
+    const status = info.get("rdb_last_bgsave_status");
+    if (status === undefined) return unknown("the server does not show INFO persistence", "permit INFO to this user");
+    if (status === "ok") return ok("the last snapshot was written");
+    const stops = config.get("stop-writes-on-bgsave-error");
+    const measured = `the last snapshot failed (${status}), stop-writes-on-bgsave-error ${stops ?? "not shown, yes by default"}`;
+    if (stops === "no") return ok(measured);
+    // Redis refuses only where it is to save by itself.
+    return config.get("save") === "" ? ok(`${measured}, but it is not to save by itself`) : found("critical", measured);
+  },
+};

@@ -1,0 +1,113 @@
+/** What the server is, whether it takes our scripts, and whether what they tell arrives. */
+import { type Check, found, ok, skipped, unknown } from "../check.js";
+import { counted, few, millis } from "../words.js";
+
+/** `7.0.15` as one number that can be compared; undefined for anything else. */
+function ordinal(version: string): number | undefined {
+  const [, major, minor = "0"] = /^(\d+)(?:\.(\d+))?/.exec(version) ?? [];
+  return major === undefined ? undefined : Number(major) * 1_000 + Number(minor);
+}
+
+/** Old servers lack what locks rest on. */
+export const version: Check = {
+  id: "version",
+  reads: "`redis_version` or `valkey_version`",
+  levels: "critical under 6.2; info under 7.0, and under 7.2",
+  risk: "Before 6.2 commands are missing that the scripts call.",
+  fix: "upgrade: Redis 7.2 or later, or Valkey",
+  families: [],
+  run({ info }) {
+    const valkey = info.get("valkey_version");
+    const text = valkey ?? info.get("redis_version");
+    const number = text === undefined ? undefined : ordinal(text);
+    if (text === undefined || number === undefined) {
+      return unknown(
+        "the server does not show its version",
+        "permit INFO to this user, or look where the service is configured: 6.2 or later",
+      );
+    }
+    const measured = `${valkey === undefined ? "Redis" : "Valkey"} ${text}`;
+    if (number < 6_002) return found("critical", measured);
+    if (number < 7_000) {
+      return found("info", measured, {
+        risk: "Before 7.0 there are no sharded channels: in a cluster a waiter that is gone may be granted. Scripts are replicated as they are.",
+      });
+    }
+    if (number < 7_002) {
+      return found("info", measured, {
+        risk: "Before 7.2 time goes on while a script runs, and there is no WAITAOF. Locks are none the worse.",
+      });
+    }
+    return ok(measured);
+  },
+};
+
+/** Without scripts there are no locks. */
+export const scripts: Check = {
+  id: "scripts",
+  reads: "SCRIPT LOAD of every script of the library, then EVALSHA",
+  levels: "critical",
+  risk: "Scripting is off or renamed, or a proxy reads scripts and refuses them: no lock can be taken.",
+  fix: "permit SCRIPT LOAD and EVALSHA, or take an endpoint of the service that lets scripts through",
+  families: ["scripts"],
+  run({ scripts: facts, hidden }) {
+    if (facts === undefined) {
+      return unknown(
+        `scripts could not be tried (${hidden.get("scripts") ?? "no answer"})`,
+        "try it by hand: redis-cli SCRIPT LOAD 'return 1'",
+      );
+    }
+    const { loaded, refused, notCalled } = facts;
+    if (refused.length > 0) {
+      return found(
+        "critical",
+        `${refused.length} of ${loaded + refused.length} scripts are refused: ${few(refused, 2)}`,
+      );
+    }
+    if (notCalled !== undefined) return found("critical", `scripts load, and cannot be called: ${notCalled}`);
+    return ok(`all ${loaded} scripts load, and one was called`);
+  },
+};
+
+/** What tells a waiter of its grant. */
+export const pubsub: Check = {
+  id: "pubsub",
+  reads: "a message to an inbox of our own, published by a script: how many receivers were counted, and when it came",
+  levels:
+    "critical: it came, and 0 were counted; warning: it did not come, took over 100 ms, or more than 1 were counted",
+  risk: "A release takes 0 receivers for a waiter that is dead and passes it over: the living are skipped. A grant that nobody hears costs a lease each.",
+  fix: "look for a proxy between; channel rights; in a cluster the sharded inbox (Redis 7); client-output-buffer-limit pubsub",
+  families: ["inbox"],
+  run({ role, inbox, hidden }) {
+    if (role === "slave") return skipped("a replica");
+    if (inbox === undefined) {
+      return unknown(`the inbox could not be tried (${hidden.get("inbox") ?? "no answer"})`, "see acl");
+    }
+    const { isSharded, receivers, arrivedMs, failure } = inbox;
+    const sort = isSharded ? "sharded" : "plain";
+    if (failure !== undefined) {
+      return found("warning", `no message could be sent to an inbox: ${failure}`, {
+        risk: "Waiters are told of no grant and no release: they ask now and then, and are served late and out of turn.",
+        fix: "see acl: channels have to be permitted; else look for a proxy between",
+      });
+    }
+    if (arrivedMs === undefined) {
+      return found(
+        "warning",
+        `a message to a ${sort} inbox did not come; ${counted(receivers ?? 0, "receiver")} counted`,
+        {
+          risk: "A grant that nobody hears costs a lease each: it is held by somebody who does not know it.",
+        },
+      );
+    }
+    const measured = `a message to a ${sort} inbox came after ${millis(arrivedMs)}; ${counted(receivers ?? 0, "receiver")} counted`;
+    if (receivers === 0) return found("critical", measured);
+    if (receivers !== 1) {
+      return found("warning", measured, {
+        risk: "Somebody else listens to inboxes by their name: a waiter that is dead looks alive, and is granted a lease that nobody uses.",
+        fix: "no SUBSCRIBE to <prefix>:in:…; watch with PSUBSCRIBE",
+      });
+    }
+    return arrivedMs > 100 ? found("warning", measured) : ok(measured);
+  },
+};

@@ -1,0 +1,107 @@
+/** The examination: reads every node, and lets every check judge. `holdfast doctor` prints it, and the console shows it. */
+import { type Check, type Examination, type Finding, skipped, type Verdict } from "./check.js";
+import { replicasIn } from "./checks/failover.js";
+import type { FactFamily, NodeFacts, Topology } from "./facts.js";
+import { type ReadOptions, readNode } from "./read/node.js";
+import { CHECKS } from "./table.js";
+import { beside, type Target } from "./target.js";
+
+/** What to look at, and for how long. */
+export interface ExamineOptions {
+  readonly topology: Topology;
+  /** As that of the programs. @default "hf" */
+  readonly prefix?: string;
+  /** Ids of the checks to make. @default all */
+  readonly only?: readonly string[];
+  /** The shortest lease in use, in ms: answers must come in time for its renewal. @default 30_000 */
+  readonly leaseMs?: number;
+  /** How long it may look at each node, in ms. What has not answered by then is `unknown`. @default 5_000 */
+  readonly forMs?: number;
+  /** @default 5_000 */
+  readonly connectTimeoutMs?: number;
+  /** @default 2_000 */
+  readonly commandTimeoutMs?: number;
+}
+
+/** No server that the URLs lead to answers, so there is nothing to judge. The message has the words of each. */
+export class NobodyAnswersError extends Error {
+  override readonly name = "NobodyAnswersError";
+}
+
+/**
+ * Examines all targets, and the replicas that they tell of.
+ *
+ * Changes nothing but one key and one channel below the prefix, which are gone at the end. Connects by itself, and takes about
+ * `forMs` at most, twice that if there are replicas.
+ *
+ * @returns findings in the order of the checks, those of one check in the order of the nodes. A node that does not answer is a
+ *          finding of `role`
+ * @throws NobodyAnswersError  none of the targets answers
+ */
+export async function examine(targets: readonly Target[], options: ExamineOptions): Promise<readonly Finding[]> {
+  const { topology, prefix = "hf", only, leaseMs = 30_000, forMs = 5_000 } = options;
+  const checks = only === undefined ? CHECKS : CHECKS.filter(({ id }) => only.includes(id));
+  const families = new Set(checks.flatMap(({ families: needed }): readonly FactFamily[] => needed));
+  const { connectTimeoutMs = 5_000, commandTimeoutMs = 2_000 } = options;
+  const reading: ReadOptions = { prefix, topology, families, connectTimeoutMs, commandTimeoutMs, forMs };
+  const nodes = await readAll(targets, reading);
+  return judge(nodes, { leaseMs, prefix, checks });
+}
+
+async function readAll(targets: readonly Target[], reading: ReadOptions): Promise<readonly NodeFacts[]> {
+  const given = await Promise.all(targets.map((target) => readNode(target, reading)));
+  const silent = given.flatMap(({ node, unreachable }) =>
+    unreachable === undefined ? [] : [`${node}: ${unreachable}`],
+  );
+  if (silent.length === given.length) throw new NobodyAnswersError(`nobody answers: ${silent.join("; ")}`);
+  const known = new Set(targets.map(({ node }) => node));
+  const met = targets.flatMap((target, at) =>
+    replicasIn(given[at]?.info ?? new Map()).flatMap(({ host, port, address }) => {
+      if (known.has(address)) return [];
+      known.add(address);
+      return [beside(target, host, port)];
+    }),
+  );
+  const others = await Promise.all(met.map((target) => readNode(target, reading)));
+  // A server has several names.
+  const runs = new Set(given.flatMap(({ info }) => info.get("run_id") ?? []));
+  return [...given, ...others.filter(({ info }) => !runs.has(info.get("run_id") ?? ""))];
+}
+
+/**
+ * What the checks make of facts that were read before. Asks nobody.
+ *
+ * @param checks  @default all
+ */
+export function judge(
+  nodes: readonly NodeFacts[],
+  {
+    leaseMs = 30_000,
+    prefix = "hf",
+    checks = CHECKS,
+  }: { leaseMs?: number; prefix?: string; checks?: readonly Check[] } = {},
+): readonly Finding[] {
+  const examination: Examination = { leaseMs, prefix, nodes };
+  return checks.flatMap((check) =>
+    nodes.flatMap((facts) => verdictsOn(check, facts, examination).map((verdict) => findingOf(check, facts, verdict))),
+  );
+}
+
+function verdictsOn(check: Check, facts: NodeFacts, examination: Examination): readonly Verdict[] {
+  const isAway = facts.unreachable !== undefined && check.id !== "role";
+  return isAway ? skipped("the node gives no answer: see role") : check.run(facts, examination);
+}
+
+function findingOf(check: Check, { node }: NodeFacts, verdict: Verdict): Finding {
+  const { status, severity = "info", measured } = verdict;
+  const isFinding = status === "finding";
+  return {
+    id: check.id,
+    node: verdict.node ?? node,
+    severity,
+    status,
+    measured,
+    risk: isFinding ? (verdict.risk ?? check.risk) : "",
+    fix: verdict.fix ?? (isFinding ? check.fix : ""),
+  };
+}

@@ -1,0 +1,169 @@
+/** What is known of one server. Undefined is "not known", never "no"; why it is not known stands in `hidden`. */
+
+/** Facts that are read only if a check needs them. */
+export type FactFamily =
+  | "anonymous"
+  | "clock"
+  | "cluster"
+  | "inbox"
+  | "keys"
+  | "latency"
+  | "lineage"
+  | "permissions"
+  | "scripts"
+  | "slow"
+  | "users";
+
+/** How the servers belong together. */
+export type Topology = "single" | "sentinel" | "cluster" | "redlock";
+
+/** What is known of one server. */
+export interface NodeFacts {
+  /** `host:port`. */
+  readonly node: string;
+  readonly topology: Topology;
+  /** Whether this is where the URL leads, and not a replica that was met on the way. */
+  readonly isGiven: boolean;
+  /** Whether the address is one of this machine. */
+  readonly isLocal: boolean;
+  /** Why it does not answer; undefined if it does. */
+  readonly unreachable?: string;
+  /** Fields of INFO by name; empty where INFO is refused. */
+  readonly info: ReadonlyMap<string, string>;
+  /** Parameters that CONFIG GET shows. Of secrets only whether there is one: `set` or nothing. */
+  readonly config: ReadonlyMap<string, string>;
+  /** `master`, `slave` or `sentinel`, by ROLE or else by INFO. */
+  readonly role?: string;
+  /** The name that this connection has in the ACL. */
+  readonly user?: string;
+  /** Whether somebody without name and password can look at keys. */
+  readonly anonymous?: "admitted" | "restricted" | "refused" | "denied";
+  readonly clock?: ClockFacts;
+  readonly cluster?: ClusterFacts;
+  readonly inbox?: InboxFacts;
+  readonly keys?: KeyFacts;
+  readonly latency?: LatencyFacts;
+  readonly lineage?: LineageFacts;
+  readonly permissions?: PermissionFacts;
+  readonly scripts?: ScriptFacts;
+  readonly slow?: SlowFacts;
+  /** Names of users that may empty the database. */
+  readonly flushers?: readonly string[];
+  /** What was refused, and in which words; by command (`INFO`, `CONFIG`) or family of facts. */
+  readonly hidden: ReadonlyMap<string, string>;
+}
+
+/** The server's clock beside ours. */
+export interface ClockFacts {
+  /** Server less client at the middle of the round trip, in ms. */
+  readonly offsetMs: number;
+  /** The offset may be off by so much: half of the shortest round trip. */
+  readonly uncertaintyMs: number;
+  /** By how much the server's clock went on between two looks, and ours meanwhile. */
+  readonly serverRanMs: number;
+  readonly clientRanMs: number;
+}
+
+/** What a node says of its cluster. */
+export interface ClusterFacts {
+  /** Fields of CLUSTER INFO. */
+  readonly info: ReadonlyMap<string, string>;
+  /** Slots that are on their way from or to this node. */
+  readonly moving: readonly number[];
+  /** The keys of one name that the server puts into another slot than we do. */
+  readonly misplaced: readonly string[];
+}
+
+/** A message to an inbox of our own, sent by a script as grants are. */
+export interface InboxFacts {
+  readonly isSharded: boolean;
+  /** How many receivers the server counted. */
+  readonly receivers?: number;
+  /** After how long it arrived, in ms; undefined if it did not. */
+  readonly arrivedMs?: number;
+  /** Why it could not be tried. */
+  readonly failure?: string;
+}
+
+/** What a look at the keys found. */
+export interface KeyFacts {
+  readonly seen: number;
+  readonly total: number;
+  /** Whether all keys were looked at. */
+  readonly isComplete: boolean;
+  /** First words of keys that are not below the prefix, and how many have them; the most frequent first. */
+  readonly others: readonly (readonly [string, number])[];
+  /** Keys below the prefix that should have an expiry, and have none. */
+  readonly withoutExpiry: readonly string[];
+  /** Keys below the prefix of which this version knows nothing. */
+  readonly strange: readonly string[];
+  /** Waiting claims, each as `key: owner`. */
+  readonly waiting: readonly string[];
+  /** Ids of the clients that have a record here. */
+  readonly clients: readonly string[];
+}
+
+/** How long round trips take, in ms. */
+export interface LatencyFacts {
+  readonly count: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  readonly maxMs: number;
+}
+
+/** What the server's marker says about whether it may grant. */
+export interface LineageFacts {
+  /** This run of this server, as lua/run-id.lua has it. */
+  readonly run: string;
+  readonly isPromoted: boolean;
+  readonly upMs: number;
+  /** The server's clock when it was asked. */
+  readonly nowMs: number;
+  /** Undefined if nobody has asked this server, or who replicates it, before. */
+  readonly marker?: {
+    readonly run?: string;
+    readonly pending?: string;
+    readonly sinceMs: number;
+    readonly longestMs: number;
+  };
+}
+
+/** What this user may do. Each is the server's word of refusal; undefined if it may, or if it could not be tried. */
+export interface PermissionFacts {
+  /** Rules of ACL SETUSER that are missing, such as `+evalsha`. */
+  readonly missing: readonly string[];
+  /** Rules that could not be tried, and why. */
+  readonly untried: ReadonlyMap<string, string>;
+}
+
+/** Whether the server takes our scripts. */
+export interface ScriptFacts {
+  readonly loaded: number;
+  /** Those that were refused, each as `name: why`. */
+  readonly refused: readonly string[];
+  /** Why one that was loaded could not be called. */
+  readonly notCalled?: string;
+}
+
+/** Commands that took long. */
+export interface SlowFacts {
+  readonly entries: readonly SlowCommand[];
+  /** Spikes by LATENCY LATEST, each as event, when (ms since 1970) and its worst in ms. */
+  readonly spikes: readonly { readonly event: string; readonly atMs: number; readonly worstMs: number }[];
+}
+
+/** One line of SLOWLOG. */
+export interface SlowCommand {
+  readonly atMs: number;
+  readonly tookMs: number;
+  /** In lower case. */
+  readonly command: string;
+  readonly isScript: boolean;
+}
+
+/** A field of INFO as a number. */
+export function numberIn(map: ReadonlyMap<string, string>, field: string): number | undefined {
+  const text = map.get(field);
+  const number = text === undefined || text === "" ? Number.NaN : Number(text);
+  return Number.isFinite(number) ? number : undefined;
+}

@@ -1,0 +1,71 @@
+/** The server's clock, and how long it takes to ask for it. */
+import { setTimeout as sleep } from "node:timers/promises";
+import type { ClockFacts, LatencyFacts } from "../facts.js";
+import type { Link } from "./link.js";
+
+/** One look at the server's clock. */
+export interface Rest {
+  readonly serverMs: number;
+  /** By `performance.now()`, in the middle of the round trip. */
+  readonly clientMs: number;
+  readonly wallMs: number;
+  readonly roundTripMs: number;
+}
+
+/** Of so many looks the one with the shortest round trip counts. */
+const LOOKS = 5;
+const APART_MS = 200;
+const ROUND_TRIPS = 200;
+/** A slow line must not use up the time of all other questions. */
+const SHARE_OF_LATENCY = 0.4;
+
+async function look({ redis }: Link): Promise<Rest> {
+  const sentAtMs = performance.now();
+  const wallMs = Date.now();
+  const answer = await redis.call("TIME");
+  const roundTripMs = performance.now() - sentAtMs;
+  const [seconds = 0, micros = 0] = (answer as unknown[]).map(Number);
+  return {
+    serverMs: seconds * 1_000 + micros / 1_000,
+    clientMs: sentAtMs + roundTripMs / 2,
+    wallMs: wallMs + roundTripMs / 2,
+    roundTripMs,
+  };
+}
+
+/** The first look. @throws Error  TIME is refused */
+export async function startClock(link: Link): Promise<Rest> {
+  let best = await look(link);
+  for (let at = 1; at < LOOKS; at += 1) {
+    const next = await look(link);
+    if (next.roundTripMs < best.roundTripMs) best = next;
+  }
+  return best;
+}
+
+/** The second one, at least 200 ms after the first. */
+export async function readClock(link: Link, start: Rest): Promise<ClockFacts> {
+  await sleep(Math.max(0, APART_MS - (performance.now() - start.clientMs)));
+  const end = await look(link);
+  return {
+    offsetMs: start.serverMs - start.wallMs,
+    // Our own wall clock shows whole milliseconds.
+    uncertaintyMs: start.roundTripMs / 2 + 1,
+    serverRanMs: end.serverMs - start.serverMs,
+    clientRanMs: end.clientMs - start.clientMs,
+  };
+}
+
+/** Round trips, one after the other; fewer where the line is slow. */
+export async function readLatency(link: Link): Promise<LatencyFacts> {
+  const startMs = performance.now();
+  const endAtMs = startMs + (link.endAtMs - startMs) * SHARE_OF_LATENCY;
+  const tookMs: number[] = [];
+  while (tookMs.length < ROUND_TRIPS && (tookMs.length === 0 || performance.now() < endAtMs)) {
+    tookMs.push((await look(link)).roundTripMs);
+  }
+  const sorted = tookMs.toSorted((a, b) => a - b);
+  const rank = (share: number): number =>
+    sorted[Math.min(sorted.length - 1, Math.ceil(share * sorted.length) - 1)] ?? 0;
+  return { count: sorted.length, p50Ms: rank(0.5), p99Ms: rank(0.99), maxMs: rank(1) };
+}

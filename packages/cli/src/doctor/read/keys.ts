@@ -1,0 +1,105 @@
+/** A walk over the keys, in pages and never KEYS, for as long as there is time. */
+import { keyFamilies, parseOwner } from "holdfast/diagnosis";
+import type { KeyFacts } from "../facts.js";
+import { type Link, wordsOf } from "./link.js";
+
+const PAGE = 1_000;
+/** More waiting claims of one name are not looked at. */
+const MOST_WAITERS = 200;
+/** Left for others that are late. */
+const SPARE_MS = 200;
+/** What tells of itself by another's rules: see docs/redis-keys.md. */
+const MAY_STAY = /^redisson-/;
+const HAS_OWNER = /^(mutex|election|redlock):\{.*\}$/s;
+const IS_QUEUE = /^(mutex|election|semaphore|read-write-lock):\{.*\}:queue$/s;
+
+/** @throws Error  SCAN is refused */
+export async function readKeys(link: Link): Promise<KeyFacts | undefined> {
+  const { redis, prefix, endAtMs, isPrimary } = link;
+  if (!isPrimary) return undefined;
+  const total = redis.call("DBSIZE").then(Number, () => undefined);
+  const own = `${prefix}:`;
+  const others = new Map<string, number>();
+  const found = {
+    withoutExpiry: [] as string[],
+    strange: [] as string[],
+    waiting: [] as string[],
+    clients: [] as string[],
+  };
+  let seen = 0;
+  let cursor = "0";
+  do {
+    const [next, names] = (await redis.call("SCAN", cursor, "COUNT", PAGE)) as [string, string[]];
+    cursor = next;
+    seen += names.length;
+    const ours = names.filter((name) => name.startsWith(own));
+    for (const name of names) {
+      if (name.startsWith(own)) continue;
+      const word = firstWord(name);
+      others.set(word, (others.get(word) ?? 0) + 1);
+    }
+    await inspect(link, ours, found);
+  } while (cursor !== "0" && performance.now() < endAtMs - SPARE_MS);
+  return {
+    seen,
+    total: (await total) ?? seen,
+    isComplete: cursor === "0",
+    others: [...others].toSorted(([, a], [, b]) => b - a),
+    ...found,
+  };
+}
+
+/** `cache` of `cache:user:7`; a key without a colon stands for itself. */
+function firstWord(name: string): string {
+  const word = /^[^:]{1,64}(?=:)/.exec(name)?.[0];
+  return word === undefined ? name.slice(0, 64) : `${word}:*`;
+}
+
+type Found = { readonly [Name in "withoutExpiry" | "strange" | "waiting" | "clients"]: string[] };
+
+async function inspect({ redis, prefix }: Link, names: readonly string[], found: Found): Promise<void> {
+  await Promise.all(
+    names.map(async (name) => {
+      const rest = name.slice(prefix.length + 1);
+      const family = /^[^:]*/.exec(rest)?.[0] ?? "";
+      // The doctor's own, of another examination that goes on at the same time.
+      if (/(^\{|:)doctor-[\w-]{12}\}?$/.test(rest)) return;
+      if (!keyFamilies.has(family)) return void found.strange.push(name);
+      if (family === "client") return void found.clients.push(rest.slice("client:".length));
+      if (!MAY_STAY.test(family) && (await of(name, found, redis.call("PTTL", name))) === -1)
+        found.withoutExpiry.push(name);
+      if (HAS_OWNER.test(rest)) await lookAtOwner(redis, name, found);
+      if (IS_QUEUE.test(rest)) await lookAtQueue(redis, name, found);
+    }),
+  );
+}
+
+async function lookAtOwner(redis: Link["redis"], name: string, found: Found): Promise<void> {
+  const owner = await of(name, found, redis.call("GET", name));
+  if (owner == null || isPause(String(owner)) || parseOwner(String(owner)) !== undefined) return;
+  found.strange.push(name);
+}
+
+async function lookAtQueue(redis: Link["redis"], name: string, found: Found): Promise<void> {
+  const members = await of(name, found, redis.call("ZRANGE", name, 0, MOST_WAITERS - 1));
+  for (const member of (members ?? []) as unknown[]) {
+    if (!isPause(String(member))) found.waiting.push(`${name}: ${String(member)}`);
+  }
+}
+
+/** The answer; undefined of a key that is of another type, which is told, or that is on its way to another node. */
+async function of(name: string, found: Found, asked: Promise<unknown>): Promise<unknown> {
+  try {
+    return await asked;
+  } catch (error) {
+    const words = wordsOf(error);
+    if (/^WRONGTYPE\b/.test(words)) found.strange.push(name);
+    else if (!/^(ASK|MOVED|TRYAGAIN)\b/.test(words)) throw error;
+    return undefined;
+  }
+}
+
+/** A claim of a person, who has no client. */
+function isPause(owner: string): boolean {
+  return owner.startsWith("pause/");
+}

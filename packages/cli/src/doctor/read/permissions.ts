@@ -1,0 +1,190 @@
+/** What the present user may do, by doing it: on one key and one channel of the doctor's own. */
+import { asPattern, leastPrivilege, missingPermission } from "holdfast/diagnosis";
+import type { Redis } from "ioredis";
+import type { PermissionFacts } from "../facts.js";
+import { isReply, type Link, wordsOf } from "./link.js";
+
+/**
+ * Each command that a script of the library calls, tried within one script. A server asks for the right before all else, so on a
+ * replica the answer is the same. The key is gone at the end; whoever may neither delete nor set an expiry tries no more.
+ *
+ * KEYS[1] probe    ARGV[1] inbox    ARGV[2] 1 in a cluster with sharded channels
+ */
+const ATTEMPTS = `-- the doctor tries what the present user may do
+local missing, isMissing = {}, {}
+local function try(rule, ...)
+  local reply = redis.pcall(...)
+  if type(reply) ~= 'table' or not reply.err then
+    return
+  end
+  local words = string.lower(reply.err)
+  if (string.find(words, 'permission', 1, true) or string.find(words, 'user executing the script', 1, true)) and not isMissing[rule] then
+    isMissing[rule] = true
+    missing[#missing + 1] = rule
+  end
+end
+try('+set', 'SET', KEYS[1], 'probe', 'PX', 10000)
+try('+get', 'GET', KEYS[1])
+try('+psetex', 'PSETEX', KEYS[1], 10000, 'probe')
+try('+pttl', 'PTTL', KEYS[1])
+try('+pexpire', 'PEXPIRE', KEYS[1], 10000)
+try('+exists', 'EXISTS', KEYS[1])
+try('+del', 'DEL', KEYS[1])
+if not isMissing['+del'] or not isMissing['+pexpire'] then
+  try('+zadd', 'ZADD', KEYS[1], 1, 'a', 2, 'b')
+  redis.pcall('PEXPIRE', KEYS[1], 10000)
+  try('+zscore', 'ZSCORE', KEYS[1], 'a')
+  try('+zcard', 'ZCARD', KEYS[1])
+  try('+zrank', 'ZRANK', KEYS[1], 'a')
+  try('+zrange', 'ZRANGE', KEYS[1], 0, -1)
+  try('+zrevrange', 'ZREVRANGE', KEYS[1], 0, -1)
+  try('+zrangebyscore', 'ZRANGEBYSCORE', KEYS[1], 0, 1)
+  try('+zremrangebyscore', 'ZREMRANGEBYSCORE', KEYS[1], 5, 6)
+  try('+zrem', 'ZREM', KEYS[1], 'b')
+  try('+zpopmin', 'ZPOPMIN', KEYS[1])
+  redis.pcall('DEL', KEYS[1])
+  try('+hset', 'HSET', KEYS[1], 'a', 1)
+  redis.pcall('PEXPIRE', KEYS[1], 10000)
+  try('+hget', 'HGET', KEYS[1], 'a')
+  try('+hmget', 'HMGET', KEYS[1], 'a')
+  try('+hgetall', 'HGETALL', KEYS[1])
+  try('+hlen', 'HLEN', KEYS[1])
+  try('+hdel', 'HDEL', KEYS[1], 'a')
+  redis.pcall('DEL', KEYS[1])
+  try('+xadd', 'XADD', KEYS[1], '*', 'a', 'b')
+  redis.pcall('PEXPIRE', KEYS[1], 10000)
+  try('+xrevrange', 'XREVRANGE', KEYS[1], '+', '-', 'COUNT', 1)
+  redis.pcall('DEL', KEYS[1])
+end
+try('+time', 'TIME')
+try('+info', 'INFO', 'server')
+try('+pubsub|numsub', 'PUBSUB', 'NUMSUB', ARGV[1])
+if ARGV[2] == '1' then
+  try('+pubsub|shardnumsub', 'PUBSUB', 'SHARDNUMSUB', ARGV[1])
+  try('+cluster|myid', 'CLUSTER', 'MYID')
+end
+return missing`;
+
+/** Rules that the script above tries; a test holds them to the smallest user. */
+export const TRIED_IN_SCRIPTS: ReadonlySet<string> = new Set(
+  [...ATTEMPTS.matchAll(/try\('(\+[a-z|]+)'/g)].map(([, rule = ""]) => rule),
+);
+
+/** @throws Error  no answer */
+export async function readPermissions(link: Link): Promise<PermissionFacts> {
+  const attempts = new Attempts();
+  const { redis, place, topology, prefix } = link;
+  const isSharded = topology === "cluster" && Number(link.info.get("redis_version")?.split(".")[0] ?? 7) >= 7;
+  const keys = [place.key];
+  const channels = [place.channel];
+
+  const sha = await attempts.try("+script|load", { keys }, redis.call("SCRIPT", "LOAD", ATTEMPTS));
+  if (sha === undefined) {
+    // Whether it is known makes no difference to whether it may be called.
+    await attempts.try("+evalsha", { keys }, redis.call("EVALSHA", "0".repeat(40), "1", place.key), /^NOSCRIPT/);
+    attempts.skip(TRIED_IN_SCRIPTS, "no script could be loaded");
+  } else {
+    const call = redis.call("EVALSHA", String(sha), "1", place.key, place.channel, isSharded ? "1" : "0");
+    const missing = await attempts.try("+evalsha", { keys }, call);
+    if (missing === undefined) attempts.skip(TRIED_IN_SCRIPTS, "no script could be called");
+    else for (const rule of missing as string[]) attempts.refuse(rule);
+  }
+  await attempts.try("+publish", { channels }, redis.call("PUBLISH", place.channel, "probe"));
+  await attempts.try("+info", {}, redis.call("INFO", "server"));
+  await attempts.try("+time", {}, redis.call("TIME"));
+  await attempts.try("+eval", { keys }, redis.call("EVAL", "return 1", "0"));
+  await attempts.try("+scan", {}, redis.call("SCAN", "0", "COUNT", "1"));
+  if (isSharded) {
+    await attempts.try("+spublish", { channels }, redis.call("SPUBLISH", place.channel, "probe"), /^(MOVED|CROSSSLOT)/);
+    await attempts.try("+cluster|slots", {}, redis.call("CLUSTER", "SLOTS"));
+  }
+  const listener = link.another();
+  try {
+    await listener.connect();
+    await tryToListen(attempts, listener, link, isSharded);
+  } finally {
+    listener.disconnect();
+  }
+  return attempts.facts(prefix);
+}
+
+async function tryToListen(
+  attempts: Attempts,
+  listener: Redis,
+  { place, topology, prefix }: Link,
+  isSharded: boolean,
+): Promise<void> {
+  const { channel } = place;
+  // The other sort of channels is that of elections, or of the quorum; one is not there without the other kinds.
+  const other = topology === "redlock" ? `${prefix}:redlock:{doctor}:released` : `${prefix}:election:{doctor}:leader`;
+  const heard = await attempts.try("+subscribe", { channels: [channel] }, listener.subscribe(channel));
+  await attempts.try("+subscribe", { channels: [other] }, listener.subscribe(other));
+  if (heard !== undefined) await attempts.try("+unsubscribe", {}, listener.unsubscribe(channel, other));
+  if (!isSharded) return;
+  const sharded = await attempts.try("+ssubscribe", { channels: [channel] }, listener.ssubscribe(channel), /^MOVED/);
+  if (sharded !== undefined) await attempts.try("+sunsubscribe", {}, listener.sunsubscribe(channel));
+}
+
+/** What was refused, by rule. */
+class Attempts {
+  readonly #missing = new Set<string>();
+  readonly #untried = new Map<string, string>();
+
+  /**
+   * Waits for the answer to what was just asked.
+   *
+   * @param rule     what it takes
+   * @param permits  a refusal that shows that it is permitted
+   * @returns the answer; undefined if it was refused
+   * @throws Error  no answer
+   */
+  async try(
+    rule: string,
+    { keys = [], channels = [] }: { readonly keys?: readonly string[]; readonly channels?: readonly string[] },
+    asked: Promise<unknown>,
+    permits?: RegExp,
+  ): Promise<unknown> {
+    try {
+      return await asked;
+    } catch (error) {
+      if (!isReply(error)) throw error;
+      const words = wordsOf(error);
+      if (permits?.test(words)) return undefined;
+      const missing = missingPermission(error, { keys, channels });
+      if (missing !== undefined) for (const one of missing.split(" ")) this.refuse(one);
+      else if (/unknown (sub)?command/i.test(words)) this.refuse(rule);
+      else this.#untried.set(rule, words);
+      return undefined;
+    }
+  }
+
+  refuse(rule: string): void {
+    this.#missing.add(rule);
+  }
+
+  skip(rules: Iterable<string>, why: string): void {
+    for (const rule of rules) if (!this.#missing.has(rule)) this.#untried.set(rule, why);
+  }
+
+  /** Keys and channels by the patterns that the smallest user has. */
+  facts(prefix: string): PermissionFacts {
+    const patterns = leastPrivilege(prefix).server.filter((rule) => /^[~&]/.test(rule));
+    const patternOf = (rule: string): string => {
+      const begins = rule.slice(0, 1) + asPattern(rule.slice(1));
+      return patterns.find((pattern) => begins.startsWith(pattern.slice(0, -1))) ?? rule;
+    };
+    const missing = [...this.#missing].map((rule) => (/^[~&]/.test(rule) ? patternOf(rule) : rule));
+    const untried = [...this.#untried].filter(([rule]) => !this.#missing.has(rule));
+    return {
+      missing: [...new Set(missing)],
+      untried: new Map(untried.slice(0, 1).length === 0 ? [] : grouped(untried)),
+    };
+  }
+}
+
+/** Rules that were not tried for the same reason, as one. */
+function grouped(untried: readonly (readonly [string, string])[]): [string, string][] {
+  const byReason = new Map<string, string[]>();
+  for (const [rule, why] of untried) byReason.set(why, [...(byReason.get(why) ?? []), rule]);
+  return [...byReason].map(([why, rules]) => [rules.join(" "), why]);
+}

@@ -1,0 +1,21 @@
+/** All checks, in the order in which docs/doctor.md tells of them. */
+import type { Check } from "./check.js";
+import { acl, exposure } from "./checks/access.js";
+import { clockRuns, clockSkew } from "./checks/clocks.js";
+import { grace, replicaLag, replicas, role } from "./checks/failover.js";
+import { cluster, redlock } from "./checks/groups.js";
+import { leftovers, shared } from "./checks/keys.js";
+import { busy, connections, latency } from "./checks/load.js";
+import { eviction, memory } from "./checks/memory.js";
+import { persistence, restartWipe, stopWrites } from "./checks/persistence.js";
+import { pubsub, scripts, version } from "./checks/scripting.js";
+
+/** Every check once. */
+export const CHECKS: readonly Check[] = [
+  ...[eviction, memory, persistence, restartWipe, grace, role, replicas, replicaLag],
+  ...[exposure, acl, version, scripts, pubsub, cluster, redlock],
+  ...[clockSkew, clockRuns, latency, busy, stopWrites, connections, shared, leftovers],
+];
+
+/** Their ids. */
+export const CHECK_IDS: readonly string[] = CHECKS.map(({ id }) => id);

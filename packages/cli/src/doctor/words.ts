@@ -1,0 +1,31 @@
+/** Numbers as findings show them. */
+
+/** `100 MB`: decimal, at most three digits. */
+export function bytes(count: number): string {
+  const units = ["B", "kB", "MB", "GB", "TB"];
+  let at = 0;
+  let left = count;
+  while (left >= 1_000 && at < units.length - 1) {
+    left /= 1_000;
+    at += 1;
+  }
+  return `${left < 10 && at > 0 ? left.toFixed(1) : Math.round(left)} ${units[at]}`;
+}
+
+/** `1 key`, `3 keys`. */
+export function counted(count: number, noun: string): string {
+  return `${count} ${count === 1 ? noun : `${noun}s`}`;
+}
+
+/** Milliseconds with as many digits as matter: `0.21 ms`, `12 ms`, `3.4 s`. */
+export function millis(ms: number): string {
+  const size = Math.abs(ms);
+  if (size >= 1_000) return `${(ms / 1_000).toFixed(size >= 10_000 ? 0 : 1)} s`;
+  return `${size >= 10 ? Math.round(ms) : ms.toFixed(size >= 1 ? 1 : 2)} ms`;
+}
+
+/** The first few, and how many more there are. */
+export function few(items: readonly string[], most = 3): string {
+  const rest = items.length - most;
+  return rest > 0 ? `${items.slice(0, most).join(", ")} and ${rest} more` : items.join(", ");
+}

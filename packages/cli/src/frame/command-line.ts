@@ -1,0 +1,69 @@
+/** From the words of a command line to the flags of a verb. */
+import { parseArgs } from "node:util";
+import { usageError } from "./exit-codes.js";
+import { COMMON_OPTIONS } from "./flags.js";
+import type { Options, Values } from "./values.js";
+import type { Verb } from "./verb.js";
+
+/** What the words say. */
+export interface ParsedLine {
+  readonly values: Values;
+  readonly positionals: readonly string[];
+  /** What stands after the first `--`. */
+  readonly command: readonly string[] | undefined;
+}
+
+/**
+ * Reads the words after the verb.
+ *
+ * @throws CliError 64  an unknown flag, a flag without its value, or a command without `--` before it
+ */
+export function parseLine(verb: Verb, words: readonly string[]): ParsedLine {
+  const dashes = words.indexOf("--");
+  const ours = withValues(verb, dashes < 0 ? words : words.slice(0, dashes));
+  const command = dashes < 0 ? undefined : words.slice(dashes + 1);
+  if (command !== undefined && verb.takesCommand !== true) {
+    throw usageError(`${verb.name} takes no command after --`);
+  }
+  const options: Options = { ...COMMON_OPTIONS, ...verb.options };
+  if (verb.takesCommand === true && command === undefined) refuseBareCommand(verb, ours, options);
+  try {
+    const { values, positionals } = parseArgs({ args: [...ours], options, allowPositionals: true, strict: true });
+    return { values, positionals, command };
+  } catch (error) {
+    throw usageError(explain(verb, error));
+  }
+}
+
+/** Gives flags that may stand without a value the value that they mean then; `parseArgs` has no such flags. */
+function withValues({ options }: Verb, words: readonly string[]): string[] {
+  return words.map((word, at) => {
+    const flag = word.startsWith("--") ? word.slice(2) : "";
+    const bare = Object.hasOwn(options, flag) ? options[flag]?.bare : undefined;
+    return bare === undefined || /^[.\d]/.test(words[at + 1] ?? "") ? word : `${word}=${bare}`;
+  });
+}
+
+/** Flags may stand after NAME, so a command's own `-n` must never be read as ours: the second bare word begins a command. */
+function refuseBareCommand(verb: Verb, words: readonly string[], options: Options): void {
+  const { tokens } = parseArgs({ args: [...words], options, allowPositionals: true, strict: false, tokens: true });
+  if (tokens.some((token) => token.kind === "option" && token.name === "help")) return;
+  const second = tokens.filter((token) => token.kind === "positional")[1];
+  if (second === undefined) return;
+  const line = ["holdfast", verb.name, ...words.slice(0, second.index), "--", ...words.slice(second.index)];
+  throw usageError(`-- must stand before the command: ${line.map(quoted).join(" ")}`);
+}
+
+/** A word as a shell would have to be given it. */
+function quoted(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+}
+
+/** Node's own message for an unknown flag advises to write `--`, which is wrong here. */
+function explain(verb: Verb, error: unknown): string {
+  const { code, message } = error as NodeJS.ErrnoException;
+  if (!code?.startsWith("ERR_PARSE_ARGS")) throw error;
+  const flag = /^Unknown option '([^']+)'/.exec(message)?.[1];
+  if (flag !== undefined) return `${verb.name} has no flag ${flag}; holdfast help ${verb.name} lists them`;
+  return `${message.split("\n")[0]?.replace(/\.$/, "")}; holdfast help ${verb.name} lists the flags`;
+}

@@ -1,0 +1,65 @@
+/** One call of the command: finds the verb, imports only that, and turns what it does into an exit code. */
+import { parseLine } from "./command-line.js";
+import { EXIT } from "./exit-codes.js";
+import { failureOf } from "./failures.js";
+import { type CommonFlags, commonFlags } from "./flags.js";
+import { generalHelp, loadVerb, verbHelp } from "./help.js";
+import { plain } from "./output.js";
+import { redact } from "./redact.js";
+import type { Streams } from "./streams.js";
+import { isGiven } from "./values.js";
+import type { Call, Verb } from "./verb.js";
+
+/**
+ * Carries out one command line.
+ *
+ * @param words    without the program's own name
+ * @param version  of the package: where it is written depends on whether this file is bundled
+ * @returns the exit code; never rejects
+ */
+export async function dispatch(words: readonly string[], streams: Streams, version: () => string): Promise<number> {
+  // Until the flags are read, a wish for more words is only seen in the words.
+  let isVerbose = words.includes("-v") || words.includes("--verbose");
+  try {
+    const [first = "help", ...rest] = words;
+    if (first === "--version" || first === "-V") return say(streams, `holdfast ${version()}\n`);
+    if (first === "help" || first === "--help" || first === "-h") {
+      const [about] = rest;
+      return say(streams, about === undefined ? generalHelp() : verbHelp(await loadVerb(about)));
+    }
+    const verb = await loadVerb(first);
+    const line = parseLine(verb, rest);
+    if (isGiven(line.values, "help")) return say(streams, verbHelp(verb));
+    const common = commonFlags(line.values, streams.env);
+    isVerbose = common.isVerbose;
+    return await verb.run(callOf(verb, line, common, streams));
+  } catch (error) {
+    return complain(error, streams, isVerbose);
+  }
+}
+
+function callOf(verb: Verb, line: ReturnType<typeof parseLine>, common: CommonFlags, streams: Streams): Call {
+  return {
+    ...line,
+    common,
+    streams,
+    async connect(options = {}) {
+      const { connect } = await import("./connect.js");
+      return await connect(verb.name, common, options);
+    },
+  };
+}
+
+function say({ stdout }: Streams, text: string): number {
+  stdout.write(text);
+  return EXIT.done;
+}
+
+function complain(error: unknown, { stderr }: Streams, isVerbose: boolean): number {
+  const failure = failureOf(error);
+  // It may quote a name or a label, which are others' to choose.
+  stderr.write(`holdfast: ${plain(redact(failure.message))}\n`);
+  const { stack } = error instanceof Error && failure.code === EXIT.internal ? error : {};
+  if (isVerbose && stack !== undefined) stderr.write(`${redact(stack)}\n`);
+  return failure.code;
+}

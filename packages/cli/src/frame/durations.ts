@@ -1,0 +1,83 @@
+/** Durations as people write and read them, and sleeps longer than one timer can be. */
+import { usageError } from "./exit-codes.js";
+
+const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+const WRITTEN = /^(?:\d+(?:\.\d+)?(?:ms|s|m|h|d))+$/;
+const PART = /(\d+(?:\.\d+)?)(ms|s|m|h|d)/g;
+/** As of leases: a year. Longer is a slip of the finger. */
+const LONGEST_MS = 31_536_000_000;
+
+/**
+ * `250ms`, `30s`, `5m`, `1h`, `2d`, `1h30m`; a bare number is seconds, fractions allowed.
+ *
+ * @param flag   for the message, as it was typed: `--wait`
+ * @param range  whole ms, both ends included
+ * @returns whole ms, rounded
+ * @throws CliError 64  not a duration, or out of range
+ */
+export function parseDuration(flag: string, text: string, range: { minMs?: number; maxMs?: number } = {}): number {
+  const ms = durationOf(text);
+  if (ms === undefined) {
+    throw usageError(`${flag} must be a duration such as 250ms, 30s, 5m, 1h30m or a number of seconds; got "${text}"`);
+  }
+  const { minMs = 0, maxMs = LONGEST_MS } = range;
+  if (ms < minMs || ms > maxMs) {
+    throw usageError(`${flag} must be ${formatMs(minMs)} to ${formatMs(maxMs)}; got "${text}"`);
+  }
+  return ms;
+}
+
+function durationOf(text: string): number | undefined {
+  if (/^\d+(?:\.\d+)?$|^\.\d+$/.test(text)) return Math.round(Number(text) * 1_000);
+  if (!WRITTEN.test(text)) return undefined;
+  let ms = 0;
+  let lastUnitMs = Number.POSITIVE_INFINITY;
+  for (const [, amount = "", unit = ""] of text.matchAll(PART)) {
+    const unitMs = UNIT_MS[unit] as number;
+    // "30s1h" is more likely a slip than a wish.
+    if (unitMs >= lastUnitMs) return undefined;
+    lastUnitMs = unitMs;
+    ms += Number(amount) * unitMs;
+  }
+  return Math.round(ms);
+}
+
+/** The two biggest units of a duration: `250ms`, `24s`, `3m12s`, `1h04m`, `2d03h`. Negative is `0s`. */
+export function formatMs(durationMs: number): string {
+  if (durationMs <= 0) return "0s";
+  if (durationMs < 1_000) return `${Math.round(durationMs)}ms`;
+  const seconds = Math.floor(durationMs / 1_000);
+  if (seconds < 60) return `${seconds}s`;
+  const two = (big: number, bigUnit: string, small: number, smallUnit: string): string =>
+    small === 0 ? `${big}${bigUnit}` : `${big}${bigUnit}${String(small).padStart(2, "0")}${smallUnit}`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return two(minutes, "m", seconds % 60, "s");
+  const hours = Math.floor(minutes / 60);
+  if (hours < 24) return two(hours, "h", minutes % 60, "m");
+  return two(Math.floor(hours / 24), "d", hours % 24, "h");
+}
+
+/** Node's timers overflow beyond 2^31 - 1 ms, about 24.8 days, and then fire at once. */
+const LONGEST_TIMER_MS = 2_000_000_000;
+
+/**
+ * Resolves after so long, however long that is; at once if the signal aborts. Never rejects: who gave the signal looks at it.
+ */
+export function sleep(durationMs: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const endsAtMs = performance.now() + durationMs;
+    let timer: NodeJS.Timeout | undefined;
+    const done = (): void => {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", done);
+      resolve();
+    };
+    const next = (): void => {
+      const leftMs = endsAtMs - performance.now();
+      if (leftMs <= 0 || signal?.aborted) done();
+      else timer = setTimeout(next, Math.min(leftMs, LONGEST_TIMER_MS));
+    };
+    signal?.addEventListener("abort", done);
+    next();
+  });
+}

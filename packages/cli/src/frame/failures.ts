@@ -1,0 +1,54 @@
+/** Which exit code an error means. By its `code` and not its class, so that nothing has to be imported to find out. */
+import { CliError, EXIT } from "./exit-codes.js";
+
+const CODES: Readonly<Record<string, number>> = {
+  ERR_LOCK_ACQUIRE_TIMEOUT: EXIT.notNow,
+  ERR_LOCK_PAUSED: EXIT.notNow,
+  ERR_LOCK_CAPACITY_MISMATCH: EXIT.otherKind,
+  ERR_LOCK_LEASE_LOST: EXIT.lost,
+  ERR_LOCK_STORE: EXIT.unreachable,
+  ERR_LOCK_QUORUM: EXIT.unreachable,
+  ERR_LOCK_EVICTION: EXIT.unreachable,
+  ERR_LOCK_CLOSED: EXIT.unreachable,
+  ERR_LOCK_UNSUPPORTED: EXIT.usage,
+};
+
+const REFUSED = /\b(NOAUTH|WRONGPASS|NOPERM)\b|invalid username-password|AUTH .*called without any password/i;
+const NO_SERVER = /^(E[A-Z]+|UND_.*)$/;
+const MOST_CAUSES = 10;
+
+/** The error as one line and a code. */
+export function failureOf(error: unknown): CliError {
+  if (error instanceof CliError) return error;
+  const chain = causesOf(error);
+  const [first] = chain;
+  if (first === undefined) return new CliError(EXIT.internal, String(error));
+  return new CliError(codeOf(first, chain), first.message.split("\n")[0] ?? "", { cause: error });
+}
+
+/** Whether Redis said that this user may not do it, or is not who it says. */
+export function isRefusal(error: unknown): boolean {
+  return causesOf(error).some(
+    (one) => REFUSED.test(one.message) || (one as { missingPermission?: unknown }).missingPermission !== undefined,
+  );
+}
+
+function codeOf(error: Error, chain: readonly Error[]): number {
+  const { code } = error as NodeJS.ErrnoException;
+  if (isRefusal(error)) return EXIT.refused;
+  // The key is there, and it is not a lock of ours.
+  if (chain.some(({ message }) => /\bWRONGTYPE\b/.test(message))) return EXIT.otherKind;
+  const known = code === undefined ? undefined : CODES[code];
+  if (known !== undefined) return known;
+  const isOfClient = /^(ReplyError|MaxRetriesPerRequestError|ClusterAllFailedError)$/.test(error.name);
+  const isOfNetwork = code !== undefined && NO_SERVER.test(code) && !code.startsWith("ERR_");
+  return isOfClient || isOfNetwork || /Connection is closed|timed out/i.test(error.message)
+    ? EXIT.unreachable
+    : EXIT.internal;
+}
+
+function causesOf(error: unknown): Error[] {
+  const chain: Error[] = [];
+  for (let one = error; one instanceof Error && chain.length < MOST_CAUSES; one = one.cause) chain.push(one);
+  return chain;
+}

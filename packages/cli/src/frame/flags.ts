@@ -1,0 +1,163 @@
+/**
+ * The flags that every verb has, each with its variable `HOLDFAST_<FLAG>`; the flag wins.
+ *
+ * Flags of verbs have no variables: those that a child of `run` is given share the prefix, so `--token` must never be read
+ * from HOLDFAST_TOKEN.
+ */
+import { parseDuration } from "./durations.js";
+import { usageError } from "./exit-codes.js";
+import { isGiven, type Options, textOf, textsOf, type Values } from "./values.js";
+
+/** How the URLs are read: `--sentinel`, `--cluster`, `--redlock` or one server. */
+export type Topology = "single" | "sentinel" | "cluster" | "redlock";
+
+/** In whose format locks are: ours, or another system's, for `run`, `show` and `release` only. */
+export type Protocol =
+  | { readonly format: "native" }
+  | { readonly format: "redisson" }
+  | { readonly format: "timestamp"; readonly dialect: string };
+
+/** The common flags, checked and with their defaults. */
+export interface CommonFlags {
+  /** The URLs as given, with their passwords: for connecting and nothing else. */
+  readonly urls: readonly string[];
+  readonly topology: Topology;
+  /** The name that the Sentinels know the primary by. */
+  readonly sentinelName: string | undefined;
+  readonly user: string | undefined;
+  readonly passwordFile: string | undefined;
+  readonly tls: {
+    readonly ca: string | undefined;
+    readonly cert: string | undefined;
+    readonly key: string | undefined;
+  };
+  readonly prefix: string;
+  /** Undefined: made of user, host and pid. */
+  readonly clientName: string | undefined;
+  readonly protocol: Protocol;
+  readonly connectTimeoutMs: number;
+  readonly commandTimeoutMs: number;
+  readonly isJson: boolean;
+  readonly isQuiet: boolean;
+  readonly isVerbose: boolean;
+  readonly color: "auto" | "always" | "never";
+}
+
+/** For `parseArgs`. */
+export const COMMON_OPTIONS: Options = {
+  redis: { type: "string", short: "r", multiple: true },
+  sentinel: { type: "string" },
+  cluster: { type: "boolean" },
+  redlock: { type: "boolean" },
+  user: { type: "string" },
+  "password-file": { type: "string" },
+  "tls-ca": { type: "string" },
+  "tls-cert": { type: "string" },
+  "tls-key": { type: "string" },
+  prefix: { type: "string" },
+  "client-name": { type: "string" },
+  protocol: { type: "string" },
+  "connect-timeout": { type: "string" },
+  "command-timeout": { type: "string" },
+  json: { type: "boolean" },
+  quiet: { type: "boolean", short: "q" },
+  verbose: { type: "boolean", short: "v" },
+  color: { type: "string" },
+  help: { type: "boolean", short: "h" },
+};
+
+/** What `help` prints below the flags of a verb. */
+export const COMMON_HELP = `Common flags (each has a variable HOLDFAST_<FLAG>, dashes as underscores; the flag wins):
+  -r, --redis URL         redis:// or rediss://, repeatable; else HOLDFAST_REDIS (several: with spaces), else
+                          REDIS_URL. There is no default: a missing one is 64
+      --sentinel NAME     the URLs are Sentinels of NAME
+      --cluster           the URLs are seeds of a cluster
+      --redlock           the URLs are independent servers, 3 or more and an odd number
+      --user U, --password-file F, --tls-ca F, --tls-cert F, --tls-key F
+      --prefix P          first part of every key (hf); programs share locks only if it is the same
+      --client-name N     shown as the holder (user, host and pid)
+      --protocol native|redisson|timestamp:DIALECT
+                          whose format the lock is in (run, show and release only)
+      --connect-timeout D (5s), --command-timeout D (2s)
+      --json              machine output
+  -q, --quiet, -v, --verbose, --color auto|always|never, -h, --help
+Durations: 250ms 30s 5m 1h 2d 1h30m; a bare number is seconds.`;
+
+/**
+ * The common flags of a call.
+ *
+ * @throws CliError 64  a value that is out of range, or flags that exclude each other
+ */
+export function commonFlags(given: Values, env: Readonly<Record<string, string | undefined>>): CommonFlags {
+  const text = (flag: string): string | undefined => textOf(given, flag) ?? (env[variableOf(flag)] || undefined);
+  const isOn = (flag: string): boolean => isGiven(given, flag) || isOnIn(env, flag);
+  const duration = (flag: string, otherwise: string, maxMs: number): number =>
+    parseDuration(`--${flag}`, text(flag) ?? otherwise, { minMs: 10, maxMs });
+  const sentinelName = text("sentinel");
+  return {
+    urls: urlsOf(given, env),
+    topology: topologyOf({ sentinel: sentinelName !== undefined, cluster: isOn("cluster"), redlock: isOn("redlock") }),
+    sentinelName,
+    user: text("user"),
+    passwordFile: text("password-file"),
+    tls: { ca: text("tls-ca"), cert: text("tls-cert"), key: text("tls-key") },
+    prefix: prefixOf(text("prefix") ?? "hf"),
+    clientName: text("client-name"),
+    protocol: protocolOf(text("protocol") ?? "native"),
+    connectTimeoutMs: duration("connect-timeout", "5s", 3_600_000),
+    commandTimeoutMs: duration("command-timeout", "2s", 60_000),
+    isJson: isOn("json"),
+    isQuiet: isOn("quiet"),
+    isVerbose: isOn("verbose"),
+    color: colorOf(text("color"), env),
+  };
+}
+
+function variableOf(flag: string): string {
+  return `HOLDFAST_${flag.replaceAll("-", "_").toUpperCase()}`;
+}
+
+function isOnIn(env: Readonly<Record<string, string | undefined>>, flag: string): boolean {
+  const variable = variableOf(flag);
+  const value = env[variable] ?? "";
+  if (/^(1|true|yes|on)$/i.test(value)) return true;
+  if (/^(0|false|no|off|)$/i.test(value)) return false;
+  throw usageError(`${variable} must be 1 or 0; got "${value}"`);
+}
+
+function urlsOf(given: Values, env: Readonly<Record<string, string | undefined>>): readonly string[] {
+  const typed = textsOf(given, "redis");
+  if (typed.length > 0) return typed;
+  const fromEnv = env.HOLDFAST_REDIS || env.REDIS_URL || "";
+  return fromEnv.split(/\s+/).filter((url) => url !== "");
+}
+
+function topologyOf(is: Readonly<Record<"sentinel" | "cluster" | "redlock", boolean>>): Topology {
+  const wanted = (["sentinel", "cluster", "redlock"] as const).filter((one) => is[one]);
+  if (wanted.length > 1) {
+    throw usageError(`--${wanted[0]} and --${wanted[1]} are two ways to read the same URLs: give one of them`);
+  }
+  return wanted[0] ?? "single";
+}
+
+function prefixOf(prefix: string): string {
+  if (/^[!-z|~]{1,64}$/.test(prefix)) return prefix;
+  throw usageError(`--prefix must be 1 to 64 printable ASCII characters without spaces and braces; got "${prefix}"`);
+}
+
+function protocolOf(text: string): Protocol {
+  if (text === "native" || text === "redisson") return { format: text };
+  const dialect = /^timestamp:(.+)$/.exec(text)?.[1];
+  if (dialect !== undefined) return { format: "timestamp", dialect };
+  throw usageError(`--protocol must be native, redisson or timestamp:DIALECT; got "${text}"`);
+}
+
+function colorOf(
+  text: string | undefined,
+  env: Readonly<Record<string, string | undefined>>,
+): "auto" | "always" | "never" {
+  // https://no-color.org: any value that is not empty, unless the flag says otherwise.
+  const word = text ?? (env.NO_COLOR ? "never" : "auto");
+  if (word === "auto" || word === "always" || word === "never") return word;
+  throw usageError(`--color must be auto, always or never; got "${word}"`);
+}

@@ -1,0 +1,25 @@
+/** Takes secrets out of what people and logs see. */
+
+/** Up to the last `@` of the word, since a password may hold an `@` or a `/` that somebody forgot to encode. */
+const URL_WITH_SECRET = /\b(rediss?:\/\/)(\S*)@/gi;
+
+/** Passwords that this process was given, however a message comes to repeat one. */
+const secrets = new Set<string>();
+
+/** From now on `redact` takes this out of every text; too short to tell from a word is left alone. */
+export function keepSecret(secret: string | undefined): void {
+  if (secret !== undefined && secret.length > 3) secrets.add(secret);
+}
+
+/**
+ * The text with the passwords of Redis URLs, and those that were given in other ways, replaced by `***`. User names stay,
+ * if they stand before a colon: what is alone before the `@` may be a password.
+ */
+export function redact(text: string): string {
+  let shown = text.replace(URL_WITH_SECRET, (_, scheme: string, userInfo: string) => {
+    const user = /^([^:]*):/.exec(userInfo)?.[1];
+    return `${scheme}${user === undefined ? "" : `${user}:`}***@`;
+  });
+  for (const secret of secrets) shown = shown.replaceAll(secret, "***");
+  return shown;
+}

@@ -1,0 +1,63 @@
+/** The URLs of `--redis`, checked. */
+import { usageError } from "./exit-codes.js";
+import type { CommonFlags } from "./flags.js";
+import { keepSecret, redact } from "./redact.js";
+
+/** One server, Sentinel or seed. */
+export interface ServerUrl {
+  readonly host: string;
+  readonly port: number;
+  readonly db: number;
+  readonly username: string | undefined;
+  readonly password: string | undefined;
+  readonly isSecure: boolean;
+  /** Without the password. */
+  readonly shown: string;
+}
+
+const PORT = 6_379;
+const SENTINEL_PORT = 26_379;
+
+/**
+ * The servers to connect to.
+ *
+ * @throws CliError 64  none; several without a word on how they belong together; or not a URL
+ */
+export function serverUrls(verb: string, { urls, topology }: CommonFlags): readonly ServerUrl[] {
+  if (urls.length === 0) {
+    throw usageError(
+      `${verb} needs the URL of a Redis: -r redis://HOST, or HOLDFAST_REDIS or REDIS_URL in the environment (cron keeps none of yours)`,
+    );
+  }
+  if (urls.length > 1 && topology === "single") {
+    throw usageError(
+      `${urls.length} URLs can be Sentinels, seeds of a cluster or independent servers: say --sentinel NAME, --cluster or --redlock`,
+    );
+  }
+  if (topology === "redlock" && (urls.length < 3 || urls.length > 9 || urls.length % 2 === 0)) {
+    throw usageError(`--redlock needs 3, 5, 7 or 9 URLs, each of an independent server; got ${urls.length}`);
+  }
+  const servers = urls.map((url) => serverOf(url, topology === "sentinel" ? SENTINEL_PORT : PORT));
+  if (topology === "cluster" && servers.some(({ db }) => db !== 0)) throw usageError("a cluster has only database 0");
+  return servers;
+}
+
+function serverOf(text: string, port: number): ServerUrl {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined || !/^rediss?:$/.test(url.protocol) || url.hostname === "") {
+    throw usageError(`--redis must be redis://[[USER]:PASSWORD@]HOST[:PORT][/DB] or rediss://…; got "${redact(text)}"`);
+  }
+  const db = url.pathname.replace(/^\//, "");
+  if (!/^\d{0,6}$/.test(db)) throw usageError(`the database of --redis must be a number; got "${redact(text)}"`);
+  const password = url.password === "" ? undefined : decodeURIComponent(url.password);
+  keepSecret(password);
+  return {
+    host: url.hostname.replace(/^\[|\]$/g, ""),
+    port: url.port === "" ? port : Number(url.port),
+    db: db === "" ? 0 : Number(db),
+    username: url.username === "" ? undefined : decodeURIComponent(url.username),
+    password,
+    isSecure: url.protocol === "rediss:",
+    shown: redact(text),
+  };
+}

@@ -1,0 +1,128 @@
+/** The columns of `ls`: what each shows to people, and what it gives to programs with `--raw`. */
+import { formatMs } from "../frame/durations.js";
+import { usageError } from "../frame/exit-codes.js";
+import type { Column, Style } from "../frame/output.js";
+import type { ShownLock } from "./found.js";
+import { whoIs } from "./people.js";
+
+/** A lock, and when it was looked at by the server's clock, in ms since 1970. */
+export interface Row {
+  readonly lock: ShownLock;
+  readonly atMs: number;
+}
+
+/** One column. */
+export interface LockColumn extends Column<Row> {
+  /** The same for programs: durations in ms, instants in ms since 1970, lists with commas; undefined is empty. */
+  readonly raw: (row: Row) => string | undefined;
+}
+
+/** Readers that hold together, permits of a semaphore: `2 readers`, `3 of 5`; or the state in a word. */
+export function stateText(lock: ShownLock): string {
+  const { state, permits, holders, count, barrier, waiterCount } = lock;
+  if (state === "held" && permits !== undefined) return `${permits.used} of ${permits.limit ?? "?"}`;
+  if (state === "held" && lock.mode === "shared")
+    return holders.length === 1 ? "1 reader" : `${holders.length} readers`;
+  if (state === "counting" && count !== undefined) return `${count.left} of ${count.initial} left`;
+  if (state === "gathering") return `${waiterCount} of ${barrier?.parties ?? "?"}`;
+  return state;
+}
+
+/** Who has it: the person who paused it, the one holder, or how many there are. */
+function holderText({ pause, holders }: ShownLock): string | undefined {
+  if (pause !== undefined) return pause.by;
+  const [holder] = holders;
+  if (holder === undefined) return undefined;
+  return holders.length === 1 ? whoIs(holder) : `${holders.length} holders`;
+}
+
+/** What is said of a single holder only: several have several answers, which `show` lists. */
+function ofHolder<Value>(
+  { lock }: Row,
+  read: (holder: ShownLock["holders"][number]) => Value | undefined,
+): Value | undefined {
+  const [holder] = lock.holders;
+  return holder === undefined || lock.holders.length > 1 ? undefined : read(holder);
+}
+
+function ofEach({ lock }: Row, read: (holder: ShownLock["holders"][number]) => string | undefined): string | undefined {
+  const texts = new Set(lock.holders.map(read).filter((text) => text !== undefined && text !== ""));
+  return texts.size === 0 ? undefined : [...texts].join(",");
+}
+
+/** Since when it is as it is: paused, or held by the one who has it. */
+export function sinceAtMs(row: Row): number | undefined {
+  return row.lock.pause === undefined ? ofHolder(row, (holder) => holder.sinceAtMs) : row.lock.pause.sinceAtMs;
+}
+
+/** How long it stays so unless somebody renews or resumes it; Infinity for a foreign key without an end. */
+export function leftMs(row: Row): number | undefined {
+  const { pause } = row.lock;
+  if (pause === undefined) return ofHolder(row, (holder) => holder.leaseLeftMs);
+  return pause.untilAtMs === undefined ? undefined : Math.max(0, pause.untilAtMs - row.atMs);
+}
+
+/** A lease's rest for people. */
+export function leftText(left: number | undefined): string | undefined {
+  if (left === undefined) return undefined;
+  return left === Number.POSITIVE_INFINITY ? "no end" : formatMs(left);
+}
+
+function whole(value: number | undefined): string | undefined {
+  return value === undefined || !Number.isFinite(value) ? undefined : String(Math.round(value));
+}
+
+function stateStyle({ lock: { state } }: Row): Style | undefined {
+  if (state === "paused" || state === "broken") return "yellow";
+  return state === "free" ? "dim" : undefined;
+}
+
+/** A column that people and programs see alike. */
+function plainColumn(heading: string, cell: (row: Row) => string | undefined): LockColumn {
+  return { heading, cell, raw: cell };
+}
+
+const COLUMNS: Readonly<Record<string, LockColumn>> = {
+  name: plainColumn("NAME", ({ lock }) => lock.name),
+  kind: plainColumn("KIND", ({ lock }) => lock.kind),
+  mode: plainColumn("MODE", ({ lock }) => lock.mode),
+  state: { heading: "STATE", cell: ({ lock }) => stateText(lock), raw: ({ lock }) => lock.state, style: stateStyle },
+  holder: plainColumn("HOLDER", ({ lock }) => holderText(lock)),
+  host: plainColumn("HOST", (row) => ofEach(row, ({ host }) => host)),
+  pid: plainColumn("PID", (row) => ofEach(row, ({ pid }) => whole(pid))),
+  app: plainColumn("APP", (row) => ofEach(row, ({ clientName }) => clientName)),
+  owner: plainColumn("OWNER", (row) => ofEach(row, ({ owner }) => owner)),
+  since: {
+    heading: "SINCE",
+    cell(row) {
+      const since = sinceAtMs(row);
+      return since === undefined ? undefined : formatMs(row.atMs - since);
+    },
+    raw: (row) => whole(sinceAtMs(row)),
+  },
+  left: { heading: "LEFT", cell: (row) => leftText(leftMs(row)), raw: (row) => whole(leftMs(row)) },
+  token: plainColumn("TOKEN", (row) => whole(ofHolder(row, ({ token }) => token))),
+  waiters: plainColumn("WAIT", ({ lock }) => String(lock.waiterCount)),
+  permits: {
+    heading: "PERMITS",
+    cell: ({ lock: { permits } }) => permits && `${permits.used}/${permits.limit ?? "?"}`,
+    raw: ({ lock: { permits } }) => permits && `${permits.used}/${permits.limit ?? ""}`,
+  },
+  label: plainColumn("LABEL", ({ lock }) => lock.label),
+  term: plainColumn("TERM", ({ lock }) => whole(lock.leader?.term)),
+};
+
+/** The names that `-o` takes. */
+export const COLUMN_NAMES: readonly string[] = Object.keys(COLUMNS);
+
+/** What is shown without `-o`. */
+export const USUAL_COLUMNS = "name,kind,state,holder,since,left,token,waiters,label";
+
+/** The columns of that list, such as `name,host,since`. @throws CliError 64  one of them does not exist */
+export function columnsOf(list: string): LockColumn[] {
+  return list.split(/[,\s]+/).map((name) => {
+    const column = Object.hasOwn(COLUMNS, name) ? COLUMNS[name] : undefined;
+    if (column === undefined) throw usageError(`-o takes the columns ${COLUMN_NAMES.join(" ")}; got "${name}"`);
+    return column;
+  });
+}

@@ -1,0 +1,43 @@
+/** From a row of a list back to the lock. */
+import type { Holdfast, Lock } from "holdfast";
+import type { LockEntry } from "holdfast/admin";
+
+/** The most that a semaphore may have: of no account for a verb that takes none. */
+const ANY_PERMITS = 1_000_000;
+
+/** The lock of that kind and name, for verbs that acquire nothing; undefined for kinds that nobody holds. */
+export function lockOf(
+  holdfast: Holdfast,
+  { kind, name, key }: Pick<LockEntry, "kind" | "name" | "key">,
+): Pick<Lock, "forceRelease" | "inspect"> | undefined {
+  switch (kind) {
+    case "mutex":
+      return holdfast.mutex(name, key === undefined ? {} : { key });
+    case "semaphore":
+      return holdfast.semaphore(name, { permits: ANY_PERMITS });
+    case "read-write-lock":
+      return holdfast.readWriteLock(name).write;
+    case "election":
+      return holdfast.election(name);
+    case "redlock":
+      return holdfast.redlock(name);
+    default:
+      return undefined;
+  }
+}
+
+const WEIGHT: Readonly<Record<LockEntry["state"], number>> = {
+  held: 0,
+  paused: 1,
+  awaited: 2,
+  gathering: 3,
+  counting: 4,
+  broken: 5,
+  free: 6,
+};
+
+/** What a name is used as, the most telling first: one name should be one kind, and is not always. */
+export function byWeight(entries: readonly LockEntry[]): LockEntry[] {
+  const weightOf = ({ state, holders }: LockEntry): number => (holders.length > 0 ? 0 : WEIGHT[state]);
+  return [...entries].sort((a, b) => weightOf(a) - weightOf(b));
+}

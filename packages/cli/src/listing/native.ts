@@ -1,0 +1,8 @@
+import { usageError } from "../frame/exit-codes.js";
+import type { CommonFlags } from "../frame/flags.js";
+
+/** For verbs that know locks in our own format only. @throws CliError 64 */
+export function onlyNative(verb: string, { protocol }: Pick<CommonFlags, "protocol">): void {
+  if (protocol.format !== "native")
+    throw usageError(`--protocol is for run, show and release; ${verb} knows native locks`);
+}

@@ -1,0 +1,34 @@
+/** Sentences about who has a lock, for people at 3 a.m. What is quoted in them is hostile text, made visible here. */
+import type { Holder, Pause } from "holdfast";
+import { formatMs } from "../frame/durations.js";
+import { plain } from "../frame/output.js";
+import { formatInstant } from "../text/instants.js";
+import { leftText } from "./columns.js";
+import { whoIs } from "./people.js";
+
+/** `: "release 4.2"`, or nothing. */
+export function quoted(label: string | undefined): string {
+  return label === undefined || label === "" ? "" : `: "${plain(label)}"`;
+}
+
+/** `ci-7/4211 api since 3m12s, lease left 24s, token 1795198449998240: "release 4.2"` */
+export function holderSentence(holder: Holder, atMs: number): string {
+  const { sinceAtMs, leaseLeftMs, token, label } = holder;
+  const facts = [
+    `${plain(whoIs(holder))}${sinceAtMs === undefined ? "" : ` since ${formatMs(atMs - sinceAtMs)}`}`,
+    `lease left ${leftText(leaseLeftMs)}`,
+    ...(token === undefined ? [] : [`token ${token}`]),
+  ];
+  return facts.join(", ") + quoted(label);
+}
+
+/** `ana@ops-1 since 1h04m, until 2026-11-22 18:00:00Z (2h10m): "db maintenance"` */
+export function pauseSentence({ by, sinceAtMs, untilAtMs, label }: Pause, atMs: number): string {
+  return `${plain(by)} since ${formatMs(atMs - sinceAtMs)}, ${untilText(untilAtMs, atMs)}${quoted(label)}`;
+}
+
+/** `until 2026-11-22 18:00:00Z (2h10m)`, or `until somebody resumes it`. */
+export function untilText(untilAtMs: number | undefined, atMs: number): string {
+  if (untilAtMs === undefined) return "until somebody resumes it";
+  return `until ${formatInstant(untilAtMs)} (${formatMs(untilAtMs - atMs)})`;
+}

@@ -1,0 +1,33 @@
+/** Fits a line into the width of a terminal. */
+
+const WIDE =
+  /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{20000}-\u{3fffd}]|\p{Extended_Pictographic}/u;
+const COMBINING = /[\p{Mn}\p{Me}]/u;
+/** What a line of ours may hold besides text: colours, which take no cell. Everything else was made visible before. */
+const ESC = "\x1b";
+const PIECES = new RegExp(`${ESC}\\[[\\d;]*m|.`, "gsu");
+const RESET = `${ESC}[0m`;
+
+/** The line cut to so many cells, the last of which is `…` if anything was cut off. Colours are kept, and ended. */
+export function clip(line: string, cells: number): string {
+  // Nearly every line is plain ASCII and fits.
+  if (line.length <= cells && /^[ -~]*$/.test(line)) return line;
+  let kept = "";
+  let used = 0;
+  let beforeLast = "";
+  let isColoured = false;
+  for (const [piece] of line.matchAll(PIECES)) {
+    if (piece.startsWith("\x1b")) {
+      isColoured = true;
+      kept += piece;
+      continue;
+    }
+    const width = COMBINING.test(piece) ? 0 : WIDE.test(piece) ? 2 : 1;
+    if (used + width > cells) return `${beforeLast}${cells < 1 ? "" : "…"}${isColoured ? RESET : ""}`;
+    kept += piece;
+    used += width;
+    // One cell is kept free for the mark until it is known that all fits.
+    if (used <= cells - 1) beforeLast = kept;
+  }
+  return kept;
+}

@@ -1,0 +1,141 @@
+/** `holdfast demo`: locks at work, on a store of its own or on a Redis. */
+import { embedded, Keyspace } from "@holdfast/embedded";
+import { createHoldfast, type Holdfast } from "holdfast";
+import { countKeys, removeKeys } from "../demo/leftovers.js";
+import { type Play, type PlaySummary, play } from "../demo/play.js";
+import { hireHere, hireProcesses, PREFIX } from "../demo/staff.js";
+import { openWindow } from "../demo/window.js";
+import { WORKER_VARIABLE, workForParent } from "../demo/worker-process.js";
+import { CliError, EXIT, usageError } from "../frame/exit-codes.js";
+import { jsonLine, tell } from "../frame/output.js";
+import { durationOf, isGiven, textsOf, wholeOf } from "../frame/values.js";
+import type { Call, Connection, Verb } from "../frame/verb.js";
+import { onlyNative } from "../listing/native.js";
+import { listenForSignals } from "../live/interruption.js";
+
+const HELP = `
+Payments that must be settled once, customers who press again, and workers that contend: first without a lock,
+then with a mutex for each payment, a semaphore in front of the gateway and an election for the feed. One
+worker is killed with -9 in the middle of a payment, and another one finishes it. The console shows it meanwhile,
+at the address that is printed.
+
+      --workers N         4; 1 to 50
+      --for D             60s; at least 5s
+      --chaos             kills a worker every few seconds
+
+Without -r it runs in this process on an embedded store and needs no Redis (HOLDFAST_REDIS and REDIS_URL are
+not looked at). With -r the workers are processes, on keys that begin with ${PREFIX}: which must not be there
+before, and are removed at the end; look at them meanwhile: holdfast ls -r URL --prefix ${PREFIX} --watch.
+
+Exit code 0; 1 if ${PREFIX} is in use, or if a payment was settled twice or never.`;
+
+/** The verb. */
+export const demo: Verb = {
+  name: "demo",
+  usage: "holdfast demo [-r URL] [--workers N] [--for D] [--chaos]",
+  help: HELP,
+  options: { workers: { type: "string" }, for: { type: "string" }, chaos: { type: "boolean" } },
+  async run(call) {
+    const { values, common } = call;
+    if (call.streams.env[WORKER_VARIABLE] === "1" && process.send !== undefined) return await workForParent();
+    onlyNative("demo", common);
+    if (call.positionals.length > 0) throw usageError(`demo takes no name; got "${call.positionals[0]}"`);
+    if (common.topology === "redlock") throw usageError("demo shows kinds that --redlock does not have: leave it out");
+    const workers = wholeOf(values, "workers", { min: 1, max: 50 }) ?? 4;
+    const forMs = durationOf(values, "for", { minMs: 5_000, maxMs: 86_400_000 }) ?? 60_000;
+    const interruption = listenForSignals();
+    const facts = {
+      workers,
+      forMs,
+      isChaos: isGiven(values, "chaos"),
+      say: storyteller(call),
+      signal: interruption.signal,
+    };
+    try {
+      const summary =
+        textsOf(values, "redis").length === 0 ? await playHere(call, facts) : await playOnRedis(call, facts);
+      return report(call, workers, summary, interruption.signalCode());
+    } finally {
+      interruption.stop();
+    }
+  },
+};
+
+/** To people on stdout; with `--json` stdout is for the summary. */
+function storyteller({ streams, common }: Call): (line: string) => void {
+  if (common.isQuiet) return () => {};
+  const out = common.isJson ? streams.stderr : streams.stdout;
+  return (line) => void out.write(`${line}\n`);
+}
+
+async function playHere(call: Call, facts: Omit<Play, "hire">): Promise<PlaySummary> {
+  const keyspace = new Keyspace();
+  facts.say("In this process, on the embedded store: nothing is installed, and no Redis is asked.");
+  const holdfast = createHoldfast({ store: embedded({ keyspace }), prefix: PREFIX, clientName: "console" });
+  return await watched(call, holdfast, { address: "the embedded store" }, () =>
+    play({ ...facts, hire: (shop, withLock) => hireHere(keyspace, shop, withLock) }),
+  );
+}
+
+/** Plays while the console shows it to whoever reads its address; a program that wants the summary has no use for it. */
+async function watched(
+  { common, streams }: Call,
+  holdfast: Holdfast,
+  place: Parameters<typeof openWindow>[1],
+  playing: () => Promise<PlaySummary>,
+): Promise<PlaySummary> {
+  const isRead = !common.isJson && !common.isQuiet;
+  const window = isRead ? await openWindow(holdfast, place) : undefined;
+  if (window !== undefined) streams.stdout.write(`The console, meanwhile: ${window.url}\n`);
+  try {
+    return await playing();
+  } finally {
+    await window?.close();
+    await holdfast.close();
+  }
+}
+
+async function playOnRedis(call: Call, facts: Omit<Play, "hire">): Promise<PlaySummary> {
+  const { common, connect, streams } = call;
+  const connection: Connection = await connect({ signal: facts.signal });
+  try {
+    const before = await countKeys(connection.nodes());
+    if (before > 0) {
+      throw new CliError(
+        EXIT.no,
+        `${connection.address} has keys that begin with ${PREFIX}: another demo runs, or one was killed; nothing was changed. Remove them if nobody needs them`,
+      );
+    }
+    facts.say(`Each worker is a process, on ${connection.address}.`);
+    try {
+      const [redis] = connection.clients;
+      const holdfast = createHoldfast({ redis: redis as object, prefix: PREFIX, clientName: "console" });
+      const place = { address: connection.address, servers: () => connection.nodes() };
+      return await watched(call, holdfast, place, () =>
+        play({ ...facts, hire: (shop, withLock) => hireProcesses(common, shop, withLock) }),
+      );
+    } finally {
+      const removed = await removeKeys(connection.nodes());
+      tell(streams, common, `removed ${removed} keys of ${PREFIX}`);
+    }
+  } finally {
+    await connection.close();
+  }
+}
+
+function report({ common, streams }: Call, workers: number, summary: PlaySummary, signalCode: number): number {
+  const { withoutLock, withLock, deaths, faults } = summary;
+  // What was cut short by a signal has nothing to prove.
+  const isWell = faults.length === 0 || signalCode !== 0;
+  if (common.isJson) {
+    streams.stdout.write(jsonLine({ workers, ...summary, ok: isWell }));
+  } else {
+    for (const fault of isWell ? [] : faults) tell(streams, common, fault);
+    const killed = deaths.length === 1 ? "1 worker killed" : `${deaths.length} workers killed`;
+    streams.stdout.write(
+      `\ndemo: ${withoutLock.duplicates} duplicate orders without a lock, ${withLock.duplicates} with one; ${killed}\n`,
+    );
+  }
+  if (signalCode !== 0) return signalCode;
+  return isWell ? EXIT.done : EXIT.no;
+}

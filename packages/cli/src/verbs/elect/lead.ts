@@ -1,0 +1,238 @@
+/** Standing for election, leading, and resigning. */
+import { channel } from "node:diagnostics_channel";
+import type { Election, Leadership, RenewEvent } from "holdfast";
+import { childEnvironment, heldNames } from "../../child/environment.js";
+import { ProcessGroup } from "../../child/process-group.js";
+import { exitCodeOf, Interrupted, SignalDesk } from "../../child/signals.js";
+import { type SupervisionEnd, supervise } from "../../child/supervision.js";
+import { defaultKillAfterMs, marginOf } from "../../child/time-table.js";
+import { sleep } from "../../frame/durations.js";
+import { EXIT, usageError } from "../../frame/exit-codes.js";
+import { failureOf } from "../../frame/failures.js";
+import type { Call, Connection } from "../../frame/verb.js";
+import { recordOwn } from "../../listing/past.js";
+import { type ElectionReport, electionReport } from "./report.js";
+
+/** How to stand. */
+export interface Candidacy {
+  readonly name: string;
+  readonly value: string;
+  readonly leaseMs: number;
+  readonly delayMs: number;
+  readonly rejoins: boolean;
+  readonly throughPause: boolean;
+  readonly label: string | undefined;
+}
+
+/** How a leadership ended. */
+type LeadershipEnd = { readonly isLost: boolean; readonly code: number };
+
+/** Stands, leads, and resigns when a signal or the end of the command says so. @returns the exit code */
+export async function lead(call: Call, candidacy: Candidacy): Promise<number> {
+  if (heldNames(call.streams.env).includes(candidacy.name)) {
+    throw usageError(`an enclosing run or elect holds "${candidacy.name}": this one would wait for itself`);
+  }
+  let desk = new SignalDesk();
+  // A leader that nobody listens to resigns, as on TERM; ending at once would leave its seat empty for a lease.
+  let isUnread = false;
+  call.streams.onReaderGone?.(() => {
+    // Each line that follows fails as well.
+    if (!isUnread) process.kill(process.pid, "SIGTERM");
+    isUnread = true;
+  });
+  try {
+    const connection = await call.connect({ signal: desk.waiting });
+    const stopRecording = recordOwn(connection.holdfast);
+    try {
+      for (;;) {
+        const end = await leadOnce(call, connection, candidacy, desk);
+        if (!end.isLost || !candidacy.rejoins || desk.interruption !== undefined) return end.code;
+        // The old desk's signals went to the command that is gone.
+        const next = new SignalDesk();
+        desk.close();
+        desk = next;
+      }
+    } finally {
+      await stopRecording();
+      await connection.close();
+    }
+  } catch (error) {
+    if (error instanceof Interrupted) return exitCodeOf(error.signal);
+    throw error;
+  } finally {
+    desk.close();
+  }
+}
+
+async function leadOnce(
+  call: Call,
+  { holdfast }: Connection,
+  candidacy: Candidacy,
+  desk: SignalDesk,
+): Promise<LeadershipEnd> {
+  const report = electionReport(call, candidacy.name);
+  const election = holdfast.election(candidacy.name);
+  const stoodAtMs = performance.now();
+  report.candidate();
+  const leadership = await win(election, candidacy, desk, report);
+  report.elected(leadership, performance.now() - stoodAtMs);
+  const stopWatching = watchRenewals(leadership, report);
+  try {
+    const { command } = call;
+    if (command === undefined) return await leadUntilSignal(leadership, desk, report);
+    return await leadWith(call, command, {
+      leadership,
+      candidacy,
+      desk,
+      report,
+      waitedMs: performance.now() - stoodAtMs,
+    });
+  } finally {
+    stopWatching();
+  }
+}
+
+const RETRY_MS = 1_000;
+
+/** Campaigns until it is won. A Redis that is away is asked again: a candidate stands by for as long as it lives. */
+async function win(
+  election: Election,
+  { value, leaseMs, delayMs, throughPause, label }: Candidacy,
+  desk: SignalDesk,
+  report: ElectionReport,
+): Promise<Leadership> {
+  const named = label === undefined ? {} : { label };
+  const options = { waitMs: Infinity, leaseMs, delayMs, throughPause, signal: desk.waiting, ...named };
+  for (;;) {
+    try {
+      return await election.campaign(value, options);
+    } catch (error) {
+      if (error instanceof Interrupted || failureOf(error).code !== EXIT.unreachable || !isTransient(error))
+        throw error;
+      report.away(failureOf(error).message);
+      await sleep(RETRY_MS, desk.waiting);
+    }
+  }
+}
+
+function isTransient(error: unknown): boolean {
+  return (error as { transient?: unknown }).transient === true;
+}
+
+function watchRenewals(leadership: Leadership, report: ElectionReport): () => void {
+  const renewals = channel("holdfast:renew");
+  const onRenew = (message: unknown): void => {
+    const event = message as RenewEvent; // what this channel carries
+    if (event.owner !== leadership.owner) return;
+    if (event.error === undefined) report.renewed(leadership, event.validForMs);
+    else report.atRisk(leadership, event.validForMs, event.error);
+  };
+  renewals.subscribe(onRenew);
+  return () => {
+    renewals.unsubscribe(onRenew);
+  };
+}
+
+async function leadUntilSignal(
+  leadership: Leadership,
+  desk: SignalDesk,
+  report: ElectionReport,
+): Promise<LeadershipEnd> {
+  const startedAtMs = performance.now();
+  await new Promise<void>((resolve) => {
+    // A lease keeps no process alive, and a leader without a command has nothing else to live for.
+    const alive = setInterval(() => {}, 60_000);
+    const end = (): void => {
+      clearInterval(alive);
+      resolve();
+    };
+    leadership.signal.addEventListener("abort", end);
+    desk.waiting.addEventListener("abort", end);
+    if (leadership.signal.aborted || desk.waiting.aborted) end();
+  });
+  const ledMs = performance.now() - startedAtMs;
+  if (leadership.validForMs() <= 0) return lost(leadership, report, ledMs);
+  return await resigned(leadership, report, ledMs, EXIT.done);
+}
+
+async function leadWith(
+  { streams }: Call,
+  [file = "", ...args]: readonly string[],
+  facts: {
+    readonly leadership: Leadership;
+    readonly candidacy: Candidacy;
+    readonly desk: SignalDesk;
+    readonly report: ElectionReport;
+    readonly waitedMs: number;
+  },
+): Promise<LeadershipEnd> {
+  const { leadership, desk, report, candidacy } = facts;
+  const { leaseMs } = candidacy;
+  const env = childEnvironment(streams.env, {
+    name: candidacy.name,
+    kind: "election",
+    mode: "exclusive",
+    token: leadership.token,
+    owner: leadership.owner,
+    slot: undefined,
+    acquiredAtMs: leadership.acquiredAt.getTime(),
+    waitedMs: Math.round(facts.waitedMs),
+    leaseMs,
+    maxHoldMs: undefined,
+    term: leadership.term,
+  });
+  const startedAtMs = performance.now();
+  const group = await ProcessGroup.start({ file, args, env, isForeground: false }).catch(async (error: unknown) => {
+    await leadership.release().catch(() => {});
+    throw error;
+  });
+  const policy = {
+    times: { killAfterMs: defaultKillAfterMs(leaseMs), marginMs: marginOf(leaseMs) },
+    stopSignal: "SIGTERM",
+    onLost: "SIGTERM",
+    killsAfterForwarding: false,
+    maxHoldMs: undefined,
+    leavesGroup: false,
+    isForeground: false,
+  } as const;
+  const end = await supervise(group, leadership, policy, desk, {
+    lost: (sent) => report.lost(leadership, performance.now() - startedAtMs, sent),
+    signalled: (signal, why) => report.signalled(signal, why),
+    childExited: ({ code, signal }) => report.childExited(code, signal),
+  });
+  const ledMs = performance.now() - startedAtMs;
+  if (end.isLost) {
+    await leadership.release().catch(() => {});
+    return { isLost: true, code: EXIT.lost };
+  }
+  return await resigned(leadership, report, ledMs, codeOf(end));
+}
+
+function codeOf({ exit: { code, signal } }: SupervisionEnd): number {
+  return signal === null ? (code ?? EXIT.internal) : exitCodeOf(signal);
+}
+
+async function lost(leadership: Leadership, report: ElectionReport, ledMs: number): Promise<LeadershipEnd> {
+  report.lost(leadership, ledMs, undefined);
+  await leadership.release().catch(() => {});
+  return { isLost: true, code: EXIT.lost };
+}
+
+async function resigned(
+  leadership: Leadership,
+  report: ElectionReport,
+  ledMs: number,
+  code: number,
+): Promise<LeadershipEnd> {
+  try {
+    await leadership.release();
+  } catch (error) {
+    if (failureOf(error).code === EXIT.lost) {
+      report.lost(leadership, ledMs, undefined);
+      return { isLost: true, code: EXIT.lost };
+    }
+    throw error;
+  }
+  report.resigned(leadership, ledMs);
+  return { isLost: false, code };
+}

@@ -1,0 +1,72 @@
+/** What a candidate tells: events for programs, lines for people. Both go to stderr where stdout is the command's. */
+import { type Leadership, LeaseLostError } from "holdfast";
+import { formatMs } from "../../frame/durations.js";
+import { jsonLine, plain, tell } from "../../frame/output.js";
+import type { Call } from "../../frame/verb.js";
+
+/** Tells as it happens. Times are in ms. */
+export interface ElectionReport {
+  candidate(): void;
+  elected(leadership: Leadership, waitedMs: number): void;
+  renewed(leadership: Leadership, validForMs: number): void;
+  atRisk(leadership: Leadership, validForMs: number, error: Error): void;
+  /** @param sent  what the command was sent for it */
+  lost(leadership: Leadership, ledMs: number, sent: NodeJS.Signals | undefined): void;
+  resigned(leadership: Leadership, ledMs: number): void;
+  signalled(signal: NodeJS.Signals, why: string): void;
+  childExited(code: number | null, signal: NodeJS.Signals | null): void;
+  /** Redis cannot be asked now. */
+  away(message: string): void;
+}
+
+/** For one candidacy. */
+export function electionReport({ common, streams, command }: Call, name: string): ElectionReport {
+  const out = command === undefined ? streams.stdout : streams.stderr;
+  const shown = plain(name);
+  const event = (event: string, facts: object): void => void out.write(jsonLine({ event, name, ...facts }));
+  const line = (text: string): void => {
+    if (command !== undefined) tell(streams, common, text);
+    else if (!common.isQuiet) out.write(`${text}\n`);
+  };
+  const say = (kind: string, facts: object, text: string | undefined): void => {
+    if (common.isJson) event(kind, facts);
+    else if (text !== undefined) line(text);
+  };
+  let complaint = "";
+  return {
+    candidate: () => say("candidate", {}, `${shown}: standing for election`),
+    elected({ term, owner, value, acquiredAt }, waitedMs) {
+      const facts = { term, owner, value, sinceAtMs: acquiredAt.getTime(), waitedMs: Math.round(waitedMs) };
+      const stands = value === "" ? "" : `, standing for "${plain(value)}"`;
+      say("elected", facts, `${shown}: elected after ${formatMs(waitedMs)}, term ${term}${stands}`);
+    },
+    renewed({ term }, validForMs) {
+      const text = common.isVerbose ? `${shown}: renewed, good for ${formatMs(validForMs)}` : undefined;
+      say("renewed", { term, validForMs: Math.round(validForMs) }, text);
+    },
+    atRisk({ term }, validForMs, error) {
+      const facts = { term, validForMs: Math.round(validForMs), reason: error.message };
+      say("at-risk", facts, `${shown}: not renewed, good for ${formatMs(validForMs)} more: ${plain(error.message)}`);
+    },
+    lost(leadership, ledMs, sent) {
+      const reason = reasonOf(leadership);
+      const facts = { term: leadership.term, reason, ledMs: Math.round(ledMs), sent: sent ?? null };
+      const then = sent === undefined ? "" : `; sent ${sent.replace("SIG", "")}`;
+      say("lost", facts, `LOST ${shown}: ${reason} after ${formatMs(ledMs)}, term ${leadership.term}${then}`);
+    },
+    resigned: ({ term }, ledMs) =>
+      say("resigned", { term, ledMs: Math.round(ledMs) }, `${shown}: resigned after ${formatMs(ledMs)}, term ${term}`),
+    signalled: (signal, why) => say("signalled", { signal, why }, undefined),
+    childExited: (code, signal) => say("child-exited", { code, signal }, undefined),
+    away(message) {
+      if (message !== complaint) tell(streams, common, plain(message));
+      complaint = message;
+    },
+  };
+}
+
+/** Why it is over; `expired` if nobody said: its time ran out before a renewal was confirmed. */
+function reasonOf({ signal }: Leadership): string {
+  const reason: unknown = signal.reason;
+  return reason instanceof LeaseLostError ? reason.reason : "expired";
+}

@@ -1,0 +1,169 @@
+/** `holdfast ls`: which locks there are, who holds them and who waits. */
+import { LOCK_KINDS, type LockKind, survey } from "holdfast/admin";
+import { parseDuration } from "../../frame/durations.js";
+import { EXIT, usageError } from "../../frame/exit-codes.js";
+import { jsonLine, paintFor, table, tell } from "../../frame/output.js";
+import { durationOf, isGiven, textOf, textsOf, wholeOf, wordOf } from "../../frame/values.js";
+import type { Call, Connection, Verb } from "../../frame/verb.js";
+import { COLUMN_NAMES, columnsOf, type LockColumn, type Row, USUAL_COLUMNS } from "../../listing/columns.js";
+import { lockJson } from "../../listing/json.js";
+import { onlyNative } from "../../listing/native.js";
+import { serverNowMs } from "../../listing/server-time.js";
+import { type Look, USUAL_WATCH, watch } from "../../live/watch.js";
+import { inOrder, SORTS, type Sort } from "./order.js";
+
+const HELP = `
+Lists the locks that are held, awaited or paused, of every kind. It asks in pages (SCAN), never all at once.
+
+  PATTERN                 only names like it: order:* (quote it), with * ? [a-z] as SCAN has them
+      --kind K            only this kind, repeatable: ${LOCK_KINDS.join(" ")}
+      --holder TEXT       only what somebody holds whose host, app, owner or label has TEXT in it
+      --waiting           only where somebody waits
+      --held-over D       only what somebody has held for longer than D
+      --all               also what is free, as far as it is still on record
+      --sort name|since|left|waiters
+                          the order (name); since: longest first, left: what ends first, waiters: most first
+  -o, --columns COLS      with commas, of: ${COLUMN_NAMES.join(" ")}
+      --no-headings       no first line
+      --raw               tabs between columns, names as they are, times in ms: for pipes, refused on a
+                          terminal
+      --limit N           at most N locks (200); if there are more, the cursor for the next page is told
+      --cursor C          goes on where a page ended
+      --watch [D]         again every D (${USUAL_WATCH}) until it is interrupted; with --json one line each
+
+Exit code 0, also when there is none. --json: {"v":1,"locks":[…],"nextCursor":null}.`;
+
+/** The verb. */
+export const ls: Verb = {
+  name: "ls",
+  usage: "holdfast ls [PATTERN] [flags]",
+  help: HELP,
+  options: {
+    kind: { type: "string", multiple: true },
+    holder: { type: "string" },
+    waiting: { type: "boolean" },
+    "held-over": { type: "string" },
+    all: { type: "boolean" },
+    sort: { type: "string" },
+    columns: { type: "string", short: "o" },
+    "no-headings": { type: "boolean" },
+    raw: { type: "boolean" },
+    limit: { type: "string" },
+    cursor: { type: "string" },
+    watch: { type: "string", bare: USUAL_WATCH },
+  },
+  async run(call) {
+    const wish = wishOf(call);
+    const connection = await call.connect();
+    try {
+      const look = async (): Promise<Look> => lookAt(call, wish, await pageOf(connection, wish));
+      if (wish.everyMs !== undefined) return await watch(call, wish.everyMs, look);
+      const { lines, json } = await look();
+      call.streams.stdout.write(call.common.isJson ? jsonLine(json) : lines.map((line) => `${line}\n`).join(""));
+      return EXIT.done;
+    } finally {
+      await connection.close();
+    }
+  },
+};
+
+interface Wish {
+  readonly pattern: string | undefined;
+  readonly kinds: readonly LockKind[];
+  readonly holder: string | undefined;
+  readonly isWaiting: boolean;
+  readonly heldOverMs: number | undefined;
+  readonly includeFree: boolean;
+  readonly sort: Sort;
+  readonly columns: readonly LockColumn[];
+  readonly hasHeadings: boolean;
+  readonly isRaw: boolean;
+  readonly limit: number;
+  readonly cursor: string | undefined;
+  readonly everyMs: number | undefined;
+}
+
+function wishOf({ values, positionals, common, streams }: Call): Wish {
+  onlyNative("ls", common);
+  const [pattern, extra] = positionals;
+  if (extra !== undefined) throw usageError(`ls takes one PATTERN, quoted; got "${pattern}" and "${extra}"`);
+  const isRaw = isGiven(values, "raw");
+  if (isRaw && streams.stdout.isTTY === true) {
+    throw usageError("--raw is for pipes: a name may hold what drives a terminal");
+  }
+  const every = textOf(values, "watch");
+  const cursor = textOf(values, "cursor");
+  if (every !== undefined && cursor !== undefined)
+    throw usageError("--watch shows the first page: --cursor is for one look");
+  return {
+    pattern,
+    kinds: textsOf(values, "kind").map(kindOf),
+    holder: textOf(values, "holder"),
+    isWaiting: isGiven(values, "waiting"),
+    heldOverMs: durationOf(values, "held-over"),
+    includeFree: isGiven(values, "all"),
+    sort: wordOf(values, "sort", SORTS) ?? "name",
+    columns: columnsOf(textOf(values, "columns") ?? USUAL_COLUMNS),
+    hasHeadings: !isGiven(values, "no-headings") && !isRaw,
+    isRaw,
+    limit: wholeOf(values, "limit", { min: 1, max: 10_000 }) ?? 200,
+    cursor,
+    everyMs: every === undefined ? undefined : parseDuration("--watch", every, { minMs: 100 }),
+  };
+}
+
+function kindOf(text: string): LockKind {
+  const kind = LOCK_KINDS.find((one) => one === text);
+  if (kind === undefined) throw usageError(`--kind must be one of ${LOCK_KINDS.join(", ")}; got "${text}"`);
+  return kind;
+}
+
+interface Page {
+  readonly rows: readonly Row[];
+  readonly nextCursor: string | undefined;
+  readonly unreachable: number;
+}
+
+/** Goes on from page to page of the survey until enough was found: what we filter out here must not make a list look empty. */
+async function pageOf(connection: Connection, wish: Wish): Promise<Page> {
+  const { pattern, kinds, holder, includeFree, limit } = wish;
+  const rows: Row[] = [];
+  let cursor = wish.cursor;
+  let unreachable = 0;
+  do {
+    const page = await survey(connection.holdfast, {
+      includeFree,
+      limit: limit - rows.length,
+      ...(pattern === undefined ? {} : { pattern }),
+      ...(kinds.length === 0 ? {} : { kinds }),
+      ...(holder === undefined ? {} : { holder }),
+      ...(cursor === undefined ? {} : { cursor }),
+    });
+    const atMs = await serverNowMs(connection);
+    rows.push(...page.locks.map((lock) => ({ lock, atMs })).filter((row) => isWanted(row, wish)));
+    cursor = page.nextCursor;
+    unreachable = page.unreachable;
+  } while (cursor !== undefined && rows.length < limit);
+  return { rows: inOrder(rows, wish.sort), nextCursor: cursor, unreachable };
+}
+
+function isWanted({ lock, atMs }: Row, { isWaiting, heldOverMs }: Wish): boolean {
+  if (isWaiting && lock.waiterCount === 0) return false;
+  if (heldOverMs === undefined) return true;
+  return lock.holders.some(({ sinceAtMs }) => sinceAtMs !== undefined && atMs - sinceAtMs > heldOverMs);
+}
+
+function lookAt({ streams, common }: Call, wish: Wish, { rows, nextCursor, unreachable }: Page): Look {
+  if (unreachable > 0) tell(streams, common, `${unreachable} servers did not answer: what is on them is missing here`);
+  const json = { locks: rows.map(({ lock }) => lockJson(lock)), nextCursor: nextCursor ?? null, unreachable };
+  if (common.isJson) return { lines: [], json };
+  if (nextCursor !== undefined && wish.everyMs === undefined) {
+    tell(streams, common, `there are more: --cursor ${nextCursor}`);
+  }
+  const { columns, hasHeadings, isRaw } = wish;
+  if (isRaw) return { lines: rows.map((row) => columns.map(({ raw }) => raw(row) ?? "").join("\t")), json };
+  const paint = paintFor(streams.stdout, common.color);
+  // A table of headings alone says less than nothing at all on a pipe, and more on a terminal.
+  const text = table(columns, rows, { hasHeadings, paint });
+  return { lines: text === "" ? [] : text.trimEnd().split("\n"), json };
+}

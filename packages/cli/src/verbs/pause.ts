@@ -1,0 +1,100 @@
+/** `holdfast pause`: keeps a lock from being granted while somebody works on what it protects. */
+import type { Holdfast } from "holdfast";
+import { EXIT } from "../frame/exit-codes.js";
+import { jsonLine, plain, tell } from "../frame/output.js";
+import { nameOf, textOf } from "../frame/values.js";
+import type { Call, Verb } from "../frame/verb.js";
+import { findLocks, otherKindError } from "../listing/found.js";
+import { holderJson } from "../listing/json.js";
+import { messageOf } from "../listing/message.js";
+import { onlyNative } from "../listing/native.js";
+import { tellPast } from "../listing/past.js";
+import { whoAmI } from "../listing/people.js";
+import { holderSentence, pauseSentence } from "../listing/sentences.js";
+import { serverNowMs } from "../listing/server-time.js";
+import { endOf } from "../text/instants.js";
+
+const HELP = `
+Keeps a lock from being granted until somebody resumes it. Whoever holds it goes on, and may renew, until it is
+released; whoever asks is refused at once with your message (a run: exit 75), unless it waits through pauses;
+whoever waited before keeps its place.
+
+  -m, --message WHY       required: shown to everybody who is refused, in lists and in the history
+      --for D             ends by itself after D
+      --until T           ends by itself at T: 18:30, 2026-11-23T18:30 (local; with Z: UTC)
+
+The name is paused as what it is used as now, and as a mutex if it is not in use.
+Exit code 0; 1 if it is paused already, which stays as it is; 65 if it is of a kind that cannot be paused.`;
+
+/** The kinds that can be paused, as `Holdfast.pause` names them. */
+type PauseKind = NonNullable<Parameters<Holdfast["pause"]>[1]["kind"]>;
+const PAUSABLE: readonly PauseKind[] = ["mutex", "semaphore", "read-write-lock", "election"];
+
+/** The verb. */
+export const pause: Verb = {
+  name: "pause",
+  usage: "holdfast pause NAME -m WHY [--for D | --until T]",
+  help: HELP,
+  options: {
+    message: { type: "string", short: "m" },
+    for: { type: "string" },
+    until: { type: "string" },
+  },
+  async run(call) {
+    const { values, common, streams } = call;
+    onlyNative("pause", common);
+    const name = nameOf("pause", call.positionals);
+    const label = messageOf(call, "pause");
+    const end = { for: textOf(values, "for"), until: textOf(values, "until") };
+    endOf(end, Date.now()); // what is wrong with it is said before anything is asked
+    const connection = await call.connect();
+    try {
+      const { holdfast } = connection;
+      const kind = await pausableKind(call, holdfast, name);
+      const atMs = await serverNowMs(connection);
+      const untilAtMs = endOf(end, atMs);
+      const until = untilAtMs === undefined ? {} : { untilAtMs };
+      const begun = await holdfast.pause(name, { kind, label, by: whoAmI(), ...until });
+      const { outcome, pause: standing, holders, waiterCount } = begun;
+      const isNew = outcome === "paused";
+      if (isNew) {
+        const { by } = standing;
+        const trouble = await tellPast(holdfast, { what: "paused", kind, name, by, label, reason: label, ...until });
+        if (trouble !== undefined) tell(streams, common, trouble);
+      }
+      if (common.isJson) {
+        const { by, sinceAtMs } = standing;
+        streams.stdout.write(
+          jsonLine({
+            paused: isNew,
+            name,
+            kind,
+            by,
+            label: standing.label,
+            sinceAtMs,
+            untilAtMs: standing.untilAtMs ?? null,
+            holders: holders.map(holderJson),
+            waiters: waiterCount,
+          }),
+        );
+      } else {
+        const who = pauseSentence(standing, Math.max(atMs, standing.sinceAtMs));
+        const lines = [`${plain(name)} (${kind}) is ${isNew ? "paused" : "paused already"} by ${who}`];
+        for (const holder of holders) lines.push(`  goes on: ${holderSentence(holder, atMs)}`);
+        if (waiterCount > 0) lines.push(`  ${waiterCount} waiting keep their places`);
+        streams.stdout.write(`${lines.join("\n")}\n`);
+      }
+      return isNew ? EXIT.done : EXIT.no;
+    } finally {
+      await connection.close();
+    }
+  },
+};
+
+async function pausableKind({ common }: Call, holdfast: Holdfast, name: string): Promise<PauseKind> {
+  const [found] = await findLocks(holdfast, common, name);
+  const used = found?.entry.kind ?? "mutex";
+  const kind = PAUSABLE.find((one) => one === used);
+  if (kind !== undefined) return kind;
+  throw otherKindError(`${plain(name)} is in use as a ${used}, which cannot be paused; ${PAUSABLE.join(", ")} can`);
+}

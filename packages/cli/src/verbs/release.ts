@@ -1,0 +1,188 @@
+/** `holdfast release`: takes a lock away from the holder that somebody has seen, and from nobody else. */
+import type { Holder } from "holdfast";
+import { EXIT, usageError } from "../frame/exit-codes.js";
+import { jsonLine, plain, tell } from "../frame/output.js";
+import { isGiven, nameOf, textOf, wholeOf } from "../frame/values.js";
+import type { Call, Connection, Verb } from "../frame/verb.js";
+import { type Found, findLocks, heldBy, isNamed, type Whose } from "../listing/found.js";
+import { holderJson } from "../listing/json.js";
+import { messageOf } from "../listing/message.js";
+import { tellPast } from "../listing/past.js";
+import { whoAmI, whoIs } from "../listing/people.js";
+import { holderSentence } from "../listing/sentences.js";
+import { serverNowMs } from "../listing/server-time.js";
+import { confirmed } from "../live/confirmation.js";
+
+const HELP = `
+Takes a lock away from a holder. Name the holder as show, ls or a refusal has named it: what was named is
+compared in the same step, so whoever holds it next can never be hit.
+
+      --token T           from whoever was granted this fencing token
+      --owner ID          from this owner
+      --force             from whoever holds it now: shows the holder and asks
+      --yes               does not ask; still releases only from the holder that it has read
+  -m, --message WHY       required: goes to the history, and into the error that the victim gets
+
+The victim's signal aborts at once if it can be reached (a run: TERM to its command, exit 123), and at the end
+of its lease otherwise. Until then it may go on working beside the next holder: only a resource that checks the
+token keeps it out.
+
+Exit code 0; 1 if it is not held, or by somebody else, or you said no. --json: {"v":1,"released":…,"holder":…,"next":…}.`;
+
+/** The verb. */
+export const release: Verb = {
+  name: "release",
+  usage: "holdfast release NAME (--token T | --owner ID | --force [--yes]) -m WHY",
+  help: HELP,
+  options: {
+    token: { type: "string" },
+    owner: { type: "string" },
+    force: { type: "boolean" },
+    yes: { type: "boolean" },
+    message: { type: "string", short: "m" },
+  },
+  async run(call) {
+    const name = nameOf("release", call.positionals);
+    const whose = whoseOf(call);
+    const reason = messageOf(call, "release");
+    const connection = await call.connect();
+    try {
+      const before = await findLocks(connection.holdfast, call.common, name);
+      const atMs = await serverNowMs(connection);
+      const victim = whose ?? (await chosen(call, name, before, atMs));
+      if (victim === undefined) return EXIT.no;
+      return await take(call, connection, { name, victim, reason, before, atMs });
+    } finally {
+      await connection.close();
+    }
+  },
+};
+
+function whoseOf({ values }: Call): Whose | undefined {
+  const token = wholeOf(values, "token", { min: 1, max: Number.MAX_SAFE_INTEGER });
+  const owner = textOf(values, "owner");
+  const isForced = isGiven(values, "force");
+  const ways = [token !== undefined, owner !== undefined, isForced].filter(Boolean).length;
+  if (ways !== 1) throw usageError("release needs one of --token T, --owner ID and --force: from whom to take it");
+  if (isGiven(values, "yes") && !isForced) throw usageError("--yes belongs to --force, which asks");
+  if (owner === "") throw usageError("--owner must be the owner as show names it; got an empty text");
+  if (token !== undefined) return { token };
+  return owner === undefined ? undefined : { owner };
+}
+
+/** The only holder, if somebody agrees; undefined if there is none or somebody does not. */
+async function chosen(call: Call, name: string, found: readonly Found[], atMs: number): Promise<Whose | undefined> {
+  const holders = found.flatMap(({ entry }) => entry.holders);
+  const [holder, second] = holders;
+  if (holder === undefined) {
+    report(
+      call,
+      { released: false, holder: undefined, next: undefined },
+      `${plain(name)} is not held; nothing was released`,
+    );
+    return undefined;
+  }
+  if (second !== undefined) {
+    for (const one of holders)
+      tell(call.streams, call.common, `--owner ${plain(one.owner)}  ${holderSentence(one, atMs)}`);
+    throw usageError(`${plain(name)} has ${holders.length} holders: say which with --token or --owner`);
+  }
+  if (isGiven(call.values, "yes")) return { owner: holder.owner };
+  const waiters = found.reduce((sum, { entry }) => sum + entry.waiterCount, 0);
+  const question = `${plain(name)} is held by ${holderSentence(holder, atMs)}; ${waiters} waiting.\nRelease it? [y/N] `;
+  if (await confirmed(call.streams, question)) return { owner: holder.owner };
+  report(call, { released: false, holder, next: undefined }, "nothing was released");
+  return undefined;
+}
+
+async function take(
+  call: Call,
+  connection: Connection,
+  facts: {
+    readonly name: string;
+    readonly victim: Whose;
+    readonly reason: string;
+    readonly before: readonly Found[];
+    readonly atMs: number;
+  },
+): Promise<number> {
+  const { name, victim, reason, before, atMs } = facts;
+  const shown = heldBy(before, victim);
+  const by = whoAmI();
+  const isReleased = await releaseFirst(shown === undefined ? before : [shown], { ...victim, reason, by });
+  const after = await findLocks(connection.holdfast, call.common, name);
+  const holders = after.flatMap(({ entry }) => entry.holders);
+  if (!isReleased) {
+    const [holder] = holders;
+    const now = holder === undefined ? "is not held" : `is held by ${holderSentence(holder, atMs)}`;
+    report(call, { released: false, holder, next: undefined }, `${plain(name)} ${now}; nothing was released`);
+    return EXIT.no;
+  }
+  const holder = shown?.entry.holders.find((one) => isNamed(one, victim));
+  if (call.common.protocol.format === "native")
+    await tellForced(call, connection, { name, shown, victim, holder, reason, by, atMs });
+  const known = new Set(before.flatMap(({ entry }) => entry.holders.map(({ owner }) => owner)));
+  const next = holders.find(({ owner }) => !known.has(owner));
+  const had = holder === undefined ? "its holder" : holderSentence(holder, atMs);
+  report(call, { released: true, holder, next }, `released ${plain(name)} from ${had}; ${nextText(next, after)}`);
+  return EXIT.done;
+}
+
+/** Tries each use of the name: a holder that was not in sight a moment ago may be there by now. */
+async function releaseFirst(
+  found: readonly Found[],
+  options: Whose & { readonly reason: string; readonly by: string },
+): Promise<boolean> {
+  for (const { lock } of found) if (lock !== undefined && (await lock.forceRelease(options))) return true;
+  return false;
+}
+
+/** The holder tells of its loss itself if it lives; this says who did it, and it is told if the holder is dead. */
+async function tellForced(
+  { common, streams }: Call,
+  { holdfast }: Connection,
+  facts: {
+    readonly name: string;
+    readonly shown: Found | undefined;
+    readonly victim: Whose;
+    readonly holder: Holder | undefined;
+    readonly reason: string;
+    readonly by: string;
+    readonly atMs: number;
+  },
+): Promise<void> {
+  const { name, shown, victim, holder, reason, by, atMs } = facts;
+  const { host, pid, clientName, label, sinceAtMs } = holder ?? {};
+  const trouble = await tellPast(holdfast, {
+    what: "forced",
+    kind: shown?.entry.kind ?? "mutex",
+    name,
+    ...victim,
+    ...(holder === undefined ? {} : { owner: holder.owner, token: holder.token }),
+    ...(host === undefined ? {} : { host, pid, clientName }),
+    label,
+    heldMs: sinceAtMs === undefined ? undefined : Math.max(0, atMs - sinceAtMs),
+    reason,
+    by,
+  });
+  if (trouble !== undefined) tell(streams, common, trouble);
+}
+
+function nextText(next: Holder | undefined, after: readonly Found[]): string {
+  if (next !== undefined) return `next is ${plain(whoIs(next))}${tokenText(next)}`;
+  const isPaused = after.some(({ entry }) => entry.pause !== undefined);
+  return isPaused ? "it is paused, so nobody is next" : "nobody is next";
+}
+
+function tokenText({ token }: Holder): string {
+  return token === undefined ? "" : `, token ${token}`;
+}
+
+function report(
+  { common, streams }: Call,
+  { released, holder, next }: { released: boolean; holder: Holder | undefined; next: Holder | undefined },
+  sentence: string,
+): void {
+  const json = { released, holder: holder ? holderJson(holder) : null, next: next ? holderJson(next) : null };
+  streams.stdout.write(common.isJson ? jsonLine(json) : `${sentence}\n`);
+}

@@ -1,0 +1,36 @@
+/** `--hold`: a lease without a command, held until somebody says that it is enough. */
+
+import type { SignalDesk } from "../../child/signals.js";
+import { Stopwatch } from "../../child/stopwatch.js";
+import type { WatchedLease } from "../../child/supervision.js";
+
+/** However far away the end is: a clock may be set, and a host may sleep. */
+const LOOK_MS = 250;
+
+/** Waits for the signal that ends it, for its loss, or for the end of `maxHoldMs`. */
+export function holdWithoutCommand(
+  lease: WatchedLease,
+  maxHoldMs: number | undefined,
+  desk: SignalDesk,
+): Promise<NodeJS.Signals | "lost" | "max-hold"> {
+  return new Promise((resolve) => {
+    const held = new Stopwatch();
+    let timer: NodeJS.Timeout | undefined;
+    const end = (how: NodeJS.Signals | "lost" | "max-hold"): void => {
+      clearTimeout(timer);
+      lease.signal.removeEventListener("abort", look);
+      resolve(how);
+    };
+    const look = (): void => {
+      clearTimeout(timer);
+      if (lease.signal.aborted || lease.validForMs() <= 0) end("lost");
+      else if (maxHoldMs !== undefined && held.elapsedMs() >= maxHoldMs) end("max-hold");
+      else timer = setTimeout(look, LOOK_MS);
+    };
+    desk.take((signal) => {
+      if (!signal.startsWith("SIGUSR")) end(signal);
+    });
+    lease.signal.addEventListener("abort", look);
+    look();
+  });
+}

@@ -1,0 +1,46 @@
+/** Why a lock was lost, in words. */
+import { type Lease, LeaseLostError } from "holdfast";
+import { formatMs } from "../../frame/durations.js";
+import { plain } from "../../frame/output.js";
+
+/** `unconfirmed` while it is not over yet: the child is ended before it can be. */
+export function lossReason(lease: Lease): string {
+  const why: unknown = lease.signal.reason;
+  if (why instanceof LeaseLostError) return why.reason;
+  return lease.validForMs() > 0 ? "unconfirmed" : "expired";
+}
+
+/** `LOST deploy: no confirmed renewal for 23.7s; sent TERM` */
+export function lossMessage(
+  name: string,
+  lease: Lease,
+  unconfirmedMs: number,
+  sent: NodeJS.Signals | undefined,
+): string {
+  const reaction = sent === undefined ? "" : `; sent ${sent.replace(/^SIG/, "")}`;
+  return `LOST ${plain(name)}: ${inWords(lease, unconfirmedMs)}${reaction}`;
+}
+
+function inWords(lease: Lease, unconfirmedMs: number): string {
+  const silence = `no confirmed renewal for ${unconfirmedMs < 60_000 ? `${(unconfirmedMs / 1_000).toFixed(1)}s` : formatMs(unconfirmedMs)}`;
+  switch (lossReason(lease)) {
+    case "unconfirmed":
+      return silence;
+    case "expired":
+      return `${silence}, and the lease is over: somebody else may hold it`;
+    case "force-released":
+      return `released by force${lease.signal.reason instanceof LeaseLostError ? byWhom(lease.signal.reason) : ""}`;
+    case "server-lost":
+      return "Redis no longer holds it for us (a failover, lost memory, or a DEL)";
+    case "max-hold":
+      return "held for longer than --max-hold allows";
+    default:
+      return "the lease is over";
+  }
+}
+
+/** Where whoever released it by force has said who did it, and why. */
+function byWhom({ forced }: LeaseLostError): string {
+  const who = forced?.by === undefined ? "" : ` by ${plain(forced.by)}`;
+  return `${who}${forced?.reason === undefined ? "" : `: "${plain(forced.reason)}"`}`;
+}

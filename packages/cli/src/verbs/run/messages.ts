@@ -1,0 +1,55 @@
+/** The lines about who is in the way, as people at 3 a.m. read them. */
+import type { Holder, Pause } from "holdfast";
+import { formatMs } from "../../frame/durations.js";
+import { plain } from "../../frame/output.js";
+
+/** `ci-7/4211 (api)`; for a client of another making what is known of it. */
+export function processOf({
+  host,
+  pid,
+  clientName,
+  owner,
+}: Pick<Holder, "host" | "pid" | "clientName" | "owner">): string {
+  if (host === undefined) return `a client that does not say who it is (owner ${plain(owner)})`;
+  return `${plain(host)}/${pid ?? "?"}${clientName ? ` (${plain(clientName)})` : ""}`;
+}
+
+/** `deploy is held by ci-7/4211 (api) since 3m12s, lease left 24s, token 1795198449998240: "release 4.2"` */
+export function heldMessage(name: string, holder: Holder | undefined, nowMs: number = Date.now()): string {
+  if (holder === undefined) return `${plain(name)} is held by somebody else`;
+  const { sinceAtMs, leaseLeftMs, token, label } = holder;
+  const facts = [
+    ` since ${sinceAtMs === undefined ? "" : formatMs(Math.max(0, nowMs - sinceAtMs))}`,
+    leaseLeftMs === Infinity ? ", lease without end" : `, lease left ${formatMs(leaseLeftMs)}`,
+    token === undefined ? "" : `, token ${token}`,
+    label ? `: "${plain(label)}"` : "",
+  ];
+  if (sinceAtMs === undefined) facts[0] = "";
+  return `${plain(name)} is held by ${processOf(holder)}${facts.join("")}`;
+}
+
+/** `nightly is paused by ana@ops-1 since 1h04m: "db maintenance"` */
+export function pausedMessage(
+  name: string,
+  { by, sinceAtMs, label }: Pick<Pause, "by" | "sinceAtMs" | "label">,
+  nowMs: number = Date.now(),
+): string {
+  const since = formatMs(Math.max(0, nowMs - sinceAtMs));
+  return `${plain(name)} is paused by ${plain(by)} since ${since}: "${plain(label)}"`;
+}
+
+/** A holder for JSON: what `inspect` says, with `null` for what is not known. */
+export function holderJson(holder: Holder | undefined): object | null {
+  if (holder === undefined) return null;
+  const { owner, host, pid, clientName, token, sinceAtMs, leaseLeftMs, label } = holder;
+  return {
+    owner,
+    host: host ?? null,
+    pid: pid ?? null,
+    app: clientName || null,
+    token: token ?? null,
+    sinceAtMs: sinceAtMs ?? null,
+    leaseLeftMs: leaseLeftMs === Infinity ? null : leaseLeftMs,
+    label: label || null,
+  };
+}

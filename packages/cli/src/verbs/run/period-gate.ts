@@ -1,0 +1,70 @@
+/** `--once-per`: at most one start in each period. The rule itself is the library's (`holdfast/period-marker`). */
+import type { Holdfast, Lease } from "holdfast";
+import type { LastRun, PeriodStart } from "holdfast/period-marker";
+import { sleep } from "../../frame/durations.js";
+import { plain } from "../../frame/output.js";
+import type { RunPlan } from "./flags.js";
+import { processOf } from "./messages.js";
+import { Refusal } from "./refusal.js";
+
+/** Redis may be what failed: whoever comes next then finds a run without an end. */
+const LONGEST_NOTE_MS = 1_000;
+
+/** The period of one run, from before its jitter and its wait. */
+export class PeriodGate {
+  readonly #holdfast: Holdfast;
+  readonly #plan: RunPlan;
+  readonly #readAtMs: number;
+  #start: Extract<PeriodStart, { outcome: "started" }> | undefined;
+
+  private constructor(holdfast: Holdfast, plan: RunPlan, readAtMs: number) {
+    this.#holdfast = holdfast;
+    this.#plan = plan;
+    this.#readAtMs = readAtMs;
+  }
+
+  /** Reads the server's clock; undefined without `--once-per`. @throws StoreError */
+  static async read(holdfast: Holdfast, plan: RunPlan): Promise<PeriodGate | undefined> {
+    if (plan.oncePer === undefined) return undefined;
+    const { serverTimeMs } = await import("holdfast/period-marker");
+    return new PeriodGate(holdfast, plan, await serverTimeMs(holdfast, plan.name));
+  }
+
+  /**
+   * Takes the period for this run, under its fresh grant.
+   *
+   * @throws Refusal  somebody has run in it
+   * @throws StoreError, LeaseLostError  as the library; the period may count as used
+   */
+  async enter(lease: Lease): Promise<void> {
+    const { oncePer, untilSuccess, name } = this.#plan;
+    if (oncePer === undefined) return;
+    const { startOfPeriod } = await import("holdfast/period-marker");
+    const every = oncePer.kind === "rolling" ? oncePer.periodMs : oncePer.unit;
+    const start = await startOfPeriod(this.#holdfast, lease, { every, readAtMs: this.#readAtMs, untilSuccess });
+    if (start.outcome === "started") {
+      this.#start = start;
+      return;
+    }
+    const opensAtMs = start.opensAtMs;
+    const message = `${plain(name)} already ran in this period (${oncePer.text}): ${lastRunText(start.lastRun)}`;
+    throw new Refusal("already-done", message, { resumesAtMs: opensAtMs });
+  }
+
+  /** Notes how the command ended, for whoever is refused next. Never rejects. */
+  async ended(exitCode: number): Promise<void> {
+    if (this.#start === undefined) return;
+    await Promise.race([this.#start.end(exitCode).catch(() => {}), sleep(LONGEST_NOTE_MS)]);
+  }
+}
+
+/** `ci-3/812 (root) at 03:00:02Z, exit 0` */
+function lastRunText(run: LastRun): string {
+  const { startedAtMs, endedAtMs, exitCode } = run;
+  const at = new Date(startedAtMs).toISOString();
+  const isToday = at.slice(0, 10) === new Date().toISOString().slice(0, 10);
+  const when = isToday ? `${at.slice(11, 19)}Z` : `${at.slice(0, 19)}Z`;
+  const end = endedAtMs === undefined ? "not ended yet" : `exit ${exitCode ?? "unknown"}`;
+  const { host, pid, clientName, owner } = run;
+  return `${processOf({ host, pid, clientName, owner })} at ${when}, ${end}`;
+}

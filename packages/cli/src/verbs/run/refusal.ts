@@ -1,0 +1,19 @@
+import type { Holder } from "holdfast";
+import type { Outcome } from "./report.js";
+
+/** The lock did not allow the command to run, and nothing is held: 75, or what `-E` says. */
+export class Refusal extends Error {
+  override readonly name = "Refusal";
+  readonly outcome: Outcome;
+  readonly holder: Holder | undefined;
+  /** Of failover grace: when grants resume. */
+  readonly resumesAtMs: number | undefined;
+
+  /** @param message  one line, without the prefix */
+  constructor(outcome: Outcome, message: string, facts: { holder?: Holder | undefined; resumesAtMs?: number } = {}) {
+    super(message);
+    this.outcome = outcome;
+    this.holder = facts.holder;
+    this.resumesAtMs = facts.resumesAtMs;
+  }
+}

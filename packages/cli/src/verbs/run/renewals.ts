@@ -1,0 +1,40 @@
+/** What becomes of the renewals of one lease, as the library tells it: for warnings, and for the message of a loss. */
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import type { Lease, RenewEvent } from "holdfast";
+import { Stopwatch } from "../../child/stopwatch.js";
+
+/** See the file header. */
+export class Renewals {
+  readonly #owner: string;
+  readonly #onRisk: (event: RenewEvent) => void;
+  readonly #onRenew = (message: unknown): void => this.#renewed(message as RenewEvent);
+  #sinceConfirmed = new Stopwatch();
+  #isAtRisk = false;
+
+  /** @param onRisk  called for the first of several renewals that fail in a row */
+  constructor(lease: Lease, onRisk: (event: RenewEvent) => void) {
+    this.#owner = lease.owner;
+    this.#onRisk = onRisk;
+    subscribe("holdfast:renew", this.#onRenew);
+  }
+
+  /** How long ago the grant was, or the last renewal that the server confirmed. */
+  unconfirmedMs(): number {
+    return this.#sinceConfirmed.elapsedMs();
+  }
+
+  close(): void {
+    unsubscribe("holdfast:renew", this.#onRenew);
+  }
+
+  #renewed(event: RenewEvent): void {
+    if (event.owner !== this.#owner) return;
+    if (event.error === undefined) {
+      this.#sinceConfirmed = new Stopwatch();
+      this.#isAtRisk = false;
+    } else if (!this.#isAtRisk) {
+      this.#isAtRisk = true;
+      this.#onRisk(event);
+    }
+  }
+}

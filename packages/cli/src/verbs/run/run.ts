@@ -1,0 +1,41 @@
+/** `holdfast run NAME -- command`: a command under a lock. */
+import { SignalDesk } from "../../child/signals.js";
+import type { Verb } from "../../frame/verb.js";
+import { RUN_OPTIONS, runPlan } from "./flags.js";
+import { RUN_HELP, RUN_USAGE } from "./help.js";
+import { Report } from "./report.js";
+import { Session } from "./session.js";
+
+/** The verb. */
+export const run: Verb = {
+  name: "run",
+  usage: RUN_USAGE,
+  help: RUN_HELP,
+  options: RUN_OPTIONS,
+  takesCommand: true,
+  async run(call) {
+    const { common, streams } = call;
+    const plan = runPlan(call, await usualLease(call.common.protocol));
+    const { name, isQuiet, statusFd } = plan;
+    const report = new Report(streams, {
+      name,
+      isQuiet,
+      statusFd,
+      isJson: common.isJson,
+      isVerbose: common.isVerbose,
+    });
+    const desk = new SignalDesk();
+    try {
+      return await new Session(call, plan, report, desk).carryOut();
+    } finally {
+      desk.close();
+    }
+  },
+};
+
+/** Of the format, where it has one: known without a connection, since flags are checked before anything is sent. */
+async function usualLease(protocol: import("../../frame/flags.js").Protocol): Promise<number | undefined> {
+  if (protocol.format !== "timestamp") return undefined;
+  const { usualLeaseMs } = await import("./lock-of.js");
+  return await usualLeaseMs(protocol);
+}

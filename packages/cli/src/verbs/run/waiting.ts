@@ -1,0 +1,175 @@
+/**
+ * From the first attempt to a lease, or to the reason why there is none.
+ *
+ * The queue is the library's. Here is what a command line adds: Redis may be away while it waits, and comes back; somebody at
+ * a terminal wants to know for whom it waits; and whatever is refused is told with the holder's name.
+ */
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { AcquireTimeoutError, type Lease, PausedError, StoreError } from "holdfast";
+import { formatMs, sleep } from "../../frame/durations.js";
+import { plain } from "../../frame/output.js";
+import type { RunPlan } from "./flags.js";
+import type { ChosenLock } from "./lock-of.js";
+import { heldMessage, holderJson, pausedMessage } from "./messages.js";
+import { Refusal } from "./refusal.js";
+import type { Report } from "./report.js";
+
+const FIRST_RETRY_MS = 100;
+const LONGEST_RETRY_MS = 2_000;
+/** A grace may be shortened, and ends for others at the same moment. */
+const LONGEST_GRACE_SLEEP_MS = 1_000;
+/** A person at a terminal begins to wonder. */
+const TELL_AFTER_MS = 2_000;
+
+/**
+ * Waits as long as the plan says.
+ *
+ * @param signal  ends it at once; then this rejects with its reason, and nothing is held
+ * @throws Refusal     busy, wait over, paused, or failover grace; nothing is held
+ * @throws StoreError  Redis was away until the wait was over, or refuses
+ */
+export async function obtain(chosen: ChosenLock, plan: RunPlan, report: Report, signal: AbortSignal): Promise<Lease> {
+  const notice = new WaitNotice(chosen, report);
+  try {
+    return await attempts(chosen, plan, report, signal);
+  } finally {
+    notice.close();
+  }
+}
+
+async function attempts(chosen: ChosenLock, plan: RunPlan, report: Report, signal: AbortSignal): Promise<Lease> {
+  const startedAtMs = performance.now();
+  const leftMs = (): number => Math.max(0, plan.waitMs - (performance.now() - startedAtMs));
+  for (let pauseMs = FIRST_RETRY_MS; ; pauseMs = Math.min(pauseMs * 2, LONGEST_RETRY_MS)) {
+    try {
+      return await attempt(chosen, plan, leftMs(), signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      const resumesInMs = error instanceof StoreError ? error.resumesInMs : undefined;
+      const mayPass = error instanceof StoreError && error.transient && plan.waitMs > 0 && leftMs() > 0;
+      if (!mayPass) return await verdict(chosen, plan, error, signal);
+      report.detail(`${plain(plan.name)}: ${error.message} Trying again.`);
+      const restMs = resumesInMs === undefined ? pauseMs : Math.min(resumesInMs, LONGEST_GRACE_SLEEP_MS);
+      await sleep(Math.min(leftMs(), restMs), signal);
+      signal.throwIfAborted();
+    }
+  }
+}
+
+async function attempt({ lock }: ChosenLock, plan: RunPlan, waitMs: number, signal: AbortSignal): Promise<Lease> {
+  const { label, leaseMs, maxHoldMs, times, throughPause } = plan;
+  const options = {
+    leaseMs,
+    ...(label === undefined ? {} : { label }),
+    // A backstop, since the child is ended before: if all else fails, nothing renews the lease for ever.
+    ...(maxHoldMs === undefined ? {} : { maxHoldMs: Math.ceil(maxHoldMs + times.killAfterMs + leaseMs) }),
+    ...(throughPause ? { throughPause } : {}),
+  };
+  if (plan.waitMs > 0) return await lock.acquire({ ...options, waitMs, signal, fairness: "strict" });
+  const lease = await lock.tryAcquire(options);
+  if (lease === null) throw await busy(lock);
+  if (!signal.aborted) return lease;
+  await lease.release().catch(() => {});
+  throw signal.reason;
+}
+
+async function busy(lock: ChosenLock["lock"]): Promise<Refusal> {
+  // It may be free by now, or Redis away: that it was refused stands all the same.
+  const seen = await lock.inspect().catch(() => undefined);
+  const holder = seen?.holders[0];
+  if (seen?.pause !== undefined) return new Refusal("paused", pausedMessage(lock.name, seen.pause), { holder });
+  return new Refusal("busy", heldMessage(lock.name, holder), { holder });
+}
+
+/**
+ * What a wait comes to that ended without a lease.
+ *
+ * @returns a lease all the same, if nobody had it any more
+ */
+async function verdict(chosen: ChosenLock, plan: RunPlan, error: unknown, signal: AbortSignal): Promise<Lease> {
+  const { name, waitMs } = plan;
+  if (error instanceof StoreError && error.resumesInMs !== undefined) throw grace(name, error.resumesInMs);
+  if (error instanceof PausedError) throw new Refusal("paused", pausedMessage(name, error));
+  if (!(error instanceof AcquireTimeoutError)) throw error;
+  // The server did not even say who has it: that is "away", and not "busy".
+  if (error.cause instanceof StoreError) throw error.cause;
+  const { holder, pause } = error;
+  if (pause !== undefined) throw new Refusal("paused", `waited ${formatMs(waitMs)}: ${pausedMessage(name, pause)}`);
+  if (holder !== undefined) {
+    throw new Refusal("timeout", `waited ${formatMs(waitMs)}: ${heldMessage(name, holder)}`, { holder });
+  }
+  try {
+    // Nobody has it, and it was not granted: it became free just now, or the server grants nothing to anybody.
+    return await attempt(chosen, { ...plan, waitMs: 0 }, 0, signal);
+  } catch (last) {
+    if (last instanceof StoreError && last.resumesInMs !== undefined) throw grace(name, last.resumesInMs);
+    throw last instanceof Refusal ? new Refusal("timeout", last.message, { holder: last.holder }) : last;
+  }
+}
+
+function grace(name: string, resumesInMs: number): Refusal {
+  const resumesAtMs = Date.now() + resumesInMs;
+  const at = new Date(resumesAtMs).toISOString().slice(11, 19);
+  return new Refusal(
+    "grace",
+    `${plain(name)} is granted to nobody until ${at}Z (in ${formatMs(resumesInMs)}): this Redis took over from another, and may not know of every lock that is held`,
+    { resumesAtMs },
+  );
+}
+
+/** Tells once whom we wait for: programs when the wait begins, people when it gets long. */
+class WaitNotice {
+  readonly #chosen: ChosenLock;
+  readonly #report: Report;
+  readonly #timers: readonly NodeJS.Timeout[];
+  readonly #onWait = (): void => void this.#tellPrograms();
+  #isOver = false;
+  #hasToldPrograms = false;
+
+  constructor(chosen: ChosenLock, report: Report) {
+    this.#chosen = chosen;
+    this.#report = report;
+    this.#timers = report.isTalkative
+      ? [
+          // Locks in other formats do not tell that somebody waits.
+          setTimeout(this.#onWait, FIRST_RETRY_MS),
+          setTimeout(() => void this.#tellPeople(), TELL_AFTER_MS),
+        ]
+      : [];
+    if (report.isTalkative) subscribe("holdfast:wait", this.#onWait);
+  }
+
+  close(): void {
+    this.#isOver = true;
+    for (const timer of this.#timers) clearTimeout(timer);
+    unsubscribe("holdfast:wait", this.#onWait);
+  }
+
+  async #tellPrograms(): Promise<void> {
+    if (this.#hasToldPrograms) return;
+    this.#hasToldPrograms = true;
+    const seen = await this.#look();
+    if (!this.#isOver) {
+      this.#report.event("waiting", { holder: holderJson(seen?.holders[0]), waiters: seen?.waiterCount ?? null });
+    }
+  }
+
+  async #tellPeople(): Promise<void> {
+    const seen = await this.#look();
+    if (this.#isOver) return;
+    const { name } = this.#chosen.lock;
+    if (seen === undefined) this.#report.say(`waiting for ${plain(name)}: Redis does not answer`);
+    else if (seen.pause !== undefined) this.#report.say(`waiting: ${pausedMessage(name, seen.pause)}`);
+    else if (seen.holders.length === 0) this.#report.say(`waiting for ${plain(name)}, which is granted to nobody now`);
+    else this.#report.say(`waiting: ${heldMessage(name, seen.holders[0])}${ahead(seen.waiterCount)}`);
+  }
+
+  #look(): Promise<import("holdfast").Inspection | undefined> {
+    return this.#chosen.lock.inspect().catch(() => undefined);
+  }
+}
+
+/** We are one of them. */
+function ahead(waiterCount: number): string {
+  return waiterCount > 1 ? `, and ${waiterCount} wait` : "";
+}

@@ -1,0 +1,105 @@
+/** The page that `show` prints for people. */
+import { formatMs } from "../../frame/durations.js";
+import { type Paint, paintFor, plain, table } from "../../frame/output.js";
+import type { Streams } from "../../frame/streams.js";
+import { leftText, stateText } from "../../listing/columns.js";
+import type { Found, ShownLock } from "../../listing/found.js";
+import { type HistoryEntry, historyColumns } from "../../listing/past.js";
+import { whoIs } from "../../listing/people.js";
+import { pauseSentence, quoted } from "../../listing/sentences.js";
+import { formatInstant } from "../../text/instants.js";
+
+/** What there is to show. */
+export interface Page {
+  readonly name: string;
+  /** What the name is used as, the most telling first. */
+  readonly found: readonly Found[];
+  readonly history: readonly HistoryEntry[];
+  /** When it was looked at, by the server's clock. */
+  readonly atMs: number;
+  readonly out: Streams["stdout"];
+  readonly color: "auto" | "always" | "never";
+}
+
+/** The lines of the page. */
+export function pageLines({ name, found, history, atMs, out, color }: Page): string[] {
+  const paint = paintFor(out, color);
+  const lines =
+    found.length === 0
+      ? [`${paint("bold", plain(name))}: free`]
+      : found.flatMap(({ entry }, i) => [...(i === 0 ? [] : [""]), ...lockLines(entry, atMs, paint)]);
+  if (history.length > 0) {
+    lines.push("  history");
+    lines.push(...indented(table(historyColumns({ withName: false }), history, { paint })));
+  }
+  return lines;
+}
+
+function lockLines(lock: ShownLock, atMs: number, paint: Paint): string[] {
+  const { pause, permits, leader, waiters, waiterCount, conditions } = lock;
+  const lines = [`${paint("bold", plain(lock.name))}: ${lock.kind}, ${stateText(lock)}`];
+  if (pause !== undefined) lines.push(`  paused   by ${pauseSentence(pause, atMs)}`);
+  for (const holder of lock.holders) lines.push(...holderLines(holder, atMs));
+  if (leader !== undefined) lines.push(`  value    ${leader.value === "" ? "-" : plain(leader.value)}`);
+  if (permits !== undefined) lines.push(`  permits  ${permits.used} of ${permits.limit ?? "?"} in use`);
+  if (waiterCount > 0) {
+    const more = waiterCount > waiters.length ? `, of whom the first ${waiters.length} are` : "";
+    lines.push(`  waiting  ${waiterCount}${more}`);
+    lines.push(
+      ...indented(
+        table(
+          WAITER_COLUMNS,
+          waiters.map((waiter, i) => ({ waiter, place: i + 1, atMs })),
+          { paint },
+        ),
+      ),
+    );
+  }
+  for (const condition of conditions)
+    lines.push(`  condition ${plain(condition.name)}: ${condition.waiterCount} waiting`);
+  return lines;
+}
+
+function holderLines(holder: ShownLock["holders"][number], atMs: number): string[] {
+  const { sinceAtMs, leaseLeftMs, token, owner, slots, permits, label, mode } = holder;
+  const since = sinceAtMs === undefined ? "" : `, since ${formatMs(atMs - sinceAtMs)} (${formatInstant(sinceAtMs)})`;
+  const what = [
+    ...(mode === "shared" ? ["reads"] : []),
+    ...(permits > 1 ? [`${permits} permits`] : []),
+    ...(slots.length === 0 ? [] : [`slot ${slots.join(",")}`]),
+  ];
+  return [
+    `  holder   ${plain(whoIs(holder))}${since}, lease left ${leftText(leaseLeftMs)}${what.map((one) => `, ${one}`).join("")}${quoted(label)}`,
+    `           token ${token ?? "-"}  owner ${plain(owner)}`,
+  ];
+}
+
+interface WaiterRow {
+  readonly waiter: ShownLock["waiters"][number];
+  readonly place: number;
+  readonly atMs: number;
+}
+
+const WAITER_COLUMNS = [
+  { heading: "NEXT", cell: ({ place }: WaiterRow) => String(place) },
+  { heading: "WHO", cell: ({ waiter }: WaiterRow) => whoIs(waiter) },
+  {
+    heading: "SINCE",
+    cell: ({ waiter: { sinceAtMs }, atMs }: WaiterRow) =>
+      sinceAtMs === undefined ? undefined : formatMs(atMs - sinceAtMs),
+  },
+  {
+    heading: "FOR",
+    cell: ({ waiter: { mode, permits } }: WaiterRow) =>
+      permits > 1 ? `${permits} permits` : mode === "shared" ? "reading" : undefined,
+  },
+  { heading: "OWNER", cell: ({ waiter }: WaiterRow) => waiter.owner },
+  { heading: "LABEL", cell: ({ waiter }: WaiterRow) => waiter.label },
+] as const;
+
+function indented(text: string): string[] {
+  return text
+    .trimEnd()
+    .split("\n")
+    .map((line) => `    ${line}`);
+}

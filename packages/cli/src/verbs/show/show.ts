@@ -1,0 +1,77 @@
+/** `holdfast show`: everything about one name. */
+import { parseDuration } from "../../frame/durations.js";
+import { EXIT } from "../../frame/exit-codes.js";
+import { jsonLine } from "../../frame/output.js";
+import { nameOf, textOf } from "../../frame/values.js";
+import type { Call, Connection, Verb } from "../../frame/verb.js";
+import { type Found, findLocks } from "../../listing/found.js";
+import { lockJson, queueJson } from "../../listing/json.js";
+import { type HistoryEntry, historyJson, pastOf } from "../../listing/past.js";
+import { serverNowMs } from "../../listing/server-time.js";
+import { type Look, USUAL_WATCH, watch } from "../../live/watch.js";
+import { pageLines } from "./page.js";
+
+const HELP = `
+Everything about one lock: its state, every holder with token and owner (for holdfast release), who waits, in
+the order in which they will be served, permits, a pause, and the last lines of its history.
+
+  -q, --quiet             prints nothing, and answers: exit code 0 if somebody holds it, 1 if nobody does
+      --watch [D]         again every D (${USUAL_WATCH}) until it is interrupted; with --json one line each
+
+Exit code 0. A name that is in use as several kinds (they do not exclude each other) is shown as each of them;
+with --json the others are in "alsoKinds".`;
+
+const HISTORY_LINES = 10;
+/** As long as anybody keeps a history by default. */
+const HISTORY_MS = 30 * 86_400_000;
+
+/** The verb. */
+export const show: Verb = {
+  name: "show",
+  usage: "holdfast show NAME [-q] [--watch [D]]",
+  help: HELP,
+  options: { watch: { type: "string", bare: USUAL_WATCH } },
+  async run(call) {
+    const { values, common, streams } = call;
+    const name = nameOf("show", call.positionals);
+    const every = textOf(values, "watch");
+    const everyMs = every === undefined ? undefined : parseDuration("--watch", every, { minMs: 100 });
+    const connection = await call.connect();
+    try {
+      if (common.isQuiet) {
+        const found = await findLocks(connection.holdfast, common, name);
+        return found.some(({ entry }) => entry.holders.length > 0) ? EXIT.done : EXIT.no;
+      }
+      const look = (): Promise<Look> => lookAt(call, connection, name);
+      if (everyMs !== undefined) return await watch(call, everyMs, look);
+      const { lines, json } = await look();
+      streams.stdout.write(common.isJson ? jsonLine(json) : `${lines.join("\n")}\n`);
+      return EXIT.done;
+    } finally {
+      await connection.close();
+    }
+  },
+};
+
+async function lookAt({ common, streams }: Call, connection: Connection, name: string): Promise<Look> {
+  const { holdfast } = connection;
+  const isNative = common.protocol.format === "native";
+  const [found, history, atMs] = await Promise.all([
+    findLocks(holdfast, common, name),
+    isNative ? pastOf(holdfast, { name, sinceMs: HISTORY_MS, limit: HISTORY_LINES }) : [],
+    serverNowMs(connection),
+  ]);
+  const json = documentOf(name, found, history);
+  if (common.isJson) return { lines: [], json };
+  return { lines: pageLines({ name, found, history, atMs, out: streams.stdout, color: common.color }), json };
+}
+
+function documentOf(name: string, found: readonly Found[], history: readonly HistoryEntry[]): object {
+  const [first, ...others] = found.map(({ entry }) => ({ ...lockJson(entry), ...queueJson(entry) }));
+  const free = { name, kind: null, state: "free", mode: null, token: null, holders: [], waiters: 0, queue: [] };
+  return {
+    ...(first ?? { ...free, permits: null, label: null, pausedBy: null, pause: null }),
+    ...(others.length === 0 ? {} : { alsoKinds: others }),
+    history: history.map(historyJson),
+  };
+}

@@ -1,0 +1,88 @@
+/** The hot list: which locks, in which order, and how they are shown. */
+import { formatMs } from "../../frame/durations.js";
+import type { Column } from "../../frame/output.js";
+import { stateText } from "../../listing/columns.js";
+import { holderJson } from "../../listing/json.js";
+import { whoIs } from "../../listing/people.js";
+import type { HotLock, Snapshot } from "./sampler.js";
+
+/** What `s` goes through. */
+export const ORDERS = ["waiters", "longest wait", "held", "name"] as const;
+/** One of them. */
+export type Order = (typeof ORDERS)[number];
+
+const RANK: Readonly<Record<Order, (hot: HotLock) => number>> = {
+  waiters: ({ lock }) => -lock.waiterCount,
+  "longest wait": ({ longestWaitMs = -1 }) => -longestWaitMs,
+  held: ({ heldPercent = -1 }) => -heldPercent,
+  name: () => 0,
+};
+
+/** Those with the text in their name, holder or label, in that order; equals by waiters and then by name. */
+export function hottest(locks: readonly HotLock[], order: Order, filter: string): HotLock[] {
+  const text = filter.toLowerCase();
+  const rank = RANK[order];
+  return locks
+    .filter((hot) => text === "" || textOf(hot).includes(text))
+    .sort((a, b) => rank(a) - rank(b) || tie(a, b, order));
+}
+
+function tie({ lock: a }: HotLock, { lock: b }: HotLock, order: Order): number {
+  const byName = a.name < b.name ? -1 : a.name > b.name ? 1 : 0;
+  return (order === "name" ? 0 : b.waiterCount - a.waiterCount) || byName;
+}
+
+function textOf({ lock }: HotLock): string {
+  return [lock.name, lock.kind, lock.label, lock.pause?.by, ...lock.holders.map(whoIs)].join(" ").toLowerCase();
+}
+
+function holderText({ lock: { holders, pause } }: HotLock): string | undefined {
+  const [holder] = holders;
+  if (holder === undefined) return pause === undefined ? undefined : `paused by ${pause.by}`;
+  return holders.length === 1 ? whoIs(holder) : `${holders.length} holders`;
+}
+
+/** Columns of the list. What only a history knows is `-` without one. */
+export const COLUMNS: readonly Column<HotLock>[] = [
+  { heading: "NAME", cell: ({ lock }) => lock.name },
+  { heading: "KIND", cell: ({ lock }) => lock.kind },
+  { heading: "STATE", cell: ({ lock }) => stateText(lock), style: ({ lock }) => (lock.pause ? "yellow" : undefined) },
+  { heading: "WAIT", cell: ({ lock }) => String(lock.waiterCount) },
+  {
+    heading: "LONGEST",
+    cell: ({ longestWaitMs }) => (longestWaitMs === undefined ? undefined : formatMs(longestWaitMs)),
+  },
+  { heading: "HOLDER", cell: holderText },
+  { heading: "HELD%", cell: ({ heldPercent }) => (heldPercent === undefined ? undefined : String(heldPercent)) },
+  { heading: "GRANTS/S", cell: ({ past }) => past?.grantsPerSecond.toFixed(1) },
+  { heading: "REFUSED", cell: ({ past }) => past && String(past.refused) },
+  {
+    heading: "LOST",
+    cell: ({ past }) => past && String(past.lost),
+    style: ({ past }) => (past?.lost ? "red" : undefined),
+  },
+];
+
+/** One snapshot as a document. */
+export function snapshotJson({ atMs, locks, isComplete }: Snapshot): object {
+  return {
+    atMs,
+    isComplete,
+    locks: locks.map(({ lock, longestWaitMs, heldPercent, past }) => {
+      const [holder] = lock.holders;
+      return {
+        name: lock.name,
+        kind: lock.kind,
+        state: lock.state,
+        waiters: lock.waiterCount,
+        longestWaitMs: longestWaitMs ?? null,
+        holders: lock.holders.length,
+        holder: holder === undefined ? null : holderJson(holder),
+        heldPercent: heldPercent ?? null,
+        grantsPerSecond: past?.grantsPerSecond ?? null,
+        refused: past?.refused ?? null,
+        lost: past?.lost ?? null,
+      };
+    }),
+  };
+}

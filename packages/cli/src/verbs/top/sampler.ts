@@ -1,0 +1,98 @@
+/** What `top` knows: one sample of all locks after the other, and what can be said of several of them together. */
+import { type HistoryEntry, type LockEntry, readHistory, surveyAll } from "holdfast/admin";
+import type { Connection } from "../../frame/verb.js";
+import { serverNowMs } from "../../listing/server-time.js";
+
+/** One lock in one snapshot. */
+export interface HotLock {
+  readonly lock: LockEntry;
+  readonly longestWaitMs: number | undefined;
+  /** In how much of the samples it was held; undefined while there is one sample alone. */
+  readonly heldPercent: number | undefined;
+  /** Of the last minute, from its history; undefined if it has none. */
+  readonly past: Past | undefined;
+}
+
+/** What the history of the last minute says. */
+export interface Past {
+  readonly grantsPerSecond: number;
+  readonly refused: number;
+  readonly lost: number;
+}
+
+/** All locks at one moment. */
+export interface Snapshot {
+  /** By the server's clock. */
+  readonly atMs: number;
+  readonly locks: readonly HotLock[];
+  /** False if there are more locks than were looked at. */
+  readonly isComplete: boolean;
+}
+
+/** More would keep the servers busy for the sake of a list of which twenty are shown. */
+const MOST_LOCKS = 5_000;
+/** Samples that are counted: of the last minute, at one a second. */
+const MOST_SAMPLES = 60;
+const PAST_MS = 60_000;
+
+/** Takes samples. */
+export class Sampler {
+  readonly #connection: Connection;
+  readonly #pattern: string | undefined;
+  /** For each lock, in which of the last samples it was held. */
+  readonly #samples: ReadonlySet<string>[] = [];
+
+  constructor(connection: Connection, pattern: string | undefined) {
+    this.#connection = connection;
+    this.#pattern = pattern;
+  }
+
+  /** Looks at all locks now. @throws StoreError */
+  async sample(): Promise<Snapshot> {
+    const pattern = this.#pattern === undefined ? {} : { pattern: this.#pattern };
+    const { locks, isComplete } = await surveyAll(this.#connection.holdfast, { ...pattern, most: MOST_LOCKS });
+    const atMs = await serverNowMs(this.#connection);
+    this.#samples.push(new Set(locks.filter(({ holders }) => holders.length > 0).map(idOf)));
+    if (this.#samples.length > MOST_SAMPLES) this.#samples.shift();
+    return { atMs, isComplete, locks: locks.map((lock) => this.#hot(lock, atMs)) };
+  }
+
+  /** The same locks with what their history says. Asks for each, so give it those that are shown. @throws StoreError */
+  async withPast(locks: readonly HotLock[]): Promise<readonly HotLock[]> {
+    return await Promise.all(
+      locks.map(async (hot) => {
+        const options = { name: hot.lock.name, sinceMs: PAST_MS, limit: 10_000 };
+        return { ...hot, past: pastOf(hot.lock, await readHistory(this.#connection.holdfast, options)) };
+      }),
+    );
+  }
+
+  #hot(lock: LockEntry, atMs: number): HotLock {
+    const ages = lock.waiters.flatMap(({ sinceAtMs }) => (sinceAtMs === undefined ? [] : [atMs - sinceAtMs]));
+    const id = idOf(lock);
+    const held = this.#samples.filter((sample) => sample.has(id)).length;
+    return {
+      lock,
+      longestWaitMs: ages.length === 0 ? undefined : Math.max(0, ...ages),
+      heldPercent: this.#samples.length < 2 ? undefined : Math.round((100 * held) / this.#samples.length),
+      past: undefined,
+    };
+  }
+}
+
+function idOf({ kind, name }: LockEntry): string {
+  return `${kind} ${name}`;
+}
+
+function pastOf({ kind }: LockEntry, entries: readonly HistoryEntry[]): Past | undefined {
+  const ours = entries.filter((entry) => entry.kind === kind || (kind === "mutex" && entry.kind === "reentrant-mutex"));
+  if (ours.length === 0) return undefined;
+  const count = (...outcomes: readonly string[]): number =>
+    ours.filter(({ outcome }) => outcomes.includes(outcome)).length;
+  const grants = count("held", "released", "lost", "expired", "forced");
+  return {
+    grantsPerSecond: Math.round((10_000 * grants) / PAST_MS) / 10,
+    refused: count("skipped"),
+    lost: count("lost", "expired", "forced"),
+  };
+}

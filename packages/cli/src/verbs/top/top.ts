@@ -1,0 +1,93 @@
+/** `holdfast top`: the busiest locks, live. */
+import { parseDuration, sleep } from "../../frame/durations.js";
+import { EXIT, usageError } from "../../frame/exit-codes.js";
+import { failureOf } from "../../frame/failures.js";
+import { jsonLine, paintFor, plain, table, tell } from "../../frame/output.js";
+import { isGiven, textOf, wholeOf } from "../../frame/values.js";
+import type { Call, Verb } from "../../frame/verb.js";
+import { onlyNative } from "../../listing/native.js";
+import { listenForSignals } from "../../live/interruption.js";
+import { COLUMNS, hottest, snapshotJson } from "./list.js";
+import { LiveTop } from "./live-top.js";
+import { Sampler } from "./sampler.js";
+
+const HELP = `
+The locks that most wait for, live: who holds each, the longest wait, in how much of the samples it was held, and
+from its history grants per second, refusals and losses of the last minute (- without one).
+
+  PATTERN                 only names like it, as of ls
+      --interval D        how often it looks (1s)
+      --once              one look, and ends
+  -n, --rows N            at most N locks (what fits; 20 elsewhere)
+
+Keys: s sort, / filter, p stop and go on, q quit. Where stdout is no terminal: JSON Lines, one snapshot each.
+Exit code 0.`;
+
+const USUAL_ROWS = 20;
+
+/** The verb. */
+export const top: Verb = {
+  name: "top",
+  usage: "holdfast top [PATTERN] [--interval D] [--once] [-n ROWS]",
+  help: HELP,
+  options: {
+    interval: { type: "string" },
+    once: { type: "boolean" },
+    rows: { type: "string", short: "n" },
+  },
+  async run(call) {
+    const { values, positionals, common, streams } = call;
+    onlyNative("top", common);
+    const [pattern, extra] = positionals;
+    if (extra !== undefined) throw usageError(`top takes one PATTERN, quoted; got "${pattern}" and "${extra}"`);
+    const intervalMs = parseDuration("--interval", textOf(values, "interval") ?? "1s", { minMs: 100 });
+    const rows = wholeOf(values, "rows", { min: 1, max: 1_000 });
+    const connection = await call.connect();
+    const sampler = new Sampler(connection, pattern);
+    try {
+      if (isGiven(values, "once")) return await once(call, sampler, rows ?? USUAL_ROWS);
+      const isTerminal = streams.stdout.isTTY === true && streams.stdin.isTTY === true;
+      if (common.isJson || !isTerminal) return await lines(call, sampler, intervalMs, rows ?? USUAL_ROWS);
+      return await new LiveTop(call, sampler, { intervalMs, rows }).run();
+    } finally {
+      await connection.close();
+    }
+  },
+};
+
+async function once({ common, streams }: Call, sampler: Sampler, rows: number): Promise<number> {
+  const snapshot = await sampler.sample();
+  const locks = await sampler.withPast(hottest(snapshot.locks, "waiters", "").slice(0, rows));
+  const paint = paintFor(streams.stdout, common.color);
+  streams.stdout.write(
+    common.isJson ? jsonLine(snapshotJson({ ...snapshot, locks })) : table(COLUMNS, locks, { paint }),
+  );
+  return EXIT.done;
+}
+
+/** One line for each look, until a signal. A Redis that is away is told of once, and asked again. */
+async function lines({ streams, common }: Call, sampler: Sampler, intervalMs: number, rows: number): Promise<number> {
+  const interruption = listenForSignals();
+  let complaint = "";
+  let isFirst = true;
+  try {
+    while (!interruption.signal.aborted) {
+      try {
+        const snapshot = await sampler.sample();
+        const locks = await sampler.withPast(hottest(snapshot.locks, "waiters", "").slice(0, rows));
+        streams.stdout.write(jsonLine(snapshotJson({ ...snapshot, locks })));
+        complaint = "";
+      } catch (error) {
+        const failure = failureOf(error);
+        if (isFirst || failure.code !== EXIT.unreachable) throw error;
+        if (failure.message !== complaint) tell(streams, common, plain(failure.message));
+        complaint = failure.message;
+      }
+      isFirst = false;
+      await sleep(intervalMs, interruption.signal);
+    }
+    return interruption.exitCode();
+  } finally {
+    interruption.stop();
+  }
+}

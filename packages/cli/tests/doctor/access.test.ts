@@ -1,0 +1,108 @@
+/** Rights and passwords, on a real server: what is missing is named, and the line that is printed mends it. */
+import { leastPrivilege } from "holdfast/diagnosis";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
+import { TRIED_IN_SCRIPTS } from "../../src/doctor/read/permissions.js";
+import { at, examined, expectNothingCritical, said } from "./examining.js";
+
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
+
+const SMALLEST = leastPrivilege("hf").server;
+/** Of another topology than this one. */
+const NOT_HERE = new Set(["&hf:redlock:*"]);
+
+let server: RedisServer;
+let users = 0;
+
+beforeAll(async () => {
+  // The second address is none of this machine, so nobody gets in there; yet it is what the server would listen to.
+  server = await startRedis({ args: ["--bind", "127.0.0.1 -192.0.2.1", "--protected-mode", "no"] });
+});
+afterAll(() => server?.stop());
+
+/** A user with these rules, and how to connect as it. */
+async function user(rules: readonly string[]): Promise<{ name: string; target: ReturnType<typeof at> }> {
+  users += 1;
+  const name = `user${users}`;
+  await server.command("ACL", "SETUSER", name, "on", ">secret", "resetchannels", ...rules);
+  return { name, target: at(server.port, { username: name, password: "secret" }) };
+}
+
+test("the smallest user lacks nothing that locks need, and the rest is a note", async () => {
+  const { name, target } = await user(SMALLEST);
+  const findings = await examined([target], ["acl", "scripts", "pubsub", "grace", "eviction", "clock-skew", "latency"]);
+  expectNothingCritical(findings);
+  expect(findings.filter(({ severity }) => severity === "warning")).toEqual([]);
+  expect(said(findings, "acl")).toMatch(/^info: user user\d+ lacks \+xadd, \+xrevrange, \+eval, \+scan$/);
+  expect(said(findings, "scripts")).toMatch(/^ok/);
+  expect(said(findings, "pubsub")).toMatch(/^ok: a message to a plain inbox came after .*; 1 receiver counted/);
+  expect(name).toBe("user1");
+});
+
+test.each(SMALLEST.filter((rule) => !NOT_HERE.has(rule)))(
+  "without %s it is named, and the printed line mends it",
+  async (rule) => {
+    const { name, target } = await user(SMALLEST.filter((one) => one !== rule));
+    // Scripts of the doctor that others have loaded may be called without the right to load any.
+    const lacking = (await examined([target], ["acl"])).filter(({ status }) => status === "finding");
+    const named = lacking.filter(({ measured }) => measured.split(/[ ,]+/).includes(rule));
+    expect(named.map(({ measured }) => measured)).toHaveLength(1);
+    expect(named[0]?.severity).toMatch(/critical|warning/);
+    const fix = named[0]?.fix ?? "";
+    expect(fix.startsWith(`ACL SETUSER ${name} `)).toBe(true);
+    await server.command("ACL", "SETUSER", ...fix.split(" ").slice(2));
+    const mended = (await examined([target], ["acl"])).filter(({ severity }) => severity !== "info");
+    expect(mended).toEqual([]);
+  },
+);
+
+test("what scripts call is tried in a script, each command of the smallest user that nothing else tries", () => {
+  const elsewhere = ["+evalsha", "+script|load", "+subscribe", "+unsubscribe", "+publish"];
+  const rules = SMALLEST.filter((rule) => rule.startsWith("+"));
+  expect([...TRIED_IN_SCRIPTS, ...elsewhere].filter((rule) => !/shard|cluster|^\+x/.test(rule)).toSorted()).toEqual(
+    rules.toSorted(),
+  );
+});
+
+test("without channels no message comes, and without INFO what it shows is unknown", async () => {
+  const deaf = await user(SMALLEST.filter((rule) => !rule.startsWith("&")));
+  expect(said(await examined([deaf.target], ["pubsub"]), "pubsub")).toMatch(
+    /^warning: no message could be sent to an inbox: NOPERM/,
+  );
+  const blind = await user(SMALLEST.filter((rule) => rule !== "+info"));
+  const findings = await examined(
+    [blind.target],
+    ["eviction", "memory", "persistence", "grace", "replicas", "version", "acl"],
+  );
+  for (const id of ["eviction", "memory", "persistence", "grace", "replicas", "version"]) {
+    expect(said(findings, id), id).toMatch(/^unknown/);
+  }
+});
+
+test("a user that may load no script can take no lock", async () => {
+  const { target } = await user(["~hf:*", "&hf:*", "+@all", "-script", "-evalsha", "-eval"]);
+  const findings = await examined([target], ["scripts", "acl"]);
+  expect(said(findings, "scripts")).toMatch(/^critical: \d+ of \d+ scripts are refused: .*NOPERM/);
+  expect(said(findings, "acl")).toMatch(/critical: user user\d+ lacks .*\+script\|load/);
+});
+
+test("a prefix of one's own is what the rights are asked for", async () => {
+  const { target } = await user(leastPrivilege("app").server);
+  expect(said(await examined([target], ["acl"], { prefix: "app" }), "acl")).toMatch(/^info/);
+  expect(said(await examined([target], ["acl"]), "acl")).toContain("~hf:*");
+});
+
+test("a server without a password is open unless its address, its default user or a password keeps strangers out", async () => {
+  const exposure = async (): Promise<string> =>
+    said(await examined([at(server.port, { username: "admin", password: "secret" })], ["exposure"]), "exposure");
+  await server.command("ACL", "SETUSER", "admin", "on", ">secret", "~*", "&*", "+@all");
+  expect(await exposure()).toBe("critical: no password, bind 127.0.0.1 -192.0.2.1, protected-mode no");
+  await server.command("CONFIG", "SET", "protected-mode", "yes");
+  expect(await exposure()).toMatch(/^info: no password, bind .*, protected-mode yes/);
+  await server.command("ACL", "SETUSER", "default", "-@all", "+ping", "+acl");
+  expect(await exposure()).toBe("ok: without a password nobody may look at keys");
+  await server.command("ACL", "SETUSER", "default", "+@all", "resetpass", ">hidden");
+  expect(await exposure()).toBe("ok: nobody gets in without a password");
+  // Whoever has no password gets no examination, and no clean bill either.
+  await expect(examined([at(server.port)], ["exposure"])).rejects.toThrow("NOAUTH");
+});

@@ -1,0 +1,467 @@
+/** What the checks make of facts, version by version: nothing is asked here. */
+import { expect, test } from "vitest";
+import { judge } from "../../src/doctor/examine.js";
+import type { NodeFacts } from "../../src/doctor/facts.js";
+import { CHECK_IDS, CHECKS } from "../../src/doctor/table.js";
+import { ALL_VERSIONS, closedUp, facts, managed, type Otherwise } from "./samples.js";
+
+/** `status` or severity, and what was measured, of one check of one node. */
+function verdicts(id: string, nodes: NodeFacts | readonly NodeFacts[], leaseMs = 30_000): string[] {
+  const checks = CHECKS.filter((check) => check.id === id);
+  expect(checks).toHaveLength(1);
+  const all = Array.isArray(nodes) ? nodes : [nodes];
+  return judge(all, { leaseMs, checks }).map(
+    ({ status, severity, measured }) => `${status === "finding" ? severity : status}: ${measured}`,
+  );
+}
+
+test.each(ALL_VERSIONS.filter((version) => version !== "Redis 6.0"))(
+  "%s, set up for locks, has no critical finding",
+  (version) => {
+    const findings = judge([facts(version)]);
+    expect(findings.filter(({ severity }) => severity !== "info")).toEqual([]);
+    expect(findings.filter(({ status }) => status === "unknown")).toEqual([]);
+    expect(new Set(findings.map(({ id }) => id))).toEqual(new Set(CHECK_IDS));
+  },
+);
+
+test("a server that shows nothing is well in nothing that rests on what it shows", () => {
+  const findings = judge([closedUp()]);
+  expect(findings.filter(({ status }) => status === "ok")).toEqual([]);
+  // Each says how to find out.
+  for (const { id, status, fix } of findings) if (status === "unknown") expect(fix, id).toBeTruthy();
+});
+
+test("every finding says what may go wrong and what to do, and what is well says neither", () => {
+  const bad = facts("Redis 7.0", { info: { maxmemory_policy: "allkeys-lru" } });
+  for (const { status, risk, fix } of judge([bad])) {
+    if (status === "finding") expect([risk, fix].every((text) => text.length > 5)).toBe(true);
+    if (status === "ok") expect([risk, fix]).toEqual(["", ""]);
+  }
+});
+
+/** Check, what is otherwise, how it begins. */
+const ON_REDIS_7: readonly (readonly [string, string, Otherwise, string])[] = [
+  [
+    "eviction",
+    "any policy but noeviction",
+    { info: { maxmemory_policy: "volatile-lru" } },
+    "critical: maxmemory-policy volatile-lru",
+  ],
+  [
+    "eviction",
+    "such a policy without a limit",
+    { info: { maxmemory_policy: "allkeys-lru", maxmemory: "0" } },
+    "info: maxmemory-policy allkeys-lru, no maxmemory",
+  ],
+  ["memory", "four fifths full", { info: { used_memory: "81000000" } }, "warning: 81 MB of 100 MB used, 81 %"],
+  ["memory", "full", { info: { used_memory: "96000000" } }, "critical: 96 MB of 100 MB"],
+  ["memory", "no limit", { info: { maxmemory: "0" } }, "ok: no maxmemory"],
+  [
+    "persistence",
+    "everysec",
+    { config: { appendfsync: "everysec" } },
+    "warning: append-only file, appendfsync everysec",
+  ],
+  ["persistence", "always", {}, "info: append-only file, appendfsync always"],
+  ["persistence", "none", { info: { aof_enabled: "0" }, config: { save: "" } }, "warning: nothing is written"],
+  ["persistence", "snapshots", { info: { aof_enabled: "0" } }, "warning: snapshots only"],
+  [
+    "persistence",
+    "a failed write",
+    { info: { aof_last_write_status: "err" } },
+    "critical: aof_last_write_status is err",
+  ],
+  [
+    "persistence",
+    "a failed snapshot",
+    { info: { rdb_last_bgsave_status: "err" } },
+    "critical: rdb_last_bgsave_status is err",
+  ],
+  [
+    "restart-wipe",
+    "replicas of a primary that writes nothing",
+    { info: { aof_enabled: "0", connected_slaves: "2" }, config: { save: "" } },
+    "critical: nothing is written to disk, 2 replicas",
+  ],
+  ["restart-wipe", "replicas and snapshots", { info: { aof_enabled: "0", connected_slaves: "2" } }, "ok: snapshots"],
+  [
+    "role",
+    "a replica at the URL",
+    { role: "slave", info: { role: "slave", master_host: "10.0.0.1", master_port: "6379" } },
+    "critical: a replica of 10.0.0.1:6379",
+  ],
+  ["role", "a Sentinel at the URL", { role: "sentinel" }, "critical: a Sentinel"],
+  [
+    "role",
+    "a replica that was met on the way",
+    { role: "slave", isGiven: false, info: { role: "slave" } },
+    "ok: replica of",
+  ],
+  ["role", "a server that reads its file", { info: { loading: "1" } }, "warning: it is still reading"],
+  ["role", "no answer", { unreachable: "connect ECONNREFUSED" }, "critical: no answer: connect ECONNREFUSED"],
+  ["role", "no answer of one of several", { unreachable: "ECONNREFUSED", topology: "redlock" }, "warning: no answer"],
+  ["role", "no answer of a replica", { unreachable: "ECONNREFUSED", isGiven: false }, "warning: no answer"],
+  ["replicas", "none", {}, "info: no replicas"],
+  ["replicas", "none of a quorum's server", { topology: "redlock" }, "ok: no replicas"],
+  ["replicas", "no minimum", { info: { connected_slaves: "1" } }, "warning: 1 replica, min-replicas-to-write 0"],
+  [
+    "replicas",
+    "a minimum",
+    { info: { connected_slaves: "1", min_slaves_good_slaves: "1" }, config: { "min-replicas-to-write": "1" } },
+    "ok: 1 replica, min-replicas-to-write 1",
+  ],
+  [
+    "replicas",
+    "a lag as long as the lease",
+    { info: { connected_slaves: "1" }, config: { "min-replicas-to-write": "1", "min-replicas-max-lag": "30" } },
+    "warning: 1 replica, min-replicas-to-write 1, min-replicas-max-lag 30 s",
+  ],
+  [
+    "replica-lag",
+    "far behind",
+    { info: { slave0: "ip=10.0.0.6,port=6379,state=online,offset=3000000,lag=0" } },
+    "warning: 10.0.0.6:6379 2.0 MB and 0 s behind",
+  ],
+  [
+    "replica-lag",
+    "late",
+    { info: { slave0: "ip=10.0.0.6,port=6379,state=online,offset=5000000,lag=4" } },
+    "warning: 10.0.0.6:6379 0 B and 4 s behind",
+  ],
+  [
+    "replica-lag",
+    "not there yet",
+    { info: { slave0: "ip=10.0.0.6,port=6379,state=wait_bgsave,offset=0,lag=0" } },
+    "warning: 10.0.0.6:6379 is wait_bgsave",
+  ],
+  [
+    "replica-lag",
+    "with it",
+    { info: { slave0: "ip=10.0.0.6,port=6379,state=online,offset=4999990,lag=0" } },
+    "ok: 10.0.0.6:6379 10 B",
+  ],
+  [
+    "replica-lag",
+    "cut off",
+    { role: "slave", info: { master_link_status: "down", master_link_down_since_seconds: "17" } },
+    "warning: not connected to its primary for 17 s",
+  ],
+  [
+    "exposure",
+    "open to a network",
+    { anonymous: "admitted", config: { "protected-mode": "no", bind: "* -::*" } },
+    "critical: no password, bind * -::*, protected-mode no",
+  ],
+  [
+    "exposure",
+    "bound to everything",
+    { anonymous: "admitted", config: { "protected-mode": "no", bind: "" } },
+    "critical: no password, bind to all addresses",
+  ],
+  [
+    "exposure",
+    "protected mode alone",
+    { anonymous: "admitted", config: { bind: "0.0.0.0" } },
+    "info: no password, bind 0.0.0.0, protected-mode yes",
+  ],
+  [
+    "exposure",
+    "this machine alone",
+    { anonymous: "admitted", config: { bind: "127.0.0.1 -::1", "protected-mode": "no" } },
+    "ok: no password, but it listens to this machine",
+  ],
+  ["exposure", "turned away by protected mode", { anonymous: "denied" }, "info: protected mode turns this host away"],
+  ["exposure", "a user without rights", { anonymous: "restricted" }, "ok: without a password nobody may"],
+  [
+    "acl",
+    "no scripts",
+    { permissions: { missing: ["+evalsha"], untried: new Map() } },
+    "critical: user locks lacks +evalsha",
+  ],
+  [
+    "acl",
+    "a command of a script",
+    { permissions: { missing: ["+zpopmin"], untried: new Map() } },
+    "critical: user locks lacks +zpopmin",
+  ],
+  ["acl", "keys", { permissions: { missing: ["~hf:*"], untried: new Map() } }, "critical: user locks lacks ~hf:*"],
+  [
+    "acl",
+    "channels",
+    { permissions: { missing: ["&hf:in:*"], untried: new Map() } },
+    "warning: user locks lacks &hf:in:*",
+  ],
+  ["acl", "INFO", { permissions: { missing: ["+info"], untried: new Map() } }, "warning: user locks lacks +info"],
+  ["acl", "SCAN", { permissions: { missing: ["+scan"], untried: new Map() } }, "info: user locks lacks +scan"],
+  [
+    "acl",
+    "what could not be tried",
+    { permissions: { missing: [], untried: new Map([["+get", "LOADING"]]) } },
+    "unknown: could not be tried: +get (LOADING)",
+  ],
+  [
+    "scripts",
+    "refused ones",
+    { scripts: { loaded: 0, refused: ["mutex/acquire: ERR unknown command"] } },
+    "critical: 1 of 1 scripts are refused: mutex/acquire",
+  ],
+  [
+    "scripts",
+    "loaded and not called",
+    { scripts: { loaded: 48, refused: [], notCalled: "ERR no" } },
+    "critical: scripts load, and cannot be called",
+  ],
+  [
+    "pubsub",
+    "heard and not counted",
+    { inbox: { isSharded: false, receivers: 0, arrivedMs: 2 } },
+    "critical: a message to a plain inbox came after 2.0 ms; 0 receivers",
+  ],
+  [
+    "pubsub",
+    "not heard",
+    { inbox: { isSharded: true, receivers: 1 } },
+    "warning: a message to a sharded inbox did not come",
+  ],
+  [
+    "pubsub",
+    "late",
+    { inbox: { isSharded: false, receivers: 1, arrivedMs: 130 } },
+    "warning: a message to a plain inbox came after 130 ms",
+  ],
+  [
+    "pubsub",
+    "heard by others",
+    { inbox: { isSharded: false, receivers: 2, arrivedMs: 1 } },
+    "warning: a message to a plain inbox came after 1.0 ms; 2 receivers",
+  ],
+  ["pubsub", "forbidden", { inbox: { isSharded: false, failure: "NOPERM" } }, "warning: no message could be sent"],
+  ["cluster", "a node without --cluster", { info: { cluster_enabled: "1" } }, "critical: a node of a cluster"],
+  ["cluster", "no cluster", {}, "skipped: not a cluster"],
+  ["redlock", "no quorum", {}, "skipped: no quorum"],
+  [
+    "clock-skew",
+    "far from us",
+    { clock: { offsetMs: -400, uncertaintyMs: 5, serverRanMs: 200, clientRanMs: 200 } },
+    "warning: 400 ms behind this machine's clock",
+  ],
+  [
+    "clock-skew",
+    "no further than the line is slow",
+    { clock: { offsetMs: 400, uncertaintyMs: 300, serverRanMs: 200, clientRanMs: 200 } },
+    "ok: 400 ms ahead of",
+  ],
+  [
+    "clock-runs",
+    "frozen",
+    { clock: { offsetMs: 0, uncertaintyMs: 1, serverRanMs: 0, clientRanMs: 205 } },
+    "critical: 0.00 ms went by there while 205 ms did here",
+  ],
+  [
+    "clock-runs",
+    "backwards",
+    { clock: { offsetMs: 0, uncertaintyMs: 1, serverRanMs: -40, clientRanMs: 205 } },
+    "critical: -40 ms went by",
+  ],
+  [
+    "latency",
+    "slow",
+    { latency: { count: 200, p50Ms: 20, p99Ms: 1_600, maxMs: 2_000 } },
+    "warning: p50 20 ms, p99 1.6 s",
+  ],
+  [
+    "latency",
+    "too slow",
+    { latency: { count: 200, p50Ms: 20, p99Ms: 5_100, maxMs: 6_000 } },
+    "critical: p50 20 ms, p99 5.1 s",
+  ],
+  [
+    "stop-writes",
+    "a failed snapshot",
+    { info: { rdb_last_bgsave_status: "err" } },
+    "critical: the last snapshot failed (err), stop-writes-on-bgsave-error yes",
+  ],
+  [
+    "stop-writes",
+    "one that stops nobody",
+    { info: { rdb_last_bgsave_status: "err" }, config: { "stop-writes-on-bgsave-error": "no" } },
+    "ok: the last snapshot failed",
+  ],
+  [
+    "stop-writes",
+    "one that nobody relies on",
+    { info: { rdb_last_bgsave_status: "err" }, config: { save: "" } },
+    "ok: the last snapshot failed",
+  ],
+  ["connections", "nearly all", { info: { connected_clients: "8100" } }, "warning: 8100 of 10000 clients"],
+  ["connections", "idle ones cut off", { config: { timeout: "60" } }, "warning: timeout 60 s"],
+  ["connections", "no keepalive", { config: { "tcp-keepalive": "0" } }, "info: tcp-keepalive 0"],
+  ["version", "before 6.2", { info: { redis_version: "6.0.16" } }, "critical: Redis 6.0.16"],
+];
+
+test.each(ON_REDIS_7)("%s: %s", (id, _what, otherwise, begins) => {
+  const [first = ""] = verdicts(id, facts("Redis 7.2", otherwise));
+  expect(first.slice(0, begins.length)).toBe(begins);
+});
+
+test("versions are told apart, and Valkey by its own", () => {
+  const first = ALL_VERSIONS.map((version) => verdicts("version", facts(version))[0]);
+  expect(first).toEqual([
+    "critical: Redis 6.0.16",
+    "info: Redis 6.2.14",
+    "info: Redis 7.0.15",
+    "ok: Redis 7.2.4",
+    "ok: Redis 8.0.2",
+    "ok: Valkey 8.1.1",
+  ]);
+});
+
+test.each(["Redis 6.2", "Redis 7.2", "Valkey 8"] as const)(
+  "a managed %s without CONFIG is judged by INFO, and not well in what that does not show",
+  (version) => {
+    const findings = judge([managed(version, { anonymous: "admitted" })]);
+    const status = (id: string): string | undefined => findings.find((one) => one.id === id)?.status;
+    expect([status("eviction"), status("memory"), status("connections")]).toEqual(["ok", "ok", "ok"]);
+    expect(status("persistence")).toBe("unknown");
+    expect(findings.find(({ id }) => id === "exposure")).toMatchObject({
+      severity: "critical",
+      measured: "no password, reached over the network",
+    });
+    // Whether a minimum is set shows in INFO too.
+    const one = { info: { connected_slaves: "1" } };
+    expect(verdicts("replicas", managed(version, one))).toEqual(["warning: 1 replica, min-replicas-to-write 0"]);
+    const good = { info: { connected_slaves: "1", min_slaves_good_slaves: "1" } };
+    expect(verdicts("replicas", managed(version, good))).toEqual(["ok: 1 replica, min-replicas-to-write set"]);
+    expect(
+      verdicts("restart-wipe", managed(version, { info: { connected_slaves: "1", aof_enabled: "0" } }))[0],
+    ).toMatch(/^unknown/);
+  },
+);
+
+test("the line that is printed gives the very user all rights for the prefix, in a cluster too", () => {
+  const lacking = { permissions: { missing: ["+evalsha"], untried: new Map() } };
+  const check = CHECKS.filter(({ id }) => id === "acl");
+  const fixOf = (topology: "single" | "cluster"): string =>
+    judge([facts("Redis 7.0", { ...lacking, topology })], { prefix: "app", checks: check })[0]?.fix ?? "";
+  expect(fixOf("single")).toMatch(
+    /^ACL SETUSER locks ~app:\* &app:in:\* .*\+evalsha \+script\|load .*\+pubsub\|numsub$/,
+  );
+  expect(fixOf("cluster")).toMatch(/ \+ssubscribe .* \+cluster\|slots /);
+});
+
+test("grace: what is quiet is told with the time that is left", () => {
+  const lineage = facts("Redis 7.2").lineage as NonNullable<NodeFacts["lineage"]>;
+  const { nowMs, run } = lineage;
+  const with_ = (change: object): string[] =>
+    verdicts("grace", facts("Redis 7.2", { lineage: { ...lineage, ...change } }));
+  const pending = { run: "other", pending: run, sinceMs: nowMs - 10_000, longestMs: 30_000 };
+  expect(with_({ marker: pending })[0]).toMatch(/^warning: quiet for 20s more, until 2026-/);
+  expect(with_({ marker: { ...pending, sinceMs: nowMs + 60_000 } })[0]).toMatch(/^warning: quiet for 30s more/);
+  expect(with_({ marker: { ...pending, sinceMs: nowMs - 31_000 } })[0]).toMatch(/^ok/);
+  expect(with_({ marker: { run: "other", sinceMs: 0, longestMs: 30_000 } })[0]).toMatch(
+    /^warning: was started .* no program has asked/,
+  );
+  expect(with_({ isPromoted: true, marker: { run, sinceMs: 0, longestMs: 30_000 } })[0]).toBe(
+    "info: was promoted; its quiet time is over",
+  );
+  expect(with_({ isPromoted: true, marker: undefined })[0]).toMatch(/^info: was promoted, and no program/);
+  expect(with_({ upMs: 12_000 })[0]).toBe("info: started 12s ago, less than the longest lease (30s)");
+});
+
+const CLUSTER = { topology: "cluster" as const, inbox: { isSharded: true, receivers: 1, arrivedMs: 1 } };
+const WHOLE = new Map([
+  ["cluster_state", "ok"],
+  ["cluster_slots_assigned", "16384"],
+  ["cluster_slots_fail", "0"],
+]);
+
+test("a cluster is well only if every slot has a server, none moves, and channels are sharded", () => {
+  const of = (its: object, version: "Redis 6.2" | "Redis 7.2" = "Redis 7.2", rest: Otherwise = CLUSTER): string =>
+    verdicts(
+      "cluster",
+      facts(version, { ...CLUSTER, ...rest, cluster: { info: WHOLE, moving: [], misplaced: [], ...its } }),
+    )[0] ?? "";
+  expect(of({})).toBe("ok: cluster_state ok, all slots served");
+  expect(of({ info: new Map([...WHOLE, ["cluster_state", "fail"]]) })).toMatch(/^critical: cluster_state fail/);
+  expect(of({ info: new Map([...WHOLE, ["cluster_slots_assigned", "16383"]]) })).toMatch(
+    /^critical: .*1 slot without a server/,
+  );
+  expect(of({ moving: [93] })).toBe("warning: 1 slot on the move: 93");
+  expect(of({ misplaced: ["hf:mutex:{doctor}:queue"] })).toMatch(/^critical: the server puts/);
+  expect(of({}, "Redis 6.2")).toMatch(/^warning: .*without sharded channels/);
+});
+
+test("servers of a quorum are told from one server under two names, and from replicas", () => {
+  const server = (at: number, info: Otherwise["info"] = {}): NodeFacts =>
+    facts("Redis 7.2", {
+      topology: "redlock",
+      node: `10.0.0.${at}:6379`,
+      info: { run_id: `${at}`.repeat(40), master_replid: `${at}`.repeat(40), tcp_port: "6379", ...info },
+    });
+  expect(verdicts("redlock", [server(1), server(2), server(3)])).toEqual(Array(3).fill("ok: a server of its own"));
+  expect(verdicts("redlock", [server(1), server(2), server(3, { run_id: "1".repeat(40) })])[2]).toBe(
+    "critical: the same server as 10.0.0.1:6379",
+  );
+  const replica = { role: "slave", master_host: "10.0.0.1", master_port: "6379", master_replid: "1".repeat(40) };
+  expect(verdicts("redlock", [server(1), server(2, replica), server(3)])[1]).toBe(
+    "critical: a replica of 10.0.0.1:6379",
+  );
+  expect(verdicts("redlock", [server(2, replica), server(1)])).toContain("critical: the primary of 10.0.0.2:6379");
+  expect(verdicts("redlock", [server(1), server(2)])[0]).toBe("warning: 2 servers");
+  expect(
+    verdicts(
+      "redlock",
+      [1, 2, 3, 4].map((at) => server(at)),
+    )[0],
+  ).toBe("warning: 4 servers");
+  expect(verdicts("redlock", [server(1), server(2), { ...server(3), info: new Map() }])[2]).toMatch(/^unknown/);
+});
+
+test("clocks of nodes are compared with each other, each pair once", () => {
+  const node = (at: number, offsetMs: number): NodeFacts =>
+    facts("Redis 7.2", {
+      node: `10.0.0.${at}:6379`,
+      clock: { offsetMs, uncertaintyMs: 1, serverRanMs: 200, clientRanMs: 200 },
+    });
+  expect(verdicts("clock-skew", [node(1, 0), node(2, 150), node(3, 20)]).map((text) => text.split(" 10.0")[0])).toEqual(
+    [
+      "ok: 0.00 ms ahead of this machine's clock",
+      "warning: 150 ms ahead of the clock of",
+      "warning: 130 ms behind the clock of",
+    ],
+  );
+  expect(verdicts("clock-skew", [node(1, 0), node(2, 2_500)])).toContain(
+    "critical: 2.5 s ahead of the clock of 10.0.0.1:6379",
+  );
+});
+
+test("a slow script counts if it was slow for this lease, and lately", () => {
+  const entry = (tookMs: number, agoMs: number): Otherwise => ({
+    slow: { entries: [{ atMs: Date.now() - agoMs, tookMs, command: "evalsha", isScript: true }], spikes: [] },
+  });
+  expect(verdicts("busy", facts("Redis 7.0", entry(3_100, 60_000)))[0]).toMatch(
+    /^warning: evalsha 3.1 s at .*BUSY after 5000 ms/,
+  );
+  expect(verdicts("busy", facts("Redis 7.0", entry(3_100, 60_000)), 60_000)[0]).toMatch(/^ok/);
+  expect(verdicts("busy", facts("Redis 7.0", entry(3_100, 2 * 86_400_000)))[0]).toMatch(/^ok/);
+  const spikes = [{ event: "fork", atMs: Date.now(), worstMs: 4_000 }];
+  expect(verdicts("busy", facts("Redis 7.0", { slow: { entries: [], spikes } }))[0]).toMatch(/^warning: fork 4.0 s/);
+});
+
+test("what was left over is told by what it is; a waiter is gone only if no node has its client", () => {
+  const keys = facts("Redis 7.2").keys as NonNullable<NodeFacts["keys"]>;
+  const of = (change: object, rest: readonly NodeFacts[] = []): string[] =>
+    verdicts("leftovers", [facts("Redis 7.2", { keys: { ...keys, ...change } }), ...rest]);
+  expect(of({ withoutExpiry: ["hf:mutex:{a}"] })[0]).toBe("warning: 1 key without an expiry: hf:mutex:{a}");
+  expect(of({ strange: ["hf:queue:1"] })[0]).toBe("warning: 1 key of unknown kind or form: hf:queue:1");
+  const waiting = ["hf:mutex:{a}:queue: ReH8GUZ6AOmR69do/7/30000/1"];
+  expect(of({ waiting })[0]).toMatch(/^warning: 1 waiting claim without a client/);
+  expect(of({ waiting, clients: ["ReH8GUZ6AOmR69do"] })[0]).toMatch(/^ok/);
+  const elsewhere = facts("Redis 7.2", { node: "10.0.0.6:6379", keys: { ...keys, clients: ["ReH8GUZ6AOmR69do"] } });
+  expect(of({ waiting }, [elsewhere])[0]).toMatch(/^ok/);
+  expect(of({ isComplete: false, total: 4_000_000 })[0]).toMatch(/^unknown: .*10 of 4000000 keys/);
+  expect(
+    verdicts("shared", facts("Redis 7.2", { keys: { ...keys, others: [["cache:*", 7]] }, flushers: ["default"] })),
+  ).toEqual(["info: other keys: cache:* (7); may empty it: default"]);
+});

@@ -1,0 +1,236 @@
+/** Checks on real servers, each set up so that it must be found; and one where nothing is critical. */
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { createHoldfast } from "holdfast";
+import { Redis } from "ioredis";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
+import { NobodyAnswersError } from "../../src/doctor/examine.js";
+import { CHECK_IDS } from "../../src/doctor/table.js";
+import { at, examined, expectNothingCritical, said } from "./examining.js";
+
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
+
+/** Set up as docs/safety.md says. */
+let healthy: RedisServer;
+/** Set up as nobody should. */
+let unwell: RedisServer;
+/** Follows the one above. */
+let replica: RedisServer;
+
+beforeAll(async () => {
+  [healthy, unwell, replica] = await Promise.all([
+    startRedis({ persist: true, args: ["--tcp-keepalive", "60"] }),
+    startRedis({
+      args: [
+        ...["--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru", "--protected-mode", "no"],
+        ...["--maxclients", "12", "--timeout", "30", "--tcp-keepalive", "0", "--repl-diskless-sync-delay", "0"],
+        // A snapshot cannot take the place of a directory.
+        ...["--dbfilename", "dump.rdb", "--save", "3600 1"],
+      ],
+    }),
+    startRedis(),
+  ]);
+  await replica.command("REPLICAOF", "127.0.0.1", unwell.port);
+});
+afterAll(async () => {
+  await Promise.all([healthy, unwell, replica].map((server) => server?.stop()));
+});
+
+test("a server that is set up as it should be has no critical finding, and nothing of the doctor stays", async () => {
+  const redis = new Redis(healthy.port);
+  const holdfast = createHoldfast({ redis });
+  const lease = await holdfast.mutex("held").acquire();
+  try {
+    const before = (await redis.keys("*")).toSorted();
+    const findings = await examined([at(healthy.port)], CHECK_IDS);
+    expectNothingCritical(findings);
+    expect(new Set(findings.map(({ id }) => id))).toEqual(new Set(CHECK_IDS));
+    expect(findings.filter(({ status }) => status === "unknown")).toEqual([]);
+    for (const id of [
+      "eviction",
+      "memory",
+      "role",
+      "acl",
+      "scripts",
+      "pubsub",
+      "clock-runs",
+      "stop-writes",
+      "leftovers",
+    ]) {
+      expect(said(findings, id)).toMatch(/^ok/);
+    }
+    expect((await redis.keys("*")).toSorted()).toEqual(before);
+    expect(await redis.pubsub("CHANNELS", "hf:in:doctor*")).toEqual([]);
+    lease.assertHeld();
+  } finally {
+    await holdfast.close();
+    redis.disconnect();
+  }
+});
+
+test("an examination teaches the server no script that grants", async () => {
+  const scripts = await import("../../../holdfast/src/generated/scripts.js");
+  await healthy.command("SCRIPT", "FLUSH");
+  await examined([at(healthy.port)], ["scripts", "acl", "pubsub"]);
+  const granting = Object.values(scripts).filter((script) => "grants" in script && script.grants);
+  expect(granting.length).toBeGreaterThan(3);
+  expect(await healthy.command("SCRIPT", "EXISTS", ...granting.map(({ sha1 }) => sha1))).toEqual(granting.map(() => 0));
+});
+
+test("what is set up as nobody should is found, each with its fix", async () => {
+  const findings = await examined(
+    [at(unwell.port)],
+    ["eviction", "memory", "persistence", "restart-wipe", "replicas", "connections", "exposure", "role"],
+  );
+  expect(said(findings, "eviction", `127.0.0.1:${unwell.port}`)).toMatch(
+    /^critical: maxmemory-policy allkeys-lru, maxmemory 10\d MB/,
+  );
+  expect(said(findings, "memory", `127.0.0.1:${unwell.port}`)).toMatch(/^ok: .* of 10\d MB used/);
+  expect(said(findings, "persistence", `127.0.0.1:${unwell.port}`)).toMatch(/^warning: snapshots only \(save 3600 1\)/);
+  expect(said(findings, "replicas", `127.0.0.1:${unwell.port}`)).toMatch(
+    /^warning: 1 replica, min-replicas-to-write 0/,
+  );
+  expect(said(findings, "connections", `127.0.0.1:${unwell.port}`)).toMatch(
+    /warning: timeout 30 s.*info: tcp-keepalive 0/,
+  );
+  // It listens to this machine alone, as all servers of tests.
+  expect(said(findings, "exposure", `127.0.0.1:${unwell.port}`)).toMatch(
+    /^ok: no password, but it listens to this machine alone/,
+  );
+  // The replica was met on the way, and is none the worse for being one.
+  expect(said(findings, "role", `127.0.0.1:${replica.port}`)).toBe(`ok: replica of 127.0.0.1:${unwell.port}`);
+  for (const { status, fix } of findings) if (status === "finding") expect(fix).toBeTruthy();
+
+  await unwell.command("CONFIG", "SET", "save", "");
+  expect(said(await examined([at(unwell.port)], ["restart-wipe"]), "restart-wipe")).toMatch(
+    /critical: nothing is written to disk, 1 replica/,
+  );
+  await unwell.command("CONFIG", "SET", "save", "3600 1");
+});
+
+test("memory that is nearly used up is found", async () => {
+  const used = Number(/used_memory:(\d+)/.exec(String(await unwell.command("INFO", "memory")))?.[1]);
+  await unwell.command("CONFIG", "SET", "maxmemory", Math.round(used * 1.1));
+  expect(said(await examined([at(unwell.port)], ["memory"]), "memory", `127.0.0.1:${unwell.port}`)).toMatch(
+    /^(warning|critical): .* (8[1-9]|9\d|1\d\d) %$/,
+  );
+  await unwell.command("CONFIG", "SET", "maxmemory", "100mb");
+});
+
+test("a server that few may connect to is found before it is full", async () => {
+  const crowd = Array.from({ length: 9 }, () => new Redis({ port: unwell.port, retryStrategy: () => null }));
+  try {
+    await Promise.all(crowd.map((one) => one.call("PING")));
+    expect(said(await examined([at(unwell.port)], ["connections"]), "connections", `127.0.0.1:${unwell.port}`)).toMatch(
+      /warning: \d+ of 12 clients/,
+    );
+  } finally {
+    for (const one of crowd) one.disconnect();
+  }
+});
+
+test("a failed snapshot is found, and that it stops every write", async () => {
+  const directory = String(((await unwell.command("CONFIG", "GET", "dir")) as string[])[1]);
+  await mkdir(join(directory, "dump.rdb"), { recursive: true });
+  await unwell.command("SET", "other", "1");
+  await unwell.command("BGSAVE", "SCHEDULE");
+  await vi.waitFor(
+    async () => expect(String(await unwell.command("INFO", "persistence"))).toContain("rdb_last_bgsave_status:err"),
+    20_000,
+  );
+  const findings = await examined([at(unwell.port)], ["stop-writes", "persistence"]);
+  expect(said(findings, "stop-writes", `127.0.0.1:${unwell.port}`)).toMatch(
+    /^critical: the last snapshot failed \(err\), stop-writes-on-bgsave-error yes/,
+  );
+  expect(said(findings, "persistence", `127.0.0.1:${unwell.port}`)).toMatch(/^critical: rdb_last_bgsave_status is err/);
+  // And so it is: the finding is no theory.
+  await expect(unwell.command("SET", "other", "2")).rejects.toThrow("MISCONF");
+});
+
+test("a replica at the URL is found, and its primary is named", async () => {
+  const findings = await examined([at(replica.port)], ["role", "replica-lag", "grace"]);
+  expect(said(findings, "role")).toBe(`critical: a replica of 127.0.0.1:${unwell.port}`);
+  expect(said(findings, "replica-lag")).toMatch(/^(ok|warning): (connected|not connected)/);
+  expect(said(findings, "grace")).toBe("skipped: a replica");
+});
+
+test("a replica that is stopped is late, and gives no answer", async () => {
+  const { port } = replica;
+  const isOnline = async (): Promise<void> =>
+    expect(String(await unwell.command("INFO", "replication"))).toMatch(/slave0:.*state=online/);
+  await vi.waitFor(isOnline, 20_000);
+  replica.freeze();
+  try {
+    await vi.waitFor(
+      async () => expect(String(await unwell.command("INFO", "replication"))).toMatch(/slave0:.*lag=[2-9]/),
+      20_000,
+    );
+    const findings = await examined([at(unwell.port)], ["replica-lag", "role"], { commandTimeoutMs: 1_000 });
+    expect(said(findings, "replica-lag", `127.0.0.1:${unwell.port}`)).toMatch(
+      new RegExp(`^warning: 127.0.0.1:${port} .* and \\d+ s behind`),
+    );
+    expect(said(findings, "role", `127.0.0.1:${port}`)).toMatch(/^warning: no answer/);
+    expect(said(findings, "replica-lag", `127.0.0.1:${port}`)).toMatch(/^skipped/);
+  } finally {
+    replica.resume();
+  }
+});
+
+test("a script that holds everybody up is found in the log, for the lease that it endangers", async () => {
+  await healthy.command("CONFIG", "SET", "slowlog-log-slower-than", "10000");
+  await healthy.command(
+    "EVAL",
+    "local t = redis.call('TIME') repeat local n = redis.call('TIME') until (n[1] - t[1]) * 1000000 + n[2] - t[2] > 60000 return 1",
+    "0",
+  );
+  expect(said(await examined([at(healthy.port)], ["busy"], { leaseMs: 500 }), "busy")).toMatch(
+    /^warning: eval \d+ ms at .*BUSY after 5000 ms/,
+  );
+  expect(said(await examined([at(healthy.port)], ["busy"], { leaseMs: 600_000 }), "busy")).toMatch(/^ok/);
+});
+
+test("answers that come too late for the lease are found", async () => {
+  expect(said(await examined([at(healthy.port)], ["latency"], { leaseMs: 0.1 }), "latency")).toMatch(
+    /^critical: p50 .* of \d+/,
+  );
+});
+
+test("what was left over is found, and what is in use is not", async () => {
+  const redis = new Redis(healthy.port);
+  const holdfast = createHoldfast({ redis });
+  const lease = await holdfast.mutex("busy").acquire();
+  const waiting = holdfast.mutex("busy").acquire({ waitMs: 30_000 });
+  waiting.catch(() => {});
+  try {
+    await vi.waitFor(async () => expect(await redis.zcard("hf:mutex:{busy}:queue")).toBe(1));
+    const clean = await examined([at(healthy.port)], ["leftovers", "shared"]);
+    expect(said(clean, "leftovers")).toMatch(/^ok/);
+    await redis.mset({ "hf:mutex:{stuck}": "ReH8GUZ6AOmR69do/1/30000/1", "hf:jobs:1": "x", "cache:user:1": "x" });
+    await redis.set("hf:mutex:{foreign}", "not an owner", "EX", 60);
+    await redis.set("hf:mutex:{paused}", "pause/1795249801367/1795257001000/1/ReH8GUZ6AOmR69do/ana/db", "EX", 60);
+    await redis.zadd("hf:mutex:{busy}:queue", 99, "AAAAAAAAAAAAAAAA/3/30000/1");
+    const findings = await examined([at(healthy.port)], ["leftovers", "shared"]);
+    const told = said(findings, "leftovers");
+    expect(told).toContain("warning: 1 key without an expiry: hf:mutex:{stuck}");
+    expect(told).toMatch(/warning: 2 keys of unknown kind or form: .*hf:(jobs:1|mutex:\{foreign\})/);
+    expect(told).toContain(
+      "warning: 1 waiting claim without a client: hf:mutex:{busy}:queue: AAAAAAAAAAAAAAAA/3/30000/1",
+    );
+    expect(said(findings, "shared")).toMatch(/^info: other keys: cache:\* \(1\); may empty it: default/);
+    await lease.release();
+    await (await waiting).release();
+  } finally {
+    await holdfast.close();
+    await redis.flushall();
+    redis.disconnect();
+  }
+});
+
+test("a server that does not answer is an error that says how, and not a clean bill", async () => {
+  const gone = await startRedis();
+  await gone.stop();
+  const error = await examined([at(gone.port)], CHECK_IDS).catch((reason: unknown) => reason);
+  expect(error).toBeInstanceOf(NobodyAnswersError);
+  expect(String(error)).toContain("ECONNREFUSED");
+});

@@ -1,0 +1,141 @@
+import { describe, expect, it } from "vitest";
+import { formatMs, parseDuration, sleep } from "../src/frame/durations.js";
+import { failureOf } from "../src/frame/failures.js";
+import { commonFlags } from "../src/frame/flags.js";
+import { plain, table } from "../src/frame/output.js";
+import { keepSecret, redact } from "../src/frame/redact.js";
+import { serverUrls } from "../src/frame/server-url.js";
+
+describe("a duration", () => {
+  it.each([
+    ["250ms", 250],
+    ["30s", 30_000],
+    ["5m", 300_000],
+    ["1h30m", 5_400_000],
+    ["2d", 172_800_000],
+    ["30d", 2_592_000_000],
+    ["1.5", 1_500],
+    [".5", 500],
+    ["1.5h", 5_400_000],
+    ["0", 0],
+  ])("%s is %i ms", (text, ms) => {
+    expect(parseDuration("--wait", text)).toBe(ms);
+  });
+
+  it.each(["", "soon", "-1s", "1x", "30s1h", "1h 30m", "1e3", "s", "400d"])("%j is none", (text) => {
+    expect(() => parseDuration("--wait", text)).toThrow(/--wait must be .*; got/);
+  });
+
+  it.each([
+    [250, "250ms"],
+    [24_000, "24s"],
+    [192_000, "3m12s"],
+    [3_840_000, "1h04m"],
+    [180_000, "3m"],
+    [183_600_000, "2d03h"],
+    [-5, "0s"],
+  ])("of %i ms is shown as %s", (ms, text) => {
+    expect(formatMs(ms)).toBe(text);
+  });
+
+  it("longer than a timer can be is slept on, and an abort ends it", async () => {
+    const controller = new AbortController();
+    let isOver = false;
+    const slept = sleep(30 * 86_400_000, controller.signal).then(() => {
+      isOver = true;
+    });
+    await sleep(20);
+    expect(isOver).toBe(false);
+    controller.abort();
+    await slept;
+  });
+});
+
+describe("common flags", () => {
+  it("come from the command line before the environment, and from HOLDFAST_REDIS before REDIS_URL", () => {
+    const env = {
+      HOLDFAST_REDIS: "redis://a redis://b",
+      REDIS_URL: "redis://c",
+      HOLDFAST_PREFIX: "p",
+      HOLDFAST_CLUSTER: "1",
+    };
+    expect(commonFlags({}, env)).toMatchObject({ urls: ["redis://a", "redis://b"], prefix: "p", topology: "cluster" });
+    expect(commonFlags({ redis: ["redis://d"], prefix: "q" }, env)).toMatchObject({ urls: ["redis://d"], prefix: "q" });
+    expect(commonFlags({}, { REDIS_URL: "redis://c" }).urls).toEqual(["redis://c"]);
+  });
+
+  it("are not read from what a child of run is told", () => {
+    const flags = commonFlags(
+      {},
+      { HOLDFAST_NAME: "n", HOLDFAST_TOKEN: "1", HOLDFAST_LEASE_MS: "3", REDIS_URL: "redis://c" },
+    );
+    expect(JSON.stringify(flags)).not.toMatch(/"n"|"1"|"3"/);
+  });
+
+  it.each([
+    [{ cluster: true, redlock: true }, {}, "--cluster and --redlock"],
+    [{}, { HOLDFAST_JSON: "maybe" }, "HOLDFAST_JSON must be 1 or 0"],
+    [{ protocol: "dbus" }, {}, "--protocol must be native, redisson or timestamp:DIALECT"],
+    [{ prefix: "a b" }, {}, "--prefix must be"],
+    [{ "command-timeout": "2h" }, {}, "--command-timeout must be 10ms to 1m"],
+  ])("%j %j are refused", (given, env, message) => {
+    expect(() => commonFlags(given, env)).toThrow(message);
+  });
+});
+
+describe("a password", () => {
+  it.each([
+    ["redis://:s3cret@h:1/0", "redis://:***@h:1/0"],
+    ["redis://ana:s3cret@h", "redis://ana:***@h"],
+    ["rediss://s3cret@h", "rediss://***@h"],
+    ["at redis://u:s3c@ret@h, redis://h2", "at redis://u:***@h, redis://h2"],
+  ])("in %s is not shown", (text, shown) => {
+    expect(redact(text)).toBe(shown);
+  });
+
+  it("is not shown by what repeats it without its URL", () => {
+    serverUrls("run", commonFlags({ redis: ["redis://:p%40ss-w0rd@h"] }, {}));
+    keepSecret("from a file");
+    expect(redact("AUTH p@ss-w0rd and from a file")).toBe("AUTH *** and ***");
+  });
+});
+
+describe("an error is", () => {
+  const named = (name: string, message: string, code?: string): Error =>
+    Object.assign(new Error(message), { name, code });
+
+  it.each([
+    [named("ReplyError", "NOAUTH Authentication required."), 77],
+    [named("ReplyError", "NOPERM this user has no permissions"), 77],
+    [named("ReplyError", "WRONGTYPE Operation against a key"), 65],
+    [named("Error", "connect ECONNREFUSED", "ECONNREFUSED"), 69],
+    [named("StoreError", "no answer", "ERR_LOCK_STORE"), 69],
+    [named("AcquireTimeoutError", "busy", "ERR_LOCK_ACQUIRE_TIMEOUT"), 75],
+    [named("CapacityMismatchError", "3, 4", "ERR_LOCK_CAPACITY_MISMATCH"), 65],
+    [new TypeError("x is not a function"), 125],
+  ])("%s with the code %i", (error, code) => {
+    expect(failureOf(error).code).toBe(code);
+  });
+
+  it("judged by what caused it", () => {
+    const cause = named("ReplyError", "WRONGPASS invalid username-password pair");
+    expect(failureOf(Object.assign(new Error("no answer", { cause }), { code: "ERR_LOCK_STORE" })).code).toBe(77);
+  });
+});
+
+describe("a table", () => {
+  it("is aligned, also where a character takes two columns, and shows what would move the cursor", () => {
+    const columns = [
+      { heading: "NAME", cell: ({ name }: { name: string }) => name },
+      { heading: "LABEL", cell: ({ name }: { name: string }) => (name === "a" ? undefined : "x") },
+    ];
+    expect(table(columns, [{ name: "a" }, { name: "日本" }, { name: "b\n\x1b[2J" }]).split("\n")).toEqual([
+      "NAME          LABEL",
+      "a             -",
+      "日本          x",
+      "b\\x0a\\x1b[2J  x",
+      "",
+    ]);
+    expect(plain("a\u202eb")).toBe("a\\u202eb");
+  });
+});

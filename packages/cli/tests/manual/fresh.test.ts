@@ -1,0 +1,50 @@
+/** The manual page and the completions are those of the table of verbs. */
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { manualFiles } from "../../scripts/build-manual.mjs";
+import { flagsOf } from "../../scripts/flags.mjs";
+import { COMMON_HELP, COMMON_OPTIONS } from "../../src/frame/flags.js";
+import { generalHelp } from "../../src/frame/help.js";
+import { VERBS } from "../../src/frame/verbs-table.js";
+
+const PACKAGE = new URL("../../", import.meta.url);
+
+function generated(): ReturnType<typeof manualFiles> {
+  const { version }: { version: string } = JSON.parse(readFileSync(new URL("package.json", PACKAGE), "utf8"));
+  return manualFiles({ VERBS, COMMON_OPTIONS, COMMON_HELP, general: generalHelp(), version });
+}
+
+describe("what is generated from the table of verbs", () => {
+  it("is what is committed", async () => {
+    for (const [path, text] of await generated()) {
+      expect(readFileSync(new URL(path, PACKAGE), "utf8"), `${path} is stale; repair it with: npm run fix`).toBe(text);
+    }
+  });
+
+  it("knows every flag of every verb, each with what the help says of it", async () => {
+    for (const [name, { load }] of Object.entries(VERBS)) {
+      if (load === undefined) continue;
+      const verb = await load();
+      for (const flag of flagsOf(verb.options, verb.help)) {
+        if (flag.name !== "") expect(verb.help, `${name} --${flag.name}`).toContain(`--${flag.name}`);
+      }
+    }
+  });
+
+  it("takes words, files and values from the help", () => {
+    const help =
+      "  -o, --out F   a file\n      --sort a|b  (a); how: well\n      --kind K   one of: mutex semaphore\n  -x, --loud   loud";
+    const options = {
+      out: { type: "string", short: "o" },
+      sort: { type: "string" },
+      kind: { type: "string", multiple: true },
+      loud: { type: "boolean", short: "x" },
+    } as const;
+    expect(flagsOf(options, help)).toMatchObject([
+      { name: "out", short: "o", isFile: true, takesValue: true, words: [], description: "a file" },
+      { name: "sort", words: ["a", "b"], description: "a" },
+      { name: "kind", words: ["mutex", "semaphore"], isRepeatable: true, description: "one of" },
+      { name: "loud", short: "x", takesValue: false, description: "loud" },
+    ]);
+  });
+});

@@ -1,0 +1,195 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { Redis } from "ioredis";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
+import { startProxy } from "../../../../tests/support/tcp-proxy.js";
+import { createHoldfast } from "../../../holdfast/src/index.js";
+import { sleep, until } from "../../../holdfast/src/testing/delays.js";
+import { isRunning, newFolder, numberIn, start, textIn } from "../support/command.js";
+
+let server: RedisServer;
+let env: Readonly<Record<string, string>>;
+let redis: Redis;
+let locks: ReturnType<typeof createHoldfast>;
+
+beforeAll(async () => {
+  server = await startRedis();
+  env = { HOLDFAST_REDIS: server.url };
+  redis = new Redis(server.port);
+  locks = createHoldfast({ redis });
+});
+
+afterAll(async () => {
+  await locks.close();
+  redis.disconnect();
+  await server.stop();
+});
+
+/** The holder of a name, once it can be told that it is released by force: a moment after the grant. */
+async function holderOf(name: string): Promise<string> {
+  const [holder] = (await locks.mutex(name).inspect()).holders;
+  const owner = holder?.owner ?? "";
+  const inbox = `hf:in:${owner.split("/")[0]}`;
+  await until(async () => Number((await redis.pubsub("NUMSUB", inbox))[1]) === 1, `a listener at ${inbox}`);
+  return owner;
+}
+
+/** Says when it starts, when it was last alive, and when it was asked to end, in ms; and ends only when it is killed. */
+function stubborn(folder: string): string {
+  return `const { renameSync, writeFileSync } = require("node:fs");
+    // Whole or not at all: it is killed at any moment.
+    const write = (file) => {
+      writeFileSync("${folder}/next", Date.now() + "\\n");
+      renameSync("${folder}/next", "${folder}/" + file);
+    };
+    process.on("SIGTERM", () => write("term"));
+    setInterval(() => write("alive"), 5);
+    write("alive");
+    writeFileSync("${folder}/pid", process.pid + "\\n");`;
+}
+
+describe("a command is ended before its lock can be somebody else's", () => {
+  it.concurrent("where Redis cannot be heard: TERM at D-k-m, KILL at D-m, 123", async () => {
+    const folder = await newFolder();
+    const proxy = await startProxy(server.port);
+    try {
+      const leaseMs = 4_000;
+      const words = [
+        "run",
+        "deaf",
+        "--lease",
+        "4s",
+        "-k",
+        "800ms",
+        "--json",
+        "--",
+        process.execPath,
+        "-e",
+        stubborn(folder),
+      ];
+      const run = start(words, { HOLDFAST_REDIS: `redis://127.0.0.1:${proxy.port}` });
+      await numberIn(join(folder, "pid"));
+      proxy.stall();
+      // The other one asks the server itself, so it is granted as soon as the lease has ended there.
+      const next = await locks.mutex("deaf").acquire({ waitMs: 20_000 });
+      const startedAtMs = Date.now();
+      const { code, events } = await run.ended;
+      expect(code).toBe(123);
+      const aliveAtMs = await numberIn(join(folder, "alive"));
+      const termAtMs = await numberIn(join(folder, "term"));
+      expect(aliveAtMs).toBeLessThan(startedAtMs);
+      // k lies between the two, and the margin before the end of the lease.
+      expect(aliveAtMs - termAtMs).toBeGreaterThan(600);
+      expect(termAtMs).toBeLessThan(startedAtMs - 800);
+      expect(events.filter(({ event }) => event === "signalled")).toMatchObject([
+        { signal: "SIGTERM", why: "lost" },
+        { signal: "SIGKILL", why: "lost" },
+      ]);
+      expect(events.find(({ event }) => event === "lost")).toMatchObject({ reason: "unconfirmed", sent: "SIGTERM" });
+      expect(events.some(({ event }) => event === "at-risk")).toBe(true);
+      expect(events.at(-1)).toMatchObject({ outcome: "lost", code: 123, childSignal: "SIGKILL" });
+      expect(startedAtMs - aliveAtMs).toBeLessThan(leaseMs);
+      await next.release();
+    } finally {
+      await proxy.close();
+    }
+  });
+
+  it.concurrent("and left alone where Redis is heard again in time", async () => {
+    const folder = await newFolder();
+    const proxy = await startProxy(server.port);
+    try {
+      const script = `trap 'exit 9' TERM; echo $$ > ${folder}/pid; while [ ! -e ${folder}/end ]; do sleep 0.02; done`;
+      const words = ["run", "back", "--lease", "6s", "--json", "-c", script];
+      const run = start(words, { HOLDFAST_REDIS: `redis://127.0.0.1:${proxy.port}` });
+      await numberIn(join(folder, "pid"));
+      proxy.stall();
+      await run.event("at-risk");
+      proxy.resume();
+      // Longer than the lease would have lasted.
+      await sleep(4_500);
+      await writeFile(join(folder, "end"), "");
+      const { code, events } = await run.ended;
+      expect([code, events.filter(({ event }) => event === "signalled")]).toEqual([0, []]);
+    } finally {
+      await proxy.close();
+    }
+  });
+
+  it.concurrent("where holdfast itself stood still for longer than the lease: at once when it goes on, and 123", async () => {
+    const folder = await newFolder();
+    const words = [
+      "run",
+      "frozen",
+      "--lease",
+      "3s",
+      "-k",
+      "100ms",
+      "--json",
+      "--",
+      process.execPath,
+      "-e",
+      stubborn(folder),
+    ];
+    const run = start(words, env);
+    const pid = await numberIn(join(folder, "pid"));
+    run.signal("SIGSTOP");
+    const next = await locks.mutex("frozen").acquire({ waitMs: 20_000 });
+    expect(isRunning(pid)).toBe(true);
+    run.signal("SIGCONT");
+    const { code, events } = await run.ended;
+    expect([code, isRunning(pid)]).toEqual([123, false]);
+    expect(events.find(({ event }) => event === "lost")).toMatchObject({ reason: "expired", validForMs: 0 });
+    await next.release();
+  });
+
+  it.concurrent("where it was taken by force: TERM at once, who did it and why, and 123 though the command exits 0", async () => {
+    const folder = await newFolder();
+    const script = `trap 'exit 0' TERM; echo $$ > ${folder}/pid; while :; do sleep 0.02; done`;
+    const run = start(["run", "forced", "-c", script], env);
+    await numberIn(join(folder, "pid"));
+    const owner = await holderOf("forced");
+    const forcedAtMs = Date.now();
+    expect(await locks.mutex("forced").forceRelease({ owner, by: "ana@ops-1", reason: "hung" })).toBe(true);
+    const { code, stderr } = await run.ended;
+    expect(Date.now() - forcedAtMs).toBeLessThan(1_000 + 2_000);
+    expect(code).toBe(123);
+    // The shell may have a word of its own.
+    expect(stderr).toContain('holdfast: LOST forced: released by force by ana@ops-1: "hung"; sent TERM\n');
+  });
+});
+
+describe("after a loss", () => {
+  it.concurrent("a signal is still passed on, and the code is 123", async () => {
+    const folder = await newFolder();
+    const script = `trap 'echo term >> ${folder}/term' TERM; trap 'exit 0' USR1; echo $$ > ${folder}/pid; while :; do sleep 0.02; done`;
+    const run = start(["run", "after", "-k", "5s", "--lease", "20s", "-c", script], env);
+    await numberIn(join(folder, "pid"));
+    await locks.mutex("after").forceRelease({ owner: await holderOf("after") });
+    await until(() => textIn(join(folder, "term")) === "term\n", "TERM");
+    run.signal("SIGUSR1");
+    expect((await run.ended).code).toBe(123);
+  });
+
+  it.concurrent("--on-lost ignore warns, and keeps the command and its code", async () => {
+    const folder = await newFolder();
+    const script = `trap 'exit 9' TERM; echo $$ > ${folder}/pid; while [ ! -e ${folder}/end ]; do sleep 0.02; done; exit 4`;
+    const run = start(["run", "ignored", "--on-lost", "ignore", "-c", script], env);
+    await numberIn(join(folder, "pid"));
+    await locks.mutex("ignored").forceRelease({ owner: await holderOf("ignored") });
+    await until(() => run.stderr().includes("LOST ignored: released by force\n"), "the warning");
+    await writeFile(join(folder, "end"), "");
+    expect((await run.ended).code).toBe(4);
+  });
+
+  it.concurrent("--on-lost signal:USR2 sends that, and KILL after it", async () => {
+    const folder = await newFolder();
+    const script = `trap '' TERM; trap 'echo usr2 > ${folder}/usr2' USR2; echo $$ > ${folder}/pid; while :; do sleep 0.02; done`;
+    const run = start(["run", "usr2", "--on-lost", "signal:USR2", "-k", "300ms", "-c", script], env);
+    await numberIn(join(folder, "pid"));
+    await locks.mutex("usr2").forceRelease({ owner: await holderOf("usr2") });
+    expect((await run.ended).code).toBe(123);
+    expect(textIn(join(folder, "usr2"))).toBe("usr2\n");
+  });
+});

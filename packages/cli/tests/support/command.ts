@@ -1,0 +1,139 @@
+/**
+ * The command as a child process, as a shell or cron would start it: its output, its exit code, and a signal now and then.
+ *
+ * Whatever is started is ended with the tests of the file.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll } from "vitest";
+import { until } from "../../../holdfast/src/testing/delays.js";
+
+/** The compiled command. */
+export const MAIN: string = fileURLToPath(new URL("../../dist/main.js", import.meta.url));
+
+/** How it ended. */
+export interface Ended {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly stdout: string;
+  readonly stderr: string;
+  /** Lines of stderr that are JSON. */
+  readonly events: readonly Event[];
+}
+
+/** One JSON line. */
+export interface Event {
+  readonly event: string;
+  readonly outcome?: string;
+  readonly [field: string]: unknown;
+}
+
+/** A running command. */
+export interface Running {
+  readonly pid: number;
+  readonly child: ChildProcess;
+  readonly ended: Promise<Ended>;
+  stdout(): string;
+  stderr(): string;
+  events(): readonly Event[];
+  /** Resolves at the first JSON line of that event. */
+  event(name: string): Promise<Event>;
+  signal(signal: NodeJS.Signals): void;
+}
+
+const running = new Set<ChildProcess>();
+const folders = new Set<string>();
+process.on("exit", endAll);
+// Not after each test: some run beside each other.
+afterAll(async () => {
+  endAll();
+  for (const folder of folders) await rm(folder, { recursive: true, force: true });
+  folders.clear();
+});
+
+function endAll(): void {
+  for (const child of running) child.kill("SIGKILL");
+  running.clear();
+}
+
+/** Starts `holdfast` with these words. `env` is all of its environment but PATH and HOME. */
+export function start(words: readonly string[], env: Readonly<Record<string, string>> = {}, stdio = "pipe"): Running {
+  const child = spawn(process.execPath, [MAIN, ...words], {
+    env: { PATH: process.env.PATH, HOME: process.env.HOME, ...env },
+    stdio: ["ignore", stdio as "pipe", "pipe", "pipe"],
+  });
+  running.add(child);
+  let stdout = "";
+  let stderr = "";
+  child.stdout?.setEncoding("utf8").on("data", (text: string) => {
+    stdout += text;
+  });
+  child.stderr?.setEncoding("utf8").on("data", (text: string) => {
+    stderr += text;
+  });
+  const events = (): readonly Event[] =>
+    stderr
+      .split("\n")
+      .filter((line) => line.startsWith("{") && line.endsWith("}"))
+      .map((line) => JSON.parse(line) as Event);
+  // `exit` and not `close`: what a child left running may have our pipes open, and that is tested.
+  const ended = new Promise<Ended>((resolve) => {
+    child.once("exit", (code, signal) => {
+      running.delete(child);
+      // What was written before the exit is still on its way here.
+      setImmediate(() => setTimeout(() => resolve({ code, signal, stdout, stderr, events: events() }), 20));
+    });
+  });
+  return {
+    pid: child.pid as number,
+    child,
+    ended,
+    stdout: () => stdout,
+    stderr: () => stderr,
+    events,
+    async event(name) {
+      await until(() => child.exitCode !== null || events().some(({ event }) => event === name), `the event ${name}`);
+      const found = events().find(({ event }) => event === name);
+      if (found === undefined) throw new Error(`it ended without ${name}: ${stderr}`);
+      return found;
+    },
+    signal: (signal) => void process.kill(child.pid as number, signal),
+  };
+}
+
+/** Runs it to its end. */
+export function holdfast(words: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Ended> {
+  return start(words, env).ended;
+}
+
+/** A folder of its own for the test, gone after those of the file. */
+export async function newFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "holdfast-cli-"));
+  folders.add(folder);
+  return folder;
+}
+
+/** What stands in a file; undefined while there is none. */
+export function textIn(file: string): string | undefined {
+  try {
+    return readFileSync(file, "utf8");
+  } catch {
+    return undefined;
+  }
+}
+
+/** The number in a file, once it is there. */
+export async function numberIn(file: string): Promise<number> {
+  await until(() => /^\d+\n$/.test(textIn(file) ?? ""), `a number in ${file}`);
+  return Number(textIn(file));
+}
+
+/** Whether a process runs: one that is dead and not reaped does not. */
+export function isRunning(pid: number): boolean {
+  const stat = textIn(`/proc/${pid}/stat`);
+  return stat !== undefined && !/\) [ZX] /.test(stat);
+}

@@ -1,0 +1,138 @@
+/** `holdfast ls` beside locks that are really held. */
+import { hostname } from "node:os";
+import { beforeAll, describe, expect, it } from "vitest";
+import { until } from "../../../holdfast/src/testing/delays.js";
+import { type Document, newStage } from "./harness.js";
+
+/** Clears the screen, begins a line of its own, and turns the direction of the text. */
+const HOSTILE = "evil\x1b[2J\nname\u202e";
+
+const stage = newStage();
+let token: number;
+
+beforeAll(async () => {
+  const { holdfast } = stage;
+  const lease = await holdfast.mutex("deploy:prod").acquire({ label: "release 4.2" });
+  token = lease.token;
+  await stage.queueUp(stage.client("one"), "deploy:prod", "first");
+  await stage.queueUp(stage.client("two"), "deploy:prod", "second");
+  await holdfast.semaphore("pool:pdf", { permits: 5 }).acquire({ permits: 2 });
+  await holdfast.semaphore("pool:pdf", { permits: 5 }).acquire();
+  await holdfast.readWriteLock("catalog").read.acquire();
+  await holdfast.election("feed").campaign("10.0.0.7:8080");
+  await holdfast.mutex("idle").run(() => {});
+  await stage.client("three").mutex(HOSTILE).acquire({ label: "\x1b]0;owned\x07" });
+});
+
+describe("ls", () => {
+  it("lists what is held, by name, with holder, token, waiters and label", async () => {
+    const { code, stdout, stderr } = await stage.say("ls");
+    const lines = stdout.trimEnd().split("\n");
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    expect(lines[0]).toMatch(/^NAME +KIND +STATE +HOLDER +SINCE +LEFT +TOKEN +WAIT +LABEL$/);
+    expect(lines.slice(1).map((line) => line.split(/ {2,}/).slice(0, 3))).toEqual([
+      ["catalog", "read-write-lock", "1 reader"],
+      ["deploy:prod", "mutex", "held"],
+      ["evil\\x1b[2J\\x0aname\\u202e", "mutex", "held"],
+      ["feed", "election", "held"],
+      ["pool:pdf", "semaphore", "3 of 5"],
+    ]);
+    const deploy = lines[2]?.split(/ {2,}/) ?? [];
+    expect(deploy[3]).toBe(`${hostname()}/${process.pid} tests`);
+    expect(deploy.slice(6)).toEqual([String(token), "2", "release 4.2"]);
+  });
+
+  it("sends nothing of a name or label to a terminal that it would act on", async () => {
+    const { stdout } = await stage.say("ls", "--color", "always");
+    expect(stdout).toContain("\\x1b]0;owned\\x07");
+    // Colours are ours; nothing else that begins with ESC is.
+    expect(stdout.replace(/\p{Cc}\[\d+m/gu, "")).not.toMatch(/[^\P{Cc}\n]|\u202e/u);
+  });
+
+  it("gives programs names and times as they are with --raw", async () => {
+    const { stdout } = await stage.say("ls", "deploy:*", "--raw", "-o", "name,state,token,waiters,since,left");
+    const [name, state, shown, waiters, since, left] = stdout.trimEnd().split("\t");
+    expect([name, state, shown, waiters]).toEqual(["deploy:prod", "held", String(token), "2"]);
+    expect(Number(since)).toBe(Math.floor(token / 1_000));
+    expect(Number(left)).toBeLessThanOrEqual(30_000);
+    expect((await stage.say("ls", "evil*", "--raw", "-o", "name")).stdout).toBe(`${HOSTILE}\n`);
+  });
+
+  it("has the fields of the reference in JSON", async () => {
+    const document = await stage.ask("ls", "--kind", "mutex", "--waiting");
+    expect(document).toMatchObject({ v: 1, nextCursor: null });
+    expect(document.locks).toHaveLength(1);
+    const [lock] = document.locks;
+    expect(lock).toMatchObject({
+      name: "deploy:prod",
+      kind: "mutex",
+      state: "held",
+      waiters: 2,
+      permits: null,
+      label: "release 4.2",
+      pausedBy: null,
+    });
+    expect(lock?.holders[0]).toMatchObject({ host: hostname(), pid: process.pid, app: "tests", token });
+  });
+
+  it("finds by pattern, kind, holder and how long something is held", async () => {
+    const names = async (...words: string[]): Promise<string[]> =>
+      (await stage.ask("ls", ...words)).locks.map(({ name }) => name);
+    expect(await names("p*")).toEqual(["pool:pdf"]);
+    expect(await names("--kind", "election", "--kind", "semaphore")).toEqual(["feed", "pool:pdf"]);
+    expect(await names("--holder", "three")).toEqual([HOSTILE]);
+    expect(await names("--held-over", "1h")).toEqual([]);
+    expect(await names("--all", "idle")).toEqual(["idle"]);
+  });
+
+  it("sorts by age and by waiters", async () => {
+    const { stdout } = await stage.say("ls", "--sort", "waiters", "-o", "name", "--no-headings");
+    expect(stdout.split("\n")[0]).toBe("deploy:prod");
+    const byAge = await stage.ask("ls", "--sort", "since", "--kind", "mutex");
+    expect(byAge.locks.map(({ name }) => name)).toEqual(["deploy:prod", HOSTILE]);
+  });
+
+  it("goes from page to page by the cursor until all are seen once", async () => {
+    const seen: string[] = [];
+    let cursor: string | undefined;
+    do {
+      const page: Document = await stage.ask(
+        "ls",
+        "--limit",
+        "2",
+        ...(cursor === undefined ? [] : ["--cursor", cursor]),
+      );
+      seen.push(...page.locks.map(({ name }) => name));
+      cursor = page.nextCursor ?? undefined;
+    } while (cursor !== undefined);
+    expect(seen.toSorted()).toEqual(["catalog", "deploy:prod", HOSTILE, "feed", "pool:pdf"]);
+  });
+
+  it("refuses what it does not know with 64, naming what it takes", async () => {
+    const wrong = await Promise.all([
+      stage.say("ls", "-o", "nam"),
+      stage.say("ls", "--kind", "mutexes"),
+      stage.say("ls", "--sort", "age"),
+      stage.say("ls", "a", "b"),
+      stage.say("ls", "--protocol", "redisson"),
+    ]);
+    expect(wrong.map(({ code }) => code)).toEqual([64, 64, 64, 64, 64]);
+    expect(wrong[0]?.stderr).toMatch(/^holdfast: -o takes the columns name kind .*; got "nam"\n$/);
+    expect(wrong[1]?.stderr).toContain("must be one of mutex");
+  });
+
+  it("prints headings alone, and exits with 0, where there is nothing", async () => {
+    const { code, stdout } = await stage.say("ls", "nothing:*");
+    expect(code).toBe(0);
+    expect(stdout.split("\n")).toHaveLength(2);
+  });
+
+  it("watches with one line of JSON each, and INT ends it with 0", async () => {
+    const going = stage.start("ls", "feed", "--watch", "0.1", "--json");
+    await until(() => going.stdout().split("\n").length > 3, "three lines");
+    going.child.kill("SIGINT");
+    const { code, stdout } = await going.ended;
+    expect(code).toBe(0);
+    for (const line of stdout.trimEnd().split("\n")) expect(JSON.parse(line).locks[0].name).toBe("feed");
+  });
+});

@@ -1,0 +1,96 @@
+/** `holdfast pause`, `resume` and `history`. */
+import { PausedError } from "holdfast";
+import { describe, expect, it } from "vitest";
+import { newStage } from "./harness.js";
+
+const stage = newStage();
+
+describe("pause", () => {
+  it("keeps a lock from being granted, tells everybody why, and leaves present holders alone", async () => {
+    const lease = await stage.holdfast.mutex("nightly").acquire({ label: "backup" });
+    const { code, stdout } = await stage.say("pause", "nightly", "-m", "db maintenance", "--for", "1h");
+    expect(code).toBe(0);
+    expect(stdout).toMatch(
+      /^nightly \(mutex\) is paused by .*@.* since 0s, until .*Z \((59m5\ds|1h)\): "db maintenance"\n/,
+    );
+    expect(stdout).toMatch(/goes on: .* tests since .*: "backup"\n$/);
+    await lease.extend(30_000);
+    await lease.release();
+    await expect(stage.holdfast.mutex("nightly").acquire()).rejects.toThrow(PausedError);
+
+    expect((await stage.say("ls", "nightly", "-o", "name,state,label", "--no-headings")).stdout).toBe(
+      "nightly  paused  db maintenance\n",
+    );
+    const again = await stage.ask("pause", "nightly", "-m", "mine", "--for", "1m");
+    expect(again).toMatchObject({ paused: false, label: "db maintenance" });
+    expect((await stage.say("pause", "nightly", "-m", "mine")).code).toBe(1);
+
+    const waiting = stage.holdfast.mutex("nightly").acquire({ throughPause: true, waitMs: 60_000 });
+    const resumed = await stage.say("resume", "nightly", "-m", "done");
+    expect(resumed.code).toBe(0);
+    expect(resumed.stdout).toMatch(/^resumed nightly \(mutex\) after .*, paused by .*: "db maintenance"; .*\n$/);
+    await (await waiting).release();
+    expect(await stage.say("resume", "nightly")).toMatchObject({ code: 1, stdout: "nightly is not paused\n" });
+
+    const { history } = await stage.ask("history", "nightly");
+    expect(history).toMatchObject([
+      { outcome: "resumed", reason: "done" },
+      { outcome: "paused", reason: "db maintenance" },
+    ]);
+  });
+
+  it("pauses a name as what it is used as", async () => {
+    await using _ = await stage.holdfast.semaphore("pool", { permits: 2 }).acquire();
+    expect(await stage.ask("pause", "pool", "-m", "why")).toMatchObject({ paused: true, kind: "semaphore" });
+    await expect(stage.holdfast.semaphore("pool", { permits: 2 }).acquire()).rejects.toThrow(PausedError);
+    expect(await stage.ask("resume", "pool")).toMatchObject({ resumed: true, kind: "semaphore" });
+  });
+
+  it("refuses with 65 what is in use as a kind that cannot be paused", async () => {
+    await stage.holdfast.countDownLatch("gate").trySetCount(2);
+    const { code, stderr } = await stage.say("pause", "gate", "-m", "why");
+    expect(code).toBe(65);
+    expect(stderr).toContain("gate is in use as a count-down-latch");
+  });
+
+  it("takes an end that lies ahead, said in one way, and a reason", async () => {
+    const wrong = await Promise.all([
+      stage.say("pause", "x"),
+      stage.say("pause", "x", "-m", "why", "--for", "1h", "--until", "18:00"),
+      stage.say("pause", "x", "-m", "why", "--until", "2020-01-01"),
+      stage.say("pause", "x", "-m", "why", "--until", "tomorrow"),
+      stage.say("pause", "x", "-m", "a".repeat(257)),
+    ]);
+    expect(wrong.map(({ code }) => code)).toEqual([64, 64, 64, 64, 64]);
+    expect(wrong[2]?.stderr).toContain("has passed");
+  });
+
+  it("ends at the time that was given", async () => {
+    const untilAtMs = Math.ceil(Date.now() / 1_000) * 1_000 + 3_600_000;
+    const paused = await stage.ask("pause", "timed", "-m", "why", "--until", new Date(untilAtMs).toISOString());
+    expect(paused).toMatchObject({ paused: true, untilAtMs });
+  });
+});
+
+describe("history", () => {
+  it("lists what was held, newest first, with how long it was waited for and held", async () => {
+    expect((await stage.say("elect", "job", "--delay", "0", "-m", "first", "--", "true")).code).toBe(0);
+    expect((await stage.say("elect", "job", "--delay", "0", "--", "false")).code).toBe(1);
+    const { code, stdout } = await stage.say("history", "job");
+    expect(code).toBe(0);
+    const lines = stdout.trimEnd().split("\n");
+    expect(lines[0]).toMatch(/^WHEN +HOLDER +WAITED +HELD +OUTCOME +REASON$/);
+    expect(lines).toHaveLength(3);
+    const { history } = await stage.ask("history", "job");
+    expect(history.map(({ outcome }) => outcome)).toEqual(["released", "released"]);
+    expect(history[1]).toMatchObject({ name: "job", label: "first" });
+  });
+
+  it("shows all names without one, only some outcomes, and no more than the limit", async () => {
+    const all = await stage.ask("history", "--limit", "100");
+    expect(new Set(all.history.map(({ name }) => name))).toContain("nightly");
+    expect((await stage.ask("history", "--outcome", "paused", "--limit", "1")).history).toHaveLength(1);
+    const wrong = await stage.say("history", "--outcome", "died");
+    expect(wrong).toMatchObject({ code: 64, stderr: expect.stringContaining("must be one of released, lost") });
+  });
+});

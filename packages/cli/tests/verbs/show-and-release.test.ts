@@ -1,0 +1,129 @@
+/** `holdfast show` and `holdfast release` on locks that this process holds. */
+import { LeaseLostError } from "holdfast";
+import { describe, expect, it } from "vitest";
+import { newStage } from "./harness.js";
+
+const stage = newStage();
+
+describe("show", () => {
+  it("tells who holds it and who waits, in the order of the queue", async () => {
+    const lease = await stage.holdfast.mutex("deploy").acquire({ label: "release 4.2" });
+    await stage.queueUp(stage.client("one"), "deploy", "first");
+    await stage.queueUp(stage.client("two"), "deploy", "second");
+    const { code, stdout } = await stage.say("show", "deploy");
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^deploy: mutex, held\n/);
+    expect(stdout).toContain(`token ${lease.token}  owner ${lease.owner}`);
+    expect(stdout).toMatch(/holder .*\/\d+ tests, since .*, lease left \d+s: "release 4.2"/);
+    expect(stdout.indexOf(" one ")).toBeLessThan(stdout.indexOf(" two "));
+    const document = await stage.ask("show", "deploy");
+    expect(document).toMatchObject({ v: 1, name: "deploy", kind: "mutex", state: "held", waiters: 2 });
+    expect(document.queue.map(({ app }) => app)).toEqual(["one", "two"]);
+    expect(document.holders[0]).toMatchObject({ token: lease.token, owner: lease.owner, label: "release 4.2" });
+  });
+
+  it("answers a script with its exit code alone: 0 held, 1 free", async () => {
+    await using _ = await stage.holdfast.semaphore("pool", { permits: 3 }).acquire();
+    expect(await stage.say("show", "pool", "-q")).toEqual({ code: 0, stdout: "", stderr: "" });
+    expect(await stage.say("show", "free", "-q")).toEqual({ code: 1, stdout: "", stderr: "" });
+    expect(await stage.say("show", "free")).toMatchObject({ code: 0, stdout: "free: free\n" });
+  });
+
+  it("shows permits and slots of a semaphore, and each kind of a name that has several", async () => {
+    await using _ = await stage.holdfast.semaphore("both", { permits: 3 }).acquire({ permits: 2 });
+    await using __ = await stage.holdfast.mutex("both").acquire();
+    const { stdout } = await stage.say("show", "both");
+    expect(stdout).toContain("both: mutex, held");
+    expect(stdout).toContain("both: semaphore, 2 of 3");
+    expect(stdout).toContain("2 permits, slot 0,1");
+    const document = await stage.ask("show", "both");
+    expect([document.kind, document.alsoKinds[0]?.kind]).toEqual(["mutex", "semaphore"]);
+  });
+
+  it("shows a lock in the format of Redisson, and releases it by its owner", async () => {
+    const { redisson } = await import("holdfast/redisson");
+    const lease = await redisson(stage.holdfast).lock("java").acquire();
+    const words = ["--protocol", "redisson"];
+    const document = await stage.ask("show", "java", ...words);
+    expect(document).toMatchObject({ kind: "redisson lock", state: "held" });
+    const owner = document.holders[0]?.owner ?? "";
+    const released = await stage.say("release", "java", "--owner", owner, "-m", "test", ...words);
+    expect(released).toMatchObject({ code: 0 });
+    expect((await stage.say("show", "java", "-q", ...words)).code).toBe(1);
+    await expect(lease.release()).rejects.toThrow(LeaseLostError);
+  });
+});
+
+describe("release", () => {
+  it("takes it from the holder that was named, who is told why, and says who is next", async () => {
+    const lease = await stage.holdfast.mutex("night").acquire({ label: "batch" });
+    const { granted } = await stage.queueUp(stage.client("next-one"), "night", "second");
+    const document = await stage.ask("release", "night", "--token", String(lease.token), "-m", "it hangs");
+    expect(document).toMatchObject({
+      v: 1,
+      released: true,
+      holder: { token: lease.token, label: "batch" },
+      next: { app: "next-one" },
+    });
+    expect((await granted)?.token).toBe(document.next.token);
+    const reason: unknown = lease.signal.reason;
+    expect(lease.signal.aborted).toBe(true);
+    expect(String(reason)).toContain("it hangs");
+    const { history } = await stage.ask("history", "night", "--outcome", "forced");
+    expect(history).toMatchObject([{ outcome: "forced", reason: "it hangs", token: lease.token }]);
+  });
+
+  it("never hits the next holder: a token or owner of the past is refused with 1", async () => {
+    const past = await stage.holdfast.mutex("stale").acquire();
+    await past.release();
+    const lease = await stage.client("present").mutex("stale").acquire();
+    for (const whose of [
+      ["--token", String(past.token)],
+      ["--owner", past.owner],
+    ]) {
+      const { code, stdout } = await stage.say("release", "stale", ...whose, "-m", "why");
+      expect(code).toBe(1);
+      expect(stdout).toMatch(/^stale is held by .* present since .*; nothing was released\n$/);
+    }
+    expect(lease.validForMs()).toBeGreaterThan(0);
+    await lease.release();
+    const free = await stage.say("release", "stale", "--force", "--yes", "-m", "why");
+    expect(free).toMatchObject({ code: 1, stdout: "stale is not held; nothing was released\n" });
+  });
+
+  it("by force asks, and refuses to where there is no terminal; --yes releases the one that it read", async () => {
+    const lease = await stage.holdfast.mutex("forced").acquire();
+    const asked = await stage.say("release", "forced", "--force", "-m", "why");
+    expect(asked).toMatchObject({ code: 64, stderr: expect.stringContaining("add --yes") });
+    expect(lease.validForMs()).toBeGreaterThan(0);
+    const done = await stage.say("release", "forced", "--force", "--yes", "-m", "why");
+    expect(done).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^released forced from .*; nobody is next\n$/),
+    });
+  });
+
+  it("by force does not choose between several holders: it names them, and how to say which", async () => {
+    const semaphore = stage.holdfast.semaphore("many", { permits: 2 });
+    await using one = await semaphore.acquire();
+    await using other = await semaphore.acquire();
+    const { code, stderr } = await stage.say("release", "many", "--force", "--yes", "-m", "why");
+    expect(code).toBe(64);
+    expect(stderr).toContain(one.owner);
+    expect(stderr).toContain(other.owner);
+    expect((await stage.say("release", "many", "--owner", one.owner, "-m", "why")).code).toBe(0);
+    expect(other.validForMs()).toBeGreaterThan(0);
+  });
+
+  it("needs to know from whom, and why", async () => {
+    const wrong = await Promise.all([
+      stage.say("release", "x", "-m", "why"),
+      stage.say("release", "x", "--token", "1", "--force", "-m", "why"),
+      stage.say("release", "x", "--token", "1"),
+      stage.say("release", "x", "--token", "one", "-m", "why"),
+      stage.say("release", "-m", "why", "--token", "1"),
+    ]);
+    expect(wrong.map(({ code }) => code)).toEqual([64, 64, 64, 64, 64]);
+    expect(wrong[2]?.stderr).toContain("needs -m WHY");
+  });
+});

@@ -1,0 +1,148 @@
+/** From events to entries: a hold is one entry, however many events speak of it, and whoever wrote them. */
+import type { HistoryEvent, HistoryWord } from "./history.js";
+
+/**
+ * How it went.
+ *
+ * - `held`: it goes on
+ * - `released`, `lost`, `forced`, `skipped`, `paused`, `resumed`: as of `HistoryWord`
+ * - `expired`: its lease ended, and its holder gave it back too late or has not been heard of since
+ */
+export type HistoryOutcome = "held" | "released" | "lost" | "expired" | "forced" | "skipped" | "paused" | "resumed";
+
+/** All of them. */
+export const HISTORY_OUTCOMES: readonly HistoryOutcome[] = [
+  "held",
+  "released",
+  "lost",
+  "expired",
+  "forced",
+  "skipped",
+  "paused",
+  "resumed",
+];
+
+/** One hold, or one thing that has happened without one. */
+export interface HistoryEntry {
+  readonly name: string;
+  readonly kind: string;
+  readonly outcome: HistoryOutcome;
+  /** When it ended, or happened, by the server's clock, in ms since 1970; of a hold whose end nobody told, when it began. */
+  readonly atMs: number;
+  /** When the hold began; undefined where there is none, or nobody told. */
+  readonly grantedAtMs: number | undefined;
+  readonly owner: string | undefined;
+  readonly token: number | undefined;
+  readonly host: string | undefined;
+  readonly pid: number | undefined;
+  readonly clientName: string | undefined;
+  readonly label: string | undefined;
+  readonly waitedMs: number | undefined;
+  /** How long it was held; undefined if it still is, or nobody told. */
+  readonly heldMs: number | undefined;
+  readonly reason: string | undefined;
+  /** Who did it, if that is not the holder. */
+  readonly by: string | undefined;
+  /** Of a pause: until when. */
+  readonly untilAtMs: number | undefined;
+}
+
+/** An event as it was read. */
+export interface ReadEvent extends Omit<HistoryEvent, "agoMs"> {
+  /** What tells it from all others, if it speaks of no hold. */
+  readonly id?: string | undefined;
+  readonly atMs: number;
+}
+
+/** What counts where several speak of one end: who released it by force knows more than the holder who found out. */
+const WEIGHTS: Readonly<Record<HistoryWord, number>> = {
+  granted: 0,
+  released: 1,
+  expired: 2,
+  lost: 3,
+  forced: 4,
+  skipped: 5,
+  paused: 5,
+  resumed: 5,
+};
+
+/** A hold of which no end was told. */
+export interface OpenHold {
+  readonly kind: string;
+  readonly key: string | undefined;
+  readonly owner: string;
+  readonly token: number;
+}
+
+/**
+ * Puts events of one name together, newest first.
+ *
+ * @param isHeld  whether that hold, of which no end was told, still goes on
+ */
+export function entriesOf(events: readonly ReadEvent[], isHeld: (hold: OpenHold) => boolean): HistoryEntry[] {
+  return groupsOf(events)
+    .map((group) => entryOf(group, isHeld))
+    .toSorted((one, other) => other.atMs - one.atMs || (other.token ?? 0) - (one.token ?? 0));
+}
+
+/** The holds among events of which no end was told. */
+export function openIn(events: readonly ReadEvent[]): readonly OpenHold[] {
+  return groupsOf(events).flatMap((group) => openHoldOf(group) ?? []);
+}
+
+/** A token tells a hold from all others of its name; who ended one by force may have named its owner alone. */
+function groupsOf(events: readonly ReadEvent[]): ReadEvent[][] {
+  const groups = new Map<string, ReadEvent[]>();
+  const ofOwner = new Map<string, ReadEvent[]>();
+  const add = (id: string, event: ReadEvent): void => {
+    const group = groups.get(id) ?? [];
+    groups.set(id, group);
+    group.push(event);
+    if (event.token !== undefined && event.owner !== undefined) ofOwner.set(event.owner, group);
+  };
+  for (const event of events) if (event.token !== undefined) add(`token ${event.token}`, event);
+  for (const event of events) {
+    if (event.token !== undefined) continue;
+    const group = event.what === "forced" ? ofOwner.get(event.owner ?? "") : undefined;
+    if (group === undefined) add(`id ${event.id}`, event);
+    else group.push(event);
+  }
+  return [...groups.values()];
+}
+
+function openHoldOf(group: readonly ReadEvent[]): OpenHold | undefined {
+  const [{ kind, owner, token, key }] = group as [ReadEvent]; // a group has one at least
+  if (owner === undefined || token === undefined || group.some(({ what }) => what !== "granted")) return undefined;
+  return { kind, key, owner, token };
+}
+
+function entryOf(group: readonly ReadEvent[], isHeld: (hold: OpenHold) => boolean): HistoryEntry {
+  const byWeight = group.toSorted((one, other) => WEIGHTS[other.what] - WEIGHTS[one.what]);
+  const [main = group[0] as ReadEvent] = byWeight; // a group has one at least
+  const granted = group.find(({ what }) => what === "granted");
+  const told = <Field extends keyof ReadEvent>(field: Field): ReadEvent[Field] | undefined =>
+    byWeight.find((event) => event[field] !== undefined)?.[field];
+  const [kind, owner, token] = [granted?.kind ?? main.kind, told("owner"), told("token")];
+  const heldMs = told("heldMs");
+  const open = openHoldOf(group);
+  const outcome = main.what !== "granted" ? main.what : open !== undefined && isHeld(open) ? "held" : "expired";
+  return {
+    name: main.name,
+    kind,
+    outcome,
+    // Of several who tell of one end the first is the nearest to it.
+    atMs: Math.min(...group.filter(({ what }) => what === main.what).map(({ atMs }) => atMs)),
+    grantedAtMs: granted?.atMs ?? (heldMs === undefined ? undefined : Math.round(main.atMs - heldMs)),
+    owner,
+    token,
+    host: told("host"),
+    pid: told("pid"),
+    clientName: told("clientName"),
+    label: told("label"),
+    waitedMs: told("waitedMs"),
+    heldMs,
+    reason: told("reason"),
+    by: told("by"),
+    untilAtMs: told("untilAtMs"),
+  };
+}

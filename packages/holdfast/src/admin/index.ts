@@ -1,0 +1,28 @@
+/**
+ * `holdfast/admin`: looking at all locks, at the clients that hold them and at what has happened to them. For people and
+ * their tools, not for the way to a lock: what an acquire needs is on every Holdfast.
+ */
+
+export { serverTimeMs } from "../period-marker/index.js";
+export { type ClientClaim, type ClientEntry, type ClientsOptions, clients } from "./clients.js";
+export {
+  type EntryCondition,
+  type EntryHolder,
+  type EntryWaiter,
+  LOCK_KINDS,
+  type LockEntry,
+  type LockKind,
+  type LockMode,
+  type LockState,
+} from "./entry.js";
+export { appendHistory, type HistoryEvent, type HistoryWord, type KeepOptions } from "./history.js";
+export { HISTORY_OUTCOMES, type HistoryEntry, type HistoryOutcome } from "./history-entries.js";
+export { type LookUpOptions, lookUp } from "./look-up.js";
+export { type ReadHistoryOptions, readHistory } from "./read-history.js";
+export {
+  type HistoryRecorder,
+  type HistoryTroubleEvent,
+  type RecordOptions,
+  recordHistory,
+} from "./record-history.js";
+export { type Surveyed, type SurveyOptions, type SurveyPage, survey, surveyAll } from "./survey.js";

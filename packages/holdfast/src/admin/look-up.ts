@@ -1,0 +1,38 @@
+/** All that one name is used as. */
+import { checkName } from "../core/names.js";
+import type { Holdfast } from "../holdfast.js";
+import { checkKnown } from "../holdfast-options.js";
+import { LOCK_KINDS, type LockEntry } from "./entry.js";
+import { look } from "./look.js";
+import { identitiesOf, placeOf } from "./place.js";
+
+/** What to look for. */
+export interface LookUpOptions {
+  /** Also the kinds that are free. @default false */
+  readonly includeFree?: boolean;
+}
+
+/**
+ * Every kind of that name which is held, awaited, paused, counting, gathering or broken. The requests leave together, and
+ * those for the records of the clients that they name after them. Conditions of a mutex are not looked for, since only SCAN
+ * finds them: `survey` does. Changes nothing.
+ *
+ * @param name  1 to 512 bytes
+ * @returns in the order of `LOCK_KINDS`; empty if the name is free
+ * @throws StoreError   a server did not answer. @throws QuorumError  no majority of several did
+ * @throws ClosedError  this Holdfast was closed
+ * @throws TypeError, RangeError  a wrong name or option; nothing was sent
+ */
+export async function lookUp(
+  holdfast: Holdfast,
+  name: string,
+  options: LookUpOptions = {},
+): Promise<readonly LockEntry[]> {
+  checkName(name);
+  const { includeFree = false } = checkKnown(options, ["includeFree"]);
+  const place = placeOf(holdfast);
+  const identities = identitiesOf(place);
+  const kinds = LOCK_KINDS.filter((kind) => (kind === "redlock") === (place.servers !== undefined));
+  const looked = await Promise.all(kinds.map((kind) => look(place, { kind, name, key: undefined }, identities)));
+  return looked.flatMap(({ entry }) => (includeFree || entry.state !== "free" ? [entry] : []));
+}

@@ -1,0 +1,207 @@
+/** One lock of one kind, as its own steps tell it, in the form that all kinds share. */
+import { barrierSteps } from "../barrier/steps.js";
+import { looking } from "../condition/steps.js";
+import { call } from "../core/call.js";
+import { describe, type Inspection } from "../core/inspection.js";
+import { Lock } from "../core/lock.js";
+import { parseOwner } from "../core/owner.js";
+import type { LookSteps, State } from "../core/steps.js";
+import { latchSteps } from "../count-down-latch/steps.js";
+import { ElectionSteps } from "../election/steps.js";
+import { adminWaiters } from "../generated/admin-scripts.js";
+import { MutexSteps } from "../mutex/steps.js";
+import type { PermitsState } from "../permits/steps.js";
+import { modeOf, readWriteLockSteps } from "../read-write-lock/read-write-lock.js";
+import { semaphoreSteps } from "../semaphore/semaphore.js";
+import type { EntryHolder, EntryWaiter, LockEntry, LockKind, LockMode, LockState } from "./entry.js";
+import { keysOf, type Trace } from "./key-names.js";
+import type { Identities, Place } from "./place.js";
+
+/** Which lock to look at. */
+export type Whose = Pick<Trace, "kind" | "name" | "key">;
+
+/** What a kind says that others do not. */
+type Own = Partial<Pick<LockEntry, "permits" | "leader" | "count" | "barrier">>;
+
+interface Seen {
+  readonly steps: LookSteps;
+  readonly state: State;
+  readonly own: Own;
+  /** What is going on where nobody holds or waits. */
+  readonly idle?: "counting" | "broken";
+  /** Where those wait who are to be told of. */
+  readonly queue?: string;
+  /** Whether its first key is there; undefined if it is while somebody, or a pause, holds it. */
+  readonly isOnRecord?: boolean;
+  /** The mode and the permits of a claim of that weight. */
+  readonly weigh?: (weight: number) => { readonly mode: LockMode; readonly permits: number };
+}
+
+/** A lock, and whether the first of its keys is there, by which a list finds it. */
+export interface Looked {
+  readonly entry: LockEntry;
+  readonly hasFirstKey: boolean;
+}
+
+/** Looks at one lock. @throws StoreError, QuorumError */
+export async function look(place: Place, whose: Whose, identities: Identities): Promise<Looked> {
+  const seen = await SEE[whose.kind](place, whose);
+  const { steps, state, own, idle, weigh = () => ({ mode: "exclusive", permits: 1 }) } = seen;
+  const found: Inspection = await describe(identities, steps, state);
+  const holders = found.holders.map((holder, i): EntryHolder => {
+    const held = state.holders[i];
+    const { weight = 1, slots = [] } = (held ?? {}) as Partial<PermitsState["holders"][number]>;
+    return { ...holder, ...weigh(weight), slots };
+  });
+  const arrivals = await arrivalsIn(place, whose.name, found.waiterCount > 0 ? seen.queue : undefined);
+  const waiters = found.waiters.map((waiter): EntryWaiter => {
+    const sinceAtMs = arrivals.get(waiter.owner);
+    return { ...waiter, ...weigh(parseOwner(waiter.owner)?.amount ?? 1), sinceAtMs };
+  });
+  const entry: LockEntry = {
+    kind: whose.kind,
+    name: whose.name,
+    key: whose.key,
+    state: found.pause === undefined ? stateOf(whose.kind, holders.length, found.waiterCount, idle) : "paused",
+    mode: holders[0]?.mode,
+    token: found.token,
+    holders,
+    waiterCount: found.waiterCount,
+    waiters,
+    permits: own.permits,
+    pause: found.pause,
+    label: found.pause?.label ?? holders[0]?.label,
+    conditions: [],
+    leader: own.leader,
+    count: own.count,
+    barrier: own.barrier,
+  };
+  // The first key of a mapped lock is not ours, and its token counts in its place.
+  const hasFirstKey =
+    whose.key === undefined ? (seen.isOnRecord ?? state.holders.length > 0) : entry.token !== undefined;
+  return { entry, hasFirstKey };
+}
+
+/** How many waiters are told of: a pause may be among the first, and the others are a hundred. */
+const MOST_WAITERS = 101;
+/** A queue that was begun by a signal has plain numbers; no time is as low. */
+const FIRST_TIME_US = 1e15;
+
+/** Since when each of the first in a queue waits, in ms since 1970, as far as the queue says. @throws StoreError */
+async function arrivalsIn(
+  { engine: { store }, timeoutMs }: Place,
+  name: string,
+  queue: string | undefined,
+): Promise<ReadonlyMap<string, number>> {
+  if (queue === undefined) return new Map();
+  const { texts } = await call({ store, name }, adminWaiters, { queue }, { most: MOST_WAITERS }, timeoutMs);
+  const arrivals = new Map<string, number>();
+  for (let at = 0; at + 1 < texts.length; at += 2) {
+    const arrivalUs = Number(texts[at + 1]);
+    if (arrivalUs >= FIRST_TIME_US) arrivals.set(texts[at] ?? "", Math.floor(arrivalUs / 1_000));
+  }
+  return arrivals;
+}
+
+function stateOf(kind: LockKind, holders: number, waiters: number, idle: Seen["idle"]): LockState {
+  if (holders > 0) return "held";
+  if (idle === "counting") return idle;
+  if (waiters > 0) return kind === "barrier" ? "gathering" : "awaited";
+  return idle ?? "free";
+}
+
+/** Who waits for a condition of that mutex. @throws StoreError */
+export async function lookAtCondition(
+  place: Place,
+  whose: Whose,
+  condition: string,
+  identities: Identities,
+): Promise<LockEntry["conditions"][number]> {
+  const { engine, prefix, timeoutMs } = place;
+  const keys = keysOf(prefix, whose);
+  const mutex = new MutexSteps({ store: engine.store, name: whose.name, key: whose.key, keys, inbox: "" });
+  const key = `${keys.base}:condition:${encodeURIComponent(condition)}`;
+  const steps = looking({ store: engine.store, mutex, ...mutex.keys, condition: key, inbox: "" });
+  const { waiterCount, waiters } = await describe(identities, steps, await steps.inspect(undefined, timeoutMs));
+  const arrivals = await arrivalsIn(place, whose.name, waiterCount > 0 ? key : undefined);
+  return {
+    name: condition,
+    waiterCount,
+    waiters: waiters.map((waiter) => ({
+      ...waiter,
+      mode: "exclusive",
+      permits: 1,
+      sinceAtMs: arrivals.get(waiter.owner),
+    })),
+  };
+}
+
+/** How each kind is seen. Nobody waits by these steps, so they need no inbox, and what is declared counts for nothing. */
+const SEE: { readonly [Kind in LockEntry["kind"]]: (place: Place, whose: Whose) => Promise<Seen> } = {
+  async mutex({ engine: { store }, prefix, timeoutMs }, { kind, name, key }) {
+    const steps = new MutexSteps({ store, name, key, keys: keysOf(prefix, { kind, name, key }), inbox: "" });
+    return { steps, state: await steps.inspect(undefined, timeoutMs), own: {}, queue: steps.keys.queue };
+  },
+
+  async election({ engine: { store }, prefix, timeoutMs }, whose) {
+    const steps = new ElectionSteps({ store, name: whose.name, keys: keysOf(prefix, whose), inbox: "" });
+    const [state, leader] = await Promise.all([steps.inspect(undefined, timeoutMs), steps.leader(timeoutMs)]);
+    const own = leader === undefined ? {} : { leader: { value: leader.value, term: leader.term } };
+    return { steps, state, own, queue: steps.keys.queue };
+  },
+
+  async semaphore({ engine: { store }, prefix, timeoutMs }, whose) {
+    const steps = semaphoreSteps({ store, name: whose.name, keys: keysOf(prefix, whose), inbox: "", declared: 1 });
+    const state = await steps.inspect(undefined, timeoutMs);
+    const isOnRecord = state.capacity !== undefined;
+    const weigh = (permits: number): ReturnType<NonNullable<Seen["weigh"]>> => ({ mode: "shared", permits });
+    return {
+      steps,
+      state,
+      own: { permits: { limit: state.capacity, used: state.used } },
+      weigh,
+      isOnRecord,
+      queue: `${steps.key}:queue`,
+    };
+  },
+
+  async "read-write-lock"({ engine: { store }, prefix, timeoutMs }, whose) {
+    const steps = readWriteLockSteps({ store, name: whose.name, keys: keysOf(prefix, whose), inbox: "" });
+    const weigh = (weight: number): ReturnType<NonNullable<Seen["weigh"]>> => {
+      return { mode: modeOf(weight) === "read" ? "shared" : "exclusive", permits: 1 };
+    };
+    const state = await steps.inspect(undefined, timeoutMs);
+    return { steps, state, own: {}, weigh, isOnRecord: state.capacity !== undefined, queue: `${steps.key}:queue` };
+  },
+
+  async "count-down-latch"({ engine: { store }, prefix, timeoutMs }, whose) {
+    const { base } = keysOf(prefix, whose);
+    const steps = latchSteps({ store, name: whose.name, base, inbox: "", keepMs: 1 });
+    const state = await steps.inspect(undefined, timeoutMs);
+    const queue = `${base}:waiters`;
+    if (state.initialCount === 0) return { steps, state, own: {}, isOnRecord: false, queue };
+    const own = { count: { left: state.count, initial: state.initialCount } };
+    const seen: Seen = { steps, state, own, isOnRecord: true, queue };
+    return state.count > 0 ? { ...seen, idle: "counting" } : seen;
+  },
+
+  async barrier({ engine: { store }, prefix, timeoutMs }, whose) {
+    const { base } = keysOf(prefix, whose);
+    const steps = barrierSteps({ store, name: whose.name, base, inbox: "", parties: 1 });
+    const state = await steps.inspect(undefined, timeoutMs);
+    const { parties, generation, broken } = state;
+    if (parties === undefined) return { steps, state, own: {}, isOnRecord: false };
+    const seen: Seen = {
+      steps,
+      state,
+      own: { barrier: { parties, generation, broken: broken?.reason } },
+      isOnRecord: true,
+    };
+    return broken === undefined ? seen : { ...seen, idle: "broken" };
+  },
+
+  async redlock({ holdfast, timeoutMs }, { name }) {
+    const { steps } = Lock.partsOf(holdfast.redlock(name));
+    return { steps, state: await steps.inspect(undefined, timeoutMs), own: {} };
+  },
+};

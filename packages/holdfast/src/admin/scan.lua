@@ -1,0 +1,72 @@
+--[[
+  admin/scan: one page of the keys of this server that stand for something. Changes nothing.
+
+  It is a script, since a script is what every store can carry out, on every server that has locks; and so the many
+  keys that stand for nothing by themselves, such as those of tokens, never leave the server. In a cluster one and the
+  same call goes to all masters, so each finds its own place among the cursors. A call looks at 2 000 keys at most, or
+  at few more than it takes to find what is wanted, so that nobody else waits for long.
+
+  ARGV[1] match    what SCAN is to match
+  ARGV[2] start    what stands before the kind in each key
+  ARGV[3] kinds    kinds to look for, with a comma before and after each
+  ARGV[4] text     what the rest of the key must have in it; empty for anything
+  ARGV[5] free     1 to list keys of tokens too, which are all that a free lock has
+  ARGV[6] want     how many keys are enough
+  ARGV[7] cursors  of each server where to go on, as " <id>=<cursor> <id>=<cursor> "; a server not among them begins
+  ARGV[8] many     1 where there are several servers, which have ids; 0 for one, whose id is "one"
+  REPLY   {0, masters, words...}  page: how many servers there are, 0 if that is hidden; words are the id of this one, where
+                                  to go on ("end" if there is nothing left), and the keys
+          1                       over: this server had been read to its end before
+]]
+local match, start, kinds, text, free, want = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5] == '1', tonumber(ARGV[6])
+local cursors, many = ARGV[7], ARGV[8] == '1'
+
+local id, masters = 'one', 1
+if many then
+  id = redis.call('CLUSTER', 'MYID')
+  local ranges = redis.pcall('CLUSTER', 'SLOTS')
+  masters = 0
+  local seen = {}
+  for _, range in ipairs(ranges) do
+    local master = range[3][3]
+    if not seen[master] then
+      seen[master] = true
+      masters = masters + 1
+    end
+  end
+end
+local cursor = string.match(cursors, ' ' .. id .. '=(%w+) ') or '0'
+if cursor == 'end' then
+  return 1
+end
+
+local function standsForSomething(rest)
+  local kind = string.match(rest, '^([%w-]+):')
+  if not kind or not string.find(kinds, ',' .. kind .. ',', 1, true) then
+    return false
+  end
+  if text ~= '' and not string.find(rest, text, 1, true) then
+    return false
+  end
+  -- The key of a mapped lock is somewhere else, so its token is what shows it.
+  if string.match(rest, ':fence$') then
+    return free or string.match(rest, '^mutex:mapped') ~= nil
+  end
+  return kind == 'client' or string.match(rest, '}$') ~= nil or string.match(rest, ':queue$') ~= nil
+    or string.match(rest, ':waiters$') ~= nil or string.match(rest, ':condition:[^:]*$') ~= nil
+end
+
+local reply, found, looked = {0, masters, id, cursor}, 0, 0
+repeat
+  local count = math.max(10, math.min(500, want - found))
+  local page = redis.call('SCAN', cursor, 'MATCH', match, 'COUNT', string.format('%.0f', count))
+  cursor, looked = page[1], looked + count
+  for _, key in ipairs(page[2]) do
+    if string.sub(key, 1, #start) == start and standsForSomething(string.sub(key, #start + 1)) then
+      found = found + 1
+      reply[#reply + 1] = key
+    end
+  end
+until cursor == '0' or found >= want or looked >= 2000
+reply[4] = cursor == '0' and 'end' or cursor
+return reply

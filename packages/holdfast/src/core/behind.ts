@@ -1,0 +1,56 @@
+/** What stands behind a Holdfast, for locks that are not made by its own factories but by another entry point of the library. */
+import type { Engine } from "./engine.js";
+import { UnsupportedError } from "./errors.js";
+import { show } from "./names.js";
+import type { ResolvedOptions } from "./options.js";
+import type { Store } from "./store.js";
+
+/** See the file header. */
+export interface Behind {
+  readonly engine: Engine;
+  /** Of every acquire, as `createHoldfast` was told. */
+  readonly defaults: ResolvedOptions;
+  /** What all keys and channels of this library begin with. */
+  readonly prefix: string;
+  /** Which process this is, for people; empty if it was not told. */
+  readonly clientName: string;
+  /** Where it is on several independent servers: these. The engine's store then is none of them. */
+  readonly servers?: readonly Store[];
+}
+
+const known = new WeakMap<object, Behind>();
+
+/** Says what stands behind `holdfast`. */
+export function standsOn<Made extends object>(holdfast: Made, behind: Behind): Made {
+  known.set(holdfast, behind);
+  return holdfast;
+}
+
+/**
+ * What stands behind `holdfast`, be that one server or several.
+ *
+ * @throws TypeError  it is not what `createHoldfast` has returned
+ */
+export function behindAny(holdfast: unknown): Behind {
+  const found = typeof holdfast === "object" && holdfast !== null ? known.get(holdfast) : undefined;
+  if (found === undefined) throw new TypeError(`holdfast must be what createHoldfast returned; got ${show(holdfast)}`);
+  return found;
+}
+
+/**
+ * What stands behind `holdfast`.
+ *
+ * @param lockName  for the message
+ * @throws TypeError         it is not what `createHoldfast` has returned
+ * @throws UnsupportedError  it is on several independent servers
+ */
+export function behind(holdfast: unknown, lockName: string): Behind {
+  const found = behindAny(holdfast);
+  if (found.servers !== undefined) {
+    throw new UnsupportedError(
+      lockName,
+      "A lock in the format of another system cannot be on several independent servers.",
+    );
+  }
+  return found;
+}

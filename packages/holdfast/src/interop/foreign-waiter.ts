@@ -1,0 +1,185 @@
+/**
+ * One caller on its way to a lock that other systems share: ask, and ask again. The server keeps no place for it and sends
+ * no grant, so it sleeps until the present lease must be over, for `pauses` at most, or until the protocol's own message.
+ *
+ * What a claim does on its way is core's waiter, once it stands in front of its line: a lost reply is asked for again under
+ * the same owner id; an abort, the deadline and `close` undo what the server may have done. Listening begins at the first
+ * refusal, and then it asks once more before it sleeps.
+ */
+import type { Engine, Occupant } from "../core/engine.js";
+import { ClosedError } from "../core/errors.js";
+import { publishAcquire } from "../core/events.js";
+import type { ResolvedOptions } from "../core/options.js";
+import { Patience } from "../core/patience.js";
+import { SHORTEST_CALL_MS } from "../core/questions.js";
+import type { Attempt, Claim, WaitSteps } from "../core/steps.js";
+import type { WaitEnds } from "../core/wait-ends.js";
+import { Waiter } from "../core/waiter.js";
+import type { InLine, Line, Listen } from "./line.js";
+
+/** How long a waiter sleeps at most, if nothing wakes it: `delayMs` less a random part of `jitterMs`. */
+export interface Pauses {
+  readonly delayMs: number;
+  /** At most `delayMs`; larger keeps those who wait further apart from each other. */
+  readonly jitterMs: number;
+}
+
+/** What a wait is made of. */
+export interface ForeignWait {
+  readonly engine: Engine;
+  readonly steps: WaitSteps;
+  readonly options: ResolvedOptions;
+  readonly ends: WaitEnds;
+  readonly pauses: Pauses;
+  /** Where it stands behind others of its process; see `lineOf` and `lineOfOne`. */
+  readonly line: Line;
+  /** How to hear of changes, if the protocol tells of them; for the claim of whoever asks first. */
+  readonly listen?: ((claim: Claim, onNews: () => void) => ReturnType<Listen>) | undefined;
+  /** How often the server is asked at most, 1 or more, but for what a message calls for; Infinity to go by time alone. */
+  readonly attempts?: number | undefined;
+  /** What the format calls a claim with that number; the owner id of this library, unless it is said. */
+  readonly ownerOf?: ((claimNumber: number) => string) | undefined;
+}
+
+/** See the file header. */
+export class ForeignWaiter implements Occupant, InLine {
+  readonly #wait: ForeignWait;
+  readonly #claim: Claim;
+  readonly #patience: Patience;
+  /** Once it is in front. */
+  #waiter: Waiter | undefined;
+  #attempts = 0;
+  /** Something has told it to ask, so that the next question is none of those that it may ask by itself. */
+  #isCalled = false;
+  #isSettled = false;
+
+  /** Asks at once, unless others of its line stand before it. @throws ClosedError */
+  constructor(wait: ForeignWait) {
+    const { engine, steps, options, line } = wait;
+    this.#wait = wait;
+    const claim = engine.newClaim(steps.name, options.leaseMs, options.amount, options.label);
+    this.#claim = wait.ownerOf === undefined ? claim : { ...claim, owner: wait.ownerOf(claim.number) };
+    publishAcquire(steps, this.#claim, options);
+    this.#patience = new Patience(engine.runtime, options, (end) => {
+      if (end === "abort") this.#abort();
+      else this.#timeUp();
+    });
+    engine.admit(this.#claim, this);
+    line.join(this);
+    if (this.#waiter === undefined && !this.#isSettled) this.#patience.stay();
+  }
+
+  advance(): void {
+    const { engine, options, ends } = this.#wait;
+    // `close` tells whoever is left.
+    if (this.#isSettled || engine.isClosing) return;
+    // Of several who share a signal each leaves in turn, and this one has not been told yet.
+    if (options.signal?.aborted === true) {
+      this.#abort();
+      return;
+    }
+    const leftMs = this.#patience.leftMs();
+    if (options.waitMs > 0 && leftMs <= 0) {
+      this.#timeUp();
+      return;
+    }
+    this.#patience.stop();
+    this.#waiter = new Waiter(engine, this.#steps(), { ...options, waitMs: Math.max(0, leftMs) }, this.#claim, {
+      ...(ends.waiting === undefined ? {} : { waiting: ends.waiting }),
+      // Told before the next one is in front, so that no message that follows the grant finds nobody.
+      granted: (granted) => this.#end(() => ends.granted({ ...granted, waitedMs: this.#patience.waitedMs() })),
+      timedOut: (end) => this.#end(() => ends.timedOut(end)),
+      failed: (error) => this.#end(() => ends.failed(error)),
+    });
+  }
+
+  heard(): void {
+    this.#isCalled = true;
+    this.#waiter?.reconnected();
+  }
+
+  granted(): void {}
+
+  poked(): void {}
+
+  revoked(): void {}
+
+  reconnected(): void {
+    // Whoever is in front is its waiter, which is told by itself.
+  }
+
+  async close(): Promise<void> {
+    if (this.#waiter !== undefined) await this.#waiter.close();
+    else this.#end(() => this.#wait.ends.failed(new ClosedError(this.#wait.steps.name)));
+  }
+
+  /** The steps as one waiter takes them: with pauses of its own between two questions, and with an end to them. */
+  #steps(): WaitSteps {
+    const { steps } = this.#wait;
+    const { confirm, holdsNothing } = steps;
+    return {
+      kind: steps.kind,
+      name: steps.name,
+      asksAgain: true,
+      ...(steps.keepsPlaces === true ? { keepsPlaces: true } : {}),
+      ...(holdsNothing === undefined ? {} : { holdsNothing }),
+      ...(confirm === undefined ? {} : { confirm: (granted, timeoutMs) => confirm.call(steps, granted, timeoutMs) }),
+      // Whether it may stand in a queue of the protocol does not depend on our own channel.
+      acquire: async (claim, _enqueue, timeoutMs) => {
+        // A message that comes while this is under way calls for the next question, not for this one.
+        const isCalled = this.#isCalled;
+        this.#isCalled = false;
+        return this.#answered(await steps.acquire(claim, this.#wait.options.waitMs > 0, timeoutMs), isCalled);
+      },
+      leave: (claim, timeoutMs) => steps.leave(claim, timeoutMs),
+      inspect: (owner, timeoutMs) => steps.inspect(owner, timeoutMs),
+    };
+  }
+
+  #answered(attempt: Attempt, isCalled: boolean): Attempt {
+    if (attempt.outcome === "granted" || this.#isSettled || this.#wait.options.waitMs === 0) return attempt;
+    const { engine, line, listen, attempts = Infinity, pauses } = this.#wait;
+    if (!isCalled) this.#attempts += 1;
+    // Later than this answer, which its waiter has yet to hear.
+    if (this.#attempts >= attempts) engine.runtime.startTimer(() => this.#giveUp(), 0, true);
+    if (listen !== undefined) line.listen((onNews) => listen(this.#claim, onNews));
+    const pauseMs = pauses.delayMs - pauses.jitterMs * engine.runtime.random();
+    return { ...attempt, restMs: Math.max(0, Math.min(attempt.restMs < 0 ? Infinity : attempt.restMs, pauseMs)) };
+  }
+
+  /** It has asked as often as it may. */
+  #giveUp(): void {
+    if (this.#isSettled || this.#waiter === undefined) return;
+    const { ends, options } = this.#wait;
+    this.#waiter.giveUp(options.waitMs).then(
+      (end) => this.#end(() => ends.timedOut(end)),
+      (error: unknown) => this.#end(() => ends.failed(error)),
+    );
+  }
+
+  /** Behind others, and then nothing is held and nothing was asked. */
+  #timeUp(): void {
+    const { engine, steps, ends } = this.#wait;
+    const timeoutMs = Math.min(engine.commandTimeoutMs, SHORTEST_CALL_MS);
+    this.#end(() => {
+      steps.inspect(undefined, timeoutMs).then(
+        (state) => ends.timedOut({ state }),
+        (unseen: unknown) => ends.timedOut({ state: undefined, unseen }),
+      );
+    });
+  }
+
+  #abort(): void {
+    this.#end(() => this.#wait.ends.failed(this.#wait.options.signal?.reason));
+  }
+
+  #end(tell: () => void): void {
+    if (this.#isSettled) return;
+    this.#isSettled = true;
+    this.#patience.stop();
+    const { engine, line } = this.#wait;
+    engine.dismiss(this.#claim, this);
+    tell();
+    line.leave(this);
+  }
+}

@@ -1,0 +1,199 @@
+/** The atomic steps of a semaphore of Redisson whose permits expire: each one script call, with the keys of one name. */
+import { UnsupportedError } from "../../core/errors.js";
+import type { State, Steps } from "../../core/steps.js";
+import {
+  interopRedissonExpirableSemaphoreAcquire,
+  interopRedissonExpirableSemaphoreAddPermits,
+  interopRedissonExpirableSemaphoreCount,
+  interopRedissonExpirableSemaphoreExtend,
+  interopRedissonExpirableSemaphoreInspect,
+  interopRedissonExpirableSemaphoreLeaseTime,
+  interopRedissonExpirableSemaphoreRelease,
+  interopRedissonExpirableSemaphoreSetPermits,
+  interopRedissonExpirableSemaphoreTryRelease,
+  interopRedissonExpirableSemaphoreTryReleaseAll,
+  interopRedissonExpirableSemaphoreUpdateLease,
+  interopRedissonSemaphoreTrySetPermits,
+} from "../../generated/redisson-scripts.js";
+import { checkPermitId, permitIdsOf } from "./permit-ids.js";
+import { callAt, type PermitsPlace, refused } from "./permits-place.js";
+
+/** How many permits `inspect` names. */
+const NAMED_PERMITS = 1_000;
+
+/** How the release of a permit by its id ended. */
+export type PermitRelease = "released" | "late" | "not-held";
+
+/** How many permits there are. */
+export interface PermitCounts {
+  /** How many are free; less than 0 if there were made fewer than are held. */
+  readonly free: number;
+  readonly held: number;
+}
+
+/** What the server says about the semaphore. */
+export interface ExpirableState extends State {
+  readonly free: number;
+}
+
+/** The steps of a lock, and what else such a semaphore can be asked. Each request counts once, however often it is sent. */
+export interface ExpirableSteps extends Steps {
+  inspect(owner: string | undefined, timeoutMs: number): Promise<ExpirableState>;
+  /** How many are free and held, or undefined if more has to be reaped before that can be said: ask again. */
+  counts(timeoutMs: number): Promise<PermitCounts | undefined>;
+  /** False if there was a count already. */
+  trySetPermits(permits: number, ttlMs: number, request: string, timeoutMs: number): Promise<boolean>;
+  setPermits(permits: number, request: string, timeoutMs: number): Promise<void>;
+  addPermits(permits: number, request: string, timeoutMs: number): Promise<void>;
+  tryRelease(id: string, request: string, timeoutMs: number): Promise<PermitRelease>;
+  tryReleaseAll(ids: readonly string[], request: string, timeoutMs: number): Promise<boolean>;
+  /** @param leaseMs  -1 for ever */
+  updateLease(id: string, leaseMs: number, timeoutMs: number): Promise<boolean>;
+  /** What is left, in ms; Infinity if it does not end, undefined if nobody holds that permit. */
+  leaseTime(id: string, timeoutMs: number): Promise<number | undefined>;
+}
+
+const RELEASES: readonly PermitRelease[] = ["not-held", "released", "late"];
+
+/** The steps of the semaphore at `place`. */
+export function expirableSteps(place: PermitsPlace): ExpirableSteps {
+  const { store, name, raw: permits, timeout, leases, grants, tell, keepMs } = place;
+  const { channel, how } = tell;
+  const caller = { store, name };
+  const counted = { permits, leases, timeout };
+  const ask = callAt(place);
+  const requested = (request: string): { permits: string; request: string; timeout: string } => ({
+    permits,
+    request: place.requestKey(request),
+    timeout,
+  });
+
+  const release = async (ids: readonly string[], timeoutMs: number): Promise<boolean> => {
+    const args = { ids: ids.join(""), channel, how };
+    const reply = await ask(caller, interopRedissonExpirableSemaphoreRelease, { permits, timeout }, args, timeoutMs);
+    return reply.outcome === "released";
+  };
+
+  const steps: ExpirableSteps = {
+    kind: place.kind,
+    name,
+    key: permits,
+    exported: undefined,
+    ...(store.confirmsGrants === true && {
+      confirm: (granted, timeoutMs) => steps.extend(granted, granted.claim.leaseMs, timeoutMs),
+    }),
+
+    async acquire(claim, _enqueue, timeoutMs) {
+      const { leaseMs, amount } = claim;
+      const args = { ids: permitIdsOf(claim).join(""), leaseMs, amount, ...tell };
+      const reply = await ask(caller, interopRedissonExpirableSemaphoreAcquire, counted, args, timeoutMs);
+      switch (reply.outcome) {
+        case "granted":
+          return { outcome: "granted", token: reply.token };
+        case "busy":
+          return { outcome: "refused", restMs: reply.restMs, nowUs: reply.nowUs };
+        default:
+          throw refused(place, reply.outcome);
+      }
+    },
+
+    async extend({ claim }, leaseMs, timeoutMs) {
+      const args = { ids: permitIdsOf(claim).join(""), leaseMs };
+      return (await ask(caller, interopRedissonExpirableSemaphoreExtend, { timeout }, args, timeoutMs)).outcome;
+    },
+
+    release: async ({ claim }, timeoutMs) => ((await release(permitIdsOf(claim), timeoutMs)) ? "released" : "claimed"),
+
+    async leave(claim, timeoutMs) {
+      await release(permitIdsOf(claim), timeoutMs);
+    },
+
+    adopt: () => Promise.reject(new UnsupportedError(name, "Leases of a semaphore of Redisson stay where they are.")),
+
+    async forceRelease({ owner = "", token }, timeoutMs) {
+      if (token !== undefined) {
+        throw new UnsupportedError(name, "The server keeps no token of a permit of Redisson: name it by its id.");
+      }
+      // Somebody may ask who cannot see the permits at all, and that is told by the script that any id may be given to.
+      const request = place.scope.engine.newRequestId(name);
+      return (await steps.tryRelease(checkPermitId(owner), request, timeoutMs)) !== "not-held";
+    },
+
+    async inspect(_owner, timeoutMs) {
+      const args = { name: permits, most: NAMED_PERMITS };
+      const reply = await ask(caller, interopRedissonExpirableSemaphoreInspect, { permits, timeout }, args, timeoutMs);
+      if (reply.outcome !== "seen") throw refused(place, reply.outcome);
+      const holders = Array.from({ length: reply.rest.length / 2 }, (_, i) => {
+        const leftMs = Number(reply.rest[2 * i + 1]);
+        return { owner: reply.rest[2 * i] ?? "", token: undefined, leaseLeftMs: leftMs < 0 ? Infinity : leftMs };
+      });
+      return { holders, token: undefined, waiterCount: 0, waiters: [], ahead: undefined, free: reply.free };
+    },
+
+    async counts(timeoutMs) {
+      const reply = await ask(caller, interopRedissonExpirableSemaphoreCount, counted, tell, timeoutMs);
+      if (reply.outcome === "more") return undefined;
+      if (reply.outcome !== "done") throw refused(place, reply.outcome);
+      return { free: reply.free, held: reply.held };
+    },
+
+    async trySetPermits(amount, ttlMs, request, timeoutMs) {
+      // What a plain semaphore of this library has stands in the way; there is nothing else of it to take back.
+      const keys = { permits, request: place.requestKey(request), other: leases, leases, grants };
+      const args = { amount, ttlMs, keepMs, ...tell };
+      const reply = await ask(caller, interopRedissonSemaphoreTrySetPermits, keys, args, timeoutMs);
+      if (reply.outcome !== "done") throw refused(place, reply.outcome);
+      return reply.value === 1;
+    },
+
+    async setPermits(amount, request, timeoutMs) {
+      const keys = { ...requested(request), leases };
+      const args = { amount, keepMs, ...tell };
+      const reply = await ask(caller, interopRedissonExpirableSemaphoreSetPermits, keys, args, timeoutMs);
+      if (reply.outcome !== "done") throw refused(place, reply.outcome);
+    },
+
+    async addPermits(amount, request, timeoutMs) {
+      const keys = { permits, request: place.requestKey(request), leases };
+      const args = { amount, keepMs, ...tell };
+      const reply = await ask(caller, interopRedissonExpirableSemaphoreAddPermits, keys, args, timeoutMs);
+      if (reply.outcome !== "done") throw refused(place, reply.outcome);
+    },
+
+    async tryRelease(id, request, timeoutMs) {
+      const args = { id, keepMs, ...tell };
+      const keys = requested(request);
+      const reply = await ask(caller, interopRedissonExpirableSemaphoreTryRelease, keys, args, timeoutMs);
+      if (reply.outcome !== "done") throw refused(place, reply.outcome);
+      return RELEASES[reply.value] ?? "not-held";
+    },
+
+    async tryReleaseAll(ids, request, timeoutMs) {
+      const args = { ids: ids.join(""), keepMs, ...tell };
+      const keys = requested(request);
+      const reply = await ask(caller, interopRedissonExpirableSemaphoreTryReleaseAll, keys, args, timeoutMs);
+      if (reply.outcome !== "done") throw refused(place, reply.outcome);
+      return reply.value === 1;
+    },
+
+    async updateLease(id, leaseMs, timeoutMs) {
+      const args = { id, leaseMs, ...tell };
+      const reply = await ask(
+        caller,
+        interopRedissonExpirableSemaphoreUpdateLease,
+        { permits, timeout },
+        args,
+        timeoutMs,
+      );
+      if (reply.outcome !== "done") throw refused(place, reply.outcome);
+      return reply.value === 1;
+    },
+
+    async leaseTime(id, timeoutMs) {
+      const reply = await ask(caller, interopRedissonExpirableSemaphoreLeaseTime, { timeout }, { id }, timeoutMs);
+      if (reply.outcome === "held") return reply.value;
+      return reply.outcome === "endless" ? Infinity : undefined;
+    },
+  };
+  return steps;
+}

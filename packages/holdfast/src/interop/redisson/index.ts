@@ -1,0 +1,32 @@
+/**
+ * Locks in the wire format of Redisson, to share them with Java services: the entry point `holdfast/redisson`.
+ *
+ * See docs/redisson.md for what they promise, and docs/interop.md for when to use them.
+ */
+
+export { type RedissonAwaitOptions, RedissonCountDownLatch } from "./count-down-latch.js";
+export {
+  type PermitInspection,
+  RedissonPermitExpirableSemaphore,
+  RedissonPermitLease,
+} from "./expirable-semaphore.js";
+export type { PermitRelease } from "./expirable-steps.js";
+export { RedissonFairLock } from "./fair/fair-lock.js";
+export { RedissonFencedLock, RedissonLock, RedissonSpinLock } from "./lock.js";
+export type { NameMapper } from "./names.js";
+export type { RecheckOptions, RedissonAcquireOptions, RedissonTryAcquireOptions } from "./permits-lock.js";
+export {
+  RedissonReadLease,
+  RedissonReadLock,
+  RedissonReadWriteLock,
+  RedissonWriteLease,
+  RedissonWriteLock,
+} from "./read-write/read-write-lock.js";
+export { type Redisson, redisson } from "./redisson.js";
+export type { Publish, RedissonOptions } from "./scope.js";
+export {
+  RedissonSemaphore,
+  type RedissonSemaphoreInspection,
+  RedissonSemaphoreLease,
+  type SetPermitsOptions,
+} from "./semaphore.js";

@@ -1,0 +1,154 @@
+/** The atomic steps of the two sides of ReadWriteLock: each one script call. */
+import { call } from "../../../core/call.js";
+import type { Attempt, Claim, Grant, NotHeld, State, Steps } from "../../../core/steps.js";
+import {
+  interopRedissonReadWriteDowngrade,
+  interopRedissonReadWriteInspect,
+  interopRedissonReadWriteReadAcquire,
+  interopRedissonReadWriteReadExtend,
+  interopRedissonReadWriteReadLeave,
+  interopRedissonReadWriteReadRelease,
+  interopRedissonReadWriteWriteAcquire,
+  interopRedissonReadWriteWriteLeave,
+  interopRedissonReadWriteWriteRelease,
+} from "../../../generated/redisson-scripts.js";
+import { readHoldKey, readWriteChannel, suffixBase } from "../names.js";
+import { callerOf, confirmBy, extendsHash, latchOf, leftMs, meant, type Place, unlatch } from "../place.js";
+import { cannotMove, keepsNoToken } from "../steps.js";
+
+/** What a writer's field ends in. */
+export const WRITER: string = ":write";
+
+/** What both sides have in common. */
+function sharedSteps(place: Place): Pick<Steps, "kind" | "name" | "key" | "exported" | "adopt" | "inspect"> {
+  const { kind, name, raw } = place;
+  return {
+    kind,
+    name,
+    key: raw,
+    exported: undefined,
+    adopt: () => Promise.reject(cannotMove(place)),
+
+    async inspect(_owner, timeoutMs): Promise<State> {
+      const args = { name: raw };
+      const answer = await call(callerOf(place), interopRedissonReadWriteInspect, { lock: raw }, args, timeoutMs);
+      const reply = meant(place, answer);
+      const leaseLeftMs = leftMs(reply.restMs);
+      const holders = reply.owners.map((owner) => ({ owner, token: undefined, leaseLeftMs }));
+      return { holders, token: undefined, waiterCount: 0, waiters: [], ahead: undefined };
+    },
+  };
+}
+
+/** The side that many may hold. */
+export function readSteps(place: Place): Steps {
+  const { scope, raw } = place;
+  const caller = callerOf(place);
+  const how = scope.publish;
+  const channel = readWriteChannel(raw);
+  const holdBase = suffixBase(raw);
+  const keysOf = (owner: string): { lock: string; hold: string } => ({ lock: raw, hold: readHoldKey(raw, owner, 1) });
+  const extend: Steps["extend"] = async ({ claim: { owner } }, leaseMs, timeoutMs) =>
+    (await call(caller, interopRedissonReadWriteReadExtend, keysOf(owner), { owner, leaseMs }, timeoutMs)).outcome;
+
+  return {
+    ...sharedSteps(place),
+
+    async acquire({ owner, leaseMs }: Claim, _enqueue: boolean, timeoutMs: number): Promise<Attempt> {
+      const args = { name: raw, owner, leaseMs };
+      const answer = await call(caller, interopRedissonReadWriteReadAcquire, keysOf(owner), args, timeoutMs);
+      return meant(place, answer);
+    },
+
+    extend,
+    confirm: confirmBy(place, extend),
+
+    async release({ claim }: Grant, timeoutMs): Promise<"released" | NotHeld> {
+      const latch = latchOf(place, claim);
+      const args = { owner: claim.owner, holdBase, channel, how, latchMs: scope.latchMs };
+      const { outcome } = await call(
+        caller,
+        interopRedissonReadWriteReadRelease,
+        { lock: raw, latch },
+        args,
+        timeoutMs,
+      );
+      if (outcome === "released") unlatch(place, latch);
+      return outcome;
+    },
+
+    async leave({ owner }: Claim, timeoutMs): Promise<void> {
+      const args = { name: raw, owner, holdBase, channel, how };
+      await call(caller, interopRedissonReadWriteReadLeave, { lock: raw }, args, timeoutMs);
+    },
+
+    async forceRelease({ owner = "", token }, timeoutMs): Promise<boolean> {
+      if (token !== undefined) throw keepsNoToken(place);
+      const args = { name: raw, owner, holdBase, channel, how };
+      const reply = await call(caller, interopRedissonReadWriteReadLeave, { lock: raw }, args, timeoutMs);
+      return meant(place, reply).outcome === "released";
+    },
+  };
+}
+
+/** The side that one may hold. Its claims end in what marks a writer. */
+export function writeSteps(place: Place): Steps {
+  const { scope, raw } = place;
+  const caller = callerOf(place);
+  const how = scope.publish;
+  const channel = readWriteChannel(raw);
+  const extend = extendsHash(place);
+
+  return {
+    ...sharedSteps(place),
+
+    async acquire({ owner, leaseMs }: Claim, _enqueue: boolean, timeoutMs: number): Promise<Attempt> {
+      const args = { name: raw, owner, leaseMs };
+      const answer = await call(caller, interopRedissonReadWriteWriteAcquire, { lock: raw }, args, timeoutMs);
+      return meant(place, answer);
+    },
+
+    extend,
+    confirm: confirmBy(place, extend),
+
+    async release({ claim }: Grant, timeoutMs): Promise<"released" | NotHeld> {
+      const latch = latchOf(place, claim);
+      const args = { owner: claim.owner, channel, how, latchMs: scope.latchMs };
+      const keys = { lock: raw, latch };
+      const { outcome } = await call(caller, interopRedissonReadWriteWriteRelease, keys, args, timeoutMs);
+      if (outcome === "released") unlatch(place, latch);
+      return outcome;
+    },
+
+    async leave({ owner }: Claim, timeoutMs): Promise<void> {
+      const args = { name: raw, owner, channel, how };
+      await call(caller, interopRedissonReadWriteWriteLeave, { lock: raw }, args, timeoutMs);
+    },
+
+    async forceRelease({ owner = "", token }, timeoutMs): Promise<boolean> {
+      if (token !== undefined) throw keepsNoToken(place);
+      const args = { name: raw, owner, channel, how };
+      const reply = await call(caller, interopRedissonReadWriteWriteLeave, { lock: raw }, args, timeoutMs);
+      return meant(place, reply).outcome === "released";
+    },
+  };
+}
+
+/** From writer to reader in one step. @throws StoreError  outcome unknown; to ask again is safe */
+export async function downgrade(
+  place: Place,
+  writer: Claim,
+  reader: Claim,
+  timeoutMs: number,
+): Promise<"downgraded" | "forgotten"> {
+  const { scope, raw } = place;
+  const keys = { lock: raw, hold: readHoldKey(raw, reader.owner, 1) };
+  const args = {
+    writer: writer.owner,
+    owner: reader.owner,
+    leaseMs: reader.leaseMs,
+    channel: readWriteChannel(raw),
+    how: scope.publish,
+  };
+  return (await call(callerOf(place), interopRedissonReadWriteDowngrade, keys, args, timeoutMs)).outcome;
+}

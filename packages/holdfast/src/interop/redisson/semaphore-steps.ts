@@ -1,0 +1,151 @@
+/** The atomic steps of a plain semaphore of Redisson: each one script call, with the keys of one name. */
+import { UnsupportedError } from "../../core/errors.js";
+import type { NotHeld, State, Steps } from "../../core/steps.js";
+import {
+  interopRedissonSemaphoreAcquire,
+  interopRedissonSemaphoreAdd,
+  interopRedissonSemaphoreCount,
+  interopRedissonSemaphoreDrain,
+  interopRedissonSemaphoreExtend,
+  interopRedissonSemaphoreForceRelease,
+  interopRedissonSemaphoreInspect,
+  interopRedissonSemaphoreRelease,
+  interopRedissonSemaphoreTrySetPermits,
+} from "../../generated/redisson-scripts.js";
+import { callAt, type PermitsPlace, refused } from "./permits-place.js";
+
+/** How many holders `inspect` names. */
+const NAMED_HOLDERS = 1_000;
+
+/** The steps of a lock, and what else a semaphore of Redisson can be asked. Each request counts once, however often it is sent. */
+export interface RedissonSemaphoreSteps extends Steps {
+  /** How many are free, or 0; less than 0 if somebody took some away. Undefined if more has to be taken back first: ask again. */
+  available(timeoutMs: number): Promise<number | undefined>;
+  /** False if there was a count already. */
+  trySetPermits(permits: number, ttlMs: number, request: string, timeoutMs: number): Promise<boolean>;
+  /** False if there is no semaphore, and none is to be made. */
+  add(permits: number, onlyIfThere: boolean, request: string, timeoutMs: number): Promise<boolean>;
+  /** How many were free. */
+  drain(request: string, timeoutMs: number): Promise<number>;
+  inspect(owner: string | undefined, timeoutMs: number): Promise<RedissonSemaphoreState>;
+}
+
+/** What the server says about a semaphore. */
+export interface RedissonSemaphoreState extends State {
+  /** How many are free; undefined if there is no such semaphore. */
+  readonly free: number | undefined;
+  /** How many each of `holders` has. */
+  readonly held: readonly number[];
+}
+
+/** The steps of the semaphore at `place`. */
+export function redissonSemaphoreSteps(place: PermitsPlace): RedissonSemaphoreSteps {
+  const { store, name, raw: permits, timeout, leases, grants, tell, keepMs } = place;
+  const { channel, how } = tell;
+  const caller = { store, name };
+  const own = { permits, leases, grants };
+  const ask = callAt(place);
+
+  const release = async (owner: string, token: string, timeoutMs: number): Promise<"released" | NotHeld> => {
+    const args = { owner, token, channel, how };
+    return (await ask(caller, interopRedissonSemaphoreRelease, own, args, timeoutMs)).outcome;
+  };
+
+  const steps: RedissonSemaphoreSteps = {
+    kind: place.kind,
+    name,
+    key: permits,
+    exported: undefined,
+    ...(store.confirmsGrants === true && {
+      confirm: (granted, timeoutMs) => steps.extend(granted, granted.claim.leaseMs, timeoutMs),
+    }),
+
+    async acquire({ owner, leaseMs, amount }, _enqueue, timeoutMs) {
+      const args = { owner, leaseMs, amount, ...tell };
+      const reply = await ask(caller, interopRedissonSemaphoreAcquire, { ...own, timeout }, args, timeoutMs);
+      switch (reply.outcome) {
+        case "granted":
+          return { outcome: "granted", token: reply.token };
+        case "busy":
+          return { outcome: "refused", restMs: reply.restMs, nowUs: reply.nowUs };
+        default:
+          throw refused(place, reply.outcome);
+      }
+    },
+
+    async extend({ claim: { owner }, token }, leaseMs, timeoutMs) {
+      const args = { owner, token, leaseMs };
+      return (await ask(caller, interopRedissonSemaphoreExtend, own, args, timeoutMs)).outcome;
+    },
+
+    release: ({ claim: { owner }, token }, timeoutMs) => release(owner, String(token), timeoutMs),
+
+    async leave({ owner }, timeoutMs) {
+      await release(owner, "", timeoutMs);
+    },
+
+    adopt: () => Promise.reject(new UnsupportedError(name, "Leases of a semaphore of Redisson stay where they are.")),
+
+    async forceRelease({ owner = "", token = "" }, timeoutMs) {
+      const reply = await ask(caller, interopRedissonSemaphoreForceRelease, own, { owner, token, ...tell }, timeoutMs);
+      if (reply.outcome === "released" || reply.outcome === "absent") return reply.outcome === "released";
+      throw refused(place, reply.outcome);
+    },
+
+    async inspect(_owner, timeoutMs) {
+      const args = { name: permits, most: NAMED_HOLDERS };
+      const reply = await ask(caller, interopRedissonSemaphoreInspect, own, args, timeoutMs);
+      const none = { token: undefined, waiterCount: 0, waiters: [], ahead: undefined };
+      if (reply.outcome === "unset") return { ...none, holders: [], free: undefined, held: [] };
+      if (reply.outcome !== "seen") throw refused(place, reply.outcome);
+      const holders = threes(reply.rest).map(([owner, grant, leaseLeftMs]) => ({
+        owner,
+        token: Number(grant.split("/")[1]),
+        leaseLeftMs: Number(leaseLeftMs),
+      }));
+      const held = threes(reply.rest).map(([, grant]) => Number(grant.split("/")[0]));
+      const tokens = holders.map(({ token }) => token);
+      return { ...none, holders, token: tokens.length > 0 ? Math.max(...tokens) : undefined, free: reply.free, held };
+    },
+
+    async available(timeoutMs) {
+      const reply = await ask(caller, interopRedissonSemaphoreCount, { ...own, timeout }, tell, timeoutMs);
+      if (reply.outcome === "more") return undefined;
+      if (reply.outcome !== "done") throw refused(place, reply.outcome);
+      return reply.value;
+    },
+
+    async trySetPermits(amount, ttlMs, request, timeoutMs) {
+      const keys = { ...own, other: timeout, request: place.requestKey(request) };
+      const args = { amount, ttlMs, keepMs, ...tell };
+      const reply = await ask(caller, interopRedissonSemaphoreTrySetPermits, keys, args, timeoutMs);
+      if (reply.outcome !== "done") throw refused(place, reply.outcome);
+      return reply.value === 1;
+    },
+
+    async add(amount, onlyIfThere, request, timeoutMs) {
+      const keys = { ...own, timeout, request: place.requestKey(request) };
+      const args = { amount, onlyIfThere: onlyIfThere ? 1 : 0, keepMs, ...tell };
+      const reply = await ask(caller, interopRedissonSemaphoreAdd, keys, args, timeoutMs);
+      if (reply.outcome !== "done") throw refused(place, reply.outcome);
+      return reply.value === 1;
+    },
+
+    async drain(request, timeoutMs) {
+      const keys = { permits, timeout, request: place.requestKey(request) };
+      const reply = await ask(caller, interopRedissonSemaphoreDrain, keys, { name: permits, keepMs }, timeoutMs);
+      if (reply.outcome !== "done") throw refused(place, reply.outcome);
+      return reply.value;
+    },
+  };
+  return steps;
+}
+
+/** A flat list as the triples that it stands for. */
+function threes(flat: readonly string[]): (readonly [string, string, string])[] {
+  return Array.from({ length: Math.floor(flat.length / 3) }, (_, i) => [
+    flat[3 * i] ?? "",
+    flat[3 * i + 1] ?? "",
+    flat[3 * i + 2] ?? "",
+  ]);
+}

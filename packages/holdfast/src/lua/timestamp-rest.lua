@@ -1,0 +1,19 @@
+--[[
+  lua/timestamp-rest: how long a lock that is there counts as held, by its value or its expiry, whichever is sooner.
+
+  Compared in the unit of the value, as the other clients compare. Returns whether it is held, and for how many ms more; -1
+  if there is no end.
+
+  Uses KEYS[1] lock; and nowMs, unitMs, marginMs, reached.
+]]
+local function heldFor(units)
+  local livesMs = redis.call('PTTL', KEYS[1])
+  if unitMs == 0 then
+    return true, livesMs
+  end
+  local restMs = (units + 1 - reached) * unitMs + marginMs - nowMs
+  if livesMs >= 0 and restMs > livesMs then
+    restMs = livesMs
+  end
+  return restMs > 0, restMs
+end

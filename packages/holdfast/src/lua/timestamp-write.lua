@@ -1,0 +1,24 @@
+--[[
+  lua/timestamp-write: begin the lease of an owner, never ending it sooner than before.
+
+  Rounded up to the unit, so that a lease is never shorter than was asked for; and the keys outlive the value by graceMs,
+  so that the value alone says when it is over.
+
+  Uses KEYS[1] lock, KEYS[2] record; and nowMs, leaseMs, unitMs, padding, before, after, graceMs.
+]]
+local function write(owner, token, sinceMs, former)
+  local value, livesMs = former or after, leaseMs
+  if unitMs == 0 then
+    livesMs = math.max(leaseMs, former and redis.call('PTTL', KEYS[1]) or 0)
+  else
+    local units = math.ceil((nowMs + leaseMs) / unitMs) + padding
+    if former then
+      units = math.max(units, unitsOf(former))
+    end
+    value = before .. string.format('%.0f', units) .. after
+    livesMs = units * unitMs - nowMs + graceMs
+  end
+  livesMs = string.format('%.0f', livesMs)
+  redis.call('SET', KEYS[1], value, 'PX', livesMs)
+  redis.call('SET', KEYS[2], value .. ' ' .. sinceMs .. ' ' .. token .. ' ' .. owner, 'PX', livesMs)
+end

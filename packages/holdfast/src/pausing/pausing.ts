@@ -1,0 +1,179 @@
+/**
+ * A person takes a lock out of use for a while: whoever holds goes on, and nobody is granted until somebody resumes, or until
+ * the end that was said.
+ *
+ * Loaded when it is first used: a person who pauses can wait for a file to be read, and most processes never do.
+ */
+import { call } from "../core/call.js";
+import type { Engine } from "../core/engine.js";
+import { type Holder, type Pause, StoreError } from "../core/errors.js";
+import { channels, type PauseEvent, type ResumeEvent } from "../core/events.js";
+import { insist } from "../core/insist.js";
+import { inspect } from "../core/inspection.js";
+import { checkWords, show } from "../core/names.js";
+import { checkWhole } from "../core/options.js";
+import { NEVER_MS, parsePause } from "../core/owner.js";
+import {
+  pausingPause,
+  pausingPausePermits,
+  pausingResume,
+  pausingResumePermits,
+} from "../generated/pausing-scripts.js";
+import { checkKnown } from "../holdfast-options.js";
+import { type PausedPlace, type PauseKind, placeOf } from "./places.js";
+
+export type { PauseKind } from "./places.js";
+
+/** Which lock to pause or resume. */
+interface Which {
+  /**
+   * What the lock is. Names of different kinds are different locks; a reentrant mutex is the mutex of its name.
+   * @default "mutex"
+   */
+  readonly kind?: PauseKind;
+  /** The `key` option of the mutex, if it has one. */
+  readonly key?: string;
+}
+
+/** What to pause, and what to say to whoever is refused. */
+export interface PauseOptions extends Which {
+  /** Why, 1 to 256 bytes. */
+  readonly label: string;
+  /** Who, 1 to 256 bytes: a person, in words that others know. */
+  readonly by: string;
+  /**
+   * When it ends by itself, in ms since 1970 by the server's clock, whether or not anybody is there then. Absent: when
+   * somebody resumes, and not before.
+   */
+  readonly untilAtMs?: number;
+}
+
+/** What to resume. */
+export interface ResumeOptions extends Which {
+  /** Who, 1 to 256 bytes. */
+  readonly by: string;
+}
+
+/** How a pause was begun. */
+export interface PauseOutcome {
+  /** `already-paused`: somebody else had paused it before, and that pause stands; this call has changed nothing. */
+  readonly outcome: "paused" | "already-paused";
+  /** The pause that stands. */
+  readonly pause: Pause;
+  /** Who holds it all the same, since before: they go on, and may renew, until they release. */
+  readonly holders: readonly Holder[];
+  /** How many wait, and go on waiting: they are served in their order when it ends. */
+  readonly waiterCount: number;
+}
+
+/** How a pause was ended. */
+export type ResumeOutcome =
+  | {
+      readonly outcome: "resumed";
+      /** The pause that has ended. */
+      readonly pause: Pause;
+      /** How long it lasted, by the server's clock, in ms. */
+      readonly pausedForMs: number;
+      /** How many were waiting: the first of them is granted already, and the others follow in their order. */
+      readonly waiterCount: number;
+    }
+  | { readonly outcome: "not-paused" };
+
+/** What stands behind a Holdfast on one server. */
+export interface PausingOn {
+  readonly engine: Engine;
+  readonly prefix: string;
+}
+
+/** See `Holdfast.pause`. */
+export async function pause({ engine, prefix }: PausingOn, name: string, options: PauseOptions): Promise<PauseOutcome> {
+  const { label, by, untilAtMs, kind, key } = checkKnown<PauseOptions>(options ?? {}, [
+    "label",
+    "by",
+    "untilAtMs",
+    "kind",
+    "key",
+  ]);
+  const words = `${encodeURIComponent(checkWords("by", by))}/${encodeURIComponent(checkWords("label", label))}`;
+  if (untilAtMs !== undefined) checkWhole("untilAtMs", untilAtMs, 1, NEVER_MS - 1);
+  const place = placeOf(engine, prefix, name, kind, key);
+  const request = engine.newRequestId(name);
+  // Where a lock may be evicted, so may a pause.
+  if (!engine.evictionGuard.isOpen) await engine.evictionGuard.check(name);
+  const reply = await insist(engine, () => {
+    const args = { request, untilMs: untilAtMs ?? NEVER_MS, words, inbox: place.steps.inbox };
+    return place.isPermits
+      ? call(
+          place.caller,
+          pausingPausePermits,
+          place.keys,
+          { ...args, numbered: place.numbered },
+          engine.commandTimeoutMs,
+        )
+      : call(place.caller, pausingPause, place.keys, args, engine.commandTimeoutMs);
+  });
+  if (reply.outcome === "over") {
+    const serverTime = new Date(reply.nowMs).toISOString();
+    throw new RangeError(
+      `untilAtMs must lie ahead; got ${untilAtMs}, and the server's clock says ${reply.nowMs}, ${serverTime}`,
+    );
+  }
+  if (reply.outcome === "ended") {
+    const cause = new Error("somebody has resumed it before the answer came");
+    throw new StoreError(name, { mayHaveRun: true, transient: false, cause });
+  }
+  const begun = readPause(place, reply.texts);
+  if (reply.outcome === "paused" && channels.pause.hasSubscribers) {
+    const event: PauseEvent = {
+      kind: place.steps.kind,
+      lockName: name,
+      owner: begun.owner,
+      clientId: engine.clientId,
+      pause: begun,
+    };
+    channels.pause.publish(event);
+  }
+  const { holders, waiterCount } = await insist(engine, () => inspect(engine, place.steps));
+  return { outcome: reply.outcome === "paused" ? "paused" : "already-paused", pause: begun, holders, waiterCount };
+}
+
+/** See `Holdfast.resume`. */
+export async function resume(
+  { engine, prefix }: PausingOn,
+  name: string,
+  options: ResumeOptions,
+): Promise<ResumeOutcome> {
+  const { by, kind, key } = checkKnown<ResumeOptions>(options ?? {}, ["by", "kind", "key"]);
+  const who = checkWords("by", by);
+  const place = placeOf(engine, prefix, name, kind, key);
+  const request = engine.newRequestId(name);
+  const reply = await insist(engine, () => {
+    const args = { request, inbox: place.steps.inbox };
+    return place.isPermits
+      ? call(
+          place.caller,
+          pausingResumePermits,
+          place.keys,
+          { ...args, numbered: place.numbered },
+          engine.commandTimeoutMs,
+        )
+      : call(place.caller, pausingResume, place.keys, args, engine.commandTimeoutMs);
+  });
+  if (reply.outcome === "running") return { outcome: "not-paused" };
+  const ended = readPause(place, reply.texts);
+  const pausedForMs = Math.max(0, reply.nowMs - ended.sinceAtMs);
+  const waiterCount = reply.waiters;
+  if (channels.resume.hasSubscribers) {
+    const about = { kind: place.steps.kind, lockName: name, owner: ended.owner, clientId: engine.clientId };
+    const event: ResumeEvent = { ...about, pause: ended, by: who, pausedForMs, waiterCount };
+    channels.resume.publish(event);
+  }
+  return { outcome: "resumed", pause: ended, pausedForMs, waiterCount };
+}
+
+function readPause({ steps: { name } }: PausedPlace, [text = ""]: readonly string[]): Pause {
+  const found = parsePause(text);
+  if (found !== undefined) return found;
+  const cause = new Error(`the server has a pause that cannot be read: ${show(text)}`);
+  throw new StoreError(name, { mayHaveRun: true, transient: false, cause });
+}

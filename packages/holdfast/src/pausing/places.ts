@@ -1,0 +1,80 @@
+/** Where the keys of a lock are that can be paused, by its kind and name. */
+import type { Caller } from "../core/call.js";
+import type { Engine } from "../core/engine.js";
+import { checkKey, checkName, lockKeys, mappedKeys, show } from "../core/names.js";
+import type { Steps } from "../core/steps.js";
+import { MutexSteps } from "../mutex/steps.js";
+import { type PermitsSteps, permitsSteps } from "../permits/steps.js";
+
+/** Kinds that can be paused: those that are held on one server. */
+export type PauseKind = "mutex" | "reentrant-mutex" | "semaphore" | "read-write-lock" | "election";
+
+const KINDS: readonly PauseKind[] = ["mutex", "reentrant-mutex", "semaphore", "read-write-lock", "election"];
+
+/** The heaviest grant of a semaphore whose permits are numbered. */
+const MOST_SLOTS = 1_000;
+
+interface ExclusiveKeys {
+  readonly lock: string;
+  readonly fence: string;
+  readonly queue: string;
+  readonly resumed: string;
+}
+
+interface PermitKeys {
+  readonly state: string;
+  readonly fence: string;
+  readonly holders: string;
+  readonly slots: string;
+  readonly queue: string;
+  readonly resumed: string;
+}
+
+/** A lock that can be paused, and the two forms in which its kind keeps it. */
+export type PausedPlace = { readonly caller: Caller } & (
+  | { readonly isPermits: false; readonly steps: Steps & { readonly inbox: string }; readonly keys: ExclusiveKeys }
+  | {
+      readonly isPermits: true;
+      readonly steps: PermitsSteps & { readonly inbox: string };
+      readonly keys: PermitKeys;
+      readonly numbered: number;
+    }
+);
+
+/** @throws TypeError, RangeError  a wrong name, kind or key */
+export function placeOf(
+  engine: Engine,
+  prefix: string,
+  name: string,
+  kind: PauseKind = "mutex",
+  key: string | undefined,
+): PausedPlace {
+  checkName(name);
+  if (!KINDS.includes(kind)) throw new TypeError(`kind must be one of ${KINDS.join(", ")}; got ${show(kind)}`);
+  const { store } = engine;
+  const caller = { store, name };
+  if (kind === "semaphore" || kind === "read-write-lock") {
+    if (key !== undefined) throw new TypeError(`key is for a mutex alone, and this is a ${kind}; got ${show(key)}`);
+    const keys = lockKeys(prefix, kind, name);
+    const inbox = engine.inboxOf(keys.tag);
+    const numbered = kind === "semaphore" ? MOST_SLOTS : 0;
+    // It declares nothing: how many permits there are is for whoever takes some to say.
+    const steps = { ...permitsSteps({ store, kind, name, keys, inbox, declared: 1, numbered }), inbox };
+    const { base: state } = keys;
+    const others = { fence: `${state}:fence`, holders: `${state}:holders`, slots: `${state}:slots` };
+    return {
+      caller,
+      isPermits: true,
+      steps,
+      numbered,
+      keys: { state, ...others, queue: `${state}:queue`, resumed: `${state}:resumed` },
+    };
+  }
+  const isElection = kind === "election";
+  if (isElection && key !== undefined)
+    throw new TypeError(`key is for a mutex alone, and this is an election; got ${show(key)}`);
+  const machine = isElection ? "election" : "mutex";
+  const keys = key === undefined ? lockKeys(prefix, machine, name) : mappedKeys(prefix, machine, checkKey(key));
+  const steps = new MutexSteps({ store, name, key, keys, inbox: engine.inboxOf(keys.tag) }, kind);
+  return { caller, isPermits: false, steps, keys: { ...steps.keys, resumed: `${keys.base}:resumed` } };
+}

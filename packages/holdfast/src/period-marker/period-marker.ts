@@ -1,0 +1,295 @@
+/**
+ * At most one start in each period, of all who take a lock in turn: a note beside the lock of who started last, and when.
+ *
+ * Under a fresh grant one script checks that the lock is still held and that the period is free, and writes the note. So the
+ * lock sees to it that one at a time asks, and the note that only one of them starts.
+ */
+import { hostname } from "node:os";
+import { pid } from "node:process";
+import { type Behind, behindAny } from "../core/behind.js";
+import { call } from "../core/call.js";
+import { LeaseLostError, QuorumError, UnsupportedError } from "../core/errors.js";
+import { Lease } from "../core/lease.js";
+import { checkKey, checkName, type LockKeys, lockKeys, mappedKeys, show } from "../core/names.js";
+import { checkWhole } from "../core/options.js";
+import { parseOwner } from "../core/owner.js";
+import type { Store } from "../core/store.js";
+import { periodMarkerEnd, periodMarkerRead, periodMarkerStart } from "../generated/period-marker-scripts.js";
+import type { Holdfast } from "../holdfast.js";
+import { checkKnown } from "../holdfast-options.js";
+import { divisionOf, opensAtMs, type Period } from "./period.js";
+
+/** A run that has started, as the server has it on record. */
+export interface LastRun {
+  readonly owner: string;
+  readonly token: number;
+  readonly host: string | undefined;
+  readonly pid: number | undefined;
+  /** The `clientName` option of the process. */
+  readonly clientName: string | undefined;
+  /** The `label` of the lease. */
+  readonly label: string | undefined;
+  /** The time by which its period is counted, by the server's clock, in ms since 1970. */
+  readonly readAtMs: number;
+  /** When it started, by the same. */
+  readonly startedAtMs: number;
+  /** When it ended, by the same; undefined if it has not, or nobody told. */
+  readonly endedAtMs: number | undefined;
+  /** How it ended; 0 is success. */
+  readonly exitCode: number | undefined;
+}
+
+/** Which period, and what counts in it. */
+export interface PeriodOptions {
+  /**
+   * How often. A number of ms, counted from the last run: it is refused when that was less than nine tenths of it ago, so that
+   * who starts once a day, a second sooner than yesterday, skips no day. Or `"hour"`, `"day"` or `"week"` of the calendar in UTC,
+   * for what is tried more often and shall run once in each; a time up to 30 s before one begins counts as in it.
+   */
+  readonly every: Period;
+  /** What `serverTimeMs` said before this one waited for the lock, in ms since 1970. */
+  readonly readAtMs: number;
+  /**
+   * Whether a run that failed, or has not been heard of since, leaves the period to the next one.
+   * @default false
+   */
+  readonly untilSuccess?: boolean;
+  /** The `key` option of the mutex, if it has one. */
+  readonly key?: string;
+}
+
+/** What came of it. */
+export type PeriodStart =
+  | {
+      readonly outcome: "started";
+      /**
+       * Notes how the run has ended, for whoever is refused next, and with 0 that it succeeded. Whether the lock is still held
+       * is of no account.
+       *
+       * @param exitCode  whole, 0 to 255
+       * @returns false if another run has started since
+       * @throws StoreError, QuorumError  it may not be noted; trying again is safe
+       */
+      end(exitCode: number): Promise<boolean>;
+    }
+  | {
+      readonly outcome: "already";
+      readonly lastRun: LastRun;
+      /** When the next one may start, by the server's clock, in ms since 1970, for who reads the clock then. */
+      readonly opensAtMs: number;
+    };
+
+const PERMITS: ReadonlySet<string> = new Set(["semaphore", "read-write-lock"]);
+const KINDS: ReadonlySet<string> = new Set(["mutex", "reentrant-mutex", "election", "redlock", ...PERMITS]);
+
+/** A note outlives its period, since who waits for long has read the clock long ago; and it says who ran last. */
+const KEEP_MS = 7 * 24 * 3_600_000;
+
+/** Where the note of a lock is, and how it is asked for. */
+interface Place {
+  readonly behind: Behind;
+  readonly name: string;
+  readonly marker: string;
+  readonly stores: readonly Store[];
+}
+
+/**
+ * The time of the server that has a name, in ms since 1970; of several independent servers the middle one of their times.
+ * Changes nothing.
+ *
+ * @throws StoreError   it did not answer. @throws QuorumError  no majority did. @throws ClosedError
+ */
+export async function serverTimeMs(
+  holdfast: Holdfast,
+  name: string,
+  options: { readonly key?: string } = {},
+): Promise<number> {
+  const place = placeOf(holdfast, name, checkKnown(options, ["key"]).key);
+  const times = (await onMajority(place, (store) => read(place, store)))
+    .map(({ nowMs }) => nowMs)
+    .toSorted((a, b) => a - b);
+  return times[Math.floor((times.length - 1) / 2)] ?? 0;
+}
+
+/**
+ * Who ran last; undefined if nobody has for a week and twice a period. Changes nothing.
+ *
+ * @throws StoreError, QuorumError, ClosedError
+ */
+export async function lastRunOf(
+  holdfast: Holdfast,
+  name: string,
+  options: { readonly key?: string } = {},
+): Promise<LastRun | undefined> {
+  const place = placeOf(holdfast, name, checkKnown(options, ["key"]).key);
+  const runs = (await onMajority(place, (store) => read(place, store))).flatMap((reply) =>
+    reply.outcome === "ran" ? [lastRunIn(reply.texts)] : [],
+  );
+  return newest(runs);
+}
+
+/**
+ * Whether whoever holds that lease may start in this period; if so it is noted, and nobody else may.
+ *
+ * Asked again with the same lease it gives the same answer. If the answer is lost, the period may count as used.
+ *
+ * @param lease  of a mutex, a semaphore, a read-write lock, an election or a redlock of that Holdfast, just granted
+ * @throws LeaseLostError    it is over; nothing was noted
+ * @throws StoreError        outcome unknown. @throws QuorumError  the same, of several servers
+ * @throws UnsupportedError  a lease of another kind
+ * @throws ClosedError       this Holdfast was closed
+ * @throws TypeError, RangeError  a wrong option; nothing was sent
+ */
+export async function startOfPeriod(holdfast: Holdfast, lease: Lease, options: PeriodOptions): Promise<PeriodStart> {
+  if (!(lease instanceof Lease)) throw new TypeError(`lease must be what acquire returned; got ${show(lease)}`);
+  const {
+    every,
+    readAtMs,
+    untilSuccess = false,
+    key,
+  } = checkKnown(options, ["every", "readAtMs", "untilSuccess", "key"]);
+  const division = divisionOf(every);
+  checkWhole("readAtMs", readAtMs, 0, Number.MAX_SAFE_INTEGER);
+  if (typeof untilSuccess !== "boolean")
+    throw new TypeError(`untilSuccess must be true or false; got ${show(untilSuccess)}`);
+  const { kind, owner, token } = Lease.holdingOf(lease);
+  if (!KINDS.has(kind)) {
+    throw new UnsupportedError(
+      lease.name,
+      `A lease of the kind ${kind} cannot start a period: nothing beside it can be noted in one step.`,
+    );
+  }
+  const place = placeOf(holdfast, lease.name, key);
+  lease.assertHeld();
+  const { lock } = keysOf(place.behind.prefix, kind === "reentrant-mutex" ? "mutex" : kind, lease.name, key);
+  const ask = (store: Store, write: boolean): ReturnType<typeof start> =>
+    start(
+      place,
+      store,
+      { lock, holders: PERMITS.has(kind) ? `${lock}:holders` : lock },
+      {
+        owner,
+        token,
+        permits: PERMITS.has(kind) ? 1 : 0,
+        readMs: readAtMs as number, // just checked
+        ...division,
+        needsOk: untilSuccess ? 1 : 0,
+        write: write ? 1 : 0,
+        keepMs: KEEP_MS + 2 * division.periodMs,
+        host: hostname(),
+        pid,
+        name: place.behind.clientName,
+        label: parseOwner(owner)?.label ?? "",
+      },
+    );
+  // Of several servers each is asked before any is told: one that has a note speaks for those that missed it.
+  const looked = place.stores.length > 1 ? await onMajority(place, (store) => ask(store, false)) : [];
+  const found = alreadyIn(looked);
+  const answers = found === undefined ? await onMajority(place, (store) => ask(store, true)) : [];
+  const already = found ?? alreadyIn(answers);
+  if (already !== undefined) {
+    return { outcome: "already", lastRun: already.lastRun, opensAtMs: opensAtMs(division, already.countsMs) };
+  }
+  if (answers.filter(({ outcome }) => outcome === "started").length < majorityOf(place)) {
+    throw new LeaseLostError(lease.name, { reason: "server-lost", token, owner });
+  }
+  return {
+    outcome: "started",
+    async end(exitCode) {
+      checkWhole("exitCode", exitCode, 0, 255);
+      const ends = await onMajority(place, (store) => end(place, store, { owner, token, code: exitCode }));
+      return ends.filter(({ outcome }) => outcome === "noted").length >= majorityOf(place);
+    },
+  };
+}
+
+type Texts = readonly string[];
+
+function alreadyIn(
+  answers: readonly Awaited<ReturnType<typeof start>>[],
+): { readonly lastRun: LastRun; readonly countsMs: number } | undefined {
+  const found = answers.flatMap((answer) => {
+    return answer.outcome === "already"
+      ? [{ lastRun: lastRunIn(answer.texts), countsMs: Number(answer.texts[10]) }]
+      : [];
+  });
+  return found.toSorted((one, other) => other.countsMs - one.countsMs)[0];
+}
+
+function lastRunIn([owner = "", token, host, process, name, label, readMs, started, ended, code]: Texts): LastRun {
+  const number = (text: string | undefined): number | undefined => (text ? Number(text) : undefined);
+  return {
+    owner,
+    token: Number(token),
+    host: host || undefined,
+    pid: number(process),
+    clientName: name || undefined,
+    label: label || undefined,
+    readAtMs: Number(readMs),
+    startedAtMs: Number(started),
+    endedAtMs: number(ended),
+    exitCode: number(code),
+  };
+}
+
+function newest(runs: readonly LastRun[]): LastRun | undefined {
+  return runs.toSorted(
+    (one, other) => other.readAtMs - one.readAtMs || (other.endedAtMs ?? 0) - (one.endedAtMs ?? 0),
+  )[0];
+}
+
+function start(
+  { behind: { engine }, name, marker }: Place,
+  store: Store,
+  keys: { readonly lock: string; readonly holders: string },
+  args: Readonly<Record<(typeof periodMarkerStart)["args"][number], string | number>>,
+) {
+  return call({ store, name }, periodMarkerStart, { ...keys, marker }, args, engine.commandTimeoutMs);
+}
+
+function end(
+  { behind: { engine }, name, marker }: Place,
+  store: Store,
+  args: Readonly<Record<(typeof periodMarkerEnd)["args"][number], string | number>>,
+) {
+  return call({ store, name }, periodMarkerEnd, { marker }, args, engine.commandTimeoutMs);
+}
+
+function read({ behind: { engine }, name, marker }: Place, store: Store) {
+  return call({ store, name }, periodMarkerRead, { marker }, {}, engine.commandTimeoutMs);
+}
+
+/** @throws TypeError, RangeError  a wrong name or key. @throws ClosedError */
+function placeOf(holdfast: Holdfast, name: string, key: string | undefined): Place {
+  const found = behindAny(holdfast);
+  checkName(name);
+  if (key !== undefined) checkKey(key);
+  found.engine.assertOpen(name);
+  const stores = found.servers ?? [found.engine.store];
+  return { behind: found, name, marker: keysOf(found.prefix, "period-marker", name, key).base, stores };
+}
+
+function keysOf(prefix: string, kind: string, name: string, key: string | undefined): LockKeys {
+  return key === undefined ? lockKeys(prefix, kind, name) : mappedKeys(prefix, kind, key);
+}
+
+function majorityOf({ stores }: Place): number {
+  return Math.floor(stores.length / 2) + 1;
+}
+
+/** Asks the one server; or all of several, of which a majority must answer. @throws StoreError, QuorumError */
+async function onMajority<Answer>(place: Place, ask: (store: Store) => Promise<Answer>): Promise<readonly Answer[]> {
+  const [only, ...others] = place.stores;
+  if (only !== undefined && others.length === 0) return [await ask(only)];
+  const ends = await Promise.allSettled(place.stores.map(ask));
+  const answers = ends.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
+  if (answers.length >= majorityOf(place)) return answers;
+  throw new QuorumError(place.name, {
+    answers: ends.map((one, server) => {
+      const error: unknown = one.status === "rejected" ? one.reason : undefined;
+      return { server, answer: error === undefined ? "done" : "error", leaseLeftMs: undefined, error };
+    }),
+    mayHaveRun: true,
+    transient: true,
+  });
+}

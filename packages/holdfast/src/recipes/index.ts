@@ -1,0 +1,16 @@
+/** `holdfast/recipes`: what people build on a lock. */
+export { type Codec, jsonCodec } from "./once/codec.js";
+export {
+  type KeptFailure,
+  OnceBlockedError,
+  OnceFailedError,
+  OnceLostError,
+  OnceMismatchError,
+  OnceRunningError,
+  OnceUnavailableError,
+  OnceUnrecordedError,
+} from "./once/errors.js";
+export type { OnceLease } from "./once/lease.js";
+export { inspectOnce, type OnceInspection, type OnceResolution, type OnceScope, resolveOnce } from "./once/looking.js";
+export { type OnceResult, once } from "./once/once.js";
+export type { OnceOptions, OnceOutcome, OncePolicy } from "./once/options.js";

@@ -1,0 +1,102 @@
+/** Values as text and back, for what is kept on the server. */
+import { Buffer } from "node:buffer";
+import { show } from "../../core/names.js";
+
+/** How a value becomes text, and the text the value. Both are pure; `decode(encode(value))` equals `value`. */
+export interface Codec {
+  /** @throws  the value cannot be kept; it counts as one that is too large */
+  encode(value: unknown): string;
+  decode(text: string): unknown;
+}
+
+/** Begins the name of the one property of an object that stands for something else. */
+const TAG = "$";
+
+/**
+ * JSON, with what JSON lacks: undefined, bigint, Date, NaN and the infinities, -0, Map, Set, and bytes (`Uint8Array` and `Buffer`,
+ * which both come back as `Buffer`). Objects of classes come back as plain ones. A cycle, a function or a symbol is refused.
+ *
+ * Any JSON text decodes to what it says, so that another program can write it.
+ */
+export const jsonCodec: Codec = {
+  encode: (value) => JSON.stringify(toJson(value, [])),
+  decode: (text) => fromJson(JSON.parse(text)),
+};
+
+function toJson(value: unknown, path: readonly object[]): unknown {
+  switch (typeof value) {
+    case "undefined":
+      return { [`${TAG}undefined`]: 0 };
+    case "bigint":
+      return { [`${TAG}bigint`]: String(value) };
+    case "number":
+      return Number.isFinite(value) && !Object.is(value, -0) ? value : { [`${TAG}number`]: nameOf(value) };
+    case "string":
+    case "boolean":
+      return value;
+    case "object":
+      return value === null ? null : objectToJson(value, path);
+    default:
+      throw new TypeError(`a ${typeof value} cannot be kept: ${show(value)}`);
+  }
+}
+
+function nameOf(value: number): string {
+  return Object.is(value, -0) ? "-0" : String(value);
+}
+
+function objectToJson(value: object, path: readonly object[]): unknown {
+  if (path.includes(value)) throw new TypeError("a value that contains itself cannot be kept");
+  const inner = [...path, value];
+  const all = (values: Iterable<unknown>): unknown[] => Array.from(values, (each) => toJson(each, inner));
+  if (Array.isArray(value)) return all(value);
+  if (value instanceof Date) return { [`${TAG}date`]: value.getTime() };
+  if (value instanceof Uint8Array) return { [`${TAG}bytes`]: Buffer.from(value).toString("base64") };
+  if (value instanceof Map) return { [`${TAG}map`]: all(value) };
+  if (value instanceof Set) return { [`${TAG}set`]: all(value) };
+  if ("toJSON" in value && typeof value.toJSON === "function") return toJson(value.toJSON(), inner);
+  const entries = Object.entries(value).map(([name, each]): [string, unknown] => [escaped(name), toJson(each, inner)]);
+  return Object.fromEntries(entries);
+}
+
+/** A property that looks like a tag gets one more sign in front. */
+function escaped(name: string): string {
+  return name.startsWith(TAG) ? TAG + name : name;
+}
+
+function fromJson(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(fromJson);
+  if (typeof value !== "object" || value === null) return value;
+  const entries = Object.entries(value);
+  const [first] = entries;
+  if (entries.length === 1 && first !== undefined && first[0].startsWith(TAG) && !first[0].startsWith(TAG + TAG)) {
+    const special = fromTag(first[0].slice(TAG.length), first[1]);
+    if (special !== undefined) return special.value;
+  }
+  // Not by assignment, since a property may be called __proto__.
+  return Object.fromEntries(
+    entries.map(([name, each]) => [name.startsWith(TAG + TAG) ? name.slice(TAG.length) : name, fromJson(each)]),
+  );
+}
+
+/** Undefined if that is no tag of ours. */
+function fromTag(tag: string, content: unknown): { readonly value: unknown } | undefined {
+  switch (tag) {
+    case "undefined":
+      return { value: undefined };
+    case "bigint":
+      return { value: BigInt(String(content)) };
+    case "number":
+      return { value: Number(content) };
+    case "date":
+      return { value: new Date(content === null ? Number.NaN : Number(content)) };
+    case "bytes":
+      return { value: Buffer.from(String(content), "base64") };
+    case "map":
+      return { value: new Map(fromJson(content) as [unknown, unknown][]) };
+    case "set":
+      return { value: new Set(fromJson(content) as unknown[]) };
+    default:
+      return undefined;
+  }
+}

@@ -1,0 +1,59 @@
+/** What becomes of a call when its work has ended. */
+import type { Codec } from "./codec.js";
+import type { KeptFailure } from "./errors.js";
+import type { OnceOptions, OnceOutcome, OncePolicy, ResolvedOnce } from "./options.js";
+import type { Ending } from "./steps.js";
+
+const REASON_MAX = 500;
+
+/** What `after` says of the outcome; if it throws or says nothing that is known, the call is blocked. */
+export function policyOf<Value>(
+  outcome: OnceOutcome<Value>,
+  after: OnceOptions<Value>["after"],
+): { readonly policy: OncePolicy; readonly refusal?: { readonly error: unknown } } {
+  if (after === undefined) return { policy: outcome.ok ? "keep" : "release" };
+  try {
+    const policy = after(outcome);
+    if (policy === "keep" || policy === "release" || policy === "block") return { policy };
+    throw new TypeError(`after must return "keep", "release" or "block"; got ${String(policy)}`);
+  } catch (error) {
+    return { policy: "block", refusal: { error } };
+  }
+}
+
+/** What is recorded of it. */
+export function endingOf<Value>(
+  outcome: OnceOutcome<Value>,
+  policy: OncePolicy,
+  { codec, valueBytesMax }: Pick<ResolvedOnce, "codec" | "valueBytesMax">,
+): Ending {
+  if (policy === "release") return { state: "released", text: "" };
+  if (policy === "block") return { state: "blocked", text: reasonOf(outcome) };
+  if (!outcome.ok) return { state: "failed", text: encodeFailure(outcome.error, codec, valueBytesMax) };
+  try {
+    const text = codec.encode(outcome.value);
+    if (Buffer.byteLength(text) <= valueBytesMax) return { state: "done", text };
+  } catch {
+    // What cannot be kept is as one that is too large: it was done, and is not run again.
+  }
+  return { state: "bare", text: "" };
+}
+
+function reasonOf<Value>(outcome: OnceOutcome<Value>): string {
+  const text = outcome.ok ? "its outcome is unknown" : String(outcome.error);
+  return text.slice(0, REASON_MAX);
+}
+
+/** An error as text. What does not fit is left out, and its name and message are always there. */
+export function encodeFailure(error: unknown, codec: Codec, bytesMax: number): string {
+  const { name, message } = error instanceof Error ? error : { name: typeof error, message: String(error) };
+  const short: KeptFailure = { name: name.slice(0, REASON_MAX), message: message.slice(0, REASON_MAX), data: {} };
+  if (typeof error !== "object" || error === null) return codec.encode(short);
+  try {
+    const text = codec.encode({ ...short, data: { ...error } });
+    if (Buffer.byteLength(text) <= bytesMax) return text;
+  } catch {
+    // As below.
+  }
+  return codec.encode(short);
+}

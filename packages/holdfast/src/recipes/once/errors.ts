@@ -1,0 +1,132 @@
+/** Why a call that is to be done once was not done now, or is not known to be done. */
+import { quote } from "../../core/error-texts.js";
+import {
+  type Holder,
+  LeaseLostError,
+  LockError,
+  type OverReason,
+  StoreError,
+  type StoreFailure,
+} from "../../core/errors.js";
+
+/** The call is running elsewhere, and its end was not waited for any longer. Nothing was run here; asking again is safe. */
+export class OnceRunningError extends LockError {
+  readonly code = "ERR_LOCK_ONCE_RUNNING";
+  /** Who runs it; undefined if it ended just then, or the server did not say. */
+  readonly holder: Holder | undefined;
+
+  constructor(
+    key: string,
+    facts: { readonly waitMs: number; readonly holder: Holder | undefined; readonly cause?: unknown },
+  ) {
+    const { waitMs, holder, cause } = facts;
+    const who =
+      holder === undefined
+        ? ""
+        : ` by ${holder.host === undefined ? holder.owner : `pid ${holder.pid} on ${holder.host}`}`;
+    const since = holder?.sinceAtMs === undefined ? "" : ` since ${new Date(holder.sinceAtMs).toISOString()}`;
+    const waited = waitMs === 0 ? "and was not waited for" : `and did not end within ${waitMs} ms`;
+    super(key, `${quote(key)} is being run${who}${since}, ${waited}; nothing was run here, and asking again is safe.`, {
+      cause,
+    });
+    this.holder = holder;
+  }
+}
+
+/** The key belongs to a call about something else: its fingerprint differs. Nothing was run, and asking again does not help. */
+export class OnceMismatchError extends LockError {
+  readonly code = "ERR_LOCK_ONCE_MISMATCH";
+  /** What has become of the call that the key belongs to: `running`, `done`, `failed`, `bare`, `blocked` or `released`. */
+  readonly state: string;
+
+  constructor(key: string, facts: { readonly state: string; readonly sinceMs: number }) {
+    const since = new Date(facts.sinceMs).toISOString();
+    super(
+      key,
+      `${quote(key)} was begun at ${since} with another fingerprint, and is ${facts.state}; nothing was run. Use another key for another request.`,
+    );
+    this.state = facts.state;
+  }
+}
+
+/** Nobody knows how the call ended, and it is not run again before somebody says: see `resolveOnce`. */
+export class OnceBlockedError extends LockError {
+  readonly code = "ERR_LOCK_ONCE_BLOCKED";
+  readonly attempt: number;
+  readonly blockedAt: Date;
+  /** What the attempt said that blocked it. */
+  readonly reason: string;
+
+  constructor(key: string, facts: { readonly attempt: number; readonly blockedMs: number; readonly reason: string }) {
+    const { attempt, blockedMs, reason } = facts;
+    const blockedAt = new Date(blockedMs);
+    super(
+      key,
+      `${quote(key)} is blocked since ${blockedAt.toISOString()}, because nobody knows how its attempt ${attempt} ended (${quote(reason)}); nothing was run. Find out, and say so with resolveOnce.`,
+    );
+    this.attempt = attempt;
+    this.blockedAt = blockedAt;
+    this.reason = reason;
+  }
+}
+
+/** The call was run, and failed, and that failure was kept (`after` said `keep`). It was not run again. */
+export class OnceFailedError extends LockError {
+  readonly code = "ERR_LOCK_ONCE_FAILED";
+  /** The error that was kept: its name, message, and its own enumerable properties. */
+  readonly failure: KeptFailure;
+
+  constructor(key: string, failure: KeptFailure) {
+    super(
+      key,
+      `${quote(key)} was run before and failed with ${quote(failure.name)}: ${quote(failure.message)}; it was not run again.`,
+    );
+    this.failure = failure;
+  }
+}
+
+/** An error as it is kept. */
+export interface KeptFailure {
+  readonly name: string;
+  readonly message: string;
+  /** Its own enumerable properties, such as a code, as far as they could be kept. */
+  readonly data: Readonly<Record<string, unknown>>;
+}
+
+/** The call was run and is done, but its value was not kept: it was too large, or was none that can be kept. It was not run again. */
+export class OnceUnavailableError extends LockError {
+  readonly code = "ERR_LOCK_ONCE_UNAVAILABLE";
+
+  constructor(key: string, facts: { readonly firstMs: number }) {
+    const first = new Date(facts.firstMs).toISOString();
+    super(
+      key,
+      `${quote(key)} was run at ${first} and is done, but its value was not kept, since it was too large; it was not run again.`,
+    );
+  }
+}
+
+/** The work ended, but the call had been taken over by another attempt: what it found was not recorded. */
+export class OnceLostError extends LeaseLostError {
+  /** What the work returned. */
+  readonly value: unknown;
+
+  constructor(
+    key: string,
+    facts: { readonly reason: OverReason; readonly token: number; readonly owner: string; readonly value: unknown },
+  ) {
+    super(key, facts);
+    this.value = facts.value;
+  }
+}
+
+/** The work ended, and the server did not answer: its value may have been recorded, or the next caller may run it again. */
+export class OnceUnrecordedError extends StoreError {
+  /** What the work returned. */
+  readonly value: unknown;
+
+  constructor(key: string, failure: StoreFailure, value: unknown) {
+    super(key, failure);
+    this.value = value;
+  }
+}

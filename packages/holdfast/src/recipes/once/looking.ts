@@ -1,0 +1,105 @@
+/** For people, and for what reconciles: what has become of a call, and how one ends that nobody knows the end of. */
+import { behind } from "../../core/behind.js";
+import type { Holder } from "../../core/errors.js";
+import { describeHolder } from "../../core/inspection.js";
+import { show } from "../../core/names.js";
+import { checkWhole } from "../../core/options.js";
+import type { Holdfast } from "../../holdfast.js";
+import { type Codec, jsonCodec } from "./codec.js";
+import { checkBytes } from "./options.js";
+import { nameOf, OnceSteps } from "./steps.js";
+
+/** What has become of a call. A snapshot. */
+export interface OnceInspection {
+  /**
+   * - `running`: an attempt has a lease; `abandoned`: its lease is over, and the next caller takes it over
+   * - `done`, `failed`: its result is kept; `bare`: done, without its value
+   * - `blocked`: see `resolveOnce`; `released`: the next caller runs it
+   */
+  readonly state: "running" | "abandoned" | "done" | "failed" | "bare" | "blocked" | "released";
+  readonly attempt: number;
+  readonly token: number;
+  /** In ms since 1970, by the server's clock; the first attempt, the last one, and its end. */
+  readonly firstAtMs: number;
+  readonly sinceAtMs: number;
+  readonly endedAtMs: number | undefined;
+  /** Who runs it, if it is running. */
+  readonly holder: Holder | undefined;
+}
+
+/** Which call is meant. */
+export interface OnceScope {
+  /** As in `once`. */
+  readonly scope?: string;
+}
+
+/**
+ * What has become of the call with that key; undefined if nothing is known of it.
+ *
+ * @throws StoreError, ClosedError
+ * @throws TypeError, RangeError  a wrong key or scope
+ */
+export async function inspectOnce(
+  holdfast: Holdfast,
+  key: string,
+  options: OnceScope = {},
+): Promise<OnceInspection | undefined> {
+  const steps = stepsOf(holdfast, key, options, 0);
+  const { engine } = behind(holdfast, steps.name);
+  engine.assertOpen(steps.name);
+  const looked = await steps.look(engine.commandTimeoutMs);
+  if (looked === undefined) return undefined;
+  const { state, owner, token, attempt, firstMs, sinceMs, endedMs, leaseLeftMs } = looked;
+  const isHeld = state === "running" && leaseLeftMs > 0;
+  return {
+    state: (state === "running" && !isHeld ? "abandoned" : state) as OnceInspection["state"],
+    attempt,
+    token,
+    firstAtMs: firstMs,
+    sinceAtMs: sinceMs,
+    endedAtMs: endedMs === 0 ? undefined : endedMs,
+    holder: isHeld ? await describeHolder(engine, { owner, token, leaseLeftMs }) : undefined,
+  };
+}
+
+/** How a blocked call ended. */
+export interface OnceResolution extends OnceScope {
+  /** How long the record is kept from now; as in `once`. @default 86_400_000 */
+  readonly keepMs?: number;
+  /** As in `once`. */
+  readonly codec?: Codec;
+}
+
+/**
+ * Says how a blocked call ended: `"release"`, if its effect did not happen, so that the next caller runs it; or with what value it
+ * ended, which all later callers get. Whoever waits is told.
+ *
+ * @returns false, and nothing is done, if the call is not blocked
+ * @throws StoreError  outcome unknown; calling it again is safe
+ * @throws ClosedError
+ * @throws TypeError, RangeError  a wrong argument
+ */
+export async function resolveOnce(
+  holdfast: Holdfast,
+  key: string,
+  how: "release" | { readonly value: unknown },
+  options: OnceResolution = {},
+): Promise<boolean> {
+  const { codec = jsonCodec, keepMs = 86_400_000 } = options;
+  checkWhole("keepMs", keepMs, 100, 31_536_000_000);
+  const isValue = typeof how === "object" && how !== null && "value" in how;
+  if (how !== "release" && !isValue) throw new TypeError(`how must be "release" or { value }; got ${show(how)}`);
+  const steps = stepsOf(holdfast, key, options, keepMs);
+  behind(holdfast, steps.name).engine.assertOpen(steps.name);
+  const ending = isValue
+    ? ({ state: "done", text: codec.encode(how.value) } as const)
+    : ({ state: "released", text: "" } as const);
+  return (await steps.resolve(ending)) === undefined;
+}
+
+function stepsOf(holdfast: Holdfast, key: string, { scope }: OnceScope, keepMs: number): OnceSteps {
+  if (scope !== undefined) checkBytes("scope", scope);
+  const name = nameOf(scope, checkBytes("key", key));
+  const { engine, prefix } = behind(holdfast, name);
+  return new OnceSteps({ engine, prefix, name, keepMs, fingerprint: "" });
+}

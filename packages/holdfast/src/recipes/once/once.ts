@@ -1,0 +1,175 @@
+/**
+ * Idempotent execution: of all calls with one key, one runs, and all get its result.
+ *
+ * While it runs, the call is a lease as any other: renewed, told of its loss, and free again soon after its process died. When
+ * it ends, one script compares that it is still this attempt's and stores what became of it; so of two attempts, one of
+ * which was late, one is recorded. Others wait for the message of that script, then ask again.
+ */
+import { behind } from "../../core/behind.js";
+import { AcquireTimeoutError, StoreError } from "../../core/errors.js";
+import type { Hold } from "../../core/hold.js";
+import { Lease } from "../../core/lease.js";
+import type { Holdfast } from "../../holdfast.js";
+import { ForeignLock } from "../../interop/foreign-lock.js";
+import { endingOf, policyOf } from "./endings.js";
+import {
+  type KeptFailure,
+  OnceFailedError,
+  OnceLostError,
+  OnceRunningError,
+  OnceUnavailableError,
+  OnceUnrecordedError,
+} from "./errors.js";
+import { fingerprintOf } from "./fingerprint.js";
+import { OnceLease } from "./lease.js";
+import {
+  checkBytes,
+  type OnceOptions,
+  type OnceOutcome,
+  type ResolvedOnce,
+  resolveOnce as resolveOptions,
+} from "./options.js";
+import { nameOf, OnceSteps, Over } from "./steps.js";
+
+/** What `once` found. */
+export interface OnceResult<Value> {
+  readonly value: Value;
+  /** False if this very call ran the work; true if it got what an earlier one had recorded. */
+  readonly replayed: boolean;
+  /** Which attempt has ended the call: 1 unless others died or gave back before it. */
+  readonly attempt: number;
+  /** Fencing token of that attempt. */
+  readonly token: number;
+  /** When the first attempt began, in ms since 1970 by the server's clock. */
+  readonly firstAtMs: number;
+}
+
+/** How long a waiter that is not told anything sleeps at most: a message can be lost with its connection. */
+const RECHECK_MS = 2_000;
+
+/**
+ * Runs `work` if no call with this key has ended yet, and gives what the one that ran has returned.
+ *
+ * Promised, for `keepMs`, while the server forgets nothing: at most one recorded outcome for a key, and two attempts never both
+ * inside their validity. **Not promised is that the effect of `work` happens once**: a process may die between the effect and
+ * the record, or go on past its `signal`. Give `lease.token` to what is written, or the key to whatever is called.
+ *
+ * @param holdfast  what `createHoldfast` returned, on one server, behind Sentinel or on a cluster
+ * @param key       what is to be done once, 1 to 255 bytes
+ * @param work      gets the lease of its attempt; what it throws is passed on untouched
+ * @returns what `work` returned, here or in the call that ran it; decoded anew for each caller
+ * @throws what `work` threw, if it ran here; otherwise
+ * @throws OnceRunningError      another caller runs it, and `waitMs` is over; or it was not to be waited for
+ * @throws OnceMismatchError     the key belongs to a call with another fingerprint
+ * @throws OnceBlockedError      nobody knows how it ended; see `resolveOnce`
+ * @throws OnceFailedError       it failed before, and `after` said to keep that
+ * @throws OnceUnavailableError  it is done, but its value was not kept
+ * @throws OnceLostError         `work` ended here after the call was taken over; its value is in `error.value`, and is not recorded
+ * @throws OnceUnrecordedError   `work` ended here, and whether that was recorded is unknown; its value is in `error.value`
+ * @throws StoreError, EvictionError, ClosedError  `work` was not called
+ * @throws TypeError, RangeError  a wrong argument; nothing was sent
+ * @throws the reason of `signal`, if it ends the wait
+ */
+export async function once<Value>(
+  holdfast: Holdfast,
+  key: string,
+  work: (lease: OnceLease) => Value | Promise<Value>,
+  options: OnceOptions<Value> = {},
+): Promise<OnceResult<Value>> {
+  const resolved = resolveOptions(options);
+  if (typeof work !== "function") throw new TypeError(`work must be a function; got ${typeof work}`);
+  const { lock, steps } = made(holdfast, key, resolved);
+  const { leaseMs, maxHoldMs, label, signal } = resolved;
+  const waitMs = resolved.whenRunning === "reject" ? 0 : resolved.waitMs;
+  let lease: OnceLease;
+  try {
+    lease = await lock.acquire({ leaseMs, maxHoldMs, waitMs, label, ...(signal === undefined ? {} : { signal }) });
+  } catch (error) {
+    if (error instanceof Over) return replayed<Value>(steps.name, error, resolved);
+    if (error instanceof AcquireTimeoutError) {
+      throw new OnceRunningError(steps.name, { waitMs, holder: error.holder, cause: error });
+    }
+    throw error;
+  }
+  return perform(lease, steps, work, resolved, options.after);
+}
+
+function made(
+  holdfast: Holdfast,
+  key: string,
+  { scope, fingerprint, keepMs, codec }: ResolvedOnce,
+): { lock: ForeignLock<OnceLease>; steps: OnceSteps } {
+  const name = nameOf(scope, checkBytes("key", key));
+  const { engine, defaults, prefix } = behind(holdfast, name);
+  const steps = new OnceSteps({ engine, prefix, name, keepMs, fingerprint: fingerprintOf(fingerprint) });
+  const lock = new ForeignLock<OnceLease>({
+    engine,
+    steps,
+    defaults,
+    make: (held) => new OnceLease(held, steps, steps.begins(held.owner), codec),
+    pauses: { delayMs: RECHECK_MS, jitterMs: RECHECK_MS / 4 },
+    line: `once ${steps.key}`,
+    listen: (_claim, onNews) => engine.store.inbox(steps.channel, onNews, engine.commandTimeoutMs),
+  });
+  return { lock, steps };
+}
+
+function replayed<Value>(
+  name: string,
+  { state, text, token, attempt, firstMs }: Over,
+  { codec }: ResolvedOnce,
+): OnceResult<Value> {
+  if (state === "bare") throw new OnceUnavailableError(name, { firstMs });
+  const value = codec.decode(text);
+  if (state === "failed") throw new OnceFailedError(name, value as KeptFailure);
+  return { value: value as Value, replayed: true, attempt, token, firstAtMs: firstMs };
+}
+
+async function perform<Value>(
+  lease: OnceLease,
+  steps: OnceSteps,
+  work: (lease: OnceLease) => Value | Promise<Value>,
+  resolved: ResolvedOnce,
+  after: OnceOptions<Value>["after"],
+): Promise<OnceResult<Value>> {
+  let outcome: OnceOutcome<Value>;
+  try {
+    outcome = { ok: true, value: await work(lease) };
+  } catch (error) {
+    outcome = { ok: false, error };
+  }
+  const { policy, refusal } = policyOf(outcome, after);
+  const ending = endingOf(outcome, policy, resolved);
+  const hold = Lease.holdingOf(lease) as Hold;
+  const { token, owner, attempt } = lease;
+  const wasValid = lease.validForMs() > 0;
+  hold.rest();
+  let state: string | undefined;
+  try {
+    state = await steps.settle(owner, ending);
+  } catch (error) {
+    lease.end("released");
+    hold.end();
+    if (!outcome.ok) throw outcome.error;
+    if (!(error instanceof StoreError)) throw error;
+    const { mayHaveRun, transient, cause } = error;
+    throw new OnceUnrecordedError(steps.name, { mayHaveRun, transient, cause }, outcome.value);
+  }
+  if (state === undefined) {
+    lease.end("released");
+    hold.end();
+    if (ending.state === "released") {
+      steps.ends(owner);
+      hold.undoLateRequests();
+    }
+  } else {
+    hold.lose(wasValid ? "server-lost" : "expired");
+  }
+  if (!outcome.ok) throw outcome.error;
+  if (refusal !== undefined) throw refusal.error;
+  if (state !== undefined) {
+    const reason = wasValid ? "server-lost" : "expired";
+    throw new OnceLostError(steps.name, { reason, token, owner, value: outcome.value });
+  }
+  return { value: outcome.value, replayed: false, attempt, token, firstAtMs: lease.firstAt.getTime() };
+}

@@ -1,0 +1,30 @@
+--[[
+  recipes/once/settle: end an attempt with what has become of it, if the call is still its own.
+
+  An attempt that was taken over meanwhile ends nothing: what a late first one has found never overwrites the second.
+  Sent again it changes nothing and gives the same answer.
+
+  KEYS[1] record   hash, see recipes/once/begin
+  ARGV[1] owner    id of the attempt
+  ARGV[2] state    done, failed, bare (done, without its value), blocked or released
+  ARGV[3] value    what later callers get; or why it is blocked
+  ARGV[4] keepMs   how long the record lives from now
+  ARGV[5] channel  where those listen who wait for the end; the message is the state
+  REPLY   {1}            settled
+          {2, state...}  superseded: another attempt has the call, or nothing is known of it
+]]
+local owner, ending, value, keepMs, channel = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+
+local record = redis.call('HMGET', KEYS[1], 'state', 'owner')
+if record[2] ~= owner then
+  return {2, record[1] or ''}
+end
+if record[1] ~= 'running' then
+  return {1}
+end
+local time = redis.call('TIME')
+local nowMs = math.floor((time[1] * 1000000 + time[2]) / 1000)
+redis.call('HSET', KEYS[1], 'state', ending, 'value', value, 'ended', string.format('%.0f', nowMs))
+redis.call('PEXPIRE', KEYS[1], keepMs)
+redis.call('PUBLISH', channel, ending)
+return {1}

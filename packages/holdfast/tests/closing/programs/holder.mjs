@@ -1,0 +1,37 @@
+// @ts-check
+/** Work under many leases in a process of its own, which closes when a signal comes. */
+import process from "node:process";
+import { closeOnSignal, createHoldfast } from "holdfast";
+import { Redis } from "ioredis";
+import { args, serve, tell } from "../../faults/programs/serve.mjs";
+
+const redis = new Redis({ port: args.port });
+const holdfast = createHoldfast({ redis, leaseMs: 60_000 });
+
+closeOnSignal(holdfast, ["SIGTERM", "SIGINT"], {
+  graceMs: args.graceMs,
+  async onClosed({ released, unsettled }) {
+    await tell("closed", { released: released.length, unsettled: unsettled.map(({ name }) => name) });
+    // Whatever else is open: nothing of the library's keeps the process alive from now on.
+    redis.disconnect();
+    process.disconnect();
+  },
+});
+
+serve({
+  /** @param {{ names: string[], heeds: boolean }} input */
+  async work({ names, heeds }) {
+    /** @param {string} name */
+    const begin = (name) =>
+      new Promise((resolve, reject) => {
+        holdfast
+          .mutex(name)
+          .run(async ({ signal }) => {
+            resolve(undefined);
+            await new Promise((end) => heeds && signal.addEventListener("abort", end));
+          })
+          .catch(reject);
+      });
+    await Promise.all(names.map(begin));
+  },
+});

@@ -1,0 +1,58 @@
+/** A process that is told to end: what it holds goes on to others in an order that harms nobody. */
+import { expect, test } from "vitest";
+import { type Program, startProgram } from "../../../../tests/support/program.js";
+import { closeOnSignal } from "../../src/index.js";
+import { ioredis, useFaultScene } from "../faults/scene.js";
+
+const scene = useFaultScene();
+
+const start = (graceMs: number): Program =>
+  startProgram(new URL("./programs/holder.mjs", import.meta.url), { port: scene.server.port, graceMs });
+
+test("a process with a hundred leases that is told to end hands them on, and ends by itself", async () => {
+  const holder = start(60_000);
+  const names = Array.from({ length: 100 }, (_, i) => `${scene.name}:${i}`);
+  await holder.call("work", { names, heeds: true });
+  const holdfast = await scene.client(ioredis);
+  const next = Promise.all(names.map((name) => holdfast.mutex(name).acquire({ waitMs: 30_000 })));
+  const closed = holder.heard("closed");
+  process.kill(holder.pid, "SIGTERM");
+  // Leases of a minute: whoever gets one before was given it.
+  const leases = await next;
+  expect(await closed).toEqual({ released: 100, unsettled: [] });
+  expect(await holder.ended, holder.complaints).toEqual({ code: 0, signal: null });
+  await Promise.all(leases.map((lease) => lease.release()));
+});
+
+test("work that heeds no signal keeps its lock, whatever else ends, until a second signal ends the wait for it", async () => {
+  const holder = start(600_000);
+  const [deaf, heeding] = [`${scene.name}:deaf`, `${scene.name}:heeding`];
+  await holder.call("work", { names: [deaf], heeds: false });
+  await holder.call("work", { names: [heeding], heeds: true });
+  const holdfast = await scene.client(ioredis);
+  const next = holdfast.mutex(heeding).acquire({ waitMs: 30_000 });
+  process.kill(holder.pid, "SIGTERM");
+  await (await next).release();
+  expect((await holdfast.mutex(deaf).inspect()).holders).toMatchObject([{ pid: holder.pid }]);
+  const closed = holder.heard("closed");
+  process.kill(holder.pid, "SIGINT");
+  expect(await closed).toEqual({ released: 1, unsettled: [deaf] });
+  expect(await holder.ended, holder.complaints).toEqual({ code: 0, signal: null });
+  // Nothing was given to others under it.
+  expect((await holdfast.mutex(deaf).inspect()).holders).toMatchObject([{ pid: holder.pid }]);
+});
+
+test("nothing is listened for before it is asked, nor after it is stopped or closed", async () => {
+  const before = process.listenerCount("SIGUSR2");
+  const holdfast = await scene.client(ioredis);
+  expect(() => closeOnSignal(holdfast, ["SIGUSR2"], { graceMs: -1 })).toThrow(RangeError);
+  expect(process.listenerCount("SIGUSR2")).toBe(before);
+  const stop = closeOnSignal(holdfast, ["SIGUSR2"], { graceMs: 1_000 });
+  expect(process.listenerCount("SIGUSR2")).toBe(before + 1);
+  stop();
+  expect(process.listenerCount("SIGUSR2")).toBe(before);
+  const closed = new Promise((resolve) => closeOnSignal(holdfast, ["SIGUSR2"], { onClosed: resolve }));
+  process.kill(process.pid, "SIGUSR2");
+  expect(await closed).toEqual({ released: [], unsettled: [] });
+  expect(process.listenerCount("SIGUSR2")).toBe(before);
+});

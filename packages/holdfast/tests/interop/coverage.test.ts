@@ -1,0 +1,63 @@
+/** The page that says where each row is tested says so truly. */
+import { existsSync, readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+
+const ROOT = fileURLToPath(new URL("../../../../", import.meta.url));
+const PAGE = readFileSync(`${ROOT}docs/interop-coverage.md`, "utf8");
+
+/** Where a file may be that the page calls so. */
+function filesOf(name: string): string[] {
+  const [family = "", ...rest] = name.split("/");
+  const inFamily = rest.join("/");
+  const tests = `${ROOT}packages/holdfast/tests`;
+  const folders: Readonly<Record<string, string>> = {
+    real: `${ROOT}interop/tests/${inFamily}`,
+    timestamp: `${tests}/interop/timestamp/${inFamily}`,
+    redlock: `${tests}/redlock/${inFamily}`,
+  };
+  const path = folders[family] ?? `${tests}/redisson/${name}`;
+  return [`${path}.test.ts`, `${path}.ts`].filter((file) => existsSync(file));
+}
+
+/** Each file that is named, with what is quoted after it. */
+const quotes = PAGE.split("\n")
+  .filter((line) => line.startsWith("| "))
+  .flatMap((line) =>
+    [...line.matchAll(/`([a-z-]+(?:\/[a-z.-]+)?)`((?:[,; ]*“[^”]+”)+)/g)].map(([, name = "", quoted = ""]) => ({
+      name,
+      texts: [...quoted.matchAll(/“([^”]+)”/g)].map(([, text = ""]) => text),
+    })),
+  );
+
+test("every row names a test", () => {
+  expect(quotes.length).toBeGreaterThan(150);
+});
+
+test("every test that is named is there", () => {
+  const missing = quotes.flatMap(({ name, texts }) => {
+    const all = filesOf(name).map((file) => readFileSync(file, "utf8"));
+    if (all.length === 0) return [`there is no file ${name}`];
+    return texts.filter((text) => !all.some((source) => source.includes(text))).map((text) => `${name}: ${text}`);
+  });
+  expect(missing).toEqual([]);
+});
+
+/** The row of that name has a test in it. */
+const hasTest = (text: string, row: string): boolean =>
+  text.split("\n").some((line) => line.startsWith(`| ${row} | `) && line.includes("`"));
+
+test.each([
+  ["A", 10],
+  ["B", 12],
+  ["C", 17],
+  ["D", 9],
+  ["E", 9],
+])("all of %s1 to %i are there", (article, last) => {
+  for (let row = 1; row <= last; row += 1) expect(hasTest(PAGE, `${article}${row}`), `${article}${row}`).toBe(true);
+});
+
+test("all rows of what is not copied are there", () => {
+  const [, rows = ""] = PAGE.split("## Wrong in Redisson");
+  for (let row = 1; row <= 21; row += 1) expect(hasTest(rows, `${row}`), `${row}`).toBe(true);
+});

@@ -1,0 +1,253 @@
+/** Waiting for a lock that other systems share: who is woken, by what, how often the server is asked, and what is left over. */
+import { randomUUID } from "node:crypto";
+import { Redis } from "ioredis";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
+import { behind } from "../../src/core/behind.js";
+import { Lease } from "../../src/core/lease.js";
+import { AcquireTimeoutError, ClosedError, createHoldfast, type Holdfast, StoreError } from "../../src/index.js";
+import { ForeignLock } from "../../src/interop/foreign-lock.js";
+import type { Pauses } from "../../src/interop/foreign-waiter.js";
+import { type KeySteps, keySteps } from "./key-lock.js";
+
+/** Longer than any test: whoever goes on before has not waited for it. */
+const NEVER_MS = 600_000;
+/** Less than the time after which every waiter asks once more, whatever it was told. */
+const BEFORE_RECHECK_MS = 4_500;
+const RARELY: Pauses = { delayMs: NEVER_MS, jitterMs: 0 };
+const OFTEN: Pauses = { delayMs: 20, jitterMs: 15 };
+
+let server: RedisServer;
+let redis: Redis;
+let client: Redis;
+let holdfast: Holdfast;
+
+beforeAll(async () => {
+  server = await startRedis();
+  redis = new Redis({ port: server.port });
+  client = new Redis({ port: server.port });
+  holdfast = createHoldfast({ redis: client });
+});
+
+afterAll(async () => {
+  await holdfast?.close();
+  redis?.disconnect();
+  client?.disconnect();
+  await server?.stop();
+});
+
+interface Made {
+  readonly lock: ForeignLock;
+  readonly steps: KeySteps;
+}
+
+function make(
+  pauses: Pauses,
+  { hears = true, inLine = true, attempts = Infinity, on = holdfast, key = randomUUID() as string } = {},
+): Made {
+  const { engine, defaults } = behind(on, key);
+  const steps = keySteps(redis, key);
+  const lock = new ForeignLock({
+    engine,
+    steps,
+    defaults,
+    make: (held) => new Lease(held),
+    pauses,
+    attempts,
+    line: inLine ? key : undefined,
+    listen: hears ? (_claim, onNews) => engine.store.inbox(steps.channel, onNews, 2_000) : undefined,
+  });
+  return { lock, steps };
+}
+
+const subscribers = async (channel: string): Promise<number> => Number((await redis.pubsub("NUMSUB", channel))[1]);
+
+test("a message wakes whoever waits, however long its pauses are", async () => {
+  const { lock, steps } = make(RARELY);
+  await redis.set(lock.name, "them", "PX", NEVER_MS);
+  const waiting = lock.acquire({ waitMs: BEFORE_RECHECK_MS });
+  await vi.waitFor(async () => expect(await subscribers(steps.channel)).toBe(1));
+  await redis.del(lock.name);
+  await redis.publish(steps.channel, "free");
+  const lease = await waiting;
+  expect(await redis.get(lock.name)).toBe(lease.owner);
+  expect(await lease.release()).toBe("released");
+});
+
+test("what is released between the refusal and the subscription is not slept through", async () => {
+  const { lock, steps } = make(RARELY);
+  await redis.set(lock.name, "them", "PX", NEVER_MS);
+  const { acquire } = steps;
+  Object.assign(steps, {
+    acquire: async (...args: Parameters<KeySteps["acquire"]>) => {
+      const answer = await acquire(...args);
+      // Released in the moment after the first refusal, without a word.
+      if (steps.asked() === 1) await redis.del(lock.name);
+      return answer;
+    },
+  });
+  const lease = await lock.acquire({ waitMs: BEFORE_RECHECK_MS });
+  expect(steps.asked()).toBe(2);
+  await lease.release();
+});
+
+test("without a message it asks in pauses, and at the end of the present lease", async () => {
+  const often = make(OFTEN, { hears: false });
+  await redis.set(often.lock.name, "them");
+  const waiting = often.lock.acquire({ waitMs: NEVER_MS });
+  await vi.waitFor(() => expect(often.steps.asked()).toBeGreaterThan(2));
+  await redis.del(often.lock.name);
+  await (await waiting).release();
+
+  const rarely = make(RARELY, { hears: false });
+  await redis.set(rarely.lock.name, "them", "PX", 50);
+  await (await rarely.lock.acquire({ waitMs: BEFORE_RECHECK_MS })).release();
+});
+
+test("a crowd of one process asks as one, and is served in the order in which it came", async () => {
+  const { lock, steps } = make(RARELY);
+  const first = await lock.acquire();
+  const served: number[] = [];
+  const crowd = Array.from({ length: 10 }, async (_, place) => {
+    const lease = await lock.acquire({ waitMs: NEVER_MS });
+    served.push(place);
+    await lease.release();
+  });
+  await vi.waitFor(async () => expect(await subscribers(steps.channel)).toBe(1));
+  expect(steps.asked()).toBeLessThanOrEqual(3);
+  await first.release();
+  await Promise.all(crowd);
+  expect(served).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+});
+
+test("without a line each of them asks for itself", async () => {
+  const { lock, steps } = make(RARELY, { inLine: false });
+  const first = await lock.acquire();
+  const crowd = [1, 2, 3].map(() => lock.acquire({ waitMs: NEVER_MS }).then((lease) => lease.release()));
+  await vi.waitFor(() => expect(steps.asked()).toBeGreaterThanOrEqual(4));
+  await first.release();
+  await Promise.all(crowd);
+});
+
+test("it asks no more often than it may, and says who has it", async () => {
+  const { lock, steps } = make(OFTEN, { attempts: 3, hears: false });
+  await redis.set(lock.name, "them");
+  const error: unknown = await lock.acquire({ waitMs: NEVER_MS }).catch((reason: unknown) => reason);
+  expect(error).toBeInstanceOf(AcquireTimeoutError);
+  expect((error as AcquireTimeoutError).holder?.owner).toBe("them");
+  expect(steps.asked()).toBe(3);
+});
+
+test("tryAcquire asks once, also where others stand in line", async () => {
+  const { lock, steps } = make(RARELY);
+  const held = await lock.acquire();
+  const abort = new AbortController();
+  const waiting = lock.acquire({ waitMs: NEVER_MS, signal: abort.signal });
+  await vi.waitFor(async () => expect(await subscribers(steps.channel)).toBe(1));
+  await vi.waitFor(() => expect(steps.asked()).toBe(3));
+  expect(await lock.tryAcquire()).toBeNull();
+  expect(steps.asked()).toBe(4);
+  abort.abort(new Error("enough"));
+  await expect(waiting).rejects.toThrow("enough");
+  await held.release();
+});
+
+test.each([true, false])(
+  "in front (%s) or behind others: the deadline and an abort end the wait and leave nothing",
+  async (isInFront) => {
+    const { lock } = make(RARELY);
+    await redis.set(lock.name, "them");
+    const abort = new AbortController();
+    const front = new AbortController();
+    const others = isInFront ? [] : [lock.acquire({ waitMs: Infinity, signal: front.signal })];
+    await expect(lock.acquire({ waitMs: 20 })).rejects.toMatchObject({ holder: { owner: "them" } });
+    const aborted = lock.acquire({ waitMs: Infinity, signal: abort.signal });
+    abort.abort(new Error("enough"));
+    await expect(aborted).rejects.toThrow("enough");
+    front.abort(new Error("enough"));
+    await Promise.allSettled(others);
+    await redis.del(lock.name);
+    await (await lock.acquire()).release();
+    expect(await redis.exists(lock.name)).toBe(0);
+  },
+);
+
+test("close ends the wait of all who stand in line, and closes its ear", async () => {
+  const own = new Redis({ port: server.port });
+  const closing = createHoldfast({ redis: own });
+  const { lock, steps } = make(RARELY, { on: closing });
+  await redis.set(lock.name, "them");
+  const waits = [1, 2, 3].map(() => lock.acquire({ waitMs: Infinity }).catch((error: unknown) => error));
+  await vi.waitFor(async () => expect(await subscribers(steps.channel)).toBe(1));
+  await closing.close();
+  for (const end of await Promise.all(waits)) expect(end).toBeInstanceOf(ClosedError);
+  await vi.waitFor(async () => expect(await subscribers(steps.channel)).toBe(0));
+  own.disconnect();
+});
+
+test("an attempt whose reply was lost is asked for again under the same owner", async () => {
+  const { lock, steps } = make(OFTEN);
+  const { acquire } = steps;
+  const owners = new Set<string>();
+  Object.assign(steps, {
+    acquire: async (...args: Parameters<KeySteps["acquire"]>) => {
+      owners.add(args[0].owner);
+      const answer = await acquire(...args);
+      if (steps.asked() === 1) throw new StoreError("key", { mayHaveRun: true, transient: true, cause: "lost" });
+      return answer;
+    },
+  });
+  const lease = await lock.acquire();
+  expect([...owners]).toEqual([lease.owner]);
+  await lease.release();
+  expect(await redis.exists(lock.name)).toBe(0);
+});
+
+test.each([2, 3])(
+  "%i callers who share a signal all end when it aborts, and none is granted the lock later",
+  async (callers) => {
+    const { lock } = make(OFTEN);
+    const holder = await lock.acquire();
+    const controller = new AbortController();
+    const ends: unknown[] = [];
+    const waiting = Array.from({ length: callers }, () =>
+      lock.acquire({ waitMs: NEVER_MS, signal: controller.signal }).then(
+        (lease) => ends.push(lease),
+        (error: unknown) => ends.push(error),
+      ),
+    );
+    await vi.waitFor(async () => expect((await lock.inspect()).holders).toHaveLength(1));
+    controller.abort("enough");
+    await Promise.all(waiting);
+    expect(ends).toEqual(Array.from({ length: callers }, () => "enough"));
+    await holder.release();
+    expect(await redis.exists(lock.name)).toBe(0);
+  },
+);
+
+test("what a message calls for is none of the attempts", async () => {
+  const { lock, steps } = make({ delayMs: 5_000, jitterMs: 0 }, { attempts: 2 });
+  const holder = await lock.acquire();
+  const waiting = lock.acquire({ waitMs: NEVER_MS });
+  waiting.catch(() => {});
+  await vi.waitFor(async () => expect(await subscribers(steps.channel)).toBe(1), { timeout: 10_000 });
+  for (let message = 1; message <= 4; message += 1) {
+    const before = steps.asked();
+    await redis.publish(steps.channel, "news");
+    await vi.waitFor(() => expect(steps.asked()).toBeGreaterThan(before), { timeout: 10_000 });
+  }
+  await holder.release();
+  await redis.publish(steps.channel, "news");
+  expect(await (await waiting).release()).toBe("released");
+});
+
+test("who has asked as often as it may says how long that took", async () => {
+  const { lock } = make({ delayMs: 300, jitterMs: 0 }, { attempts: 2 });
+  const holder = await lock.acquire();
+  const beganMs = performance.now();
+  const error = await lock.acquire({ waitMs: NEVER_MS }).catch((reason: unknown) => reason);
+  expect(performance.now() - beganMs).toBeGreaterThan(250);
+  expect(error).toBeInstanceOf(AcquireTimeoutError);
+  expect(String(error)).not.toContain(`${NEVER_MS}`);
+  await holder.release();
+});

@@ -1,0 +1,51 @@
+/** The simplest lock of another system, as steps: SET NX PX, compare and delete, and a message at each release. */
+import type { Redis } from "ioredis";
+import type { Attempt, State, Steps } from "../../src/core/steps.js";
+
+const REST = "local time = redis.call('TIME') return {redis.call('PTTL', KEYS[1]), time[1] * 1000000 + time[2]}";
+const TAKE = `if redis.call('GET', KEYS[1]) == ARGV[1] or redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then
+  redis.call('PEXPIRE', KEYS[1], ARGV[2]) return 1 end return 0`;
+const GIVE = `if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+redis.call('DEL', KEYS[1]) redis.call('PUBLISH', ARGV[2], 'free') return 1`;
+const EXTEND =
+  "if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end return redis.call('PEXPIRE', KEYS[1], ARGV[2])";
+
+/** Steps of the lock at `key`, and how often they were asked for it. */
+export interface KeySteps extends Steps {
+  readonly asked: () => number;
+  readonly channel: string;
+}
+
+/** @param redis  not the client of the Holdfast, so that what it sends is not counted with it */
+export function keySteps(redis: Redis, key: string): KeySteps {
+  const channel = `free:${key}`;
+  let asked = 0;
+  const isOwn = async (script: string, ...args: (string | number)[]): Promise<boolean> =>
+    Number(await redis.eval(script, 1, key, ...args)) === 1;
+  return {
+    kind: "key",
+    name: key,
+    key,
+    channel,
+    exported: undefined,
+    asked: () => asked,
+    async acquire({ owner, leaseMs }): Promise<Attempt> {
+      asked += 1;
+      if (await isOwn(TAKE, owner, leaseMs)) return { outcome: "granted", token: 1 };
+      const [restMs, nowUs] = (await redis.eval(REST, 1, key)) as [number, number];
+      return { outcome: "refused", restMs, nowUs };
+    },
+    extend: async ({ claim }, leaseMs) => ((await isOwn(EXTEND, claim.owner, leaseMs)) ? "extended" : "forgotten"),
+    release: async ({ claim }) => ((await isOwn(GIVE, claim.owner, channel)) ? "released" : "forgotten"),
+    async leave({ owner }) {
+      await isOwn(GIVE, owner, channel);
+    },
+    adopt: () => Promise.reject(new Error("its leases do not move")),
+    forceRelease: ({ owner = "" }) => isOwn(GIVE, owner, channel),
+    async inspect(): Promise<State> {
+      const owner = await redis.get(key);
+      const holders = owner === null ? [] : [{ owner, token: undefined, leaseLeftMs: await redis.pttl(key) }];
+      return { holders, token: undefined, waiterCount: 0, waiters: [], ahead: undefined };
+    },
+  };
+}

@@ -1,0 +1,128 @@
+/** What a shared lock must do with every protocol, in both directions, whatever the numbers of its defects are. */
+import { expect, vi } from "vitest";
+import { endOf, eventually, expired, NEVER_MS } from "./rows.js";
+import type { Row, Scene } from "./scene.js";
+
+/** How often both sides race for an expired lock here; the runs with the real programs do it more often. */
+const RACES = 60;
+const ROUNDS = 25;
+
+const EXPIRE = "if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end";
+
+/** Ends a hold of the other side, whatever their release does. */
+async function ends(scene: Scene): Promise<void> {
+  if (scene.dialect.unit === "none") await scene.redis.del(scene.key);
+  else await expired(scene);
+}
+
+export const COMMON: readonly Row[] = [
+  {
+    id: "both ways",
+    says: "whoever holds keeps the other side out, and a release lets it in",
+    async play(scene) {
+      const lease = await scene.lock().acquire();
+      expect(await scene.peer().tryLock()).toBe(false);
+      expect(await lease.release()).toBe("released");
+      expect(await scene.redis.exists(scene.key)).toBe(0);
+      const theirs = scene.peer();
+      expect(await theirs.tryLock()).toBe(true);
+      expect(await scene.lock().tryAcquire()).toBeNull();
+      const waiting = scene.lock().acquire({ waitMs: NEVER_MS });
+      await ends(scene);
+      const next = await waiting;
+      expect(await scene.peer().tryLock()).toBe(false);
+      await next.release();
+    },
+  },
+  {
+    id: "between us",
+    says: "two Holdfasts exclude each other, wake each other, and their tokens rise",
+    async play(scene) {
+      const slow = { retryDelayMs: 60_000, retryJitterMs: 0 };
+      const first = await scene.lock(slow).acquire();
+      const waiting = scene.lock(slow, "second").acquire({ waitMs: 4_500 });
+      const channel = `hf:timestamp:${scene.key}`;
+      await vi.waitFor(async () => expect((await scene.redis.pubsub("NUMSUB", channel))[1]).toBe(1), eventually);
+      await first.release();
+      const second = await waiting;
+      expect(second.token).toBeGreaterThan(first.token);
+      const { holders } = await scene.lock().inspect();
+      expect(holders).toMatchObject([{ owner: second.owner, token: second.token }]);
+      await second.release();
+    },
+  },
+  {
+    id: "force",
+    says: "a holder of either side can be released by force, by the name that inspect shows",
+    async play(scene) {
+      const lease = await scene.lock().acquire();
+      expect(await scene.lock({}, "second").forceRelease({ owner: "somebody else" })).toBe(false);
+      expect(await scene.lock({}, "second").forceRelease({ token: lease.token })).toBe(true);
+      await vi.waitFor(() => expect(lease.signal.aborted).toBe(true), eventually);
+      // Told by a message, unless a look at the value, where others may overwrite it, is first to find it gone.
+      expect(lease.signal.reason).toMatchObject({ reason: expect.stringMatching(/^(?:force-released|server-lost)$/) });
+      expect(await scene.redis.exists(scene.key)).toBe(0);
+      await scene.peer().tryLock();
+      const [holder] = (await scene.lock().inspect()).holders;
+      expect(await scene.lock().forceRelease({ owner: holder?.owner ?? "" })).toBe(true);
+      expect(await scene.peer().tryLock()).toBe(true);
+    },
+  },
+  {
+    id: "race",
+    says: "of both sides racing for a lock that is free or expired, never two win",
+    async play(scene) {
+      const lock = scene.lock();
+      for (let round = 0; round < RACES; round += 1) {
+        if (round % 2 === 0 && scene.dialect.unit !== "none") await expired(scene);
+        else await scene.redis.del(scene.key);
+        const [theirs, ours] = await Promise.all([scene.peer().tryLock(), lock.tryAcquire()]);
+        expect(theirs && ours !== null).toBe(false);
+        await ours?.release();
+        await scene.redis.del(scene.key);
+      }
+    },
+  },
+  {
+    id: "counter",
+    says: "a counter that both sides guard by the lock loses no update",
+    async play(scene) {
+      const { key } = scene;
+      const counter = `${key}:counter`;
+      const add = async (): Promise<void> => {
+        const value = Number(await scene.redis.get(counter));
+        await scene.redis.set(counter, value + 1);
+      };
+      const ours = async (which: "first" | "second"): Promise<void> => {
+        // What one of theirs has written that came too late would stay for its lease, and nobody here overruns one.
+        const options = { retryDelayMs: 10, overwritten: "delete" } as const;
+        for (let i = 0; i < ROUNDS; i += 1) await scene.lock(options, which).run(add, { waitMs: NEVER_MS });
+      };
+      const theirs = async (): Promise<void> => {
+        for (let i = 0; i < ROUNDS; i += 1) {
+          const peer = scene.peer();
+          while (!(await peer.tryLock())) await new Promise((resolve) => setTimeout(resolve, 1));
+          const value = await scene.redis.get(key);
+          await add();
+          await peer.unlock();
+          // Where their release leaves it, as it may in time, its expiry is cut short.
+          await scene.redis.eval(EXPIRE, 1, key, value ?? "");
+        }
+      };
+      await Promise.all([ours("first"), ours("second"), theirs()]);
+      expect(Number(await scene.redis.get(counter))).toBe(3 * ROUNDS);
+    },
+  },
+];
+
+/** Their lock functions read what we write, and compare it right. */
+export async function valueIsReadByThem(scene: Scene): Promise<void> {
+  const lease = await scene.lock().acquire({ renew: false });
+  const value = await scene.redis.get(scene.key);
+  const unitMs = scene.dialect.unit === "s" ? 1_000 : 1;
+  const endsAtMs = endOf(scene, value);
+  // One unit before its end, and one after.
+  expect(await scene.peer({ atMs: endsAtMs - unitMs }).tryLock()).toBe(false);
+  expect(await scene.peer({ atMs: endsAtMs + unitMs }).tryLock()).toBe(true);
+  await lease.release().catch(() => {});
+}

@@ -1,0 +1,244 @@
+/** What a dialect and a lock may be told, and what is refused at the call, by name. */
+import { embedded } from "@holdfast/embedded";
+import { Redis } from "ioredis";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type RedisServer, startRedis } from "../../../../../tests/support/redis-server.js";
+import { createHoldfast, type Holdfast, UnsupportedError } from "../../../src/index.js";
+import {
+  cppGetSet,
+  type DeadlineDialect,
+  ForeignValueError,
+  javaGetSet,
+  javaUuid,
+  phpLua,
+  phpSetGet,
+  type TimestampDialect,
+  type TimestampOptions,
+  timestampLock,
+} from "../../../src/interop/timestamp/index.js";
+import { ownKeys } from "../../../src/interop/timestamp/steps.js";
+import { clusterSlot } from "../../unit/cluster-slot.js";
+
+let server: RedisServer;
+let redis: Redis;
+let holdfast: Holdfast;
+
+beforeAll(async () => {
+  server = await startRedis();
+  redis = new Redis({ port: server.port });
+  holdfast = createHoldfast({ redis });
+});
+
+afterAll(async () => {
+  await holdfast?.close();
+  redis?.disconnect();
+  await server?.stop();
+});
+
+const thrown = (make: () => unknown): Error => {
+  try {
+    make();
+  } catch (error) {
+    return error as Error;
+  }
+  throw new Error("nothing was thrown");
+};
+
+test.each([phpSetGet, phpLua, javaGetSet, cppGetSet, javaUuid])(
+  "a dialect is data that cannot be changed",
+  (dialect) => {
+    expect(Object.isFrozen(dialect)).toBe(true);
+    const own: TimestampDialect = { ...dialect, prefix: "own:" };
+    const lock = timestampLock(holdfast, "a", own);
+    expect([lock.key, lock.name]).toEqual([`own:a${dialect.suffix}`, "a"]);
+  },
+);
+
+const minutes: DeadlineDialect = {
+  prefix: "job/",
+  suffix: "/until",
+  unit: "ms",
+  leaseMs: 120_000,
+  paddingMs: 0,
+  takeoverWhen: "reached",
+  mark: "none",
+  losersWrite: false,
+};
+
+test("a dialect of one's own is spoken as it is declared", async () => {
+  const lock = timestampLock(holdfast, "nightly", minutes);
+  const lease = await lock.acquire();
+  const value = await redis.get("job/nightly/until");
+  expect(value).toMatch(/^\d{13}$/);
+  expect(Number(value)).toBeGreaterThan(Date.now() + minutes.leaseMs - 60_000);
+  await lease.release();
+  // Reached is over, by its own rule.
+  await redis.set(lock.key, Date.now());
+  expect(await lock.tryAcquire()).not.toBeNull();
+});
+
+describe("a wrong dialect is refused", () => {
+  test.each<[string, object, string, string]>([
+    ["unit", { unit: "m" }, "TypeError", 'dialect.unit must be "s", "ms" or "none"; got "m"'],
+    [
+      "no prefix",
+      { prefix: undefined },
+      "TypeError",
+      "dialect.prefix must be a string, empty if there is none; got undefined",
+    ],
+    [
+      "leaseMs",
+      { leaseMs: 50 },
+      "RangeError",
+      "dialect.leaseMs must be a whole number from 100 to 31536000000; got 50",
+    ],
+    [
+      "paddingMs",
+      { paddingMs: -1 },
+      "RangeError",
+      "dialect.paddingMs must be a whole number from 0 to 31536000000; got -1",
+    ],
+    [
+      "part of a second",
+      { unit: "s", paddingMs: 1 },
+      "RangeError",
+      "dialect.paddingMs must be whole seconds, since the value counts seconds; got 1",
+    ],
+    [
+      "takeoverWhen",
+      { takeoverWhen: "soon" },
+      "TypeError",
+      'dialect.takeoverWhen must be "reached" or "passed"; got "soon"',
+    ],
+    ["mark", { mark: "x" }, "TypeError", 'dialect.mark must be "fraction", "leading-zero" or "none"; got "x"'],
+    [
+      "fraction of ms",
+      { mark: "fraction" },
+      "RangeError",
+      'dialect.mark must be "leading-zero" or "none" for whole milliseconds; got "fraction"',
+    ],
+    ["losersWrite", { losersWrite: "yes" }, "TypeError", 'dialect.losersWrite must be true or false; got "yes"'],
+    ["a field that is none", { ttl: 1 }, "TypeError", "there is no field dialect.ttl"],
+    [
+      "a field of others",
+      { unit: "none" },
+      "TypeError",
+      'there is no field dialect.paddingMs; those of a dialect of unit "none" are prefix, suffix, unit, leaseMs',
+    ],
+  ])("%s", (_what, change, name, message) => {
+    const error = thrown(() => timestampLock(holdfast, "a", { ...minutes, ...change } as TimestampDialect));
+    expect(error.name).toBe(name);
+    expect(error.message).toContain(message);
+  });
+
+  test("or none at all", () => {
+    expect(thrown(() => timestampLock(holdfast, "a", undefined as never)).message).toContain("dialect must be");
+  });
+});
+
+describe("a wrong option is refused", () => {
+  test.each<[TimestampOptions | object, string]>([
+    [{ maxClockSkewMs: 999 }, "maxClockSkewMs must be a whole number from 1000 to 86400000; got 999"],
+    [{ takeoverMarginMs: -1 }, "takeoverMarginMs must be a whole number from 0 to 86400000; got -1"],
+    [{ attempts: 0 }, "attempts must be a whole number from 1 to 1000000000 or Infinity; got 0"],
+    [{ retryDelayMs: 5 }, "retryDelayMs must be a whole number from 10 to 60000; got 5"],
+    [{ retryDelayMs: 50, retryJitterMs: 51 }, "retryJitterMs must be a whole number from 0 to 50; got 51"],
+    [{ leaseMs: 1 }, "leaseMs must be a whole number from 100 to 31536000000; got 1"],
+    [{ wake: 1 }, "wake must be true or false; got 1"],
+    [{ overwritten: "keep" }, 'overwritten must be "leave" or "delete"; got "keep"'],
+    [{ waitMs: 5 }, 'there is no option "waitMs"; the options are leaseMs, maxClockSkewMs'],
+  ])("%o", (options, message) => {
+    expect(thrown(() => timestampLock(holdfast, "a", phpLua, options as TimestampOptions)).message).toContain(message);
+  });
+
+  test("so are a name that makes no key, and a Holdfast that is none or is on several servers", async () => {
+    expect(thrown(() => timestampLock(holdfast, "a}b", phpLua))).toBeInstanceOf(RangeError);
+    expect(thrown(() => timestampLock(holdfast, "", phpLua))).toBeInstanceOf(RangeError);
+    expect(thrown(() => timestampLock({} as Holdfast, "a", phpLua)).message).toContain("what createHoldfast returned");
+    const clients = [1, 2, 3].map(() => new Redis({ port: server.port, lazyConnect: true }));
+    const quorum = createHoldfast({ redlock: clients });
+    expect(thrown(() => timestampLock(quorum, "a", phpLua))).toBeInstanceOf(UnsupportedError);
+    await quorum.close();
+    for (const client of clients) client.disconnect();
+  });
+});
+
+const BRACES = ["a", "{a}", "{a}b", "a{b", "a{", "{", "x{tag}y", "a{b{c}", "{a}}", "lock.foo", "{{a}", "a{b}c{d}"];
+
+test.each(BRACES)("the keys of %j are in one slot of a cluster", (key) => {
+  expect(timestampLock(holdfast, key, phpLua).key).toBe(key);
+  const { record, fence } = ownKeys(key);
+  expect([clusterSlot(record), clusterSlot(fence)]).toEqual([clusterSlot(key), clusterSlot(key)]);
+});
+
+test.each(["a}b", "{}x", "}{", "}", "a{}b", "{}", "a}{b}", "{}{a}"])("the key %j is refused at the call", (key) => {
+  // Braces around it would not make its own slot the hash tag of what stands beside it.
+  const error = thrown(() => timestampLock(holdfast, key, phpLua));
+  expect(error).toBeInstanceOf(RangeError);
+  expect(error.message).toContain(
+    `key must have its first "}" close a hash tag such as {a}; got ${JSON.stringify(key)}`,
+  );
+});
+
+test("no two keys share what stands beside them, and locks of both are held side by side", async () => {
+  const beside = BRACES.flatMap((key) => Object.values(ownKeys(key)));
+  expect(new Set(beside).size).toBe(beside.length);
+  const plain = timestampLock(holdfast, "side", javaUuid);
+  const tagged = timestampLock(holdfast, "{side}", javaUuid);
+  const first = await plain.acquire();
+  const second = await tagged.acquire({ waitMs: 1_000 });
+  expect((await plain.inspect()).holders).toMatchObject([{ owner: first.owner, token: first.token }]);
+  expect((await tagged.inspect()).holders).toMatchObject([{ owner: second.owner, token: second.token }]);
+  expect(await first.release()).toBe("released");
+  expect((await tagged.inspect()).holders).toHaveLength(1);
+  expect(await second.release()).toBe("released");
+});
+
+test("the embedded store runs it as well", async () => {
+  const own = createHoldfast({ store: embedded() });
+  for (const dialect of [phpSetGet, phpLua, javaGetSet, cppGetSet, javaUuid]) {
+    const lock = timestampLock(own, "embedded", dialect);
+    const lease = await lock.acquire();
+    expect(await lock.tryAcquire()).toBeNull();
+    await lease.extend(2 * dialect.leaseMs);
+    expect((await lock.inspect()).holders).toMatchObject([{ owner: lease.owner, token: lease.token }]);
+    expect(await lease.release()).toBe("released");
+    const next = await lock.acquire();
+    expect(next.token).toBeGreaterThan(lease.token);
+    expect(await lock.forceRelease({ token: next.token })).toBe(true);
+    await expect(next.release()).rejects.toThrow("released by force");
+  }
+  await own.close();
+});
+
+test("what a client left that was configured with another unit is in nobody's way once its lock is gone", async () => {
+  const seconds: TimestampDialect = { ...minutes, unit: "s", prefix: "mixed/" };
+  await timestampLock(holdfast, "a", { ...minutes, prefix: "mixed/" }).acquire({ renew: false });
+  await expect(timestampLock(holdfast, "a", seconds).acquire()).rejects.toBeInstanceOf(ForeignValueError);
+  await redis.del("mixed/a/until");
+  await (await timestampLock(holdfast, "a", seconds).acquire()).release();
+});
+
+test("its leases cannot move to another process", async () => {
+  const lease = await timestampLock(holdfast, "moving", phpLua).acquire();
+  expect(() => lease.export()).toThrow(UnsupportedError);
+  await lease.release();
+});
+
+test("it can be a part of a multi-lock, beside locks of our own", async () => {
+  const shared = timestampLock(holdfast, "part", javaGetSet);
+  const both = holdfast.multiLock([shared, "own"]);
+  const lease = await both.acquire();
+  expect(await redis.exists("part_lock", "hf:mutex:{own}")).toBe(2);
+  await lease.release();
+  expect(await redis.exists("part_lock", "hf:mutex:{own}")).toBe(0);
+});
+
+test("a margin leaves an expired lock to its holder for so much longer", async () => {
+  const lock = timestampLock(holdfast, "margin", javaGetSet, { takeoverMarginMs: 60_000, wake: false });
+  await redis.set(lock.key, Date.now() - 30_000);
+  expect(await lock.tryAcquire()).toBeNull();
+  expect((await lock.inspect()).holders).toHaveLength(1);
+  await redis.set(lock.key, Date.now() - 90_000);
+  expect(await lock.tryAcquire()).not.toBeNull();
+});

@@ -1,0 +1,87 @@
+/** What happens to a shared lock behind the back of its holder, and what the holder hears of it, or does about it, and when. */
+import { describe, expect, test, vi } from "vitest";
+import { LeaseLostError } from "../../../src/index.js";
+import { javaGetSet, phpLua, timestampLock } from "../../../src/interop/timestamp/index.js";
+import { javaGetSetPeer } from "./peers.js";
+import { eventually } from "./rows.js";
+import { useScene } from "./scene.js";
+
+const scene = useScene(javaGetSet, javaGetSetPeer);
+const LONG_MS = 60_000;
+
+const kinds = (): string[] => scene.told.map(({ what }) => what);
+
+describe("a lock that another client has deleted", () => {
+  test.each(["release", "extend"] as const)(
+    "before its time is told as that, and to its holder: found out by %s",
+    async (by) => {
+      // Of a kind that nobody looks after in between.
+      const lock = timestampLock(scene.holdfast, scene.name, { ...phpLua, suffix: javaGetSet.suffix });
+      const lease = await lock.acquire({ leaseMs: LONG_MS, renew: false });
+      expect(await scene.redis.del(scene.key)).toBe(1);
+      await expect(by === "release" ? lease.release() : lease.extend(LONG_MS)).rejects.toBeInstanceOf(LeaseLostError);
+      expect(scene.told).toMatchObject([{ what: "deleted", owner: lease.owner }]);
+      expect(lease.validForMs()).toBe(0);
+    },
+  );
+
+  test("after its time is nothing to tell of: it was theirs to take, and whoever had it has released it", async () => {
+    const lease = await scene.lock().acquire({ leaseMs: 100, renew: false });
+    const record = `{${scene.key}}:holdfast:owner`;
+    await vi.waitFor(() => expect(lease.signal.aborted).toBe(true), eventually);
+    const [value = ""] = ((await scene.redis.get(record)) ?? "").split(" ");
+    // By the server's clock, and by any that may be behind it.
+    await vi.waitFor(async () => expect(await scene.nowMs()).toBeGreaterThan(Number(value) - 1_000), eventually);
+    expect(await scene.redis.del(scene.key)).toBe(1);
+    await expect(lease.release()).rejects.toBeInstanceOf(LeaseLostError);
+    expect(kinds()).not.toContain("deleted");
+  });
+});
+
+test("while one of ours may still work, others of ours stay out, whatever value stands in its place", async () => {
+  // Where no client of theirs comes too late, any other value is a grant.
+  const first = timestampLock(scene.holdfast, scene.name, phpLua);
+  const lease = await first.acquire({ leaseMs: LONG_MS, renew: false });
+  await scene.redis.set(first.key, Math.floor((await scene.nowMs()) / 1_000) - 5);
+  expect(await first.tryAcquire(), "though that value is over").toBeNull();
+  await expect(lease.extend(LONG_MS)).rejects.toBeInstanceOf(LeaseLostError);
+});
+
+describe("whoever comes too late to take the lock over", () => {
+  test("is looked for until none can come, and its value is put right each time", async () => {
+    // Looks come every third of the lock's lease; this holder has one of its own, and renews nothing.
+    const lease = await scene.lock({ leaseMs: 600 }).acquire({ leaseMs: LONG_MS, renew: false });
+    const ours = await scene.redis.get(scene.key);
+    for (let late = 1; late <= 3; late += 1) {
+      const theirs = String(Math.floor(await scene.nowMs()) + 20_000 + late);
+      await scene.redis.set(scene.key, theirs);
+      await vi.waitFor(
+        async () => expect(Number(await scene.redis.get(scene.key))).toBeGreaterThan(Number(theirs)),
+        eventually,
+      );
+      await vi.waitFor(
+        () => expect(scene.told.at(-1)).toMatchObject({ what: "overwritten", value: theirs }),
+        eventually,
+      );
+    }
+    expect(Number(await scene.redis.get(scene.key))).toBeGreaterThanOrEqual(Number(ours));
+    expect(await lease.release()).toBe("released");
+  });
+
+  test("is looked for also where nothing was taken over: it may have read a lock that its holder has released", async () => {
+    const lease = await scene.lock({ leaseMs: 600 }).acquire({ leaseMs: LONG_MS, renew: false });
+    expect(kinds()).toEqual([]);
+    await scene.redis.set(scene.key, String(Math.floor(await scene.nowMs()) + 20_000));
+    await vi.waitFor(() => expect(kinds()).toEqual(["overwritten"]), eventually);
+    expect(await lease.release()).toBe("released");
+  });
+
+  test("costs the fence nothing of its life, which is longer than the lease", async () => {
+    const hourMs = 3_600_000;
+    const lease = await scene.lock().acquire({ leaseMs: hourMs, renew: false });
+    await scene.redis.set(scene.key, String(Math.floor(await scene.nowMs()) + 20_000));
+    await vi.waitFor(() => expect(kinds()).toEqual(["overwritten"]), eventually);
+    expect(await scene.redis.pttl(`{${scene.key}}:holdfast:fence`)).toBeGreaterThan(hourMs);
+    expect(await lease.release()).toBe("released");
+  });
+});

@@ -1,0 +1,249 @@
+/**
+ * The clients of other systems, as models: the commands of the published algorithms, one by one, against a real server.
+ *
+ * A test asks for no more than `TimestampPeer`, so that the same rows can be played by the real programs.
+ */
+import { randomUUID } from "node:crypto";
+import type { Redis } from "ioredis";
+
+/** What the peer's own clock shows. */
+export interface PeerClock {
+  /** Ahead of the right time by so much; below 0: behind. */
+  readonly aheadMs?: number;
+  /** It stands still at this time, in ms since 1970. */
+  readonly atMs?: number;
+}
+
+/** One client of another system, at one lock. */
+export interface TimestampPeer {
+  /** Its lock function, with whatever it waits left out. */
+  tryLock(): Promise<boolean>;
+  /** The same, up to its takeover: it has read the old value, and goes on when it is told to. */
+  tryLockUpToTakeover(): Promise<HaltedTry>;
+  unlock(): Promise<void>;
+}
+
+/** See `TimestampPeer.tryLockUpToTakeover`. */
+export interface HaltedTry {
+  finish(): Promise<boolean>;
+}
+
+/** Makes a client of one system. */
+export type MakePeer = (redis: Redis, key: string, clock?: PeerClock) => TimestampPeer;
+
+type Halt = () => Promise<void>;
+
+function clockOf({ aheadMs = 0, atMs }: PeerClock = {}): () => number {
+  return () => atMs ?? Date.now() + aheadMs;
+}
+
+function peer(tryOnce: (halt: Halt) => Promise<boolean>, unlock: () => Promise<void>): TimestampPeer {
+  return {
+    tryLock: () => tryOnce(async () => {}),
+    unlock,
+    async tryLockUpToTakeover() {
+      let isThere = (): void => {};
+      let goOn = (): void => {};
+      const reached = new Promise<void>((resolve) => {
+        isThere = resolve;
+      });
+      const released = new Promise<void>((resolve) => {
+        goOn = resolve;
+      });
+      const ended = tryOnce(() => {
+        isThere();
+        return released;
+      });
+      // Whoever never comes to a takeover has an answer before.
+      await Promise.race([reached, ended]);
+      return {
+        finish: () => {
+          goOn();
+          return ended;
+        },
+      };
+    },
+  };
+}
+
+/** What PHP makes of a value: the number it begins with, or 0. */
+function phpInt(value: string | null): number {
+  return Number.parseInt(value ?? "", 10) || 0;
+}
+
+/** PHP, SETNX and SET … GET. */
+export const phpSetGetPeer: MakePeer = (redis, key, clock) => {
+  const now = clockOf(clock);
+  return peer(
+    async (halt) => {
+      const nowS = Math.floor(now() / 1_000);
+      if ((await redis.setnx(key, nowS + 30)) === 1) return true;
+      if (phpInt(await redis.get(key)) > nowS) return false;
+      await halt();
+      return phpInt(await redis.set(key, nowS + 30, "GET")) < nowS;
+    },
+    async () => void (await redis.del(key)),
+  );
+};
+
+const PHP_LUA_LEASE_S = 3;
+/** LOCK_RETRY_MAX. */
+const PHP_LUA_TRIES = 3;
+const PHP_LUA_ACQUIRE = `
+  if redis.call('setnx', KEYS[1], ARGV[1]) == 1 then
+    redis.call('expire', KEYS[1], ARGV[2] + 1)
+    return 0
+  end
+  local ends = redis.call('get', KEYS[1])
+  if not ends then return 1 end
+  if tonumber(ends) > tonumber(ARGV[3]) then return 2 end
+  local old = redis.call('getset', KEYS[1], ARGV[1] + ARGV[2] + 1)
+  if tonumber(old) == tonumber(ends) then
+    redis.call('expire', KEYS[1], ARGV[2] + 1)
+    return 0
+  end
+  return 3`;
+const PHP_LUA_RELEASE = `
+  local ends = redis.call('get', KEYS[1])
+  if ends and tonumber(ends) <= tonumber(ARGV[1]) then redis.call('del', KEYS[1]) end`;
+
+/** PHP with a Lua script. Its pause of 0.3 s is cut to none, as it is there. */
+export const phpLuaPeer: MakePeer = (redis, key, clock) => {
+  const now = clockOf(clock);
+  const nowS = (): number => Math.floor(now() / 1_000);
+  const once = (): Promise<unknown> =>
+    redis.eval(PHP_LUA_ACQUIRE, 1, key, nowS() + PHP_LUA_LEASE_S + 1, PHP_LUA_LEASE_S, nowS());
+  return peer(
+    async () => {
+      let code: unknown;
+      for (let tries = 0; tries < PHP_LUA_TRIES; tries += 1) {
+        code = await once();
+        if (code === 0) break;
+      }
+      return code === 0;
+    },
+    async () => void (await redis.eval(PHP_LUA_RELEASE, 1, key, nowS())),
+  );
+};
+
+/** What Java's Long.parseLong makes of a value. @throws Error  NumberFormatException */
+function parseLong(value: string): number {
+  if (!/^[+-]?\d+$/.test(value)) throw new Error(`NumberFormatException: ${value}`);
+  return Number(value);
+}
+
+/** Java, SETNX and GETSET: one round of its wait. One object, which all threads share that use it. */
+export const javaGetSetPeer: MakePeer = (redis, key, clock) => {
+  const now = clockOf(clock);
+  let locked = false;
+  return peer(
+    async (halt) => {
+      const value = `${now() + 60_000 + 1}`;
+      if ((await redis.setnx(key, value)) === 1) {
+        locked = true;
+        return true;
+      }
+      const current = await redis.get(key);
+      if (current === null || parseLong(current) >= now()) return false;
+      await halt();
+      const old = await redis.getset(key, value);
+      if (old === null || old !== current) return false;
+      locked = true;
+      return true;
+    },
+    async () => {
+      if (!locked) return;
+      await redis.del(key);
+      locked = false;
+    },
+  );
+};
+
+/** C++, SETNX and GETSET. `isOver` is how the article may be read where the times are equal. */
+export function cppGetSetPeerOf(isOver: (ends: number, nowS: number) => boolean): MakePeer {
+  return (redis, key, clock) => {
+    const now = clockOf(clock);
+    return peer(
+      async (halt) => {
+        const nowS = Math.floor(now() / 1_000);
+        if ((await redis.setnx(key, nowS + 3)) === 1) return true;
+        const current = await redis.get(key);
+        if (current === null || !isOver(Number.parseInt(current, 10), nowS)) return false;
+        await halt();
+        const old = await redis.getset(key, nowS + 3);
+        return old !== null && isOver(Number.parseInt(old, 10), nowS);
+      },
+      async () => void (await redis.del(key)),
+    );
+  };
+}
+
+/** C++, as it is read here. */
+export const cppGetSetPeer: MakePeer = cppGetSetPeerOf((ends, nowS) => ends < nowS);
+
+const UUID_LEASE_MS = 30_000;
+
+/** One object of the Java lock with a UUID, as one thread uses it: reentrant by a count of its own. */
+export class UuidPeer implements TimestampPeer {
+  readonly #redis: Redis;
+  readonly #key: string;
+  #held: { readonly uuid: string; count: number } | undefined;
+  /** Whether its schedule still renews; it runs every 10 s there, and when it is told to here. */
+  isRenewing = false;
+  isInterrupted = false;
+
+  constructor(redis: Redis, key: string) {
+    this.#redis = redis;
+    this.#key = key;
+  }
+
+  async tryLock(): Promise<boolean> {
+    if (this.#held !== undefined) {
+      this.#held.count += 1;
+      return true;
+    }
+    const uuid = randomUUID();
+    if ((await this.#redis.set(this.#key, uuid, "PX", UUID_LEASE_MS, "NX")) !== "OK") return false;
+    this.#held = { uuid, count: 1 };
+    this.isRenewing = true;
+    return true;
+  }
+
+  async tryLockUpToTakeover(): Promise<HaltedTry> {
+    const won = await this.tryLock();
+    return { finish: async () => won };
+  }
+
+  async unlock(): Promise<void> {
+    if (this.#held === undefined) return;
+    this.#held.count -= 1;
+    if (this.#held.count > 0) return;
+    await this.#compareAnd("DEL", this.#held.uuid);
+    this.#held = undefined;
+    this.isRenewing = false;
+  }
+
+  /** One run of its schedule, by a thread that has read what it renews before. */
+  async renew(uuid: string = this.#held?.uuid ?? ""): Promise<void> {
+    if (!this.isRenewing) return;
+    try {
+      if (!(await this.#compareAnd("PEXPIRE", uuid))) this.isInterrupted = true;
+    } catch {
+      // A schedule at a fixed rate ends with the first exception, without a word.
+      this.isRenewing = false;
+    }
+  }
+
+  get uuid(): string {
+    return this.#held?.uuid ?? "";
+  }
+
+  async #compareAnd(command: "DEL" | "PEXPIRE", uuid: string): Promise<boolean> {
+    const call = command === "DEL" ? "redis.call('DEL', KEYS[1])" : `redis.call('PEXPIRE', KEYS[1], ${UUID_LEASE_MS})`;
+    const script = `if redis.call('GET', KEYS[1]) == ARGV[1] then return ${call} end return 0`;
+    return (await this.#redis.eval(script, 1, this.#key, uuid)) === 1;
+  }
+}
+
+/** Java, SET key uuid NX PX. */
+export const javaUuidPeer: MakePeer = (redis, key) => new UuidPeer(redis, key);

@@ -1,0 +1,155 @@
+/** The PHP lock with a Lua script: what it does by itself, row by row, and what it does to us and we to it. */
+import { expect, test } from "vitest";
+import { startMonitor } from "../../../../../tests/support/monitor.js";
+import { ForeignValueError, phpLua, timestampLock } from "../../../src/interop/timestamp/index.js";
+import { COMMON, valueIsReadByThem } from "./common-rows.js";
+import { phpLuaPeer } from "./peers.js";
+import {
+  clockAhead,
+  endOf,
+  eventually,
+  expired,
+  longWork,
+  NEVER_MS,
+  ourLateReleaseDeletesNothing,
+  sameMoment,
+} from "./rows.js";
+import { type Row, useScene } from "./scene.js";
+
+const scene = useScene(phpLua, phpLuaPeer);
+
+/** How often the lock was asked for by scripts that name it. */
+async function asked(play: () => Promise<void>): Promise<number> {
+  const monitor = await startMonitor(scene.server);
+  await play();
+  const sent = await monitor.sent();
+  monitor.stop();
+  return sent.filter(([command = "", , , key]) => command.startsWith("eval") && key === scene.key).length;
+}
+
+/** In the words of docs/interop.md. */
+export const ROWS: readonly Row[] = [
+  ...COMMON,
+  { id: "value", says: "tonumber reads what we write", play: valueIsReadByThem },
+  {
+    id: "B1",
+    says: "their release in time leaves the key until it expires; ours frees at once, and we wait for theirs without deleting it",
+    async play() {
+      const theirs = scene.peer();
+      await theirs.tryLock();
+      await theirs.unlock();
+      expect(await scene.redis.exists(scene.key)).toBe(1);
+      expect(await scene.redis.pttl(scene.key)).toBeLessThanOrEqual(4_000);
+      expect(await scene.lock().tryAcquire()).toBeNull();
+      expect(await scene.redis.exists(scene.key)).toBe(1);
+      // What is left of their four seconds, cut short.
+      const waiting = scene.lock().acquire({ waitMs: NEVER_MS });
+      await scene.redis.pexpire(scene.key, 60);
+      const lease = await waiting;
+      // It was gone by its expiry, and not taken over.
+      expect(scene.told).toEqual([]);
+      await lease.release();
+      expect(await scene.peer().tryLock()).toBe(true);
+    },
+  },
+  {
+    id: "B2, B3",
+    says: "their three tries take no time; ours are as many as `attempts` says, with pauses",
+    async play() {
+      await scene.lock().acquire();
+      expect(await asked(async () => void (await scene.peer().tryLock()))).toBe(3);
+      const lock = scene.lock({ attempts: 3, retryDelayMs: 60, retryJitterMs: 0, wake: false }, "second");
+      const startedAtMs = performance.now();
+      const tries = await asked(() =>
+        expect(lock.acquire({ waitMs: NEVER_MS })).rejects.toMatchObject({ code: "ERR_LOCK_ACQUIRE_TIMEOUT" }),
+      );
+      expect(performance.now() - startedAtMs).toBeGreaterThanOrEqual(2 * 60);
+      // The last one looks who has it, for the message.
+      expect(tries).toBe(3 + 1);
+    },
+  },
+  {
+    id: "B4",
+    says: "after their takeover the value says 8 s and the expiry 4 s; we go by whichever is sooner",
+    async play() {
+      await expired(scene);
+      expect(await scene.peer().tryLock()).toBe(true);
+      const leftMs = endOf(scene, await scene.redis.get(scene.key)) - (await scene.nowMs());
+      expect(leftMs).toBeGreaterThan(6_000);
+      expect(await scene.redis.pttl(scene.key)).toBeLessThanOrEqual(4_000);
+      const { holders } = await scene.lock().inspect();
+      expect(holders[0]?.leaseLeftMs).toBeLessThanOrEqual(4_000);
+      const waiting = scene.lock().acquire({ waitMs: NEVER_MS });
+      await scene.redis.pexpire(scene.key, 60);
+      await (await waiting).release();
+
+      await scene.lock().acquire();
+      const ends = endOf(scene, await scene.redis.get(scene.key)) - (await scene.nowMs());
+      expect(await scene.redis.pttl(scene.key)).toBeGreaterThan(ends);
+    },
+  },
+  {
+    id: "B5",
+    says: "what is no number is an error in their script; we refuse it by name, and write numbers alone",
+    async play() {
+      await scene.redis.set(scene.key, "somebody");
+      await expect(scene.peer().tryLock()).rejects.toThrow();
+      await expect(scene.lock().tryAcquire()).rejects.toBeInstanceOf(ForeignValueError);
+      expect(await scene.redis.get(scene.key)).toBe("somebody");
+    },
+  },
+  {
+    id: "B6",
+    says: "a clock that is ahead by more than the lease takes live locks; our holder is told, and so is who looks",
+    play: clockAhead,
+  },
+  {
+    id: "B7",
+    says: "when the time is reached anybody may take it over or delete it; what we rely on is over by then",
+    async play() {
+      const theirs = scene.peer();
+      await theirs.tryLock();
+      const atMs = endOf(scene, await scene.redis.get(scene.key));
+      await scene.peer({ atMs }).unlock();
+      expect(await scene.redis.exists(scene.key)).toBe(0);
+
+      const lease = await scene.lock().acquire();
+      const endsAtMs = endOf(scene, await scene.redis.get(scene.key));
+      expect((await scene.nowMs()) + lease.validForMs()).toBeLessThan(endsAtMs - 1_000);
+    },
+  },
+  {
+    id: "B8",
+    says: "work that takes longer than the lease is renewed, or told before the value is over",
+    play: longWork,
+  },
+  { id: "B9", says: "two of one second write one value; ours are told apart by the record", play: sameMoment },
+  {
+    id: "B10",
+    says: "a key with a tag and one without are two locks; ours shows which one it is",
+    async play() {
+      const tagged = { ...phpLua, prefix: "{lock_goods}:" };
+      const lock = timestampLock(scene.holdfast, "300", tagged);
+      const plain = timestampLock(scene.holdfast, "lock_goods:300", phpLua);
+      expect([lock.key, plain.key]).toEqual(["{lock_goods}:300", "lock_goods:300"]);
+      const [one, other] = [await lock.acquire(), await plain.acquire()];
+      expect(await scene.redis.exists("{lock_goods}:300", "lock_goods:300")).toBe(2);
+      expect(await scene.redis.keys("*owner")).toEqual(
+        expect.arrayContaining(["{lock_goods}:300:holdfast-tag:owner", "{lock_goods:300}:holdfast:owner"]),
+      );
+      await Promise.all([one.release(), other.release()]);
+    },
+  },
+  {
+    id: "B12",
+    says: "their release deletes what is over, whoever wrote it; ours nothing but its own",
+    async play() {
+      await expired(scene);
+      await scene.peer().unlock();
+      expect(await scene.redis.exists(scene.key)).toBe(0);
+      await ourLateReleaseDeletesNothing(scene);
+    },
+  },
+];
+
+test.each(ROWS)("$id: $says", { timeout: eventually.timeout * 2 }, (row) => row.play(scene));

@@ -1,0 +1,97 @@
+/** Two clients of this library and any number of the other system, on one real server, at a lock of each test's own. */
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { Redis } from "ioredis";
+import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
+import { type RedisServer, startRedis } from "../../../../../tests/support/redis-server.js";
+import { createHoldfast, type Holdfast } from "../../../src/index.js";
+import {
+  type PeerEvent,
+  type TimestampDialect,
+  type TimestampLock,
+  type TimestampOptions,
+  timestampLock,
+} from "../../../src/interop/timestamp/index.js";
+import type { MakePeer, PeerClock, TimestampPeer } from "./peers.js";
+
+/** What every row is played on. */
+export interface Scene {
+  readonly server: RedisServer;
+  /** A connection of the test's own, with which it also writes what time would have made. */
+  readonly redis: Redis;
+  readonly holdfast: Holdfast;
+  readonly dialect: TimestampDialect;
+  /** Of this test. */
+  readonly name: string;
+  readonly key: string;
+  /** A client of the other system. */
+  peer(clock?: PeerClock): TimestampPeer;
+  /** The lock through a Holdfast; through another one if it is told so. */
+  lock(options?: TimestampOptions, which?: "first" | "second"): TimestampLock;
+  /** What was told on `holdfast:peer` of this lock. */
+  readonly told: readonly PeerEvent[];
+  /** The server's clock, in ms since 1970. */
+  nowMs(): Promise<number>;
+}
+
+/** One numbered row of docs/interop.md: what it says, and how it is shown. */
+export interface Row {
+  readonly id: string;
+  readonly says: string;
+  play(scene: Scene): Promise<void>;
+}
+
+/** Sets the scene for a file. */
+export function useScene(dialect: TimestampDialect, makePeer: MakePeer): Scene {
+  const clients: Redis[] = [];
+  const holdfasts: Holdfast[] = [];
+  const told: PeerEvent[] = [];
+  const listen = (message: unknown): void => void told.push(message as PeerEvent);
+  let server!: RedisServer;
+  let count = 0;
+  beforeAll(async () => {
+    server = await startRedis();
+    for (let i = 0; i < 3; i += 1) clients.push(new Redis({ port: server.port }));
+    for (const redis of clients.slice(1)) holdfasts.push(createHoldfast({ redis }));
+    subscribe("holdfast:peer", listen);
+  });
+  beforeEach(() => {
+    count += 1;
+    told.length = 0;
+  });
+  afterEach(() => clients[0]?.flushall());
+  afterAll(async () => {
+    unsubscribe("holdfast:peer", listen);
+    await Promise.all(holdfasts.map((holdfast) => holdfast.close()));
+    for (const client of clients) client.disconnect();
+    await server?.stop();
+  });
+  const scene: Scene = {
+    get server() {
+      return server;
+    },
+    get redis() {
+      return clients[0] as Redis;
+    },
+    get holdfast() {
+      return holdfasts[0] as Holdfast;
+    },
+    dialect,
+    get name() {
+      return `account:${count}`;
+    },
+    get key() {
+      return dialect.prefix + scene.name + dialect.suffix;
+    },
+    peer: (clock) => makePeer(scene.redis, scene.key, clock),
+    lock: (options = {}, which = "first") =>
+      timestampLock(holdfasts[which === "first" ? 0 : 1] as Holdfast, scene.name, dialect, options),
+    get told() {
+      return told.filter(({ key }) => key === scene.key);
+    },
+    async nowMs() {
+      const [seconds = 0, micros = 0] = (await scene.redis.time()).map(Number);
+      return seconds * 1_000 + micros / 1_000;
+    },
+  };
+  return scene;
+}

@@ -1,0 +1,95 @@
+/** Values survive being text, and what a call is about does not depend on how it is written. */
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { jsonCodec } from "../../src/recipes/once/codec.js";
+import { fingerprintOf } from "../../src/recipes/once/fingerprint.js";
+
+const leaf = fc.oneof(
+  fc.string(),
+  fc.integer(),
+  fc.double(),
+  fc.boolean(),
+  fc.constant(null),
+  fc.constant(undefined),
+  fc.bigInt(),
+  fc.date(),
+  fc.uint8Array().map((bytes) => Buffer.from(bytes)),
+);
+const value = fc.letrec((tie) => ({
+  any: fc.oneof({ maxDepth: 4 }, leaf, fc.array(tie("any")), tie("record"), tie("map"), tie("set")),
+  record: fc.dictionary(
+    fc.oneof(fc.string(), fc.constantFrom("$date", "$$", "$", "__proto__", "$undefined")),
+    tie("any"),
+  ),
+  map: fc.array(fc.tuple(leaf, tie("any"))).map((entries) => new Map(entries)),
+  set: fc.array(leaf).map((entries) => new Set(entries)),
+})).any;
+
+describe("a value that was kept", () => {
+  test("is what it was", () => {
+    fc.assert(
+      fc.property(value, (original) => {
+        expect(jsonCodec.decode(jsonCodec.encode(original))).toEqual(original);
+      }),
+    );
+  });
+
+  test("keeps what is easily lost", () => {
+    const original = { none: undefined, minus: -0, not: Number.NaN, all: Infinity, big: 2n ** 70n, list: [undefined] };
+    const back = jsonCodec.decode(jsonCodec.encode(original)) as typeof original;
+    expect(back).toStrictEqual(original);
+    expect(Object.is(back.minus, -0)).toBe(true);
+  });
+
+  test("is what any JSON text says", () => {
+    fc.assert(
+      fc.property(fc.json(), (text) => {
+        fc.pre(!text.includes("$"));
+        expect(jsonCodec.decode(text)).toEqual(JSON.parse(text));
+      }),
+    );
+  });
+
+  test.each([
+    ["a function", () => {}],
+    ["a symbol", Symbol("mark")],
+    [
+      "a cycle",
+      (() => {
+        const self: { self?: object } = {};
+        self.self = self;
+        return self;
+      })(),
+    ],
+  ])("is refused if it is %s", (_, wrong) => {
+    expect(() => jsonCodec.encode({ wrong })).toThrow(TypeError);
+  });
+});
+
+describe("a fingerprint", () => {
+  test("is the same in whatever order properties stand, and whether undefined ones are there", () => {
+    const one = { amount: 5, to: { name: "a", iban: "b", note: undefined }, tags: [1, 2] };
+    const other = { tags: [1, 2], to: { iban: "b", name: "a" }, amount: 5 };
+    expect(fingerprintOf(one)).toBe(fingerprintOf(other));
+  });
+
+  test("tells apart what differs", () => {
+    const different = [
+      undefined,
+      null,
+      "",
+      "1",
+      1,
+      1n,
+      [],
+      {},
+      [1, 2],
+      [2, 1],
+      { a: 1 },
+      { b: 1 },
+      new Date(1),
+      new Date(2),
+    ];
+    expect(new Set(different.map(fingerprintOf)).size).toBe(different.length);
+  });
+});

@@ -1,0 +1,439 @@
+/** Idempotent execution, on a real server. */
+import { randomUUID } from "node:crypto";
+import { Redis } from "ioredis";
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { type Program, startProgram } from "../../../../tests/support/program.js";
+import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
+import { startProxy } from "../../../../tests/support/tcp-proxy.js";
+import { createHoldfast, type Holdfast } from "../../src/index.js";
+import {
+  inspectOnce,
+  OnceBlockedError,
+  OnceFailedError,
+  OnceMismatchError,
+  type OncePolicy,
+  OnceRunningError,
+  OnceUnavailableError,
+  once,
+  resolveOnce,
+} from "../../src/recipes/index.js";
+import { sleep, withLeaseInTime } from "../../src/testing/delays.js";
+
+const eventually = { timeout: 15_000, interval: 10 };
+let server: RedisServer;
+let redis: Redis;
+let clients: Redis[];
+let holdfast: Holdfast;
+let other: Holdfast;
+let key: string;
+
+beforeAll(async () => {
+  server = await startRedis();
+  redis = new Redis({ port: server.port });
+  clients = [new Redis({ port: server.port }), new Redis({ port: server.port })];
+  [holdfast, other] = clients.map((client) => createHoldfast({ redis: client })) as [Holdfast, Holdfast];
+});
+
+afterAll(async () => {
+  await Promise.all([holdfast?.close(), other?.close()]);
+  for (const client of [redis, ...(clients ?? [])]) client?.disconnect();
+  await server?.stop();
+});
+
+beforeEach(() => {
+  key = randomUUID();
+});
+
+function record(): string {
+  return `hf:once:{/${key}}`;
+}
+
+/** Work that goes on until it is told how to end. */
+function held<Value>(): {
+  work: () => Promise<Value>;
+  began: Promise<void>;
+  end: (how: Promise<Value> | Value) => void;
+} {
+  let begin = (): void => {};
+  let end: (how: Promise<Value> | Value) => void = () => {};
+  const began = new Promise<void>((resolve) => {
+    begin = resolve;
+  });
+  const ended = new Promise<Value>((resolve) => {
+    end = resolve;
+  });
+  ended.catch(() => {});
+  return {
+    work: () => {
+      begin();
+      return ended;
+    },
+    began,
+    end,
+  };
+}
+
+function program(): Program {
+  return startProgram(new URL("./programs/runner.mjs", import.meta.url), { port: server.port });
+}
+
+describe("of many calls with one key", () => {
+  test("one runs, and all get its value", async () => {
+    const work = vi.fn(async () => {
+      await sleep(20);
+      return { paid: 5n };
+    });
+    const all = await Promise.all(
+      Array.from({ length: 50 }, (_, at) =>
+        once(at % 2 === 0 ? holdfast : other, key, work, { fingerprint: { a: 1 } }),
+      ),
+    );
+    expect(work).toHaveBeenCalledTimes(1);
+    expect(all.filter(({ replayed }) => !replayed)).toHaveLength(1);
+    for (const result of all) expect(result).toMatchObject({ value: { paid: 5n }, attempt: 1, token: all[0]?.token });
+  });
+
+  test("those who wait are told, and do not ask all the time", async () => {
+    const running = held<string>();
+    const first = once(holdfast, key, running.work);
+    await running.began;
+    const waiting = Array.from({ length: 20 }, () => once(other, key, () => "second"));
+    await vi.waitFor(async () => expect(await redis.pubsub("NUMSUB", `${record()}:ended`)).toContain(1), eventually);
+    const before = await calls();
+    await sleep(300);
+    expect((await calls()) - before).toBeLessThan(20);
+    running.end("first");
+    for (const { value, replayed } of await Promise.all(waiting)) expect([value, replayed]).toEqual(["first", true]);
+    await first;
+  });
+
+  async function calls(): Promise<number> {
+    return Number(/cmdstat_evalsha:calls=(\d+)/.exec(await redis.info("commandstats"))?.[1] ?? 0);
+  }
+
+  test("each object is a copy of its own", async () => {
+    const results = [
+      await once(holdfast, key, () => ({ list: [1] })),
+      await once(holdfast, key, () => ({ list: [2] })),
+    ];
+    results[0]?.value.list.push(9);
+    expect((await once(other, key, () => ({ list: [3] }))).value.list).toEqual([1]);
+  });
+
+  test("a tenant of its own is a call of its own", async () => {
+    const values = [
+      await once(holdfast, key, () => "none"),
+      await once(holdfast, key, () => "a", { scope: "a" }),
+      await once(holdfast, `b/${key}`, () => "odd", { scope: "a" }),
+      await once(holdfast, key, () => "a/b", { scope: "a/b" }),
+    ];
+    expect(values.map(({ value, replayed }) => [value, replayed])).toEqual([
+      ["none", false],
+      ["a", false],
+      ["odd", false],
+      ["a/b", false],
+    ]);
+  });
+});
+
+describe("while it runs", () => {
+  test("who does not wait is told who runs it", async () => {
+    const running = held<number>();
+    const first = once(holdfast, key, running.work);
+    await running.began;
+    const refused = await once(other, key, () => 2, { whenRunning: "reject" }).catch((error: unknown) => error);
+    expect(refused).toBeInstanceOf(OnceRunningError);
+    expect(refused).toMatchObject({
+      holder: { pid: process.pid },
+      message: expect.stringContaining("is being run by pid"),
+    });
+    await expect(once(other, key, () => 2, { waitMs: 20 })).rejects.toThrow("did not end within 20 ms");
+    running.end(1);
+    expect(await first).toMatchObject({ value: 1, replayed: false });
+  });
+
+  test("it is renewed: work of many leases is not run twice", () =>
+    withLeaseInTime(async (leaseMs) => {
+      key = randomUUID();
+      const first = once(holdfast, key, () => sleep(5 * leaseMs).then(() => "first"), { leaseMs });
+      const second = once(other, key, () => "second", { leaseMs, waitMs: 30_000 });
+      const all = await Promise.allSettled([first, second]);
+      expect(all).toMatchObject([{ value: { value: "first" } }, { value: { value: "first", attempt: 1 } }]);
+    }));
+
+  test("one who waits may give up, and the others do not", async () => {
+    const running = held<number>();
+    const first = once(holdfast, key, running.work);
+    await running.began;
+    const controller = new AbortController();
+    const leaving = once(other, key, () => 2, { signal: controller.signal });
+    const staying = once(other, key, () => 3);
+    const why = new Error("changed my mind");
+    controller.abort(why);
+    await expect(leaving).rejects.toBe(why);
+    running.end(1);
+    expect(await staying).toMatchObject({ value: 1 });
+    await first;
+  });
+
+  test("who shares a process with it is served although it does not wait for the others", async () => {
+    const running = held<number>();
+    const first = once(holdfast, key, running.work);
+    await running.began;
+    const second = once(holdfast, key, () => 2);
+    running.end(1);
+    expect((await Promise.all([first, second])).map(({ value }) => value)).toEqual([1, 1]);
+  });
+});
+
+describe("a call about something else under the same key", () => {
+  const options = (fingerprint: unknown): object => ({ fingerprint, whenRunning: "reject" });
+
+  test.each(["done", "failed", "bare", "blocked"] as const)("is refused when that one is %s", async (state) => {
+    const after = state === "blocked" ? (): OncePolicy => "block" : (): OncePolicy => "keep";
+    const valueBytesMax = state === "bare" ? 0 : 1_000;
+    const work = (): string => {
+      if (state === "failed") throw new Error("no");
+      return "yes";
+    };
+    await once(holdfast, key, work, { ...options("one"), after, valueBytesMax }).catch(() => {});
+    expect(await inspectOnce(other, key)).toMatchObject({ state });
+    const refused = once(other, key, () => "other", options("two"));
+    await expect(refused).rejects.toThrow(OnceMismatchError);
+    await expect(refused).rejects.toMatchObject({ state });
+  });
+
+  test("is refused while that one is running, and at once", async () => {
+    const running = held<number>();
+    const first = once(holdfast, key, running.work, options("one"));
+    await running.began;
+    await expect(once(other, key, () => 2, { fingerprint: "two", waitMs: Infinity })).rejects.toThrow(
+      OnceMismatchError,
+    );
+    running.end(1);
+    await first;
+  });
+
+  test("is refused when that one has died, since its effect may have begun", async () => {
+    await redis.hset(record(), {
+      print: "x",
+      state: "running",
+      owner: "dead/1",
+      until: 1,
+      token: 7,
+      attempt: 1,
+      first: 1,
+      since: 1,
+    });
+    await redis.pexpire(record(), 60_000);
+    await expect(once(other, key, () => 2, options("two"))).rejects.toThrow(OnceMismatchError);
+  });
+
+  test("is welcome when that one was given back before it had come anywhere, and not after", async () => {
+    const fail = (): never => {
+      throw new Error("wrong input");
+    };
+    await expect(once(holdfast, key, fail, options("one"))).rejects.toThrow("wrong input");
+    expect(await once(other, key, () => 2, options("two"))).toMatchObject({ value: 2, attempt: 1 });
+    key = randomUUID();
+    await once(holdfast, key, (lease) => lease.save("half").then(fail), options("one")).catch(() => {});
+    await expect(once(other, key, () => 2, options("two"))).rejects.toThrow(OnceMismatchError);
+  });
+});
+
+describe("what becomes of it", () => {
+  test("an error passes untouched, and the next caller runs it", async () => {
+    const error = new Error("not now");
+    await expect(once(holdfast, key, () => Promise.reject(error))).rejects.toBe(error);
+    expect(await once(other, key, () => "now")).toMatchObject({ value: "now", replayed: false, attempt: 2 });
+  });
+
+  test("an error can be kept, with what it carries", async () => {
+    const error = Object.assign(new RangeError("card refused"), { code: "E_CARD", at: new Date(5) });
+    const after = (): OncePolicy => "keep";
+    await expect(once(holdfast, key, () => Promise.reject(error), { after })).rejects.toBe(error);
+    const again = once(other, key, () => "never");
+    await expect(again).rejects.toThrow(OnceFailedError);
+    await expect(again).rejects.toMatchObject({
+      failure: { name: "RangeError", message: "card refused", data: { code: "E_CARD", at: new Date(5) } },
+    });
+  });
+
+  test("a value can be given back: then it is run again", async () => {
+    const after = (): OncePolicy => "release";
+    expect(await once(holdfast, key, () => 1, { after })).toMatchObject({ value: 1, replayed: false });
+    expect(await once(holdfast, key, () => 2)).toMatchObject({ value: 2, replayed: false });
+  });
+
+  test("nobody runs it while it is blocked, and whoever finds out says how it ended", async () => {
+    const timeout = new Error("no answer from the bank");
+    const after = (): OncePolicy => "block";
+    await expect(once(holdfast, key, () => Promise.reject(timeout), { after })).rejects.toBe(timeout);
+    const blocked = once(other, key, () => "again");
+    await expect(blocked).rejects.toThrow(OnceBlockedError);
+    await expect(blocked).rejects.toMatchObject({ attempt: 1, reason: "Error: no answer from the bank" });
+    expect(await resolveOnce(other, key, { value: "paid" })).toBe(true);
+    expect(await resolveOnce(other, key, { value: "unpaid" })).toBe(false);
+    expect(await once(other, key, () => "again")).toMatchObject({ value: "paid", replayed: true });
+
+    key = randomUUID();
+    await once(holdfast, key, () => 1, { after });
+    expect(await resolveOnce(other, key, "release")).toBe(true);
+    expect(await once(other, key, () => 2)).toMatchObject({ value: 2, attempt: 2 });
+  });
+
+  test("what `after` cannot decide is blocked, and its error is passed on", async () => {
+    const error = new Error("a bug in the policy");
+    const after = (): never => {
+      throw error;
+    };
+    await expect(once(holdfast, key, () => 1, { after })).rejects.toBe(error);
+    await expect(once(holdfast, key, () => 2)).rejects.toThrow(OnceBlockedError);
+  });
+
+  test.each([
+    ["too large", "x".repeat(101)],
+    ["none that can be kept", () => {}],
+  ])("a value that is %s is done without it, and never run again", async (_, value) => {
+    expect(await once<unknown>(holdfast, key, () => value, { valueBytesMax: 100 })).toMatchObject({ value });
+    await expect(once<unknown>(other, key, () => 2)).rejects.toThrow(OnceUnavailableError);
+  });
+
+  test("its record ends with `keepMs`, and tokens rise after that too", async () => {
+    const first = await once(holdfast, key, () => 1, { leaseMs: 100, keepMs: 100 });
+    await vi.waitFor(async () => expect(await redis.exists(record())).toBe(0), eventually);
+    const second = await once(holdfast, key, () => 2, { leaseMs: 100, keepMs: 100 });
+    expect(second.replayed).toBe(false);
+    expect(second.token).toBeGreaterThan(first.token);
+  });
+});
+
+// A process takes its time to start on a machine that does something else as well.
+describe("processes that die or stand still", { timeout: 60_000 }, () => {
+  test("a killed one is followed within its lease, with what it had saved", async () => {
+    const dying = program();
+    const saved = dying.heard("saved");
+    const killed = dying.call("run", { key, leaseMs: 1_000, workMs: 60_000, mark: "dead" }).catch(() => {});
+    await saved;
+    await dying.kill();
+    await killed;
+    const lasting = Number(await redis.hget(record(), "until")) / 1_000;
+    const result = await once(holdfast, key, ({ saved: point }) => ({ point, at: Date.now() }), { waitMs: 60_000 });
+    expect(result).toMatchObject({ attempt: 2, value: { point: { by: "dead" } } });
+    expect(result.value.at).toBeGreaterThanOrEqual(Math.floor(lasting));
+    const [token] = (await redis.lindex(`${key}:runs`, 0))?.split(" ").slice(-1) ?? [];
+    expect(result.token).toBeGreaterThan(Number(token));
+  });
+
+  test("one that was stopped beyond its lease is too late: the second result is stored, and the first is told", async () => {
+    const late = program();
+    try {
+      const saved = late.heard("saved");
+      const answer = late.call("run", { key, leaseMs: 500, workMs: 0, mark: "late" });
+      await saved;
+      late.freeze();
+      const isIn = (await redis.hget(record(), "state")) === "done";
+      const second = await once(holdfast, key, () => "second", { waitMs: 60_000 });
+      late.resume();
+      // It may have ended in the moment before it was stopped.
+      const told =
+        isIn || second.replayed ? { value: second.value } : { error: "OnceLostError", value: "late after null" };
+      expect(await answer).toMatchObject(told);
+      expect(await once(other, key, () => "third")).toMatchObject({ value: second.value, replayed: true });
+    } finally {
+      await late.kill();
+    }
+  });
+
+  test("a server that was started anew has forgotten it, and says so to whoever runs it", async () => {
+    const own = await startRedis();
+    const client = new Redis({ port: own.port });
+    const local = createHoldfast({ redis: client });
+    const running = held<number>();
+    const first = once(local, key, running.work);
+    await running.began;
+    await client.flushall();
+    running.end(1);
+    await expect(first).rejects.toMatchObject({ name: "OnceLostError", value: 1, reason: "server-lost" });
+    await local.close();
+    client.disconnect();
+    await own.stop();
+  });
+});
+
+describe("replies that are lost", () => {
+  test.each(["begin", "settle", "save"])("%s counts once", async (script) => {
+    const proxy = await startProxy(server.port);
+    const client = new Redis({ port: proxy.port, retryStrategy: () => 20 });
+    client.on("error", () => {});
+    const local = createHoldfast({ redis: client });
+    await once(local, `${key}:warm`, (lease) => lease.save(1));
+    const sha = (await import("../../src/generated/recipes-scripts.js"))[
+      `recipesOnce${script[0]?.toUpperCase()}${script.slice(1)}` as "recipesOnceBegin"
+    ].sha1;
+    const struck = proxy.cutBeforeReply(new RegExp(`^evalsha ${sha}`, "i"));
+    const work = vi.fn(async (lease: { save: (data: unknown) => Promise<void> }) => {
+      await lease.save("half");
+      return "done";
+    });
+    expect(await once(local, key, work)).toMatchObject({ value: "done", attempt: 1, replayed: false });
+    await struck;
+    expect(work).toHaveBeenCalledTimes(1);
+    expect(await once(other, key, () => "again")).toMatchObject({ value: "done", attempt: 1, replayed: true });
+    await local.close();
+    client.disconnect();
+    await proxy.close();
+  });
+});
+
+describe("nothing is left", () => {
+  test("every key has an end", async () => {
+    await once(holdfast, key, () => 1);
+    const keys = (await redis.keys("hf:*")).filter((each) => each.includes(":once:"));
+    expect(keys.length).toBeGreaterThan(0);
+    for (const each of keys) expect(await redis.pttl(each), each).toBeGreaterThan(0);
+  });
+
+  test("who gives up while nothing has answered leaves no attempt behind", async () => {
+    const proxy = await startProxy(server.port);
+    const client = new Redis({ port: proxy.port });
+    client.on("error", () => {});
+    const local = createHoldfast({ redis: client });
+    await once(local, `${key}:warm`, () => 1);
+    const begin = proxy.hold(/evalsha .*once/i);
+    const controller = new AbortController();
+    const work = vi.fn();
+    const leaving = once(local, key, work, { signal: controller.signal });
+    await begin.reached;
+    controller.abort(new Error("no longer"));
+    await expect(leaving).rejects.toThrow("no longer");
+    begin.release();
+    await vi.waitFor(async () => expect(await redis.exists(record())).toBe(0), eventually);
+    expect(work).not.toHaveBeenCalled();
+    expect(await once(other, key, () => 1)).toMatchObject({ attempt: 1 });
+    await local.close();
+    client.disconnect();
+    await proxy.close();
+  });
+});
+
+test.each([
+  [{ leaseMs: 99 }, "leaseMs"],
+  [{ keepMs: 14_999 }, "keepMs"],
+  [{ waitMs: -1 }, "waitMs"],
+  [{ maxHoldMs: 0 }, "maxHoldMs"],
+  [{ scope: "" }, "scope"],
+  [{ whenRunning: "no" }, "whenRunning"],
+  [{ after: 5 }, "after"],
+  [{ valueBytesMax: -1 }, "valueBytesMax"],
+  [{ codec: {} }, "codec"],
+  [{ keep: 5 }, "keep"],
+  [{ fingerprint: () => {} }, "function"],
+])("a wrong option is refused by its name: %o", async (options, name) => {
+  const work = vi.fn();
+  await expect(once(holdfast, key, work, options as object)).rejects.toThrow(name);
+  await expect(once(holdfast, "", work)).rejects.toThrow("key must be 1 to 255 bytes");
+  await expect(once(holdfast, key, undefined as never)).rejects.toThrow("work must be a function");
+  expect(work).not.toHaveBeenCalled();
+  expect(await redis.exists(record())).toBe(0);
+});

@@ -1,0 +1,82 @@
+/** Redisson's count-down latch with somebody on the other side. */
+import { randomUUID } from "node:crypto";
+import { expect, test } from "vitest";
+import { WaitTimeoutError } from "../../../src/index.js";
+import { BY_MESSAGE, type TwoSides, untilHeard } from "./peer.js";
+
+/** @param sides  called when a test runs */
+export function latchSuite(sides: () => TwoSides): void {
+  test.each([
+    ["a name without braces", (id: string) => id],
+    ["a hash tag at the end", (id: string) => `${id}:{42}`],
+    ["a hash tag in front", (id: string) => `{${id}}x`],
+  ])("both sides count, and either reaches zero for all who wait: %s", async (_, nameOf) => {
+    const { peer, redis, process, heard } = sides();
+    const name = nameOf(randomUUID());
+    const channel = `redisson_countdownlatch__channel__{${name}}`;
+    const latch = process().redisson.countDownLatch(name, BY_MESSAGE);
+    for (const [set, last] of [
+      [() => latch.trySetCount(2), () => peer.call("latch.countDown", { name })],
+      [() => peer.call("latch.trySetCount", { name, count: 2 }), () => latch.countDown()],
+    ] as const) {
+      expect(await set()).toBe(true);
+      expect(await set()).toBe(false);
+      expect(await redis.get(name)).toBe("2");
+      const theirs = peer.call("latch.await", { name, waitMs: 20_000 });
+      const ours = [latch.await(), latch.await(), process().redisson.countDownLatch(name, BY_MESSAGE).await()];
+      // An ear for each process.
+      await untilHeard({ redis }, channel, 3);
+      expect(await latch.countDown()).toBe(1);
+      expect(await latch.getCount()).toBe(1);
+      expect(await peer.call<number>("latch.getCount", { name })).toBe(1);
+      await last();
+      await Promise.all(ours);
+      expect(await theirs).toBe(true);
+      expect(await redis.exists(name)).toBe(0);
+      expect(await heard()).toEqual([`${channel} 1`, `${channel} 0`]);
+      await latch.await({ waitMs: 0 });
+    }
+  });
+
+  test("a wait ends at its bound on either side", async () => {
+    const { peer, process } = sides();
+    const name = randomUUID();
+    const latch = process().redisson.countDownLatch(name);
+    await latch.trySetCount(1);
+    expect(await peer.call("latch.await", { name, waitMs: 30 })).toBe(false);
+    await expect(latch.await({ waitMs: 30 })).rejects.toThrow(WaitTimeoutError);
+    await expect(latch.await({ signal: AbortSignal.timeout(30) })).rejects.toThrow("aborted");
+  });
+
+  test("to count down what is not there changes nothing, and nobody hears of it", async () => {
+    const { peer, redis, process, heard } = sides();
+    const name = randomUUID();
+    const latch = process().redisson.countDownLatch(name);
+    await heard();
+    expect(await latch.countDown()).toBe(0);
+    await peer.call("latch.countDown", { name });
+    expect(await redis.exists(name)).toBe(0);
+    expect(await heard()).toEqual([]);
+    expect(await latch.delete()).toBe(false);
+  });
+
+  test("whoever waits goes on when ours is deleted, on both sides; and ours also when the other side deletes it", async () => {
+    const { peer, redis, process } = sides();
+    const name = randomUUID();
+    const channel = `redisson_countdownlatch__channel__{${name}}`;
+    const latch = process().redisson.countDownLatch(name, BY_MESSAGE);
+    await latch.trySetCount(7);
+    const theirs = peer.call("latch.await", { name, waitMs: 20_000 });
+    const ours = latch.await();
+    await untilHeard({ redis }, channel, 2);
+    expect(await latch.delete()).toBe(true);
+    await ours;
+    expect(await theirs).toBe(true);
+
+    await latch.trySetCount(7);
+    const again = latch.await();
+    await untilHeard({ redis }, channel, 1);
+    expect(await peer.call("latch.delete", { name })).toBe(true);
+    await again;
+  });
+}

@@ -1,0 +1,75 @@
+/** A redis-server with a model of a Java service on one side and processes of ours on the other. */
+import { Redis } from "ioredis";
+import { type RedisServer, startRedis } from "../../../../../tests/support/redis-server.js";
+import { createHoldfast, type Holdfast, type HoldfastOptions } from "../../../src/index.js";
+import { type RedissonOptions, redisson } from "../../../src/interop/redisson/index.js";
+import { JavaModel } from "./java-model.js";
+import type { PermitPeer, TwoSides } from "./peer.js";
+
+/** What `openSides` made. */
+export interface OpenSides extends TwoSides {
+  readonly server: RedisServer;
+  /** As `process`, with options of its own. */
+  processWith(
+    holdfast: Partial<HoldfastOptions>,
+    options?: RedissonOptions,
+  ): { readonly redisson: ReturnType<typeof redisson>; readonly holdfast: Holdfast };
+  /** Ends the processes that were made since the last call. */
+  end(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** @param makePeer  the other side; the model of a Java service unless it is said */
+export async function openSides(
+  makePeer?: (server: RedisServer) => Promise<{ readonly peer: PermitPeer; stop(): Promise<unknown> }>,
+  { rounds = 20, contendMs = 1_000 }: { readonly rounds?: number; readonly contendMs?: number } = {},
+): Promise<OpenSides> {
+  const server = await startRedis();
+  const redis = new Redis({ port: server.port });
+  const ear = new Redis({ port: server.port });
+  const made: { readonly client: Redis; readonly holdfast: Holdfast }[] = [];
+  const messages: string[] = [];
+  ear.on("pmessage", (_pattern: string, channel: string, message: string) => messages.push(`${channel} ${message}`));
+  await ear.psubscribe("redisson_*");
+  const model = makePeer === undefined ? new JavaModel(redis) : undefined;
+  const other = await makePeer?.(server);
+
+  const processWith: OpenSides["processWith"] = (options, redissonOptions) => {
+    const client = new Redis({ port: server.port });
+    client.on("error", () => {});
+    const holdfast = createHoldfast("store" in options ? options : { redis: client, ...options });
+    made.push({ client, holdfast });
+    return { holdfast, redisson: redisson(holdfast, redissonOptions) };
+  };
+  const end = async (): Promise<void> => {
+    await Promise.all(
+      made.splice(0).map(async ({ client, holdfast }) => {
+        await holdfast.close();
+        client.disconnect();
+      }),
+    );
+  };
+  return {
+    server,
+    redis,
+    rounds,
+    contendMs,
+    peer: (other?.peer ?? model) as PermitPeer,
+    processWith,
+    process: () => processWith({}),
+    async heard() {
+      // On the same connection, so after all that was published before.
+      await ear.ping();
+      return messages.splice(0);
+    },
+    end,
+    async stop() {
+      await end();
+      model?.close();
+      await other?.stop();
+      redis.disconnect();
+      ear.disconnect();
+      await server.stop();
+    },
+  };
+}

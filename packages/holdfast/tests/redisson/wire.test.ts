@@ -1,0 +1,47 @@
+/** What ours writes and publishes is, key by key and byte by byte, what a Java service writes and publishes. */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
+import { JAVA_MODEL } from "./java-model.js";
+import { NODE } from "./node-side.js";
+import { LOCK_TYPES, type LockType } from "./side.js";
+import { givesBack, isRobbed, NAME_SHAPES, queues, readTogether, useWitness } from "./wire.js";
+
+let server: RedisServer;
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server?.stop());
+const told = useWitness(() => server.port);
+
+describe.each(NAME_SHAPES)("of a name such as %s", (_label, shape) => {
+  const both = async (type: LockType, story: typeof givesBack): Promise<void> => {
+    const java = await told(JAVA_MODEL, type, story, shape);
+    expect(java.join("\n")).toMatch(/NAME/);
+    expect(await told(NODE, type, story, shape)).toEqual(java);
+  };
+
+  test.each(LOCK_TYPES.filter((type) => type !== "spin"))("%s: held, given back", (type) => both(type, givesBack));
+  test.each(["lock", "fenced", "fair", "write"] as const)("%s: taken away by force", (type) => both(type, isRobbed));
+  test("read: two together", () => both("read", readTogether));
+  test("fair: two wait", () => both("fair", queues));
+
+  test("read: taken away by force, the same, but that ours leaves no key of the hold", async () => {
+    const java = await told(JAVA_MODEL, "read", isRobbed, shape);
+    const at = java.indexOf("taken away:");
+    expect(java.slice(at).filter((line) => line.startsWith("string"))).toHaveLength(1);
+    const withoutHold = java.filter((line, i) => i < at || !line.startsWith("string"));
+    expect(await told(NODE, "read", isRobbed, shape)).toEqual(withoutHold);
+  });
+
+  test("spin: the same, but that ours tells who waits for the RLock of that name", async () => {
+    const java = await told(JAVA_MODEL, "spin", givesBack, shape);
+    expect(java).toEqual([
+      "held:",
+      expect.stringMatching(/^hash .*NAME.* = \["OWNER,1"\], for a time$/),
+      "given back:",
+    ]);
+    const channel = (await told(JAVA_MODEL, "lock", givesBack, shape)).at(-1);
+    expect(channel).toMatch(/redisson_lock__channel:.* 0$/);
+    expect(await told(NODE, "spin", givesBack, shape)).toEqual([...java, channel]);
+  });
+});

@@ -1,0 +1,44 @@
+/** What `holdfast/diagnosis` says agrees with what is documented, and with what the scripts are. */
+import { createHash } from "node:crypto";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+import type { Script } from "../../src/core/script.js";
+import { asPattern, keyFamilies, leastPrivilege, scriptSamples } from "../../src/diagnosis.js";
+import { CLIENTS_IN_A_CLUSTER, IN_A_CLUSTER, ON_ONE_SERVER } from "../permissions/acl.js";
+
+const GENERATED = fileURLToPath(new URL("../../src/generated", import.meta.url));
+const SCRIPTS: readonly Script[] = (
+  await Promise.all(
+    readdirSync(GENERATED).map((file): Promise<Record<string, Script>> => import(join(GENERATED, file))),
+  )
+).flatMap((scripts) => Object.values(scripts));
+
+test("the smallest user is the one that docs/safety.md prints, and that is tested there", () => {
+  const { server, cluster, clusterClients } = leastPrivilege("hf");
+  expect(["on", ">secret", "resetchannels", ...server].toSorted()).toEqual(ON_ONE_SERVER.toSorted());
+  expect(cluster.toSorted()).toEqual(IN_A_CLUSTER.toSorted());
+  expect(clusterClients.toSorted()).toEqual(CLIENTS_IN_A_CLUSTER.toSorted());
+});
+
+test("a prefix stands for itself in a rule, whatever its characters mean to Redis", () => {
+  expect(leastPrivilege("a*b").server.slice(0, 2)).toEqual(["~a\\*b:*", "&a\\*b:in:*"]);
+  expect(asPattern("[x]?\\")).toBe("\\[x\\]\\?\\\\");
+});
+
+test("every family of keys and channels that is documented is known", () => {
+  const document = fileURLToPath(new URL("../../../../docs/redis-keys.md", import.meta.url));
+  const documented = [...readFileSync(document, "utf8").matchAll(/\bhf:([a-z-]+)\b/g)].map(([, family]) => family);
+  expect(documented.length).toBeGreaterThan(20);
+  expect(documented.filter((family) => !keyFamilies.has(family ?? ""))).toEqual([]);
+});
+
+test("a sample has the text of every script and the hash of none, so that whoever loads it teaches no server to grant", () => {
+  const hashes = new Set(SCRIPTS.map(({ sha1 }) => sha1));
+  expect(scriptSamples.map(({ name }) => name)).toEqual(SCRIPTS.map(({ name }): string => name).toSorted());
+  for (const { name, source } of scriptSamples) {
+    expect(hashes.has(createHash("sha1").update(source).digest("hex")), name).toBe(false);
+    expect(source.startsWith(`${SCRIPTS.find((one) => one.name === name)?.source}\n--`), name).toBe(true);
+  }
+});

@@ -1,0 +1,176 @@
+// @ts-check
+/** The peers in other languages: which toolchains they need, and how each is built into interop/dist. */
+import { spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { env } from "node:process";
+
+import { aptInstall, mayInstall, onPath, root, stop } from "./setup.mjs";
+
+const PEERS = join(root, "interop/peers");
+const BUILT = join(root, "interop/dist");
+
+/** Each Redisson that the Java peers are built against; the tests name them by these. */
+const REDISSONS = ["4.7.0", "3.27.2"];
+/** The redis-py whose Lock is the Python peer. */
+const REDIS_PY = "redis==8.1.0";
+const OLDEST_JAVA = 17;
+
+/**
+ * @typedef {object} Toolchain
+ * @property {string} name  as a sentence needs it
+ * @property {string[]} packages  of Debian
+ * @property {() => boolean} isThere
+ */
+
+/** @type {readonly Toolchain[]} */
+const TOOLCHAINS = [
+  {
+    name: `a JDK (${OLDEST_JAVA} or later)`,
+    packages: ["openjdk-17-jdk-headless"],
+    isThere: () => Number(/javac (\d+)/.exec(said("javac", "-version"))?.[1] ?? 0) >= OLDEST_JAVA,
+  },
+  { name: "Maven", packages: ["maven"], isThere: () => works("mvn", "-v") },
+  {
+    name: "PHP with its redis extension",
+    packages: ["php-cli", "php-redis"],
+    isThere: () => works("php", "-r", "exit(extension_loaded('redis') ? 0 : 1);"),
+  },
+  {
+    name: "g++ with hiredis",
+    packages: ["g++", "libhiredis-dev"],
+    isThere: () => works("g++", "-x", "c++", "-include", "hiredis/hiredis.h", "-fsyntax-only", "/dev/null"),
+  },
+  {
+    name: "Python 3 with pip",
+    packages: ["python3", "python3-pip"],
+    isThere: () => works("python3", "-m", "pip", "--version"),
+  },
+  { name: "redis-cli", packages: ["redis-tools"], isThere: () => works("redis-cli", "--version") },
+  { name: "faketime", packages: ["faketime"], isThere: () => works("faketime", "-f", "+1s", "true") },
+];
+
+/** Sees to it that every toolchain is there, or stops with one line that says which is not. */
+export async function toolchains() {
+  if (env.CI === "true" && mayInstall() && onPath("apt-get") !== undefined) {
+    const packages = missing().flatMap((each) => each.packages);
+    if (packages.length > 0) await aptInstall(...packages);
+  }
+  const lacking = missing();
+  if (lacking.length === 0) return;
+  const names = lacking.map(({ name }) => name).join(", ");
+  const packages = lacking.flatMap((each) => each.packages).join(" ");
+  stop(`test:interop needs ${names}; on Debian run: sudo apt-get install ${packages}`);
+}
+
+function missing() {
+  return TOOLCHAINS.filter(({ isThere }) => !isThere());
+}
+
+/**
+ * @typedef {object} Recipe
+ * @property {string} name  its folder in interop/dist
+ * @property {string} sources  its folder in interop/peers
+ * @property {(folder: string) => string[]} command
+ */
+
+/** @type {readonly Recipe[]} */
+const RECIPES = [
+  ...REDISSONS.map((version) => ({
+    name: `java-${version}`,
+    sources: "java",
+    command: (/** @type {string} */ folder) => [
+      "mvn",
+      "-q",
+      "-B",
+      "-f",
+      join(PEERS, "java/pom.xml"),
+      `-Dredisson.version=${version}`,
+      `-Dpeers.build=${folder}`,
+      "process-classes",
+    ],
+  })),
+  {
+    name: "cpp",
+    sources: "cpp",
+    command: (folder) => [
+      "g++",
+      "-std=c++17",
+      "-O1",
+      "-Wall",
+      "-Wextra",
+      "-Werror",
+      join(PEERS, "cpp/article_d.cpp"),
+      "-lhiredis",
+      "-o",
+      join(folder, "article-d"),
+    ],
+  },
+  {
+    name: "python",
+    sources: "python",
+    command: (folder) => [
+      "python3",
+      "-m",
+      "pip",
+      "install",
+      "--quiet",
+      "--disable-pip-version-check",
+      "--root-user-action=ignore",
+      "--target",
+      folder,
+      REDIS_PY,
+    ],
+  },
+];
+
+/** Builds what is not there or older than its sources, or stops. PHP and the shell need no building. */
+export async function buildPeers() {
+  for (const { name, sources, command } of RECIPES) {
+    const folder = join(BUILT, name);
+    const words = command(folder);
+    const recipe = digest(join(PEERS, sources), words);
+    const mark = join(folder, ".recipe");
+    if (existsSync(mark) && readFileSync(mark, "utf8") === recipe) continue;
+    console.log(`setup: building the peer ${name}`);
+    rmSync(folder, { recursive: true, force: true });
+    mkdirSync(folder, { recursive: true });
+    const [program = "", ...args] = words;
+    const { status, stdout, stderr } = spawnSync(program, args, { cwd: root, encoding: "utf8" });
+    if (status !== 0) stop(`the peer ${name} could not be built:\n${stdout}${stderr}`);
+    writeFileSync(mark, recipe);
+  }
+}
+
+/**
+ * What a build is made from, since times of files say little after a checkout.
+ *
+ * @param {string} folder
+ * @param {readonly string[]} words
+ */
+function digest(folder, words) {
+  const hash = createHash("sha256").update(JSON.stringify(words));
+  for (const file of readdirSync(folder, { recursive: true, encoding: "utf8" }).toSorted()) {
+    const path = join(folder, file);
+    if (statSync(path).isFile()) hash.update(`${file}\0`).update(readFileSync(path));
+  }
+  return hash.digest("hex");
+}
+
+/**
+ * @param {string} program
+ * @param {readonly string[]} args
+ */
+function works(program, ...args) {
+  return spawnSync(program, args, { stdio: "ignore" }).status === 0;
+}
+
+/**
+ * @param {string} program
+ * @param {readonly string[]} args
+ */
+function said(program, ...args) {
+  const { stdout, stderr } = spawnSync(program, args, { encoding: "utf8" });
+  return `${stdout ?? ""}${stderr ?? ""}`;
+}

@@ -1,0 +1,45 @@
+// @ts-check
+/**
+ * One run of vitest as a command of this repository: its last line is `N passed, N failed`.
+ *
+ * A skipped test is always named, and is a failure where CI=true.
+ */
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { env } from "node:process";
+
+import { node, tools } from "./setup.mjs";
+import { tally } from "./tally.mjs";
+
+/**
+ * @param {readonly string[]} args  of vitest
+ * @param {NodeJS.ProcessEnv} settings  for the tests
+ * @returns {Promise<number>} the exit code
+ */
+export async function runTests(args, settings) {
+  const folder = mkdtempSync(join(tmpdir(), "holdfast-test-"));
+  const report = join(folder, "report.json");
+  const reporter = args.some((arg) => arg.startsWith("--reporter")) ? [] : ["--reporter=default"];
+  const output = ["--reporter=json", `--outputFile.json=${report}`];
+  const code = await node([tools.vitest, "run", ...reporter, ...output, ...args], settings);
+
+  const { passed, failed, skipped } = tally(read(report), code);
+  rmSync(folder, { recursive: true });
+
+  // A name filter makes vitest call all other tests skipped; that is what was asked for.
+  const isNarrowed = args.some((arg) => /^(-t|--testNamePattern)/.test(arg));
+  if (!isNarrowed) for (const name of skipped) console.log(`skipped: ${name}`);
+  const red = failed + (env.CI === "true" ? skipped.length : 0);
+  console.log(`${passed} passed, ${red} failed`);
+  return red > 0 || passed === 0 ? code || 1 : code;
+}
+
+/** @param {string} file */
+function read(file) {
+  try {
+    return JSON.parse(readFileSync(file, "utf8"));
+  } catch {
+    return undefined; // vitest ended before it could write a report
+  }
+}
