@@ -10,7 +10,28 @@ const BUILT_ON: Readonly<Record<string, readonly string[]>> = {
   semaphore: ["permits"],
 };
 /** Folders of the library that may use what its users use. */
-const LIKE_A_USER = new Set(["redlock", "interop", "pausing", "recipes", "testing", "admin", "period-marker"]);
+const LIKE_A_USER = new Set([
+  "redlock",
+  "interop",
+  "pausing",
+  "recipes",
+  "integrations",
+  "testing",
+  "admin",
+  "period-marker",
+]);
+/** What the integration of that name may import; all are optional peers. */
+const FRAMEWORKS: Readonly<Record<string, readonly string[]>> = {
+  bullmq: ["bullmq"],
+  express: ["express"],
+  fastify: ["fastify", "fastify-plugin"],
+  hono: ["hono", "hono/factory"],
+  nestjs: ["@nestjs/common", "@nestjs/core", "reflect-metadata"],
+  "node-cron": ["node-cron"],
+  otel: ["@opentelemetry/api"],
+  pg: ["pg"],
+  prometheus: ["prom-client"],
+};
 const NOT_A_KIND = new Set(["core", "stores", "generated", "testing", "lua"]);
 const CLIENTS = new Set(["ioredis", "iovalkey", "redis", "@redis/client", "@valkey/valkey-glide"]);
 /** Code that stands where a user stands. Its tests may import anything, as all tests may. */
@@ -42,7 +63,7 @@ function isAllowed(from: string, entry: Import): boolean {
 
 function isAllowedInLibrary(from: string, entry: Import): boolean {
   const zone = from.includes("/") ? from.slice(0, from.indexOf("/")) : "";
-  if (!isRelative(entry)) return isAllowedPackage(zone, entry);
+  if (!isRelative(entry)) return isAllowedPackage(zone, from, entry);
 
   const to = resolve(from, entry.specifier);
   if (to.startsWith("..")) return false;
@@ -63,10 +84,17 @@ function isAllowedInLibrary(from: string, entry: Import): boolean {
   }
 }
 
-function isAllowedPackage(zone: string, entry: Import): boolean {
+/** An integration knows its own framework, and no other: `integrations/nestjs/` may import `@nestjs/common`. */
+function isFramework(from: string, { specifier }: Import): boolean {
+  const integration = from.split("/")[1] ?? "";
+  return (FRAMEWORKS[integration] ?? []).includes(specifier);
+}
+
+function isAllowedPackage(zone: string, from: string, entry: Import): boolean {
   if (zone === "generated") return false;
   if (zone === "testing" && entry.specifier === "vitest") return true;
   if (zone === "stores" && CLIENTS.has(entry.specifier)) return entry.isTypeOnly;
+  if (zone === "integrations") return isBuiltIn(entry) || isFramework(from, entry);
   return isBuiltIn(entry);
 }
 

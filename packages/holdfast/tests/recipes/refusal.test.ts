@@ -1,0 +1,67 @@
+/** What an error of an acquire means as an answer. */
+import { expect, test } from "vitest";
+import {
+  AcquireTimeoutError,
+  ClosedError,
+  EvictionError,
+  LeaseLostError,
+  PausedError,
+  StoreError,
+} from "../../src/index.js";
+import { refusalOf } from "../../src/recipes/refusal.js";
+
+const holder = {
+  owner: "c/1/nightly report",
+  label: "nightly report",
+  host: "a",
+  pid: 7,
+  clientName: "reports",
+  token: 12,
+  sinceAtMs: 1_700_000_000_000,
+  leaseLeftMs: 900,
+};
+
+test("who holds it, since when and what for", () => {
+  const error = new AcquireTimeoutError("job", { waitMs: 0, holder });
+  expect(refusalOf(error)).toEqual({
+    outcome: "refused",
+    reason: "held",
+    holder,
+    sinceAtMs: holder.sinceAtMs,
+    leaseLeftMs: 900,
+    label: "nightly report",
+    error,
+  });
+});
+
+test("a holder that the server did not name", () => {
+  const error = new AcquireTimeoutError("job", { waitMs: 0 });
+  expect(refusalOf(error)).toEqual({ outcome: "refused", reason: "held", error });
+});
+
+test("a pause, met at once or waited through", () => {
+  const pause = { by: "ops", label: "maintenance", sinceAtMs: 5, untilAtMs: undefined, owner: "p" };
+  const met = new PausedError("job", pause);
+  const told = { outcome: "refused", reason: "paused", label: "maintenance", sinceAtMs: 5 };
+  expect(refusalOf(met)).toEqual({ ...told, error: met });
+  const waited = new AcquireTimeoutError("job", { waitMs: 10, pause });
+  expect(refusalOf(waited)).toEqual({ ...told, error: waited });
+});
+
+test("a server in its grace says for how long", () => {
+  const error = new StoreError("job", { mayHaveRun: false, transient: true, cause: "quiet", resumesInMs: 1_200 });
+  expect(refusalOf(error)).toEqual({ outcome: "refused", reason: "grace", leaseLeftMs: 1_200, error });
+});
+
+test("a server that does not answer, or may evict", () => {
+  const lost = new StoreError("job", { mayHaveRun: true, transient: true, cause: "gone" });
+  expect(refusalOf(lost)?.reason).toBe("unavailable");
+  const evicts = new EvictionError("job", { policy: "allkeys-lru", maxmemoryBytes: 1 });
+  expect(refusalOf(evicts)?.reason).toBe("unavailable");
+});
+
+test("a loss, a close and a caller's own error are none", () => {
+  const lost = new LeaseLostError("job", { reason: "expired", token: 1, owner: "c/1" });
+  for (const error of [lost, new ClosedError("job"), new TypeError("x"), undefined])
+    expect(refusalOf(error)).toBeUndefined();
+});
