@@ -38,7 +38,18 @@ it(`one run in each of ${PERIODS} periods, of ${2 * EACH} starts on two hosts th
     const beganAtMs = performance.now();
     // What one of them does: says in which period it was started, and takes a moment.
     const script = `echo "${period} $HOLDFAST_TOKEN" >> ${log}; sleep 0.2`;
-    const words = ["run", "nightly", "-n", "--skip-ok", "--once-per", `${ONCE_PER_MS}ms`, "--lease", "3s", "-c", script];
+    const words = [
+      "run",
+      "nightly",
+      "-n",
+      "--skip-ok",
+      "--once-per",
+      `${ONCE_PER_MS}ms`,
+      "--lease",
+      "3s",
+      "-c",
+      script,
+    ];
     const env = { HOLDFAST_REDIS: server.url };
     const hosts: Running[][] = ["a", "b"].map((host) =>
       Array.from({ length: EACH }, () => start([...words, "--client-name", host], env)),
