@@ -27,6 +27,8 @@ const PUT_BACK: ReadonlySet<string> = new Set([
   // A lease that is still good, on a server that has lost it; it has no other use.
   "mutex/reclaim",
   "permits/reclaim",
+  // The pause that holds already.
+  "pausing/extend",
   // Whoever the record beside the lock names.
   "interop/timestamp/extend",
   // Whoever writes goes on reading.
@@ -56,6 +58,7 @@ test("what a marked script is while nothing may be granted has no hand-off left"
     "mutex/force-release",
     "mutex/leave",
     "mutex/release",
+    "pausing/extend-permits",
     "pausing/pause",
     "pausing/pause-permits",
     "pausing/resume",

@@ -42,13 +42,27 @@ async function begun({ command, begin }: (typeof SHELLS)[number]): Promise<Termi
   return terminal;
 }
 
-/** Types what is given, presses Tab, and waits until the line on which the cursor stands is what is expected. */
-async function completes(terminal: Terminal, typed: string, expected: string): Promise<void> {
+/** Types what is given on a line of its own, presses Tab, and waits until the screen fits. */
+async function completed(terminal: Terminal, typed: string, fits: (screen: string) => boolean): Promise<void> {
   await terminal.press("C-c");
   await terminal.type(typed);
   await terminal.until((screen) => screen.includes(typed), typed);
   await terminal.press("Tab");
-  await terminal.until((screen) => screen.includes(expected), expected);
+  // Names come within a second or not at all, so that nobody waits at a prompt: on a slow machine one presses Tab again.
+  let pressedAtMs = performance.now();
+  await terminal.until((screen) => {
+    if (fits(screen)) return true;
+    if (performance.now() - pressedAtMs > 8_000) {
+      pressedAtMs = performance.now();
+      void terminal.press("Tab");
+    }
+    return false;
+  }, `what Tab makes of ${typed}`);
+}
+
+/** As above, where the line is to become what is expected. */
+function completes(terminal: Terminal, typed: string, expected: string): Promise<void> {
+  return completed(terminal, typed, (screen) => screen.includes(expected));
 }
 
 describe.each(SHELLS)("$shell", (shell) => {
@@ -64,10 +78,7 @@ describe.each(SHELLS)("$shell", (shell) => {
   it("completes a name with a colon in what was typed, and quotes one with a space", async () => {
     await using terminal = await begun(shell);
     await completes(terminal, "holdfast show deploy:p", "holdfast show deploy:prod");
-    await terminal.press("C-c");
-    await terminal.type("holdfast show tw");
-    await terminal.press("Tab");
-    await terminal.until((screen) => /holdfast show (two\\ words|'two words')/.test(screen), "a quoted name");
+    await completed(terminal, "holdfast show tw", (screen) => /holdfast show (two\\ words|'two words')/.test(screen));
   });
 
   it("never runs what a name says", async () => {
@@ -77,9 +88,7 @@ describe.each(SHELLS)("$shell", (shell) => {
     const lease = await stage.holdfast.mutex(name).acquire();
     try {
       await using terminal = await begun(shell);
-      await terminal.type("holdfast show evi");
-      await terminal.press("Tab");
-      await terminal.until((screen) => screen.includes("touch"), "the name");
+      await completed(terminal, "holdfast show evi", (screen) => screen.includes("touch"));
       // Accepted as it was completed, it is one word: the name that is shown is the one of the lock.
       await terminal.type(" --json > $HOME/shown");
       await terminal.press("Enter");

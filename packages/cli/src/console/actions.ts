@@ -3,7 +3,8 @@
  *
  * Every action compares with what the page showed when the person decided. Each leaves an audit line, whatever became of it.
  */
-import { surveyAll } from "holdfast/admin";
+import type { Pause } from "holdfast";
+import { extendPause as changePause, surveyAll } from "holdfast/admin";
 import { type Action, type Ask, audited, type Done, forceRelease, remember, stale, whoIs } from "./action.js";
 import type { Backend } from "./backend.js";
 import { deadIn, readClients } from "./clients.js";
@@ -117,13 +118,33 @@ async function pause(backend: Backend, ask: Ask): Promise<Done> {
   });
 }
 
-/** Resuming and pausing again would grant the next waiter in between, which is what the pause is there to prevent. */
-async function extendPause(): Promise<Done> {
-  throw new HttpProblem(
-    501,
-    "unsupported",
-    "The end of a pause cannot be changed in one step. Resume it and pause again; the next waiter may be granted in between. Nothing was done.",
-  );
+async function extendPause(backend: Backend, ask: Ask): Promise<Done> {
+  const { fields, viewer } = ask;
+  const place = placeOf({ kind: fields.kind, name: fields.name, key: fields.key });
+  const pauseId = textOf(fields, "pauseId", 1_024);
+  const untilAtMs = instantOf(fields, "untilAtMs");
+  if (untilAtMs !== null && untilAtMs <= ask.context.nowMs) throw badRequest("untilAtMs must lie ahead.");
+  return audited(ask, "pause", place, null, async (reason) => {
+    const { kind, key } = pausable(place);
+    const meant = await pauseShown(backend, place, pauseId);
+    const extended = await changePause(backend.holdfast, place.name, {
+      pause: meant.owner,
+      kind,
+      ...(key === undefined ? {} : { key }),
+      ...(untilAtMs === null ? {} : { untilAtMs }),
+    });
+    if (extended.outcome !== "extended") throw notThatPause(place, extended);
+    await remember(backend, {
+      what: "paused",
+      kind: place.kind,
+      name: place.name,
+      reason,
+      by: viewer.who,
+      untilAtMs: untilAtMs ?? undefined,
+    });
+    const end = untilAtMs === null ? "somebody resumes it" : new Date(untilAtMs).toISOString();
+    return { message: `${place.name} stays paused until ${end}. ${meant.by} paused it: "${meant.label}".`, place };
+  });
 }
 
 async function resume(backend: Backend, ask: Ask): Promise<Done> {
@@ -132,29 +153,40 @@ async function resume(backend: Backend, ask: Ask): Promise<Done> {
   const pauseId = textOf(fields, "pauseId", 1_024);
   return audited(ask, "resume", place, null, async (reason) => {
     const { kind, key } = pausable(place);
-    const { entry } = await readEntry(backend, place);
-    const present = pauseOf(entry);
-    if (present === null) throw new HttpProblem(409, "not-paused", `${place.name} is not paused any more.`);
-    if (present.id !== pauseId) {
-      throw new HttpProblem(
-        409,
-        "stale",
-        `${place.name} is paused by ${present.by ?? "somebody"} now: "${present.reason ?? ""}". That is another pause than the page showed.`,
-      );
-    }
+    const meant = await pauseShown(backend, place, pauseId);
     const outcome = await backend.holdfast.resume(place.name, {
       kind,
       by: viewer.who,
+      pause: meant.owner,
       ...(key === undefined ? {} : { key }),
     });
-    if (outcome.outcome === "not-paused")
-      throw new HttpProblem(409, "not-paused", `${place.name} is not paused any more.`);
+    if (outcome.outcome !== "resumed") throw notThatPause(place, outcome);
     await remember(backend, { what: "resumed", kind: place.kind, name: place.name, reason, by: viewer.who });
     return {
       message: `Resumed ${place.name}. ${outcome.waiterCount} were waiting, and are served in their order.`,
       place,
     };
   });
+}
+
+/** The pause that the page showed; the store compares once more, in the step that changes it. */
+async function pauseShown(backend: Backend, place: LockPlace, pauseId: string): Promise<Pause> {
+  const { entry } = await readEntry(backend, place);
+  const { pause } = entry;
+  if (pause === undefined) throw notThatPause(place, {});
+  if (pauseOf(entry)?.id !== pauseId) throw notThatPause(place, { pause });
+  return pause;
+}
+
+/** @param standing  what stands instead */
+function notThatPause(
+  { name }: LockPlace,
+  standing: { readonly outcome?: string; readonly pause?: Pause },
+): HttpProblem {
+  const { pause } = standing;
+  if (pause === undefined) return new HttpProblem(409, "not-paused", `${name} is not paused any more.`);
+  const who = `${name} is paused by ${pause.by} now: "${pause.label}".`;
+  return new HttpProblem(409, "stale", `${who} That is another pause than the page showed.`);
 }
 
 async function resize(backend: Backend, ask: Ask): Promise<Done> {

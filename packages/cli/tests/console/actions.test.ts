@@ -6,7 +6,7 @@ import { ACTIONS } from "../../src/console/api.js";
 import { type ConsoleScene, type Page, redisScene, startConsole } from "./scene.js";
 
 const redis = redisScene();
-const PATHS = ["release", "release-client", "pause", "resume", "resize", "resign"];
+const PATHS = ["release", "release-client", "pause", "extend-pause", "resume", "resize", "resign"];
 
 async function withAll(): Promise<{ site: ConsoleScene; page: Page }> {
   const site = await startConsole({ holdfast: redis.holdfast, allow: ACTIONS });
@@ -198,6 +198,37 @@ describe("a pause", () => {
     ]);
     const told = await readHistory(redis.holdfast, { name: "nightly" });
     expect(told.map(({ outcome }) => outcome)).toEqual(["resumed", "paused"]);
+  });
+
+  it("gets another end without a moment in which somebody could be granted", async () => {
+    const { page, site } = await withAll();
+    const place = { kind: "mutex", name: "migration" };
+    const body = { ...place, reason: "db maintenance", untilAtMs: Date.now() + 3_600_000 };
+    const paused = await page.post("api/actions/pause", body);
+    const waiting = redis.another().mutex("migration").acquire({ throughPause: true, waitMs: 60_000 });
+    const { id } = paused.json.lock.row.pause;
+    const untilAtMs = Date.now() + 7_200_000;
+    const longer = { ...place, reason: "it takes longer", untilAtMs, pauseId: id };
+    expect((await page.post("api/actions/extend-pause", { ...longer, pauseId: "another" })).json.code).toBe("stale");
+    expect((await page.post("api/actions/extend-pause", { ...longer, untilAtMs: 5 })).status).toBe(400);
+    const extended = await page.post("api/actions/extend-pause", longer);
+    expect(extended.status).toBe(200);
+    const { pause, waiterCount } = extended.json.lock.row;
+    expect(pause).toMatchObject({ by: "ana", reason: "db maintenance", untilAtMs });
+    expect(waiterCount).toBeLessThanOrEqual(1);
+    expect((await page.post("api/actions/extend-pause", longer)).json.code, "a page out of date").toBe("stale");
+    const open = await page.post("api/actions/extend-pause", { ...longer, pauseId: pause.id, untilAtMs: null });
+    expect(open.json.lock.row.pause).toMatchObject({ by: "ana", untilAtMs: null });
+    const last = open.json.lock.row.pause.id;
+    expect((await page.post("api/actions/resume", { ...place, reason: "done", pauseId: last })).status).toBe(200);
+    await (await waiting).release();
+    expect((await page.post("api/actions/extend-pause", { ...longer, pauseId: last })).json.code).toBe("not-paused");
+    expect(site.audit.filter(({ outcome }) => outcome === "done").map(({ detail }) => detail)).toEqual([
+      expect.stringContaining("Paused migration."),
+      expect.stringContaining("migration stays paused until 2"),
+      expect.stringContaining("migration stays paused until somebody resumes it."),
+      expect.stringContaining("Resumed migration."),
+    ]);
   });
 
   it("that would end in the past is refused", async () => {

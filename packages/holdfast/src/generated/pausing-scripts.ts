@@ -328,6 +328,142 @@ local function tell(channel, message)
   return true
 end`;
 
+/** pausing/extend-permits: give the pause of permits another end. */
+export const pausingExtendPermits = {
+  name: "pausing/extend-permits",
+  keys: ["state", "fence", "holders", "slots", "queue"],
+  args: ["pause", "renewed", "untilMs", "inbox", "numbered"],
+  replies: [
+    { code: 0, outcome: "other", values: ["nowMs"], rest: "texts" },
+    { code: 1, outcome: "extended", values: ["nowMs"], rest: null },
+    { code: 2, outcome: "over", values: ["nowMs"], rest: null },
+  ],
+  sha1: "e53ac601e5c78042b809a50d87a6bbb4cac196a8",
+  source: `-- holdfast pausing/extend-permits
+local meant, renewed, untilMs = ARGV[1], ARGV[2], tonumber(ARGV[3])
+local inbox, numbered, owner = ARGV[4], tonumber(ARGV[5]), ''
+
+${luaTell}
+${luaPermitsState}
+${luaPermits}
+${luaPermitsGrant}
+${luaPermitsPaused}
+local nowMs = math.floor(now / 1000)
+reap()
+local holding = pauseThatHolds()
+local pause = holding or pauseAtHead()
+if pause == renewed then
+  return {1, nowMs}
+end
+if pause ~= meant then
+  grantHeads()
+  return {0, nowMs, pause}
+end
+local restMs = untilMs - nowMs
+if restMs <= 0 then
+  return {2, nowMs}
+end
+if holding then
+  local grant = redis.call('HGET', KEYS[1], holding)
+  local weight, token = string.match(grant, '^(%d+)/(%d+)/')
+  giveBack(holding, grant)
+  keepUntil = 0
+  grantTo(renewed, tonumber(weight), restMs, tonumber(token), '')
+else
+  local place = redis.call('ZSCORE', KEYS[5], pause)
+  redis.call('ZREM', KEYS[5], pause)
+  redis.call('ZADD', KEYS[5], place, renewed)
+  redis.call('PEXPIRE', KEYS[5], string.format('%.0f', restMs + 86400000))
+end
+return {1, nowMs}` as string,
+  grants: true,
+  withoutGrant: {
+    sha1: "5570733356e71af949d0c3be477243d3c8e56a27",
+    source: `-- holdfast pausing/extend-permits
+local meant, renewed, untilMs = ARGV[1], ARGV[2], tonumber(ARGV[3])
+local inbox, numbered, owner = ARGV[4], tonumber(ARGV[5]), ''
+
+${luaTell}
+${luaPermitsState}
+${luaPermits}
+${luaPermitsGrant}
+grantHeads = function() end
+${luaPermitsPaused}
+local nowMs = math.floor(now / 1000)
+reap()
+local holding = pauseThatHolds()
+local pause = holding or pauseAtHead()
+if pause == renewed then
+  return {1, nowMs}
+end
+if pause ~= meant then
+  grantHeads()
+  return {0, nowMs, pause}
+end
+local restMs = untilMs - nowMs
+if restMs <= 0 then
+  return {2, nowMs}
+end
+if holding then
+  local grant = redis.call('HGET', KEYS[1], holding)
+  local weight, token = string.match(grant, '^(%d+)/(%d+)/')
+  giveBack(holding, grant)
+  keepUntil = 0
+  grantTo(renewed, tonumber(weight), restMs, tonumber(token), '')
+else
+  local place = redis.call('ZSCORE', KEYS[5], pause)
+  redis.call('ZREM', KEYS[5], pause)
+  redis.call('ZADD', KEYS[5], place, renewed)
+  redis.call('PEXPIRE', KEYS[5], string.format('%.0f', restMs + 86400000))
+end
+return {1, nowMs}` as string,
+  },
+} as const;
+
+/** pausing/extend: give the pause of a mutex another end. */
+export const pausingExtend = {
+  name: "pausing/extend",
+  keys: ["lock", "fence", "queue"],
+  args: ["pause", "renewed", "untilMs"],
+  replies: [
+    { code: 0, outcome: "other", values: ["nowMs"], rest: "texts" },
+    { code: 1, outcome: "extended", values: ["nowMs"], rest: null },
+    { code: 2, outcome: "over", values: ["nowMs"], rest: null },
+  ],
+  sha1: "3bd4b01921050f26e5e88239a781d1e50a900e1e",
+  source: `-- holdfast pausing/extend
+local meant, renewed, untilMs = ARGV[1], ARGV[2], tonumber(ARGV[3])
+
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+local nowMs = math.floor(now / 1000)
+${luaPaused}
+local holder = redis.call('GET', KEYS[1])
+local holding = holder and string.match(holder, '^pause/.*')
+local pause = holding or pauseAtHead(now)
+if pause == renewed then
+  return {1, nowMs}
+end
+if pause ~= meant then
+  return {0, nowMs, pause}
+end
+local restMs = untilMs - nowMs
+if restMs <= 0 then
+  return {2, nowMs}
+end
+if holding then
+  redis.call('SET', KEYS[1], renewed, 'PX', string.format('%.0f', restMs))
+  redis.call('PEXPIRE', KEYS[2], string.format('%.0f', restMs + 600000))
+else
+  local place = redis.call('ZSCORE', KEYS[3], pause)
+  redis.call('ZREM', KEYS[3], pause)
+  redis.call('ZADD', KEYS[3], place, renewed)
+  redis.call('PEXPIRE', KEYS[3], string.format('%.0f', restMs + 86400000))
+end
+return {1, nowMs}` as string,
+  grants: false,
+} as const;
+
 /** pausing/pause-permits: put a pause at the head of the queue for permits, so that whoever holds goes on and nobody is */
 export const pausingPausePermits = {
   name: "pausing/pause-permits",
@@ -484,14 +620,15 @@ return {1, nowMs, pause}` as string,
 export const pausingResumePermits = {
   name: "pausing/resume-permits",
   keys: ["state", "fence", "holders", "slots", "queue", "resumed"],
-  args: ["request", "inbox", "numbered"],
+  args: ["request", "inbox", "only", "numbered"],
   replies: [
     { code: 0, outcome: "running", values: [], rest: null },
     { code: 1, outcome: "resumed", values: ["nowMs", "waiters"], rest: "texts" },
+    { code: 2, outcome: "other", values: ["nowMs"], rest: "texts" },
   ],
-  sha1: "4301d9ede6605d2260979431d9a8491f40a32fff",
+  sha1: "947bf441554b535947443dc87d285aef689ec6f5",
   source: `-- holdfast pausing/resume-permits
-local request, inbox, numbered, owner = ARGV[1], ARGV[2], tonumber(ARGV[3]), ''
+local request, inbox, only, numbered, owner = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), ''
 
 local doneBy, doneWaiters, doneMs, done = string.match(redis.call('GET', KEYS[6]) or '', '^(%S+) (%d+) (%d+) (%S+)$')
 if doneBy == request then
@@ -511,6 +648,9 @@ if not pause then
   grantHeads()
   return {0}
 end
+if only ~= '' and only ~= pause then
+  return {2, nowMs, pause}
+end
 redis.call('ZREM', KEYS[5], pause)
 redis.call('PEXPIRE', KEYS[5], 60000)
 local waiters = redis.call('ZCARD', KEYS[5])
@@ -525,9 +665,9 @@ grantHeads()
 return {1, nowMs, waiters, pause}` as string,
   grants: true,
   withoutGrant: {
-    sha1: "d9dfe06a80bb431cf9b44eeef393a0dc60fc0895",
+    sha1: "bbb3779757e52f2cd180054f8190f2c6150bff9c",
     source: `-- holdfast pausing/resume-permits
-local request, inbox, numbered, owner = ARGV[1], ARGV[2], tonumber(ARGV[3]), ''
+local request, inbox, only, numbered, owner = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), ''
 
 local doneBy, doneWaiters, doneMs, done = string.match(redis.call('GET', KEYS[6]) or '', '^(%S+) (%d+) (%d+) (%S+)$')
 if doneBy == request then
@@ -548,6 +688,9 @@ if not pause then
   grantHeads()
   return {0}
 end
+if only ~= '' and only ~= pause then
+  return {2, nowMs, pause}
+end
 redis.call('ZREM', KEYS[5], pause)
 redis.call('PEXPIRE', KEYS[5], 60000)
 local waiters = redis.call('ZCARD', KEYS[5])
@@ -567,14 +710,15 @@ return {1, nowMs, waiters, pause}` as string,
 export const pausingResume = {
   name: "pausing/resume",
   keys: ["lock", "fence", "queue", "resumed"],
-  args: ["request", "inbox"],
+  args: ["request", "inbox", "only"],
   replies: [
     { code: 0, outcome: "running", values: [], rest: null },
     { code: 1, outcome: "resumed", values: ["nowMs", "waiters"], rest: "texts" },
+    { code: 2, outcome: "other", values: ["nowMs"], rest: "texts" },
   ],
-  sha1: "ab8db9904710582a43e6d020af4446b81d620d88",
+  sha1: "eb01c1fcabb569276b09b429c283418aacf1409e",
   source: `-- holdfast pausing/resume
-local request, inbox = ARGV[1], ARGV[2]
+local request, inbox, only = ARGV[1], ARGV[2], ARGV[3]
 
 local doneBy, doneWaiters, doneMs, done = string.match(redis.call('GET', KEYS[4]) or '', '^(%S+) (%d+) (%d+) (%S+)$')
 if doneBy == request then
@@ -593,6 +737,9 @@ local pause = holding or pauseAtHead(now)
 if not pause then
   return {0}
 end
+if only ~= '' and only ~= pause then
+  return {2, nowMs, pause}
+end
 redis.call('ZREM', KEYS[3], pause)
 redis.call('PEXPIRE', KEYS[3], 60000)
 local waiters = redis.call('ZCARD', KEYS[3])
@@ -606,9 +753,9 @@ end
 return {1, nowMs, waiters, pause}` as string,
   grants: true,
   withoutGrant: {
-    sha1: "54137208eed34dc5d73c222169e41c29037b375c",
+    sha1: "451520f90691dd46f19b0e2ec15338195a9b0d76",
     source: `-- holdfast pausing/resume
-local request, inbox = ARGV[1], ARGV[2]
+local request, inbox, only = ARGV[1], ARGV[2], ARGV[3]
 
 local doneBy, doneWaiters, doneMs, done = string.match(redis.call('GET', KEYS[4]) or '', '^(%S+) (%d+) (%d+) (%S+)$')
 if doneBy == request then
@@ -627,6 +774,9 @@ local holding = holder and string.match(holder, '^pause/.*')
 local pause = holding or pauseAtHead(now)
 if not pause then
   return {0}
+end
+if only ~= '' and only ~= pause then
+  return {2, nowMs, pause}
 end
 redis.call('ZREM', KEYS[3], pause)
 redis.call('PEXPIRE', KEYS[3], 60000)

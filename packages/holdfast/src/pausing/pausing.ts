@@ -10,9 +10,9 @@ import { type Holder, type Pause, StoreError } from "../core/errors.js";
 import { channels, type PauseEvent, type ResumeEvent } from "../core/events.js";
 import { insist } from "../core/insist.js";
 import { inspect } from "../core/inspection.js";
-import { checkWords, show } from "../core/names.js";
+import { checkWords } from "../core/names.js";
 import { checkWhole } from "../core/options.js";
-import { NEVER_MS, parsePause } from "../core/owner.js";
+import { NEVER_MS } from "../core/owner.js";
 import {
   pausingPause,
   pausingPausePermits,
@@ -20,7 +20,7 @@ import {
   pausingResumePermits,
 } from "../generated/pausing-scripts.js";
 import { checkKnown } from "../holdfast-options.js";
-import { type PausedPlace, type PauseKind, placeOf } from "./places.js";
+import { checkPauseOwner, endHasPassed, type PauseKind, pauseIn, placeOf } from "./places.js";
 
 export type { PauseKind } from "./places.js";
 
@@ -52,6 +52,11 @@ export interface PauseOptions extends Which {
 export interface ResumeOptions extends Which {
   /** Who, 1 to 256 bytes. */
   readonly by: string;
+  /**
+   * The `owner` of the pause that is meant: another one goes on. Who decided by what was shown a while ago names it.
+   * Absent: whichever stands.
+   */
+  readonly pause?: string;
 }
 
 /** How a pause was begun. */
@@ -77,7 +82,9 @@ export type ResumeOutcome =
       /** How many were waiting: the first of them is granted already, and the others follow in their order. */
       readonly waiterCount: number;
     }
-  | { readonly outcome: "not-paused" };
+  | { readonly outcome: "not-paused" }
+  /** Only where a `pause` was named: this one stands, and goes on. */
+  | { readonly outcome: "other-pause"; readonly pause: Pause };
 
 /** What stands behind a Holdfast on one server. */
 export interface PausingOn {
@@ -113,16 +120,13 @@ export async function pause({ engine, prefix }: PausingOn, name: string, options
       : call(place.caller, pausingPause, place.keys, args, engine.commandTimeoutMs);
   });
   if (reply.outcome === "over") {
-    const serverTime = new Date(reply.nowMs).toISOString();
-    throw new RangeError(
-      `untilAtMs must lie ahead; got ${untilAtMs}, and the server's clock says ${reply.nowMs}, ${serverTime}`,
-    );
+    throw endHasPassed(untilAtMs, reply.nowMs);
   }
   if (reply.outcome === "ended") {
     const cause = new Error("somebody has resumed it before the answer came");
     throw new StoreError(name, { mayHaveRun: true, transient: false, cause });
   }
-  const begun = readPause(place, reply.texts);
+  const begun = pauseIn(name, reply.texts);
   if (reply.outcome === "paused" && channels.pause.hasSubscribers) {
     const event: PauseEvent = {
       kind: place.steps.kind,
@@ -143,12 +147,13 @@ export async function resume(
   name: string,
   options: ResumeOptions,
 ): Promise<ResumeOutcome> {
-  const { by, kind, key } = checkKnown<ResumeOptions>(options ?? {}, ["by", "kind", "key"]);
+  const { by, pause: meant, kind, key } = checkKnown<ResumeOptions>(options ?? {}, ["by", "pause", "kind", "key"]);
   const who = checkWords("by", by);
+  const only = meant === undefined ? "" : checkPauseOwner(meant);
   const place = placeOf(engine, prefix, name, kind, key);
   const request = engine.newRequestId(name);
   const reply = await insist(engine, () => {
-    const args = { request, inbox: place.steps.inbox };
+    const args = { request, inbox: place.steps.inbox, only };
     return place.isPermits
       ? call(
           place.caller,
@@ -160,7 +165,8 @@ export async function resume(
       : call(place.caller, pausingResume, place.keys, args, engine.commandTimeoutMs);
   });
   if (reply.outcome === "running") return { outcome: "not-paused" };
-  const ended = readPause(place, reply.texts);
+  if (reply.outcome === "other") return { outcome: "other-pause", pause: pauseIn(name, reply.texts) };
+  const ended = pauseIn(name, reply.texts);
   const pausedForMs = Math.max(0, reply.nowMs - ended.sinceAtMs);
   const waiterCount = reply.waiters;
   if (channels.resume.hasSubscribers) {
@@ -169,11 +175,4 @@ export async function resume(
     channels.resume.publish(event);
   }
   return { outcome: "resumed", pause: ended, pausedForMs, waiterCount };
-}
-
-function readPause({ steps: { name } }: PausedPlace, [text = ""]: readonly string[]): Pause {
-  const found = parsePause(text);
-  if (found !== undefined) return found;
-  const cause = new Error(`the server has a pause that cannot be read: ${show(text)}`);
-  throw new StoreError(name, { mayHaveRun: true, transient: false, cause });
 }

@@ -1,7 +1,9 @@
 /** Where the keys of a lock are that can be paused, by its kind and name. */
 import type { Caller } from "../core/call.js";
 import type { Engine } from "../core/engine.js";
+import { type Pause, StoreError } from "../core/errors.js";
 import { checkKey, checkName, lockKeys, mappedKeys, show } from "../core/names.js";
+import { parsePause } from "../core/owner.js";
 import type { Steps } from "../core/steps.js";
 import { MutexSteps } from "../mutex/steps.js";
 import { type PermitsSteps, permitsSteps } from "../permits/steps.js";
@@ -77,4 +79,26 @@ export function placeOf(
   const keys = key === undefined ? lockKeys(prefix, machine, name) : mappedKeys(prefix, machine, checkKey(key));
   const steps = new MutexSteps({ store, name, key, keys, inbox: engine.inboxOf(keys.tag) }, kind);
   return { caller, isPermits: false, steps, keys: { ...steps.keys, resumed: `${keys.base}:resumed` } };
+}
+
+/** The pause that a server has told. @throws StoreError  it cannot be read */
+export function pauseIn(name: string, [text = ""]: readonly string[]): Pause {
+  const found = parsePause(text);
+  if (found !== undefined) return found;
+  const cause = new Error(`the server has a pause that cannot be read: ${show(text)}`);
+  throw new StoreError(name, { mayHaveRun: true, transient: false, cause });
+}
+
+/** Nobody can pause until a time that has been. */
+export function endHasPassed(untilAtMs: number | undefined, nowMs: number): RangeError {
+  const serverTime = new Date(nowMs).toISOString();
+  return new RangeError(
+    `untilAtMs must lie ahead; got ${untilAtMs}, and the server's clock says ${nowMs}, ${serverTime}`,
+  );
+}
+
+/** The `owner` of a pause that a caller has named. @throws TypeError  it is none */
+export function checkPauseOwner(pause: unknown): string {
+  if (typeof pause === "string" && parsePause(pause) !== undefined) return pause;
+  throw new TypeError(`pause must be the owner of a pause, such as inspect tells; got ${show(pause)}`);
 }

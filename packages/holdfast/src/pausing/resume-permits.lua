@@ -12,12 +12,14 @@
   KEYS[6] resumed   string, `<resume request> <waiters> <now in ms> <pause>` of the last that was resumed
   ARGV[1] request   id of this request
   ARGV[2] inbox     what a client id is appended to for the channel that the client listens on
-  ARGV[3] numbered  the heaviest grant whose permits are numbered; 0 for none
+  ARGV[3] only      the pause that is meant; empty for whichever stands
+  ARGV[4] numbered  the heaviest grant whose permits are numbered; 0 for none
   GRANTS  by hand-off
   REPLY   {0}                             running: there is no pause
           {1, nowMs, waiters, texts...}  resumed: so many were waiting; the text is the pause that has ended
+          {2, nowMs, texts...}           other: another than the one that was meant stands, and goes on
 ]]
-local request, inbox, numbered, owner = ARGV[1], ARGV[2], tonumber(ARGV[3]), ''
+local request, inbox, only, numbered, owner = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), ''
 
 local doneBy, doneWaiters, doneMs, done = string.match(redis.call('GET', KEYS[6]) or '', '^(%S+) (%d+) (%d+) (%S+)$')
 if doneBy == request then
@@ -36,6 +38,9 @@ local pause = holding or pauseAtHead()
 if not pause then
   grantHeads()
   return {0}
+end
+if only ~= '' and only ~= pause then
+  return {2, nowMs, pause}
 end
 redis.call('ZREM', KEYS[5], pause)
 redis.call('PEXPIRE', KEYS[5], 60000)

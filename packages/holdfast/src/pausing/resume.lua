@@ -10,11 +10,13 @@
   KEYS[4] resumed  string, `<resume request> <waiters> <now in ms> <pause>` of the last that was resumed
   ARGV[1] request  id of this request
   ARGV[2] inbox    what a client id is appended to for the channel that the client listens on
+  ARGV[3] only     the pause that is meant; empty for whichever stands
   GRANTS  by hand-off
   REPLY   {0}                             running: there is no pause
           {1, nowMs, waiters, texts...}  resumed: so many were waiting; the text is the pause that has ended
+          {2, nowMs, texts...}           other: another than the one that was meant stands, and goes on
 ]]
-local request, inbox = ARGV[1], ARGV[2]
+local request, inbox, only = ARGV[1], ARGV[2], ARGV[3]
 
 local doneBy, doneWaiters, doneMs, done = string.match(redis.call('GET', KEYS[4]) or '', '^(%S+) (%d+) (%d+) (%S+)$')
 if doneBy == request then
@@ -32,6 +34,9 @@ local holding = holder and string.match(holder, '^pause/.*')
 local pause = holding or pauseAtHead(now)
 if not pause then
   return {0}
+end
+if only ~= '' and only ~= pause then
+  return {2, nowMs, pause}
 end
 redis.call('ZREM', KEYS[3], pause)
 redis.call('PEXPIRE', KEYS[3], 60000)

@@ -2,6 +2,8 @@
 import { describe, expect, test } from "vitest";
 import type { Script } from "../../src/core/script.js";
 import {
+  pausingExtend,
+  pausingExtendPermits,
   pausingPause,
   pausingPausePermits,
   pausingResume,
@@ -33,7 +35,10 @@ const WORDS = "ana/db%20work";
 const inAnHour = (): number => Date.now() + 3_600_000;
 const pause = (request: string, untilMs: number = NEVER): Promise<unknown> =>
   server.run(pausingPause, { request, untilMs, words: WORDS });
-const resume = (request: string): Promise<unknown> => server.run(pausingResume, { request });
+const resume = (request: string, only = ""): Promise<unknown> => server.run(pausingResume, { request, only });
+const renewedOf = (owner: string, untilMs: number): string => owner.replace(/^(pause\/\d+)\/\d+/, `$1/${untilMs}`);
+const extend = (owner: string, untilMs: number): Promise<unknown> =>
+  server.run(pausingExtend, { pause: owner, renewed: renewedOf(owner, untilMs), untilMs });
 const textOf = (reply: unknown): string => String((reply as unknown[]).at(-1));
 const said = async (): Promise<string[]> =>
   (await server.messages()).map((message) => message.replace(/ \d{16} \d{16}/, " token now"));
@@ -156,6 +161,63 @@ describe("pausing/resume", () => {
   });
 });
 
+describe("pausing/resume of one pause", () => {
+  test("leaves another one as it is, and ends the one that is meant", async () => {
+    const old = textOf(await pause("r1"));
+    await resume("s1");
+    const owner = textOf(await pause("r2"));
+    expect(await resume("s2", old)).toEqual([2, expect.any(Number), owner]);
+    expect((await server.state()).lock).toBe(owner);
+    expect(await resume("s3", owner)).toEqual([1, expect.any(Number), 0, owner]);
+    expect(await resume("s4", owner)).toEqual([0]);
+  });
+});
+
+describe("pausing/extend", () => {
+  test("gives a pause that holds another end, later or earlier, and grants nobody", async () => {
+    const owner = textOf(await pause("r1", inAnHour()));
+    await server.redis.zadd(KEYS.queue as string, 1, B);
+    const { fence } = await server.state();
+    for (const untilMs of [inAnHour() + 3_600_000, Date.now() + 600_000]) {
+      const { lock = "" } = await server.state();
+      const renewed = renewedOf(owner, untilMs);
+      expect(await extend(lock, untilMs)).toEqual([1, expect.any(Number)]);
+      expect(await extend(lock, untilMs), "sent again").toEqual([1, expect.any(Number)]);
+      expect(await server.state()).toEqual({ lock: renewed, fence, queue: [B] });
+      const left = await server.lifetimes();
+      expect(left.lock).toBeLessThanOrEqual(untilMs - Date.now() + 100);
+      expect(left.lock).toBeGreaterThan(untilMs - Date.now() - 60_000);
+      expect(left.fence).toBeGreaterThan(left.lock);
+    }
+    expect(await said()).toEqual([]);
+    expect(await resume("s1")).toMatchObject({ 0: 1, 2: 1 });
+    expect((await server.state()).lock).toBe(B);
+  });
+
+  test("gives one that waits for a holder another end, in its place", async () => {
+    await server.set({ lock: A, fence: PAST, queue: [B] });
+    const owner = textOf(await pause("r1", inAnHour()));
+    const untilMs = inAnHour() + 7_200_000;
+    expect(await extend(owner, untilMs)).toEqual([1, expect.any(Number)]);
+    expect((await server.state()).queue).toEqual([renewedOf(owner, untilMs), B]);
+    expect((await server.lifetimes()).queue).toBeGreaterThan(DAY_MS + 3 * 3_500_000);
+    await server.run(mutexRelease, { owner: A, token: PAST });
+    expect((await server.state()).lock).toBe(renewedOf(owner, untilMs));
+  });
+
+  test("leaves another pause alone, and says which it is, or that there is none", async () => {
+    const owner = textOf(await pause("r1", inAnHour()));
+    const other = owner.replace("/r1/", "/r0/");
+    const state = await server.state();
+    expect(await extend(other, NEVER)).toEqual([0, expect.any(Number), owner]);
+    expect(await extend(owner, Date.now() - 5)).toEqual([2, expect.any(Number)]);
+    expect(await server.state()).toEqual(state);
+    await resume("s1");
+    expect(await extend(owner, NEVER)).toEqual([0, expect.any(Number)]);
+    expect((await server.state()).lock).toBeUndefined();
+  });
+});
+
 describe("a mutex that is paused", () => {
   test("refuses whoever comes, with the pause, and queues who waits through", async () => {
     const owner = textOf(await pause("r1", inAnHour()));
@@ -261,7 +323,7 @@ describe("permits that are paused", () => {
         owner: "",
         words: WORDS,
       },
-      ...{ untilMs: NEVER, most: 100, mostHeld: 100, token: "", note: "" },
+      ...{ untilMs: NEVER, only: "", most: 100, mostHeld: 100, token: "", note: "" },
       ...args,
     };
     const words = script.args.map((name) => String(given[name]));
@@ -308,6 +370,35 @@ describe("permits that are paused", () => {
     await run(pausingResumePermits, { request: "s2" });
     expect(await run(pausingPausePermits, { request: "r3", untilMs: Date.now() - 5 })).toEqual([2, expect.any(Number)]);
     expect(await run(pausingResumePermits, { request: "s3" })).toEqual([0]);
+  });
+
+  test("have a pause that gets another end, as it holds and while it waits", async () => {
+    await run(permitsAcquire, { owner: A });
+    const owner = textOf(await run(pausingPausePermits, { request: "r1", untilMs: inAnHour() }));
+    const later = inAnHour() + DAY_MS;
+    const extendTo = (meant: string, untilMs: number): Promise<unknown> =>
+      run(pausingExtendPermits, { pause: meant, renewed: renewedOf(owner, untilMs), untilMs });
+    expect(await extendTo(owner, later)).toEqual([1, expect.any(Number)]);
+    expect(await extendTo(owner, later), "sent again").toEqual([1, expect.any(Number)]);
+    expect(await queue()).toEqual([renewedOf(owner, later)]);
+    const grant = await server.redis.hget(BASE, A);
+    await run(permitsRelease, { owner: A, token: String(grant?.split("/")[1]) });
+    expect(await holders()).toEqual([renewedOf(owner, later)]);
+    const token = (await server.redis.hget(BASE, renewedOf(owner, later)))?.split("/")[1];
+
+    const earlier = Date.now() + 600_000;
+    expect(await extendTo(owner, earlier), "no longer known by that id").toMatchObject({ 0: 0 });
+    expect(await extendTo(renewedOf(owner, later), earlier)).toEqual([1, expect.any(Number)]);
+    expect(await holders()).toEqual([renewedOf(owner, earlier)]);
+    expect(await server.redis.hget(BASE, renewedOf(owner, earlier))).toBe(`1000000000/${token}/`);
+    expect(Number(await server.redis.hget(BASE, "used"))).toBe(1_000_000_000);
+    expect(Number(await server.redis.zscore(`${BASE}:holders`, renewedOf(owner, earlier)))).toBeLessThanOrEqual(
+      earlier * 1_000 + 1_000,
+    );
+    expect(await run(permitsAcquire, { owner: B, enqueue: 2 })).toMatchObject({ 0: 0 });
+    expect(await run(pausingResumePermits, { request: "s1", only: owner })).toMatchObject({ 0: 2 });
+    expect(await run(pausingResumePermits, { request: "s2", only: renewedOf(owner, earlier) })).toMatchObject({ 0: 1 });
+    expect(await holders()).toEqual([B]);
   });
 
   test("are paused before anybody has said how many there are, and are counted once somebody has", async () => {
