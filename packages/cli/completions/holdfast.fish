@@ -127,7 +127,7 @@ complete -c holdfast -n '__holdfast_verb doctor' -l lease -x -d 'the shortest le
 complete -c holdfast -n '__holdfast_verb doctor' -l for -x -d 'how long to look at each node, at most (5s)'
 complete -c holdfast -n '__holdfast_verb console' -s p -l port -x -d 'port to listen on (8087)'
 complete -c holdfast -n '__holdfast_verb console' -l host -x -d 'address to bind to (127.0.0.1)'
-complete -c holdfast -n '__holdfast_verb console' -l allow -x -d 'release, pause, resume, resize, resign'
+complete -c holdfast -n '__holdfast_verb console' -l allow -x -d 'release, pause, resume, resize, resign, resolve'
 complete -c holdfast -n '__holdfast_verb console' -l token -x -d 'what people sign in with, and scripts send as Authorization'
 complete -c holdfast -n '__holdfast_verb console' -l env -x -d 'word on the badge of every page, such as prod'
 complete -c holdfast -n '__holdfast_verb console' -l base-path -x -d 'first part of every path, for a proxy'

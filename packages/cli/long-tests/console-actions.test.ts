@@ -1,6 +1,7 @@
 /** What changes while somebody looks, and what somebody changes: seen from the page and from the holder. */
 import { randomUUID } from "node:crypto";
 import { LeaseLostError } from "holdfast";
+import { inspectOnce, once } from "holdfast/recipes";
 import { expect, it } from "vitest";
 import { redisScene } from "../tests/console/scene.js";
 import { browserScene, picture } from "./console/browser.js";
@@ -121,7 +122,7 @@ it("a name is paused and resumed from its page", async () => {
   const console = await builtConsole(redis, { allow: ["pause", "resume"] });
   const { page, trouble } = await browser.open(console.origin);
   await enter(page, console, lockHash(name));
-  await page.getByRole("button", { name: "Pause …" }).click();
+  await page.getByRole("button", { name: "Pause …", exact: true }).click();
   await page.getByLabel("Reason").fill("db maintenance");
   await page.getByRole("dialog").getByRole("button", { name: "Pause", exact: true }).click();
   await page.getByText("db maintenance").first().waitFor();
@@ -129,10 +130,89 @@ it("a name is paused and resumed from its page", async () => {
   await page.getByRole("button", { name: "Resume …" }).click();
   await page.getByRole("dialog").getByLabel("Reason").fill("done");
   await page.getByRole("dialog").getByRole("button", { name: "Resume", exact: true }).click();
-  await page.getByRole("button", { name: "Pause …" }).waitFor();
+  await page.getByRole("button", { name: "Pause …", exact: true }).waitFor();
   const lease = await redis.holdfast.mutex(name).tryAcquire();
   expect(lease).not.toBeNull();
   await lease?.release();
+  expect(trouble).toEqual([]);
+});
+
+it("a pause gets another end from its page, and whoever waits is not let in between", async () => {
+  const name = `extend:${randomUUID()}`;
+  const console = await builtConsole(redis, { allow: ["pause", "resume"] });
+  const { page, trouble } = await browser.open(console.origin);
+  await redis.holdfast.pause(name, { by: "ana", label: "db maintenance", untilAtMs: Date.now() + 3_600_000 });
+  const waiting = redis.another().mutex(name).acquire({ throughPause: true, waitMs: LEASE_MS });
+  await enter(page, console, lockHash(name));
+  await page.getByRole("button", { name: "Extend the pause …" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("For how long").fill("2d");
+  await dialog.getByLabel("Reason").fill("it takes longer");
+  await dialog.getByRole("button", { name: "Extend", exact: true }).click();
+  await dialog.waitFor({ state: "detached" });
+  const { pause } = await redis.holdfast.mutex(name).inspect();
+  expect(pause).toMatchObject({ by: "ana", label: "db maintenance" });
+  expect(pause?.untilAtMs).toBeGreaterThan(Date.now() + 47 * 3_600_000);
+  await redis.holdfast.resume(name, { by: "ana" });
+  await (await waiting).release();
+  expect(trouble).toEqual([]);
+});
+
+it("a semaphore is resized and a leader asked to resign from their pages, and both hear it", async () => {
+  const name = randomUUID();
+  const holder = redis.another();
+  const lease = await holder.semaphore(`pool:${name}`, { permits: 2 }).acquire({ leaseMs: LEASE_MS });
+  const leader = await holder.election(`lead:${name}`).campaign("here", { leaseMs: LEASE_MS });
+  const console = await builtConsole(redis, { allow: ["resize", "resign"] });
+  const { page, trouble } = await browser.open(console.origin);
+  await enter(page, console, "#/semaphores");
+  await page.getByRole("button", { name: `Resize pool:${name} …` }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Permits").fill("5");
+  await dialog.getByLabel("Reason").fill("more work");
+  await dialog.getByRole("button", { name: "Resize", exact: true }).click();
+  await dialog.waitFor({ state: "detached" });
+  await page
+    .getByRole("row", { name: new RegExp(name) })
+    .getByText("of 5")
+    .waitFor();
+
+  await page.goto(`${console.origin}/#/elections`);
+  await page.getByRole("button", { name: `Ask the leader of lead:${name} to resign …` }).click();
+  await dialog.getByLabel("Reason").fill("a deploy");
+  await dialog.getByLabel(/^Type the name/).fill(`lead:${name}`);
+  await dialog.getByRole("button", { name: "Resign", exact: true }).click();
+  await dialog.waitFor({ state: "detached" });
+  await expect.poll(() => leader.signal.aborted, { timeout: 10_000 }).toBe(true);
+  expect(lease.signal.aborted).toBe(false);
+  await lease.release();
+  expect(trouble).toEqual([]);
+});
+
+it("a blocked call is resolved from its page by whoever has found out how it ended", async () => {
+  const key = `transfer:${randomUUID()}`;
+  await once(redis.holdfast, key, () => Promise.reject(new Error("no answer")), { after: () => "block" }).catch(
+    () => {},
+  );
+  const console = await builtConsole(redis, { allow: ["resolve"] });
+  const { page, trouble } = await browser.open(console.origin);
+  await enter(page, console, `#/once?q=${key}`);
+  await page.getByRole("button", { name: `Resolve ${key} …` }).click();
+  const dialog = page.getByRole("dialog");
+  const submit = dialog.getByRole("button", { name: "Resolve", exact: true });
+  await dialog.getByLabel("Reason").fill("the bank says it was booked");
+  await dialog.getByLabel(/^Type the name/).fill(key);
+  expect(await submit.isDisabled(), "nobody has said how it ended").toBe(true);
+  await dialog.getByLabel(/has happened: callers/).check();
+  await dialog.getByLabel("Value, as JSON").fill("{");
+  expect(await submit.isDisabled(), "that is no JSON").toBe(true);
+  await dialog.getByLabel("Value, as JSON").fill('{"booked":true}');
+  await picture(page, "resolve");
+  await submit.click();
+  await dialog.waitFor({ state: "detached" });
+  await page.getByRole("cell", { name: "done", exact: true }).waitFor();
+  expect((await inspectOnce(redis.holdfast, key))?.state).toBe("done");
+  expect((await once(redis.holdfast, key, () => 0)).value).toEqual({ booked: true });
   expect(trouble).toEqual([]);
 });
 

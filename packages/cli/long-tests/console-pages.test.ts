@@ -1,6 +1,7 @@
 /** Every page, in both themes, wide and narrow: what it says, how it looks, and that nobody is kept out of it. */
 import type { Lease } from "holdfast";
 import { appendHistory } from "holdfast/admin";
+import { once } from "holdfast/recipes";
 import { beforeAll, describe, expect, it } from "vitest";
 import { redisScene, TOKEN } from "../tests/console/scene.js";
 import { browserScene, expectNoSidewaysScroll, picture, seriousFindings } from "./console/browser.js";
@@ -46,6 +47,10 @@ beforeAll(async () => {
       () => {},
     );
   await holdfast.pause("nightly", { by: "ana@ops-1", label: "db maintenance" });
+  for (const charge of ["7001", "7002", "7003"]) await once(api, `charge:${charge}`, () => 1, { scope: "shop-4" });
+  await once(api, "transfer:88", () => Promise.reject(new Error("no answer")), { after: () => "block" }).catch(
+    () => {},
+  );
   for (let run = 1; run <= 12; run += 1)
     await appendHistory(holdfast, {
       what: run % 5 === 0 ? "forced" : "released",
@@ -68,15 +73,16 @@ const PAGES: Readonly<Record<string, readonly [hash: string, text: string]>> = {
   clients: ["#/clients", "ci"],
   semaphores: ["#/semaphores", "pool:pdf"],
   elections: ["#/elections", "scheduler"],
+  once: ["#/once", "transfer:88"],
   history: ["#/history", "released"],
   redis: ["#/redis", "Round trip"],
 };
 
 describe.each(["light", "dark"] as const)("in the %s theme", (theme) => {
-  it.each([1_280, 390])("every page is whole and open to everybody at %i px", async (width) => {
+  it.each([1_600, 1_280, 390, 360])("every page is whole and open to everybody at %i px", async (width) => {
     const console = await builtConsole(redis, {
       env: "prod",
-      allow: ["release", "pause", "resume", "resize", "resign"],
+      allow: ["release", "pause", "resume", "resize", "resign", "resolve"],
     });
     const { page, trouble } = await browser.open(console.origin, { width, theme });
     await enter(page, console);

@@ -68,16 +68,16 @@ export async function remember({ holdfast }: Backend, event: Parameters<typeof a
 export async function audited(
   { viewer, address, fields, context, audit }: Ask,
   action: ActionName,
-  place: LockPlace | { readonly client: string },
+  place: LockPlace | { readonly client: string } | { readonly call: string },
   token: number | null,
   work: (reason: string) => Promise<Done>,
 ): Promise<Done> {
   const reason = reasonOf(fields);
-  const subject = "client" in place ? { kind: "client", name: place.client } : { kind: place.kind, name: place.name };
+  const subject = subjectOf(place);
   const line = (outcome: AuditLine["outcome"], detail: string): AuditLine => ({
     ...{ atMs: context.nowMs, action, ...subject, token, who: viewer.who, address, reason, outcome, detail },
   });
-  const isAllowed = "client" in place || (await viewer.may(action, place.name));
+  const isAllowed = "client" in place || (await viewer.may(action, subject.name));
   if (!isAllowed) {
     audit(line("forbidden", "the application did not allow it"));
     throw new HttpProblem(403, "forbidden", `${viewer.who} may not ${action} ${subject.name}.`);
@@ -93,6 +93,13 @@ export async function audited(
     audit(line(outcome, detail));
     throw error;
   }
+}
+
+function subjectOf(
+  place: LockPlace | { readonly client: string } | { readonly call: string },
+): Pick<AuditLine, "kind" | "name"> {
+  if ("client" in place) return { kind: "client", name: place.client };
+  return "call" in place ? { kind: "once", name: place.call } : { kind: place.kind, name: place.name };
 }
 
 function isUnknown(error: unknown): boolean {

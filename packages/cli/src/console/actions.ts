@@ -12,6 +12,7 @@ import { readEntry } from "./detail.js";
 import { instantOf, textOf, tokenOf, wholeOf } from "./fields.js";
 import { placeOf } from "./locks.js";
 import { MOST_FOLLOWED } from "./look.js";
+import { resolve as resolveOnce } from "./once.js";
 import type { LockPlace } from "./place.js";
 import { badRequest, HttpProblem } from "./problem.js";
 import { clientIdOf, pauseOf, permitsOf, publicOwner } from "./views.js";
@@ -25,6 +26,7 @@ export const ACTION_TABLE: Readonly<Record<string, Action>> = {
   resume: { needs: "resume", run: resume },
   resize: { needs: "resize", run: resize },
   resign: { needs: "resign", run: resign },
+  "resolve-once": { needs: "resolve", run: resolveOnce },
 };
 
 async function release(backend: Backend, ask: Ask): Promise<Done> {

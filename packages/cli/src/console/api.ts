@@ -17,10 +17,10 @@
  */
 
 /** What a console may be allowed to do. A console that is allowed nothing only shows. */
-export type ActionName = "release" | "pause" | "resume" | "resize" | "resign";
+export type ActionName = "release" | "pause" | "resume" | "resize" | "resign" | "resolve";
 
 /** All of them, in the order of the help. */
-export const ACTIONS: readonly ActionName[] = ["release", "pause", "resume", "resize", "resign"];
+export const ACTIONS: readonly ActionName[] = ["release", "pause", "resume", "resize", "resign", "resolve"];
 
 /** The header that carries `session.csrf` with every POST that a signed-in page sends. */
 export const CSRF_HEADER = "x-holdfast-csrf";
@@ -38,6 +38,7 @@ export const ROUTES = {
   clients: "GET api/clients -> ClientsAnswer",
   semaphores: "GET api/semaphores -> SemaphoresAnswer",
   elections: "GET api/elections -> ElectionsAnswer",
+  once: "GET api/once?q=&state=&limit=&cursor= -> OnceAnswer, see once-api.ts",
   history: "GET api/history?name=&kind=&since=24h&outcome=&limit= -> HistoryAnswer",
   historyCsv: "GET api/history.csv?… as above -> text/csv, as a download",
   redis: "GET api/redis -> RedisAnswer (200 also when Redis is down: it then tells that)",
@@ -51,6 +52,7 @@ export const ROUTES = {
   resume: "POST api/actions/resume ResumeBody -> ActionAnswer                 (allow: resume)",
   resize: "POST api/actions/resize ResizeBody -> ActionAnswer                 (allow: resize)",
   resign: "POST api/actions/resign ResignBody -> ActionAnswer                 (allow: resign)",
+  resolveOnce: "POST api/actions/resolve-once ResolveOnceBody -> ActionAnswer       (allow: resolve)",
 } as const;
 
 /** What every JSON document begins with. */

@@ -10,6 +10,7 @@ const FITS: Readonly<Record<ActionName, readonly string[]>> = {
   resume: ["mutex", "semaphore", "read-write-lock", "election"],
   resize: ["semaphore"],
   resign: ["election"],
+  resolve: [],
 };
 
 /** Whether it makes sense to do that to such a lock. */

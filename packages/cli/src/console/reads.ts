@@ -8,6 +8,7 @@ import { readFilter } from "./filter.js";
 import { csvOf, historyQuery, readRows, wholeOf } from "./history.js";
 import { lockAnswer } from "./lock-answer.js";
 import { placeOf } from "./locks.js";
+import { readOnce } from "./once.js";
 import type { LockPlace } from "./place.js";
 import { badRequest, HttpProblem } from "./problem.js";
 import { send, sendJson } from "./respond.js";
@@ -41,6 +42,7 @@ export const READS: Readonly<Record<string, Read>> = {
     const { elections, atMs } = await core.poller.fresh(["elections"]);
     sendJson(res, { v: 1, atMs, elections: await new Visibility(viewer).views(elections ?? []) });
   },
+  "api/once": readOnce,
   "api/history": async (core, exchange, viewer) => {
     sendJson(exchange.res, { ...stamp(core), ...(await history(core, exchange, viewer)), isKept: true });
   },

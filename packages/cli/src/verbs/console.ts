@@ -26,7 +26,7 @@ export const consoleVerb: Verb = {
 
   -p, --port P            port to listen on (8087); 0: a free one
       --host H            address to bind to (127.0.0.1); any other wants --token
-      --allow A,…         release, pause, resume, resize, resign: what may be done; the rest has no route at all
+      --allow A,…         release, pause, resume, resize, resign, resolve: what may be done; the rest has no route at all
       --token T           what people sign in with, and scripts send as Authorization: Bearer; at least 16
                           characters. Better in HOLDFAST_CONSOLE_TOKEN, since ps shows flags. Without one a random
                           token is printed with the address

@@ -72,7 +72,7 @@ export async function firstHolder(engine: Engine, state: State | undefined): Pro
 }
 
 /** A hold with the names of its process, as far as they can be found out quickly. Never rejects. */
-export async function describeHolder(engine: Engine, holder: HolderState): Promise<Holder> {
+export async function describeHolder(engine: Asked, holder: HolderState): Promise<Holder> {
   return toHolder(holder, await identify(engine, parseOwner(holder.owner)?.clientId ?? ""));
 }
 

@@ -14,4 +14,12 @@ export type { OnceLease } from "./once/lease.js";
 export { inspectOnce, type OnceInspection, type OnceResolution, type OnceScope, resolveOnce } from "./once/looking.js";
 export { type OnceResult, once } from "./once/once.js";
 export type { OnceOptions, OnceOutcome, OncePolicy } from "./once/options.js";
+export {
+  ONCE_STATES,
+  type OnceEntry,
+  type OnceState,
+  type OnceSurvey,
+  type OnceSurveyOptions,
+  surveyOnce,
+} from "./once/survey.js";
 export type { Refusal, RefusalReason } from "./refusal.js";

@@ -13,6 +13,7 @@ import { HelpDialog } from "./pages/help.js";
 import { HistoryPage } from "./pages/history.js";
 import { LockPage } from "./pages/lock.js";
 import { LocksPage } from "./pages/locks.js";
+import { OncePage } from "./pages/once.js";
 import { RedisPage } from "./pages/redis.js";
 import { SemaphoresPage } from "./pages/semaphores.js";
 import { SignInPage } from "./pages/sign-in.js";
@@ -36,6 +37,7 @@ const PAGES: Readonly<Record<PageName, Page>> = {
   clients: { title: "Clients", Content: ClientsPage, isInMenu: true },
   semaphores: { title: "Semaphores", Content: SemaphoresPage, isInMenu: true },
   elections: { title: "Elections", Content: ElectionsPage, isInMenu: true },
+  once: { title: "Once", Content: OncePage, isInMenu: true },
   history: { title: "History", Content: HistoryPage, isInMenu: true },
   redis: { title: "Redis", Content: RedisPage, isInMenu: true },
 };
@@ -211,9 +213,9 @@ function useFollowing(here: Route): void {
   useEffect(() => disconnect, []);
 }
 
-/** History is asked for by its page: its stream only tells whether Redis answers. */
+/** History and calls are asked for by their pages: their stream only tells whether Redis answers. */
 function subjectOf({ page, params: { kind, name, key } }: Route): Subject {
-  if (page === "history") return { topics: [] };
+  if (page === "history" || page === "once") return { topics: [] };
   return page === "lock" ? { topics: ["lock"], kind, name, key } : { topics: [page] };
 }
 

@@ -23,6 +23,7 @@ export const KEYS: readonly (readonly [keys: string, does: string])[] = [
   ["g c", "Clients"],
   ["g s", "Semaphores"],
   ["g e", "Elections"],
+  ["g o", "Once"],
   ["g h", "History"],
   ["g r", "Redis"],
   ["p", "Stop updates, and go on"],
@@ -35,6 +36,7 @@ const AFTER_G: Readonly<Record<string, PageName>> = {
   c: "clients",
   s: "semaphores",
   e: "elections",
+  o: "once",
   h: "history",
   r: "redis",
 };

@@ -7,7 +7,7 @@
 import { Store } from "./store.js";
 
 /** The pages. */
-export const PAGES = ["locks", "lock", "clients", "semaphores", "elections", "history", "redis"] as const;
+export const PAGES = ["locks", "lock", "clients", "semaphores", "elections", "once", "history", "redis"] as const;
 /** One of them. */
 export type PageName = (typeof PAGES)[number];
 /** What stands behind the page: `name`, `kind`, `filter`, `sort` and so on. What is empty or undefined is left out. */

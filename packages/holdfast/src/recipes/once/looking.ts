@@ -1,7 +1,7 @@
 /** For people, and for what reconciles: what has become of a call, and how one ends that nobody knows the end of. */
 import { behind } from "../../core/behind.js";
 import type { Holder } from "../../core/errors.js";
-import { describeHolder } from "../../core/inspection.js";
+import { type Asked, describeHolder } from "../../core/inspection.js";
 import { show } from "../../core/names.js";
 import { checkWhole } from "../../core/options.js";
 import type { Holdfast } from "../../holdfast.js";
@@ -47,6 +47,11 @@ export async function inspectOnce(
   const steps = stepsOf(holdfast, key, options, 0);
   const { engine } = behind(holdfast, steps.name);
   engine.assertOpen(steps.name);
+  return inspection(engine, steps);
+}
+
+/** The same of a call whose steps are known. @throws StoreError */
+export async function inspection(engine: Asked, steps: OnceSteps): Promise<OnceInspection | undefined> {
   const looked = await steps.look(engine.commandTimeoutMs);
   if (looked === undefined) return undefined;
   const { state, owner, token, attempt, firstMs, sinceMs, endedMs, leaseLeftMs } = looked;

@@ -1,0 +1,126 @@
+/** All calls that are on record, page by page: for people, and for what reconciles those that are blocked. */
+import { type Glob, readGlob } from "../../admin/glob.js";
+import { unescaped } from "../../admin/key-names.js";
+import { eachOf, identitiesOf, type Place, placeOf } from "../../admin/place.js";
+import { cursorText, KeyScan, readCursor } from "../../admin/scan.js";
+import { UnsupportedError } from "../../core/errors.js";
+import { show } from "../../core/names.js";
+import { checkWhole } from "../../core/options.js";
+import type { Holdfast } from "../../holdfast.js";
+import { checkKnown } from "../../holdfast-options.js";
+import { inspection, type OnceInspection } from "./looking.js";
+import { nameOf, OnceSteps, partsOf } from "./steps.js";
+
+/** What has become of one call, and which it is. A snapshot. */
+export interface OnceEntry extends OnceInspection {
+  readonly key: string;
+  /** The `scope` of the call, if it has one. */
+  readonly scope: string | undefined;
+}
+
+/** In what state a call can be. */
+export type OnceState = OnceInspection["state"];
+
+/** All of them. */
+export const ONCE_STATES: readonly OnceState[] = [
+  "running",
+  "abandoned",
+  "done",
+  "failed",
+  "bare",
+  "blocked",
+  "released",
+];
+
+/** Which calls to list. */
+export interface OnceSurveyOptions {
+  /** Keys, as SCAN has patterns: `charge:*`. @default all */
+  readonly pattern?: string;
+  /** Only calls of this scope. @default all, with and without one */
+  readonly scope?: string;
+  /** @default all states */
+  readonly states?: readonly OnceState[];
+  /** When a page is full, as of `survey` in `holdfast/admin`. Whole number, 1 to 10 000. @default 200 */
+  readonly limit?: number;
+  /** `nextCursor` of the page before. @default the first page */
+  readonly cursor?: string;
+}
+
+/** One page. */
+export interface OnceSurvey {
+  /** In no order; a call may come twice, as with SCAN. */
+  readonly calls: readonly OnceEntry[];
+  /** For the next page; undefined if this is the last one. */
+  readonly nextCursor: string | undefined;
+  /** How many servers did not answer since the first page: what is on them is missing. */
+  readonly unreachable: number;
+}
+
+/** How many requests for keys one page may cost; each looks at 2 000 keys. */
+const MOST_STEPS = 50;
+const AT_ONCE = 50;
+
+/**
+ * One page of the calls that are on record, by SCAN over every primary; never by KEYS. No value is read. Changes nothing.
+ *
+ * @throws StoreError        no server answered
+ * @throws ClosedError       this Holdfast was closed
+ * @throws UnsupportedError  it is on several independent servers, where nothing is done once
+ * @throws TypeError, RangeError  a wrong option; nothing was sent
+ */
+export async function surveyOnce(holdfast: Holdfast, options: OnceSurveyOptions = {}): Promise<OnceSurvey> {
+  const known = checkKnown<OnceSurveyOptions>(options, ["pattern", "scope", "states", "limit", "cursor"]);
+  const { pattern, scope, states = ONCE_STATES, limit = 200, cursor } = known;
+  const glob = pattern === undefined ? undefined : readGlob(pattern);
+  if (scope !== undefined && typeof scope !== "string")
+    throw new TypeError(`scope must be a string; got ${show(scope)}`);
+  if (!Array.isArray(states) || states.length === 0 || !states.every((state) => ONCE_STATES.includes(state)))
+    throw new TypeError(`states must be an array of ${ONCE_STATES.join(", ")}; got ${show(states)}`);
+  checkWhole("limit", limit, 1, 10_000);
+  let progress = readCursor(cursor);
+  const place = placeOf(holdfast);
+  if (place.servers !== undefined)
+    throw new UnsupportedError(
+      place.prefix,
+      "Nothing is done once on several independent servers: there is no record.",
+    );
+  const identities = identitiesOf(place);
+  const scan = new KeyScan(place, {
+    shape: ":once:*{*",
+    kinds: ["once"],
+    text: glob?.literal ?? "",
+    includeFree: false,
+  });
+  const calls = new Map<string, OnceEntry>();
+  for (let step = 0; step < MOST_STEPS && !progress.isOver && calls.size < limit; step += 1) {
+    const page = await scan.page(progress, limit - calls.size);
+    progress = page.progress;
+    const found = namesIn(page.rests, glob, scope);
+    for (const entry of await eachOf(found, AT_ONCE, (one) => look(place, identities, one))) {
+      if (entry !== undefined && states.includes(entry.state)) calls.set(nameOf(entry.scope, entry.key), entry);
+    }
+  }
+  return { calls: [...calls.values()], nextCursor: cursorText(progress), unreachable: progress.unreachable };
+}
+
+type Named = Pick<OnceEntry, "key" | "scope">;
+
+function namesIn(rests: readonly string[], glob: Glob | undefined, scope: string | undefined): Named[] {
+  return rests.flatMap((rest) => {
+    const [, escaped] = /^once:\{(.+)\}$/s.exec(rest) ?? [];
+    const parts = escaped === undefined ? undefined : partsOf(unescaped(escaped));
+    const isWanted =
+      parts !== undefined && glob?.matches(parts.key) !== false && (scope === undefined || parts.scope === scope);
+    return isWanted ? [parts] : [];
+  });
+}
+
+async function look(
+  { engine, prefix }: Place,
+  identities: ReturnType<typeof identitiesOf>,
+  { key, scope }: Named,
+): Promise<OnceEntry | undefined> {
+  const steps = new OnceSteps({ engine, prefix, name: nameOf(scope, key), keepMs: 0, fingerprint: "" });
+  const seen = await inspection(identities, steps);
+  return seen === undefined ? undefined : { key, scope, ...seen };
+}
