@@ -30,6 +30,14 @@ interface Order {
   readonly settle: (end: { readonly reply: Reply } | { readonly error: unknown }) => void;
   /** Over which connection it was sent last. */
   sentOver: Requests | undefined;
+  /** Which life of which server was the last that its client had reached when it was asked for. */
+  readonly madeFor: Life | undefined;
+}
+
+/** A server, for as long as it stays what it is. */
+interface Life {
+  readonly server: SimulatedServer;
+  readonly promotions: number;
 }
 
 interface Subscription {
@@ -60,7 +68,7 @@ export class SimulatedClient {
   readonly #taught = new Map<string, Script>();
   #requests: Requests | undefined;
   /** To which it last had a connection for scripts, and how often that had taken over by then. */
-  #last: { readonly server: SimulatedServer; readonly promotions: number } | undefined;
+  #last: Life | undefined;
   #ears: Ears | undefined;
   #losses = 0;
   #resends = false;
@@ -153,12 +161,12 @@ export class SimulatedClient {
     if (connection === "commands") {
       this.#requests = new Requests(travel, server.connection());
       if (this.#losses > 0) this.#onBack();
-      const last = this.#last;
       this.#last = { server, promotions: server.promotions };
-      // It knows the scripts of its first time, and who was away for all of the second knows no others: not promised.
-      const isAgain = last?.server === server && last.promotions !== server.promotions;
       for (const order of this.#orders) {
-        if (isAgain) order.settle({ error: new Error("the connection was lost") });
+        // What had no answer for all the time between two lives of a server names no other: not promised.
+        const { madeFor } = order;
+        const isForItsPast = madeFor?.server === server && madeFor.promotions !== server.promotions;
+        if (isForItsPast) order.settle({ error: new Error("the connection was lost") });
         else this.#send(order);
       }
     } else {
@@ -196,6 +204,7 @@ export class SimulatedClient {
         keys,
         args,
         sentOver: undefined,
+        madeFor: this.#last,
         settle: (end) => {
           if (!this.#orders.delete(order)) return;
           limit.cancel();
