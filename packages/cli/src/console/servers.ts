@@ -9,11 +9,28 @@ export interface ClockReading {
   readonly roundTripMs: number;
 }
 
+/** A client library may wait for a connection for as long as it takes; whoever looks at a page does not. */
+const ANSWER_MS = 5_000;
+
+/** Asks one server. @throws as the client, or that it does not answer */
+async function asked(server: ServerClient, command: string): Promise<unknown> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new Error(`no answer to ${command} within ${ANSWER_MS} ms`)), ANSWER_MS);
+    timer.unref();
+  });
+  try {
+    return await Promise.race([server.call(command), late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
 /** Compares clocks at the middle of a round trip. @throws as the client */
 export async function readClock(server: ServerClient): Promise<ClockReading> {
   const begunMs = performance.now();
   const sentAtMs = Date.now();
-  const [seconds, micros] = (await server.call("TIME")) as [unknown, unknown];
+  const [seconds, micros] = (await asked(server, "TIME")) as [unknown, unknown];
   const roundTripMs = performance.now() - begunMs;
   const serverMs = Number(seconds) * 1_000 + Number(micros) / 1_000;
   return { skewMs: Math.round(serverMs - (sentAtMs + roundTripMs / 2)), roundTripMs };
@@ -22,7 +39,7 @@ export async function readClock(server: ServerClient): Promise<ClockReading> {
 /** One server as the page shows it. Never rejects: what it will not tell is null. */
 export async function describeServer(server: ServerClient): Promise<NodeView> {
   const [info, clock] = await Promise.all([
-    server.call("INFO").then(
+    asked(server, "INFO").then(
       (text) => fieldsOf(String(text)),
       () => new Map<string, string>(),
     ),

@@ -70,7 +70,7 @@ const HINTS: readonly (readonly [pattern: RegExp, error: string, hint: string])[
   ],
   [/No server|quorum|majority/i, "Too few of the servers answer.", "A lock on a quorum needs more than half of them."],
   [
-    /timed out|timeout|did not answer|no answer|closed|ECONNRESET|EPIPE|Stream isn't writeable/i,
+    /max retries|timed out|timeout|did not answer|no answer|closed|ECONNRESET|EPIPE|Stream isn't writeable/i,
     "Redis does not answer.",
     "It is down, stalled, or cut off: try redis-cli ping from this machine, and look at the log of Redis.",
   ],

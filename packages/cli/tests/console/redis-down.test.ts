@@ -98,6 +98,10 @@ describe("trouble", () => {
       "password",
     );
     expect(troubleOf(new Error("LOADING Redis is loading the dataset in memory")).error).toContain("loading");
+    const given = "Reached the max retries per request limit (which is 1). Refer to maxRetriesPerRequest for details.";
+    expect(troubleOf(new Error(given)).error, "what a client library says of itself").toMatch(
+      /^Redis does not answer\./,
+    );
     expect(troubleOf("odd").hint).not.toBe("");
   });
 });
