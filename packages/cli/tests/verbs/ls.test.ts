@@ -1,8 +1,11 @@
 /** `holdfast ls` beside locks that are really held. */
+
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { hostname } from "node:os";
 import { beforeAll, describe, expect, it } from "vitest";
 import { until } from "../../../holdfast/src/testing/delays.js";
-import { type Document, newStage } from "./harness.js";
+import { type Document, MAIN, newStage } from "./harness.js";
 
 /** Clears the screen, begins a line of its own, and turns the direction of the text. */
 const HOSTILE = "evil\x1b[2J\nname\u202e";
@@ -135,4 +138,18 @@ describe("ls", () => {
     expect(code).toBe(0);
     for (const line of stdout.trimEnd().split("\n")) expect(JSON.parse(line).locks[0].name).toBe("feed");
   });
+
+  it.each(["ls --watch 0.1 --no-headings", "history --since 1h", "ls --limit 1000"])(
+    "ends without a word when whoever reads %s has had enough",
+    async (words) => {
+      const shell = `"$0" "$1" ${words} | head -n 1 > /dev/null; echo done`;
+      const child = spawn("sh", ["-c", shell, process.execPath, MAIN], {
+        env: { ...process.env, HOLDFAST_REDIS: stage.redis.url },
+      });
+      let output = "";
+      for (const stream of [child.stdout, child.stderr]) stream.on("data", (data) => (output += String(data)));
+      await once(child, "close");
+      expect(output).toBe("done\n");
+    },
+  );
 });
