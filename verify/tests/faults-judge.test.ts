@@ -181,6 +181,14 @@ describe("the judge of a fault run", () => {
     expect(broken(letter, kind, lines)).toEqual(found);
   });
 
+  test("takes the answer to a count-down for that of a copy only if it took as long as one that is sent again", () => {
+    const lines = ["A set-count 0-1 ok count=3", "B count-down 10-600 ok result=1", "C count-down 12-40 ok result=1"];
+    expect(broken("l", "count-down-latch", lines), "B was answered once more, after C").toEqual([]);
+    const quick = lines.map((line) => line.replace("10-600", "10-300"));
+    expect(broken("l", "count-down-latch", quick), "nothing was sent again so soon").toEqual(["S1"]);
+    expect(broken("l", "count-down-latch", quick, [fault("J15", 5, 15)]), "but for a cut connection").toEqual([]);
+  });
+
   test("expects nobody to be let in beside who may still be there", () => {
     const lines = [
       "A acquire 0-2 ok permits=2 token=1 valid=900",
