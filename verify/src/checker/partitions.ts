@@ -1,5 +1,6 @@
 import { type CheckOptions, type CheckResult, check } from "./check.js";
 import type { Model, Timed } from "./model.js";
+import { processorMs } from "./processor-ms.js";
 
 /** What came of one of several independent things. */
 export interface PartitionResult<Key, Value> extends CheckResult<Value> {
@@ -16,9 +17,9 @@ export function checkPartitions<State, Value, Key>(
   partitions: ReadonlyMap<Key, readonly Timed<Value>[]>,
   options: CheckOptions = {},
 ): PartitionResult<Key, Value>[] {
-  const deadlineMs = performance.now() + (options.timeoutMs ?? Number.POSITIVE_INFINITY);
+  const deadlineMs = processorMs() + (options.timeoutMs ?? Number.POSITIVE_INFINITY);
   return Array.from(partitions, ([partition, operations]) => {
-    const timeoutMs = Math.max(0, deadlineMs - performance.now());
+    const timeoutMs = Math.max(0, deadlineMs - processorMs());
     return { partition, ...check(model, operations, { ...options, timeoutMs }) };
   });
 }
