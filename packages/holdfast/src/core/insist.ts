@@ -11,7 +11,8 @@ const PAUSE_MS = 50;
  */
 export async function insist<Answer>(
   engine: Pick<Engine, "runtime" | "commandTimeoutMs">,
-  send: () => Promise<Answer>): Promise<Answer> {
+  send: () => Promise<Answer>,
+): Promise<Answer> {
   const { runtime, commandTimeoutMs } = engine;
   const stopAtMs = runtime.monotonicMs() + commandTimeoutMs * 2;
   for (;;) {

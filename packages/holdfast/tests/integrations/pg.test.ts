@@ -1,6 +1,6 @@
 /** `fence` of holdfast/pg, on a real PostgreSQL. */
 import { randomUUID } from "node:crypto";
-import { fence, fenceTableSql, ForeignLockError, StaleTokenError } from "holdfast/pg";
+import { ForeignLockError, fence, fenceTableSql, StaleTokenError } from "holdfast/pg";
 import { Redis } from "ioredis";
 import pg from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
@@ -244,33 +244,36 @@ describe.skipIf(isMissing)("on a real server", { timeout: 120_000 }, () => {
       expect(await play("fenced")).toMatchObject({ answer: { error: "StaleTokenError" }, value: "next " });
     });
 
-    test.each(["resumed", "killed"])("and had raised its mark before: the next one waits until it is %s", async (end) => {
-      const late = startProgram(new URL("../recipes/programs/writer.mjs", import.meta.url), {
-        port: server.port,
-        databaseUrl: postgres.url,
-      });
-      try {
-        const checking = late.heard("checking");
-        const input = { name: resource, resource, leaseMs: 300, how: "fenced", stop: "after" };
-        const answer = late.call("update", input).catch(() => "killed");
-        await checking;
-        const next = await holdfast.mutex(resource).acquire({ waitMs: 60_000 });
-        const client = await begin();
-        const raising = fence(client, resource, next);
-        await waiting();
-        if (end === "resumed") late.resume();
-        else await late.kill();
-        await raising;
-        const seen = await value(client);
-        await append(client, "next");
-        await client.query("commit");
-        expect(seen).toBe(end === "resumed" ? "late " : "");
-        expect(await answer).toMatchObject(end === "resumed" ? { written: true } : expect.anything());
-        await next.release();
-      } finally {
-        await late.kill();
-      }
-    });
+    test.each(["resumed", "killed"])(
+      "and had raised its mark before: the next one waits until it is %s",
+      async (end) => {
+        const late = startProgram(new URL("../recipes/programs/writer.mjs", import.meta.url), {
+          port: server.port,
+          databaseUrl: postgres.url,
+        });
+        try {
+          const checking = late.heard("checking");
+          const input = { name: resource, resource, leaseMs: 300, how: "fenced", stop: "after" };
+          const answer = late.call("update", input).catch(() => "killed");
+          await checking;
+          const next = await holdfast.mutex(resource).acquire({ waitMs: 60_000 });
+          const client = await begin();
+          const raising = fence(client, resource, next);
+          await waiting();
+          if (end === "resumed") late.resume();
+          else await late.kill();
+          await raising;
+          const seen = await value(client);
+          await append(client, "next");
+          await client.query("commit");
+          expect(seen).toBe(end === "resumed" ? "late " : "");
+          expect(await answer).toMatchObject(end === "resumed" ? { written: true } : expect.anything());
+          await next.release();
+        } finally {
+          await late.kill();
+        }
+      },
+    );
   });
 
   test("a Redis that has lost the lock and whose clock was set back is refused, until somebody raises the token", async () => {

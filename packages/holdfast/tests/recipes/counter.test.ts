@@ -180,7 +180,9 @@ describe("a hundred items", () => {
       // Everybody asks for everything again, as after a crash nobody knows what was answered.
       const again = [0, 1, 2, 3].map(() => startProgram(url, { port: server.port }));
       programs.push(...again);
-      const sold = await Promise.all(again.map((program, at) => program.call<number>("buy", { name, requests: requests(at) })));
+      const sold = await Promise.all(
+        again.map((program, at) => program.call<number>("buy", { name, requests: requests(at) })),
+      );
       expect(sold.reduce((sum, count) => sum + count, 0)).toBe(100);
       expect(await counter(holdfast, name).read()).toBe(0);
     } finally {

@@ -132,7 +132,9 @@ describe("a value in Redis", () => {
     const { sleeper, next } = await sleeperAndNext(key, local);
     await fencedSet(local, { key, value: "next", lease: next });
     await expect(fencedSet(local, { key, value: "late", lease: sleeper })).rejects.toThrow(StaleTokenError);
-    await expect(fencedSet(local, { key, value: "", lease: { name: "x", token: 1 } })).rejects.toThrow(ForeignLockError);
+    await expect(fencedSet(local, { key, value: "", lease: { name: "x", token: 1 } })).rejects.toThrow(
+      ForeignLockError,
+    );
     await local.close();
     await expect(fencedSet(local, { key, value: "", lease: next })).rejects.toMatchObject({ code: "ERR_LOCK_CLOSED" });
   });

@@ -5,8 +5,8 @@
  * other gets past its mark; and of these two the older one gets no further if it comes second.
  */
 import { checkResource, show } from "../../core/names.js";
-import { checkFencing, type FencingLease, type Mark, refuseBy } from "../../recipes/fence/fencing.js";
 import { checkKnown } from "../../holdfast-options.js";
+import { checkFencing, type FencingLease, type Mark, refuseBy } from "../../recipes/fence/fencing.js";
 
 /**
  * A connection inside a transaction: a client of `pg`, or whatever else sends a statement with `$1` in it and resolves to its rows, or to
@@ -87,7 +87,8 @@ function checkTransaction(tx: unknown): void {
 
 function rowsOf(result: unknown): readonly unknown[] {
   const rows = typeof result === "object" && result !== null && "rows" in result ? result.rows : result;
-  if (!Array.isArray(rows)) throw new TypeError(`query must resolve to rows, or to an object with rows; got ${show(rows)}`);
+  if (!Array.isArray(rows))
+    throw new TypeError(`query must resolve to rows, or to an object with rows; got ${show(rows)}`);
   return rows;
 }
 
@@ -102,7 +103,9 @@ function markIn(row: unknown): Mark {
 function quoted(table: unknown): string {
   if (typeof table !== "string") throw new TypeError(`table must be a name such as holdfast_fence; got ${show(table)}`);
   if (!/^\w{1,63}(?:\.\w{1,63})?$/.test(table)) {
-    throw new RangeError(`table must be a name of letters, digits and _, with its schema before a dot; got ${show(table)}`);
+    throw new RangeError(
+      `table must be a name of letters, digits and _, with its schema before a dot; got ${show(table)}`,
+    );
   }
   return table
     .split(".")

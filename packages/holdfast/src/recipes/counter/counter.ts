@@ -138,9 +138,7 @@ class CounterOnServer implements Counter {
     const change = sign * amount;
     const args = { change, ...this.#options, max: MOST };
     const caller = { store: engine.store, name: this.name };
-    const reply = await insist(engine, () =>
-      call(caller, recipesCounterChange, keys, args, engine.commandTimeoutMs),
-    );
+    const reply = await insist(engine, () => call(caller, recipesCounterChange, keys, args, engine.commandTimeoutMs));
     switch (reply.outcome) {
       case "changed":
         return reply.left;
