@@ -75,8 +75,12 @@ describe("a file in examples/readme", () => {
   const files = readdirSync(fileURLToPath(new URL("../readme", import.meta.url))).filter((file) =>
     file.endsWith(".ts"),
   );
-  test.each(files)("%s runs to its end", async (file) => {
-    await import(`../readme/${file.replace(/\.ts$/, ".js")}`);
-    // The first one loads the whole library.
-  }, 120_000);
+  test.each(files)(
+    "%s runs to its end",
+    async (file) => {
+      await import(`../readme/${file.replace(/\.ts$/, ".js")}`);
+      // The first one loads the whole library.
+    },
+    120_000,
+  );
 });

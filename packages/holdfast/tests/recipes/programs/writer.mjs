@@ -14,7 +14,7 @@ const holdfast = createHoldfast({ redis });
 /** @param {unknown} error */
 function outcomeOf(error) {
   if (!(error instanceof Error)) throw error;
-  return { error: error.name, ...error };
+  return { error: error.name };
 }
 
 serve({
