@@ -179,12 +179,14 @@ describe.skipIf(isMissing)("on a real server", { timeout: 120_000 }, () => {
       const isHalf = new Promise<void>((resolve) => {
         halfway = resolve;
       });
+      let isYoungerDone = false;
       const holder = async (token: number): Promise<{ written: number; refused: number; repeated: number }> => {
         const client = await begin(level);
         await client.query("rollback");
         const counts = { written: 0, refused: 0, repeated: 0 };
-        // The older one goes on until it was refused, however late the younger one comes.
-        while (counts.written + counts.refused < WRITES || (token === 1 && counts.refused === 0)) {
+        // The older one goes on until it was refused, or should have been, however late the younger one comes.
+        const goesOn = (): boolean => token === 1 && counts.refused === 0 && !isYoungerDone;
+        while (counts.written + counts.refused < WRITES || goesOn()) {
           if (counts.written === WRITES / 2) halfway();
           try {
             await client.query(`begin isolation level ${level}`);
@@ -201,7 +203,12 @@ describe.skipIf(isMissing)("on a real server", { timeout: 120_000 }, () => {
         }
         return counts;
       };
-      const [older, younger] = await Promise.all([holder(1), isHalf.then(() => holder(2))]);
+      const second = isHalf
+        .then(() => holder(2))
+        .finally(() => {
+          isYoungerDone = true;
+        });
+      const [older, younger] = await Promise.all([holder(1), second]);
       expect(younger).toMatchObject({ written: WRITES, refused: 0 });
       expect(older.refused).toBeGreaterThan(0);
       // Numbers are drawn under the row lock of the mark, so their order is that of the writes.

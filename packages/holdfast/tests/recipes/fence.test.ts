@@ -7,9 +7,11 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vit
 import { type Program, startProgram } from "../../../../tests/support/program.js";
 import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
 import { startProxy } from "../../../../tests/support/tcp-proxy.js";
+import { mappedKeys } from "../../src/core/names.js";
 import { recipesFenceSet } from "../../src/generated/recipes-scripts.js";
 import { createHoldfast, type Holdfast, type Lease } from "../../src/index.js";
 import { ForeignLockError, fencedSet, fenceGuard, StaleTokenError } from "../../src/recipes/index.js";
+import { clusterSlot } from "../../src/stores/cluster-slot.js";
 
 /** HOLDFAST_SOAK_WRITES=10000 plays the long one. */
 const WRITES = Number(process.env.HOLDFAST_SOAK_WRITES ?? 300);
@@ -40,13 +42,14 @@ beforeEach(() => {
 
 const mark = (of: string = key): string => `hf:fence:mapped:{${of}}`;
 
-/** Two holders of one lock, of whom the first does not know that its time is over. */
+/** Two holders of one lock, of whom the first goes on although its time is over. */
 async function sleeperAndNext(
   name: string = key,
   on: Holdfast = holdfast,
 ): Promise<{ readonly sleeper: Lease; readonly next: Lease }> {
-  const sleeper = await on.mutex(name).acquire({ leaseMs: 100, renew: false });
-  return { sleeper, next: await on.mutex(name).acquire({ waitMs: 60_000 }) };
+  const sleeper = await on.mutex(name).acquire();
+  await on.mutex(name).forceRelease({ token: sleeper.token });
+  return { sleeper, next: await on.mutex(name).acquire() };
 }
 
 describe("a value in Redis", () => {
@@ -98,7 +101,7 @@ describe("a value in Redis", () => {
     expect(await redis.get(key)).toBe(String(most));
   });
 
-  test("has its mark in its own slot, and nothing but a value under its key", async () => {
+  test("has its mark beside it, and nothing but a value under its key", async () => {
     const lease = { name: key, token: 5 };
     await fencedSet(redis, { key: `a{${key}}b`, value: "tagged", lease });
     await fencedSet(redis, { key: `{${key}}`, value: "all tag", lease });
@@ -125,6 +128,10 @@ describe("a value in Redis", () => {
     await expect(fencedSet(redis, { key, value: "late", lease: { ...lease, token: 4 } })).rejects.toThrow(
       StaleTokenError,
     );
+  });
+
+  test.each(["value", "a{tag}b", "{tag}", "{{tag}", "a{b}{c}", "{"])("%s has its mark in its own slot", (text) => {
+    expect(clusterSlot(mappedKeys("hf", "fence", text).base)).toBe(clusterSlot(text));
   });
 
   test("can be on the embedded store, through its Holdfast", async () => {
@@ -160,10 +167,12 @@ describe("two holders at once", () => {
     const halfway = new Promise<void>((resolve) => {
       begin = resolve;
     });
+    let isYoungerDone = false;
     const write = async (client: Redis, lease: Lease, after: () => void): Promise<string> => {
       let outcomes = "";
-      // The older one goes on until it was refused, however late the younger one comes.
-      for (let count = 0; count < WRITES || (lease === sleeper && !outcomes.endsWith("s")); count += 1) {
+      // The older one goes on until it was refused, or should have been, however late the younger one comes.
+      const goesOn = (): boolean => lease === sleeper && !outcomes.endsWith("s") && !isYoungerDone;
+      for (let count = 0; count < WRITES || goesOn(); count += 1) {
         if (count === WRITES / 2) after();
         const value = `${lease.token} ${count}`;
         try {
@@ -180,7 +189,11 @@ describe("two holders at once", () => {
     };
     const [older, younger] = await Promise.all([
       write(redis, sleeper, begin),
-      halfway.then(() => write(other, next, () => {})),
+      halfway
+        .then(() => write(other, next, () => {}))
+        .finally(() => {
+          isYoungerDone = true;
+        }),
     ]);
     expect(older).toMatch(/^w+o?s+$/);
     expect(younger).toBe("w".repeat(WRITES));
