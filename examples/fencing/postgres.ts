@@ -36,20 +36,29 @@ async function setBalance(id: string, balance: number, token: number): Promise<b
   return rowCount === 1;
 }
 
-/** A transaction: all of it, or nothing. */
+/** A transaction: all of it, or nothing. One that met another is run again, which only happens at levels above READ COMMITTED. */
 async function transaction<Result>(work: (tx: PoolClient) => Promise<Result>): Promise<Result> {
   const tx = await pool.connect();
   try {
-    await tx.query("BEGIN");
-    const result = await work(tx);
-    await tx.query("COMMIT");
-    return result;
-  } catch (error) {
-    await tx.query("ROLLBACK");
-    throw error;
+    for (;;) {
+      try {
+        await tx.query("BEGIN ISOLATION LEVEL SERIALIZABLE");
+        const result = await work(tx);
+        await tx.query("COMMIT");
+        return result;
+      } catch (error) {
+        await tx.query("ROLLBACK");
+        if (!isConflict(error)) throw error;
+      }
+    }
   } finally {
     tx.release();
   }
+}
+
+/** Whether PostgreSQL refused it because of another transaction, and wants it to be tried again. */
+function isConflict(error: unknown): boolean {
+  return error instanceof Error && "code" in error && error.code === "40001";
 }
 
 /** Anything else: the mark of the account is raised first, in the same transaction. */
