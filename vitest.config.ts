@@ -13,6 +13,7 @@ export default defineConfig({
       { find: /^holdfast\/admin$/, replacement: source("packages/holdfast/src/admin/index.ts") },
       { find: /^holdfast\/period-marker$/, replacement: source("packages/holdfast/src/period-marker/index.ts") },
       { find: /^holdfast\/testing$/, replacement: source("packages/holdfast/src/testing/index.ts") },
+      { find: /^holdfast\/pg$/, replacement: source("packages/holdfast/src/integrations/pg/index.ts") },
       { find: /^holdfast\/recipes$/, replacement: source("packages/holdfast/src/recipes/index.ts") },
       { find: /^holdfast\/redisson$/, replacement: source("packages/holdfast/src/interop/redisson/index.ts") },
       { find: /^holdfast\/diagnosis$/, replacement: source("packages/holdfast/src/diagnosis.ts") },

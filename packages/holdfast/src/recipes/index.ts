@@ -1,4 +1,10 @@
 /** `holdfast/recipes`: what people build on a lock. */
+export { type Counter, type CounterOptions, type CounterRequest, counter } from "./counter/counter.js";
+export { CounterRequestError } from "./counter/errors.js";
+export { ForeignLockError, StaleTokenError } from "./fence/errors.js";
+export { type FenceGuard, fenceGuard } from "./fence/fence-guard.js";
+export { type FencedSetOptions, fencedSet } from "./fence/fenced-set.js";
+export type { FencingLease } from "./fence/fencing.js";
 export { type Codec, jsonCodec } from "./once/codec.js";
 export {
   type KeptFailure,
