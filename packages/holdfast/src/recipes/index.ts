@@ -1,4 +1,7 @@
 /** `holdfast/recipes`: what people build on a lock. */
+export { type Keyed, type KeyedResult, keyed } from "./keyed/keyed.js";
+export type { KeyedPassed } from "./keyed/marks.js";
+export type { KeyedOptions } from "./keyed/options.js";
 export { type Codec, jsonCodec } from "./once/codec.js";
 export {
   type KeptFailure,
@@ -23,3 +26,5 @@ export {
   surveyOnce,
 } from "./once/survey.js";
 export type { Refusal, RefusalReason } from "./refusal.js";
+export { WorkLostError } from "./under-lock.js";
+export { UnrecordedError } from "./unrecorded.js";
