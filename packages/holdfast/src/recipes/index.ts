@@ -1,4 +1,8 @@
 /** `holdfast/recipes`: what people build on a lock. */
+export { type CoalesceResult, coalesce } from "./coalesce/coalesce.js";
+export { CoalesceJoinError } from "./coalesce/errors.js";
+export type { CoalesceLease } from "./coalesce/lease.js";
+export type { CoalesceOptions } from "./coalesce/options.js";
 export { type Keyed, type KeyedResult, keyed } from "./keyed/keyed.js";
 export type { KeyedPassed } from "./keyed/marks.js";
 export type { KeyedOptions } from "./keyed/options.js";
