@@ -62,7 +62,9 @@ export async function coalesce<Value>(
   const { mode, cancelRunning, waitMs, leaseMs, maxHoldMs, label, signal } = resolved;
   let outcome: Outcome<Value> | undefined;
   const ended = (): RunEnd => endOf(outcome, resolved);
-  const steps = new CoalesceSteps({ engine, prefix, name, mode, cancelRunning, ended });
+  // Who does not wait has nothing for which the other should end.
+  const cancels = cancelRunning && waitMs > 0;
+  const steps = new CoalesceSteps({ engine, prefix, name, mode, cancelRunning: cancels, ended });
   const lock = new Lock<CoalesceLease>(engine, steps, defaults, (hold) => steps.leaseOn(hold));
   const superseded = async (by: string): Promise<CoalesceResult<Value>> => ({
     outcome: "superseded",
@@ -71,7 +73,7 @@ export async function coalesce<Value>(
 
   let lease: CoalesceLease;
   try {
-    const waiting = { waitMs, leaseMs, maxHoldMs, label, ...(signal === undefined ? {} : { signal }) };
+    const waiting = { renew: true, waitMs, leaseMs, maxHoldMs, label, ...(signal === undefined ? {} : { signal }) };
     lease = await begun(lock, steps, waiting);
   } catch (error) {
     if (error instanceof Superseded) return superseded(error.by);

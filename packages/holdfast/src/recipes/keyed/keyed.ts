@@ -74,7 +74,7 @@ async function apply<Value>(
   if (typeof work !== "function") throw new TypeError(`work must be a function; got ${typeof work}`);
   const { engine, prefix } = behind(holdfast, name);
   const { waitersMax, waitMs, leaseMs, maxHoldMs, label, signal } = event;
-  const waiting = { waitMs, leaseMs, maxHoldMs, label, ...(signal === undefined ? {} : { signal }) };
+  const waiting = { renew: true, waitMs, leaseMs, maxHoldMs, label, ...(signal === undefined ? {} : { signal }) };
   const leave = joinCrowd(engine, name, waitersMax);
   if (leave === undefined) return { outcome: "refused", reason: "full" };
 
