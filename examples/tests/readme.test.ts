@@ -10,6 +10,8 @@ const DOCUMENTS = [
   "docs/locks-in-plain-words.md",
   "docs/interop.md",
   "docs/recipes/once.md",
+  "docs/recipes/keyed.md",
+  "docs/recipes/coalesce.md",
 ];
 
 /** One fenced block, and the line that says which file it is from. */

@@ -446,16 +446,16 @@ export const recipesKeyedCheck = {
   replies: [
     { code: 0, outcome: "new", values: [], rest: null },
     { code: 1, outcome: "duplicate", values: [], rest: null },
-    { code: 2, outcome: "outdated", values: ["lastSequence"], rest: null },
+    { code: 2, outcome: "outdated", values: [], rest: "last" },
   ],
-  sha1: "05f92b11175c987de1937cbb54c784beee484876",
+  sha1: "7179e6fa1a7002f5ea088b59cc6c3b7ae59e64c7",
   source: `-- holdfast recipes/keyed/check
 if ARGV[1] == '1' and redis.call('EXISTS', KEYS[2]) == 1 then
   return {1}
 end
 local last = redis.call('HGET', KEYS[1], 'sequence')
 if ARGV[2] ~= '' and last and ARGV[2] - last < 0 then
-  return {2, tonumber(last)}
+  return {2, last}
 end
 return {0}` as string,
   grants: false,

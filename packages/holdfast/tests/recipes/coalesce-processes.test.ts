@@ -35,7 +35,8 @@ async function waiting(count: number, set = "waiting"): Promise<void> {
 
 function sum(all: readonly Record<string, number>[]): Record<string, number> {
   const outcomes: Record<string, number> = {};
-  for (const one of all) for (const [name, count] of Object.entries(one)) outcomes[name] = (outcomes[name] ?? 0) + count;
+  for (const one of all)
+    for (const [name, count] of Object.entries(one)) outcomes[name] = (outcomes[name] ?? 0) + count;
   return outcomes;
 }
 
@@ -61,30 +62,33 @@ describe(`${CALLS} calls in ${PROCESSES} processes`, { timeout: 3_600_000 }, () 
     await vi.waitFor(async () => expect(await redis.exists(key(), key(`:${set}`))).toBe(0), eventually);
   });
 
-  test.each(["newest", "join"] as const)("as they come: no two at once, and one begins after the last call: %s", async (mode) => {
-    const { name, redis } = scene;
-    const all = await Promise.all(Array.from({ length: PROCESSES }, program));
-    const startedAt = performance.now();
-    const outcomes = sum(
-      await Promise.all(
-        all.map((each) =>
-          each.call<Record<string, number>>("many", { name, calls: CALLS / PROCESSES, atOnce: 20, mode }),
+  test.each(["newest", "join"] as const)(
+    "as they come: no two at once, and one begins after the last call: %s",
+    async (mode) => {
+      const { name, redis } = scene;
+      const all = await Promise.all(Array.from({ length: PROCESSES }, program));
+      const startedAt = performance.now();
+      const outcomes = sum(
+        await Promise.all(
+          all.map((each) =>
+            each.call<Record<string, number>>("many", { name, calls: CALLS / PROCESSES, atOnce: 20, mode }),
+          ),
         ),
-      ),
-    );
-    const runs = (await redis.lrange(`${name}:runs`, 0, -1)).map((each) => each.split(" ").map(Number));
-    expect(await redis.get(`${name}:overlaps`)).toBeNull();
-    expect(runs).toHaveLength(outcomes.ran ?? 0);
-    expect(Object.values(outcomes).reduce((all, count) => all + count, 0)).toBe(CALLS);
-    expect(Object.keys(outcomes).sort()).toEqual(mode === "newest" ? ["ran", "superseded"] : ["joined", "ran"]);
-    // Each of the runs notes what had come by when it began; the last one knows of every call.
-    expect(runs.at(-1)?.[1]).toBe(CALLS);
-    expect(runs.length).toBeLessThan(CALLS / 2);
-    if (process.env.HOLDFAST_SOAK_CALLS !== undefined) {
-      const seconds = Math.round((performance.now() - startedAt) / 1_000);
-      console.log(`${mode}: ${CALLS} calls in ${seconds} s came to ${runs.length} runs`);
-    }
-  });
+      );
+      const runs = (await redis.lrange(`${name}:runs`, 0, -1)).map((each) => each.split(" ").map(Number));
+      expect(await redis.get(`${name}:overlaps`)).toBeNull();
+      expect(runs).toHaveLength(outcomes.ran ?? 0);
+      expect(Object.values(outcomes).reduce((all, count) => all + count, 0)).toBe(CALLS);
+      expect(Object.keys(outcomes).sort()).toEqual(mode === "newest" ? ["ran", "superseded"] : ["joined", "ran"]);
+      // Each of the runs notes what had come by when it began; the last one knows of every call.
+      expect(runs.at(-1)?.[1]).toBe(CALLS);
+      expect(runs.length).toBeLessThan(CALLS / 2);
+      if (process.env.HOLDFAST_SOAK_CALLS !== undefined) {
+        const seconds = Math.round((performance.now() - startedAt) / 1_000);
+        console.log(`${mode}: ${CALLS} calls in ${seconds} s came to ${runs.length} runs`);
+      }
+    },
+  );
 });
 
 describe("processes that die or stand still", { timeout: 120_000 }, () => {

@@ -71,10 +71,13 @@ const NAMES = [
 
 /** @throws TypeError, RangeError  a wrong option, by its name */
 export function resolveCoalesce(options: CoalesceOptions): ResolvedCoalesce {
-  const { mode = "newest", cancelRunning = false, waitMs = Infinity, leaseMs = 15_000, ...rest } = checkKnown(
-    options,
-    NAMES,
-  );
+  const {
+    mode = "newest",
+    cancelRunning = false,
+    waitMs = Infinity,
+    leaseMs = 15_000,
+    ...rest
+  } = checkKnown(options, NAMES);
   const { maxHoldMs = Infinity, valueBytesMax = 262_144, codec = jsonCodec, label = "", signal } = rest;
   if (mode !== "newest" && mode !== "join") throw new TypeError(`mode must be "newest" or "join"; got ${show(mode)}`);
   if (typeof cancelRunning !== "boolean") {

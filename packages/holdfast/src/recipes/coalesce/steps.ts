@@ -136,11 +136,7 @@ export class CoalesceSteps implements Steps {
     return true;
   }
 
-  async extend(
-    { claim: { owner }, token }: Grant,
-    leaseMs: number,
-    timeoutMs: number,
-  ): Promise<"extended" | NotHeld> {
+  async extend({ claim: { owner }, token }: Grant, leaseMs: number, timeoutMs: number): Promise<"extended" | NotHeld> {
     const reply = await call(this, recipesCoalesceExtend, this.#keys, { owner, token, leaseMs }, timeoutMs);
     // A message that says so may be lost, and only says that it is worth asking.
     if (reply.outcome === "extended" && this.#lease !== undefined) void this.#look(owner, timeoutMs);

@@ -9,13 +9,13 @@
   ARGV[2] sequence  its place in the sender's order; empty if it has none
   REPLY   {0}                new: it is to be applied
           {1}                duplicate: it has been
-          {2, lastSequence}  outdated: a later one has been
+          {2, last...}       outdated: a later one has been, of that sequence
 ]]
 if ARGV[1] == '1' and redis.call('EXISTS', KEYS[2]) == 1 then
   return {1}
 end
 local last = redis.call('HGET', KEYS[1], 'sequence')
 if ARGV[2] ~= '' and last and ARGV[2] - last < 0 then
-  return {2, tonumber(last)}
+  return {2, last}
 end
 return {0}

@@ -14,7 +14,7 @@ import { type Refusal, refusalOf } from "../refusal.js";
 import { WorkLostError } from "../under-lock.js";
 import { UnrecordedError } from "../unrecorded.js";
 import { joinCrowd } from "./crowd.js";
-import { Marks, type KeyedPassed } from "./marks.js";
+import { type KeyedPassed, Marks } from "./marks.js";
 import { checkGroup, type KeyedOptions, resolveKeyed } from "./options.js";
 
 /** What has become of an event: it was applied, it had been before, a later one had been, or it was not its turn in time. */

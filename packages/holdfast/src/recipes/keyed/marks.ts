@@ -52,7 +52,7 @@ export class Marks {
       case "duplicate":
         return { outcome: "duplicate" };
       case "outdated":
-        return { outcome: "outdated", lastSequence: reply.lastSequence };
+        return { outcome: "outdated", lastSequence: Number(reply.last[0]) };
     }
   }
 

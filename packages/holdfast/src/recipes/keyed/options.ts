@@ -72,7 +72,14 @@ const WEEK_MS = 604_800_000;
 
 /** @throws TypeError, RangeError  a wrong option, by its name */
 export function resolveKeyed(options: KeyedOptions): ResolvedKeyed {
-  const { eventId, sequence, waitersMax = 100, waitMs = 10_000, keepMs = WEEK_MS, ...rest } = checkKnown(options, NAMES);
+  const {
+    eventId,
+    sequence,
+    waitersMax = 100,
+    waitMs = 10_000,
+    keepMs = WEEK_MS,
+    ...rest
+  } = checkKnown(options, NAMES);
   const { leaseMs = 15_000, maxHoldMs = Infinity, label = "", signal } = rest;
   if (eventId !== undefined) checkBytes("eventId", eventId);
   if (sequence !== undefined) {

@@ -1,0 +1,180 @@
+/** Events in order and coalesced calls behind Sentinel and on a cluster. */
+import { randomUUID } from "node:crypto";
+import { Cluster, Redis } from "ioredis";
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
+import { type RedisCluster, startCluster } from "../../../../tests/support/redis-cluster.js";
+import { type RedisSentinel, startSentinel } from "../../../../tests/support/redis-sentinel.js";
+import { createHoldfast, type Holdfast } from "../../src/index.js";
+import { coalesce, keyed } from "../../src/recipes/index.js";
+import { eventually, held } from "./queue-scene.js";
+
+const leaseMs = 2_000;
+let closers: (() => unknown)[] = [];
+afterEach(async () => {
+  await Promise.allSettled(closers.map((close) => close()));
+  closers = [];
+});
+
+function holdfastOn(redis: Redis | Cluster): Holdfast {
+  redis.on("error", () => {});
+  const holdfast = createHoldfast({ redis });
+  closers.push(async () => {
+    await holdfast.close();
+    redis.disconnect();
+  });
+  return holdfast;
+}
+
+describe("behind Sentinel, when the master is killed", { timeout: 120_000 }, () => {
+  let topology: RedisSentinel;
+  beforeAll(async () => {
+    topology = await startSentinel();
+  }, 60_000);
+  afterAll(() => topology?.stop());
+
+  function client(): Holdfast {
+    const { name, addresses } = topology;
+    return holdfastOn(new Redis({ name, sentinels: addresses.map((each) => ({ ...each })) }));
+  }
+
+  async function killMaster(): Promise<void> {
+    const old = await topology.master();
+    await old.kill();
+    onTestFinished(async () => {
+      await old.restart();
+      await old.command("REPLICAOF", "127.0.0.1", (await topology.master()).port);
+      await topology.settled();
+    });
+    await vi.waitFor(async () => expect((await topology.master()).id).not.toBe(old.id), eventually);
+  }
+
+  test("events of one object are still applied one at a time, and every one of them", async () => {
+    const name = randomUUID();
+    const [first, second] = [client(), client()];
+    let inside = 0;
+    const ran: string[] = [];
+    const apply = (holdfast: Holdfast, mark: string, meanwhile: () => Promise<void> = async () => {}) =>
+      keyed(holdfast, "test").run(
+        name,
+        async (lease) => {
+          inside += 1;
+          await meanwhile();
+          // Whoever has lost it knows, and may be followed.
+          if (lease.validForMs() > 0) expect(inside).toBe(1);
+          inside -= 1;
+          ran.push(mark);
+        },
+        { eventId: mark, leaseMs, waitMs: Infinity },
+      );
+    await apply(second, "warm");
+    const began = held<void>();
+    const running = apply(first, "first", began.work);
+    await began.began;
+    const waiting = apply(second, "second");
+    await killMaster();
+    began.end();
+    const outcome = await running.catch((error: unknown) => error as Error);
+    expect(await waiting).toMatchObject({ outcome: "ran" });
+    // Recorded on the new master, or told that it is not: then it is delivered again.
+    const again = await apply(second, "first");
+    expect(again.outcome).toBe("outcome" in outcome ? "duplicate" : "ran");
+    expect(ran).toContain("second");
+  });
+
+  test("of coalesced calls no two run at once, and the newest runs", async () => {
+    const name = randomUUID();
+    const [first, second] = [client(), client()];
+    await coalesce(second, name, () => {}, { leaseMs });
+    const began = held<void>();
+    let isRunning = false;
+    const running = coalesce(
+      first,
+      name,
+      async (lease) => {
+        isRunning = true;
+        await began.work();
+        const wasHeld = lease.validForMs() > 0;
+        isRunning = false;
+        return wasHeld;
+      },
+      { leaseMs },
+    );
+    await began.began;
+    let wasAlone: boolean | undefined;
+    const older = coalesce(second, name, () => "older", { leaseMs });
+    const newest = coalesce(
+      second,
+      name,
+      () => {
+        wasAlone = !isRunning;
+        return "newest";
+      },
+      { leaseMs },
+    );
+    await killMaster();
+    began.end();
+    const outcome = await running.catch((error: unknown) => error as { name: string });
+    expect("outcome" in outcome ? outcome.outcome : outcome.name).toMatch(/^(?:ran|WorkLostError)$/);
+    expect(await newest).toEqual({ outcome: "ran", value: "newest" });
+    expect(wasAlone).toBe(true);
+    expect(["ran", "superseded"]).toContain((await older).outcome);
+  });
+});
+
+describe("on a cluster", { timeout: 120_000 }, () => {
+  let cluster: RedisCluster;
+  beforeAll(async () => {
+    cluster = await startCluster();
+  }, 60_000);
+  afterAll(() => cluster?.stop());
+
+  function client(): Holdfast {
+    return holdfastOn(new Cluster(cluster.ports.map((port) => ({ host: "127.0.0.1", port }))));
+  }
+
+  test("events wait for each other wherever their object is, and are applied once", async () => {
+    const [first, second] = [client(), client()];
+    const names = Array.from({ length: 6 }, () => randomUUID());
+    for (const name of names) {
+      const order: string[] = [];
+      const apply = (holdfast: Holdfast, mark: string, eventId: string) =>
+        keyed(holdfast, "test").run(name, () => void order.push(mark), { eventId, sequence: order.length });
+      const began = held<void>();
+      const running = keyed(first, "test").run(name, began.work, { eventId: "e0" });
+      await began.began;
+      const waiting = apply(second, "1", "e1");
+      const again = apply(first, "never", "e0");
+      began.end();
+      expect(await running).toMatchObject({ outcome: "ran" });
+      expect(await again).toEqual({ outcome: "duplicate" });
+      expect(await waiting).toMatchObject({ outcome: "ran" });
+      expect(order).toEqual(["1"]);
+    }
+  });
+
+  test("a coalesced call is told of its turn, or that it is superseded, or to end, wherever it is", async () => {
+    const [first, second] = [client(), client()];
+    for (const name of Array.from({ length: 6 }, () => randomUUID())) {
+      const asked = held<void>();
+      const running = coalesce(first, name, async ({ signal }) => {
+        const aborted = new Promise((resolve) => signal.addEventListener("abort", resolve));
+        void asked.work();
+        await aborted;
+        return "ended";
+      });
+      await asked.began;
+      const joining = coalesce(second, name, () => "never", { mode: "join" });
+      const older = coalesce(first, name, () => "older");
+      const waits = async (): Promise<void> =>
+        expect((await coalesce(second, name, () => 0, { waitMs: 1 })).outcome).toBe("refused");
+      await waits();
+      const newest = coalesce(second, name, () => "newest", { cancelRunning: true });
+      expect(await running).toEqual({ outcome: "ran", value: "ended" });
+      const outcomes = (await Promise.all([newest, older])).map(({ outcome }) => outcome);
+      // Which of two clients comes first, the network decides.
+      expect(outcomes).toContain("ran");
+      for (const outcome of outcomes) expect(["ran", "superseded"]).toContain(outcome);
+      expect(["ran", "joined"]).toContain((await joining).outcome);
+    }
+  });
+});
