@@ -102,13 +102,13 @@ export const recipesCoalesceAcquire = {
   keys: ["lock", "fence", "waiting", "joining", "run"],
   args: ["owner", "leaseMs", "joins", "arrival", "enqueue", "cancel", "inbox"],
   replies: [
-    { code: 0, outcome: "granted", values: ["token"], rest: null },
+    { code: 0, outcome: "granted", values: ["token", "arrival"], rest: null },
     { code: 1, outcome: "waiting", values: ["restMs", "nowUs", "arrival"], rest: null },
     { code: 2, outcome: "refused", values: ["restMs", "nowUs", "arrival"], rest: null },
     { code: 3, outcome: "superseded", values: [], rest: "by" },
     { code: 4, outcome: "joined", values: [], rest: "words" },
   ],
-  sha1: "1ee855233d43cf96bf7f8a29223e07926d3ea1ea",
+  sha1: "a541f27edcd2f2e6a87c54a3fa95a62a22046db8",
   source: `-- holdfast recipes/coalesce/acquire
 local owner, leaseMs, joins, enqueue, inbox = ARGV[1], ARGV[2], ARGV[3] == '1', ARGV[5], ARGV[7]
 local time = redis.call('TIME')
@@ -119,7 +119,7 @@ if holder == owner then
   if redis.call('PTTL', KEYS[1]) - leaseMs < 0 then
     redis.call('PEXPIRE', KEYS[1], leaseMs)
   end
-  return {0, tonumber(redis.call('GET', KEYS[2]) or now)}
+  return {0, tonumber(redis.call('GET', KEYS[2]) or now), tonumber(redis.call('HGET', KEYS[5], 'at') or now)}
 end
 
 ${luaTell}
@@ -173,7 +173,7 @@ if holder then
 else
   local granted, token = handOff(inbox, now, owner)
   if granted == owner then
-    return {0, token}
+    return {0, token, arrival}
   end
   if enqueue == '0' then
     redis.call('ZREM', KEYS[3], owner)

@@ -4,7 +4,7 @@ import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
 import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
 import { startProxy, type TcpProxy } from "../../../../tests/support/tcp-proxy.js";
-import { createHoldfast, type Holdfast } from "../../src/index.js";
+import { createHoldfast, type Holdfast, type HoldfastOptions } from "../../src/index.js";
 import { deferred } from "../../src/testing/delays.js";
 
 /** Never reached in a passing run. */
@@ -18,7 +18,7 @@ export interface QueueScene {
   readonly other: Holdfast;
   readonly name: string;
   /** One more client, through a proxy that can do wrong. */
-  reach(port?: number): Promise<{ holdfast: Holdfast; proxy: TcpProxy }>;
+  reach(options?: Partial<HoldfastOptions>): Promise<{ holdfast: Holdfast; proxy: TcpProxy }>;
 }
 
 /** Sets the scene for the file. */
@@ -42,11 +42,11 @@ export function useQueueScene(): QueueScene {
   });
   beforeEach(() => {
     scene.name = randomUUID();
-    scene.reach = async (port = scene.server.port) => {
-      const proxy = await startProxy(port);
+    scene.reach = async (options = {}) => {
+      const proxy = await startProxy(scene.server.port);
       const client = new Redis({ port: proxy.port, retryStrategy: () => 20 });
       client.on("error", () => {});
-      const holdfast = createHoldfast({ redis: client });
+      const holdfast = createHoldfast({ redis: client, ...options });
       closers.push(async () => {
         proxy.resume();
         await holdfast.close();

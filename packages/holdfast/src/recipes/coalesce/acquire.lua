@@ -20,7 +20,7 @@
   ARGV[6] cancel   1 to ask whoever runs to end, if that one came before this call
   ARGV[7] inbox    what a client id is appended to for the channel that the client listens on
   GRANTS  by itself
-  REPLY   {0, token}                   granted
+  REPLY   {0, token, arrival}          granted
           {1, restMs, nowUs, arrival}  waiting: the present lease ends in restMs
           {2, restMs, nowUs, arrival}  refused, and does not wait
           {3, by...}                   superseded: a later call has begun, by that owner
@@ -36,7 +36,7 @@ if holder == owner then
   if redis.call('PTTL', KEYS[1]) - leaseMs < 0 then
     redis.call('PEXPIRE', KEYS[1], leaseMs)
   end
-  return {0, tonumber(redis.call('GET', KEYS[2]) or now)}
+  return {0, tonumber(redis.call('GET', KEYS[2]) or now), tonumber(redis.call('HGET', KEYS[5], 'at') or now)}
 end
 
 -- include tell
@@ -91,7 +91,7 @@ if holder then
 else
   local granted, token = handOff(inbox, now, owner)
   if granted == owner then
-    return {0, token}
+    return {0, token, arrival}
   end
   if enqueue == '0' then
     redis.call('ZREM', KEYS[3], owner)

@@ -109,6 +109,8 @@ export class CoalesceSteps implements Steps {
     const reply = await call(this, recipesCoalesceAcquire, this.#keys, args, timeoutMs);
     switch (reply.outcome) {
       case "granted":
+        // A lease that is lost before the call begins is followed by another, in the same place.
+        this.#arrival = reply.arrival;
         return { outcome: "granted", token: reply.token };
       case "superseded":
         throw new Superseded(reply.by[0] ?? "");
