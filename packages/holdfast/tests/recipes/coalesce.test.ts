@@ -426,6 +426,23 @@ describe("replies that are lost", () => {
 });
 
 describe("a server that forgets", () => {
+  test("who waits is no newer for asking again", async () => {
+    const first = held<void>();
+    const running = run(first.work);
+    await first.began;
+    const [older, newest] = await line([() => "older", () => "newest"]);
+    const claims = (await scene.redis.zrange(key(":waiting"), 0, 1)).map((owner) => owner.split("/"));
+    await scene.redis.del(key(":waiting"));
+    for (const [at, [client, number]] of claims.toReversed().entries()) {
+      await scene.redis.publish(`hf:in:${client}`, `~${number}`);
+      await waiting(at + 1);
+    }
+    first.end();
+    await running;
+    expect(await newest).toEqual({ outcome: "ran", value: "newest" });
+    expect(await older).toMatchObject({ outcome: "superseded" });
+  });
+
   test("tells whoever runs that its lease is gone, with what it has found, and serves those who wait", async () => {
     const first = held<string>();
     const running = run(first.work);
