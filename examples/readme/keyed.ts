@@ -18,7 +18,8 @@ interface Event {
 const subscription = randomUUID();
 const saved: string[] = [];
 const database = {
-  async setStatus(_subscription: string, status: string, _: { fence: number; signal: AbortSignal }) {
+  async setStatus(_subscription: string, status: string, { signal }: { fence: number; signal: AbortSignal }) {
+    signal.throwIfAborted();
     if (status === "broken") throw new Error("the database does not answer");
     saved.push(status);
   },

@@ -130,6 +130,21 @@ describe("of calls that come while one runs", () => {
     expect(never).not.toHaveBeenCalled();
   });
 
+  test("one whose lease is over before it begins is granted again, in its place", async () => {
+    const { holdfast, proxy } = await scene.reach();
+    await run(() => 0, {}, holdfast);
+    const begin = proxy.hold(new RegExp(scripts.recipesCoalesceBegin.sha1));
+    const work = vi.fn(({ token }: CoalesceLease) => token);
+    const running = run(work, { leaseMs: 1_000 }, holdfast);
+    await begin.reached;
+    const token = Number(await scene.redis.get(key(":fence")));
+    await free();
+    begin.release();
+    const result = await running;
+    expect("value" in result && result.value).toBeGreaterThan(token);
+    expect(work).toHaveBeenCalledTimes(1);
+  });
+
   test("an error of one is its caller's alone, and the next one runs", async () => {
     const first = held<void>();
     const running = run(first.work);
@@ -315,7 +330,7 @@ describe("with `cancelRunning`", () => {
     const running = run(
       async ({ signal }) => {
         const aborted = new Promise((resolve) => signal.addEventListener("abort", resolve));
-        began.work();
+        void began.work();
         await aborted;
         return "heard";
       },

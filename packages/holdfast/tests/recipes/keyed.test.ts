@@ -215,6 +215,19 @@ describe("replies that are lost", () => {
   });
 });
 
+test("an object that was lost before the answer came is not worked on", async () => {
+  const { holdfast, proxy } = await scene.reach();
+  await run(() => 0, {}, holdfast);
+  const asking = proxy.hold(new RegExp(`^evalsha ${recipesKeyedCheck.sha1}`, "i"));
+  const work = vi.fn();
+  const refused = run(work, { leaseMs: 300 }, holdfast);
+  await asking.reached;
+  await grantedNobody();
+  asking.release();
+  expect(await refused).toMatchObject({ outcome: "refused", reason: "unavailable" });
+  expect(work).not.toHaveBeenCalled();
+});
+
 describe("a server that forgets", () => {
   test("what is applied meanwhile is not recorded, and its caller is told", async () => {
     const first = held<string>();

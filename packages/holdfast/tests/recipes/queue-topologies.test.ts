@@ -1,9 +1,10 @@
-/** Events in order and coalesced calls behind Sentinel and on a cluster. */
+/** Events in order and coalesced calls where servers fail, and on a cluster. */
 import { randomUUID } from "node:crypto";
 import { Cluster, Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { type RedisCluster, startCluster } from "../../../../tests/support/redis-cluster.js";
 import { type RedisSentinel, startSentinel } from "../../../../tests/support/redis-sentinel.js";
+import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
 import { createHoldfast, type Holdfast } from "../../src/index.js";
 import { coalesce, keyed } from "../../src/recipes/index.js";
 import { eventually, held } from "./queue-scene.js";
@@ -25,28 +26,56 @@ function holdfastOn(redis: Redis | Cluster): Holdfast {
   return holdfast;
 }
 
-describe("behind Sentinel, when the master is killed", { timeout: 120_000 }, () => {
-  let topology: RedisSentinel;
-  beforeAll(async () => {
-    topology = await startSentinel();
-  }, 60_000);
-  afterAll(() => topology?.stop());
+/** Where there are servers of which one fails. */
+interface Stage {
+  readonly name: string;
+  start(): Promise<void>;
+  stop(): Promise<void>;
+  client(): Redis;
+  /** Resolves when there is a server again. */
+  fail(): Promise<void>;
+}
 
-  function client(): Holdfast {
-    const { name, addresses } = topology;
-    return holdfastOn(new Redis({ name, sentinels: addresses.map((each) => ({ ...each })) }));
-  }
+let topology: RedisSentinel | undefined;
+let server: RedisServer | undefined;
+const stages: readonly Stage[] = [
+  {
+    name: "behind Sentinel, when the master is killed",
+    async start() {
+      topology = await startSentinel();
+    },
+    stop: async () => topology?.stop(),
+    client() {
+      const { name, addresses } = topology as RedisSentinel;
+      return new Redis({ name, sentinels: addresses.map((each) => ({ ...each })) });
+    },
+    async fail() {
+      const { master, settled } = topology as RedisSentinel;
+      const old = await master();
+      await old.kill();
+      onTestFinished(async () => {
+        await old.restart();
+        await old.command("REPLICAOF", "127.0.0.1", (await master()).port);
+        await settled();
+      });
+      await vi.waitFor(async () => expect((await master()).id).not.toBe(old.id), eventually);
+    },
+  },
+  {
+    name: "on a server that is restarted empty",
+    async start() {
+      server = await startRedis();
+    },
+    stop: async () => server?.stop(),
+    client: () => new Redis({ port: server?.port ?? 0, retryStrategy: () => 20 }),
+    fail: async () => server?.restart(),
+  },
+];
 
-  async function killMaster(): Promise<void> {
-    const old = await topology.master();
-    await old.kill();
-    onTestFinished(async () => {
-      await old.restart();
-      await old.command("REPLICAOF", "127.0.0.1", (await topology.master()).port);
-      await topology.settled();
-    });
-    await vi.waitFor(async () => expect((await topology.master()).id).not.toBe(old.id), eventually);
-  }
+describe.each(stages)("$name", { timeout: 120_000 }, (stage) => {
+  beforeAll(() => stage.start(), 60_000);
+  afterAll(() => stage.stop());
+  const client = (): Holdfast => holdfastOn(stage.client());
 
   test("events of one object are still applied one at a time, and every one of them", async () => {
     const name = randomUUID();
@@ -71,7 +100,7 @@ describe("behind Sentinel, when the master is killed", { timeout: 120_000 }, () 
     const running = apply(first, "first", began.work);
     await began.began;
     const waiting = apply(second, "second");
-    await killMaster();
+    await stage.fail();
     began.end();
     const outcome = await running.catch((error: unknown) => error as Error);
     expect(await waiting).toMatchObject({ outcome: "ran" });
@@ -111,7 +140,7 @@ describe("behind Sentinel, when the master is killed", { timeout: 120_000 }, () 
       },
       { leaseMs },
     );
-    await killMaster();
+    await stage.fail();
     began.end();
     const outcome = await running.catch((error: unknown) => error as { name: string });
     expect("outcome" in outcome ? outcome.outcome : outcome.name).toMatch(/^(?:ran|WorkLostError)$/);

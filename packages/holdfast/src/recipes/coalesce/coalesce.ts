@@ -109,7 +109,8 @@ async function begun(
     const lease = await lock.acquire(options);
     let hasBegun = false;
     try {
-      hasBegun = await steps.begin(lease);
+      // The answer may have taken longer than the lease.
+      hasBegun = (await steps.begin(lease)) && lease.validForMs() > 0;
       if (hasBegun) return lease;
     } finally {
       if (!hasBegun) await lease.release().catch(() => {});

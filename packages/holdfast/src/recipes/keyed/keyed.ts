@@ -90,6 +90,8 @@ async function apply<Value>(
     const marks = new Marks({ engine, prefix, name, event });
     const passed = await marks.check().catch(refusedBy);
     if (passed !== undefined) return passed;
+    // The answer may have taken longer than the lease, and then somebody else may be at work.
+    if (lease.validForMs() <= 0) return { outcome: "refused", reason: "unavailable" };
     const value = await work(lease);
     await record(marks, lease, value);
     return { outcome: "ran", value };
