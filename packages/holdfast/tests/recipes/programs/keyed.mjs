@@ -6,7 +6,8 @@ import { Redis } from "ioredis";
 import { args, serve, tell } from "../../faults/programs/serve.mjs";
 
 const redis = new Redis({ port: args.port });
-const holdfast = createHoldfast({ redis });
+// On a machine that is slow many requests at once take their time, and asking again does not help.
+const holdfast = createHoldfast({ redis, commandTimeoutMs: 30_000 });
 const objects = keyed(holdfast, "test");
 
 /** @type {() => void} */
