@@ -13,6 +13,8 @@ const DOCUMENTS = [
   "docs/recipes/fenced-writes.md",
   "docs/recipes/once.md",
   "docs/recipes/when-not-to-lock.md",
+  "docs/recipes/keyed.md",
+  "docs/recipes/coalesce.md",
 ];
 
 /** One fenced block, and the line that says which file it is from. */

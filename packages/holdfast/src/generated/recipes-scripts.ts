@@ -92,8 +92,499 @@ if keepMs == '0' then
   redis.call('SET', KEYS[1], value)
 else
   redis.call('PSETEX', KEYS[1], keepMs, value)
+const luaCoalesceNext = `local function handOff(inbox, now, self)
+  local last = redis.call('GET', KEYS[2])
+  local token = now
+  if last and last - now >= 0 then
+    token = last + 1
+  end
+  local began = redis.call('HGET', KEYS[5], 'arrival') or 0
+  for _ = 1, 10000 do
+    local one = redis.call('ZREVRANGE', KEYS[3], 0, 0, 'WITHSCORES')
+    if not one[1] or one[2] - began <= 0 then
+      one = redis.call('ZRANGE', KEYS[4], 0, 0, 'WITHSCORES')
+    end
+    local waiter, arrival = one[1], one[2]
+    if not waiter then
+      return
+    end
+    redis.call('ZREM', KEYS[3], waiter)
+    redis.call('ZREM', KEYS[4], waiter)
+    local client, number, leaseMs = string.match(waiter, '^([^/]+)/(%d+)/(%d+)/')
+    if client and (waiter == self or tell(inbox .. client, string.format('+%s %.0f %.0f', number, token, now))) then
+      redis.call('SET', KEYS[2], string.format('%.0f', token), 'PX', leaseMs + 600000)
+      redis.call('SET', KEYS[1], waiter, 'PX', leaseMs)
+      redis.call('HSET', KEYS[5], 'granted', waiter, 'at', arrival)
+      redis.call('HDEL', KEYS[5], 'cancel')
+      redis.call('PEXPIRE', KEYS[5], leaseMs + 600000)
+      return waiter, token
+    end
+  end
+end`;
+
+const luaExtendLease = `local function extendLease(owner, token, leaseMs)
+  if redis.call('GET', KEYS[1]) ~= owner then
+    return false
+  end
+  local last = redis.call('GET', KEYS[2])
+  if last and last - token ~= 0 then
+    return false
+  end
+  local restMs = redis.call('PTTL', KEYS[1])
+  if restMs - leaseMs < 0 then
+    redis.call('PEXPIRE', KEYS[1], leaseMs)
+    restMs = leaseMs
+  end
+  redis.call('SET', KEYS[2], token, 'PX', restMs + 600000)
+  return true, restMs
+end`;
+
+const luaTellHolder = `local function tellHolder(inbox, client, message)
+  redis.call('PUBLISH', (string.gsub(inbox, '{[^}]*}:$', '')) .. client, message)
+end`;
+
+const luaTell = `local function passOver(channel, number)
+  redis.call('PUBLISH', (string.gsub(channel, '{[^}]*}:', '')), '~' .. number)
+  return false
+end
+
+local function countShard(channel)
+  local reply = redis.pcall('PUBSUB', 'SHARDNUMSUB', channel)
+  if not reply.err then
+    return reply[2]
+  end
+  if not string.find(reply.err, 'nknown', 1, true) then
+    redis.call('PUBSUB', 'SHARDNUMSUB', channel)
+  end
+end
+
+local function isThere(channel, number)
+  if string.find(channel, '}:', 1, true) then
+    return countShard(channel) ~= 0 or passOver(channel, number)
+  end
+  return redis.call('PUBSUB', 'NUMSUB', channel)[2] ~= 0
+end
+
+local function tell(channel, message)
+  if not isThere(channel, string.match(message, '%d+')) then
+    return false
+  end
+  if string.find(channel, '}:', 1, true) and countShard(channel) then
+    redis.call('SPUBLISH', channel, message)
+  else
+    redis.call('PUBLISH', channel, message)
+  end
+  return true
+end`;
+
+const luaWhyLost = `local function whyLost(holder, token)
+  local last = redis.call('GET', KEYS[2])
+  if not last or last - token < 0 then
+    return 4
+  end
+  if last - token == 0 and not holder then
+    return 2
+  end
+  return 3
+end`;
+
+/** recipes/coalesce/acquire: run now if nobody runs; otherwise wait, and hear what has become of the wait. */
+export const recipesCoalesceAcquire = {
+  name: "recipes/coalesce/acquire",
+  keys: ["lock", "fence", "waiting", "joining", "run"],
+  args: ["owner", "leaseMs", "joins", "arrival", "enqueue", "cancel", "inbox"],
+  replies: [
+    { code: 0, outcome: "granted", values: ["token", "arrival"], rest: null },
+    { code: 1, outcome: "waiting", values: ["restMs", "nowUs", "arrival"], rest: null },
+    { code: 2, outcome: "refused", values: ["restMs", "nowUs", "arrival"], rest: null },
+    { code: 3, outcome: "superseded", values: [], rest: "by" },
+    { code: 4, outcome: "joined", values: [], rest: "words" },
+  ],
+  sha1: "a541f27edcd2f2e6a87c54a3fa95a62a22046db8",
+  source: `-- holdfast recipes/coalesce/acquire
+local owner, leaseMs, joins, enqueue, inbox = ARGV[1], ARGV[2], ARGV[3] == '1', ARGV[5], ARGV[7]
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+
+local holder = redis.call('GET', KEYS[1])
+if holder == owner then
+  if redis.call('PTTL', KEYS[1]) - leaseMs < 0 then
+    redis.call('PEXPIRE', KEYS[1], leaseMs)
+  end
+  return {0, tonumber(redis.call('GET', KEYS[2]) or now), tonumber(redis.call('HGET', KEYS[5], 'at') or now)}
+end
+
+${luaTell}
+${luaTellHolder}
+${luaCoalesceNext}
+local run = redis.call('HMGET', KEYS[5], 'arrival', 'by', 'covers', 'covered', 'state', 'value', 'at', 'cancel')
+local function latestOf(last)
+  return tonumber(last[2] or 0)
+end
+local arrival = redis.call('ZSCORE', KEYS[3], owner) or redis.call('ZSCORE', KEYS[4], owner)
+if not arrival and ARGV[4] ~= '0' then
+  arrival = ARGV[4]
+end
+if not arrival then
+  local waiting = latestOf(redis.call('ZREVRANGE', KEYS[3], 0, 0, 'WITHSCORES'))
+  local joining = latestOf(redis.call('ZREVRANGE', KEYS[4], 0, 0, 'WITHSCORES'))
+  local known = math.max(waiting, joining, tonumber(run[1] or 0), tonumber(run[3] or 0), tonumber(run[7] or 0))
+  arrival = math.max(now, known + 1)
+end
+arrival = tonumber(arrival)
+
+if not joins and arrival - (run[1] or 0) < 0 then
+  redis.call('ZREM', KEYS[3], owner)
+  return {3, run[2]}
+end
+if joins and arrival - (run[4] or 0) <= 0 then
+  redis.call('ZREM', KEYS[4], owner)
+  return {4, run[5], run[6]}
+end
+
+if enqueue == '1' or not holder then
+  local score = string.format('%.0f', arrival)
+  if joins then
+    redis.call('ZADD', KEYS[4], score, owner)
+    redis.call('PEXPIRE', KEYS[4], 60000)
+  else
+    redis.call('ZADD', KEYS[3], score, owner)
+    redis.call('PEXPIRE', KEYS[3], 60000)
+  end
+end
+
+if holder then
+  local isOlder = arrival - (run[7] or 0) > 0 and not (joins and arrival - (run[3] or 0) <= 0)
+  if ARGV[6] == '1' and isOlder and not run[8] then
+    redis.call('HSET', KEYS[5], 'cancel', owner)
+    local client, number = string.match(holder, '^([^/]+)/(%d+)/')
+    if client then
+      tellHolder(inbox, client, '~' .. number)
+    end
+  end
+else
+  local granted, token = handOff(inbox, now, owner)
+  if granted == owner then
+    return {0, token, arrival}
+  end
+  if enqueue == '0' then
+    redis.call('ZREM', KEYS[3], owner)
+    redis.call('ZREM', KEYS[4], owner)
+  end
+end
+return {enqueue == '1' and 1 or 2, redis.call('PTTL', KEYS[1]), now, arrival}` as string,
+  grants: true,
+} as const;
+
+/** recipes/coalesce/begin: the call that was granted begins, and so supersedes all that came before it. */
+export const recipesCoalesceBegin = {
+  name: "recipes/coalesce/begin",
+  keys: ["lock", "fence", "waiting", "joining", "run"],
+  args: ["owner", "token", "inbox"],
+  replies: [
+    { code: 1, outcome: "begun", values: [], rest: "by" },
+    { code: 2, outcome: "lost", values: [], rest: null },
+  ],
+  sha1: "435eab88336c617873ecaca409a9e88f1cc22e0d",
+  source: `-- holdfast recipes/coalesce/begin
+local owner, token, inbox = ARGV[1], ARGV[2], ARGV[3]
+
+if redis.call('GET', KEYS[1]) ~= owner or redis.call('GET', KEYS[2]) ~= token then
+  return {2}
+end
+${luaTell}
+local run = redis.call('HMGET', KEYS[5], 'begun', 'at', 'arrival', 'cancel')
+if run[1] ~= token then
+  local time = redis.call('TIME')
+  local now = time[1] * 1000000 + time[2]
+  local arrival = string.format('%.0f', math.max(tonumber(run[2] or now), tonumber(run[3] or 0)))
+  local joining = redis.call('ZREVRANGE', KEYS[4], 0, 0, 'WITHSCORES')[2] or 0
+  local covers = string.format('%.0f', math.max(now, tonumber(joining)))
+  redis.call('HSET', KEYS[5], 'begun', token, 'by', owner, 'arrival', arrival, 'covers', covers)
+  redis.call('PEXPIRE', KEYS[5], redis.call('PTTL', KEYS[1]) + 600000)
+  for _, waiter in ipairs(redis.call('ZRANGEBYSCORE', KEYS[3], 0, arrival, 'LIMIT', 0, 10000)) do
+    local client, number = string.match(waiter, '^([^/]+)/(%d+)/')
+    if not client or not tell(inbox .. client, '~' .. number) then
+      redis.call('ZREM', KEYS[3], waiter)
+    end
+  end
+end
+if run[4] then
+  return {1, run[4]}
 end
 return {1}` as string,
+  grants: false,
+} as const;
+
+/** recipes/coalesce/end: a run has ended; tell those who join it with what, and grant the next caller. */
+export const recipesCoalesceEnd = {
+  name: "recipes/coalesce/end",
+  keys: ["lock", "fence", "waiting", "joining", "run"],
+  args: ["owner", "token", "inbox", "state", "value"],
+  replies: [
+    { code: 1, outcome: "released", values: [], rest: null },
+    { code: 2, outcome: "unclaimed", values: [], rest: null },
+    { code: 3, outcome: "claimed", values: [], rest: null },
+    { code: 4, outcome: "forgotten", values: [], rest: null },
+    { code: 5, outcome: "wanted", values: [], rest: null },
+  ],
+  sha1: "377374e68ca76e668b20b1b258a8e9e2e4b95a9b",
+  source: `-- holdfast recipes/coalesce/end
+local owner, token, inbox, state, value = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+
+${luaTell}
+${luaCoalesceNext}
+local holder = redis.call('GET', KEYS[1])
+if holder == owner then
+  local run = redis.call('HMGET', KEYS[5], 'begun', 'covers')
+  local joined = {}
+  if run[1] == token then
+    joined = redis.call('ZRANGEBYSCORE', KEYS[4], 0, run[2], 'LIMIT', 0, 10000)
+  end
+  if joined[1] then
+    if state == '' then
+      return 5
+    end
+    redis.call('HSET', KEYS[5], 'covered', run[2], 'state', state, 'value', value)
+    for _, waiter in ipairs(joined) do
+      local client, number = string.match(waiter, '^([^/]+)/(%d+)/')
+      if client then
+        tell(inbox .. client, '~' .. number)
+      end
+    end
+    redis.call('ZREMRANGEBYSCORE', KEYS[4], 0, run[2])
+  end
+  local time = redis.call('TIME')
+  if not handOff(inbox, time[1] * 1000000 + time[2]) then
+    redis.call('DEL', KEYS[1])
+  end
+  return 1
+end
+
+${luaWhyLost}
+return whyLost(holder, token)` as string,
+  grants: true,
+  withoutGrant: {
+    sha1: "7233b634db80a3acc7e39afce46530245570fce6",
+    source: `-- holdfast recipes/coalesce/end
+local owner, token, inbox, state, value = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+
+${luaTell}
+${luaCoalesceNext}
+handOff = function() end
+local holder = redis.call('GET', KEYS[1])
+if holder == owner then
+  local run = redis.call('HMGET', KEYS[5], 'begun', 'covers')
+  local joined = {}
+  if run[1] == token then
+    joined = redis.call('ZRANGEBYSCORE', KEYS[4], 0, run[2], 'LIMIT', 0, 10000)
+  end
+  if joined[1] then
+    if state == '' then
+      return 5
+    end
+    redis.call('HSET', KEYS[5], 'covered', run[2], 'state', state, 'value', value)
+    for _, waiter in ipairs(joined) do
+      local client, number = string.match(waiter, '^([^/]+)/(%d+)/')
+      if client then
+        tell(inbox .. client, '~' .. number)
+      end
+    end
+    redis.call('ZREMRANGEBYSCORE', KEYS[4], 0, run[2])
+  end
+  local time = redis.call('TIME')
+  if not handOff(inbox, time[1] * 1000000 + time[2]) then
+    redis.call('DEL', KEYS[1])
+  end
+  return 1
+end
+
+${luaWhyLost}
+return whyLost(holder, token)` as string,
+  },
+} as const;
+
+/** recipes/coalesce/extend: begin the lease anew, if it is still ours. */
+export const recipesCoalesceExtend = {
+  name: "recipes/coalesce/extend",
+  keys: ["lock", "fence", "run"],
+  args: ["owner", "token", "leaseMs"],
+  replies: [
+    { code: 1, outcome: "extended", values: [], rest: null },
+    { code: 2, outcome: "unclaimed", values: [], rest: null },
+    { code: 3, outcome: "claimed", values: [], rest: null },
+    { code: 4, outcome: "forgotten", values: [], rest: null },
+  ],
+  sha1: "b17e73d1ac0f0a9e6459645924e06bd4f6c1102b",
+  source: `-- holdfast recipes/coalesce/extend
+local owner, token, leaseMs = ARGV[1], ARGV[2], ARGV[3]
+
+${luaExtendLease}
+local isExtended, restMs = extendLease(owner, token, leaseMs)
+if isExtended then
+  redis.call('PEXPIRE', KEYS[3], restMs + 600000)
+  return 1
+end
+
+${luaWhyLost}
+return whyLost(redis.call('GET', KEYS[1]), token)` as string,
+  grants: false,
+  renews: true,
+} as const;
+
+/** recipes/coalesce/heed: whether somebody has asked the call that runs to end. Changes nothing. */
+export const recipesCoalesceHeed = {
+  name: "recipes/coalesce/heed",
+  keys: ["run"],
+  args: ["owner"],
+  replies: [
+    { code: 0, outcome: "wanted", values: [], rest: null },
+    { code: 1, outcome: "cancelled", values: [], rest: "by" },
+  ],
+  sha1: "658fbbcc3fa0c5652824f813f74a1fe6d5120175",
+  source: `-- holdfast recipes/coalesce/heed
+local run = redis.call('HMGET', KEYS[1], 'granted', 'cancel')
+if run[1] == ARGV[1] and run[2] then
+  return {1, run[2]}
+end
+return {0}` as string,
+  grants: false,
+} as const;
+
+/** recipes/coalesce/inspect: who runs and who waits. Changes nothing. */
+export const recipesCoalesceInspect = {
+  name: "recipes/coalesce/inspect",
+  keys: ["lock", "fence", "waiting", "joining"],
+  args: ["most"],
+  replies: [
+    { code: 0, outcome: "free", values: ["restMs", "token", "waiters"], rest: "owners" },
+    { code: 1, outcome: "held", values: ["restMs", "token", "waiters"], rest: "owners" },
+  ],
+  sha1: "ad3d36b0652f825754656d8700f52f394a7c047e",
+  source: `-- holdfast recipes/coalesce/inspect
+local most = ARGV[1]
+
+local holder = redis.call('GET', KEYS[1])
+local reply = {
+  holder and 1 or 0,
+  redis.call('PTTL', KEYS[1]),
+  tonumber(redis.call('GET', KEYS[2]) or 0),
+  redis.call('ZCARD', KEYS[3]) + redis.call('ZCARD', KEYS[4])
+}
+if holder then
+  reply[#reply + 1] = holder
+end
+for _, waiter in ipairs(redis.call('ZREVRANGE', KEYS[3], 0, most - 1)) do
+  reply[#reply + 1] = waiter
+end
+for _, waiter in ipairs(redis.call('ZRANGE', KEYS[4], 0, most - 1)) do
+  reply[#reply + 1] = waiter
+end
+return reply` as string,
+  grants: false,
+} as const;
+
+/** recipes/coalesce/leave: stop waiting; and if the grant was made meanwhile, pass it on. */
+export const recipesCoalesceLeave = {
+  name: "recipes/coalesce/leave",
+  keys: ["lock", "fence", "waiting", "joining", "run"],
+  args: ["owner", "inbox"],
+  replies: [
+    { code: 0, outcome: "absent", values: [], rest: null },
+    { code: 1, outcome: "left", values: [], rest: null },
+    { code: 2, outcome: "released", values: [], rest: null },
+  ],
+  sha1: "5a159fec7f1313c261ad21dec745f8245b0942c0",
+  source: `-- holdfast recipes/coalesce/leave
+local owner, inbox = ARGV[1], ARGV[2]
+
+${luaTell}
+${luaCoalesceNext}
+local hasLeft = redis.call('ZREM', KEYS[3], owner) + redis.call('ZREM', KEYS[4], owner)
+if redis.call('GET', KEYS[1]) == owner then
+  local time = redis.call('TIME')
+  if not handOff(inbox, time[1] * 1000000 + time[2]) then
+    redis.call('DEL', KEYS[1])
+  end
+  return 2
+end
+return math.min(hasLeft, 1)` as string,
+  grants: true,
+  withoutGrant: {
+    sha1: "4fc48f98bab788e5e40f8dde7704e0c519f7371a",
+    source: `-- holdfast recipes/coalesce/leave
+local owner, inbox = ARGV[1], ARGV[2]
+
+${luaTell}
+${luaCoalesceNext}
+handOff = function() end
+local hasLeft = redis.call('ZREM', KEYS[3], owner) + redis.call('ZREM', KEYS[4], owner)
+if redis.call('GET', KEYS[1]) == owner then
+  local time = redis.call('TIME')
+  if not handOff(inbox, time[1] * 1000000 + time[2]) then
+    redis.call('DEL', KEYS[1])
+  end
+  return 2
+end
+return math.min(hasLeft, 1)` as string,
+  },
+} as const;
+
+/** recipes/keyed/check: whether an event is still to be applied to its object. Changes nothing. */
+export const recipesKeyedCheck = {
+  name: "recipes/keyed/check",
+  keys: ["applied", "event"],
+  args: ["isNamed", "sequence"],
+  replies: [
+    { code: 0, outcome: "new", values: [], rest: null },
+    { code: 1, outcome: "duplicate", values: [], rest: null },
+    { code: 2, outcome: "outdated", values: [], rest: "last" },
+  ],
+  sha1: "7179e6fa1a7002f5ea088b59cc6c3b7ae59e64c7",
+  source: `-- holdfast recipes/keyed/check
+if ARGV[1] == '1' and redis.call('EXISTS', KEYS[2]) == 1 then
+  return {1}
+end
+local last = redis.call('HGET', KEYS[1], 'sequence')
+if ARGV[2] ~= '' and last and ARGV[2] - last < 0 then
+  return {2, last}
+end
+return {0}` as string,
+  grants: false,
+} as const;
+
+/** recipes/keyed/record: record that an event was applied to its object, if the object is still its own. */
+export const recipesKeyedRecord = {
+  name: "recipes/keyed/record",
+  keys: ["lock", "fence", "applied", "event"],
+  args: ["owner", "token", "isNamed", "sequence", "keepMs"],
+  replies: [
+    { code: 1, outcome: "recorded", values: [], rest: null },
+    { code: 2, outcome: "lost", values: [], rest: null },
+  ],
+  sha1: "e1267a9e8f63e68c194c102b615ec1dd0aac3161",
+  source: `-- holdfast recipes/keyed/record
+local owner, token, isNamed, sequence, keepMs = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+
+if redis.call('HGET', KEYS[3], 'token') == token then
+  return 1
+end
+local last = redis.call('GET', KEYS[2])
+if redis.call('GET', KEYS[1]) ~= owner or (last and last - token ~= 0) then
+  return 2
+end
+local restMs = redis.call('PTTL', KEYS[3])
+redis.call('HSET', KEYS[3], 'token', token)
+if sequence ~= '' then
+  redis.call('HSET', KEYS[3], 'sequence', sequence)
+end
+if restMs - keepMs < 0 then
+  redis.call('PEXPIRE', KEYS[3], keepMs)
+end
+if isNamed == '1' then
+  redis.call('SET', KEYS[4], token, 'PX', keepMs)
+end
+return 1` as string,
   grants: false,
 } as const;
 

@@ -5,6 +5,13 @@ export { ForeignLockError, StaleTokenError } from "./fence/errors.js";
 export { type FenceGuard, fenceGuard } from "./fence/fence-guard.js";
 export { type FencedSetOptions, fencedSet } from "./fence/fenced-set.js";
 export type { FencingLease } from "./fence/fencing.js";
+export { type CoalesceResult, coalesce } from "./coalesce/coalesce.js";
+export { CoalesceJoinError } from "./coalesce/errors.js";
+export type { CoalesceLease } from "./coalesce/lease.js";
+export type { CoalesceOptions } from "./coalesce/options.js";
+export { type Keyed, type KeyedResult, keyed } from "./keyed/keyed.js";
+export type { KeyedPassed } from "./keyed/marks.js";
+export type { KeyedOptions } from "./keyed/options.js";
 export { type Codec, jsonCodec } from "./once/codec.js";
 export {
   type KeptFailure,
@@ -29,3 +36,5 @@ export {
   surveyOnce,
 } from "./once/survey.js";
 export type { Refusal, RefusalReason } from "./refusal.js";
+export { WorkLostError } from "./under-lock.js";
+export { UnrecordedError } from "./unrecorded.js";

@@ -1,13 +1,7 @@
 /** Why a call that is to be done once was not done now, or is not known to be done. */
 import { quote } from "../../core/error-texts.js";
-import {
-  type Holder,
-  LeaseLostError,
-  LockError,
-  type OverReason,
-  StoreError,
-  type StoreFailure,
-} from "../../core/errors.js";
+import { type Holder, LeaseLostError, LockError, type OverReason } from "../../core/errors.js";
+import { UnrecordedError } from "../unrecorded.js";
 
 /** The call is running elsewhere, and its end was not waited for any longer. Nothing was run here; asking again is safe. */
 export class OnceRunningError extends LockError {
@@ -121,12 +115,4 @@ export class OnceLostError extends LeaseLostError {
 }
 
 /** The work ended, and the server did not answer: its value may have been recorded, or the next caller may run it again. */
-export class OnceUnrecordedError extends StoreError {
-  /** What the work returned. */
-  readonly value: unknown;
-
-  constructor(key: string, failure: StoreFailure, value: unknown) {
-    super(key, failure);
-    this.value = value;
-  }
-}
+export class OnceUnrecordedError extends UnrecordedError {}
