@@ -1,7 +1,11 @@
 /** `holdfast/recipes`: what people build on a lock. */
-export { type Codec, jsonCodec } from "./once/codec.js";
+export { Cache, type CacheGetOptions, cache } from "./cache/cache.js";
+export { CacheLoadError } from "./cache/errors.js";
+export { type Loader, LoadLease } from "./cache/load.js";
+export type { CacheOptions } from "./cache/options.js";
+export { type Codec, jsonCodec } from "./codec.js";
+export type { KeptFailure } from "./failure.js";
 export {
-  type KeptFailure,
   OnceBlockedError,
   OnceFailedError,
   OnceLostError,
@@ -23,3 +27,8 @@ export {
   surveyOnce,
 } from "./once/survey.js";
 export type { Refusal, RefusalReason } from "./refusal.js";
+export { ConflictError } from "./versioned/errors.js";
+export type { UpdateOptions } from "./versioned/update.js";
+export type { VersionedValue, WriteOutcome } from "./versioned/values.js";
+export { Versioned, type VersionedOptions, versioned } from "./versioned/versioned.js";
+export type { WaitOptions } from "./wait-options.js";
