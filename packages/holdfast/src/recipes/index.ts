@@ -1,7 +1,7 @@
 /** `holdfast/recipes`: what people build on a lock. */
 export { Cache, type CacheGetOptions, cache } from "./cache/cache.js";
 export { CacheLoadError } from "./cache/errors.js";
-export { type Loader, LoadLease } from "./cache/load.js";
+export { type Loader, LoadLease } from "./cache/lease.js";
 export type { CacheOptions } from "./cache/options.js";
 export { type Codec, jsonCodec } from "./codec.js";
 export type { KeptFailure } from "./failure.js";
@@ -28,7 +28,7 @@ export {
 } from "./once/survey.js";
 export type { Refusal, RefusalReason } from "./refusal.js";
 export { ConflictError } from "./versioned/errors.js";
-export type { UpdateOptions } from "./versioned/update.js";
+export type { UpdateOptions } from "./versioned/options.js";
 export type { VersionedValue, WriteOutcome } from "./versioned/values.js";
 export { Versioned, type VersionedOptions, versioned } from "./versioned/versioned.js";
 export type { WaitOptions } from "./wait-options.js";

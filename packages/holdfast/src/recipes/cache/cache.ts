@@ -12,7 +12,7 @@ import { checkBytes, nameOf } from "../names.js";
 import { resolveWait, type WaitOptions } from "../wait-options.js";
 import type { CallerFacts } from "./callers.js";
 import { Flight } from "./flight.js";
-import type { Loader } from "./load.js";
+import type { Loader } from "./lease.js";
 import { type CacheOptions, type ResolvedCache, resolveCache } from "./options.js";
 import { CacheSteps } from "./steps.js";
 

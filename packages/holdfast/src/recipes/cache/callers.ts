@@ -1,5 +1,5 @@
 /** The callers of one flight, each with its own deadline and its own way to be told. */
-import type { Loader } from "./load.js";
+import type { Loader } from "./lease.js";
 
 /** What a caller asked for, and how to tell it. */
 export interface CallerFacts<Value> {

@@ -6,22 +6,18 @@
  */
 import type { Engine, Occupant } from "../../core/engine.js";
 import { ClosedError, StoreError } from "../../core/errors.js";
-import { hold } from "../../core/granting.js";
 import type { Hold } from "../../core/hold.js";
 import { SHORTEST_CALL_MS } from "../../core/questions.js";
-import type { Timer } from "../../core/runtime.js";
-import type { Claim } from "../../core/steps.js";
-import { type Moment, now } from "../../core/validity.js";
-import { NOTHING_RUNS } from "../../core/wait-ends.js";
 import { jsonCodec } from "../codec.js";
 import type { KeptFailure } from "../failure.js";
 import { type CacheCaller, type CallerFacts, Callers } from "./callers.js";
 import { Ear } from "./ear.js";
 import { CacheLoadError } from "./errors.js";
+import { type Answer, Inquiry } from "./inquiry.js";
 import { Load, type LoadOutcome, type LoadPlace } from "./load.js";
 import { AGAIN, ALONE, parse } from "./messages.js";
 import { reload } from "./reload.js";
-import type { Look } from "./steps.js";
+import { Rest } from "./rest.js";
 
 /** How long it sleeps at most before it asks again: a message can be lost with its connection. */
 const RECHECK_MS = 5_000;
@@ -38,12 +34,11 @@ export class Flight<Value> implements Occupant {
   readonly #onLanded: (flight: Flight<Value>) => void;
   readonly #callers = new Callers<Value>((reason) => this.#abandoned(reason));
   readonly #ear: Ear;
-  #claim: Claim;
+  readonly #rest: Rest<Value>;
+  readonly #inquiry: Inquiry;
   #phase: "asking" | "waiting" | "loading" | "over" = "asking";
   #asking: Promise<void> = Promise.resolve();
   #askAgain = false;
-  #askAtMs = 0;
-  #timer: Timer | undefined;
   #load: Load<Value> | undefined;
   /** Of the load that is waited for: what is told of older ones is out of date. */
   #awaitedToken = 0;
@@ -60,14 +55,18 @@ export class Flight<Value> implements Occupant {
       (message) => this.#heard(message),
       () => this.#askSoon(),
     );
-    this.#claim = this.#admitted();
+    this.#rest = new Rest(place.engine.runtime, this.#callers, (overdue) => {
+      if (overdue === undefined) this.#ask();
+      else this.#loadAlone(overdue);
+    });
+    this.#inquiry = new Inquiry(place, this);
   }
 
   /** One more caller. The first one makes it ask. */
   join(facts: CallerFacts<Value>): void {
     const isFirst = this.#callers.count === 0;
     this.#callers.add(facts, this.#round);
-    if (this.#phase === "waiting") this.#arm();
+    if (this.#phase === "waiting") this.#rest.arm();
     else if (isFirst && this.#phase === "asking") this.#ask();
   }
 
@@ -85,16 +84,9 @@ export class Flight<Value> implements Occupant {
     const closed = new ClosedError(this.#place.steps.name);
     this.#load?.abort(closed);
     if (this.#load === undefined) this.#rejectAll(closed);
-    this.#engine.dismiss(this.#claim, this);
+    this.#inquiry.end();
     // What it may have been granted by then is given back.
     await this.#asking;
-  }
-
-  #admitted(): Claim {
-    const { steps, options } = this.#place;
-    const claim = this.#engine.newClaim(steps.name, options.leaseMs, 1, "");
-    this.#engine.admit(claim, this);
-    return claim;
   }
 
   #abandoned(reason: unknown): void {
@@ -112,26 +104,25 @@ export class Flight<Value> implements Occupant {
   #ask(): void {
     this.#phase = "asking";
     this.#askAgain = false;
-    this.#timer?.cancel();
+    this.#rest.end();
     this.#asking = this.#look();
   }
 
   async #look(): Promise<void> {
-    const claim = this.#claim;
-    const sentAt = now(this.#engine.runtime);
-    let looked: Look;
+    let answer: Answer;
     try {
-      looked = await this.#place.steps.look(claim, this.#timeoutMs());
+      answer = await this.#inquiry.ask(this.#timeoutMs());
     } catch (error) {
-      this.#unanswered(claim, error);
+      this.#unanswered(error);
       return;
     }
+    const { looked } = answer;
     if (this.#phase !== "asking") {
-      if (looked.outcome === "granted") await this.#leave(claim);
+      if (looked.outcome === "granted") await answer.giveBack();
       return;
     }
     const known = looked.text === undefined ? undefined : this.#decoded(looked.text);
-    if (looked.outcome === "granted") this.#begin(claim, looked.token, sentAt, known);
+    if (looked.outcome === "granted") this.#begin(answer.begin(looked.token), known);
     else if (known !== undefined) this.#resolveAll(known.value);
     else if (looked.outcome === "loading") this.#wait(looked.token, looked.restMs);
     // What another version of the program has written is of no use here, and is left to it.
@@ -144,24 +135,16 @@ export class Flight<Value> implements Occupant {
     return Math.min(this.#engine.commandTimeoutMs, Math.ceil(leftMs));
   }
 
-  #unanswered(claim: Claim, error: unknown): void {
-    const mayBeGranted = error instanceof StoreError && error.mayHaveRun;
-    if (mayBeGranted) void this.#leave(claim);
+  #unanswered(error: unknown): void {
     if (this.#phase !== "asking") return;
     if (!(error instanceof StoreError) || this.#place.options.whenUnavailable === "reject") this.#rejectAll(error);
     else this.#renewClaim(() => this.#loadAlone());
   }
 
-  /** What was granted to nobody is given back; if that fails too, it ends by itself. */
-  async #leave(claim: Claim): Promise<void> {
-    await this.#place.steps.leave(claim, this.#engine.commandTimeoutMs).catch(() => {});
-  }
-
   /** Goes on under another id, since the old one may still be granted something. */
   #renewClaim(goOn: () => void): void {
-    this.#engine.dismiss(this.#claim, this);
     try {
-      this.#claim = this.#admitted();
+      this.#inquiry.renew();
     } catch (error) {
       this.#rejectAll(error);
       return;
@@ -169,9 +152,7 @@ export class Flight<Value> implements Occupant {
     goOn();
   }
 
-  #begin(claim: Claim, token: number, setAt: Moment, stale: { readonly value: Value } | undefined): void {
-    const grant = { claim, token, slots: [], setAt, waitedMs: 0, mayStillRun: NOTHING_RUNS };
-    const held = hold(this.#engine, this.#place.steps, grant, { renew: true, maxHoldMs: Infinity });
+  #begin(held: Hold, stale: { readonly value: Value } | undefined): void {
     // Whoever was answered has a caller: the last one to leave ends the flight.
     const first = this.#callers.first as CacheCaller<Value>;
     if (stale === undefined) {
@@ -188,7 +169,7 @@ export class Flight<Value> implements Occupant {
 
   async #run(held: Hold | undefined, of: CacheCaller<Value>): Promise<void> {
     this.#phase = "loading";
-    this.#timer?.cancel();
+    this.#rest.end();
     this.#round += 1;
     const load = new Load(this.#place, held, of.facts.load);
     this.#load = load;
@@ -243,24 +224,7 @@ export class Flight<Value> implements Occupant {
 
   #waitFor(ms: number): void {
     this.#phase = "waiting";
-    this.#askAtMs = this.#engine.runtime.monotonicMs() + ms;
-    this.#arm();
-  }
-
-  #arm(): void {
-    this.#timer?.cancel();
-    const { runtime } = this.#engine;
-    const nextMs = Math.min(this.#askAtMs, this.#callers.soonestMs);
-    this.#timer = runtime.startTimer(() => this.#tick(), nextMs - runtime.monotonicMs(), true);
-  }
-
-  #tick(): void {
-    if (this.#phase !== "waiting") return;
-    const nowMs = this.#engine.runtime.monotonicMs();
-    const overdue = this.#callers.overdue(nowMs);
-    if (overdue !== undefined) this.#loadAlone(overdue);
-    else if (nowMs >= this.#askAtMs) this.#ask();
-    else this.#arm();
+    this.#rest.begin(ms);
   }
 
   #heard(message: string): void {
@@ -305,9 +269,9 @@ export class Flight<Value> implements Occupant {
   /** Nobody joins it any more, and it sends nothing. */
   #end(): void {
     this.#phase = "over";
-    this.#timer?.cancel();
+    this.#rest.end();
     this.#ear.close();
-    this.#engine.dismiss(this.#claim, this);
+    this.#inquiry.end();
     this.#onLanded(this);
     // A load alone whose value came from elsewhere meanwhile.
     this.#load?.abort(new Error("the value is here"));

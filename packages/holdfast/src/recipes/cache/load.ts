@@ -1,46 +1,14 @@
-/** One run of a caller's loader, and what it is given. */
+/** One run of a caller's loader, and what becomes of what it has found. */
 import type { Engine } from "../../core/engine.js";
 import { ClosedError } from "../../core/errors.js";
 import type { Hold } from "../../core/hold.js";
 import { Lease } from "../../core/lease.js";
 import { jsonCodec } from "../codec.js";
 import { encodeFailure } from "../failure.js";
+import { type Loader, LoadLease } from "./lease.js";
 import { AGAIN, ALONE, failed, filled } from "./messages.js";
 import type { ResolvedCache } from "./options.js";
 import type { CacheSteps } from "./steps.js";
-
-/** Loads the value of one key. */
-export type Loader<Value> = (lease: LoadLease) => Value | Promise<Value>;
-
-/** What a loader is given: it tells when nobody wants the value any more. */
-export class LoadLease {
-  /**
-   * Aborts when the last caller has given up, or this Holdfast closes. Not when the lease is lost, since callers here still want
-   * the value: two loads are waste, and no harm.
-   */
-  readonly signal: AbortSignal;
-  readonly #lease: Lease | undefined;
-
-  /** Comes to a loader. @internal */
-  constructor(signal: AbortSignal, lease: Lease | undefined) {
-    this.signal = signal;
-    this.#lease = lease;
-  }
-
-  /** Rises with each load of that key; undefined where it is loaded without asking anybody. */
-  get token(): number | undefined {
-    return this.#lease?.token;
-  }
-
-  /**
-   * Says nothing where the value is loaded without a lease.
-   *
-   * @throws LeaseLostError  another process may load it as well, or it was invalidated: what is loaded here is not kept
-   */
-  assertHeld(): void {
-    this.#lease?.assertHeld();
-  }
-}
 
 /** What an entry is loaded for, and where it is kept. */
 export interface LoadPlace<Value> {
@@ -95,15 +63,15 @@ export class Load<Value> {
     const text = this.#encoded(value);
     hold.rest();
     try {
-      if (text === undefined) {
-        await steps.giveUp(hold.owner, ALONE, engine.commandTimeoutMs);
-      } else {
-        const softMs = Math.max(1, Math.round(freshMs * (1 - jitter * engine.runtime.random())));
-        const lives = isNegative ? { freshMs: negativeMs, staleMs: 0 } : { freshMs: softMs, staleMs };
-        if (!(await steps.fill(hold.grant, { text, ...lives, message: filled(hold.token, text) }))) {
-          hold.lose(hold.validForMs() > 0 ? "server-lost" : "expired");
-          return false;
-        }
+      const softMs = Math.max(1, Math.round(freshMs * (1 - jitter * engine.runtime.random())));
+      const lives = isNegative ? { freshMs: negativeMs, staleMs: 0 } : { freshMs: softMs, staleMs };
+      const wasOurs =
+        text === undefined
+          ? await steps.giveUp(hold.owner, ALONE, engine.commandTimeoutMs)
+          : await steps.fill(hold.grant, { text, ...lives, message: filled(hold.token, text) });
+      if (!wasOurs) {
+        hold.lose(hold.validForMs() > 0 ? "server-lost" : "expired");
+        return false;
       }
     } catch {
       this.#unanswered(hold);

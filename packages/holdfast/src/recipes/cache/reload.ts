@@ -1,5 +1,6 @@
 import type { Hold } from "../../core/hold.js";
-import { Load, type Loader, type LoadPlace } from "./load.js";
+import type { Loader } from "./lease.js";
+import { Load, type LoadPlace } from "./load.js";
 
 /** Loads anew in the background what has become stale: nobody waits for it. Never rejects. */
 export async function reload<Value>(place: LoadPlace<Value>, held: Hold, loader: Loader<Value>): Promise<void> {

@@ -1,32 +1,11 @@
 /** Read, change, compare and set, again and again: optimistic first, and in turn when that goes on failing. */
 import type { Engine } from "../../core/engine.js";
 import type { Lease } from "../../core/lease.js";
-import { checkWhole } from "../../core/options.js";
 import { pause } from "../../election/pause.js";
-import { checkKnown } from "../../holdfast-options.js";
 import type { Mutex } from "../../mutex/mutex.js";
-import { resolveWait, type WaitOptions } from "../wait-options.js";
 import { ConflictError } from "./errors.js";
+import { resolveUpdate, type UpdateOptions } from "./options.js";
 import type { VersionedValue, WriteOutcome } from "./values.js";
-
-/** How often to try, and how. */
-export interface UpdateOptions extends WaitOptions {
-  /** How often the function is run at most. Whole, 1 to 1 000 000. @default 10 */
-  readonly attemptsMax?: number;
-
-  /**
-   * After so many conflicts the rest is tried under the mutex of that name, one writer at a time. Lower ends sooner under load;
-   * Infinity never does it. Whole, 1 to 1 000 000, or Infinity.
-   * @default Infinity
-   */
-  readonly promoteAfter?: number;
-
-  /** Longest wait for that mutex. Milliseconds, 0 or more; Infinity never gives up. @default 10_000 */
-  readonly waitMs?: number;
-
-  /** Ends it before the next attempt, and rejects with its reason. */
-  readonly signal?: AbortSignal;
-}
 
 /** What is updated. */
 export interface Updated<Value> {
@@ -39,7 +18,6 @@ export interface Updated<Value> {
 /** The pause before the second attempt is shorter than this, that before the third than twice as long, and so on. */
 const PAUSE_MS = 4;
 const LONGEST_PAUSE_MS = 500;
-const ATTEMPTS_MAX = 1_000_000;
 
 /** See `Versioned.update`. */
 export async function update<Value>(
@@ -75,17 +53,4 @@ export async function update<Value>(
     // The comparison is what protects the value: the mutex only kept others from trying in vain.
     await lease?.release().catch(() => {});
   }
-}
-
-function resolveUpdate(options: UpdateOptions): {
-  readonly attemptsMax: number;
-  readonly promoteAfter: number;
-  readonly waitMs: number;
-  readonly signal: AbortSignal | undefined;
-} {
-  const known = checkKnown(options, ["attemptsMax", "promoteAfter", "waitMs", "signal"]);
-  const { attemptsMax = 10, promoteAfter = Infinity, ...wait } = known;
-  checkWhole("attemptsMax", attemptsMax, 1, ATTEMPTS_MAX);
-  if (promoteAfter !== Infinity) checkWhole("promoteAfter", promoteAfter, 1, ATTEMPTS_MAX, " or Infinity");
-  return { attemptsMax, promoteAfter, ...resolveWait(wait) };
 }

@@ -6,13 +6,14 @@
  */
 import { behind } from "../../core/behind.js";
 import { checkName, show } from "../../core/names.js";
-import { type ObserveOptions, observe } from "../../core/observer.js";
+import { observe } from "../../core/observer.js";
 import { checkWhole } from "../../core/options.js";
 import type { Holdfast } from "../../holdfast.js";
 import { checkKnown } from "../../holdfast-options.js";
 import { type Codec, checkCodec, jsonCodec } from "../codec.js";
+import type { UpdateOptions } from "./options.js";
 import { ANY_VERSION, type Kept, VersionedSteps, type Written } from "./steps.js";
-import { type UpdateOptions, update } from "./update.js";
+import { update } from "./update.js";
 import type { VersionedValue, WriteOutcome } from "./values.js";
 
 /** How values are kept. */
@@ -119,7 +120,7 @@ export class Versioned<Value> {
    * @throws TypeError           a wrong option
    * @throws the signal's reason
    */
-  watch(options: ObserveOptions = {}): AsyncGenerator<VersionedValue<Value>, void, undefined> {
+  watch(options: { readonly signal?: AbortSignal } = {}): AsyncGenerator<VersionedValue<Value>, void, undefined> {
     const steps = this.#steps;
     const watched = {
       engine: behind(this.#holdfast, this.name).engine,
