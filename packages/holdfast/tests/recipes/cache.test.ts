@@ -250,8 +250,14 @@ describe("an invalidation", () => {
     await loading.began;
     const waiting = there.get(key, () => "new", { waitMs: Infinity });
     await waitsFor();
+    const told: string[] = [];
+    const ear = redis.duplicate();
+    ear.on("message", (_, message) => told.push(message));
+    await ear.subscribe(`${entry()}:filled`);
     await here.invalidate(key);
     expect(await waiting).toBe("new");
+    await vi.waitFor(() => expect(told).toContain("~"), eventually);
+    ear.disconnect();
     expect(await here.get(key, () => "newest")).toBe("new");
     loading.end("old");
     expect(await first).toBe("old");
@@ -496,6 +502,69 @@ describe("replies that are lost", () => {
     client.disconnect();
     await proxy.close();
   });
+
+  test("that it was kept is no reason to load again, for those who came late either", () =>
+    behindProxy(async (users, proxy) => {
+      const loading = held<string>();
+      const first = users.get(key, loading.load);
+      await loading.began;
+      const load = vi.fn(() => "never");
+      const late = users.get(key, load);
+      const struck = proxy.cutBeforeReply(new RegExp(`^evalsha ${recipesCacheFill.sha1}`, "i"));
+      loading.end("value");
+      await struck;
+      expect(await Promise.all([first, late])).toEqual(["value", "value"]);
+      expect(load).not.toHaveBeenCalled();
+    }));
+
+  test("that it was the last attempt still ends it for all", () =>
+    behindProxy(async (users, proxy) => {
+      const loading = held<string>();
+      const first = users.get(key, loading.load);
+      await loading.began;
+      const load = vi.fn(() => "never");
+      const all = Promise.allSettled([first, users.get(key, load), users.get(key, load)]);
+      // As others have counted before.
+      await redis.hset(entry(), "failures", 2);
+      const struck = proxy.cutBeforeReply(new RegExp(`^evalsha ${recipesCacheFail.sha1}`, "i"));
+      loading.end(Promise.reject(new Error("no")));
+      await struck;
+      for (const result of await all) expect(result).toMatchObject({ status: "rejected", reason: { message: "no" } });
+      expect(load).not.toHaveBeenCalled();
+    }));
+
+  test("an invalidation that arrives twice does not take what was loaded in between", async () => {
+    const [here] = pair<string>();
+    const invalidate = (): Promise<unknown> =>
+      redis.eval(recipesCacheInvalidate.source, 1, entry(), "request", 60_000, `${entry()}:filled`, "~");
+    await here.get(key, () => "old");
+    await invalidate();
+    expect(await here.get(key, () => "new")).toBe("new");
+    await invalidate();
+    expect(await here.get(key, () => "newest")).toBe("new");
+    expect(await redis.eval(recipesCacheFill.source, 1, entry(), "nobody", 1, '"odd"', 1_000, 0, "c", "m")).toEqual([
+      2,
+    ]);
+  });
+
+  async function behindProxy(
+    play: (users: ReturnType<typeof cache<string>>, proxy: Awaited<ReturnType<typeof startProxy>>) => Promise<void>,
+  ): Promise<void> {
+    const proxy = await startProxy(server.port);
+    const client = new Redis({ port: proxy.port, retryStrategy: () => 20 });
+    client.on("error", () => {});
+    const local = createHoldfast({ redis: client });
+    try {
+      const users = cache<string>(local, "user", { attemptsMax: 3 });
+      await users.get(`${key}:warm`, () => "warm");
+      await users.get(`${key}:cold`, () => Promise.reject(new Error("cold"))).catch(() => {});
+      await play(users, proxy);
+    } finally {
+      await local.close();
+      client.disconnect();
+      await proxy.close();
+    }
+  }
 
   test("a message that is lost costs time, and nothing else", async () => {
     const proxy = await startProxy(server.port);
