@@ -147,11 +147,18 @@ export class Election extends Lock<Leadership> {
    */
   observe(options: { readonly signal?: AbortSignal } = {}): AsyncGenerator<Leader | null, void, undefined> {
     const election = this.#election;
+    let lastTerm = 0;
     const followed = {
       engine: this.engine,
       name: election.name,
       channel: election.channel,
-      read: (timeoutMs: number) => election.leader(timeoutMs),
+      read: async (timeoutMs: number) => {
+        const is = await election.leader(timeoutMs);
+        // A server that came back with old data shows a leader of the past, which leads no longer.
+        if (is !== undefined && is.term < lastTerm) return undefined;
+        lastTerm = is?.term ?? lastTerm;
+        return is;
+      },
       isNews: (is: LeaderRecord | undefined, last: LeaderRecord | undefined) => !isSame(is, last),
       // The lease must be over on the server too when it asks at its end.
       changesInMs: (is: LeaderRecord | undefined) => (is === undefined ? Infinity : is.leaseLeftMs + AFTER_LEASE_MS),

@@ -423,6 +423,38 @@ describe("who waits", () => {
     expect(await redis.hget(entry(), "failures")).toBe(null);
   });
 
+  test("and gives up while another process loads leaves the others there, and the last one leaves nobody who listens", async () => {
+    const [here, there] = pair<string>();
+    const loading = held<string>();
+    const first = here.get(key, loading.load);
+    await loading.began;
+    const controller = new AbortController();
+    const load = vi.fn(() => "never");
+    const leaving = there.get(key, load, { signal: controller.signal, waitMs: Infinity });
+    const rejected = expect(leaving).rejects.toThrow("no longer");
+    const staying = there.get(key, load);
+    await waitsFor();
+    controller.abort(new Error("no longer"));
+    await rejected;
+    loading.end("first");
+    expect(await Promise.all([first, staying])).toEqual(["first", "first"]);
+
+    key = randomUUID();
+    const another = held<string>();
+    const second = here.get(key, another.load);
+    await another.began;
+    const last = new AbortController();
+    const alone = there.get(key, load, { signal: last.signal, waitMs: Infinity });
+    const ended = expect(alone).rejects.toThrow("nor I");
+    await waitsFor();
+    last.abort(new Error("nor I"));
+    await ended;
+    await waitsFor(0);
+    another.end("second");
+    expect(await second).toBe("second");
+    expect(load).not.toHaveBeenCalled();
+  });
+
   test("and gives up while its question is on the way leaves nothing behind", async () => {
     const proxy = await startProxy(server.port);
     const client = new Redis({ port: proxy.port });
@@ -503,17 +535,17 @@ describe("replies that are lost", () => {
     await proxy.close();
   });
 
-  test("that it was kept is no reason to load again, for those who came late either", () =>
+  test("of a fill is no reason to load again, for those who came late either", () =>
     behindProxy(async (users, proxy) => {
-      const loading = held<string>();
+      const loading = held<string | null>();
       const first = users.get(key, loading.load);
       await loading.began;
       const load = vi.fn(() => "never");
       const late = users.get(key, load);
       const struck = proxy.cutBeforeReply(new RegExp(`^evalsha ${recipesCacheFill.sha1}`, "i"));
-      loading.end("value");
+      loading.end(null);
       await struck;
-      expect(await Promise.all([first, late])).toEqual(["value", "value"]);
+      expect(await Promise.all([first, late])).toEqual([null, null]);
       expect(load).not.toHaveBeenCalled();
     }));
 
@@ -548,14 +580,17 @@ describe("replies that are lost", () => {
   });
 
   async function behindProxy(
-    play: (users: ReturnType<typeof cache<string>>, proxy: Awaited<ReturnType<typeof startProxy>>) => Promise<void>,
+    play: (
+      users: ReturnType<typeof cache<string | null>>,
+      proxy: Awaited<ReturnType<typeof startProxy>>,
+    ) => Promise<void>,
   ): Promise<void> {
     const proxy = await startProxy(server.port);
     const client = new Redis({ port: proxy.port, retryStrategy: () => 20 });
     client.on("error", () => {});
     const local = createHoldfast({ redis: client });
     try {
-      const users = cache<string>(local, "user", { attemptsMax: 3 });
+      const users = cache<string | null>(local, "user", { attemptsMax: 3, negativeMs: 0 });
       await users.get(`${key}:warm`, () => "warm");
       await users.get(`${key}:cold`, () => Promise.reject(new Error("cold"))).catch(() => {});
       await play(users, proxy);

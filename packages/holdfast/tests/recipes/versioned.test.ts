@@ -346,6 +346,21 @@ describe("a watcher", () => {
   });
 });
 
+test("a server that was started empty knows no version, and gives none that was seen before", async () => {
+  const own = await startRedis();
+  const client = new Redis({ port: own.port });
+  const local = createHoldfast({ redis: client });
+  const limits = versioned<number>(local, name);
+  const { version: seen } = await limits.update(() => 1);
+  await client.flushall();
+  expect(await limits.compareAndSet(seen, 2)).toEqual({ ok: false, value: undefined, version: 0 });
+  const { version } = await limits.update(() => 3);
+  expect(version).toBeGreaterThan(seen);
+  await local.close();
+  client.disconnect();
+  await own.stop();
+});
+
 test("while the server is away nothing is read or written, and that is said", async () => {
   const own = await startRedis();
   const client = new Redis({ port: own.port });
