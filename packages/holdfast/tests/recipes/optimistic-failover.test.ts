@@ -17,7 +17,7 @@ beforeAll(async () => {
   topology = await startSentinel();
   clients = [1, 2].map(() => new Redis({ sentinels: [...topology.addresses], name: topology.name }));
   for (const client of clients) client.on("error", () => {});
-  [here, there] = clients.map((redis) => createHoldfast({ redis })) as [Holdfast, Holdfast];
+  [here, there] = clients.map((redis) => createHoldfast({ redis, commandTimeoutMs: 30_000 })) as [Holdfast, Holdfast];
 }, 120_000);
 
 afterAll(async () => {

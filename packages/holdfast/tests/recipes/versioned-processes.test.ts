@@ -15,8 +15,10 @@ import { deferred } from "../../src/testing/delays.js";
 const WRITERS = 50;
 const TIMES = Number(process.env.HOLDFAST_VERSIONED_TIMES ?? 20);
 const PROCESSES = 5;
+const eventually = { timeout: 60_000, interval: 10 };
 const WRITES_BETWEEN = 40;
 
+vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 });
 let server: RedisServer;
 let redis: Redis;
 let name: string;
@@ -95,7 +97,7 @@ test("a writer that is killed, under the mutex or without, keeps nobody else fro
     expect(versions).toHaveLength(5);
     await vi.waitFor(async () => {
       expect(await redis.hget(`hf:versioned:{${name}}`, "value")).toBe(String(before + 5));
-    });
+    }, eventually);
   } finally {
     await program.kill();
   }

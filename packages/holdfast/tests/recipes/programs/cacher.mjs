@@ -8,7 +8,7 @@ import { args, serve, tell } from "../../faults/programs/serve.mjs";
 const redis = new Redis({ port: args.port });
 const effects = new Redis({ port: args.effectsPort ?? args.port });
 redis.on("error", () => {});
-const holdfast = createHoldfast({ redis });
+const holdfast = createHoldfast({ redis, commandTimeoutMs: args.commandTimeoutMs ?? 60_000 });
 
 /** @param {number} ms */
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));

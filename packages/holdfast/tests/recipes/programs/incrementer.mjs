@@ -7,7 +7,7 @@ import { args, serve, tell } from "../../faults/programs/serve.mjs";
 
 const redis = new Redis({ port: args.port, retryStrategy: () => 20 });
 redis.on("error", () => {});
-const holdfast = createHoldfast({ redis });
+const holdfast = createHoldfast({ redis, commandTimeoutMs: 60_000 });
 
 serve({
   /**
