@@ -1,4 +1,7 @@
 /** `holdfast/recipes`: what people build on a lock. */
+export { LeadLostError, ResignedError } from "./lead/errors.js";
+export { lead } from "./lead/lead.js";
+export type { LeadOptions, TermEnd } from "./lead/options.js";
 export { type Codec, jsonCodec } from "./once/codec.js";
 export {
   type KeptFailure,
