@@ -26,3 +26,9 @@ export {
   surveyOnce,
 } from "./once/survey.js";
 export type { Refusal, RefusalReason } from "./refusal.js";
+export {
+  SlotsTakenError,
+  WorkerSlot,
+  type WorkerSlotOptions,
+  workerSlot,
+} from "./worker-slot/worker-slot.js";
