@@ -9,7 +9,9 @@ const DOCUMENTS = [
   "docs/safety.md",
   "docs/locks-in-plain-words.md",
   "docs/interop.md",
+  "docs/recipes/lead.md",
   "docs/recipes/once.md",
+  "docs/recipes/worker-slot.md",
 ];
 
 /** One fenced block, and the line that says which file it is from. */
