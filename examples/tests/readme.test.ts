@@ -18,6 +18,9 @@ const DOCUMENTS = [
   "docs/recipes/cache.md",
   "docs/recipes/once.md",
   "docs/recipes/versioned.md",
+  "docs/recipes/lead.md",
+  "docs/recipes/once.md",
+  "docs/recipes/worker-slot.md",
 ];
 
 /** One fenced block, and the line that says which file it is from. */

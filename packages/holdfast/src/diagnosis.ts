@@ -45,6 +45,7 @@ export const scriptSamples: readonly ScriptSample[] = [
 export const keyFamilies: ReadonlySet<string> = new Set([
   ...["mutex", "semaphore", "read-write-lock", "count-down-latch", "barrier", "election", "redlock"],
   ...["client", "lineage", "in", "timestamp", "redisson-semaphore", "redisson-latch", "once", "keyed", "coalesce"],
+  ...["cache", "counter", "fence", "versioned", "worker-slot"],
   // Written beside locks by whoever keeps a record of them.
   ...["history", "period-marker"],
 ]);

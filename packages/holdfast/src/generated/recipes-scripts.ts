@@ -47,6 +47,129 @@ const luaExtendLease = `local function extendLease(owner, token, leaseMs)
   return true, restMs
 end`;
 
+const luaPermitsState = `local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+local state = redis.call('HMGET', KEYS[1],
+  'capacity', 'declared', 'used', 'top', 'free', 'first', 'until', 'keepMs', owner)
+local capacity, used = tonumber(state[1] or 0), tonumber(state[3] or 0)
+local top, free = tonumber(state[4] or 0), tonumber(state[5] or 0)
+local first = tonumber(state[6] or 0)
+local keepUntil, keepMs = tonumber(state[7] or 0), tonumber(state[8] or 600000)
+local record = state[9]`;
+
+const luaPermits = `local function keptMs()
+  return math.floor((keepUntil - now) / 1000)
+end
+
+local function lengthen(leaseMs)
+  local needed = now + math.max(keepMs, leaseMs + 60000) * 1000
+  if keepUntil < needed then
+    keepUntil = needed + 300000000
+    local ms = keptMs()
+    redis.call('HSET', KEYS[1], 'until', keepUntil)
+    redis.call('PEXPIRE', KEYS[1], ms)
+    redis.call('PEXPIRE', KEYS[2], ms)
+    redis.call('PEXPIRE', KEYS[3], ms)
+    redis.call('PEXPIRE', KEYS[4], ms)
+  end
+end
+
+local function begin(size, declared)
+  redis.call('DEL', KEYS[1], KEYS[3], KEYS[4])
+  capacity, used, top, free, first, keepUntil, record = tonumber(size), 0, 0, 0, 0, 0, false
+  redis.call('HSET', KEYS[1], 'capacity', size, 'declared', declared, 'keepMs', keepMs,
+    'used', 0, 'top', 0, 'free', 0, 'first', 0)
+  redis.call('ZADD', KEYS[3], 'inf', '-')
+  lengthen(0)
+end
+
+local function keepLease(holder, ends)
+  if redis.call('ZADD', KEYS[3], 'GT', 'inf', '-', ends, holder) == 2 then
+    redis.call('PEXPIRE', KEYS[3], keptMs())
+    redis.call('HSET', KEYS[1], 'first', 0)
+  end
+end
+
+local function mend()
+  if redis.call('HLEN', KEYS[1]) - 8 > redis.call('ZCARD', KEYS[3]) - 1 then
+    local fields = redis.call('HGETALL', KEYS[1])
+    for i = 1, #fields, 2 do
+      local client, leaseMs = string.match(fields[i], '^([^/]+)/%d+/(%d+)/')
+      if client and not redis.call('ZSCORE', KEYS[3], fields[i]) then
+        keepLease(fields[i], (client == 'pause' and 0 or now) + leaseMs * 1000)
+      end
+    end
+  end
+end
+
+local function putBack(slots)
+  if used == 0 then
+    if free > 0 then
+      redis.call('DEL', KEYS[4])
+    end
+    top, free = 0, 0
+  elseif slots ~= '' then
+    local before = free
+    for slot in string.gmatch(slots, '%d+') do
+      if top - slot == 1 then
+        top = top - 1
+      else
+        redis.call('ZADD', KEYS[4], slot, slot)
+        free = free + 1
+      end
+    end
+    if before == 0 and free > 0 then
+      redis.call('PEXPIRE', KEYS[4], keptMs())
+    end
+  end
+end
+
+local function giveBack(holder, grant)
+  local weight, slots = string.match(grant, '^(%d+)/%d+/([%d,]*)')
+  used = used - weight
+  redis.call('HDEL', KEYS[1], holder)
+  redis.call('ZREM', KEYS[3], holder)
+  if slots == '' and free == 0 then
+    redis.call('HSET', KEYS[1], 'used', used)
+  else
+    putBack(slots)
+    redis.call('HSET', KEYS[1], 'used', used, 'top', top, 'free', free)
+  end
+end
+
+local function reap()
+  if used == 0 or first - now > 0 then
+    return
+  end
+  mend()
+  for _, holder in ipairs(redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', now, 'LIMIT', 0, 1000)) do
+    local grant = redis.call('HGET', KEYS[1], holder)
+    if grant then
+      giveBack(holder, grant)
+    else
+      redis.call('ZREM', KEYS[3], holder)
+    end
+    if holder == owner then
+      record = false
+    end
+  end
+  local earliest = redis.call('ZRANGE', KEYS[3], 0, 0, 'WITHSCORES')[2]
+  if used > 0 and (not earliest or earliest == 'inf') then
+    begin(capacity, state[2])
+  elseif used > 0 then
+    first = tonumber(earliest)
+    redis.call('HSET', KEYS[1], 'first', earliest)
+  end
+end
+
+local function isUnder(grant, token)
+  local last, first = string.match(grant, '^%d+/(%d+)/[%d,]*/?(%d*)')
+  if first == '' then
+    first = last
+  end
+  return last - token >= 0 and token - first >= 0
+end`;
+
 const luaTellHolder = `local function tellHolder(inbox, client, message)
   redis.call('PUBLISH', (string.gsub(inbox, '{[^}]*}:$', '')) .. client, message)
 end`;
@@ -1081,4 +1204,89 @@ redis.call('PEXPIRE', KEYS[2], rememberMs)
 redis.call('PUBLISH', channel, text)
 return {1, version}` as string,
   grants: false,
+} as const;
+
+/** recipes/worker-slot/before: until when the holder before may have used a number. Changes nothing. */
+export const recipesWorkerSlotBefore = {
+  name: "recipes/worker-slot/before",
+  keys: ["ends"],
+  args: ["number", "token"],
+  replies: [
+    { code: 0, outcome: "unknown", values: [], rest: null },
+    { code: 1, outcome: "known", values: ["beforeMs"], rest: null },
+  ],
+  sha1: "78428b1f7146fecb8ad3d4ac3e28ad59c9ac01bc",
+  source: `-- holdfast recipes/worker-slot/before
+local number, token = ARGV[1], ARGV[2]
+
+local by, before = string.match(redis.call('HGET', KEYS[1], number) or '', '^%d+ (%d+) (%d+)$')
+if by ~= token then
+  return 0
+end
+return {1, tonumber(before)}` as string,
+  grants: false,
+} as const;
+
+/** recipes/worker-slot/end: note that a number is in use no longer than until now, since its holder gives it back. */
+export const recipesWorkerSlotEnd = {
+  name: "recipes/worker-slot/end",
+  keys: ["ends"],
+  args: ["number", "token", "untilMs"],
+  replies: [
+    { code: 0, outcome: "unknown", values: [], rest: null },
+    { code: 1, outcome: "noted", values: [], rest: null },
+  ],
+  sha1: "e1877d09b3e7c86e9b86e8ca8e442fdf9d9be885",
+  source: `-- holdfast recipes/worker-slot/end
+local number, token, untilMs = ARGV[1], ARGV[2], tonumber(ARGV[3])
+
+local by, before = string.match(redis.call('HGET', KEYS[1], number) or '', '^%d+ (%d+) (%d+)$')
+if by ~= token then
+  return 0
+end
+local latest = math.max(tonumber(before), untilMs)
+redis.call('HSET', KEYS[1], number, string.format('%.0f ', latest) .. token .. ' ' .. before)
+return 1` as string,
+  grants: false,
+} as const;
+
+/** recipes/worker-slot/keep: begin the lease of a number anew, with its rest after it, and note until when it may be in use. */
+export const recipesWorkerSlotKeep = {
+  name: "recipes/worker-slot/keep",
+  keys: ["state", "fence", "holders", "slots", "ends"],
+  args: ["owner", "token", "leaseMs", "untilMs"],
+  replies: [
+    { code: 1, outcome: "extended", values: [], rest: null },
+    { code: 2, outcome: "unclaimed", values: [], rest: null },
+    { code: 3, outcome: "claimed", values: [], rest: null },
+    { code: 4, outcome: "forgotten", values: [], rest: null },
+  ],
+  sha1: "59c1120c865375df725292f80e88491b4ac2de9b",
+  source: `-- holdfast recipes/worker-slot/keep
+local owner, token, leaseMs, untilMs = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+
+${luaPermitsState}
+${luaPermits}
+${luaWhyLost}
+if record and isUnder(record, token) then
+  mend()
+  if redis.call('ZSCORE', KEYS[3], owner) - now > 0 then
+    lengthen(leaseMs)
+    keepLease(owner, now + leaseMs * 1000)
+    local number = string.match(record, '^%d+/%d+/(%d+)')
+    local last, by, before = string.match(redis.call('HGET', KEYS[5], number) or '0 0 0', '^(%d+) (%d+) (%d+)$')
+    if by ~= token then
+      before = last
+    end
+    local latest = math.max(tonumber(last), untilMs)
+    redis.call('HSET', KEYS[5], number, string.format('%.0f ', latest) .. token .. ' ' .. before)
+    if redis.call('PTTL', KEYS[5]) - leaseMs < 86400000 then
+      redis.call('PEXPIRE', KEYS[5], leaseMs + 90000000)
+    end
+    return 1
+  end
+end
+return whyLost(nil, token)` as string,
+  grants: false,
+  renews: true,
 } as const;

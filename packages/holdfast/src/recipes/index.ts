@@ -19,6 +19,9 @@ export type { FencingLease } from "./fence/fencing.js";
 export { type Keyed, type KeyedResult, keyed } from "./keyed/keyed.js";
 export type { KeyedPassed } from "./keyed/marks.js";
 export type { KeyedOptions } from "./keyed/options.js";
+export { LeadLostError, ResignedError } from "./lead/errors.js";
+export { lead } from "./lead/lead.js";
+export type { LeadOptions, TermEnd } from "./lead/options.js";
 export {
   OnceBlockedError,
   OnceFailedError,
@@ -48,3 +51,9 @@ export type { UpdateOptions } from "./versioned/options.js";
 export type { VersionedValue, WriteOutcome } from "./versioned/values.js";
 export { Versioned, type VersionedOptions, versioned } from "./versioned/versioned.js";
 export type { WaitOptions } from "./wait-options.js";
+export {
+  SlotsTakenError,
+  WorkerSlot,
+  type WorkerSlotOptions,
+  workerSlot,
+} from "./worker-slot/worker-slot.js";

@@ -365,7 +365,7 @@ describe("with `cancelRunning`", () => {
     first.end();
     await running;
     await next.began;
-    const [client, number] = (await scene.redis.zrange(key(":joining"), 0, 0))[0]?.split("/") ?? [];
+    const [client, number] = (await scene.redis.zrange(key(":joining"), "0", "0"))[0]?.split("/") ?? [];
     const { requests } = proxy.counts;
     await scene.redis.publish(`hf:in:${client}`, `~${number}`);
     await vi.waitFor(() => expect(proxy.counts.requests, "it asks again").toBeGreaterThan(requests), eventually);
@@ -446,7 +446,7 @@ describe("a server that forgets", () => {
     const running = run(first.work);
     await first.began;
     const [older, newest] = await line([() => "older", () => "newest"]);
-    const claims = (await scene.redis.zrange(key(":waiting"), 0, 1)).map((owner) => owner.split("/"));
+    const claims = (await scene.redis.zrange(key(":waiting"), "0", "1")).map((owner) => owner.split("/"));
     await scene.redis.del(key(":waiting"));
     for (const [at, [client, number]] of claims.toReversed().entries()) {
       await scene.redis.publish(`hf:in:${client}`, `~${number}`);
