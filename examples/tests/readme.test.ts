@@ -21,6 +21,7 @@ const DOCUMENTS = [
   "docs/recipes/lead.md",
   "docs/recipes/once.md",
   "docs/recipes/worker-slot.md",
+  "docs/recipes/scheduled.md",
 ];
 
 /** One fenced block, and the line that says which file it is from. */

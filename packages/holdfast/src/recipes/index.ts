@@ -44,6 +44,10 @@ export {
   surveyOnce,
 } from "./once/survey.js";
 export type { Refusal, RefusalReason } from "./refusal.js";
+export type { RunEndedEvent, RunEnding, RunEvent, RunSkippedEvent, RunStartedEvent } from "./run-events.js";
+export type { ScheduledOptions } from "./scheduled/options.js";
+export type { RunCounts } from "./scheduled/run-log.js";
+export { type Scheduled, type ScheduledResult, scheduled } from "./scheduled/scheduled.js";
 export { WorkLostError } from "./under-lock.js";
 export { UnrecordedError } from "./unrecorded.js";
 export { ConflictError } from "./versioned/errors.js";

@@ -1,7 +1,8 @@
 /** Why a call that is to be done once was not done now, or is not known to be done. */
 import { quote } from "../../core/error-texts.js";
-import { type Holder, LeaseLostError, LockError, type OverReason } from "../../core/errors.js";
+import { type Holder, LockError } from "../../core/errors.js";
 import type { KeptFailure } from "../failure.js";
+import { WorkLostError } from "../under-lock.js";
 import { UnrecordedError } from "../unrecorded.js";
 
 /** The call is running elsewhere, and its end was not waited for any longer. Nothing was run here; asking again is safe. */
@@ -93,19 +94,8 @@ export class OnceUnavailableError extends LockError {
   }
 }
 
-/** The work ended, but the call had been taken over by another attempt: what it found was not recorded. */
-export class OnceLostError extends LeaseLostError {
-  /** What the work returned. */
-  readonly value: unknown;
-
-  constructor(
-    key: string,
-    facts: { readonly reason: OverReason; readonly token: number; readonly owner: string; readonly value: unknown },
-  ) {
-    super(key, facts);
-    this.value = facts.value;
-  }
-}
+/** The work ended, but the call had been taken over by another attempt: what it found, in `value`, was not recorded. */
+export class OnceLostError extends WorkLostError {}
 
 /** The work ended, and the server did not answer: its value may have been recorded, or the next caller may run it again. */
 export class OnceUnrecordedError extends UnrecordedError {}
