@@ -73,7 +73,7 @@ describe("numbers", { timeout: 600_000 }, () => {
     const dying = program();
     await dying.call("take", { ...how, leaseMs: 1_500, restMs: 500 });
     await dying.kill();
-    const [earliest] = (await scene.redis.zrange(`hf:semaphore:{${name}}:holders`, 0, 0, "WITHSCORES")).slice(1);
+    const [earliest] = (await scene.redis.zrange(`hf:semaphore:{${name}}:holders`, "0", "0", "WITHSCORES")).slice(1);
     const next = await program().call<Taken>("take", how);
     expect(next.numbers.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 20 }, (_, at) => at));
     // A token is the time of its grant at the server.
