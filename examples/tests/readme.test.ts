@@ -4,24 +4,13 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { type RedisServer, startRedis } from "../../tests/support/redis-server.js";
 
+const RECIPES = "docs/recipes/";
 const DOCUMENTS = [
   "README.md",
   "docs/safety.md",
   "docs/locks-in-plain-words.md",
   "docs/interop.md",
-  "docs/recipes/counter.md",
-  "docs/recipes/fenced-writes.md",
-  "docs/recipes/once.md",
-  "docs/recipes/when-not-to-lock.md",
-  "docs/recipes/keyed.md",
-  "docs/recipes/coalesce.md",
-  "docs/recipes/cache.md",
-  "docs/recipes/once.md",
-  "docs/recipes/versioned.md",
-  "docs/recipes/lead.md",
-  "docs/recipes/once.md",
-  "docs/recipes/worker-slot.md",
-  "docs/recipes/scheduled.md",
+  ...readdirSync(new URL(`../../${RECIPES}`, import.meta.url)).map((file) => `${RECIPES}${file}`),
 ];
 
 /** One fenced block, and the line that says which file it is from. */

@@ -1,5 +1,6 @@
 import { quote } from "../../core/error-texts.js";
-import { LeaseLostError, LockError, type OverReason } from "../../core/errors.js";
+import { LockError } from "../../core/errors.js";
+import { WorkLostError } from "../under-lock.js";
 
 /**
  * The reason of a leader's signal when somebody called `resign`. The term is to end, and is not over: it is held until the work has
@@ -17,15 +18,4 @@ export class ResignedError extends LockError {
 }
 
 /** The work of a leader ended after its lease: it may have overlapped with that of the next one. */
-export class LeadLostError extends LeaseLostError {
-  /** What the work returned. */
-  readonly value: unknown;
-
-  constructor(
-    lockName: string,
-    facts: { readonly reason: OverReason; readonly token: number; readonly owner: string; readonly value: unknown },
-  ) {
-    super(lockName, facts);
-    this.value = facts.value;
-  }
-}
+export class LeadLostError extends WorkLostError {}
