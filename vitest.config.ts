@@ -12,6 +12,8 @@ export default defineConfig({
     alias: [
       { find: /^holdfast\/admin$/, replacement: source("packages/holdfast/src/admin/index.ts") },
       { find: /^holdfast\/period-marker$/, replacement: source("packages/holdfast/src/period-marker/index.ts") },
+      { find: /^holdfast\/otel$/, replacement: source("packages/holdfast/src/integrations/otel/index.ts") },
+      { find: /^holdfast\/prometheus$/, replacement: source("packages/holdfast/src/integrations/prometheus/index.ts") },
       { find: /^holdfast\/testing$/, replacement: source("packages/holdfast/src/testing/index.ts") },
       { find: /^holdfast\/recipes$/, replacement: source("packages/holdfast/src/recipes/index.ts") },
       { find: /^holdfast\/redisson$/, replacement: source("packages/holdfast/src/interop/redisson/index.ts") },

@@ -27,9 +27,6 @@ import type { Claim, Steps } from "./steps.js";
 import type { Granted, TimedOut } from "./wait-ends.js";
 import { Waiter } from "./waiter.js";
 
-/** Where no claim can be made any more. */
-const NOBODY = { owner: "" };
-
 /**
  * See the file header. One for each lock, name, length of lease, label and way to meet a pause: a claim has one of each, and
  * errors tell the name.
@@ -95,8 +92,10 @@ export class Cohort {
     this.#waiting.push(caller);
     const joined = this.#waiter;
     if (joined === undefined) this.#ask(caller);
-    publishAcquire(steps, this.#waiter ?? NOBODY, options);
-    if (joined !== undefined) publishWait(steps, joined, joined.isQueued);
+    const { startedAt } = caller.patience;
+    if (this.#waiter !== undefined) caller.claim = this.#waiter;
+    publishAcquire(steps, caller.claim, options, startedAt);
+    if (joined !== undefined) publishWait(steps, joined, joined.isQueued, startedAt);
     // Until the first answer, which takes no longer than a command may, a near deadline is as for a single caller.
     if (this.#waiter?.isAnswered === true) caller.patience.startDeadline();
     else if (options.waitMs <= this.#engine.commandTimeoutMs) caller.patience.startDeadline(SHORTEST_CALL_MS);
