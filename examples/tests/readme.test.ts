@@ -10,6 +10,9 @@ const DOCUMENTS = [
   "docs/locks-in-plain-words.md",
   "docs/interop.md",
   "docs/recipes/once.md",
+  "docs/recipes/migrations.md",
+  "docs/recipes/shutdown.md",
+  "docs/recipes/telemetry.md",
 ];
 
 /** One fenced block, and the line that says which file it is from. */

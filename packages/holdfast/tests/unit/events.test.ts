@@ -127,7 +127,8 @@ describe("a call that ends without a lease", () => {
     await ending;
     world.answers.acquire = () => Promise.reject(new StoreError("scripted", { mayHaveRun: false, transient: false }));
     await world.lock.acquire({ fairness: "strict" }).catch(() => {});
-    const order = (event: Record<string, unknown>): number => of("acquire").findIndex(({ call }) => call === event.call);
+    const order = (event: Record<string, unknown>): number =>
+      of("acquire").findIndex(({ call }) => call === event.call);
     const told = of("ungranted").toSorted((a, b) => order(a) - order(b));
     expect(told).toMatchObject([
       { outcome: "refused", waitedMs: 0, error: undefined },

@@ -1,4 +1,11 @@
-import { type Attributes, type Counter, type Histogram, type Meter, metrics, type Observable } from "@opentelemetry/api";
+import {
+  type Attributes,
+  type Counter,
+  type Histogram,
+  type Meter,
+  metrics,
+  type Observable,
+} from "@opentelemetry/api";
 import { show } from "../../core/names.js";
 import { checkKnown } from "../../holdfast-options.js";
 import {

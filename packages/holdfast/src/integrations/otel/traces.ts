@@ -5,7 +5,15 @@
  * No context is carried by this library: what is active is known to the context manager of whoever uses OpenTelemetry. The work
  * under a lock runs in the caller's context, so its spans are siblings of the hold, not its children.
  */
-import { type Attributes, type Context, context, type Span, SpanStatusCode, type Tracer, trace } from "@opentelemetry/api";
+import {
+  type Attributes,
+  type Context,
+  context,
+  type Span,
+  SpanStatusCode,
+  type Tracer,
+  trace,
+} from "@opentelemetry/api";
 import type {
   AcquireEvent,
   GrantEvent,
@@ -140,7 +148,8 @@ class LockTracing {
     }
     const span = this.#take(event);
     span?.setAttributes({ "holdfast.outcome": event.outcome });
-    if (event.outcome === "lost") span?.setStatus({ code: SpanStatusCode.ERROR, message: "lost before it was released" });
+    if (event.outcome === "lost")
+      span?.setStatus({ code: SpanStatusCode.ERROR, message: "lost before it was released" });
     span?.end();
   }
 

@@ -1,4 +1,4 @@
-import { Counter, Gauge, Histogram, type Registry, register as globalRegister } from "prom-client";
+import { Counter, Gauge, register as globalRegister, Histogram, type Registry } from "prom-client";
 import { show } from "../../core/names.js";
 import { checkKnown } from "../../holdfast-options.js";
 import { COUNTERS, type Definition, GAUGES, type GaugeName, HISTOGRAMS } from "../telemetry/definitions.js";
