@@ -9,7 +9,7 @@ import type { Moment } from "./validity.js";
 import type { TimedOut } from "./wait-ends.js";
 
 /** Where no claim can be made any more. */
-const NOBODY = { owner: "" };
+export const NOBODY = { owner: "" };
 
 /** How to tell a caller; one of them is called, once. */
 export interface CallerEnds {

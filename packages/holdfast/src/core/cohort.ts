@@ -14,7 +14,7 @@
  * The idea is that of cohort locks (Dice, Marathe, Shavit 2012); see docs/adr/060-cohorts.md.
  */
 import { Batch, BLOCK } from "./batch.js";
-import { Caller, type CallerEnds } from "./caller.js";
+import { Caller, type CallerEnds, NOBODY } from "./caller.js";
 import { depart } from "./departure.js";
 import type { Engine } from "./engine.js";
 import { PausedError } from "./errors.js";
@@ -24,6 +24,8 @@ import type { PatienceEnd } from "./patience.js";
 import { standingPause } from "./paused.js";
 import { SHORTEST_CALL_MS } from "./questions.js";
 import type { Claim, Steps } from "./steps.js";
+import { tellingEnds } from "./telling.js";
+import { now } from "./validity.js";
 import type { Granted, TimedOut } from "./wait-ends.js";
 import { Waiter } from "./waiter.js";
 
@@ -74,10 +76,16 @@ export class Cohort {
 
   /** The claim on its way keeps its place behind a pause, which whoever comes now has not; it may be over since it last asked. */
   async #joinUnlessPaused(steps: Steps, options: ResolvedOptions, ends: CallerEnds): Promise<void> {
-    const state = await steps.inspect(undefined, this.#engine.commandTimeoutMs).catch(() => undefined);
+    const { commandTimeoutMs, runtime } = this.#engine;
+    const startedAt = now(runtime);
+    const state = await steps.inspect(undefined, commandTimeoutMs).catch(() => undefined);
     const pause = standingPause(this.#engine, state);
+    if (pause !== undefined) {
+      const call = { steps, options, runtime, claim: () => NOBODY, startedAt: () => startedAt };
+      tellingEnds(ends, call).failed(new PausedError(steps.name, pause));
+      return;
+    }
     try {
-      if (pause !== undefined) throw new PausedError(steps.name, pause);
       this.#join(steps, options, ends);
     } catch (error) {
       ends.failed(error);

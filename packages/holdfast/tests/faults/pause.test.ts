@@ -34,13 +34,16 @@ test("a pause without an end stays when its client is closed, and somebody else 
   await (await later.mutex(scene.name).acquire()).release();
 });
 
-test("a holder is renewed for as long as it likes under a pause, and killed there it is followed by nobody", async () => {
+test("a holder is renewed for as long as it likes under a pause, and killed there it is followed by nobody", {
+  timeout: 60_000,
+}, async () => {
   const worker = scene.worker();
   await worker.call("acquire", { name: scene.name, as: "a", options: { leaseMs: 3_000 } });
   const holdfast = await scene.client(ioredis);
   await holdfast.pause(scene.name, BY);
   const before = await scene.holder();
   const waiting = holdfast.mutex(scene.name).acquire({ throughPause: true, waitMs: 60_000 });
+  waiting.catch(() => {});
   await scene.queued(2);
   // Longer than a lease, by the server's clock.
   const [beganAt] = (await scene.server.command("TIME")) as [string];

@@ -117,7 +117,7 @@ describe.skipIf(isMissing)("of pods that migrate when they start", { timeout: 12
     await step;
     const client = new Redis({ port: server.port });
     const holdfast = createHoldfast({ redis: client });
-    const impatient = once(holdfast, `migrate:${version}`, () => 0, { waitMs: 50 });
+    const impatient = once(holdfast, `migrate:${version}`, () => 0, { whenRunning: "reject" });
     await expect(impatient).rejects.toMatchObject({
       code: "ERR_LOCK_ONCE_RUNNING",
       holder: { pid: runner.pid, label: `migrate ${version}`, sinceAtMs: expect.any(Number) },
