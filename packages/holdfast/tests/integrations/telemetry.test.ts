@@ -351,6 +351,51 @@ describe.each([
     expect(await read("lock.hold.duration#count")).toBe(2);
   });
 
+  test("a lock on a quorum, and what is waited for and not held, are counted as any other", async () => {
+    const servers = [server, await startRedis(), await startRedis()];
+    const connections = servers.map(({ port }) => new Redis({ port }));
+    const quorum = createHoldfast({ redlock: connections });
+    const held = await quorum.redlock("q").acquire();
+    expect(await quorum.redlock("q").tryAcquire()).toBeNull();
+    await expect(quorum.redlock("q").acquire({ waitMs: 200 })).rejects.toThrow("q");
+    const waiting = quorum.redlock("q").acquire({ waitMs: 60_000 });
+    await vi.waitFor(async () => expect(await read("lock.waiting", { kind: "redlock" })).toBe(1), eventually);
+    await held.release();
+    await (await waiting).release();
+    const outcomes = await Promise.all(
+      ["granted", "refused", "timeout"].map((outcome) => read("lock.acquisitions", { kind: "redlock", outcome })),
+    );
+    expect(outcomes).toEqual([2, 1, 1]);
+    expect(await read("lock.wait.duration#count", { kind: "redlock", outcome: "granted" })).toBe(1);
+    await quorum.close();
+    for (const connection of connections) connection.disconnect();
+    await Promise.all(servers.slice(1).map((each) => each.stop()));
+
+    const latch = holdfast.countDownLatch("gate");
+    await latch.trySetCount(1);
+    const passing = latch.await({ waitMs: 60_000 });
+    await vi.waitFor(async () => expect(await read("lock.waiting", { group: "gate" })).toBe(1), eventually);
+    await latch.countDown();
+    await passing;
+    expect(await read("lock.acquisitions", { group: "gate", outcome: "passed" })).toBe(1);
+    expect(await read("lock.waiting")).toBe(0);
+    expect(await read("lock.held")).toBe(0);
+  });
+
+  test("a lease that goes to another process, or ends with its Holdfast, is held here no more", async () => {
+    const exported = await holdfast.mutex("a").acquire();
+    const passed = exported.export();
+    expect(await read("lock.held")).toBe(0);
+    expect(await read("lock.releases", { outcome: "handed-over" })).toBe(1);
+    await (await other.adopt(passed)).release();
+    const third = createHoldfast({ redis });
+    await third.mutex("b").acquire();
+    await third.close();
+    expect(await read("lock.held")).toBe(0);
+    expect(await read("lock.lost", { reason: "closed" })).toBe(0);
+    expect(await read("lock.hold.duration#count")).toBe(3);
+  });
+
   test.each([
     [{ group: "order" }, "group"],
     [{ groupsMax: 0 }, "groupsMax"],
