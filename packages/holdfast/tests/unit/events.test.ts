@@ -125,7 +125,8 @@ describe("a call that ends without a lease", () => {
     controller.abort(new Error("no longer"));
     await world.runtime.advance(1_000);
     await ending;
-    world.answers.acquire = () => Promise.reject(new StoreError("scripted", { mayHaveRun: false, transient: false }));
+    world.answers.acquire = () =>
+      Promise.reject(new StoreError("scripted", { mayHaveRun: false, transient: false, cause: undefined }));
     await world.lock.acquire({ fairness: "strict" }).catch(() => {});
     const order = (event: Record<string, unknown>): number =>
       of("acquire").findIndex(({ call }) => call === event.call);
