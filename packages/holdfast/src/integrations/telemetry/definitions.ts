@@ -79,7 +79,7 @@ export const COUNTERS: Readonly<
     help: "Leases that ended before they were released.",
     unit: "{lease}",
     label: "reason",
-    zeros: ["expired", "force-released", "server-lost"],
+    zeros: ["expired", "force-released", "server-lost", "max-hold"],
   },
   releases: {
     name: "holdfast.lock.releases",
