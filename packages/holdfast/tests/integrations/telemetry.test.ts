@@ -384,6 +384,17 @@ describe.each([
     expect(await read("lock.held")).toBe(0);
   });
 
+  test("a lock that is entered again is held once", async () => {
+    const mutex = holdfast.reentrantMutex("deep");
+    await mutex.run(async () => {
+      await mutex.run(async () => expect(await read("lock.held")).toBe(1));
+      expect(await read("lock.held")).toBe(1);
+    });
+    expect(await read("lock.held")).toBe(0);
+    expect(await read("lock.hold.duration#count")).toBe(1);
+    expect(await read("lock.acquisitions", { outcome: "granted" })).toBe(2);
+  });
+
   test("a lease that goes to another process, or ends with its Holdfast, is held here no more", async () => {
     const exported = await holdfast.mutex("a").acquire();
     const passed = exported.export();
