@@ -212,7 +212,10 @@ describe("a caller who leaves", () => {
     begin.release();
     await leave.reached;
     leave.release();
-    expect(await once(holdfast, key, () => "next", { waitMs: 60_000 })).toMatchObject({ value: "next" });
+    expect(await once(holdfast, key, () => "next", { waitMs: 60_000 })).toMatchObject({
+      value: "next",
+      attempt: 1, // and not after its lease
+    });
     expect(work).not.toHaveBeenCalled();
   });
 
