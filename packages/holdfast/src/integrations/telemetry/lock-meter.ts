@@ -41,6 +41,7 @@ interface Held {
 }
 
 const MULTI_LOCK = "multi-lock";
+const LOST_IDS_MAX = 1_000;
 const OF_EVERY_LOCK: readonly CounterName[] = ["acquisitions", "renewals", "lost", "releases"];
 
 /** See the file header. */
@@ -53,6 +54,8 @@ export class LockMeter {
   readonly #labels = new Map<string, Labels>();
   readonly #calls = new OpenCalls<Labels>(() => {});
   readonly #held = new Map<string, Held>();
+  /** The last ones that were lost: whoever had them may still give them back, and need not. */
+  readonly #lostIds = new Set<string>();
 
   /** Listens from now on. @throws TypeError, RangeError  a wrong option */
   constructor(sink: Sink, options: GroupOptions) {
@@ -129,8 +132,12 @@ export class LockMeter {
 
   #lost(event: LostEvent): void {
     const labels = this.#labelsOf(event);
-    const held = this.#held.get(idOf(event));
-    this.#held.delete(idOf(event));
+    const id = idOf(event);
+    const held = this.#held.get(id);
+    this.#held.delete(id);
+    this.#lostIds.add(id);
+    const [oldest] = this.#lostIds;
+    if (oldest !== undefined && this.#lostIds.size > LOST_IDS_MAX) this.#lostIds.delete(oldest);
     // Given back by a Holdfast that was closed: nobody has taken it away.
     const isClosed = event.reason === "closed";
     if (held !== undefined) this.#recordHold(held, isClosed ? "closed" : "lost");
@@ -144,7 +151,8 @@ export class LockMeter {
     const held = this.#held.get(idOf(event));
     this.#sink.add("releases", labels, 1, event.outcome);
     if (held === undefined) {
-      // Taken over from another process, or granted before anybody listened; who has lost it was told of then.
+      // Taken over from another process, or granted before anybody listened; of one that was lost it was told then.
+      if (this.#lostIds.delete(idOf(event))) return;
       if (event.outcome === "released") this.#sink.record("hold", labels, event.heldMs / 1_000, event.outcome);
       return;
     }
