@@ -11,6 +11,10 @@ const DOCUMENTS = [
   "docs/locks-in-plain-words.md",
   "docs/interop.md",
   ...readdirSync(new URL(`../../${RECIPES}`, import.meta.url)).map((file) => `${RECIPES}${file}`),
+  "docs/recipes/once.md",
+  "docs/recipes/migrations.md",
+  "docs/recipes/shutdown.md",
+  "docs/recipes/telemetry.md",
 ];
 
 /** One fenced block, and the line that says which file it is from. */

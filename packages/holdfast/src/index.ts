@@ -33,6 +33,7 @@ export {
 } from "./core/errors.js";
 export type {
   AcquireEvent,
+  CallEvent,
   ForcedEvent,
   GrantEvent,
   LockEvent,
@@ -41,6 +42,8 @@ export type {
   ReleaseEvent,
   RenewEvent,
   ResumeEvent,
+  UngrantedEvent,
+  UngrantedOutcome,
   WaitEvent,
 } from "./core/events.js";
 export type { ExportedLease } from "./core/holding.js";

@@ -162,6 +162,8 @@ class Recorder implements HistoryRecorder {
   }
 
   #released(event: ReleaseEvent): void {
+    // It goes on in another process.
+    if (event.outcome === "handed-over") return;
     const open = this.#open.get(idOf(event));
     if (open !== undefined && open.leases > 1) {
       open.leases -= 1;

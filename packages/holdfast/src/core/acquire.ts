@@ -13,6 +13,7 @@ import type { ResolvedOptions } from "./options.js";
 import { parseOwner } from "./owner.js";
 import { standingPause } from "./paused.js";
 import type { Grant, NotHeld, Steps, WaitSteps } from "./steps.js";
+import { publishUngranted, type ToldCall, tellingEnds } from "./telling.js";
 import { type Moment, msUntil, now, validUntil } from "./validity.js";
 import { type Granted, NOTHING_RUNS, type TimedOut } from "./wait-ends.js";
 import { Waiter } from "./waiter.js";
@@ -190,18 +191,21 @@ export function waitForGrant<Kept = Granted>(
   return new Promise((resolve, reject) => {
     options.signal?.throwIfAborted();
     const claim = engine.newClaim(steps.name, options.leaseMs, options.amount, options.label);
-    publishAcquire(steps, claim, options);
-    new Waiter(engine, steps, options, claim, {
+    const { runtime } = engine;
+    const call: ToldCall = { steps, options, runtime, claim: () => claim, startedAt: () => waiter.startedAt };
+    const ends = tellingEnds({ timedOut: resolve, failed: reject }, call);
+    const waiter = new Waiter(engine, steps, options, claim, {
+      ...ends,
       granted(granted) {
         try {
           resolve(keep(granted));
+          if (steps.holdsNothing === true) publishUngranted(call, "passed");
         } catch (error) {
           void depart(engine, steps, granted.claim, granted.mayStillRun(), engine.commandTimeoutMs);
-          reject(error);
+          ends.failed(error);
         }
       },
-      timedOut: resolve,
-      failed: reject,
     });
+    publishAcquire(steps, claim, options, waiter.startedAt);
   });
 }

@@ -55,7 +55,8 @@ export class Batch implements Turn {
     caller.leave();
     const { claim, token, slots, setAt, mayStillRun } = this.#granted;
     const waitedMs = caller.patience.waitedMs();
-    const granted = { claim, token: token + BLOCK - 1, slots, setAt, waitedMs, mayStillRun };
+    const call = caller.patience.startedAt;
+    const granted = { claim, token: token + BLOCK - 1, slots, setAt, waitedMs, call, mayStillRun };
     const isLast = this.#next === this.#callers.length;
     if (isLast) this.#forget();
     const ownToken = token + this.#served - 1;

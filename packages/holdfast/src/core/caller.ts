@@ -4,8 +4,12 @@ import type { ResolvedOptions } from "./options.js";
 import { Patience, type PatienceEnd } from "./patience.js";
 import type { Runtime } from "./runtime.js";
 import type { Steps } from "./steps.js";
+import { tellingEnds } from "./telling.js";
 import type { Moment } from "./validity.js";
 import type { TimedOut } from "./wait-ends.js";
+
+/** Where no claim can be made any more. */
+export const NOBODY = { owner: "" };
 
 /** How to tell a caller; one of them is called, once. */
 export interface CallerEnds {
@@ -20,6 +24,8 @@ export class Caller {
   readonly options: ResolvedOptions;
   readonly ends: CallerEnds;
   readonly patience: Patience;
+  /** The one that was on its way when it called. */
+  claim: { readonly owner: string } = NOBODY;
   #hasLeft = false;
 
   constructor(
@@ -31,8 +37,9 @@ export class Caller {
   ) {
     this.steps = steps;
     this.options = options;
-    this.ends = ends;
     this.patience = new Patience(runtime, options, onEnd);
+    const { startedAt } = this.patience;
+    this.ends = tellingEnds(ends, { steps, options, runtime, claim: () => this.claim, startedAt: () => startedAt });
   }
 
   /** It waits no longer: it was served, or has given up, or does so in this turn because its signal has just aborted. */

@@ -14,7 +14,7 @@
  * The idea is that of cohort locks (Dice, Marathe, Shavit 2012); see docs/adr/060-cohorts.md.
  */
 import { Batch, BLOCK } from "./batch.js";
-import { Caller, type CallerEnds } from "./caller.js";
+import { Caller, type CallerEnds, NOBODY } from "./caller.js";
 import { depart } from "./departure.js";
 import type { Engine } from "./engine.js";
 import { PausedError } from "./errors.js";
@@ -24,11 +24,10 @@ import type { PatienceEnd } from "./patience.js";
 import { standingPause } from "./paused.js";
 import { SHORTEST_CALL_MS } from "./questions.js";
 import type { Claim, Steps } from "./steps.js";
+import { tellingEnds } from "./telling.js";
+import { now } from "./validity.js";
 import type { Granted, TimedOut } from "./wait-ends.js";
 import { Waiter } from "./waiter.js";
-
-/** Where no claim can be made any more. */
-const NOBODY = { owner: "" };
 
 /**
  * See the file header. One for each lock, name, length of lease, label and way to meet a pause: a claim has one of each, and
@@ -77,10 +76,16 @@ export class Cohort {
 
   /** The claim on its way keeps its place behind a pause, which whoever comes now has not; it may be over since it last asked. */
   async #joinUnlessPaused(steps: Steps, options: ResolvedOptions, ends: CallerEnds): Promise<void> {
-    const state = await steps.inspect(undefined, this.#engine.commandTimeoutMs).catch(() => undefined);
+    const { commandTimeoutMs, runtime } = this.#engine;
+    const startedAt = now(runtime);
+    const state = await steps.inspect(undefined, commandTimeoutMs).catch(() => undefined);
     const pause = standingPause(this.#engine, state);
+    if (pause !== undefined) {
+      const call = { steps, options, runtime, claim: () => NOBODY, startedAt: () => startedAt };
+      tellingEnds(ends, call).failed(new PausedError(steps.name, pause));
+      return;
+    }
     try {
-      if (pause !== undefined) throw new PausedError(steps.name, pause);
       this.#join(steps, options, ends);
     } catch (error) {
       ends.failed(error);
@@ -95,8 +100,10 @@ export class Cohort {
     this.#waiting.push(caller);
     const joined = this.#waiter;
     if (joined === undefined) this.#ask(caller);
-    publishAcquire(steps, this.#waiter ?? NOBODY, options);
-    if (joined !== undefined) publishWait(steps, joined, joined.isQueued);
+    const { startedAt } = caller.patience;
+    if (this.#waiter !== undefined) caller.claim = this.#waiter;
+    publishAcquire(steps, caller.claim, options, startedAt);
+    if (joined !== undefined) publishWait(steps, joined, joined.isQueued, startedAt);
     // Until the first answer, which takes no longer than a command may, a near deadline is as for a single caller.
     if (this.#waiter?.isAnswered === true) caller.patience.startDeadline();
     else if (options.waitMs <= this.#engine.commandTimeoutMs) caller.patience.startDeadline(SHORTEST_CALL_MS);

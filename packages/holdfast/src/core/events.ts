@@ -6,9 +6,10 @@
  * | `holdfast:acquire` | an acquire begins |
  * | `holdfast:wait` | the lock was taken; the caller waits |
  * | `holdfast:grant` | a lease begins |
+ * | `holdfast:ungranted` | an acquire has ended without a lease |
  * | `holdfast:renew` | a renewal was confirmed, or failed and will be tried again |
  * | `holdfast:lost` | a lease ended before it was released |
- * | `holdfast:release` | a lease was released |
+ * | `holdfast:release` | a lease was released, or handed over to another process |
  * | `holdfast:forced` | this process has taken a lock away from its holder |
  * | `holdfast:pause` | this process has paused a lock |
  * | `holdfast:resume` | this process has ended a pause |
@@ -25,25 +26,55 @@ export interface LockEvent {
   readonly owner: string;
 }
 
-/** `holdfast:acquire` */
-export interface AcquireEvent extends LockEvent {
+/** What is told of one call. */
+export interface CallEvent extends LockEvent {
+  /** The same object in all that is told of that call, and of no other; nothing to be read. */
+  readonly call: object;
+}
+
+/** `holdfast:acquire`. A grant with the same `call` follows, or `holdfast:ungranted`. */
+export interface AcquireEvent extends CallEvent {
   readonly waitMs: number;
   readonly leaseMs: number;
 }
 
 /** `holdfast:wait` */
 export interface WaitEvent extends LockEvent {
+  /** Whose wait it is; absent if it is that of all who have called with this `owner` until now. */
+  readonly call?: object;
   /** True if the caller stands in the server's queue; false if it cannot listen now, and asks again by itself. */
   readonly queued: boolean;
 }
 
-/** `holdfast:grant` */
-export interface GrantEvent extends LockEvent {
+/** `holdfast:grant`. One whose `call` was never told of is part of another, as that of a member of a multi-lock. */
+export interface GrantEvent extends CallEvent {
   readonly token: number;
   /** From the call to the grant, in ms. */
   readonly waitedMs: number;
   /** The `key` option of the lock; absent if it has none. */
   readonly key?: string;
+}
+
+/**
+ * How an acquire ended that holds nothing.
+ *
+ * - `refused`: it was not to wait, or the server says that no waiting helps
+ * - `timeout`: `waitMs` is over
+ * - `aborted`: by the signal of its caller
+ * - `paused`: somebody has paused the lock
+ * - `closed`: this Holdfast was closed
+ * - `unknown`: the server did not answer
+ * - `passed`: what was waited for has happened, and is nothing that is held, as with a latch
+ */
+export type UngrantedOutcome = "refused" | "timeout" | "aborted" | "paused" | "closed" | "unknown" | "passed";
+
+/** `holdfast:ungranted` */
+export interface UngrantedEvent extends CallEvent {
+  readonly outcome: UngrantedOutcome;
+  /** From the call to its end, in ms. */
+  readonly waitedMs: number;
+  /** What ended it; undefined if it was time, or has passed. */
+  readonly error: unknown;
 }
 
 /** `holdfast:renew` */
@@ -66,7 +97,7 @@ export interface LostEvent extends LockEvent {
 /** `holdfast:release` */
 export interface ReleaseEvent extends LockEvent {
   readonly token: number;
-  readonly outcome: "released" | "expired-unclaimed" | "lost" | "unknown";
+  readonly outcome: "released" | "expired-unclaimed" | "lost" | "unknown" | "handed-over";
   /** From the grant to the release, in ms. */
   readonly heldMs: number;
 }
@@ -104,6 +135,7 @@ export const channels: {
   readonly acquire: Channel;
   readonly wait: Channel;
   readonly grant: Channel;
+  readonly ungranted: Channel;
   readonly renew: Channel;
   readonly lost: Channel;
   readonly release: Channel;
@@ -114,6 +146,7 @@ export const channels: {
   acquire: channel("holdfast:acquire"),
   wait: channel("holdfast:wait"),
   grant: channel("holdfast:grant"),
+  ungranted: channel("holdfast:ungranted"),
   renew: channel("holdfast:renew"),
   lost: channel("holdfast:lost"),
   release: channel("holdfast:release"),
@@ -127,10 +160,15 @@ interface Named {
   readonly owner: string;
 }
 
-/** Somebody waits behind that claim. */
-export function publishWait({ kind, name }: { kind: string; name: string }, claim: Named, queued: boolean): void {
+/** Somebody waits behind that claim. @param call  who; undefined for all who have called */
+export function publishWait(
+  { kind, name }: { kind: string; name: string },
+  claim: Named,
+  queued: boolean,
+  call?: object,
+): void {
   if (!channels.wait.hasSubscribers) return;
-  const event: WaitEvent = { kind, lockName: name, owner: claim.owner, queued };
+  const event: WaitEvent = { kind, lockName: name, owner: claim.owner, queued, ...(call && { call }) };
   channels.wait.publish(event);
 }
 
@@ -139,8 +177,9 @@ export function publishAcquire(
   { kind, name }: { kind: string; name: string },
   claim: Named,
   { waitMs, leaseMs }: { waitMs: number; leaseMs: number },
+  call: object,
 ): void {
   if (!channels.acquire.hasSubscribers) return;
-  const event: AcquireEvent = { kind, lockName: name, owner: claim.owner, waitMs, leaseMs };
+  const event: AcquireEvent = { kind, lockName: name, owner: claim.owner, call, waitMs, leaseMs };
   channels.acquire.publish(event);
 }

@@ -22,11 +22,11 @@ export function hold(
   turn?: Turn,
 ): Hold {
   if (channels.grant.hasSubscribers) {
-    const { claim, waitedMs } = granted;
+    const { claim, waitedMs, call } = granted;
     const { kind, name: lockName, exported } = steps;
     // Without the name of the property where there is none: most locks have no key of their own.
     const mapped = exported?.key === undefined ? {} : { key: exported.key };
-    const event: GrantEvent = { kind, lockName, owner: claim.owner, token, waitedMs, ...mapped };
+    const event: GrantEvent = { kind, lockName, owner: claim.owner, call, token, waitedMs, ...mapped };
     channels.grant.publish(event);
   }
   const { claim, token: lastToken, slots, setAt, mayStillRun } = granted;

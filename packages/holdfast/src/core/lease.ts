@@ -137,8 +137,13 @@ export class Lease implements AsyncDisposable {
     return lease.#holding;
   }
 
-  /** Ends this view of the holding without giving anything back, as when a script has already done so. @internal */
-  end(over: "released" | "handed-over"): void {
+  /**
+   * Ends this view of the holding without giving anything back, as when a script has already done so.
+   * @param outcome  as it is told, if it is not the same
+   * @internal
+   */
+  end(over: "released" | "handed-over", outcome: ReleaseEvent["outcome"] = over): void {
+    if (this.#over === undefined) this.#publishRelease(outcome);
     this.#over ??= over;
     this.#release ??= Promise.resolve("released");
   }

@@ -6,6 +6,8 @@ import type { Moment } from "./validity.js";
 export interface Granted extends Grant {
   readonly setAt: Moment;
   readonly waitedMs: number;
+  /** The call that it is for, as events name it. */
+  readonly call: object;
   /** Whether a request of this claim may still be under way, to take the lock or queue for it once more. */
   readonly mayStillRun: () => boolean;
 }

@@ -62,6 +62,11 @@ export class Waiter implements Occupant, Asker {
     this.#questions.ask();
   }
 
+  /** When it began to wait, which is what events name the call by. */
+  get startedAt(): Moment {
+    return this.#patience.startedAt;
+  }
+
   /** Id of the claim, as the server and `inspect` name it. */
   get owner(): string {
     return this.#claim.owner;
@@ -267,7 +272,7 @@ export class Waiter implements Occupant, Asker {
     this.#settle();
     const waitedMs = this.#patience.waitedMs();
     const mayStillRun = this.#isUnclear() ? (): boolean => this.#isUnclear() : NOTHING_RUNS;
-    this.#ends.granted({ claim: this.#claim, token, slots, setAt, waitedMs, mayStillRun });
+    this.#ends.granted({ claim: this.#claim, token, slots, setAt, waitedMs, call: this.startedAt, mayStillRun });
   }
 
   #timeUp(): void {

@@ -13,6 +13,7 @@ import type { ResolvedOptions } from "../core/options.js";
 import { Patience } from "../core/patience.js";
 import { SHORTEST_CALL_MS } from "../core/questions.js";
 import type { Attempt, Claim, WaitSteps } from "../core/steps.js";
+import { publishUngranted, type ToldCall, tellingEnds } from "../core/telling.js";
 import type { WaitEnds } from "../core/wait-ends.js";
 import { Waiter } from "../core/waiter.js";
 import type { InLine, Line, Listen } from "./line.js";
@@ -44,6 +45,8 @@ export interface ForeignWait {
 /** See the file header. */
 export class ForeignWaiter implements Occupant, InLine {
   readonly #wait: ForeignWait;
+  readonly #ends: WaitEnds;
+  readonly #call: ToldCall;
   readonly #claim: Claim;
   readonly #patience: Patience;
   /** Once it is in front. */
@@ -59,18 +62,22 @@ export class ForeignWaiter implements Occupant, InLine {
     this.#wait = wait;
     const claim = engine.newClaim(steps.name, options.leaseMs, options.amount, options.label);
     this.#claim = wait.ownerOf === undefined ? claim : { ...claim, owner: wait.ownerOf(claim.number) };
-    publishAcquire(steps, this.#claim, options);
     this.#patience = new Patience(engine.runtime, options, (end) => {
       if (end === "abort") this.#abort();
       else this.#timeUp();
     });
+    const { startedAt } = this.#patience;
+    const { runtime } = engine;
+    this.#call = { steps, options, runtime, claim: () => this.#claim, startedAt: () => startedAt };
+    this.#ends = tellingEnds(wait.ends, this.#call);
+    publishAcquire(steps, this.#claim, options, startedAt);
     engine.admit(this.#claim, this);
     line.join(this);
     if (this.#waiter === undefined && !this.#isSettled) this.#patience.stay();
   }
 
   advance(): void {
-    const { engine, options, ends } = this.#wait;
+    const { engine, options, steps } = this.#wait;
     // `close` tells whoever is left.
     if (this.#isSettled || engine.isClosing) return;
     // Of several who share a signal each leaves in turn, and this one has not been told yet.
@@ -84,10 +91,16 @@ export class ForeignWaiter implements Occupant, InLine {
       return;
     }
     this.#patience.stop();
+    const call = this.#patience.startedAt;
+    const ends = this.#ends;
     this.#waiter = new Waiter(engine, this.#steps(), { ...options, waitMs: Math.max(0, leftMs) }, this.#claim, {
       ...(ends.waiting === undefined ? {} : { waiting: ends.waiting }),
       // Told before the next one is in front, so that no message that follows the grant finds nobody.
-      granted: (granted) => this.#end(() => ends.granted({ ...granted, waitedMs: this.#patience.waitedMs() })),
+      granted: (granted) =>
+        this.#end(() => {
+          if (steps.holdsNothing === true) publishUngranted(this.#call, "passed");
+          ends.granted({ ...granted, waitedMs: this.#patience.waitedMs(), call });
+        }),
       timedOut: (end) => this.#end(() => ends.timedOut(end)),
       failed: (error) => this.#end(() => ends.failed(error)),
     });
@@ -110,7 +123,7 @@ export class ForeignWaiter implements Occupant, InLine {
 
   async close(): Promise<void> {
     if (this.#waiter !== undefined) await this.#waiter.close();
-    else this.#end(() => this.#wait.ends.failed(new ClosedError(this.#wait.steps.name)));
+    else this.#end(() => this.#ends.failed(new ClosedError(this.#wait.steps.name)));
   }
 
   /** The steps as one waiter takes them: with pauses of its own between two questions, and with an end to them. */
@@ -150,16 +163,16 @@ export class ForeignWaiter implements Occupant, InLine {
   /** It has asked as often as it may. */
   #giveUp(): void {
     if (this.#isSettled || this.#waiter === undefined) return;
-    const { ends, options } = this.#wait;
-    this.#waiter.giveUp(options.waitMs).then(
-      (end) => this.#end(() => ends.timedOut(end)),
-      (error: unknown) => this.#end(() => ends.failed(error)),
+    this.#waiter.giveUp(this.#wait.options.waitMs).then(
+      (end) => this.#end(() => this.#ends.timedOut(end)),
+      (error: unknown) => this.#end(() => this.#ends.failed(error)),
     );
   }
 
   /** Behind others, and then nothing is held and nothing was asked. */
   #timeUp(): void {
-    const { engine, steps, ends } = this.#wait;
+    const { engine, steps } = this.#wait;
+    const ends = this.#ends;
     const timeoutMs = Math.min(engine.commandTimeoutMs, SHORTEST_CALL_MS);
     this.#end(() => {
       steps.inspect(undefined, timeoutMs).then(
@@ -170,7 +183,7 @@ export class ForeignWaiter implements Occupant, InLine {
   }
 
   #abort(): void {
-    this.#end(() => this.#wait.ends.failed(this.#wait.options.signal?.reason));
+    this.#end(() => this.#ends.failed(this.#wait.options.signal?.reason));
   }
 
   #end(tell: () => void): void {

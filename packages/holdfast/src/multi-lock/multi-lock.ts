@@ -181,6 +181,7 @@ export class MultiLock {
         kind: "multi-lock",
         lockName: this.name,
         owner: lease.owner,
+        call: {},
         token: lease.token,
         waitedMs,
       };

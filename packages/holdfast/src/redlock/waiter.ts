@@ -11,6 +11,7 @@ import type { ResolvedOptions } from "../core/options.js";
 import { Patience } from "../core/patience.js";
 import { SHORTEST_CALL_MS } from "../core/questions.js";
 import type { Claim, Steps } from "../core/steps.js";
+import { tellingEnds } from "../core/telling.js";
 import type { WaitEnds } from "../core/wait-ends.js";
 import { Ballot } from "./ballot.js";
 import type { InLine, Line } from "./line.js";
@@ -57,14 +58,16 @@ export class RedlockWaiter implements Occupant, InLine {
     this.#steps = steps;
     this.#place = place;
     this.#options = options;
-    this.#ends = ends;
     this.#claim = engine.newClaim(place.name, options.leaseMs, 1, options.label);
     this.#nextClaim = this.#claim;
-    publishAcquire(steps, this.#claim, options);
     this.#patience = new Patience(engine.runtime, options, (end) => {
       if (end === "abort") this.#abort();
       else this.#timeUp();
     });
+    const { startedAt } = this.#patience;
+    const { runtime } = engine;
+    this.#ends = tellingEnds(ends, { steps, options, runtime, claim: () => this.#claim, startedAt: () => startedAt });
+    publishAcquire(steps, this.#claim, options, startedAt);
     engine.admit(this.#claim, this);
     if (options.waitMs === 0) {
       this.#attempt(undefined);
@@ -187,13 +190,14 @@ export class RedlockWaiter implements Occupant, InLine {
       // Nobody else was there. Else all meet where the first of the servers is that can be asked.
       this.#line.gate = this.#hasFailed ? ballot.votes.findIndex((vote) => vote?.outcome === "granted") : undefined;
     }
+    const { startedAt: call } = this.#patience;
     const waitedMs = this.#patience.waitedMs();
     this.#leave();
     const { owner, number, leaseMs, amount } = ballot.claim;
     const claim: BallotClaim = { owner, number, leaseMs, amount, ballot };
     // Stragglers of this attempt are the ballot's own affair, and so is what they grant.
     const mayStillRun = (): boolean => false;
-    this.#ends.granted({ claim, token, slots: [], setAt: ballot.startedAt, waitedMs, mayStillRun });
+    this.#ends.granted({ claim, token, slots: [], setAt: ballot.startedAt, waitedMs, call, mayStillRun });
   }
 
   #tookPart({ startedAt }: Ballot): void {

@@ -173,7 +173,7 @@ export class ReentrantMutex extends Lock<ReentrantLease> {
   }
 
   #publish({ owner, token }: Lease, { waitMs, leaseMs }: ResolvedOptions): void {
-    const about = { kind: this.steps.kind, lockName: this.name, owner };
+    const about = { kind: this.steps.kind, lockName: this.name, owner, call: {} };
     if (channels.acquire.hasSubscribers) {
       const event: AcquireEvent = { ...about, waitMs, leaseMs };
       channels.acquire.publish(event);

@@ -172,7 +172,14 @@ test("a history is capped, and goes by itself", async () => {
   const recorder = recordHistory(holdfast, { maxEntries: 10, keepMs: 60_000, everyMs: 60_000 });
   for (let turn = 0; turn < 30; turn += 1) {
     for (let i = 0; i < 12; i += 1) {
-      const event: GrantEvent = { kind: "mutex", lockName: "hot", owner, token: 12 * turn + i + 1, waitedMs: 0 };
+      const event: GrantEvent = {
+        kind: "mutex",
+        lockName: "hot",
+        owner,
+        token: 12 * turn + i + 1,
+        waitedMs: 0,
+        call: {},
+      };
       channels.grant.publish(event);
     }
     await recorder.flush();
@@ -244,7 +251,7 @@ test("what waits to be written is bounded, the oldest goes first, and what is gi
   await recorder.flush();
   // As if so many had been granted at once, which takes longer.
   for (let i = 0; i < 10_001; i += 1) {
-    const event: GrantEvent = { kind: "mutex", lockName: `m${i % 11}`, owner, token: i + 1, waitedMs: 0 };
+    const event: GrantEvent = { kind: "mutex", lockName: `m${i % 11}`, owner, token: i + 1, waitedMs: 0, call: {} };
     channels.grant.publish(event);
   }
   const ofOne = Math.ceil(10_001 / 11);

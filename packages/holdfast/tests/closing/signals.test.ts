@@ -5,6 +5,8 @@ import { closeOnSignal } from "../../src/index.js";
 import { ioredis, useFaultScene } from "../faults/scene.js";
 
 const scene = useFaultScene();
+// A process takes its time to start on a machine that does something else as well.
+const slowly = { timeout: 60_000 };
 
 const start = (graceMs: number): Program =>
   startProgram(new URL("./programs/holder.mjs", import.meta.url), { port: scene.server.port, graceMs });
@@ -41,6 +43,49 @@ test("work that heeds no signal keeps its lock, whatever else ends, until a seco
   // Nothing was given to others under it.
   expect((await holdfast.mutex(deaf).inspect()).holders).toMatchObject([{ pid: holder.pid }]);
 });
+
+test(
+  "a process that waits and is told to end leaves its place at the head of the queue to the next",
+  slowly,
+  async () => {
+    const holdfast = await scene.client(ioredis);
+    const held = await holdfast.mutex(scene.name).acquire({ leaseMs: 60_000 });
+    const waiter = start(60_000);
+    await waiter.call("wait", { name: scene.name });
+    await scene.queued(1);
+    const other = await scene.client(ioredis);
+    const next = other.mutex(scene.name).acquire({ waitMs: 60_000 });
+    await scene.queued(2);
+    const closed = waiter.heard("closed");
+    process.kill(waiter.pid, "SIGTERM");
+    expect(await closed).toEqual({ released: 0, unsettled: [] });
+    await scene.queued(1);
+    await held.release();
+    await (await next).release();
+    expect(await waiter.ended, waiter.complaints).toEqual({ code: 0, signal: null });
+  },
+);
+
+test(
+  "a process that is killed tells nobody: others get what it held when its lease is over, and not before",
+  slowly,
+  async () => {
+    const holder = start(60_000);
+    const leaseMs = 2_000;
+    await holder.call("work", { names: [scene.name], heeds: true, leaseMs });
+    const holdfast = await scene.client(ioredis);
+    const next = holdfast.mutex(scene.name).acquire({ waitMs: 60_000 });
+    await scene.queued(1);
+    await holder.kill();
+    const askedAtMs = Date.now();
+    const { holders } = await holdfast.mutex(scene.name).inspect();
+    const endsAtMs = askedAtMs + (holders[0]?.leaseLeftMs ?? 0);
+    const lease = await next;
+    // The token of a grant is not before the server's time of it, in µs; whole ms are rounded.
+    expect(lease.token / 1_000).toBeGreaterThanOrEqual(endsAtMs - 100);
+    await lease.release();
+  },
+);
 
 test("nothing is listened for before it is asked, nor after it is stopped or closed", async () => {
   const before = process.listenerCount("SIGUSR2");

@@ -1,4 +1,5 @@
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { StoreError } from "../../src/core/errors.js";
 import { channels } from "../../src/core/events.js";
 import { lost, NOW_US, ScriptedLock, ScriptedStore } from "./scripted-lock.js";
 
@@ -32,6 +33,7 @@ test("every channel has the name that is documented", () => {
     acquire: "holdfast:acquire",
     wait: "holdfast:wait",
     grant: "holdfast:grant",
+    ungranted: "holdfast:ungranted",
     renew: "holdfast:renew",
     lost: "holdfast:lost",
     release: "holdfast:release",
@@ -49,8 +51,11 @@ test("a hold tells of its acquire, grant, renewals and release, with names, owne
   await world.runtime.advance(10_000);
   await lease.release();
   const about = { kind: "mutex", lockName: "scripted", owner: lease.owner };
-  expect(of("acquire")).toEqual([{ ...about, waitMs: 500, leaseMs: 30_000 }]);
-  expect(of("grant")).toEqual([{ ...about, token: 7, waitedMs: 0 }]);
+  const [{ call } = {}] = of("acquire");
+  expect(call).toBeTypeOf("object");
+  expect(of("acquire")).toEqual([{ ...about, call, waitMs: 500, leaseMs: 30_000 }]);
+  expect(of("grant")).toEqual([{ ...about, call, token: 7, waitedMs: 0 }]);
+  expect(of("grant")[0]?.call).toBe(call);
   expect(of("renew")).toEqual([
     { ...about, token: 7, error: undefined, validForMs: 29_698 },
     { ...about, token: 7, error: expect.any(Error), validForMs: 19_698 },
@@ -95,6 +100,65 @@ test.each([
   void world.lock.acquire({ waitMs: Infinity });
   await world.runtime.advance(20_000);
   expect(of("wait")).toMatchObject([{ queued: false }]);
+});
+
+describe("a call that ends without a lease", () => {
+  const refuse = (): void => {
+    world.answers.acquire = async ({ enqueue }) => ({
+      outcome: enqueue === true ? "waiting" : "refused",
+      restMs: 30_000,
+      nowUs: NOW_US,
+    });
+  };
+
+  test.each([false, true])("says how it ended, once, and for whom (in a cohort: %s)", async (takesTurns) => {
+    world = new ScriptedLock({ takesTurns });
+    listen();
+    refuse();
+    const controller = new AbortController();
+    const ending = Promise.allSettled([
+      world.lock.tryAcquire(),
+      world.lock.acquire({ waitMs: 500 }),
+      world.lock.acquire({ waitMs: 60_000, signal: controller.signal }),
+    ]);
+    await world.runtime.advance(1_000);
+    controller.abort(new Error("no longer"));
+    await world.runtime.advance(1_000);
+    await ending;
+    world.answers.acquire = () =>
+      Promise.reject(new StoreError("scripted", { mayHaveRun: false, transient: false, cause: undefined }));
+    await world.lock.acquire({ fairness: "strict" }).catch(() => {});
+    const order = (event: Record<string, unknown>): number =>
+      of("acquire").findIndex(({ call }) => call === event.call);
+    const told = of("ungranted").toSorted((a, b) => order(a) - order(b));
+    expect(told).toMatchObject([
+      { outcome: "refused", waitedMs: 0, error: undefined },
+      { outcome: "timeout", error: undefined },
+      { outcome: "aborted", error: { message: "no longer" } },
+      { outcome: "unknown", error: expect.any(StoreError) },
+    ]);
+    expect(told.map(order)).toEqual([0, 1, 2, 3]);
+    expect(told[1]?.waitedMs).toBeGreaterThanOrEqual(500);
+    expect(of("grant")).toEqual([]);
+  });
+
+  test("is told where this Holdfast was closed", async () => {
+    listen();
+    refuse();
+    const waiting = world.lock.acquire({ waitMs: Infinity }).catch(() => {});
+    await world.runtime.advance(10);
+    await world.engine.close();
+    await waiting;
+    expect(of("ungranted")).toMatchObject([{ outcome: "closed" }]);
+  });
+});
+
+test("a lease that is handed over is told to be so, and not once more", async () => {
+  listen();
+  const lease = await world.lock.acquire();
+  lease.export();
+  await lease.release();
+  expect(of("release")).toMatchObject([{ outcome: "handed-over", token: 7 }]);
 });
 
 test("a loss is told once, with its reason, and before the signal aborts", async () => {
@@ -167,12 +231,16 @@ test("callers that share a claim tell of themselves, with one owner and a token 
   await world.runtime.advance(10_000);
   await last?.release();
   const about = { kind: "mutex", lockName: "scripted", owner: last?.owner };
+  const calls = of("acquire").map(({ call }) => call);
+  expect(calls[0]).not.toBe(calls[1]);
   expect(of("acquire")).toEqual([
-    { ...about, waitMs: 500, leaseMs: 30_000 },
-    { ...about, waitMs: Infinity, leaseMs: 30_000 },
+    { ...about, call: calls[0], waitMs: 500, leaseMs: 30_000 },
+    { ...about, call: calls[1], waitMs: Infinity, leaseMs: 30_000 },
   ]);
-  expect(of("wait").length).toBeGreaterThanOrEqual(1);
-  expect(of("grant")).toEqual([
+  // The second one stands behind the first, and the claim of both waits.
+  expect(of("wait").map(({ call }) => calls.indexOf(call))).toEqual([1, -1]);
+  expect(of("grant").map(({ call }) => calls.indexOf(call))).toEqual([0, 1]);
+  expect(of("grant")).toMatchObject([
     { ...about, token: 7, waitedMs: 10 },
     { ...about, token: 8, waitedMs: 10 },
   ]);

@@ -143,7 +143,7 @@ async function perform<Value>(
   try {
     state = await steps.settle(owner, ending);
   } catch (error) {
-    lease.end("released");
+    lease.end("released", "unknown");
     hold.end();
     if (!outcome.ok) throw outcome.error;
     if (!(error instanceof StoreError)) throw error;

@@ -19,17 +19,28 @@ closeOnSignal(holdfast, ["SIGTERM", "SIGINT"], {
 });
 
 serve({
-  /** @param {{ names: string[], heeds: boolean }} input */
-  async work({ names, heeds }) {
+  /** Waits for a lock that it never gets. @param {{ name: string }} input */
+  wait({ name }) {
+    void holdfast
+      .mutex(name)
+      .acquire({ waitMs: Infinity })
+      .catch(() => {});
+  },
+
+  /** @param {{ names: string[], heeds: boolean, leaseMs?: number }} input */
+  async work({ names, heeds, leaseMs = 60_000 }) {
     /** @param {string} name */
     const begin = (name) =>
       new Promise((resolve, reject) => {
         holdfast
           .mutex(name)
-          .run(async ({ signal }) => {
-            resolve(undefined);
-            await new Promise((end) => heeds && signal.addEventListener("abort", end));
-          })
+          .run(
+            async ({ signal }) => {
+              resolve(undefined);
+              await new Promise((end) => heeds && signal.addEventListener("abort", end));
+            },
+            { leaseMs },
+          )
           .catch(reject);
       });
     await Promise.all(names.map(begin));

@@ -1,0 +1,34 @@
+/** What locks do, in metrics that Prometheus collects: how long callers wait and hold, and what is lost. */
+import { strict as assert } from "node:assert";
+import process from "node:process";
+import { createHoldfast } from "holdfast";
+import { startMetrics } from "holdfast/prometheus";
+import { Redis } from "ioredis";
+import { register } from "prom-client";
+
+const stop = startMetrics({ register }); // once in a process, for all locks in it
+
+const redis = new Redis(process.env.REDIS_URL ?? "redis://127.0.0.1:6379");
+const holdfast = createHoldfast({ redis });
+
+const first = await holdfast.mutex("order:42").acquire();
+const second = holdfast.mutex("order:42").run(() => "served", { waitMs: 60_000 });
+while ((await holdfast.mutex("order:42").inspect()).waiterCount === 0);
+await first.release();
+await second;
+
+const text = await register.metrics(); // what /metrics answers
+assert.match(text, /^holdfast_lock_acquisitions_total\{group="order:\*",kind="mutex",outcome="granted"\} 2$/m);
+assert.match(text, /^holdfast_lock_wait_duration_seconds_count\{.*outcome="granted".*\} 1$/m);
+assert.match(text, /^holdfast_lock_hold_duration_seconds_count\{.*outcome="released".*\} 2$/m);
+assert.match(text, /^holdfast_lock_lost_total\{group="order:\*",kind="mutex",reason="expired"\} 0$/m);
+
+// Names have ids in them, and a label must not: say which of them are one.
+stop();
+const stopByArea = startMetrics({ register, group: (lockName) => lockName.split(":")[0] ?? "other" });
+await holdfast.mutex("order:43").run(() => {});
+assert.match(await register.metrics(), /group="order"/);
+
+stopByArea();
+await holdfast.close();
+redis.disconnect();

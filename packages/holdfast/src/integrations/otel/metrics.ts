@@ -1,0 +1,84 @@
+import {
+  type Attributes,
+  type Counter,
+  type Histogram,
+  type Meter,
+  metrics,
+  type Observable,
+} from "@opentelemetry/api";
+import { show } from "../../core/names.js";
+import { checkKnown } from "../../holdfast-options.js";
+import {
+  COUNTERS,
+  type CounterName,
+  type Definition,
+  GAUGES,
+  type GaugeName,
+  HISTOGRAMS,
+  type HistogramName,
+} from "../telemetry/definitions.js";
+import { GROUP_OPTIONS, type GroupOptions } from "../telemetry/groups.js";
+import { type Labels, LockMeter } from "../telemetry/lock-meter.js";
+
+/** Where the metrics go, and what their groups are. */
+export interface MetricsOptions extends GroupOptions {
+  /** @default `metrics.getMeter("holdfast")` of `@opentelemetry/api` */
+  readonly meter?: Meter;
+}
+
+/**
+ * Measures all locks of this process from now on, in metrics that begin with `holdfast.`. Nothing is measured before.
+ *
+ * @returns stops: removes every listener
+ * @throws TypeError, RangeError  a wrong option
+ */
+export function startMetrics(options: MetricsOptions = {}): () => void {
+  const { meter = metrics.getMeter("holdfast"), ...groups } = checkKnown(options, ["meter", ...GROUP_OPTIONS]);
+  if (typeof meter?.createHistogram !== "function") {
+    throw new TypeError(`meter must be a Meter of OpenTelemetry; got ${show(meter)}`);
+  }
+  const counters = new Map<CounterName, Counter>();
+  for (const name of Object.keys(COUNTERS) as CounterName[]) {
+    const { name: full, help: description, unit } = COUNTERS[name];
+    counters.set(name, meter.createCounter(full, { description, unit }));
+  }
+  const histograms = new Map<HistogramName, Histogram>();
+  for (const name of Object.keys(HISTOGRAMS) as HistogramName[]) {
+    const { name: full, help: description, unit, buckets } = HISTOGRAMS[name];
+    const advice = { explicitBucketBoundaries: [...buckets] };
+    histograms.set(name, meter.createHistogram(full, { description, unit, advice }));
+  }
+  const locks = new LockMeter(
+    {
+      add: (name, labels, by, value) => counters.get(name)?.add(by, attributesOf(COUNTERS[name], labels, value)),
+      record: (name, labels, seconds, value) =>
+        histograms.get(name)?.record(seconds, attributesOf(HISTOGRAMS[name], labels, value)),
+    },
+    groups,
+  );
+  const stops = (Object.keys(GAUGES) as GaugeName[]).map((name) => {
+    const gauge = gaugeOf(meter, name);
+    const observe = (result: { observe(value: number, attributes: Attributes): void }): void => {
+      for (const [labels, value] of locks.read(name)) result.observe(value, attributesOf(GAUGES[name], labels));
+    };
+    gauge.addCallback(observe);
+    return () => gauge.removeCallback(observe);
+  });
+  return () => {
+    locks.stop();
+    for (const stop of stops.splice(0)) stop();
+  };
+}
+
+function gaugeOf(meter: Meter, name: GaugeName): Observable {
+  const { name: full, help: description, unit } = GAUGES[name];
+  const isSum = name === "held" || name === "waiting";
+  return isSum
+    ? meter.createObservableUpDownCounter(full, { description, unit })
+    : meter.createObservableGauge(full, { description, unit });
+}
+
+function attributesOf({ label }: Definition, { group, kind }: Labels, value?: string): Attributes {
+  const own = label === undefined || value === undefined ? {} : { [`holdfast.${label}`]: value };
+  return { "holdfast.lock.group": group, "holdfast.lock.kind": kind, ...own };
+}

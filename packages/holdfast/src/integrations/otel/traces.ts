@@ -1,0 +1,196 @@
+/**
+ * Spans of locks: one for the way to a lock, and one for its hold, both children of whatever was active where the lock was
+ * asked for. The second one links to the first.
+ *
+ * No context is carried by this library: what is active is known to the context manager of whoever uses OpenTelemetry. The work
+ * under a lock runs in the caller's context, so its spans are siblings of the hold, not its children.
+ */
+import {
+  type Attributes,
+  type Context,
+  context,
+  type Span,
+  SpanStatusCode,
+  type Tracer,
+  trace,
+} from "@opentelemetry/api";
+import type {
+  AcquireEvent,
+  GrantEvent,
+  LockEvent,
+  LostEvent,
+  ReleaseEvent,
+  RenewEvent,
+  UngrantedEvent,
+  WaitEvent,
+} from "../../core/events.js";
+import { show } from "../../core/names.js";
+import { checkKnown } from "../../holdfast-options.js";
+import { GROUP_OPTIONS, type GroupOptions, Groups } from "../telemetry/groups.js";
+import { listen } from "../telemetry/listening.js";
+import { OpenCalls } from "../telemetry/open-calls.js";
+
+/** Where the spans go, and what their groups are. */
+export interface TracesOptions extends GroupOptions {
+  /** @default `trace.getTracer("holdfast")` of `@opentelemetry/api` */
+  readonly tracer?: Tracer;
+}
+
+interface Asked {
+  readonly span: Span;
+  readonly parent: Context;
+}
+
+interface Held {
+  readonly span: Span;
+  leases: number;
+}
+
+/**
+ * Traces all locks of this process from now on: `holdfast.acquire` from the call to the grant, and `holdfast.hold` from the grant
+ * to the end of the lease. Spans carry the name of the lock, which metrics do not.
+ *
+ * @returns stops: removes every listener, and ends the spans that are open
+ * @throws TypeError, RangeError  a wrong option
+ */
+export function startTraces(options: TracesOptions = {}): () => void {
+  const { tracer = trace.getTracer("holdfast"), ...groups } = checkKnown(options, ["tracer", ...GROUP_OPTIONS]);
+  if (typeof tracer?.startSpan !== "function") {
+    throw new TypeError(`tracer must be a Tracer of OpenTelemetry; got ${show(tracer)}`);
+  }
+  const tracing = new LockTracing(tracer, new Groups(groups));
+  const stop = listen({
+    "holdfast:grant": (event: GrantEvent) => tracing.granted(event),
+    "holdfast:ungranted": (event: UngrantedEvent) => tracing.ungranted(event),
+    "holdfast:lost": (event: LostEvent) => tracing.lost(event),
+    "holdfast:release": (event: ReleaseEvent) => tracing.released(event),
+    "holdfast:renew": (event: RenewEvent) => tracing.renewed(event),
+    "holdfast:wait": (event: WaitEvent) => tracing.waits(event),
+    "holdfast:acquire": (event: AcquireEvent) => tracing.asked(event),
+  });
+  return () => {
+    stop();
+    tracing.end();
+  };
+}
+
+class LockTracing {
+  readonly #tracer: Tracer;
+  readonly #groups: Groups;
+  readonly #asked = new OpenCalls<Asked>(({ span }) => void span.addEvent("waiting"));
+  readonly #held = new Map<string, Held>();
+
+  constructor(tracer: Tracer, groups: Groups) {
+    this.#tracer = tracer;
+    this.#groups = groups;
+  }
+
+  asked(event: AcquireEvent): void {
+    const parent = context.active();
+    const span = this.#tracer.startSpan("holdfast.acquire", { attributes: this.#about(event) }, parent);
+    this.#asked.begin(event, { span, parent });
+  }
+
+  waits(event: WaitEvent): void {
+    this.#asked.wait(event);
+  }
+
+  granted(event: GrantEvent): void {
+    const asked = this.#asked.end(event.call)?.kept;
+    if (asked !== undefined) {
+      asked.span.setAttributes({ "holdfast.lock.token": event.token });
+      endAcquire(asked.span, "granted", event.waitedMs);
+    }
+    const held = this.#held.get(idOf(event));
+    if (held !== undefined) {
+      held.leases += 1;
+      return;
+    }
+    const attributes = { ...this.#about(event), "holdfast.lock.token": event.token };
+    const links = asked === undefined ? [] : [{ context: asked.span.spanContext() }];
+    const span = this.#tracer.startSpan("holdfast.hold", { attributes, links }, asked?.parent ?? context.active());
+    this.#held.set(idOf(event), { span, leases: 1 });
+  }
+
+  ungranted({ call, outcome, waitedMs, error }: UngrantedEvent): void {
+    const span = this.#asked.end(call)?.kept.span;
+    if (span === undefined) return;
+    if (error !== undefined) span.setAttributes({ "error.type": typeOf(error) });
+    // That it is taken, paused, or was given up is an answer. That nobody knows is not.
+    if (outcome === "unknown") fail(span, error);
+    endAcquire(span, outcome, waitedMs);
+  }
+
+  renewed(event: RenewEvent): void {
+    const span = this.#held.get(idOf(event))?.span;
+    if (event.error === undefined) span?.addEvent("renewed");
+    else span?.addEvent("at_risk", { "error.type": typeOf(event.error), "holdfast.valid_for_ms": event.validForMs });
+  }
+
+  lost(event: LostEvent): void {
+    const span = this.#take(event);
+    if (span === undefined) return;
+    if (event.reason === "closed") {
+      span.setAttributes({ "holdfast.outcome": "closed" });
+    } else {
+      span.addEvent("lost", { "holdfast.reason": event.reason });
+      span.setAttributes({ "holdfast.outcome": "lost", "holdfast.reason": event.reason });
+      span.setStatus({ code: SpanStatusCode.ERROR, message: `lost: ${event.reason}` });
+    }
+    span.end();
+  }
+
+  released(event: ReleaseEvent): void {
+    const held = this.#held.get(idOf(event));
+    if (held !== undefined && held.leases > 1) {
+      held.leases -= 1;
+      return;
+    }
+    const span = this.#take(event);
+    span?.setAttributes({ "holdfast.outcome": event.outcome });
+    if (event.outcome === "lost")
+      span?.setStatus({ code: SpanStatusCode.ERROR, message: "lost before it was released" });
+    span?.end();
+  }
+
+  /** Nobody will hear how they end. */
+  end(): void {
+    for (const { kept } of this.#asked.open()) kept.span.end();
+    for (const { span } of this.#held.values()) span.end();
+    this.#held.clear();
+  }
+
+  #take(event: LockEvent & { readonly token: number }): Span | undefined {
+    const held = this.#held.get(idOf(event));
+    this.#held.delete(idOf(event));
+    return held?.span;
+  }
+
+  #about({ kind, lockName }: LockEvent): Attributes {
+    return {
+      "holdfast.lock.name": lockName,
+      "holdfast.lock.group": this.#groups.of(lockName),
+      "holdfast.lock.kind": kind,
+      "db.system.name": "redis",
+    };
+  }
+}
+
+function endAcquire(span: Span, outcome: string, waitedMs: number): void {
+  span.setAttributes({ "holdfast.outcome": outcome, "holdfast.waited_ms": waitedMs });
+  span.end();
+}
+
+function fail(span: Span, error: unknown): void {
+  span.setStatus({ code: SpanStatusCode.ERROR, message: error instanceof Error ? error.message : String(error) });
+}
+
+/** A code if it has one, since names are shared by many errors. */
+function typeOf(error: unknown): string {
+  if (!(error instanceof Error)) return typeof error;
+  return "code" in error && typeof error.code === "string" ? error.code : error.name;
+}
+
+function idOf({ lockName, owner, token }: LockEvent & { readonly token: number }): string {
+  return `${owner} ${token} ${lockName}`;
+}

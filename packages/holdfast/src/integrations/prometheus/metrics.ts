@@ -1,0 +1,91 @@
+import { Counter, Gauge, register as globalRegister, Histogram, type Registry } from "prom-client";
+import { show } from "../../core/names.js";
+import { checkKnown } from "../../holdfast-options.js";
+import { COUNTERS, type Definition, GAUGES, type GaugeName, HISTOGRAMS } from "../telemetry/definitions.js";
+import { GROUP_OPTIONS, type GroupOptions } from "../telemetry/groups.js";
+import { LockMeter } from "../telemetry/lock-meter.js";
+
+/** Where the metrics go, and what their groups are. */
+export interface PrometheusOptions extends GroupOptions {
+  /** @default the global one of `prom-client` */
+  readonly register?: Registry;
+}
+
+/**
+ * Measures all locks of this process from now on, in metrics that begin with `holdfast_`. Nothing is measured before.
+ *
+ * @returns stops: removes every listener, and the metrics from their registry
+ * @throws TypeError, RangeError  a wrong option
+ * @throws Error  that registry has metrics of these names, as when it is started twice
+ */
+export function startMetrics(options: PrometheusOptions = {}): () => void {
+  const { register = globalRegister, ...groups } = checkKnown(options, ["register", ...GROUP_OPTIONS]);
+  if (typeof register?.registerMetric !== "function") {
+    throw new TypeError(`register must be a Registry of prom-client; got ${show(register)}`);
+  }
+  const made: string[] = [];
+  const about = (definition: Definition, ending: string): Described => {
+    const name = `${definition.name.replaceAll(".", "_")}${definition.unit === "s" ? "_seconds" : ""}${ending}`;
+    const labelNames = ["group", "kind", ...(definition.label === undefined ? [] : [definition.label])];
+    return { name, help: definition.help, labelNames, registers: [register] };
+  };
+  const add = <Metric>(make: (described: Described) => Metric, definition: Definition, ending = ""): Metric => {
+    const described = about(definition, ending);
+    const metric = make(described);
+    made.push(described.name);
+    return metric;
+  };
+  const remove = (): void => {
+    for (const name of made.splice(0)) register.removeSingleMetric(name);
+  };
+
+  try {
+    const histograms = mapValues(HISTOGRAMS, (each) =>
+      add((described) => new Histogram({ ...described, buckets: [...each.buckets] }), each),
+    );
+    const counters = mapValues(COUNTERS, (each) => add((described) => new Counter(described), each, "_total"));
+    const labelled = (definition: Definition, value: string | undefined): Record<string, string> =>
+      definition.label === undefined || value === undefined ? {} : { [definition.label]: value };
+    const meter = new LockMeter(
+      {
+        add: (name, labels, by, value) => counters[name].inc({ ...labels, ...labelled(COUNTERS[name], value) }, by),
+        record: (name, labels, seconds, value) =>
+          histograms[name].observe({ ...labels, ...labelled(HISTOGRAMS[name], value) }, seconds),
+      },
+      groups,
+    );
+    try {
+      for (const name of Object.keys(GAUGES) as GaugeName[]) {
+        const collect = function (this: Gauge): void {
+          for (const [labels, value] of meter.read(name)) this.set({ ...labels }, value);
+        };
+        add((described) => new Gauge({ ...described, collect }), GAUGES[name]);
+      }
+    } catch (error) {
+      meter.stop();
+      throw error;
+    }
+    return () => {
+      meter.stop();
+      remove();
+    };
+  } catch (error) {
+    remove();
+    throw error;
+  }
+}
+
+interface Described {
+  readonly name: string;
+  readonly help: string;
+  readonly labelNames: string[];
+  readonly registers: Registry[];
+}
+
+function mapValues<Key extends string, From, To>(
+  from: Readonly<Record<Key, From>>,
+  map: (value: From) => To,
+): Readonly<Record<Key, To>> {
+  const entries = Object.entries(from) as [Key, From][];
+  return Object.fromEntries(entries.map(([key, value]) => [key, map(value)])) as Record<Key, To>;
+}

@@ -1,0 +1,137 @@
+/** What is measured: one row for each metric, for every system that collects them. */
+
+/** From a fast answer to a minute, in s. */
+const UP_TO_A_MINUTE: readonly number[] = [
+  0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60,
+];
+/** As long as work may take. */
+const UP_TO_AN_HOUR: readonly number[] = [...UP_TO_A_MINUTE, 300, 900, 3600];
+
+/** A metric. All have the labels `group` and `kind`, and at most one more. */
+export interface Definition {
+  /** As OpenTelemetry names it. */
+  readonly name: string;
+  readonly help: string;
+  /** `s` for seconds, or what is counted, in braces. */
+  readonly unit: string;
+  readonly label?: "outcome" | "reason";
+}
+
+/** A distribution, in seconds. */
+export interface HistogramDefinition extends Definition {
+  readonly buckets: readonly number[];
+}
+
+/** A sum that only rises. */
+export interface CounterDefinition extends Definition {
+  /** Values of its label that stand at zero as soon as there is a lock of that group and kind: 0 is not the same as no data. */
+  readonly zeros: readonly string[];
+}
+
+/** Distributions. */
+export const HISTOGRAMS: Readonly<Record<"acquire" | "wait" | "hold", HistogramDefinition>> = {
+  acquire: {
+    name: "holdfast.lock.acquire.duration",
+    help: "From the call of an acquire to its end, however it ended.",
+    unit: "s",
+    label: "outcome",
+    buckets: UP_TO_A_MINUTE,
+  },
+  wait: {
+    name: "holdfast.lock.wait.duration",
+    help: "From the call to its end, of those alone who found the lock taken and waited.",
+    unit: "s",
+    label: "outcome",
+    buckets: UP_TO_A_MINUTE,
+  },
+  hold: {
+    name: "holdfast.lock.hold.duration",
+    help: "From a grant to the end of its lease.",
+    unit: "s",
+    label: "outcome",
+    buckets: UP_TO_AN_HOUR,
+  },
+};
+
+/** Sums. */
+export const COUNTERS: Readonly<
+  Record<
+    "acquisitions" | "renewals" | "lost" | "releases" | "leaderTransitions" | "once" | "runsEnded" | "runsSkipped",
+    CounterDefinition
+  >
+> = {
+  acquisitions: {
+    name: "holdfast.lock.acquisitions",
+    help: "Calls of acquire that have ended, by how.",
+    unit: "{acquisition}",
+    label: "outcome",
+    zeros: ["granted", "refused", "timeout", "aborted", "paused", "unknown"],
+  },
+  renewals: {
+    name: "holdfast.lock.renewals",
+    help: "Renewals: renewed; not answered and tried again; or not renewed until the lease was over.",
+    unit: "{renewal}",
+    label: "outcome",
+    zeros: ["renewed", "retried", "failed"],
+  },
+  lost: {
+    name: "holdfast.lock.lost",
+    help: "Leases that ended before they were released.",
+    unit: "{lease}",
+    label: "reason",
+    zeros: ["expired", "force-released", "server-lost", "max-hold"],
+  },
+  releases: {
+    name: "holdfast.lock.releases",
+    help: "Releases, by what the server said.",
+    unit: "{release}",
+    label: "outcome",
+    zeros: ["released", "expired-unclaimed", "lost", "unknown"],
+  },
+  leaderTransitions: {
+    name: "holdfast.leader.transitions",
+    help: "How often this process became the leader.",
+    unit: "{transition}",
+    zeros: [],
+  },
+  once: {
+    name: "holdfast.once.calls",
+    help: "Calls that are to be done once, by what became of them here.",
+    unit: "{call}",
+    label: "outcome",
+    zeros: ["executed", "replayed", "joined", "in_flight", "mismatch", "blocked", "failed"],
+  },
+  runsEnded: {
+    name: "holdfast.run.ended",
+    help: "Runs that a scheduler started here and that have ended, by how.",
+    unit: "{run}",
+    label: "outcome",
+    zeros: ["succeeded", "failed", "lost"],
+  },
+  runsSkipped: {
+    name: "holdfast.run.skipped",
+    help: "Runs that a scheduler asked for and that were not begun here, by why.",
+    unit: "{run}",
+    label: "reason",
+    zeros: ["already-done", "held", "paused", "grace", "unavailable"],
+  },
+};
+
+/** What is read when somebody asks. */
+export const GAUGES: Readonly<Record<"held" | "waiting" | "oldest" | "leaderActive", Definition>> = {
+  held: { name: "holdfast.lock.held", help: "Leases that this process holds now.", unit: "{lease}" },
+  waiting: { name: "holdfast.lock.waiting", help: "Callers in this process that wait now.", unit: "{waiter}" },
+  oldest: {
+    name: "holdfast.lock.held.oldest",
+    help: "For how long the oldest lease that this process holds has been held.",
+    unit: "s",
+  },
+  leaderActive: { name: "holdfast.leader.active", help: "1 while this process leads.", unit: "1" },
+};
+
+/** The name of each of them. */
+export type HistogramName = keyof typeof HISTOGRAMS;
+/** The name of each of them. */
+export type CounterName = keyof typeof COUNTERS;
+/** The name of each of them. */
+export type GaugeName = keyof typeof GAUGES;

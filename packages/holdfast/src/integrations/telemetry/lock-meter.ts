@@ -1,0 +1,212 @@
+/**
+ * Turns what is told of locks into numbers, whatever collects them.
+ *
+ * It is about this process: what it holds and waits for, in all of its Holdfasts. A multi-lock is told of by its members.
+ */
+import type {
+  AcquireEvent,
+  GrantEvent,
+  LockEvent,
+  LostEvent,
+  ReleaseEvent,
+  RenewEvent,
+  UngrantedEvent,
+  WaitEvent,
+} from "../../core/events.js";
+import { COUNTERS, type CounterName, type GaugeName, type HistogramName } from "./definitions.js";
+import { type GroupOptions, Groups } from "./groups.js";
+import { listen } from "./listening.js";
+import { onceOutcome } from "./once-outcome.js";
+import { OpenCalls } from "./open-calls.js";
+
+/** Whose number it is. */
+export interface Labels {
+  readonly group: string;
+  readonly kind: string;
+}
+
+/** Where numbers go. */
+export interface Sink {
+  /** @param by  0 to let it be seen that there is none */
+  add(counter: CounterName, labels: Labels, by: number, value?: string): void;
+  record(histogram: HistogramName, labels: Labels, seconds: number, value: string): void;
+}
+
+interface Held {
+  readonly labels: Labels;
+  readonly sinceMs: number;
+  /** How many leases share it, as with a reentrant mutex. */
+  leases: number;
+  isLate: boolean;
+}
+
+const MULTI_LOCK = "multi-lock";
+const LOST_IDS_MAX = 1_000;
+const OF_EVERY_LOCK: readonly CounterName[] = ["acquisitions", "renewals", "lost", "releases"];
+
+/** See the file header. */
+export class LockMeter {
+  /** Stops listening. What was counted stays where it went. */
+  readonly stop: () => void;
+  readonly #sink: Sink;
+  readonly #groups: Groups;
+  /** One object for each pair, so that it can be compared. */
+  readonly #labels = new Map<string, Labels>();
+  readonly #calls = new OpenCalls<Labels>(() => {});
+  readonly #held = new Map<string, Held>();
+  /** The last ones that were lost: whoever had them may still give them back, and need not. */
+  readonly #lostIds = new Set<string>();
+
+  /** Listens from now on. @throws TypeError, RangeError  a wrong option */
+  constructor(sink: Sink, options: GroupOptions) {
+    this.#sink = sink;
+    this.#groups = new Groups(options);
+    // Whoever hears of the beginning of a call hears of its end as well.
+    this.stop = listen({
+      "holdfast:grant": unlessMulti((event: GrantEvent) => this.#granted(event)),
+      "holdfast:ungranted": unlessMulti((event: UngrantedEvent) => this.#ungranted(event)),
+      "holdfast:lost": unlessMulti((event: LostEvent) => this.#lost(event)),
+      "holdfast:release": unlessMulti((event: ReleaseEvent) => this.#released(event)),
+      "holdfast:renew": unlessMulti((event: RenewEvent) => this.#renewed(event)),
+      "holdfast:wait": unlessMulti((event: WaitEvent) => this.#calls.wait(event)),
+      "holdfast:acquire": unlessMulti((event: AcquireEvent) => this.#calls.begin(event, this.#labelsOf(event))),
+      "holdfast:run:ended": (event: RunEvent) => this.#run("runsEnded", event, event.outcome),
+      "holdfast:run:skipped": (event: RunEvent) => this.#run("runsSkipped", event, event.reason),
+    });
+  }
+
+  /** What a gauge shows now: one number for each group and kind that there has been. */
+  read(gauge: GaugeName): Iterable<readonly [Labels, number]> {
+    const values = new Map([...this.#labels.values()].map((labels) => [labels, 0]));
+    const change = (labels: Labels, to: (value: number) => number): void => {
+      values.set(labels, to(values.get(labels) ?? 0));
+    };
+    if (gauge === "waiting") {
+      for (const { kept, isWaiting } of this.#calls.open()) if (isWaiting) change(kept, (count) => count + 1);
+    } else {
+      const nowMs = performance.now();
+      for (const { labels, sinceMs } of this.#held.values()) {
+        if (gauge === "held") change(labels, (count) => count + 1);
+        else if (gauge === "oldest") change(labels, (most) => Math.max(most, (nowMs - sinceMs) / 1_000));
+        else change(labels, () => 1);
+      }
+    }
+    return gauge === "leaderActive" ? [...values].filter(([{ kind }]) => kind === ELECTION) : values;
+  }
+
+  #granted(event: GrantEvent): void {
+    const labels = this.#labelsOf(event);
+    this.#ended(event.call, labels, event.waitedMs, "granted");
+    if (event.kind === ELECTION) this.#sink.add("leaderTransitions", labels, 1);
+    if (event.kind === ONCE) this.#sink.add("once", labels, 1, "executed");
+    const id = idOf(event);
+    const held = this.#held.get(id);
+    if (held === undefined) this.#held.set(id, { labels, sinceMs: performance.now(), leases: 1, isLate: false });
+    else held.leases += 1;
+  }
+
+  #ungranted(event: UngrantedEvent): void {
+    const labels = this.#labelsOf(event);
+    const hasWaited = this.#ended(event.call, labels, event.waitedMs, event.outcome);
+    if (event.kind !== ONCE) return;
+    const outcome = onceOutcome(event, hasWaited);
+    if (outcome !== undefined) this.#sink.add("once", labels, 1, outcome);
+  }
+
+  /** @returns whether it had to wait */
+  #ended(call: object, labels: Labels, waitedMs: number, outcome: string): boolean {
+    const isWaiting = this.#calls.end(call)?.isWaiting === true;
+    const seconds = waitedMs / 1_000;
+    this.#sink.add("acquisitions", labels, 1, outcome);
+    this.#sink.record("acquire", labels, seconds, outcome);
+    if (isWaiting) this.#sink.record("wait", labels, seconds, outcome);
+    return isWaiting;
+  }
+
+  #renewed(event: RenewEvent): void {
+    const held = this.#held.get(idOf(event));
+    const isLate = event.error !== undefined;
+    if (held !== undefined) held.isLate = isLate;
+    this.#sink.add("renewals", this.#labelsOf(event), 1, isLate ? "retried" : "renewed");
+  }
+
+  #lost(event: LostEvent): void {
+    const labels = this.#labelsOf(event);
+    const id = idOf(event);
+    const held = this.#held.get(id);
+    this.#held.delete(id);
+    this.#lostIds.add(id);
+    const [oldest] = this.#lostIds;
+    if (oldest !== undefined && this.#lostIds.size > LOST_IDS_MAX) this.#lostIds.delete(oldest);
+    // Given back by a Holdfast that was closed: nobody has taken it away.
+    const isClosed = event.reason === "closed";
+    if (held !== undefined) this.#recordHold(held, isClosed ? "closed" : "lost");
+    if (isClosed) return;
+    this.#sink.add("lost", labels, 1, event.reason);
+    if (held?.isLate === true) this.#sink.add("renewals", labels, 1, "failed");
+  }
+
+  #released(event: ReleaseEvent): void {
+    const labels = this.#labelsOf(event);
+    const held = this.#held.get(idOf(event));
+    this.#sink.add("releases", labels, 1, event.outcome);
+    if (held === undefined) {
+      // Taken over from another process, or granted before anybody listened; of one that was lost it was told then.
+      if (this.#lostIds.delete(idOf(event))) return;
+      if (event.outcome === "released") this.#sink.record("hold", labels, event.heldMs / 1_000, event.outcome);
+      return;
+    }
+    held.leases -= 1;
+    if (held.leases > 0) return;
+    this.#held.delete(idOf(event));
+    this.#recordHold(held, event.outcome);
+  }
+
+  #recordHold({ labels, sinceMs }: Held, outcome: string): void {
+    this.#sink.record("hold", labels, (performance.now() - sinceMs) / 1_000, outcome);
+  }
+
+  #run(counter: CounterName, event: RunEvent, value: string | undefined): void {
+    const labels = this.#labelsOf(event);
+    this.#showZeros(counter, labels);
+    this.#sink.add(counter, labels, 1, value);
+  }
+
+  #labelsOf({ kind, lockName }: Pick<LockEvent, "kind" | "lockName">): Labels {
+    const group = this.#groups.of(lockName);
+    const key = `${kind} ${group}`;
+    const known = this.#labels.get(key);
+    if (known !== undefined) return known;
+    const labels = { group, kind };
+    this.#labels.set(key, labels);
+    for (const counter of OF_EVERY_LOCK) this.#showZeros(counter, labels);
+    if (kind === ONCE) this.#showZeros("once", labels);
+    if (kind === ELECTION) this.#sink.add("leaderTransitions", labels, 0);
+    return labels;
+  }
+
+  #showZeros(counter: CounterName, labels: Labels): void {
+    for (const value of COUNTERS[counter].zeros) this.#sink.add(counter, labels, 0, value);
+  }
+}
+
+const ELECTION = "election";
+const ONCE = "once";
+
+/** What recipes for schedulers tell of a run. */
+interface RunEvent {
+  readonly kind: string;
+  readonly lockName: string;
+  readonly outcome?: string;
+  readonly reason?: string;
+}
+
+function unlessMulti<Event extends LockEvent>(handle: (event: Event) => void): (event: Event) => void {
+  return (event) => {
+    if (event.kind !== MULTI_LOCK) handle(event);
+  };
+}
+
+function idOf({ lockName, owner, token }: LockEvent & { readonly token: number }): string {
+  return `${owner} ${token} ${lockName}`;
+}

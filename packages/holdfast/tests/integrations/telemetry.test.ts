@@ -1,0 +1,579 @@
+/** Metrics and traces of locks on a real server, in the real `prom-client` and the real SDK of OpenTelemetry. */
+
+import { AsyncLocalStorage } from "node:async_hooks";
+import { channel } from "node:diagnostics_channel";
+import { readdirSync, readFileSync } from "node:fs";
+import { type Context, type ContextManager, context, ROOT_CONTEXT, SpanStatusCode, trace } from "@opentelemetry/api";
+import {
+  AggregationTemporality,
+  InMemoryMetricExporter,
+  MeterProvider,
+  PeriodicExportingMetricReader,
+} from "@opentelemetry/sdk-metrics";
+import {
+  BasicTracerProvider,
+  InMemorySpanExporter,
+  type ReadableSpan,
+  SimpleSpanProcessor,
+} from "@opentelemetry/sdk-trace-base";
+import { Redis } from "ioredis";
+import { Registry } from "prom-client";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
+import { createHoldfast, type Holdfast } from "../../src/index.js";
+import * as otel from "../../src/integrations/otel/index.js";
+import * as prometheus from "../../src/integrations/prometheus/index.js";
+import { once } from "../../src/recipes/index.js";
+import { storeFor } from "../../src/stores/detect.js";
+
+const CHANNELS = ["acquire", "wait", "grant", "ungranted", "renew", "lost", "release", "run:ended", "run:skipped"];
+const eventually = { timeout: 15_000, interval: 10 };
+
+let server: RedisServer;
+let redis: Redis;
+let clients: Redis[];
+let holdfast: Holdfast;
+let other: Holdfast;
+let stops: (() => unknown)[];
+
+beforeAll(async () => {
+  server = await startRedis();
+  redis = new Redis({ port: server.port });
+});
+
+afterAll(async () => {
+  redis?.disconnect();
+  await server?.stop();
+});
+
+beforeEach(() => {
+  stops = [];
+  clients = [new Redis({ port: server.port }), new Redis({ port: server.port })];
+  [holdfast, other] = clients.map((client) => createHoldfast({ redis: client })) as [Holdfast, Holdfast];
+});
+
+afterEach(async () => {
+  await Promise.all([holdfast.close(), other.close()]);
+  for (const client of clients) client.disconnect();
+  for (const stop of stops.toReversed()) await stop();
+  vi.restoreAllMocks();
+  await redis.flushall();
+  const heard = CHANNELS.filter((name) => channel(`holdfast:${name}`).hasSubscribers);
+  expect(heard).toEqual([]);
+});
+
+/** A number for each series, as `name{label="value",…}` without the prefix. */
+type Reading = (name: string, labels?: Readonly<Record<string, string>>) => Promise<number>;
+
+/** What was collected. */
+interface Collector {
+  /** The sum of what fits; of a distribution, with `#count` or `#sum` after its name. */
+  readonly read: Reading;
+  /** How many series fit. */
+  readonly seriesOf: Reading;
+  readonly start: (options?: object) => () => void;
+}
+
+function ofPrometheus(): Collector {
+  const register = new Registry();
+  const fitting = async (name: string, wanted: Readonly<Record<string, string>> = {}): Promise<number[]> => {
+    const [base, part] = name.split("#");
+    const ending = { count: "_count", sum: "_sum" }[part ?? ""];
+    const metrics = await register.getMetricsAsJSON();
+    const metric = metrics.find((each) => {
+      const plain = each.name.replace(/^holdfast_/, "").replace(/_total$|_seconds$/, "");
+      return plain === base?.replaceAll(".", "_");
+    });
+    expect(metric, name).toBeDefined();
+    const fits = (metric?.values ?? []).filter((value) => {
+      if (ending !== undefined && (value as { metricName?: string }).metricName?.endsWith(ending) !== true)
+        return false;
+      return Object.entries(wanted).every(([label, is]) => (value.labels as Record<string, unknown>)[label] === is);
+    });
+    return fits.map(({ value }) => value);
+  };
+  return {
+    start: (options) => prometheus.startMetrics({ ...options, register }),
+    read: async (...which) => sumOf(await fitting(...which)),
+    seriesOf: async (...which) => (await fitting(...which)).length,
+  };
+}
+
+function sumOf(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0);
+}
+
+function ofOpenTelemetry(): Collector {
+  const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE);
+  const reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: 3_600_000 });
+  const provider = new MeterProvider({ readers: [reader] });
+  stops.push(() => provider.shutdown());
+  const fitting = async (name: string, wanted: Readonly<Record<string, string>> = {}): Promise<number[]> => {
+    const [base, part] = name.split("#");
+    exporter.reset();
+    await provider.forceFlush();
+    const metrics = exporter.getMetrics().flatMap(({ scopeMetrics }) => scopeMetrics.flatMap((scope) => scope.metrics));
+    const metric = metrics.find(({ descriptor }) => descriptor.name === `holdfast.${base}`);
+    const fits = (metric?.dataPoints ?? []).filter(({ attributes }) =>
+      Object.entries(wanted).every(([label, is]) => {
+        const key = label === "group" || label === "kind" ? `holdfast.lock.${label}` : `holdfast.${label}`;
+        return attributes[key] === is;
+      }),
+    );
+    return fits.map(({ value }) => {
+      if (typeof value === "number") return value;
+      const distribution = value as { count: number; sum?: number };
+      return part === "sum" ? (distribution.sum ?? 0) : distribution.count;
+    });
+  };
+  return {
+    start: (options) => otel.startMetrics({ ...options, meter: provider.getMeter("test") }),
+    read: async (...which) => sumOf(await fitting(...which)),
+    seriesOf: async (...which) => (await fitting(...which)).length,
+  };
+}
+
+describe.each([
+  ["prom-client", ofPrometheus],
+  ["OpenTelemetry", ofOpenTelemetry],
+])("in %s", (_, collector) => {
+  let read: Reading;
+  let seriesOf: Reading;
+  let start: Collector["start"];
+
+  beforeEach(() => {
+    ({ read, seriesOf, start } = collector());
+    stops.push(start());
+  });
+
+  test("a run under contention shows who waited, who held, and for how long", async () => {
+    const labels = { group: "order:*", kind: "mutex" };
+    let atOnce = 0;
+    const work = async (): Promise<void> => {
+      atOnce += 1;
+      expect(atOnce).toBe(1);
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      atOnce -= 1;
+    };
+    const first = await holdfast.mutex("order:42").acquire();
+    const runs = Array.from({ length: 20 }, (_each, at) =>
+      (at % 2 === 0 ? holdfast : other).mutex("order:42").run(work, { waitMs: 60_000 }),
+    );
+    await vi.waitFor(async () => expect(await read("lock.waiting", labels)).toBe(20), eventually);
+    expect(await read("lock.held", labels)).toBe(1);
+    expect(await read("lock.held.oldest", labels)).toBeGreaterThan(0);
+    await first.release();
+    await Promise.all(runs);
+
+    expect(await read("lock.waiting", labels)).toBe(0);
+    expect(await read("lock.held", labels)).toBe(0);
+    expect(await read("lock.held.oldest", labels)).toBe(0);
+    expect(await read("lock.acquisitions", { ...labels, outcome: "granted" })).toBe(21);
+    expect(await read("lock.acquire.duration#count", { ...labels, outcome: "granted" })).toBe(21);
+    expect(await read("lock.wait.duration#count", { ...labels, outcome: "granted" })).toBe(20);
+    // Each of them waited for those before it.
+    expect(await read("lock.wait.duration#sum", labels)).toBeGreaterThan((0.005 * (20 * 19)) / 2);
+    expect(await read("lock.hold.duration#count", { ...labels, outcome: "released" })).toBe(21);
+    expect(await read("lock.hold.duration#sum", labels)).toBeGreaterThan(20 * 0.004);
+    expect(await read("lock.releases", { ...labels, outcome: "released" })).toBe(21);
+    expect(await read("lock.lost", labels)).toBe(0);
+  });
+
+  test("whoever is not granted is counted by how its call ended", async () => {
+    const labels = { group: "report", kind: "mutex" };
+    const held = await holdfast.mutex("report").acquire();
+    expect(await other.mutex("report").tryAcquire()).toBeNull();
+    await expect(other.mutex("report").acquire({ waitMs: 1_000 })).rejects.toThrow("report");
+    const controller = new AbortController();
+    const aborted = other.mutex("report").acquire({ signal: controller.signal });
+    await vi.waitFor(async () => expect(await read("lock.waiting", labels)).toBe(1), eventually);
+    controller.abort();
+    await expect(aborted).rejects.toThrow();
+    await holdfast.pause("report", { by: "ana", label: "maintenance" });
+    await expect(other.mutex("report").acquire({ waitMs: 1_000 })).rejects.toThrow("paused");
+    await held.release();
+    const outcomes = await Promise.all(
+      ["granted", "refused", "timeout", "aborted", "paused", "unknown"].map((outcome) =>
+        read("lock.acquisitions", { ...labels, outcome }),
+      ),
+    );
+    expect(outcomes).toEqual([1, 1, 1, 1, 1, 0]);
+    expect(await read("lock.wait.duration#count", { ...labels, outcome: "timeout" })).toBe(1);
+    expect(await read("lock.wait.duration#count", { ...labels, outcome: "refused" })).toBe(0);
+    expect(await read("lock.waiting", labels)).toBe(0);
+  });
+
+  test("losses are counted by why, and renewals by how they ended", async () => {
+    const labels = { group: "job", kind: "mutex" };
+    // Long enough for a renewal on a machine that is busy: what is waited for comes after a third of it.
+    const renewed = await holdfast.mutex("job").acquire({ leaseMs: 2_400 });
+    await vi.waitFor(
+      async () => expect(await read("lock.renewals", { ...labels, outcome: "renewed" })).toBeGreaterThan(0),
+      eventually,
+    );
+    await other.mutex("job").forceRelease({ owner: renewed.owner });
+    await vi.waitFor(
+      async () => expect(await read("lock.lost", { ...labels, reason: "force-released" })).toBe(1),
+      eventually,
+    );
+    // A holder of a mutex would put back what the server lacks.
+    const forgotten = once(
+      holdfast,
+      "job",
+      ({ signal }) =>
+        new Promise((_, reject) => {
+          signal.addEventListener("abort", () => reject(signal.reason));
+        }),
+      { leaseMs: 2_400 },
+    );
+    forgotten.catch(() => {});
+    await vi.waitFor(async () => expect(await read("lock.held", { kind: "once" })).toBe(1), eventually);
+    await redis.flushall();
+    await vi.waitFor(
+      async () => expect(await read("lock.lost", { kind: "once", reason: "server-lost" })).toBe(1),
+      eventually,
+    );
+    await expect(forgotten).rejects.toThrow();
+    const ended = await holdfast.mutex("job").acquire({ leaseMs: 100, renew: false });
+    await vi.waitFor(async () => expect(await read("lock.lost", { ...labels, reason: "expired" })).toBe(1), eventually);
+    await ended.release().catch(() => {});
+    expect(await read("lock.hold.duration#count", { outcome: "lost" })).toBe(3);
+    expect(await read("lock.hold.duration#count")).toBe(3);
+    expect(await read("lock.held")).toBe(0);
+  });
+
+  test("a server that does not answer is seen in renewals before it is seen in losses", async () => {
+    const own = await startRedis();
+    const client = new Redis({ port: own.port, retryStrategy: () => null });
+    client.on("error", () => {});
+    const local = createHoldfast({ redis: client });
+    const lease = await local.mutex("job").acquire({ leaseMs: 2_400 });
+    await own.stop();
+    await vi.waitFor(async () => expect(await read("lock.lost", { reason: "expired" })).toBe(1), eventually);
+    expect(await read("lock.renewals", { outcome: "retried" })).toBeGreaterThan(0);
+    expect(await read("lock.renewals", { outcome: "failed" })).toBe(1);
+    await expect(local.mutex("job").tryAcquire()).rejects.toThrow();
+    expect(await read("lock.acquisitions", { outcome: "unknown" })).toBe(1);
+    expect(lease.validForMs()).toBe(0);
+    await local.close();
+    client.disconnect();
+  });
+
+  test("what has not happened yet stands at zero", async () => {
+    const labels = { group: "new", kind: "mutex", reason: "expired" };
+    expect(await seriesOf("lock.lost", labels)).toBe(0);
+    await holdfast.mutex("new").run(() => {});
+    expect(await seriesOf("lock.lost", labels)).toBe(1);
+    expect(await read("lock.lost", labels)).toBe(0);
+  });
+
+  test("many names are few series", async () => {
+    stops.pop()?.();
+    stops.push(start({ groupsMax: 3 }));
+    const warnings: Error[] = [];
+    const listener = (warning: Error): void => void warnings.push(warning);
+    process.on("warning", listener);
+    stops.push(() => process.off("warning", listener));
+    for (let at = 0; at < 50; at += 1) await holdfast.mutex(`order:${at}`).run(() => {});
+    for (const name of ["a", "b", "c", "d"]) await holdfast.mutex(name).run(() => {});
+    expect(await read("lock.acquisitions", { group: "order:*", outcome: "granted" })).toBe(50);
+    expect(await read("lock.acquisitions", { group: "other", outcome: "granted" })).toBe(2);
+    expect(await read("lock.acquisitions", { group: "d", outcome: "granted" })).toBe(0);
+    await vi.waitFor(() => expect(warnings).toMatchObject([{ code: "HOLDFAST_TELEMETRY_GROUPS" }]), eventually);
+  });
+
+  test("a function for groups that throws is told once, and no lock hears of it", async () => {
+    stops.pop()?.();
+    const warnings: Error[] = [];
+    const listener = (warning: Error): void => void warnings.push(warning);
+    process.on("warning", listener);
+    stops.push(() => process.off("warning", listener));
+    stops.push(
+      start({
+        group: () => {
+          throw new Error("a bug in the mapping");
+        },
+      }),
+    );
+    expect(await holdfast.mutex("a").run(() => 5)).toBe(5);
+    await vi.waitFor(() => expect(warnings).toMatchObject([{ code: "HOLDFAST_TELEMETRY_FAILED" }]), eventually);
+    expect(warnings[0]?.message).toContain("a bug in the mapping");
+  });
+
+  test("who stops hears no more, and may start again", async () => {
+    await holdfast.mutex("a").run(() => {});
+    expect(await read("lock.acquisitions", { outcome: "granted" })).toBe(1);
+    stops.pop()?.();
+    await holdfast.mutex("a").run(() => {});
+    stops.push(start());
+    await holdfast.mutex("a").run(() => {});
+    // What prom-client keeps goes with its metrics, what OpenTelemetry keeps stays.
+    expect([1, 2]).toContain(await read("lock.acquisitions", { outcome: "granted" }));
+  });
+
+  test("runs that were skipped are counted by why, whoever tells of them", async () => {
+    const about = { kind: "mutex", lockName: "nightly", clientId: "c", tick: "t" };
+    channel("holdfast:run:skipped").publish({ ...about, reason: "already-done" });
+    channel("holdfast:run:skipped").publish({ ...about, reason: "held" });
+    channel("holdfast:run:ended").publish({ ...about, owner: "o", token: 1, outcome: "succeeded", ranMs: 5 });
+    expect(await read("run.skipped", { group: "nightly", reason: "already-done" })).toBe(1);
+    expect(await read("run.skipped", { group: "nightly" })).toBe(2);
+    expect(await read("run.ended", { outcome: "succeeded" })).toBe(1);
+  });
+
+  test("calls that are done once are counted by what became of them", async () => {
+    const running = once(holdfast, "pay:1", () => new Promise((resolve) => setTimeout(() => resolve(1), 200)));
+    await vi.waitFor(async () => expect(await read("lock.held", { kind: "once" })).toBe(1), eventually);
+    const joining = once(other, "pay:1", () => 2);
+    await once(other, "pay:1", () => 3, { whenRunning: "reject" }).catch(() => {});
+    await Promise.all([running, joining]);
+    await once(other, "pay:1", () => 4);
+    await once(other, "pay:1", () => 5, { fingerprint: "another" }).catch(() => {});
+    const outcomes = await Promise.all(
+      ["executed", "joined", "in_flight", "replayed", "mismatch"].map((outcome) => read("once.calls", { outcome })),
+    );
+    expect(outcomes).toEqual([1, 1, 1, 1, 1]);
+    expect(await read("lock.held", { kind: "once" })).toBe(0);
+  });
+
+  test("a leader is seen while it leads", async () => {
+    const leadership = await holdfast.election("scheduler").campaign("here");
+    expect(await read("leader.active", { group: "scheduler" })).toBe(1);
+    await leadership.release();
+    expect(await read("leader.active", { group: "scheduler" })).toBe(0);
+    expect(await read("leader.transitions", { group: "scheduler" })).toBe(1);
+  });
+
+  test("several locks at once are counted as what they are made of", async () => {
+    await holdfast.multiLock(["a", "b"]).run(async () => {
+      expect(await read("lock.held")).toBe(2);
+    });
+    expect(await read("lock.held")).toBe(0);
+    expect(await read("lock.hold.duration#count")).toBe(2);
+  });
+
+  test("a lock on a quorum, and what is waited for and not held, are counted as any other", async () => {
+    const servers = await Promise.all([startRedis(), startRedis(), startRedis()]);
+    const connections = servers.map(({ port }) => new Redis({ port }));
+    // Servers that have just been started would stay out for the longest lease.
+    const quorum = createHoldfast({ redlock: connections.map((each) => storeFor(each)) });
+    const held = await quorum.redlock("q").acquire();
+    expect(await quorum.redlock("q").tryAcquire()).toBeNull();
+    await expect(quorum.redlock("q").acquire({ waitMs: 1_000 })).rejects.toThrow("q");
+    const waiting = quorum.redlock("q").acquire({ waitMs: 60_000 });
+    await vi.waitFor(async () => expect(await read("lock.waiting", { kind: "redlock" })).toBe(1), eventually);
+    await held.release();
+    await (await waiting).release();
+    const outcomes = await Promise.all(
+      ["granted", "refused", "timeout"].map((outcome) => read("lock.acquisitions", { kind: "redlock", outcome })),
+    );
+    expect(outcomes).toEqual([2, 1, 1]);
+    expect(await read("lock.wait.duration#count", { kind: "redlock", outcome: "granted" })).toBe(1);
+    await quorum.close();
+    for (const connection of connections) connection.disconnect();
+    await Promise.all(servers.map((each) => each.stop()));
+
+    const latch = holdfast.countDownLatch("gate");
+    await latch.trySetCount(1);
+    const passing = latch.await({ waitMs: 60_000 });
+    await vi.waitFor(async () => expect(await read("lock.waiting", { group: "gate" })).toBe(1), eventually);
+    await latch.countDown();
+    await passing;
+    expect(await read("lock.acquisitions", { group: "gate", outcome: "passed" })).toBe(1);
+    expect(await read("lock.waiting")).toBe(0);
+    expect(await read("lock.held")).toBe(0);
+  });
+
+  test("a lock that is entered again is held once", async () => {
+    const mutex = holdfast.reentrantMutex("deep");
+    await mutex.run(async () => {
+      await mutex.run(async () => expect(await read("lock.held")).toBe(1));
+      expect(await read("lock.held")).toBe(1);
+    });
+    expect(await read("lock.held")).toBe(0);
+    expect(await read("lock.hold.duration#count")).toBe(1);
+    expect(await read("lock.acquisitions", { outcome: "granted" })).toBe(2);
+  });
+
+  test("a lease that goes to another process, or ends with its Holdfast, is held here no more", async () => {
+    const exported = await holdfast.mutex("a").acquire();
+    const passed = exported.export();
+    expect(await read("lock.held")).toBe(0);
+    expect(await read("lock.releases", { outcome: "handed-over" })).toBe(1);
+    await (await other.adopt(passed)).release();
+    const third = createHoldfast({ redis });
+    await third.mutex("b").acquire();
+    await third.close();
+    expect(await read("lock.held")).toBe(0);
+    expect(await read("lock.lost", { reason: "closed" })).toBe(0);
+    expect(await read("lock.hold.duration#count")).toBe(3);
+  });
+
+  test.each([
+    [{ group: "order" }, "group"],
+    [{ groupsMax: 0 }, "groupsMax"],
+    [{ groups: 5 }, "groups"],
+  ])("a wrong option is refused by its name: %o", (options, name) => {
+    stops.pop()?.();
+    expect(() => start(options)).toThrow(name);
+  });
+});
+
+describe("spans", () => {
+  let exporter: InMemorySpanExporter;
+  let provider: BasicTracerProvider;
+
+  beforeEach(() => {
+    context.setGlobalContextManager(new Contexts().enable());
+    exporter = new InMemorySpanExporter();
+    provider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] });
+    const stop = otel.startTraces({ tracer: provider.getTracer("test") });
+    stops.push(
+      () => context.disable(),
+      () => provider.shutdown(),
+      stop,
+    );
+  });
+
+  const spans = (name: string): ReadableSpan[] => exporter.getFinishedSpans().filter((span) => span.name === name);
+
+  test("of the wait and of the hold are children of what was active where the lock was asked for", async () => {
+    // A first wait opens the connection on which grants come, and what it was opened in is not what is active later.
+    const before = await other.mutex("before").acquire();
+    const waiting = holdfast.mutex("before").acquire({ waitMs: 60_000 });
+    await vi.waitFor(async () => expect((await other.mutex("before").inspect()).waiterCount).toBe(1), eventually);
+    await before.release();
+    await (await waiting).release();
+    const held = await other.mutex("order:42").acquire();
+    exporter.reset();
+    const tracer = provider.getTracer("test");
+    const parent = tracer.startSpan("request");
+    const run = context.with(trace.setSpan(ROOT_CONTEXT, parent), () =>
+      holdfast.mutex("order:42").run((lease) => {
+        expect(trace.getActiveSpan()).toBe(parent);
+        return lease.token;
+      }),
+    );
+    await vi.waitFor(async () => expect((await other.mutex("order:42").inspect()).waiterCount).toBe(1), eventually);
+    await held.release();
+    const token = await run;
+    const [acquire] = spans("holdfast.acquire");
+    const [, hold] = spans("holdfast.hold");
+    for (const span of [acquire, hold]) {
+      expect(span?.parentSpanContext?.spanId).toBe(parent.spanContext().spanId);
+      expect(span?.attributes).toMatchObject({
+        "holdfast.lock.name": "order:42",
+        "holdfast.lock.group": "order:*",
+        "holdfast.lock.kind": "mutex",
+        "holdfast.lock.token": token,
+      });
+    }
+    expect(acquire?.events.map(({ name }) => name)).toEqual(["waiting"]);
+    expect(acquire?.attributes).toMatchObject({ "holdfast.outcome": "granted" });
+    expect(hold?.attributes).toMatchObject({ "holdfast.outcome": "released" });
+    expect(hold?.links.map(({ context: { spanId } }) => spanId)).toEqual([acquire?.spanContext().spanId]);
+    expect(hold?.status.code).toBe(SpanStatusCode.UNSET);
+  });
+
+  test("of a hold that was lost says so, and one that was not granted how it ended", async () => {
+    const lease = await holdfast.mutex("job").acquire();
+    await other
+      .mutex("job")
+      .acquire({ waitMs: 10 })
+      .catch(() => {});
+    await other.mutex("job").forceRelease({ token: lease.token });
+    await vi.waitFor(() => expect(spans("holdfast.hold")).toHaveLength(1), eventually);
+    expect(spans("holdfast.hold")[0]).toMatchObject({
+      status: { code: SpanStatusCode.ERROR },
+      attributes: { "holdfast.outcome": "lost", "holdfast.reason": "force-released" },
+    });
+    expect(spans("holdfast.acquire")[1]).toMatchObject({
+      status: { code: SpanStatusCode.UNSET },
+      attributes: { "holdfast.outcome": "timeout" },
+    });
+  });
+
+  test("that are open when tracing stops are ended", async () => {
+    const lease = await holdfast.mutex("job").acquire();
+    stops.pop()?.();
+    expect(spans("holdfast.hold")).toHaveLength(1);
+    await lease.release();
+  });
+});
+
+/** The context manager that a user of OpenTelemetry brings: its own is in a package of its own. */
+class Contexts implements ContextManager {
+  readonly #storage = new AsyncLocalStorage<Context>();
+  active(): Context {
+    return this.#storage.getStore() ?? ROOT_CONTEXT;
+  }
+  with<A extends unknown[], F extends (...args: A) => ReturnType<F>>(
+    to: Context,
+    call: F,
+    self?: ThisParameterType<F>,
+    ...args: A
+  ): ReturnType<F> {
+    return this.#storage.run(to, () => call.apply(self as ThisParameterType<F>, args));
+  }
+  bind<T>(_context: Context, target: T): T {
+    return target;
+  }
+  enable(): this {
+    return this;
+  }
+  disable(): this {
+    this.#storage.disable();
+    return this;
+  }
+}
+
+test.each([
+  ["order:8e03978e-40d5-43e8-bc93-6894a57f9324:pay", "order:*:pay"],
+  ["invoice/2024/0012", "invoice/*/*"],
+  ["user.01ARZ3NDEKTSV4RRFFQ69G5FAV|mail", "user.*|mail"],
+  ["commit:deadbeef00", "commit:*"],
+  ["mail:ana.maria@example.co.uk:send", "mail:*:send"],
+  [`blob:${"x".repeat(33)}`, "blob:*"],
+  ["nightly-report", "nightly-report"],
+  ["", ""],
+])("the group of %s is %s", (name, group) => {
+  expect(prometheus.groupOf(name)).toBe(group);
+});
+
+test("the dashboards name no metric and no label that there is not", async () => {
+  const register = new Registry();
+  stops.push(prometheus.startMetrics({ register }));
+  await holdfast.mutex("a").run(() => {});
+  const folder = new URL("../../../../docs/grafana/", import.meta.url);
+  const files = readdirSync(folder).filter((file) => file.endsWith(".json"));
+  expect(files.length).toBeGreaterThan(0);
+  const known = new Set(
+    register.getMetricsAsArray().flatMap((metric) => {
+      const { name, type } = metric as unknown as { name: string; type: string };
+      return type === "histogram" ? [`${name}_bucket`, `${name}_sum`, `${name}_count`] : [name];
+    }),
+  );
+  for (const file of files) {
+    const text = readFileSync(new URL(file, folder), "utf8");
+    const dashboard = JSON.parse(text) as { panels: { targets?: { expr: string }[] }[]; title: string };
+    expect(dashboard.title).not.toBe("");
+    const expressions = dashboard.panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr));
+    const named = expressions.flatMap((expr) => expr.match(/holdfast_\w+/g) ?? []);
+    expect(named.length).toBeGreaterThan(10);
+    for (const name of named) expect(known, `${file} names ${name}`).toContain(name);
+    for (const label of expressions.flatMap((expr) =>
+      [...expr.matchAll(/by \(([^)]*)\)/g)].flatMap(([, list = ""]) => list.split(/,\s*/)),
+    ))
+      expect(["le", "group", "kind", "outcome", "reason", "instance"]).toContain(label);
+  }
+});
+
+test("every metric and warning is described", () => {
+  const page = readFileSync(new URL("../../../../docs/recipes/telemetry.md", import.meta.url), "utf8");
+  for (const code of ["HOLDFAST_TELEMETRY_GROUPS", "HOLDFAST_TELEMETRY_FAILED"]) expect(page).toContain(code);
+  return import("../../src/integrations/telemetry/definitions.js").then(({ COUNTERS, GAUGES, HISTOGRAMS }) => {
+    for (const { name } of [COUNTERS, GAUGES, HISTOGRAMS].flatMap((all) => Object.values(all))) {
+      expect(page).toContain(`\`${name}\``);
+    }
+  });
+});
