@@ -7,6 +7,7 @@ import { checkValue, show } from "../core/names.js";
 import {
   ACQUIRE_OPTIONS,
   type AcquireOptions,
+  checkWhole,
   NONE,
   type ResolvedOptions,
   resolve,
@@ -14,6 +15,7 @@ import {
 } from "../core/options.js";
 import { Leadership } from "./leadership.js";
 import { LeaderObserver } from "./observer.js";
+import { type ElectionHealth, healthOf, officeOf } from "./office.js";
 import { pause } from "./pause.js";
 import type { ElectionSteps, LeaderRecord } from "./steps.js";
 
@@ -46,6 +48,8 @@ export interface Leader extends Holder {
   readonly value: string;
   /** Number of the leadership; rises with each new leader. */
   readonly term: number;
+  /** How often a new term has begun since the first on record, which is forgotten 10 minutes after the last lease. */
+  readonly transitions: number;
 }
 
 /**
@@ -116,14 +120,43 @@ export class Election extends Lock<Leadership> {
     return super.run(work, options);
   }
 
-  /** Stops leading, as `leadership.release()`. @throws as that */
-  async resign(leadership: Leadership): Promise<ReleaseOutcome> {
-    return this.#own(leadership).release();
+  /**
+   * Stops leading, as `leadership.release()`. Without one it ends what `lead` of `holdfast/recipes` does in this Holdfast: aborts
+   * the signal, waits until the work has settled, then releases; not from within that work, which would wait for itself.
+   *
+   * @returns undefined if there was nothing to release
+   * @throws as `release`
+   */
+  async resign(leadership: Leadership): Promise<ReleaseOutcome>;
+  async resign(): Promise<ReleaseOutcome | undefined>;
+  async resign(leadership?: Leadership): Promise<ReleaseOutcome | undefined> {
+    return leadership === undefined ? officeOf(this.engine, this.steps.key)?.resign() : this.#own(leadership).release();
   }
 
-  /** Changes what the leader stands for, as `leadership.proclaim(value)`. @throws as that */
-  async proclaim(leadership: Leadership, value: string): Promise<void> {
-    return this.#own(leadership).proclaim(value);
+  /**
+   * Changes what the leader stands for, as `leadership.proclaim(value)`. Without a leadership it is that of `lead` of
+   * `holdfast/recipes` in this Holdfast.
+   *
+   * @throws as that
+   */
+  async proclaim(leadership: Leadership, value: string): Promise<void>;
+  async proclaim(value: string): Promise<void>;
+  async proclaim(leadership: Leadership | string, value?: string): Promise<void> {
+    // What is left out is refused for what it is.
+    if (typeof leadership !== "string") return this.#own(leadership).proclaim(value as string);
+    return this.#own(officeOf(this.engine, this.steps.key)?.leadership).proclaim(leadership);
+  }
+
+  /**
+   * How this process stands, without asking the server: for a probe that restarts what hangs.
+   *
+   * @param withinMs  how long it may be out of touch while it leads; also how long work may go on after its leadership. Whole
+   *                  milliseconds, 0 to 31 536 000 000
+   * @throws TypeError, RangeError  a wrong number
+   */
+  health(withinMs: number): ElectionHealth {
+    checkWhole("withinMs", withinMs, 0, 31_536_000_000);
+    return healthOf(this.engine, this.steps.key, withinMs);
   }
 
   /** Who leads now; null if nobody does. Two round trips. @throws StoreError, ClosedError */
@@ -200,11 +233,12 @@ export class Election extends Lock<Leadership> {
 
   async #describe(record: LeaderRecord | undefined): Promise<Leader | null> {
     if (record === undefined) return null;
-    const { value, term, owner, leaseLeftMs } = record;
-    return { ...(await describeHolder(this.engine, { owner, token: term, leaseLeftMs })), value, term };
+    const { value, term, terms, owner, leaseLeftMs } = record;
+    const holder = await describeHolder(this.engine, { owner, token: term, leaseLeftMs });
+    return { ...holder, value, term, transitions: terms - 1 };
   }
 
-  #own(leadership: Leadership): Leadership {
+  #own(leadership: Leadership | undefined): Leadership {
     if (!(leadership instanceof Leadership) || leadership.name !== this.name) {
       throw new TypeError(`leadership must be one of the election ${show(this.name)}; got ${show(leadership)}`);
     }

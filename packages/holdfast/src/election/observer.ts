@@ -2,7 +2,8 @@
  * Follows who leads an election: reads, listens, and reads again when it may have missed something.
  *
  * Invariants: what it hands out last is what the server says, however many messages were lost, as soon as it can ask
- * again; it never hands out the same state twice in a row; and it keeps only the newest, however slow its reader is.
+ * again; it never hands out the same state twice in a row, nor a term below one that it knew; and it keeps only the newest,
+ * however slow its reader is.
  */
 import type { Engine, Occupant } from "../core/engine.js";
 import { ClosedError, StoreError, UnsupportedError } from "../core/errors.js";
@@ -38,6 +39,7 @@ export class LeaderObserver implements Occupant {
   /** The newest state; its `is` is undefined when nobody leads. Undefined until the first answer. */
   #newest: { readonly is: LeaderRecord | undefined } | undefined;
   #handedOut: { readonly is: LeaderRecord | undefined } | undefined;
+  #lastTerm = 0;
   #reader: Reader | undefined;
   #end: { readonly error: unknown } | "done" | undefined;
   #timer: Timer | undefined;
@@ -120,7 +122,10 @@ export class LeaderObserver implements Occupant {
       this.#readAgain = false;
       this.#timer?.cancel();
       try {
-        const is = await this.#steps.leader(this.#engine.commandTimeoutMs);
+        let is = await this.#steps.leader(this.#engine.commandTimeoutMs);
+        // A server that came back with old data shows a leader of the past, which leads no longer.
+        if (is !== undefined && is.term < this.#lastTerm) is = undefined;
+        this.#lastTerm = is?.term ?? this.#lastTerm;
         this.#newest = { is };
         this.#askIn(this.#recheckInMs(is));
         this.#hand();
