@@ -41,3 +41,9 @@ export {
 export type { Refusal, RefusalReason } from "./refusal.js";
 export { WorkLostError } from "./under-lock.js";
 export { UnrecordedError } from "./unrecorded.js";
+export {
+  SlotsTakenError,
+  WorkerSlot,
+  type WorkerSlotOptions,
+  workerSlot,
+} from "./worker-slot/worker-slot.js";
