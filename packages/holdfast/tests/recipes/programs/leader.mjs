@@ -21,27 +21,23 @@ serve({
   /**
    * Leads until it resigns or loses, and tells when it does.
    *
-   * @param {{ value: string, leaseMs: number, delayMaxMs?: number, mark: string }} input
+   * @param {{ value: string, leaseMs: number, delayMaxMs?: number, mark: string, spins?: boolean }} input
    */
-  async lead({ value, leaseMs, delayMaxMs = 0, mark }) {
+  async lead({ value, leaseMs, delayMaxMs = 0, mark, spins = false }) {
     try {
       await lead(
         election,
         async (leadership) => {
           await tell("leading", leadership.term);
+          if (spins) {
+            await tell("spinning");
+            // No timer runs; it is stopped meanwhile, and what comes then is the first line after that.
+            for (const beganMs = Date.now(); Date.now() - beganMs < leaseMs; );
+            const isHeld = leadership.validForMs() > 0;
+            const { role } = election.health(60_000);
+            await tell("thawed", { isHeld, role, isAborted: leadership.signal.aborted });
+          }
           while (!leadership.signal.aborted) {
-            // The first line after a pause: before any timer has run.
-            const frozenAtMs = Date.now();
-            const until = frozenAtMs + 20;
-            while (Date.now() < until);
-            const pausedMs = Date.now() - frozenAtMs;
-            let isHeld = true;
-            try {
-              leadership.assertHeld();
-            } catch {
-              isHeld = false;
-            }
-            if (pausedMs > leaseMs) await tell("thawed", { isHeld, role: election.health(60_000).role });
             await redis.set(mark, String(leadership.term));
             await new Promise((resolve) => setTimeout(resolve, 5));
           }
