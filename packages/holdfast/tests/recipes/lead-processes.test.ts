@@ -68,12 +68,10 @@ describe("a leader", { timeout: 60_000 }, () => {
     const [leader, next] = [program(), program()];
     try {
       const leading = leader.heard("leading");
-      const spinning = leader.heard("spinning");
       const thawed = leader.heard("thawed");
       const how = { leaseMs: 500, mark: `${scene.name}:mark` };
       const answer = leader.call("lead", { ...how, value: "first", spins: true });
       const term = (await leading) as number;
-      await spinning;
       leader.freeze();
       const following = next.heard("leading");
       next.call("lead", { ...how, value: "next" }).catch(() => {});

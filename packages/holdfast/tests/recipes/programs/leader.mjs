@@ -30,7 +30,6 @@ serve({
         async (leadership) => {
           await tell("leading", leadership.term);
           if (spins) {
-            await tell("spinning");
             // No timer runs; it is stopped meanwhile, and what comes then is the first line after that.
             for (const beganMs = Date.now(); Date.now() - beganMs < leaseMs; );
             const isHeld = leadership.validForMs() > 0;
