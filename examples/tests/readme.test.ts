@@ -15,6 +15,9 @@ const DOCUMENTS = [
   "docs/recipes/when-not-to-lock.md",
   "docs/recipes/keyed.md",
   "docs/recipes/coalesce.md",
+  "docs/recipes/lead.md",
+  "docs/recipes/once.md",
+  "docs/recipes/worker-slot.md",
 ];
 
 /** One fenced block, and the line that says which file it is from. */

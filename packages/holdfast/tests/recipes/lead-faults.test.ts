@@ -1,6 +1,7 @@
 /** Leaders and what goes wrong between them and the server. */
-import { describe, expect, test, vi } from "vitest";
+
 import { Redis } from "ioredis";
+import { describe, expect, test, vi } from "vitest";
 import { startSentinel } from "../../../../tests/support/redis-sentinel.js";
 import { startRedis } from "../../../../tests/support/redis-server.js";
 import { electionProclaim, electionResign, mutexAcquire } from "../../src/generated/scripts.js";
@@ -62,43 +63,49 @@ test("with every message lost, candidates follow each other all the same", async
   expect(proxy.counts.droppedMessages).toBeGreaterThan(0);
 }, 60_000);
 
-describe.each(["the delay", "the grant", "the first value", "the work", "the release"])("an abort during %s", (when) => {
-  test("ends it, gives back what there is, and `started` has its `stopped`", async () => {
-    const proxy = await scene.proxy();
-    const holdfast = scene.another(proxy.port);
-    await warm(holdfast);
-    const election = holdfast.election(scene.name);
-    const controller = new AbortController();
-    const told: string[] = [];
-    const scripts = { "the grant": mutexAcquire, "the first value": electionProclaim, "the release": electionResign };
-    const script = scripts[when as keyof typeof scripts];
-    const hold = script && proxy.hold(callsOf(script));
-    const leading = lead(
-      election,
-      async ({ signal }) => {
-        if (when === "the release") return "worked";
-        await new Promise((resolve) => signal.addEventListener("abort", resolve));
-        throw signal.reason;
-      },
-      {
-        signal: controller.signal,
-        delayMaxMs: when === "the delay" ? 86_400_000 : 0,
-        started: () => void told.push("started"),
-        stopped: (_, end) => void told.push(end),
-      },
-    );
-    await hold?.reached;
-    if (when === "the work") await vi.waitFor(() => expect(told).toEqual(["started"]), eventually);
-    controller.abort(new Error("stop"));
-    hold?.release();
-    expect(await leading).toBe(when === "the release" ? "worked" : undefined);
-    const other = scene.another().election(scene.name);
-    const next = await other.campaign("next", { waitMs: 30_000 });
-    await next.release();
-    const pairs = { "the work": ["started", "aborted"], "the release": ["started", expect.stringMatching(/returned|aborted/)] };
-    expect(told).toEqual(pairs[when as keyof typeof pairs] ?? []);
-  });
-});
+describe.each(["the delay", "the grant", "the first value", "the work", "the release"])(
+  "an abort during %s",
+  (when) => {
+    test("ends it, gives back what there is, and `started` has its `stopped`", async () => {
+      const proxy = await scene.proxy();
+      const holdfast = scene.another(proxy.port);
+      await warm(holdfast);
+      const election = holdfast.election(scene.name);
+      const controller = new AbortController();
+      const told: string[] = [];
+      const scripts = { "the grant": mutexAcquire, "the first value": electionProclaim, "the release": electionResign };
+      const script = scripts[when as keyof typeof scripts];
+      const hold = script && proxy.hold(callsOf(script));
+      const leading = lead(
+        election,
+        async ({ signal }) => {
+          if (when === "the release") return "worked";
+          await new Promise((resolve) => signal.addEventListener("abort", resolve));
+          throw signal.reason;
+        },
+        {
+          signal: controller.signal,
+          delayMaxMs: when === "the delay" ? 86_400_000 : 0,
+          started: () => void told.push("started"),
+          stopped: (_, end) => void told.push(end),
+        },
+      );
+      await hold?.reached;
+      if (when === "the work") await vi.waitFor(() => expect(told).toEqual(["started"]), eventually);
+      controller.abort(new Error("stop"));
+      hold?.release();
+      expect(await leading).toBe(when === "the release" ? "worked" : undefined);
+      const other = scene.another().election(scene.name);
+      const next = await other.campaign("next", { waitMs: 30_000 });
+      await next.release();
+      const pairs = {
+        "the work": ["started", "aborted"],
+        "the release": ["started", expect.stringMatching(/returned|aborted/)],
+      };
+      expect(told).toEqual(pairs[when as keyof typeof pairs] ?? []);
+    });
+  },
+);
 
 test("a network that flaps changes no leader, and the transition after it counts once", async () => {
   await withLeaseInTime(async (leaseMs) => {
@@ -232,7 +239,9 @@ test("an observer never goes back to a term that was, whatever the server says",
   await observer.stop();
 });
 
-test("a master that is replaced behind Sentinel: one leads at a time, and terms rise", { timeout: 120_000 }, async () => {
+test("a master that is replaced behind Sentinel: one leads at a time, and terms rise", {
+  timeout: 120_000,
+}, async () => {
   const topology = await startSentinel();
   const holdfasts: { holdfast: ReturnType<typeof createHoldfast>; redis: Redis }[] = [];
   const stop = new AbortController();
@@ -241,7 +250,11 @@ test("a master that is replaced behind Sentinel: one leads at a time, and terms 
     let leading = 0;
     let most = 0;
     for (let i = 0; i < 2; i += 1) {
-      const redis = new Redis({ sentinels: [...topology.addresses], name: topology.name, sentinelRetryStrategy: () => 50 });
+      const redis = new Redis({
+        sentinels: [...topology.addresses],
+        name: topology.name,
+        sentinelRetryStrategy: () => 50,
+      });
       redis.on("error", () => {});
       holdfasts.push({ redis, holdfast: createHoldfast({ redis }) });
     }
@@ -267,7 +280,10 @@ test("a master that is replaced behind Sentinel: one leads at a time, and terms 
       timeout: 60_000,
       interval: 50,
     });
-    await holdfasts.find(({ holdfast }) => holdfast.held().length > 0)?.holdfast.election("x").resign();
+    await holdfasts
+      .find(({ holdfast }) => holdfast.held().length > 0)
+      ?.holdfast.election("x")
+      .resign();
     await vi.waitFor(() => expect(terms.length).toBeGreaterThan(1), eventually);
     stop.abort();
     await Promise.all(candidates);

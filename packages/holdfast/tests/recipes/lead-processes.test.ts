@@ -40,7 +40,8 @@ describe("a leader", { timeout: 60_000 }, () => {
       const second = (await following) as number;
       expect(second).toBeGreaterThan(term);
       // Terms are times of the server. It does not end before its time, but its clock and its expiry are read in turn.
-      if (endsInMs > 0) expect(second / 1_000).toBeGreaterThan(Number(seconds) * 1_000 + Number(micros) / 1_000 + endsInMs - 50);
+      if (endsInMs > 0)
+        expect(second / 1_000).toBeGreaterThan(Number(seconds) * 1_000 + Number(micros) / 1_000 + endsInMs - 50);
       await vi.waitFor(() => expect(observer.seen.at(-1)).toMatchObject({ term: second, transitions: 1 }), eventually);
       const led = observer.seen.filter((each): each is Leader => each !== null).map((each) => each.term);
       expect(led).toEqual(led.toSorted((a, b) => a - b));
@@ -112,7 +113,9 @@ test("nothing keeps a process that has led, and its Holdfast is closed", async (
   await holdfast.close();
   await vi.waitFor(
     () =>
-      expect(process.getActiveResourcesInfo().filter((each) => each === "Timeout").length).toBeLessThanOrEqual(before + 1),
+      expect(process.getActiveResourcesInfo().filter((each) => each === "Timeout").length).toBeLessThanOrEqual(
+        before + 1,
+      ),
     eventually,
   );
 });

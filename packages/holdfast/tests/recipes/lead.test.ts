@@ -3,7 +3,7 @@ import { getEventListeners } from "node:events";
 import { setTimeout as pause } from "node:timers/promises";
 import { embedded } from "@holdfast/embedded";
 import { describe, expect, test, vi } from "vitest";
-import { createHoldfast, LeaseLostError, type Leadership } from "../../src/index.js";
+import { createHoldfast, type Leadership, LeaseLostError } from "../../src/index.js";
 import { LeadLostError, lead, ResignedError, type TermEnd } from "../../src/recipes/index.js";
 import { eventually, heeding, held, useLeadScene } from "./lead-scene.js";
 
@@ -64,10 +64,7 @@ describe("a term ends", () => {
     const leading = lead(first.election(scene.name), running.work, { rejoin: true, ...NOW });
     await running.began;
     const standing = lead(second.election(scene.name), heeding(), { rejoin: true, ...NOW });
-    await vi.waitFor(
-      async () => expect((await first.election(scene.name).inspect()).waiterCount).toBe(1),
-      eventually,
-    );
+    await vi.waitFor(async () => expect((await first.election(scene.name).inspect()).waiterCount).toBe(1), eventually);
     await second.close();
     expect(await standing).toBeUndefined();
     const closing = first.close({ graceMs: 60_000 });
@@ -117,27 +114,30 @@ describe("a term ends", () => {
 });
 
 describe("a candidate", () => {
-  test.each(["in its delay", "in the queue", "before"])("that is told to stop %s leaves nothing behind", async (when) => {
-    const election = scene.another().election(scene.name);
-    const leader = await scene.another().election(scene.name).campaign("there");
-    const controller = new AbortController();
-    const work = vi.fn();
-    const ends = vi.fn();
-    if (when === "before") controller.abort(new Error("never mind"));
-    const delayMaxMs = when === "in its delay" ? 86_400_000 : 0;
-    const listeners = { started: ends, stopped: ends };
-    const standing = lead(election, work, { signal: controller.signal, delayMaxMs, ...listeners });
-    if (when === "in the queue") {
-      await vi.waitFor(async () => expect((await election.inspect()).waiterCount).toBe(1), eventually);
-    }
-    if (when === "in its delay") expect(await election.resign()).toBeUndefined();
-    else controller.abort(new Error("never mind"));
-    expect(await standing).toBeUndefined();
-    await vi.waitFor(async () => expect((await election.inspect()).waiterCount).toBe(0), eventually);
-    expect([work.mock.calls, ends.mock.calls]).toEqual([[], []]);
-    expect(getEventListeners(controller.signal, "abort")).toEqual([]);
-    await leader.release();
-  });
+  test.each(["in its delay", "in the queue", "before"])(
+    "that is told to stop %s leaves nothing behind",
+    async (when) => {
+      const election = scene.another().election(scene.name);
+      const leader = await scene.another().election(scene.name).campaign("there");
+      const controller = new AbortController();
+      const work = vi.fn();
+      const ends = vi.fn();
+      if (when === "before") controller.abort(new Error("never mind"));
+      const delayMaxMs = when === "in its delay" ? 86_400_000 : 0;
+      const listeners = { started: ends, stopped: ends };
+      const standing = lead(election, work, { signal: controller.signal, delayMaxMs, ...listeners });
+      if (when === "in the queue") {
+        await vi.waitFor(async () => expect((await election.inspect()).waiterCount).toBe(1), eventually);
+      }
+      if (when === "in its delay") expect(await election.resign()).toBeUndefined();
+      else controller.abort(new Error("never mind"));
+      expect(await standing).toBeUndefined();
+      await vi.waitFor(async () => expect((await election.inspect()).waiterCount).toBe(0), eventually);
+      expect([work.mock.calls, ends.mock.calls]).toEqual([[], []]);
+      expect(getEventListeners(controller.signal, "abort")).toEqual([]);
+      await leader.release();
+    },
+  );
 
   test("stands on while a person has paused the election", async () => {
     const holdfast = scene.another();
@@ -240,12 +240,16 @@ test("what names no leadership is about that of lead, whichever object it is ask
   const holdfast = scene.another();
   await expect(holdfast.election(scene.name).proclaim("x")).rejects.toThrow("leadership must be one of the election");
   expect(await holdfast.election(scene.name).resign()).toBeUndefined();
-  const leading = lead(holdfast.election(scene.name), async ({ signal }) => {
-    await holdfast.election(scene.name).proclaim("10.0.0.9");
-    const { value, pid } = (await holdfast.election(scene.name).leader()) ?? {};
-    void holdfast.election(scene.name).resign();
-    return { value, pid, aborted: signal.aborted };
-  }, NOW);
+  const leading = lead(
+    holdfast.election(scene.name),
+    async ({ signal }) => {
+      await holdfast.election(scene.name).proclaim("10.0.0.9");
+      const { value, pid } = (await holdfast.election(scene.name).leader()) ?? {};
+      void holdfast.election(scene.name).resign();
+      return { value, pid, aborted: signal.aborted };
+    },
+    NOW,
+  );
   expect(await leading).toEqual({ value: "10.0.0.9", pid: process.pid, aborted: true });
 });
 

@@ -20,7 +20,10 @@ beforeEach(() => {
 afterEach(() => Promise.all(programs.map((each) => each.kill())));
 
 function program(offsetMs = 0): Program {
-  const started = startProgram(new URL("./programs/worker.mjs", import.meta.url), { port: scene.server.port, offsetMs });
+  const started = startProgram(new URL("./programs/worker.mjs", import.meta.url), {
+    port: scene.server.port,
+    offsetMs,
+  });
   programs.push(started);
   return started;
 }
@@ -43,7 +46,9 @@ describe("numbers", { timeout: 600_000 }, () => {
     );
     const numbers = taken.flatMap((each) => each.numbers).toSorted((a, b) => a - b);
     expect(numbers).toEqual(Array.from({ length: count }, (_, at) => at));
-    expect(taken.flatMap(({ errors }) => errors)).toEqual(Array.from({ length: more }, () => "ERR_LOCK_ACQUIRE_TIMEOUT"));
+    expect(taken.flatMap(({ errors }) => errors)).toEqual(
+      Array.from({ length: more }, () => "ERR_LOCK_ACQUIRE_TIMEOUT"),
+    );
 
     // A storm: most are killed, some go in peace. Those who come after have the numbers of both, each once.
     const [leaving, staying, ...dying] = processes;
@@ -86,7 +91,9 @@ describe("numbers", { timeout: 600_000 }, () => {
   });
 });
 
-test("ids of generators that pause, die and have clocks that step are never the same", { timeout: 600_000 }, async () => {
+test("ids of generators that pause, die and have clocks that step are never the same", {
+  timeout: 600_000,
+}, async () => {
   const generators = IS_FULL ? 50 : 6;
   const forMs = IS_FULL ? 60_000 : 5_000;
   const folder = mkdtempSync(join(tmpdir(), "holdfast-ids-"));

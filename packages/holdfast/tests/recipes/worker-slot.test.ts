@@ -1,10 +1,10 @@
 /** Numbers of workers, on a real server: who has which, when one is given out again, and what is known of who had it before. */
 import { embedded } from "@holdfast/embedded";
 import { describe, expect, test, vi } from "vitest";
+import { recipesWorkerSlotBefore, recipesWorkerSlotKeep } from "../../src/generated/recipes-scripts.js";
+import { permitsAcquire } from "../../src/generated/scripts.js";
 import { AcquireTimeoutError, CapacityMismatchError, createHoldfast, UnsupportedError } from "../../src/index.js";
 import { SlotsTakenError, type WorkerSlot, workerSlot } from "../../src/recipes/index.js";
-import { permitsAcquire } from "../../src/generated/scripts.js";
-import { recipesWorkerSlotBefore, recipesWorkerSlotKeep } from "../../src/generated/recipes-scripts.js";
 import { eventually, useLeadScene } from "./lead-scene.js";
 
 const scene = useLeadScene();
@@ -172,7 +172,7 @@ describe("requests that go wrong", () => {
     const endsAtMs = Date.now() + 1_500;
     await vi.waitFor(() => expect(Date.now() + slot.validForMs()).toBeGreaterThan(endsAtMs), eventually);
     expect(slot.signal.aborted).toBe(false);
-    const [, , before] = (await scene.redis.hget(`hf:semaphore:{${scene.name}}:ends`, "0"))?.split(" ") ?? [];
+    const [, , before] = (await scene.redis.hget(`hf:worker-slot:{${scene.name}}`, "0"))?.split(" ") ?? [];
     expect(before).toBe("0");
   });
 
@@ -194,7 +194,10 @@ describe("requests that go wrong", () => {
       const holdfast = scene.another(proxy.port);
       await (await workerSlot(holdfast, "warm of one", { count: 1 })).release();
       const first = when === "in the queue" ? await take(undefined, { count: 1 }) : undefined;
-      const scripts = { "with its grant under way": permitsAcquire, "while it learns what was before": recipesWorkerSlotBefore };
+      const scripts = {
+        "with its grant under way": permitsAcquire,
+        "while it learns what was before": recipesWorkerSlotBefore,
+      };
       const script = scripts[when as keyof typeof scripts];
       const hold = script && proxy.hold((words) => words[1] === script.sha1);
       const controller = new AbortController();
@@ -230,8 +233,8 @@ test("a Holdfast that closes gives its numbers back, and says until when they we
 
 test("every key has an end", async () => {
   await take();
-  const keys = await scene.redis.keys(`hf:semaphore:{${scene.name}}*`);
-  expect(keys).toContain(`hf:semaphore:{${scene.name}}:ends`);
+  const keys = await scene.redis.keys(`hf:*{${scene.name}}*`);
+  expect(keys).toContain(`hf:worker-slot:{${scene.name}}`);
   for (const key of keys) expect(await scene.redis.pttl(key), key).toBeGreaterThan(0);
 });
 

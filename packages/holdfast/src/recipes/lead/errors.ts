@@ -9,7 +9,10 @@ export class ResignedError extends LockError {
   readonly code = "ERR_LOCK_RESIGNED";
 
   constructor(lockName: string) {
-    super(lockName, `The term in the election ${quote(lockName)} is to end: it was resigned, and is held until its work has settled.`);
+    super(
+      lockName,
+      `The term in the election ${quote(lockName)} is to end: it was resigned, and is held until its work has settled.`,
+    );
   }
 }
 

@@ -2,7 +2,11 @@
 import { call } from "../../core/call.js";
 import type { Engine } from "../../core/engine.js";
 import type { Claim, Grant, NotHeld, Steps } from "../../core/steps.js";
-import { recipesWorkerSlotBefore, recipesWorkerSlotEnd, recipesWorkerSlotKeep } from "../../generated/recipes-scripts.js";
+import {
+  recipesWorkerSlotBefore,
+  recipesWorkerSlotEnd,
+  recipesWorkerSlotKeep,
+} from "../../generated/recipes-scripts.js";
 
 /** See the file header. One for each number that somebody asks for. */
 export class SlotUse {
@@ -14,11 +18,16 @@ export class SlotUse {
   /** The latest time that its holder can have read while it was held. */
   #latestMs = 0;
 
-  constructor(engine: Engine, base: Steps, restMs: number) {
+  /**
+   * @param base    of the semaphore
+   * @param ends    key of the notes
+   * @param restMs  how much longer the lease is on the server
+   */
+  constructor(engine: Engine, base: Steps, ends: string, restMs: number) {
     this.#engine = engine;
     this.#base = base;
+    this.#ends = ends;
     this.#restMs = restMs;
-    this.#ends = `${base.key}:ends`;
   }
 
   /** It is held, and whoever asked may have read the clock. */
@@ -52,7 +61,13 @@ export class SlotUse {
     const { owner } = grant.claim;
     const { token } = grant;
     const state = this.#base.key;
-    const keys = { state, fence: `${state}:fence`, holders: `${state}:holders`, slots: `${state}:slots`, ends: this.#ends };
+    const keys = {
+      state,
+      fence: `${state}:fence`,
+      holders: `${state}:holders`,
+      slots: `${state}:slots`,
+      ends: this.#ends,
+    };
     const untilMs = Math.ceil(this.#engine.runtime.wallMs() + leaseMs);
     const args = { owner, token, leaseMs: leaseMs + this.#restMs, untilMs };
     const reply = await call(this.#caller, recipesWorkerSlotKeep, keys, args, timeoutMs);

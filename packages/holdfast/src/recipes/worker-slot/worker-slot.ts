@@ -6,12 +6,14 @@
  * notes what its own clock can show at the end, after which the next one begins.
  */
 import { acquire } from "../../core/acquire.js";
+import { behind } from "../../core/behind.js";
 import type { Engine } from "../../core/engine.js";
 import { AcquireTimeoutError } from "../../core/errors.js";
 import type { Hold } from "../../core/hold.js";
 import { insist } from "../../core/insist.js";
 import { Lease } from "../../core/lease.js";
 import { Lock } from "../../core/lock.js";
+import { lockKeys } from "../../core/names.js";
 import { checkWhole, type ResolvedOptions, resolve } from "../../core/options.js";
 import type { Holdfast } from "../../holdfast.js";
 import { checkKnown } from "../../holdfast-options.js";
@@ -121,7 +123,7 @@ export async function workerSlot(holdfast: Holdfast, name: string, options: Work
   const semaphore = holdfast.semaphore(name, { permits: count as number }); // just checked
   const { engine, steps: base, defaults } = Lock.partsOf<SemaphoreLease>(semaphore);
   const how: ResolvedOptions = { ...resolve({ ...rest, leaseMs, renew: true }, defaults), maxHoldMs: Infinity };
-  const use = new SlotUse(engine, base, restMs);
+  const use = new SlotUse(engine, base, lockKeys(behind(holdfast, name).prefix, "worker-slot", name).lock, restMs);
   let slot: WorkerSlot;
   try {
     slot = await acquire(engine, use.steps, how, (hold) => new WorkerSlot(hold, use));

@@ -72,7 +72,9 @@ serve({
   async generate({ name, file, ...how }) {
     let made = 0;
     for (;;) {
-      const slot = await workerSlot(holdfast, name, { ...how, waitMs: Number.POSITIVE_INFINITY }).catch(() => undefined);
+      const slot = await workerSlot(holdfast, name, { ...how, waitMs: Number.POSITIVE_INFINITY }).catch(
+        () => undefined,
+      );
       if (slot === undefined) continue;
       const ids = new Ids(slot);
       const endsAtMs = wallMs() + Math.random() * how.leaseMs * 4;
