@@ -25,12 +25,13 @@ local owner, term, value, number, leaseMs, channel = ARGV[1], ARGV[2], ARGV[3], 
 if not holds(owner, term) then
   return whyLost(redis.call('GET', KEYS[1]), term)
 end
-local last = redis.call('HMGET', KEYS[3], 'owner', 'number', 'term')
+local last = redis.call('HMGET', KEYS[3], 'owner', 'number', 'term', 'terms')
 if last[1] ~= owner or number - last[2] > 0 then
+  local terms = tonumber(last[4] or 0)
   if last[3] ~= term then
-    redis.call('HINCRBY', KEYS[3], 'terms', 1)
+    terms = terms + 1
   end
-  redis.call('HSET', KEYS[3], 'term', term, 'value', value, 'owner', owner, 'number', number)
+  redis.call('HSET', KEYS[3], 'term', term, 'value', value, 'owner', owner, 'number', number, 'terms', terms)
   redis.call('PEXPIRE', KEYS[3], math.max(redis.call('PTTL', KEYS[1]), tonumber(leaseMs)) + 600000)
   redis.call('PUBLISH', channel, 'changed')
 end

@@ -1158,7 +1158,7 @@ export const electionProclaim = {
     { code: 3, outcome: "claimed", values: [], rest: null },
     { code: 4, outcome: "forgotten", values: [], rest: null },
   ],
-  sha1: "da0a249ff7e5d5abbd0771b9bae236914cfd8f4a",
+  sha1: "0a4fba4730c404e48cfb3ef2a440325a6cadf1b4",
   source: `-- holdfast election/proclaim
 local owner, term, value, number, leaseMs, channel = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 
@@ -1167,12 +1167,13 @@ ${luaWhyLost}
 if not holds(owner, term) then
   return whyLost(redis.call('GET', KEYS[1]), term)
 end
-local last = redis.call('HMGET', KEYS[3], 'owner', 'number', 'term')
+local last = redis.call('HMGET', KEYS[3], 'owner', 'number', 'term', 'terms')
 if last[1] ~= owner or number - last[2] > 0 then
+  local terms = tonumber(last[4] or 0)
   if last[3] ~= term then
-    redis.call('HINCRBY', KEYS[3], 'terms', 1)
+    terms = terms + 1
   end
-  redis.call('HSET', KEYS[3], 'term', term, 'value', value, 'owner', owner, 'number', number)
+  redis.call('HSET', KEYS[3], 'term', term, 'value', value, 'owner', owner, 'number', number, 'terms', terms)
   redis.call('PEXPIRE', KEYS[3], math.max(redis.call('PTTL', KEYS[1]), tonumber(leaseMs)) + 600000)
   redis.call('PUBLISH', channel, 'changed')
 end
