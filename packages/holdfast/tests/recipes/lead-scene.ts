@@ -74,7 +74,7 @@ export function held<Value>(): {
   readonly began: Promise<Leadership>;
   end(how: Promise<Value> | Value): void;
 } {
-  let begin = (_: Leadership): void => {};
+  let begin: (leadership: Leadership) => void = () => {};
   let end: (how: Promise<Value> | Value) => void = () => {};
   const began = new Promise<Leadership>((resolve) => {
     begin = resolve;

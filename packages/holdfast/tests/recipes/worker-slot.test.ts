@@ -107,7 +107,7 @@ describe("how many there are", () => {
     expect(error).toBeInstanceOf(AcquireTimeoutError);
     const { holders, code, waitMs } = error as SlotsTakenError;
     expect([code, waitMs]).toEqual(["ERR_LOCK_ACQUIRE_TIMEOUT", 20]);
-    expect(holders.map((holder) => holder.slots[0]).toSorted()).toEqual([0, 1, 2]);
+    expect(new Set(holders.flatMap((holder) => holder.slots))).toEqual(new Set([0, 1, 2]));
     expect(holders.map(({ label, pid }) => [label, pid])).toEqual(slots.map(() => ["id maker", process.pid]));
   });
 
@@ -124,7 +124,7 @@ describe("how many there are", () => {
     await vi.waitFor(async () => expect((await semaphore.inspect()).waiterCount).toBe(2), eventually);
     await semaphore.resize(5);
     const more = await Promise.all(waiting);
-    expect(more.map(({ number }) => number).toSorted()).toEqual([3, 4]);
+    expect(new Set(more.map(({ number }) => number))).toEqual(new Set([3, 4]));
 
     await semaphore.resize(2);
     const of = (number: number): WorkerSlot | undefined => [...slots, ...more].find((slot) => slot.number === number);

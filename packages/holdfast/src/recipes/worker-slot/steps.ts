@@ -47,12 +47,14 @@ export class SlotUse {
       exported: undefined,
       extend: (grant, leaseMs, timeoutMs) => this.#keep(grant, leaseMs, timeoutMs),
       ...(reclaim && { reclaim: (grant, leaseMs, timeoutMs) => reclaim(grant, leaseMs + restMs, timeoutMs) }),
+      // What is noted is sent first, for whoever has it next; but it is not worth a wait.
       release: async (grant, timeoutMs) => {
-        const [ended] = await Promise.all([base.release(grant, timeoutMs), this.#end(grant.claim, timeoutMs)]);
+        this.inUse();
+        const [, ended] = await Promise.all([this.#end(grant.claim, timeoutMs), base.release(grant, timeoutMs)]);
         return ended;
       },
       leave: async (claim, timeoutMs) => {
-        await Promise.all([base.leave(claim, timeoutMs), this.#end(claim, timeoutMs)]);
+        await Promise.all([this.#end(claim, timeoutMs), base.leave(claim, timeoutMs)]);
       },
     };
   }

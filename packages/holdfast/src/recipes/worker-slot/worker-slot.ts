@@ -76,6 +76,10 @@ export class WorkerSlot extends Lease {
     super(hold);
     this.number = hold.grant.slots[0] as number; // permits of such a lease are numbered
     this.#use = use;
+    // It is given back by then without a word from whoever uses it.
+    hold.onLost((reason) => {
+      if (reason === "closed") use.inUse();
+    });
   }
 
   /**
