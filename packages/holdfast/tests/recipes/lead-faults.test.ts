@@ -169,7 +169,10 @@ describe("a server that is started anew", { timeout: 60_000 }, () => {
       const stop = new AbortController();
       const leading = lead(
         holdfast.election("x"),
-        heeding(({ term }) => terms.push(term)),
+        async (leadership) => {
+          await heeding(({ term }) => terms.push(term))(leadership);
+          throw leadership.signal.reason;
+        },
         { leaseMs: 1_000, rejoin: true, signal: stop.signal, stopped: (_, end) => void ends.push(end), ...NOW },
       );
       await vi.waitFor(() => expect(observer.seen.at(-1)).toMatchObject({ term: terms[0] }), eventually);

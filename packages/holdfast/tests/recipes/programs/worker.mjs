@@ -16,6 +16,7 @@ const redis = new Redis({ port: args.port });
 const holdfast = createHoldfast({ redis, commandTimeoutMs: 30_000 });
 /** @type {import("holdfast/recipes").WorkerSlot[]} */
 let slots = [];
+const giveUp = new AbortController();
 
 /** Ids as many write them: `<ms>-<number>-<count>`, none of a time that its number may have had before. */
 class Ids {
@@ -44,12 +45,19 @@ serve({
    * @param {{ name: string, count: number, many: number, leaseMs?: number, restMs?: number, waitMs: number }} input
    */
   async take({ name, many, ...how }) {
-    const asked = await Promise.allSettled(Array.from({ length: many }, () => workerSlot(holdfast, name, how)));
+    const asked = await Promise.allSettled(
+      Array.from({ length: many }, () => workerSlot(holdfast, name, { ...how, signal: giveUp.signal })),
+    );
     slots = asked.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
     return {
       numbers: slots.map(({ number }) => number),
-      errors: asked.flatMap((one) => (one.status === "rejected" ? [one.reason.code] : [])),
+      errors: asked.flatMap((one) => (one.status === "rejected" ? [one.reason.code ?? one.reason.message] : [])),
     };
+  },
+
+  /** Who has none yet waits no longer. */
+  giveUp() {
+    giveUp.abort(new Error("gave up"));
   },
 
   async giveBack() {
