@@ -244,13 +244,13 @@ test("what names no leadership is about that of lead, whichever object it is ask
     holdfast.election(scene.name),
     async ({ signal }) => {
       await holdfast.election(scene.name).proclaim("10.0.0.9");
-      const { value, pid } = (await holdfast.election(scene.name).leader()) ?? {};
+      const { value, pid, transitions } = (await holdfast.election(scene.name).leader()) ?? {};
       void holdfast.election(scene.name).resign();
-      return { value, pid, aborted: signal.aborted };
+      return { value, pid, transitions, aborted: signal.aborted };
     },
     NOW,
   );
-  expect(await leading).toEqual({ value: "10.0.0.9", pid: process.pid, aborted: true });
+  expect(await leading).toEqual({ value: "10.0.0.9", pid: process.pid, transitions: 0, aborted: true });
 });
 
 test("health speaks of a leadership without lead as well", async () => {

@@ -63,9 +63,7 @@ describe("numbers", { timeout: 600_000 }, () => {
     const next = await program().call<Taken>("take", { name, count, many: left, waitMs: 300_000 });
     expect(next.numbers.toSorted((a, b) => a - b)).toEqual(taken[0]?.numbers.toSorted((a, b) => a - b));
     // Those of the dead are not free for as long as they may believe they have them, and rest after that.
-    expect((await program().call<Taken>("take", { name, count, many: 1, waitMs: 100 })).errors).toEqual([
-      "ERR_LOCK_ACQUIRE_TIMEOUT",
-    ]);
+    expect(await semaphore.inspect()).toMatchObject({ used: count });
     expect(await staying?.call("spin", { forMs: 0 })).toEqual(taken[1]?.numbers.map(() => true));
   });
 
