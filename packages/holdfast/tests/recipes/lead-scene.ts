@@ -53,7 +53,8 @@ export function useLeadScene(): LeadScene {
     another(port = server.port) {
       const client = new Redis({ port, retryStrategy: () => 20 });
       client.on("error", () => {});
-      const holdfast = createHoldfast({ redis: client });
+      // What is slow here is the machine.
+      const holdfast = createHoldfast({ redis: client, commandTimeoutMs: 5_000 });
       ends.push(async () => {
         await holdfast.close();
         client.disconnect();
