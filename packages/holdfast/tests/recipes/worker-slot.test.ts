@@ -1,9 +1,17 @@
 /** Numbers of workers, on a real server: who has which, when one is given out again, and what is known of who had it before. */
 import { embedded } from "@holdfast/embedded";
+import { Redis } from "ioredis";
 import { describe, expect, test, vi } from "vitest";
+import { startSentinel } from "../../../../tests/support/redis-sentinel.js";
 import { recipesWorkerSlotBefore, recipesWorkerSlotKeep } from "../../src/generated/recipes-scripts.js";
 import { permitsAcquire } from "../../src/generated/scripts.js";
-import { AcquireTimeoutError, CapacityMismatchError, createHoldfast, UnsupportedError } from "../../src/index.js";
+import {
+  AcquireTimeoutError,
+  CapacityMismatchError,
+  createHoldfast,
+  type Holdfast,
+  UnsupportedError,
+} from "../../src/index.js";
 import { SlotsTakenError, type WorkerSlot, workerSlot } from "../../src/recipes/index.js";
 import { eventually, useLeadScene } from "./lead-scene.js";
 
@@ -220,6 +228,31 @@ describe("requests that go wrong", () => {
       );
     },
   );
+});
+
+test("a master that is replaced behind Sentinel leaves every number with its worker", {
+  timeout: 120_000,
+}, async () => {
+  const topology = await startSentinel();
+  const clients = [0, 1].map(
+    () => new Redis({ sentinels: [...topology.addresses], name: topology.name, sentinelRetryStrategy: () => 50 }),
+  );
+  for (const client of clients) client.on("error", () => {});
+  const [holdfast, other] = clients.map((redis) => createHoldfast({ redis })) as [Holdfast, Holdfast];
+  try {
+    const slots = [await take(holdfast), await take(holdfast)];
+    const old = await topology.master();
+    await topology.failover();
+    await vi.waitFor(async () => expect((await topology.master()).id).not.toBe(old.id), eventually);
+    for (const slot of slots) await vi.waitFor(() => slot.extend(60_000), eventually);
+    const next = await take(other, { waitMs: 90_000 });
+    expect([...slots, next].map(({ number }) => number)).toEqual([0, 1, 2]);
+    for (const slot of slots) slot.assertHeld();
+  } finally {
+    await Promise.all([holdfast.close(), other.close()]);
+    for (const client of clients) client.disconnect();
+    await topology.stop();
+  }
 });
 
 test("a Holdfast that closes gives its numbers back, and says until when they were in use", async () => {
