@@ -16,7 +16,6 @@ const DOCUMENTS = [
   "docs/recipes/keyed.md",
   "docs/recipes/coalesce.md",
   "docs/recipes/lead.md",
-  "docs/recipes/once.md",
   "docs/recipes/worker-slot.md",
 ];
 

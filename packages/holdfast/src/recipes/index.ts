@@ -1,18 +1,19 @@
 /** `holdfast/recipes`: what people build on a lock. */
+
+export { type CoalesceResult, coalesce } from "./coalesce/coalesce.js";
+export { CoalesceJoinError } from "./coalesce/errors.js";
+export type { CoalesceLease } from "./coalesce/lease.js";
+export type { CoalesceOptions } from "./coalesce/options.js";
 export { type Counter, type CounterOptions, type CounterRequest, counter } from "./counter/counter.js";
 export { CounterRequestError } from "./counter/errors.js";
 export { ForeignLockError, StaleTokenError } from "./fence/errors.js";
 export { type FenceGuard, fenceGuard } from "./fence/fence-guard.js";
 export { type FencedSetOptions, fencedSet } from "./fence/fenced-set.js";
 export type { FencingLease } from "./fence/fencing.js";
-export { type CoalesceResult, coalesce } from "./coalesce/coalesce.js";
-export { CoalesceJoinError } from "./coalesce/errors.js";
-export type { CoalesceLease } from "./coalesce/lease.js";
-export type { CoalesceOptions } from "./coalesce/options.js";
 export { type Keyed, type KeyedResult, keyed } from "./keyed/keyed.js";
 export type { KeyedPassed } from "./keyed/marks.js";
 export type { KeyedOptions } from "./keyed/options.js";
-export { LeadLostError, ResignedError } from "./lead/errors.js";
+export { ResignedError } from "./lead/errors.js";
 export { lead } from "./lead/lead.js";
 export type { LeadOptions, TermEnd } from "./lead/options.js";
 export { type Codec, jsonCodec } from "./once/codec.js";
