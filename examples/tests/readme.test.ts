@@ -17,6 +17,8 @@ const DOCUMENTS = [
   "docs/recipes/coalesce.md",
   "docs/recipes/lead.md",
   "docs/recipes/worker-slot.md",
+  "docs/recipes/cache.md",
+  "docs/recipes/versioned.md",
 ];
 
 /** One fenced block, and the line that says which file it is from. */

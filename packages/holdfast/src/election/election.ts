@@ -4,6 +4,7 @@ import { describeHolder } from "../core/inspection.js";
 import type { ReleaseOutcome } from "../core/lease.js";
 import { Lock } from "../core/lock.js";
 import { checkValue, show } from "../core/names.js";
+import { observe } from "../core/observer.js";
 import {
   ACQUIRE_OPTIONS,
   type AcquireOptions,
@@ -14,7 +15,6 @@ import {
   type TryAcquireOptions,
 } from "../core/options.js";
 import { Leadership } from "./leadership.js";
-import { LeaderObserver } from "./observer.js";
 import { type ElectionHealth, healthOf, officeOf } from "./office.js";
 import { pause } from "./pause.js";
 import type { ElectionSteps, LeaderRecord } from "./steps.js";
@@ -41,6 +41,8 @@ export interface ElectionTryOptions extends TryAcquireOptions {
   /** What the leader stands for, at most 65 536 bytes. @default "" */
   readonly value?: string;
 }
+
+const AFTER_LEASE_MS = 5;
 
 /** Who leads, and what for. */
 export interface Leader extends Holder {
@@ -177,47 +179,24 @@ export class Election extends Lock<Leadership> {
    * @throws StoreError   the server will not answer; while it may, the observer waits
    */
   observe(options: { readonly signal?: AbortSignal } = {}): AsyncGenerator<Leader | null, void, undefined> {
-    let stop = (): void => {};
-    const leaders = this.#follow(options, (observer) => {
-      stop = () => observer.stop();
-    });
-    // A generator takes calls one after the other: by itself it would stop only when the next leader is known.
-    const end = leaders.return.bind(leaders);
-    const fail = leaders.throw.bind(leaders);
-    leaders.return = (value) => {
-      stop();
-      return end(value);
+    const election = this.#election;
+    let lastTerm = 0;
+    const followed = {
+      engine: this.engine,
+      name: election.name,
+      channel: election.channel,
+      read: async (timeoutMs: number) => {
+        const is = await election.leader(timeoutMs);
+        // A server that came back with old data shows a leader of the past, which leads no longer.
+        if (is !== undefined && is.term < lastTerm) return undefined;
+        lastTerm = is?.term ?? lastTerm;
+        return is;
+      },
+      isNews: (is: LeaderRecord | undefined, last: LeaderRecord | undefined) => !isSame(is, last),
+      // The lease must be over on the server too when it asks at its end.
+      changesInMs: (is: LeaderRecord | undefined) => (is === undefined ? Infinity : is.leaseLeftMs + AFTER_LEASE_MS),
     };
-    leaders.throw = (error) => {
-      stop();
-      return fail(error);
-    };
-    return leaders;
-  }
-
-  async *#follow(
-    options: { readonly signal?: AbortSignal },
-    begun: (observer: LeaderObserver) => void,
-  ): AsyncGenerator<Leader | null, void, undefined> {
-    checkObject(options);
-    const { signal, ...others } = options;
-    const [unknown] = options instanceof AbortSignal ? ["an AbortSignal in place of { signal }"] : Object.keys(others);
-    if (unknown !== undefined) throw new TypeError(`there is no option ${show(unknown)}; the option is signal`);
-    if (signal !== undefined && !(signal instanceof AbortSignal)) {
-      throw new TypeError(`signal must be an AbortSignal; got ${show(signal)}`);
-    }
-    signal?.throwIfAborted();
-    const observer = new LeaderObserver(this.engine, this.#election, signal);
-    begun(observer);
-    try {
-      for (;;) {
-        const { done, value } = await observer.next();
-        if (done) return;
-        yield await this.#describe(value);
-      }
-    } finally {
-      observer.stop();
-    }
+    return observe(followed, options, (record) => this.#describe(record));
   }
 
   async #takeOffice(leadership: Leadership, value: string): Promise<Leadership> {
@@ -244,6 +223,10 @@ export class Election extends Lock<Leadership> {
     }
     return leadership;
   }
+}
+
+function isSame(a: LeaderRecord | undefined, b: LeaderRecord | undefined): boolean {
+  return a?.term === b?.term && a?.owner === b?.owner && a?.value === b?.value;
 }
 
 function checkObject(options: unknown): void {

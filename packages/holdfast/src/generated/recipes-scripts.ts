@@ -219,6 +219,214 @@ const luaWhyLost = `local function whyLost(holder, token)
   return 3
 end`;
 
+/** recipes/cache/extend: begin the lease of a load anew, never ending it sooner than before. */
+export const recipesCacheExtend = {
+  name: "recipes/cache/extend",
+  keys: ["entry"],
+  args: ["owner", "leaseMs", "keepMs"],
+  replies: [
+    { code: 1, outcome: "extended", values: [], rest: null },
+    { code: 2, outcome: "claimed", values: [], rest: null },
+    { code: 3, outcome: "forgotten", values: [], rest: null },
+  ],
+  sha1: "17ba0c37356e382b608bddc122bd085f2550537b",
+  source: `-- holdfast recipes/cache/extend
+local owner, leaseMs, keepMs = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
+
+local entry = redis.call('HMGET', KEYS[1], 'owner', 'until', 'token')
+if not entry[3] then
+  return {3}
+end
+if entry[1] ~= owner then
+  return {2}
+end
+local time = redis.call('TIME')
+local endUs = math.max(tonumber(entry[2]), time[1] * 1000000 + time[2] + leaseMs * 1000)
+redis.call('HSET', KEYS[1], 'until', string.format('%.0f', endUs))
+if redis.call('PTTL', KEYS[1]) < keepMs then
+  redis.call('PEXPIRE', KEYS[1], keepMs)
+end
+return {1}` as string,
+  grants: false,
+} as const;
+
+/** recipes/cache/fail: give up a load that has failed, and let one of those who wait try it, or tell all that it is no use. */
+export const recipesCacheFail = {
+  name: "recipes/cache/fail",
+  keys: ["entry"],
+  args: ["owner", "attempts", "pauseMs", "channel", "again", "over"],
+  replies: [
+    { code: 1, outcome: "counted", values: [], rest: null },
+    { code: 2, outcome: "exhausted", values: [], rest: null },
+    { code: 3, outcome: "superseded", values: [], rest: null },
+  ],
+  sha1: "02f7330965b9a5795fe9a96ddf5b65d98119efa4",
+  source: `-- holdfast recipes/cache/fail
+local owner, attempts, pauseMs, channel, again, over = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4], ARGV[5], ARGV[6]
+
+local entry = redis.call('HMGET', KEYS[1], 'owner', 'failures', 'failed', 'verdict', 'waited', 'value')
+if entry[3] == owner then
+  return {tonumber(entry[4])}
+end
+if entry[1] ~= owner then
+  return {3}
+end
+local verdict, failures, message = 1, tonumber(entry[2] or 0) + 1, again
+if failures >= attempts then
+  verdict, failures, message = 2, 0, over
+end
+redis.call('HDEL', KEYS[1], 'owner', 'until', 'waited')
+redis.call('HSET', KEYS[1], 'failures', failures, 'failed', owner, 'verdict', verdict)
+if entry[6] then
+  local time = redis.call('TIME')
+  redis.call('HSET', KEYS[1], 'until', string.format('%.0f', time[1] * 1000000 + time[2] + pauseMs * 1000))
+end
+if entry[5] then
+  redis.call('PUBLISH', channel, message)
+end
+return {verdict}` as string,
+  grants: false,
+} as const;
+
+/** recipes/cache/fill: keep what was loaded, if the load is still the one that the entry waits for, and tell those who wait. */
+export const recipesCacheFill = {
+  name: "recipes/cache/fill",
+  keys: ["entry"],
+  args: ["owner", "token", "value", "freshMs", "staleMs", "channel", "message"],
+  replies: [
+    { code: 1, outcome: "filled", values: [], rest: null },
+    { code: 2, outcome: "superseded", values: [], rest: null },
+  ],
+  sha1: "ace6ce5e9fcbae99d33c801751f59fbc6d5f2d2a",
+  source: `-- holdfast recipes/cache/fill
+local owner, token, value, freshMs, staleMs, channel, message = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6], ARGV[7]
+
+local entry = redis.call('HMGET', KEYS[1], 'owner', 'token', 'waited', 'filled')
+if entry[4] == owner then
+  return {1}
+end
+if entry[1] ~= owner or entry[2] ~= token then
+  return {2}
+end
+redis.call('HDEL', KEYS[1], 'value', 'owner', 'until', 'waited', 'failures', 'failed', 'verdict')
+redis.call('HSET', KEYS[1], 'filled', owner)
+if freshMs > 0 then
+  local time = redis.call('TIME')
+  local freshUs = time[1] * 1000000 + time[2] + freshMs * 1000
+  redis.call('HSET', KEYS[1], 'value', value, 'fresh', string.format('%.0f', freshUs), 'stale', string.format('%.0f', freshUs + staleMs * 1000))
+  redis.call('PEXPIRE', KEYS[1], freshMs + staleMs)
+end
+if entry[3] then
+  redis.call('PUBLISH', channel, message)
+end
+return {1}` as string,
+  grants: false,
+} as const;
+
+/** recipes/cache/invalidate: forget the value, and whatever is being loaded. */
+export const recipesCacheInvalidate = {
+  name: "recipes/cache/invalidate",
+  keys: ["entry"],
+  args: ["request", "keepMs", "channel", "message"],
+  replies: [
+    { code: 1, outcome: "invalidated", values: [], rest: null },
+  ],
+  sha1: "e8c8b3e254540a99b716085eef2861acb86bb3ac",
+  source: `-- holdfast recipes/cache/invalidate
+local request, keepMs, channel, message = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+
+local entry = redis.call('HMGET', KEYS[1], 'token', 'invalidated', 'waited')
+if entry[2] == request then
+  return {1}
+end
+local time = redis.call('TIME')
+local token = math.max(time[1] * 1000000 + time[2], tonumber(entry[1] or 0) + 1)
+redis.call('DEL', KEYS[1])
+redis.call('HSET', KEYS[1], 'token', string.format('%.0f', token), 'invalidated', request)
+redis.call('PEXPIRE', KEYS[1], keepMs)
+if entry[3] then
+  redis.call('PUBLISH', channel, message)
+end
+return {1}` as string,
+  grants: false,
+} as const;
+
+/** recipes/cache/leave: give up a load that has come to nothing, without counting it as a failure. */
+export const recipesCacheLeave = {
+  name: "recipes/cache/leave",
+  keys: ["entry"],
+  args: ["owner", "channel", "message"],
+  replies: [
+    { code: 1, outcome: "left", values: [], rest: null },
+    { code: 2, outcome: "absent", values: [], rest: null },
+  ],
+  sha1: "63c8bf06f35654e9c43909ced4f6737f5a2bd35e",
+  source: `-- holdfast recipes/cache/leave
+local owner, channel, message = ARGV[1], ARGV[2], ARGV[3]
+
+local entry = redis.call('HMGET', KEYS[1], 'owner', 'waited')
+if entry[1] ~= owner then
+  return {2}
+end
+redis.call('HDEL', KEYS[1], 'owner', 'until', 'waited')
+if entry[2] then
+  redis.call('PUBLISH', channel, message)
+end
+return {1}` as string,
+  grants: false,
+} as const;
+
+/** recipes/cache/look: read an entry and, where it has no fresh value and nobody loads one, become the one who does. */
+export const recipesCacheLook = {
+  name: "recipes/cache/look",
+  keys: ["entry"],
+  args: ["owner", "leaseMs", "keepMs"],
+  replies: [
+    { code: 0, outcome: "fresh", values: ["freshMs"], rest: "value" },
+    { code: 1, outcome: "granted", values: ["token"], rest: "value" },
+    { code: 2, outcome: "loading", values: ["restMs", "token"], rest: "value" },
+  ],
+  sha1: "e852f1254a2b868a2e6a97b98227b3805c0bbb9a",
+  source: `-- holdfast recipes/cache/look
+local owner, leaseMs, keepMs = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
+local time = redis.call('TIME')
+local nowUs = time[1] * 1000000 + time[2]
+
+local entry = redis.call('HMGET', KEYS[1], 'value', 'fresh', 'stale', 'owner', 'until', 'token', 'waited')
+local value, freshUs, holder, untilUs, token = entry[1], tonumber(entry[2] or 0), entry[4], tonumber(entry[5] or 0), tonumber(entry[6] or 0)
+if value and freshUs > nowUs then
+  return {0, math.ceil((freshUs - nowUs) / 1000), value}
+end
+if value and tonumber(entry[3] or 0) <= nowUs then
+  value = false
+end
+
+if holder ~= owner and untilUs > nowUs then
+  local restMs = math.ceil((untilUs - nowUs) / 1000)
+  if value then
+    return {2, restMs, token, value}
+  end
+  if not entry[7] then
+    redis.call('HSET', KEYS[1], 'waited', 1)
+  end
+  return {2, restMs, token}
+end
+
+if holder ~= owner then
+  token = math.max(nowUs, token + 1)
+end
+local endUs = nowUs + leaseMs * 1000
+redis.call('HSET', KEYS[1], 'owner', owner, 'token', string.format('%.0f', token), 'until', string.format('%.0f', endUs))
+if redis.call('PTTL', KEYS[1]) < keepMs then
+  redis.call('PEXPIRE', KEYS[1], keepMs)
+end
+if value then
+  return {1, token, value}
+end
+return {1, token}` as string,
+  grants: false,
+} as const;
+
 /** recipes/coalesce/acquire: run now if nobody runs; otherwise wait, and hear what has become of the wait. */
 export const recipesCoalesceAcquire = {
   name: "recipes/coalesce/acquire",
@@ -928,6 +1136,73 @@ redis.call('HSET', KEYS[1], 'state', ending, 'value', value, 'ended', string.for
 redis.call('PEXPIRE', KEYS[1], keepMs)
 redis.call('PUBLISH', channel, ending)
 return {1}` as string,
+  grants: false,
+} as const;
+
+/** recipes/versioned/read: the value as it is. Changes nothing. */
+export const recipesVersionedRead = {
+  name: "recipes/versioned/read",
+  keys: ["record"],
+  args: [],
+  replies: [
+    { code: 1, outcome: "state", values: ["version"], rest: "value" },
+  ],
+  sha1: "b7619eebe361e29dd2d294721d4bfea41465627f",
+  source: `-- holdfast recipes/versioned/read
+local record = redis.call('HMGET', KEYS[1], 'version', 'value')
+if record[2] then
+  return {1, tonumber(record[1]), record[2]}
+end
+return {1, tonumber(record[1] or 0)}` as string,
+  grants: false,
+} as const;
+
+/** recipes/versioned/write: set the value, or delete it, if it still has the version that the writer has seen. */
+export const recipesVersionedWrite = {
+  name: "recipes/versioned/write",
+  keys: ["record", "requests"],
+  args: ["version", "request", "rememberMs", "buryMs", "value", "channel"],
+  replies: [
+    { code: 1, outcome: "written", values: ["version"], rest: null },
+    { code: 2, outcome: "conflict", values: ["version"], rest: "value" },
+  ],
+  sha1: "d01a945dbf171aec8e3885815fbeac4e3789de2f",
+  source: `-- holdfast recipes/versioned/write
+local expected, request, rememberMs, buryMs, value, channel = tonumber(ARGV[1]), ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[5], ARGV[6]
+
+local won = redis.call('ZSCORE', KEYS[2], request)
+if won then
+  return {1, tonumber(won)}
+end
+local record = redis.call('HMGET', KEYS[1], 'version', 'value')
+local version = tonumber(record[1] or 0)
+if expected >= 0 and expected ~= version then
+  if record[2] then
+    return {2, version, record[2]}
+  end
+  return {2, version}
+end
+if buryMs > 0 and not record[2] then
+  return {1, version}
+end
+
+local time = redis.call('TIME')
+local nowUs = time[1] * 1000000 + time[2]
+version = math.max(nowUs, version + 1)
+local text = string.format('%.0f', version)
+if buryMs > 0 then
+  redis.call('HDEL', KEYS[1], 'value')
+  redis.call('HSET', KEYS[1], 'version', text)
+  redis.call('PEXPIRE', KEYS[1], buryMs)
+else
+  redis.call('HSET', KEYS[1], 'version', text, 'value', value)
+  redis.call('PERSIST', KEYS[1])
+end
+redis.call('ZADD', KEYS[2], text, request)
+redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', string.format('%.0f', nowUs - rememberMs * 1000))
+redis.call('PEXPIRE', KEYS[2], rememberMs)
+redis.call('PUBLISH', channel, text)
+return {1, version}` as string,
   grants: false,
 } as const;
 

@@ -1,6 +1,6 @@
 import { quote } from "../../core/error-texts.js";
 import { LockError } from "../../core/errors.js";
-import type { KeptFailure } from "../once/errors.js";
+import type { KeptFailure } from "../failure.js";
 
 /** The run that this call had joined failed, or is done without a value that could be handed on. Nothing was run here. */
 export class CoalesceJoinError extends LockError {

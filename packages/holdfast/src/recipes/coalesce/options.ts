@@ -2,7 +2,7 @@
 import { checkLabel, show } from "../../core/names.js";
 import { checkLeaseMs, checkWhole } from "../../core/options.js";
 import { checkKnown } from "../../holdfast-options.js";
-import { type Codec, jsonCodec } from "../once/codec.js";
+import { type Codec, jsonCodec } from "../codec.js";
 
 /** How a call is to be coalesced with others. */
 export interface CoalesceOptions {

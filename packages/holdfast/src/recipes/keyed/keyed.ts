@@ -9,7 +9,7 @@ import { behind } from "../../core/behind.js";
 import { StoreError } from "../../core/errors.js";
 import type { Lease } from "../../core/lease.js";
 import type { Holdfast } from "../../holdfast.js";
-import { checkBytes } from "../once/options.js";
+import { checkBytes } from "../names.js";
 import { type Refusal, refusalOf } from "../refusal.js";
 import { WorkLostError } from "../under-lock.js";
 import { UnrecordedError } from "../unrecorded.js";

@@ -2,7 +2,7 @@
 import { checkLabel, show } from "../../core/names.js";
 import { checkLeaseMs, checkWhole } from "../../core/options.js";
 import { checkKnown } from "../../holdfast-options.js";
-import { checkBytes } from "../once/options.js";
+import { checkBytes } from "../names.js";
 
 /** How an event is to be applied. */
 export interface KeyedOptions {

@@ -1,6 +1,7 @@
 /** Why a call that is to be done once was not done now, or is not known to be done. */
 import { quote } from "../../core/error-texts.js";
 import { type Holder, LeaseLostError, LockError, type OverReason } from "../../core/errors.js";
+import type { KeptFailure } from "../failure.js";
 import { UnrecordedError } from "../unrecorded.js";
 
 /** The call is running elsewhere, and its end was not waited for any longer. Nothing was run here; asking again is safe. */
@@ -77,14 +78,6 @@ export class OnceFailedError extends LockError {
     );
     this.failure = failure;
   }
-}
-
-/** An error as it is kept. */
-export interface KeptFailure {
-  readonly name: string;
-  readonly message: string;
-  /** Its own enumerable properties, such as a code, as far as they could be kept. */
-  readonly data: Readonly<Record<string, unknown>>;
 }
 
 /** The call was run and is done, but its value was not kept: it was too large, or was none that can be kept. It was not run again. */
