@@ -15,6 +15,13 @@ const DOCUMENTS = [
   "docs/recipes/migrations.md",
   "docs/recipes/shutdown.md",
   "docs/recipes/telemetry.md",
+  "docs/recipes/when-not-to-lock.md",
+  "docs/recipes/keyed.md",
+  "docs/recipes/coalesce.md",
+  "docs/recipes/lead.md",
+  "docs/recipes/worker-slot.md",
+  "docs/recipes/cache.md",
+  "docs/recipes/versioned.md",
 ];
 
 /** One fenced block, and the line that says which file it is from. */

@@ -19,7 +19,7 @@ export type { FencingLease } from "./fence/fencing.js";
 export { type Keyed, type KeyedResult, keyed } from "./keyed/keyed.js";
 export type { KeyedPassed } from "./keyed/marks.js";
 export type { KeyedOptions } from "./keyed/options.js";
-export { LeadLostError, ResignedError } from "./lead/errors.js";
+export { ResignedError } from "./lead/errors.js";
 export { lead } from "./lead/lead.js";
 export type { LeadOptions, TermEnd } from "./lead/options.js";
 export {

@@ -79,7 +79,7 @@ describe("a leader", { timeout: 60_000 }, () => {
       expect((await following) as number).toBeGreaterThan(term);
       leader.resume();
       expect(await thawed).toEqual({ isHeld: false, role: "follower", isAborted: true });
-      expect(await answer).toEqual({ error: "LeadLostError" });
+      expect(await answer).toEqual({ error: "WorkLostError" });
     } finally {
       await Promise.all([leader.kill(), next.kill()]);
     }

@@ -4,7 +4,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { embedded } from "@holdfast/embedded";
 import { describe, expect, test, vi } from "vitest";
 import { createHoldfast, type Leadership, LeaseLostError } from "../../src/index.js";
-import { LeadLostError, lead, ResignedError, type TermEnd } from "../../src/recipes/index.js";
+import { lead, ResignedError, type TermEnd, WorkLostError } from "../../src/recipes/index.js";
 import { eventually, heeding, held, useLeadScene } from "./lead-scene.js";
 
 const scene = useLeadScene();
@@ -94,7 +94,7 @@ describe("a term ends", () => {
     await vi.waitFor(() => expect(late).toHaveBeenCalledTimes(1), eventually);
     running.end(7);
     const error = await leading.catch((thrown: unknown) => thrown);
-    expect(error).toBeInstanceOf(LeadLostError);
+    expect(error).toBeInstanceOf(WorkLostError);
     expect(error).toBeInstanceOf(LeaseLostError);
     expect(error).toMatchObject({ value: 7, reason: "force-released", token });
   });

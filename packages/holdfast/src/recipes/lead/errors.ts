@@ -1,6 +1,5 @@
 import { quote } from "../../core/error-texts.js";
 import { LockError } from "../../core/errors.js";
-import { WorkLostError } from "../under-lock.js";
 
 /**
  * The reason of a leader's signal when somebody called `resign`. The term is to end, and is not over: it is held until the work has
@@ -16,6 +15,3 @@ export class ResignedError extends LockError {
     );
   }
 }
-
-/** The work of a leader ended after its lease: it may have overlapped with that of the next one. */
-export class LeadLostError extends WorkLostError {}

@@ -16,7 +16,8 @@ import type { Leadership } from "../../election/leadership.js";
 import { type Office, officeOf, offices } from "../../election/office.js";
 import { pause } from "../../election/pause.js";
 import type { ElectionSteps } from "../../election/steps.js";
-import { LeadLostError, ResignedError } from "./errors.js";
+import { WorkLostError } from "../under-lock.js";
+import { ResignedError } from "./errors.js";
 import { LeadLease } from "./lead-lease.js";
 import { type LeadOptions, type ResolvedLead, resolveLead, type TermEnd } from "./options.js";
 
@@ -38,7 +39,7 @@ const LONGEST_PAUSE_MS = 10_000;
  * @param work      gets its leadership, and is to end soon when `leadership.signal` aborts; its return ends the term
  * @returns what `work` has returned last; undefined if it never did
  * @throws what `work`, `started` or `stopped` threw, after the release; with `rejoin` as well
- * @throws LeaseLostError  the lease was lost, and `rejoin` was not asked for; if the work returned all the same, a LeadLostError
+ * @throws LeaseLostError  the lease was lost, and `rejoin` was not asked for; if the work returned all the same, a WorkLostError
  *                         with its `value`
  * @throws EvictionError, StoreError  the server refuses, and will go on refusing
  * @throws ClosedError     this Holdfast was closed before the call
@@ -193,8 +194,8 @@ class Candidate<Value> implements Office {
       return undefined;
     }
     if (loss === undefined || rejoin) return outcome.value;
-    const { reason, token, owner } = loss;
-    throw new LeadLostError(leadership.name, { reason, token, owner, value: outcome.value });
+    const { reason, token, owner, forced } = loss;
+    throw new WorkLostError(leadership.name, { reason, token, owner, forced, value: outcome.value });
   }
 
   /** @returns why it was lost, if it was */
