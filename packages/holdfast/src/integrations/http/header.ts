@@ -12,7 +12,7 @@ export const KEY_LENGTH_MAX = 255;
 const TOKEN = String.raw`[A-Za-z*][\w!#$%&'*+.^\x60|~:/-]*`;
 const QUOTED = String.raw`"(?:[ !#-\[\]-~]|\\["\\])*"`;
 const BARE_ITEM = String.raw`(?:${QUOTED}|${TOKEN}|-?\d{1,15}(?:\.\d{1,3})?|:[A-Za-z0-9+/=]*:|\?[01])`;
-const PARAMETERS = String.raw`(?:; *[a-z*][a-z0-9_.*-]*(?:=${BARE_ITEM})?)*`;
+const PARAMETERS = `(?:; *[a-z*][a-z0-9_.*-]*(?:=${BARE_ITEM})?)*`;
 /** Parameters may follow a String, and say nothing of the key. */
 const STRING = new RegExp(String.raw`^"((?:[ !#-\[\]-~]|\\["\\])*)"${PARAMETERS}$`);
 /** The same with the upper half of Latin-1, which clients send although they must not. */

@@ -42,7 +42,8 @@ export async function seeThrough<Request>(exchange: NodeExchange<Request>): Prom
     else if (verdict.kind === "pass") passOn(response, verdict.mark, next);
   } catch (error) {
     if (taking === undefined) next(error);
-    else taking.release(undefined);
+    // What was taken cannot be sent, and nothing else can be.
+    else response.destroy();
   } finally {
     response.off("close", stopWaiting);
   }

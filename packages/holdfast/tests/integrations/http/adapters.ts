@@ -55,6 +55,8 @@ export interface Plan {
 /** A service that listens. */
 export interface Site {
   readonly url: string;
+  /** How many clients there are. */
+  connections(): Promise<number>;
   close(): Promise<void>;
 }
 
@@ -87,6 +89,7 @@ async function site(server: Server): Promise<Site> {
   const { port } = server.address() as AddressInfo;
   return {
     url: `http://127.0.0.1:${port}`,
+    connections: () => promisify(server.getConnections.bind(server))(),
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());
@@ -140,7 +143,7 @@ async function sayOnExpress(response: ExpressResponse, said: Said): Promise<void
 /** As the usual middleware does it: what is written goes through a stream of zlib, and comes back to the methods there were before. */
 const gzipOnNode: RequestHandler = (request, response, next) => {
   if (!/gzip/.test(request.get("accept-encoding") ?? "")) return next();
-  const { write, end } = response;
+  const { writeHead, write, end } = response;
   const zip = createGzip();
   const begin = (): void => {
     if (response.getHeader("content-encoding") === "gzip") return;
@@ -150,6 +153,11 @@ const gzipOnNode: RequestHandler = (request, response, next) => {
   zip.on("data", (chunk: Buffer) => void write.call(response, chunk, "utf8"));
   zip.on("end", () => void end.call(response, undefined, "utf8"));
   Object.assign(response, {
+    writeHead: (status: number, headers: Record<string, string> = {}) => {
+      for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
+      begin();
+      return writeHead.call(response, status);
+    },
     write: (chunk: string | Buffer) => {
       begin();
       return zip.write(chunk);
@@ -199,8 +207,7 @@ const fastifyAdapter: Adapter = {
       },
     });
     await app.listen({ port: 0, host: "127.0.0.1" });
-    const { port } = app.server.address() as AddressInfo;
-    return { url: `http://127.0.0.1:${port}`, close: () => app.close() };
+    return { ...(await site(app.server)), close: () => app.close() };
   },
 };
 
@@ -241,7 +248,8 @@ function sayOnHono(c: Context, said: Said): Response | Promise<Response> {
     for (const each of [value].flat()) c.header(name, each, { append: true });
   }
   c.status(status as 200);
-  if (chunks !== undefined) return c.body(Readable.toWeb(Readable.from(chunks)) as ReadableStream);
+  if (chunks !== undefined)
+    return c.body(Readable.toWeb(Readable.from(chunks)).pipeThrough(new TextEncoderStream()) as ReadableStream);
   if (body === undefined) return c.body(null);
   if (typeof body === "string") return c.body(body);
   return Buffer.isBuffer(body) ? c.body(new Uint8Array(body)) : c.json(body);
