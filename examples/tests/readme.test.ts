@@ -18,6 +18,7 @@ const DOCUMENTS = [
   "docs/recipes/cache.md",
   "docs/recipes/once.md",
   "docs/recipes/versioned.md",
+  "docs/recipes/idempotency-key.md",
 ];
 
 /** One fenced block, and the line that says which file it is from. */

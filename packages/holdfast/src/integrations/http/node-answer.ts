@@ -34,6 +34,8 @@ export class NodeAnswer {
   readonly #chunks: Buffer[] = [];
   #bytes = 0;
   #stage: "open" | "taken" | "released" = "open";
+  /** Of the head; whoever changes that of the response afterwards comes too late. */
+  #status = 200;
   #hasHead = false;
   #hasEnded = false;
   #isToFlush = false;
@@ -60,6 +62,7 @@ export class NodeAnswer {
     this.#stage = "released";
     const response = this.#response;
     for (const name of ["headersSent", "writableEnded"]) Reflect.deleteProperty(response, name);
+    if (this.#hasHead) response.statusCode = this.#status;
     if (mark !== undefined) this.#original.setHeader("idempotency-status", mark);
     const body = this.#chunks.length === 0 ? undefined : Buffer.concat(this.#chunks);
     if (this.#hasEnded) this.#original.end(body, this.#onEnd);
@@ -105,14 +108,15 @@ export class NodeAnswer {
     if (this.#hasHead) return response;
     // Of two digits, or no number: Node refuses it in its own words.
     if (!(status >= 100 && status <= 999)) return this.#original.writeHead(status);
-    response.statusCode = Math.trunc(status);
+    this.#status = Math.trunc(status);
+    response.statusCode = this.#status;
     if (typeof first === "string") response.statusMessage = first;
     for (const [name, value] of headersOf(typeof first === "string" ? second : (first ?? second))) {
       this.#original.setHeader(name, value);
     }
     this.#hasHead = true;
     Object.defineProperty(response, "headersSent", { configurable: true, get: () => true });
-    if (response.statusCode < 200) this.#switchProtocols();
+    if (this.#status < 200) this.#switchProtocols();
     else if (this.#isStreamByHeaders()) this.#pass();
     return response;
   }
@@ -121,7 +125,7 @@ export class NodeAnswer {
   #switchProtocols(): void {
     this.#pass();
     this.release("ignored");
-    this.#original.writeHead(this.#response.statusCode);
+    this.#original.writeHead(this.#status);
   }
 
   #isStreamByHeaders(): boolean {
@@ -211,13 +215,13 @@ export class NodeAnswer {
   #pass(): void {
     if (this.#stage !== "open") return;
     this.#stage = "taken";
-    this.#take({ kind: "passing", status: this.#response.statusCode });
+    this.#take({ kind: "passing", status: this.#status });
   }
 
   #whole(): void {
     if (this.#stage !== "open") return;
     this.#stage = "taken";
-    const { statusCode: status } = this.#response;
+    const status = this.#status;
     const headers = Object.entries(this.#response.getHeaders()).flatMap(([name, value]) =>
       (Array.isArray(value) ? value : [value]).map((each) => [name.toLowerCase(), String(each)] as const),
     );
