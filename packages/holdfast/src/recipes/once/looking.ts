@@ -106,5 +106,5 @@ function stepsOf(holdfast: Holdfast, key: string, { scope }: OnceScope, keepMs: 
   if (scope !== undefined) checkBytes("scope", scope);
   const name = nameOf(scope, checkBytes("key", key));
   const { engine, prefix } = behind(holdfast, name);
-  return new OnceSteps({ engine, prefix, name, keepMs, fingerprint: "", strictFingerprint: false });
+  return new OnceSteps({ engine, prefix, name, keepMs, fingerprint: "" });
 }
