@@ -12,6 +12,9 @@ export default defineConfig({
     alias: [
       { find: /^holdfast\/admin$/, replacement: source("packages/holdfast/src/admin/index.ts") },
       { find: /^holdfast\/node-cron$/, replacement: source("packages/holdfast/src/integrations/node-cron/index.ts") },
+      { find: /^holdfast\/express$/, replacement: source("packages/holdfast/src/integrations/express/index.ts") },
+      { find: /^holdfast\/fastify$/, replacement: source("packages/holdfast/src/integrations/fastify/index.ts") },
+      { find: /^holdfast\/hono$/, replacement: source("packages/holdfast/src/integrations/hono/index.ts") },
       { find: /^holdfast\/period-marker$/, replacement: source("packages/holdfast/src/period-marker/index.ts") },
       { find: /^holdfast\/otel$/, replacement: source("packages/holdfast/src/integrations/otel/index.ts") },
       { find: /^holdfast\/prometheus$/, replacement: source("packages/holdfast/src/integrations/prometheus/index.ts") },

@@ -1,5 +1,5 @@
 // @ts-check
-/** npm run demo [-- arguments of the demo]: the order service with and without the lock. Needs no Redis by default. */
+/** npm run demo [-- arguments of the demo]: the order service with and without the Idempotency-Key. Needs no Redis by default. */
 import { argv, exit } from "node:process";
 
 import { build, dependencies, node } from "./setup.mjs";

@@ -20,7 +20,8 @@ export class ArgumentError extends Error {
 }
 
 /** Shown for `--help`. */
-export const HELP: string = `Pays 200 payments, each submitted 1 to 5 times to several copies of an order service, without and with a lock.
+export const HELP: string = `Pays 200 payments, each submitted 1 to 5 times to several copies of an order service, without heeding
+the Idempotency-Key and with it.
 
 usage: npm run demo [-- OPTIONS]
 
@@ -33,7 +34,7 @@ usage: npm run demo [-- OPTIONS]
   --payments N         how many payments to make from the seed, 1 to 10000 (default 200)
   --help               show this
 
-Exit code 0: no duplicate with the lock, some without. 1: anything else. 2: the command line is wrong.`;
+Exit code 0: no duplicate with the key, some without. 1: anything else. 2: the command line is wrong.`;
 
 /**
  * Reads the command line, without the names of node and the script.

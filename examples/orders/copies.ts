@@ -9,11 +9,11 @@ import { createHoldfast } from "holdfast";
 import type { CopyOrders, CopyReady } from "./copy.js";
 import { startOrderService } from "./order-service.js";
 
-/** Where the copies find what they work with, and whether they use the lock. */
+/** Where the copies find what they work with, and whether they heed the Idempotency-Key. */
 export interface Surroundings {
   readonly gatewayUrl: string;
   readonly tableUrl: string;
-  readonly withLock: boolean;
+  readonly withKey: boolean;
 }
 
 /** Running copies, `copy 1` first. */
@@ -31,11 +31,11 @@ const CLOSE_WITHIN_MS = 10_000;
 
 /** Copies in this process, each with its own HTTP server and its own Holdfast on one embedded keyspace. */
 export function copiesInProcess(count: number): StartCopies {
-  return async ({ gatewayUrl, tableUrl, withLock }) => {
+  return async ({ gatewayUrl, tableUrl, withKey }) => {
     const keyspace = new Keyspace();
     const copies = await Promise.all(
       names(count).map(async (name) => {
-        const holdfast = withLock
+        const holdfast = withKey
           ? createHoldfast({ store: embedded({ keyspace }), clientName: `orders ${name}` })
           : undefined;
         const service = await startOrderService({ name, gatewayUrl, tableUrl, holdfast });
@@ -63,10 +63,10 @@ export function copiesInProcess(count: number): StartCopies {
  * @param prefix  of all keys of this demo, so that two demos on one Redis do not meet
  */
 export function copiesInProcesses(count: number, redisUrl: string, prefix: string): StartCopies {
-  return async ({ gatewayUrl, tableUrl, withLock }) => {
+  return async ({ gatewayUrl, tableUrl, withKey }) => {
     const children = names(count).map((name) => {
       const child = fork(new URL("./copy.js", import.meta.url));
-      const orders: CopyOrders = { name, gatewayUrl, tableUrl, redisUrl, prefix, withLock };
+      const orders: CopyOrders = { name, gatewayUrl, tableUrl, redisUrl, prefix, withKey };
       child.send(orders);
       return { name, child };
     });

@@ -14,7 +14,7 @@ export interface CopyOrders {
   readonly tableUrl: string;
   readonly redisUrl: string;
   readonly prefix: string;
-  readonly withLock: boolean;
+  readonly withKey: boolean;
 }
 
 /** The answer, once the copy listens. */
@@ -24,8 +24,8 @@ export interface CopyReady {
 
 process.once("message", (message) => void start(message as CopyOrders));
 
-async function start({ name, gatewayUrl, tableUrl, redisUrl, prefix, withLock }: CopyOrders): Promise<void> {
-  const redis = withLock ? new Redis(redisUrl) : undefined;
+async function start({ name, gatewayUrl, tableUrl, redisUrl, prefix, withKey }: CopyOrders): Promise<void> {
+  const redis = withKey ? new Redis(redisUrl) : undefined;
   // ioredis reconnects by itself. Without a listener it would print every failed attempt.
   redis?.on("error", (error: Error) => console.error(`${name}: Redis: ${error.message}`));
   const holdfast = redis && createHoldfast({ redis, prefix, clientName: `orders ${name}` });

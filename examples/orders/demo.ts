@@ -1,5 +1,5 @@
 /**
- * The command `npm run demo`: two hundred payments, impatient customers, and what a lock is good for.
+ * The command `npm run demo`: two hundred payments, impatient customers, and what an Idempotency-Key is good for.
  *
  * README.md in this folder says what to look at.
  */

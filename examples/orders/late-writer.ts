@@ -1,10 +1,11 @@
 /**
  * What the fencing token is for, in one scene.
  *
- * A copy takes a short lease, sleeps through its end (a long garbage collection, a laptop lid), and goes on as if
- * nothing had happened. No lock service can stop it: it asks nobody. The table can, because it compares tokens.
+ * A copy begins a payment, sleeps through the end of its lease (a long garbage collection, a laptop lid), and goes on as if
+ * nothing had happened. No record on a server can stop it: it asks nobody. The table can, because it compares tokens.
  */
 import type { Holdfast } from "holdfast";
+import { once } from "holdfast/recipes";
 import { OrderTable, readOrders, StaleFenceError } from "./order-table.js";
 
 /** How the scene ended. */
@@ -26,23 +27,42 @@ export async function playLateWriter(holdfast: Holdfast, ordersFile: string): Pr
   const table = new OrderTable(ordersFile);
   const payment = { paymentId: "pay-late", customer: "customer-000", cartId: "cart-late", amountCents: 4_200 };
   const row = { ...payment, receipt: "receipt-late" };
-  const mutex = holdfast.mutex(`payment:${payment.paymentId}`);
+  const key = `payment:${payment.paymentId}`;
+  let fallAsleep = (_token: number): void => {};
+  let wake = (): void => {};
+  const asleep = new Promise<number>((resolve) => {
+    fallAsleep = resolve;
+  });
+  const awake = new Promise<void>((resolve) => {
+    wake = resolve;
+  });
 
-  const sleeper = await mutex.acquire({ leaseMs: 100, renew: false });
-  table.find(payment.paymentId, sleeper.token);
-
-  // Granted when the sleeper's lease is over. The sleeper's signal has aborted by then, but it is not looking.
-  const next = await mutex.acquire({ waitMs: 5_000 });
-  table.find(payment.paymentId, next.token);
+  // Its lease ends after 100 ms, and is not renewed any more. Its signal has aborted by then, but it is not looking.
+  const sleeper = once(
+    holdfast,
+    key,
+    async (lease) => {
+      table.find(payment.paymentId, lease.token);
+      fallAsleep(lease.token);
+      await awake;
+      return table.insert({ ...row, writtenBy: "the sleeper" }, lease.token);
+    },
+    { leaseMs: 100, maxHoldMs: 100 },
+  ).then(
+    () => null,
+    (error: unknown) => {
+      if (error instanceof StaleFenceError) return error.message;
+      throw error;
+    },
+  );
+  const sleeperToken = await asleep;
 
   let refusal: string | null = null;
-  try {
-    table.insert({ ...row, writtenBy: "the sleeper" }, sleeper.token);
-  } catch (error) {
-    if (!(error instanceof StaleFenceError)) throw error;
-    refusal = error.message;
-  }
-  table.insert({ ...row, writtenBy: "the next holder" }, next.token);
-  await next.release();
-  return { sleeperToken: sleeper.token, nextToken: next.token, refusal, orders: readOrders(ordersFile).length };
+  const next = await once(holdfast, key, async (lease) => {
+    table.find(payment.paymentId, lease.token);
+    wake();
+    refusal = await sleeper;
+    return table.insert({ ...row, writtenBy: "the next attempt" }, lease.token);
+  });
+  return { sleeperToken, nextToken: next.token, refusal, orders: readOrders(ordersFile).length };
 }

@@ -9,6 +9,8 @@ import type { Payment, Submission } from "./submissions.js";
 
 /** What became of one submission. */
 export interface Answered {
+  /** Whether it was shown the recorded answer to an earlier press. */
+  readonly isReplay: boolean;
   readonly submission: Submission;
   /** Null if the customer gave up. */
   readonly confirmation: Confirmation | null;
@@ -46,11 +48,13 @@ async function submitUntilConfirmed(submission: Submission, urls: readonly strin
   const { submittedAtMs: _, copy, ...payment } = submission;
   for (let again = 0; again < PATIENCE; again += 1) {
     const answer = await submit(payment, urls[(copy - 1 + again) % urls.length] ?? "");
-    if (answer?.status === 200) return { submission, confirmation: answer.body as Confirmation, again };
+    if (answer?.status === 200) {
+      return { submission, confirmation: answer.body as Confirmation, again, isReplay: answer.isReplay === true };
+    }
     const pauseMs = answer?.retryAfterSeconds === undefined ? PRESS_AGAIN_AFTER_MS : answer.retryAfterSeconds * 1_000;
     await sleep(pauseMs);
   }
-  return { submission, confirmation: null, again: PATIENCE };
+  return { submission, confirmation: null, again: PATIENCE, isReplay: false };
 }
 
 /** One press; null if there was no answer at all. */
@@ -58,6 +62,8 @@ async function submit(payment: Payment, url: string): Promise<JsonAnswer | null>
   try {
     return await postJson(`${url}/payments`, payment, {
       from: payment.customer,
+      // The page has it in a hidden field, so that each refresh sends the same one again.
+      key: payment.paymentId,
       signal: AbortSignal.timeout(SLOWEST_ANSWER_MS),
     });
   } catch {

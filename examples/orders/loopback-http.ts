@@ -3,7 +3,7 @@
  *
  * Nothing here knows about payments or locks.
  */
-import { createServer, type IncomingMessage } from "node:http";
+import { createServer, type IncomingMessage, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 
 /** A request as the services here see it. */
@@ -21,6 +21,8 @@ export interface JsonAnswer {
   readonly body: unknown;
   /** Seconds, as the `Retry-After` header. */
   readonly retryAfterSeconds?: number;
+  /** Whether it is the recorded answer to an earlier request, as the `Idempotency-Replayed` header says. */
+  readonly isReplay?: boolean;
 }
 
 /** A listening service. `close` also ends open connections. */
@@ -33,13 +35,18 @@ const LONGEST_BODY_BYTES = 65_536;
 
 /** Serves `handle` on a free port of 127.0.0.1. A handler that throws answers 500 and is reported on stderr. */
 export async function serveJson(handle: (request: JsonRequest) => Promise<JsonAnswer> | JsonAnswer): Promise<Service> {
-  const server = createServer((request, response) => {
+  return await serve((request, response) => {
     void answer(request, handle).then(({ status, body, retryAfterSeconds }) => {
       const headers: Record<string, string> = { "content-type": "application/json" };
       if (retryAfterSeconds !== undefined) headers["retry-after"] = String(retryAfterSeconds);
       response.writeHead(status, headers).end(JSON.stringify(body));
     });
   });
+}
+
+/** Lets a listener serve on a free port of 127.0.0.1. */
+export async function serve(listener: RequestListener): Promise<Service> {
+  const server = createServer(listener);
   // Longer than a run: a connection that the server drops just as it is used again looks like a crash.
   server.keepAliveTimeout = 60_000;
   await new Promise<void>((resolve, reject) => {
@@ -89,17 +96,22 @@ async function text(request: IncomingMessage): Promise<string> {
 /**
  * Sends one POST and reads the answer, whatever its status.
  *
+ * @param options  `key` goes along as the Idempotency-Key
  * @throws the signal's reason  it was aborted; the request may have been carried out
  * @throws TypeError            no connection, or it broke; the request may have been carried out
  */
 export async function postJson(
   url: string,
   body: unknown,
-  options: { readonly from: string; readonly signal?: AbortSignal | undefined },
+  options: { readonly from: string; readonly signal?: AbortSignal | undefined; readonly key?: string },
 ): Promise<JsonAnswer> {
   const response = await fetch(url, {
     method: "POST",
-    headers: { "content-type": "application/json", "user-agent": options.from },
+    headers: {
+      "content-type": "application/json",
+      "user-agent": options.from,
+      ...(options.key === undefined ? {} : { "idempotency-key": `"${options.key}"` }),
+    },
     body: JSON.stringify(body),
     signal: options.signal ?? null,
   });
@@ -107,6 +119,7 @@ export async function postJson(
   return {
     status: response.status,
     body: await response.json(),
+    isReplay: response.headers.get("idempotency-replayed") === "true",
     ...(retryAfter === null ? {} : { retryAfterSeconds: Number(retryAfter) }),
   };
 }

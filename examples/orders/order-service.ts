@@ -1,12 +1,13 @@
 /**
  * The order service, one copy of it: `POST /payments` charges the payment, writes the order, empties the cart.
  *
- * Start reading at `pay`. The customer may refresh the waiting page, and each refresh may reach another copy, so
- * several copies can be at work on one payment. Each looks first whether the payment already has its order. Only
- * under the lock is that answer still true a moment later, when the order is written.
+ * Start reading at `app.post`. The customer may refresh the waiting page, and each refresh may reach another copy. All of them carry the
+ * same Idempotency-Key, so one is carried out, and the others get its answer: the first result, as it was recorded.
  */
-import { AcquireTimeoutError, ClosedError, type Holdfast, type Lease, LeaseLostError, StoreError } from "holdfast";
-import { type JsonAnswer, type JsonRequest, type Service, serveJson } from "./loopback-http.js";
+import express, { type ErrorRequestHandler, type RequestHandler } from "express";
+import { type Holdfast, type Lease, LeaseLostError } from "holdfast";
+import { idempotency, leaseOf } from "holdfast/express";
+import { type Service, serve } from "./loopback-http.js";
 import { type Order, OrderTableClient, OrderTableError } from "./order-table.js";
 import { charge } from "./payment-gateway.js";
 import type { Payment } from "./submissions.js";
@@ -17,7 +18,7 @@ export interface CopyOptions {
   readonly name: string;
   readonly gatewayUrl: string;
   readonly tableUrl: string;
-  /** Undefined: work without the lock. */
+  /** Undefined: the Idempotency-Key is not heeded. */
   readonly holdfast: Holdfast | undefined;
 }
 
@@ -40,15 +41,20 @@ const LEASE_MS = 3_000;
 export async function startOrderService(options: CopyOptions): Promise<Service> {
   const { name, gatewayUrl, holdfast } = options;
   const table = new OrderTableClient(options.tableUrl, name);
+  const heedsKey: RequestHandler[] =
+    holdfast === undefined
+      ? []
+      : [idempotency(holdfast, { required: true, leaseMs: LEASE_MS, whenRunning: { waitMs: WAIT_MS } })];
 
-  async function pay(payment: Payment): Promise<Confirmation> {
-    if (holdfast === undefined) return await settle(payment, undefined);
-    return await holdfast
-      .mutex(`payment:${payment.paymentId}`)
-      .run((lease) => settle(payment, lease), { waitMs: WAIT_MS, leaseMs: LEASE_MS, label: payment.cartId });
-  }
+  const app = express();
+  app.post("/payments", express.json(), refuseWrongPayments, ...heedsKey, (request, response, next) => {
+    settle(request.body as Payment, leaseOf(request)).then((confirmation) => void response.json(confirmation), next);
+  });
+  app.use(apologize(name));
+  return await serve(app);
 
   async function settle(payment: Payment, lease: Lease | undefined): Promise<Confirmation> {
+    // With the key this is not for refreshes, but for the attempt that follows a copy which died after it had written the order.
     const earlier = await table.find(payment.paymentId, lease?.token);
     if (earlier !== null) return confirm(earlier);
 
@@ -60,49 +66,52 @@ export async function startOrderService(options: CopyOptions): Promise<Service> 
     lease?.assertHeld();
     return confirm(await table.insert({ ...payment, receipt, writtenBy: name }, lease?.token));
   }
-
-  return await serveJson(async (request) => {
-    const payment = paymentOf(request);
-    if (typeof payment === "string") return { status: 400, body: { error: payment } };
-    try {
-      return { status: 200, body: await pay(payment) };
-    } catch (error) {
-      return apology(error, payment, name);
-    }
-  });
 }
 
 function confirm(order: Order): Confirmation {
   return { orderId: order.orderId, receipt: order.receipt };
 }
 
-/** What a failure means for the customer. After every one of them it is safe to submit the same payment again. */
-function apology(error: unknown, payment: Payment, name: string): JsonAnswer {
-  const reason = error instanceof Error ? error.message : String(error);
-  // Busy, or Redis is in trouble, or this copy is shutting down: nothing is wrong with the payment.
-  if (error instanceof AcquireTimeoutError || error instanceof StoreError || error instanceof ClosedError) {
-    return { status: 503, body: { error: reason }, retryAfterSeconds: 1 };
-  }
-  // Somebody else may have been at work on this payment at the same time: the fence has done its duty, but a
-  // person should know that it was needed.
-  if (error instanceof LeaseLostError || error instanceof OrderTableError) {
-    console.error(`!! ${name}: ${payment.paymentId} was not finished: ${reason}`);
-    return { status: 500, body: { error: reason } };
-  }
-  return { status: 502, body: { error: `gateway or database out of reach: ${reason}` }, retryAfterSeconds: 1 };
+/** What a failure means for the customer. No answer of 5xx is recorded: it is safe to submit the same payment again. */
+function apologize(name: string): ErrorRequestHandler {
+  return (error: unknown, request, response, _next) => {
+    const reason = error instanceof Error ? error.message : String(error);
+    const isFenced = error instanceof LeaseLostError || error instanceof OrderTableError;
+    // Somebody else may have been at work on this payment at the same time: the fence has done its duty, but a
+    // person should know that it was needed.
+    if (isFenced) console.error(`!! ${name}: ${(request.body as Payment).paymentId} was not finished: ${reason}`);
+    if (isFenced) response.status(500).json({ error: reason });
+    else if (isBadRequest(error)) response.status(400).json({ error: `the body is not JSON: ${reason}` });
+    else
+      response
+        .status(502)
+        .set("retry-after", "1")
+        .json({ error: `gateway or database out of reach: ${reason}` });
+  };
 }
 
-/** The payment in a request, or a sentence on what is wrong with it. */
-function paymentOf({ route, body }: JsonRequest): Payment | string {
-  if (route !== "POST /payments") return `expected POST /payments, got ${route}`;
+function isBadRequest(error: unknown): boolean {
+  return error instanceof SyntaxError && "status" in error && error.status === 400;
+}
+
+/** Before the key is looked at: what is no payment begins nothing. */
+const refuseWrongPayments: RequestHandler = (request, response, next) => {
+  const problem = problemOf(request.body);
+  if (problem === undefined) next();
+  else response.status(400).json({ error: problem });
+};
+
+/** A sentence on what is wrong with a payment; undefined if nothing is. */
+function problemOf(body: unknown): string | undefined {
   if (typeof body !== "object" || body === null) return "expected an object";
   const { paymentId, customer, cartId, amountCents } = body as Partial<Record<keyof Payment, unknown>>;
   if (!isName(paymentId)) return "paymentId must be a text of 1 to 64 characters";
   if (!isName(customer)) return "customer must be a text of 1 to 64 characters";
   if (!isName(cartId)) return "cartId must be a text of 1 to 64 characters";
-  if (!Number.isSafeInteger(amountCents) || Number(amountCents) < 1)
+  if (!Number.isSafeInteger(amountCents) || Number(amountCents) < 1) {
     return "amountCents must be a whole number above 0";
-  return { paymentId, customer, cartId, amountCents: Number(amountCents) };
+  }
+  return undefined;
 }
 
 function isName(value: unknown): value is string {

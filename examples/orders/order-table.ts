@@ -2,7 +2,7 @@
  * The shop's database: one table of orders, kept as a file with one JSON line per order, so that it can be read.
  *
  * On purpose it has no unique index on the payment: it takes every order it is given, so what keeps duplicates
- * out is the lock. What it does have is the fence. A holder that sleeps past the end of its lease and then writes
+ * out is the record of the request. What it does have is the fence. An attempt that sleeps past the end of its lease and then writes
  * has a lower token than the one who came after it, and the table refuses a token lower than one it has seen for
  * that payment. Looking counts as seeing: who finds no order has thereby shut out everyone before it.
  */
@@ -18,10 +18,10 @@ export interface Order extends Payment {
   readonly writtenBy: string;
 }
 
-/** The fencing token of whoever asks; undefined without a lock, and then nothing is checked. */
+/** The fencing token of whoever asks; undefined without one, and then nothing is checked. */
 export type Fence = number | undefined;
 
-/** Somebody with a higher token has been here. Nothing was written; the caller no longer holds the lock. */
+/** Somebody with a higher token has been here. Nothing was written; the caller's attempt is over. */
 export class StaleFenceError extends Error {
   constructor(paymentId: string, fence: number, seen: number) {
     super(`the order table refuses token ${fence} for ${paymentId}: it has seen token ${seen}`);

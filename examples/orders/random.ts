@@ -1,7 +1,7 @@
 /**
  * Random numbers that can be replayed: the same seed gives the same numbers on every machine.
  *
- * The load and the gateway's delays come from here, so that two runs differ by the lock and by nothing else.
+ * The load and the gateway's delays come from here, so that two runs differ by the key and by nothing else.
  */
 
 /**

@@ -1,5 +1,5 @@
 /**
- * The whole demo: the same load without the lock and then with it, and what came of it, told for people.
+ * The whole demo: the same load without heeding the Idempotency-Key and then with it, and what came of it, told for people.
  *
  * demo.ts calls it for the command line; the tests call it with a smaller load.
  */
@@ -24,8 +24,8 @@ export interface DemoOptions {
 
 /** What came of it. */
 export interface DemoResult {
-  readonly withoutLock: LoadResult;
-  readonly withLock: LoadResult;
+  readonly withoutKey: LoadResult;
+  readonly withKey: LoadResult;
   readonly lateWriter: LateWriter;
   /** What is not as it should be, one sentence each; empty if all is well. */
   readonly faults: readonly string[];
@@ -37,13 +37,13 @@ export interface DemoResult {
 export async function runDemo(options: DemoOptions): Promise<DemoResult> {
   const say = (text: string): void => void options.output.write(`${text}\n`);
 
-  say("Without the lock");
-  const withoutLock = await runOnce(options, false);
-  tell(withoutLock, say);
+  say("Without heeding the Idempotency-Key");
+  const withoutKey = await runOnce(options, false);
+  tell(withoutKey, say);
 
-  say('\nWith the lock: holdfast.mutex("payment:…").run(…)');
-  const withLock = await runOnce(options, true);
-  tell(withLock, say);
+  say('\nHeeding it: app.post("/payments", idempotency(holdfast, …), …)');
+  const withKey = await runOnce(options, true);
+  tell(withKey, say);
 
   say("\nA copy that sleeps through the end of its lease, and writes when it wakes");
   const lateWriter = await playLateWriter(options.holdfast, join(options.directory, "late-writer.jsonl"));
@@ -52,30 +52,30 @@ export async function runDemo(options: DemoOptions): Promise<DemoResult> {
 
   say(`\nThe order tables, to look at: ${join(options.directory, "*.jsonl")}`);
   return {
-    withoutLock,
-    withLock,
+    withoutKey,
+    withKey,
     lateWriter,
-    faults: faultsOf(withoutLock, withLock, lateWriter),
+    faults: faultsOf(withoutKey, withKey, lateWriter),
     summary:
-      `demo: ${withLock.payments} payments, ${withLock.submissions} submissions, ` +
-      `without lock ${withoutLock.duplicateOrders} duplicate orders, ` +
-      `with lock ${withLock.duplicateOrders} duplicate orders, ${withLock.orders} orders`,
+      `demo: ${withKey.payments} payments, ${withKey.submissions} submissions, ` +
+      `without key ${withoutKey.duplicateOrders} duplicate orders, ` +
+      `with key ${withKey.duplicateOrders} duplicate orders, ${withKey.orders} orders`,
   };
 }
 
-async function runOnce(options: DemoOptions, withLock: boolean): Promise<LoadResult> {
+async function runOnce(options: DemoOptions, withKey: boolean): Promise<LoadResult> {
   const progress = new Progress(options.output, "submissions answered", options.submissions.length);
   return await runLoad({
     submissions: options.submissions,
-    withLock,
+    withKey,
     startCopies: options.startCopies,
-    ordersFile: join(options.directory, withLock ? "with-lock.jsonl" : "without-lock.jsonl"),
+    ordersFile: join(options.directory, withKey ? "with-key.jsonl" : "without-key.jsonl"),
     onProgress: (answered) => progress.show(answered),
   });
 }
 
 function tell(result: LoadResult, say: (text: string) => void): void {
-  const { payments, orders, duplicateOrders, otherResults, charges, chargeRequests, killed, worst } = result;
+  const { payments, orders, duplicateOrders, otherResults, charges, chargeRequests, killed, replays, worst } = result;
   if (killed !== null) {
     say(
       `  ${killed.name} was killed with -9 just after it had charged ${killed.paymentId}, before the order was written;`,
@@ -84,6 +84,7 @@ function tell(result: LoadResult, say: (text: string) => void): void {
     say(`  presses repeated because a copy was gone or busy: ${result.pressedAgain}`);
   }
   say(`  payments ${payments}, orders ${orders}, duplicate orders ${duplicateOrders}`);
+  if (replays > 0) say(`  refreshes that were given the recorded answer: ${replays}`);
   say(`  answers that did not show the first order of their payment: ${otherResults}`);
   say(`  gateway asked ${chargeRequests} times, charged ${charges} times`);
   if (worst.length > 1) {
@@ -94,16 +95,18 @@ function tell(result: LoadResult, say: (text: string) => void): void {
   say(`  took ${(result.tookMs / 1_000).toFixed(1)} s`);
 }
 
-function faultsOf(withoutLock: LoadResult, withLock: LoadResult, lateWriter: LateWriter): string[] {
-  const { payments, duplicateOrders, orders, otherResults, charges } = withLock;
+function faultsOf(withoutKey: LoadResult, withKey: LoadResult, lateWriter: LateWriter): string[] {
+  const { payments, duplicateOrders, orders, otherResults, charges, replays } = withKey;
   const faults: string[] = [];
-  if (withoutLock.duplicateOrders === 0) {
-    faults.push("no duplicate order without the lock: the submissions did not overlap, so this run shows nothing");
+  if (withoutKey.duplicateOrders === 0) {
+    faults.push("no duplicate order without the key: the submissions did not overlap, so this run shows nothing");
   }
-  if (duplicateOrders !== 0) faults.push(`${duplicateOrders} duplicate orders with the lock`);
-  if (orders !== payments) faults.push(`${orders} orders for ${payments} payments with the lock`);
-  if (charges !== payments) faults.push(`${charges} charges for ${payments} payments with the lock`);
-  if (otherResults !== 0) faults.push(`${otherResults} submissions did not get the first result with the lock`);
+  if (duplicateOrders !== 0) faults.push(`${duplicateOrders} duplicate orders with the key`);
+  if (orders !== payments) faults.push(`${orders} orders for ${payments} payments with the key`);
+  if (charges !== payments) faults.push(`${charges} charges for ${payments} payments with the key`);
+  if (replays === 0)
+    faults.push("no refresh was given a recorded answer: the submissions did not repeat, so this run shows nothing");
+  if (otherResults !== 0) faults.push(`${otherResults} submissions did not get the first result with the key`);
   if (lateWriter.refusal === null) faults.push("the order table took an order with a token that was out of date");
   return faults;
 }

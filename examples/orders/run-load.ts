@@ -13,7 +13,7 @@ import type { Submission } from "./submissions.js";
 /** What to run. */
 export interface LoadRun {
   readonly submissions: readonly Submission[];
-  readonly withLock: boolean;
+  readonly withKey: boolean;
   readonly startCopies: StartCopies;
   /** File of the order table; overwritten. */
   readonly ordersFile: string;
@@ -33,6 +33,8 @@ export interface LoadResult {
   /** Charges the gateway made, and requests it got for them. */
   readonly charges: number;
   readonly chargeRequests: number;
+  /** Submissions that were shown the recorded answer to an earlier press. */
+  readonly replays: number;
   /** How often a customer had to press again. */
   readonly pressedAgain: number;
   /** All orders of the payment with the most of them. */
@@ -59,8 +61,8 @@ export async function runLoad(run: LoadRun): Promise<LoadResult> {
   const gateway = await startPaymentGateway((charge) => onCharge(charge));
   const table = await serveOrderTable(new OrderTable(run.ordersFile));
   try {
-    const { withLock } = run;
-    const copies = await run.startCopies({ gatewayUrl: gateway.url, tableUrl: table.url, withLock });
+    const { withKey } = run;
+    const copies = await run.startCopies({ gatewayUrl: gateway.url, tableUrl: table.url, withKey });
     // Halfway through the payments one copy dies at the worst moment: money has moved, and nobody has written it down.
     onCharge = async ({ number, askedBy, paymentId }) => {
       if (copies.kill === undefined || copies.urls.length < 2 || number !== Math.ceil(payments / 2)) return;
@@ -112,6 +114,7 @@ function count(
     orders: orders.length,
     duplicateOrders: orders.length - ordersOf.size,
     otherResults: answers.filter((answer) => !isFirst(answer)).length,
+    replays: answers.filter(({ isReplay }) => isReplay).length,
     pressedAgain: answers.reduce((sum, answer) => sum + answer.again, 0),
     worst: [...ordersOf.values()].reduce((worst, some) => (some.length > worst.length ? some : worst), []),
     killed: killed && { ...killed, finishedBy: firstOf(killed.paymentId)?.writtenBy },

@@ -1,5 +1,5 @@
 /**
- * The order example: that the lock makes the difference it claims, on the embedded store and with real processes.
+ * The order example: that the Idempotency-Key makes the difference it claims, on the embedded store and with real processes.
  *
  * The test with processes runs the compiled demo, as a user does; `npm test` builds it before.
  */
@@ -48,21 +48,23 @@ describe("forty payments on the embedded store", () => {
     await holdfast.close();
   }, 60_000);
 
-  test("have duplicate orders without the lock", () => {
-    expect(result.withoutLock.duplicateOrders).toBeGreaterThan(0);
-    expect(readOrders(join(directory, "without-lock.jsonl")).length).toBe(40 + result.withoutLock.duplicateOrders);
+  test("have duplicate orders where the key is not heeded", () => {
+    expect(result.withoutKey.duplicateOrders).toBeGreaterThan(0);
+    expect(readOrders(join(directory, "without-key.jsonl")).length).toBe(40 + result.withoutKey.duplicateOrders);
   });
 
-  test("have one order each with the lock", () => {
-    const paid = readOrders(join(directory, "with-lock.jsonl")).map((order) => order.paymentId);
+  test("have one order each where it is", () => {
+    const paid = readOrders(join(directory, "with-key.jsonl")).map((order) => order.paymentId);
     expect(paid.length).toBe(40);
     expect(new Set(paid).size).toBe(40);
-    expect(result.withLock).toMatchObject({ orders: 40, duplicateOrders: 0, charges: 40, chargeRequests: 40 });
+    expect(result.withKey).toMatchObject({ orders: 40, duplicateOrders: 0, charges: 40, chargeRequests: 40 });
   });
 
-  test("show every refresh the first order and receipt with the lock", () => {
-    expect(result.withLock.otherResults).toBe(0);
-    expect(result.withLock.submissions).toBe(generateSubmissions(7, 40).length);
+  test("show every refresh the first order and receipt, as it was recorded", () => {
+    expect(result.withKey.otherResults).toBe(0);
+    expect(result.withKey.submissions).toBe(generateSubmissions(7, 40).length);
+    expect(result.withoutKey.replays).toBe(0);
+    expect(result.withKey.replays).toBeGreaterThan(0);
   });
 
   test("find a writer with an old token refused by the order table", () => {
@@ -73,7 +75,7 @@ describe("forty payments on the embedded store", () => {
   test("end in a summary without faults, after some lines of progress", () => {
     expect(result.faults).toEqual([]);
     expect(result.summary).toMatch(
-      /^demo: 40 payments, \d+ submissions, without lock [1-9]\d* duplicate orders, with lock 0 duplicate orders, 40 orders$/,
+      /^demo: 40 payments, \d+ submissions, without key [1-9]\d* duplicate orders, with key 0 duplicate orders, 40 orders$/,
     );
     expect(printed.split("submissions answered").length - 1).toBe(8);
   });
@@ -86,7 +88,7 @@ describe("real processes on a real Redis", () => {
       const { code, output } = await demo("--redis", redis.url, "--copies", "2", "--seed", "7", "--payments", "40");
       expect(output.match(/copy \d was killed with -9 just after it had charged pay-\d+/g)).toHaveLength(2);
       expect(output.trimEnd().split("\n").at(-1)).toMatch(
-        /^demo: 40 payments, \d+ submissions, without lock [1-9]\d* duplicate orders, with lock 0 duplicate orders, 40 orders$/,
+        /^demo: 40 payments, \d+ submissions, without key [1-9]\d* duplicate orders, with key 0 duplicate orders, 40 orders$/,
       );
       // At least one payment was asked for twice, by the killed copy and by its successor, and charged once.
       const [, asked, charged] = [...output.matchAll(/gateway asked (\d+) times, charged (\d+) times/g)].at(-1) ?? [];
@@ -108,13 +110,13 @@ describe("real processes on a real Redis", () => {
 });
 
 describe("the order service", () => {
-  test("answers 503 with Retry-After when the lock cannot be had, and touches nothing", async () => {
+  test("answers 503 with Retry-After when it cannot be ensured that a payment is made once, and touches nothing", async () => {
     const holdfast = holdfastOnEmbedded();
     await holdfast.close();
     const nowhere = "http://127.0.0.1:1";
     const service = await startOrderService({ name: "copy 1", gatewayUrl: nowhere, tableUrl: nowhere, holdfast });
     const payment = { paymentId: "pay-1", customer: "c", cartId: "k", amountCents: 1 };
-    const answer = await postJson(`${service.url}/payments`, payment, { from: "test" });
+    const answer = await postJson(`${service.url}/payments`, payment, { from: "test", key: "pay-1" });
     expect(answer).toMatchObject({ status: 503, retryAfterSeconds: 1 });
     await service.close();
   });
@@ -148,7 +150,7 @@ describe("the order table", () => {
     expect(table.insert({ ...row, paymentId: "other" }, 8).orderId).toBe("order-0002");
   });
 
-  test("checks nothing without a token: it is the lock that keeps duplicates out", () => {
+  test("checks nothing without a token: it is the record of the request that keeps duplicates out", () => {
     const table = new OrderTable(join(directory, "no-fence.jsonl"));
     table.insert(row, undefined);
     table.insert(row, undefined);

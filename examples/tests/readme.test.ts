@@ -22,6 +22,7 @@ const DOCUMENTS = [
   "docs/recipes/worker-slot.md",
   "docs/recipes/cache.md",
   "docs/recipes/versioned.md",
+  "docs/recipes/idempotency-key.md",
 ];
 
 /** One fenced block, and the line that says which file it is from. */

@@ -13,6 +13,7 @@
  * | `holdfast:forced` | this process has taken a lock away from its holder |
  * | `holdfast:pause` | this process has paused a lock |
  * | `holdfast:resume` | this process has ended a pause |
+ * | `holdfast:idempotency` | a request with an `Idempotency-Key` was answered; made in integrations/http/events.ts |
  *
  * Lock names are data of the application: do not use them as metric labels without thought.
  */

@@ -928,7 +928,7 @@ return 1` as string,
 export const recipesOnceBegin = {
   name: "recipes/once/begin",
   keys: ["record"],
-  args: ["owner", "leaseMs", "keepMs", "fingerprint"],
+  args: ["owner", "leaseMs", "keepMs", "fingerprint", "isStrict"],
   replies: [
     { code: 0, outcome: "granted", values: ["token", "attempt", "firstMs"], rest: "saved" },
     { code: 1, outcome: "running", values: ["restMs", "nowUs", "attempt", "sinceMs"], rest: "owner" },
@@ -936,9 +936,9 @@ export const recipesOnceBegin = {
     { code: 3, outcome: "blocked", values: ["attempt", "sinceMs"], rest: "words" },
     { code: 4, outcome: "mismatch", values: ["attempt", "sinceMs"], rest: "words" },
   ],
-  sha1: "ea1b51c27dba54e30404db0f08c06da6def5914e",
+  sha1: "f13c9541e403f62e43ffd06381dd43ee3dd779f1",
   source: `-- holdfast recipes/once/begin
-local owner, leaseMs, keepMs, fingerprint = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
+local owner, leaseMs, keepMs, fingerprint, isStrict = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4], ARGV[5] == '1'
 local time = redis.call('TIME')
 local nowUs = time[1] * 1000000 + time[2]
 local nowMs = math.floor(nowUs / 1000)
@@ -948,7 +948,7 @@ local state, holder, untilUs, token, saved = record[2], record[3], tonumber(reco
 local attempt, firstMs, sinceMs = tonumber(record[6] or 0), tonumber(record[7] or nowMs), tonumber(record[8] or nowMs)
 
 local isAnother = state and record[1] ~= fingerprint
-if isAnother and (state ~= 'released' or saved) then
+if isAnother and (state ~= 'released' or saved or isStrict) then
   return {4, attempt, sinceMs, state, holder or ''}
 end
 if state == 'done' or state == 'failed' or state == 'bare' then

@@ -239,6 +239,18 @@ describe("a call about something else under the same key", () => {
     await once(holdfast, key, (lease) => lease.save("half").then(fail), options("one")).catch(() => {});
     await expect(once(other, key, () => 2, options("two"))).rejects.toThrow(OnceMismatchError);
   });
+
+  test("is refused after that one was given back too, where it is to be", async () => {
+    const strict = (fingerprint: string): object => ({ ...options(fingerprint), strictFingerprint: true });
+    const fail = (): never => {
+      throw new Error("wrong input");
+    };
+    await expect(once(holdfast, key, fail, strict("one"))).rejects.toThrow("wrong input");
+    const refused = once(other, key, () => 2, strict("two"));
+    await expect(refused).rejects.toThrow(OnceMismatchError);
+    await expect(refused).rejects.toMatchObject({ state: "released" });
+    expect(await once(other, key, () => 1, strict("one"))).toMatchObject({ value: 1, attempt: 2 });
+  });
 });
 
 describe("what becomes of it", () => {
@@ -424,6 +436,7 @@ test.each([
   [{ maxHoldMs: 0 }, "maxHoldMs"],
   [{ scope: "" }, "scope"],
   [{ whenRunning: "no" }, "whenRunning"],
+  [{ strictFingerprint: 1 }, "strictFingerprint"],
   [{ after: 5 }, "after"],
   [{ valueBytesMax: -1 }, "valueBytesMax"],
   [{ codec: {} }, "codec"],

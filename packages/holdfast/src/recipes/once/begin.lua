@@ -9,6 +9,7 @@
   ARGV[2] leaseMs      length of its lease
   ARGV[3] keepMs       how long the record lives from now
   ARGV[4] fingerprint  what the call is about; another one under the same key is refused
+  ARGV[5] isStrict     1 if that holds for a call that was given back as well
   GRANTS  by itself
   REPLY   {0, token, attempt, firstMs, saved...}          granted; when the first attempt began; the recovery point, if any
           {1, restMs, nowUs, attempt, sinceMs, owner...}  running: somebody else's lease lasts so long
@@ -16,7 +17,7 @@
           {3, attempt, sinceMs, words...}                 blocked: nobody knows how it ended; why
           {4, attempt, sinceMs, words...}                 mismatch: it is about something else; the state, and the owner
 ]]
-local owner, leaseMs, keepMs, fingerprint = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
+local owner, leaseMs, keepMs, fingerprint, isStrict = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4], ARGV[5] == '1'
 local time = redis.call('TIME')
 local nowUs = time[1] * 1000000 + time[2]
 local nowMs = math.floor(nowUs / 1000)
@@ -25,9 +26,9 @@ local record = redis.call('HMGET', KEYS[1], 'print', 'state', 'owner', 'until', 
 local state, holder, untilUs, token, saved = record[2], record[3], tonumber(record[4] or 0), record[5], record[9]
 local attempt, firstMs, sinceMs = tonumber(record[6] or 0), tonumber(record[7] or nowMs), tonumber(record[8] or nowMs)
 
--- What was given back before it had come anywhere binds nobody.
+-- What was given back before it had come anywhere binds nobody, unless it is to.
 local isAnother = state and record[1] ~= fingerprint
-if isAnother and (state ~= 'released' or saved) then
+if isAnother and (state ~= 'released' or saved or isStrict) then
   return {4, attempt, sinceMs, state, holder or ''}
 end
 if state == 'done' or state == 'failed' or state == 'bare' then

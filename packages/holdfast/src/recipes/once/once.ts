@@ -92,11 +92,12 @@ export async function once<Value>(
 function made(
   holdfast: Holdfast,
   key: string,
-  { scope, fingerprint, keepMs, codec }: ResolvedOnce,
+  { scope, fingerprint, strictFingerprint, keepMs, codec }: ResolvedOnce,
 ): { lock: ForeignLock<OnceLease>; steps: OnceSteps } {
   const name = nameOf(scope, checkBytes("key", key));
   const { engine, defaults, prefix } = behind(holdfast, name);
-  const steps = new OnceSteps({ engine, prefix, name, keepMs, fingerprint: fingerprintOf(fingerprint) });
+  const print = fingerprintOf(fingerprint);
+  const steps = new OnceSteps({ engine, prefix, name, keepMs, fingerprint: print, strictFingerprint });
   const lock = new ForeignLock<OnceLease>({
     engine,
     steps,

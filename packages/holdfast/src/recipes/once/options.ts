@@ -25,6 +25,13 @@ export interface OnceOptions<Value = unknown> {
   readonly fingerprint?: unknown;
 
   /**
+   * Whether another fingerprint is also refused after the call was given back. With false it is not, unless something was saved:
+   * a call that came nowhere binds nobody.
+   * @default false
+   */
+  readonly strictFingerprint?: boolean;
+
+  /**
    * Length of the lease of a running attempt, which is renewed. Shorter lets the next one take over sooner after a crash. Whole
    * milliseconds, 100 to 31 536 000 000.
    * @default 15_000
@@ -83,6 +90,7 @@ export type ResolvedOnce = Required<Omit<OnceOptions<never>, "scope" | "signal" 
 const NAMES: Readonly<Record<keyof OnceOptions, true>> = {
   scope: true,
   fingerprint: true,
+  strictFingerprint: true,
   leaseMs: true,
   keepMs: true,
   whenRunning: true,
@@ -107,7 +115,11 @@ export function resolveOnce(options: OnceOptions<never>): ResolvedOnce {
   }
   const { scope, fingerprint, leaseMs = 15_000, keepMs = 86_400_000, whenRunning = "wait", waitMs = 10_000 } = options;
   const { maxHoldMs = Infinity, after, valueBytesMax = 262_144, codec = jsonCodec, label = "", signal } = options;
+  const { strictFingerprint = false } = options;
   if (scope !== undefined) checkBytes("scope", scope);
+  if (typeof strictFingerprint !== "boolean") {
+    throw new TypeError(`strictFingerprint must be true or false; got ${show(strictFingerprint)}`);
+  }
   checkLeaseMs(leaseMs);
   checkWhole("keepMs", keepMs, leaseMs, YEAR_MS);
   if (whenRunning !== "wait" && whenRunning !== "reject") {
@@ -119,5 +131,7 @@ export function resolveOnce(options: OnceOptions<never>): ResolvedOnce {
     throw new TypeError(`after must be a function; got ${show(after)}`);
   }
   checkCodec(codec);
-  return { scope, fingerprint, leaseMs, keepMs, whenRunning, waitMs, maxHoldMs, valueBytesMax, codec, label, signal };
+  const waiting = { whenRunning, waitMs, signal };
+  const kept = { leaseMs, keepMs, maxHoldMs, valueBytesMax, codec, label };
+  return { scope, fingerprint, strictFingerprint, ...waiting, ...kept };
 }

@@ -56,6 +56,8 @@ export interface OncePlace {
   /** With its scope, as `nameOf` has it. */
   readonly name: string;
   readonly fingerprint: string;
+  /** Whether another fingerprint is refused after the call was given back too; false if undefined. */
+  readonly strictFingerprint?: boolean;
   readonly keepMs: number;
 }
 
@@ -105,9 +107,10 @@ export class OnceSteps implements Steps {
 
   /** @throws Over, OnceMismatchError, OnceBlockedError  no waiting helps */
   async acquire(claim: Claim, _enqueue: boolean, timeoutMs: number): Promise<Attempt> {
-    const { fingerprint } = this.#place;
+    const { fingerprint, strictFingerprint } = this.#place;
     const { owner, leaseMs } = claim;
-    const args = { owner, leaseMs, keepMs: this.#keepMs(leaseMs), fingerprint };
+    const isStrict = strictFingerprint === true ? 1 : 0;
+    const args = { owner, leaseMs, keepMs: this.#keepMs(leaseMs), fingerprint, isStrict };
     const reply = await call(this.#caller, recipesOnceBegin, { record: this.key }, args, timeoutMs);
     switch (reply.outcome) {
       case "granted": {

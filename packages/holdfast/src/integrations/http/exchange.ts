@@ -1,0 +1,237 @@
+/**
+ * A request with an `Idempotency-Key`, whatever the framework: is it carried out, or what is answered in its place?
+ *
+ * The handler is the work of `once`, and its answer the value. An adapter takes the answer without sending it; it leaves when `once` has
+ * recorded it, so that whoever has seen it can rely on getting it again. Adapters know headers and bodies, and nothing of keys.
+ */
+import { ClosedError, EvictionError, StoreError } from "../../core/errors.js";
+import { show } from "../../core/names.js";
+import type { Holdfast } from "../../holdfast.js";
+import {
+  OnceBlockedError,
+  type OnceLease,
+  OnceMismatchError,
+  type OnceOptions,
+  type OncePolicy,
+  OnceRunningError,
+  OnceUnavailableError,
+  once,
+} from "../../recipes/index.js";
+import { type IdempotencyOutcome, publishIdempotency } from "./events.js";
+import { fingerprintOfRequest, onceKeyOf, type RequestBody, shortened } from "./fingerprint.js";
+import { readKeyHeader } from "./header.js";
+import { type IdempotencyOptions, type ResolvedIdempotency, resolveIdempotency } from "./options.js";
+import { type Answer, type Problem, problemAnswer } from "./problems.js";
+import { answerCodec, replayAnswer, type Taken, textBytesMax } from "./recorded.js";
+
+/** What is asked of a request. */
+export interface HttpRequest {
+  readonly method: string;
+  /** The pattern of its route, such as `/payments/:id`. */
+  readonly route: string;
+  /** Path and query. */
+  readonly target: string;
+  /** One for each line of the header `Idempotency-Key`. */
+  readonly keyHeader: readonly string[];
+  readonly contentType: string;
+  readonly acceptEncoding: string;
+  /** @throws  the body was read by somebody who has not left it */
+  readonly body: () => Promise<RequestBody>;
+  /** Aborts when nobody waits for the answer any longer. */
+  readonly signal: AbortSignal;
+}
+
+/** What the header `Idempotency-Status` says: the answer may not be kept, or was never to be. */
+export type Mark = "unstored" | "ignored";
+
+/** What the adapter does now. */
+export type Verdict =
+  /** Calls the handler as if there were no idempotency. */
+  | { readonly kind: "pass"; readonly mark?: Mark }
+  /** Sends that. */
+  | { readonly kind: "answer"; readonly answer: Answer }
+  /** Sends what it has taken. */
+  | { readonly kind: "send"; readonly mark?: Mark }
+  /** Nothing: nobody waits for an answer. */
+  | { readonly kind: "gone" };
+
+/** The handler has broken the connection off and given no answer. */
+export class AnswerDestroyed extends Error {
+  constructor() {
+    super("the answer was destroyed before it ended");
+    this.name = "AnswerDestroyed";
+  }
+}
+
+/** Whose lease a request has; see `leaseOf` of the adapters. */
+export const leases: WeakMap<object, OnceLease> = new WeakMap();
+
+/** What became of a request, for events. */
+interface Told {
+  readonly outcome: IdempotencyOutcome;
+  readonly status?: number;
+  readonly error?: unknown;
+}
+
+/** One middleware, with its options. */
+export class Idempotency<Request> {
+  readonly options: ResolvedIdempotency<Request>;
+  readonly #holdfast: Holdfast;
+
+  /** @throws TypeError, RangeError  a wrong option */
+  constructor(holdfast: Holdfast, options: IdempotencyOptions<Request>) {
+    this.#holdfast = holdfast;
+    this.options = resolveIdempotency(options);
+  }
+
+  /** Other methods are idempotent by themselves, or read. */
+  concerns(method: string): boolean {
+    return method === "POST" || method === "PATCH";
+  }
+
+  /**
+   * @param request  what the framework calls it; for `scope` and `fingerprint`
+   * @param handle   calls the handler and takes its answer without sending it; called once at most
+   * @throws what `scope`, `fingerprint` and `body` throw; the handler was not called
+   */
+  async carryOut(http: HttpRequest, request: Request, handle: (lease: OnceLease) => Promise<Taken>): Promise<Verdict> {
+    const header = readKeyHeader(http.keyHeader, this.options.strict);
+    if (header === "missing" && !this.options.required) return { kind: "pass" };
+    if (typeof header === "string") return this.#refuse({ http }, header);
+    const scope = this.#scopeOf(request);
+    const call: Call = { http, key: onceKeyOf(http.method, http.route, header.key), scope };
+    const fingerprint = await this.#fingerprintOf(http, request);
+
+    const run: Run = { isCalled: false };
+    const work = async (lease: OnceLease): Promise<Taken> => {
+      run.isCalled = true;
+      run.taken = await handle(lease);
+      return run.taken;
+    };
+    try {
+      const done = await once<Taken | undefined>(this.#holdfast, call.key as string, work, {
+        ...this.#onceOptions(run),
+        ...(scope === undefined ? {} : { scope }),
+        fingerprint,
+        signal: http.signal,
+      });
+      return done.replayed ? this.#replay(call, done.value) : this.#send(call, run, undefined);
+    } catch (error) {
+      if (run.taken !== undefined) return this.#send(call, run, error);
+      if (!run.isCalled) return this.#refused(call, error);
+      this.#tell(call, { outcome: "released", error });
+      if (error instanceof AnswerDestroyed) return { kind: "gone" };
+      throw error;
+    }
+  }
+
+  #onceOptions(run: Run): OnceOptions<Taken | undefined> {
+    const { leaseMs, keepMs, maxHoldMs, whenRunning, keep, replayHeaders, bodyBytesMax } = this.options;
+    return {
+      ...{ leaseMs, keepMs, maxHoldMs, strictFingerprint: true },
+      ...(whenRunning === "reject" ? { whenRunning } : { whenRunning: "wait", waitMs: whenRunning.waitMs }),
+      valueBytesMax: textBytesMax(bodyBytesMax),
+      codec: answerCodec(replayHeaders),
+      after() {
+        run.policy = run.taken === undefined ? "release" : policyOf(keep(statusOf(run.taken)));
+        return run.policy;
+      },
+    };
+  }
+
+  #scopeOf(request: Request): string | undefined {
+    if (this.options.scope === undefined) return undefined;
+    const scope: unknown = this.options.scope(request);
+    const text = typeof scope === "number" && Number.isFinite(scope) ? String(scope) : scope;
+    if (typeof text === "string" && text !== "") return shortened(text);
+    throw new TypeError(`scope must return a text that is not empty, or a number; got ${show(scope)}`);
+  }
+
+  async #fingerprintOf(http: HttpRequest, request: Request): Promise<string> {
+    const { fingerprint } = this.options;
+    const body: RequestBody =
+      fingerprint === undefined ? await http.body() : { kind: "value", value: await fingerprint(request) };
+    return fingerprintOfRequest({ ...http, body });
+  }
+
+  #replay(call: Call, kept: Taken | undefined): Verdict {
+    if (kept?.kind !== "whole") return this.#refuse(call, "result-unavailable");
+    const answer = replayAnswer(kept.answer, call.http.acceptEncoding);
+    this.#tell(call, { outcome: "replayed", status: answer.status });
+    return { kind: "answer", answer };
+  }
+
+  /** @param error  why it may not have been recorded, if that is so */
+  #send(call: Call, { taken, policy }: Run, error: unknown): Verdict {
+    const { kind } = taken as Taken;
+    const status = statusOf(taken as Taken);
+    if (error !== undefined && policy !== "release") {
+      this.#tell(call, { outcome: "unstored", status, error });
+      return { kind: "send", mark: "unstored" };
+    }
+    if (kind === "passing") {
+      this.#tell(call, { outcome: "ignored", status, error });
+      return { kind: "send", mark: "ignored" };
+    }
+    this.#tell(call, { outcome: policy === "release" ? "released" : "carried-out", status, error });
+    return { kind: "send" };
+  }
+
+  /** The handler was not called. */
+  #refused(call: Call, error: unknown): Verdict {
+    if (call.http.signal.aborted && error === call.http.signal.reason) return { kind: "gone" };
+    if (error instanceof OnceMismatchError) return this.#refuse(call, "mismatch");
+    if (error instanceof OnceRunningError) return this.#refuse(call, "running", { retryAfterS: 1 });
+    if (error instanceof OnceBlockedError) return this.#refuse(call, "blocked");
+    if (error instanceof OnceUnavailableError) return this.#refuse(call, "result-unavailable");
+    if (error instanceof StoreError || error instanceof EvictionError || error instanceof ClosedError) {
+      return this.#unavailable(call, error);
+    }
+    throw error;
+  }
+
+  #unavailable(call: Call, error: StoreError | EvictionError | ClosedError): Verdict {
+    if (this.options.whenUnavailable === "pass") {
+      this.#tell(call, { outcome: "unstored", error });
+      return { kind: "pass", mark: "unstored" };
+    }
+    const resumesInMs = error instanceof StoreError ? (error.resumesInMs ?? 0) : 0;
+    return this.#refuse(call, "unavailable", { retryAfterS: Math.max(1, Math.ceil(resumesInMs / 1_000)), error });
+  }
+
+  #refuse(
+    call: Call,
+    problem: Problem,
+    { retryAfterS, error }: { readonly retryAfterS?: number; readonly error?: unknown } = {},
+  ): Verdict {
+    const answer = problemAnswer(problem, retryAfterS);
+    this.#tell(call, { outcome: problem, status: answer.status, error });
+    return { kind: "answer", answer };
+  }
+
+  #tell({ http: { method, route }, key, scope }: Call, { outcome, status, error }: Told): void {
+    publishIdempotency({ method, route, key, scope, outcome, status, error });
+  }
+}
+
+/** A request, and the call of `once` that it is. */
+interface Call {
+  readonly http: HttpRequest;
+  readonly key?: string;
+  readonly scope?: string | undefined;
+}
+
+/** How far the handler has come. */
+interface Run {
+  isCalled: boolean;
+  taken?: Taken;
+  policy?: OncePolicy;
+}
+
+function policyOf(keep: boolean | "block"): OncePolicy {
+  return keep === "block" ? "block" : keep ? "keep" : "release";
+}
+
+function statusOf(taken: Taken): number {
+  return taken.kind === "whole" ? taken.answer.status : taken.status;
+}

@@ -1,0 +1,82 @@
+/** A request of `node:http`: its header lines, and its body wherever that is. */
+import { once } from "node:events";
+import type { IncomingMessage } from "node:http";
+import { mediaTypeOf, type RequestBody } from "./fingerprint.js";
+
+/** The most bytes of a body that no parser has read; who expects more puts a parser with its own limit before. */
+const UNREAD_BYTES_MAX = 1_048_576;
+
+/** The lines of the header `Idempotency-Key`. */
+export function keyHeaderOf({ headers, rawHeaders }: IncomingMessage): string[] {
+  // Node joins several with a comma.
+  const joined = headers["idempotency-key"];
+  if (joined === undefined) return [];
+  const lines = rawHeaders.filter((_, at) => at % 2 === 1 && rawHeaders[at - 1]?.toLowerCase() === "idempotency-key");
+  return lines.length > 1 ? lines : [String(joined)];
+}
+
+/**
+ * The body of a request, as its parser has left it; or, if nobody has read it, its bytes, which are put back for whoever reads it next.
+ *
+ * @param parsed  what the framework has as the body
+ * @throws Error  it was read, and is not there any more; or is too long
+ */
+export async function bodyOf(request: IncomingMessage, parsed: unknown): Promise<RequestBody> {
+  const { headers } = request;
+  const mediaType = mediaTypeOf(headers["content-type"] ?? "");
+  if (headers["transfer-encoding"] === undefined && Number(headers["content-length"] ?? 0) === 0) {
+    return { kind: "none" };
+  }
+  if (!request.readableDidRead && !request.readableEnded) return { kind: "bytes", bytes: await peek(request) };
+  // The files of a form are not in what its parser leaves.
+  if (!isLeft(parsed) || mediaType === "multipart/form-data") {
+    throw new Error(
+      `The body (${mediaType}) was read before idempotency(), and what it was is not known any more; parse it with something that leaves it as the body of the request, or say with the option fingerprint what it is about`,
+    );
+  }
+  return parsed instanceof Uint8Array ? { kind: "bytes", bytes: parsed } : { kind: "value", value: parsed };
+}
+
+function isLeft(parsed: unknown): boolean {
+  if (parsed === undefined || parsed === null) return false;
+  return typeof parsed !== "object" || !("pipe" in parsed || "getReader" in parsed);
+}
+
+/** All of the body, which then is unread again. */
+async function peek(request: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for (;;) {
+    for (let chunk = request.read(); chunk !== null; chunk = request.read()) {
+      chunks.push(chunk);
+      bytes += chunk.length;
+    }
+    if (bytes > UNREAD_BYTES_MAX) throw tooLong();
+    if (request.complete) break;
+    await readable(request);
+  }
+  const body = Buffer.concat(chunks);
+  // In the same turn as the last read, before Node tells of the end.
+  if (bytes > 0) request.unshift(body);
+  return body;
+}
+
+async function readable(request: IncomingMessage): Promise<void> {
+  const waiting = new AbortController();
+  const { signal } = waiting;
+  try {
+    await Promise.race([once(request, "readable", { signal }), closed(request, signal)]);
+  } finally {
+    waiting.abort();
+  }
+}
+
+async function closed(request: IncomingMessage, signal: AbortSignal): Promise<never> {
+  if (!request.destroyed) await once(request, "close", { signal });
+  throw new Error("the connection was closed before the body of the request had come");
+}
+
+function tooLong(): Error {
+  const message = `The body is longer than the ${UNREAD_BYTES_MAX} bytes that idempotency() reads by itself; put a parser before it`;
+  return Object.assign(new RangeError(message), { status: 413, statusCode: 413 });
+}

@@ -1,0 +1,77 @@
+/** What a client is told whose request is not carried out: problem details of RFC 9457. They never contain what was sent. */
+
+/** An answer that is whole. */
+export interface Answer {
+  readonly status: number;
+  /** Names in lower case. */
+  readonly headers: readonly (readonly [name: string, value: string])[];
+  readonly body: Uint8Array;
+}
+
+/** Why a request is not carried out. */
+export type Problem =
+  | "missing"
+  | "malformed"
+  | "unavailable"
+  | "mismatch"
+  | "running"
+  | "blocked"
+  | "result-unavailable";
+
+interface Text {
+  readonly status: number;
+  readonly title: string;
+  readonly detail: string;
+}
+
+const TEXTS: Readonly<Record<Problem, Text>> = {
+  missing: {
+    status: 400,
+    title: "Idempotency-Key is missing",
+    detail: "This request needs the header Idempotency-Key, with a value that is new for each new request.",
+  },
+  malformed: {
+    status: 400,
+    title: "Idempotency-Key is malformed",
+    detail: "The header Idempotency-Key must come once, as 1 to 255 characters in double quotes.",
+  },
+  unavailable: {
+    status: 503,
+    title: "Idempotency cannot be ensured now",
+    detail: "The request was not carried out. Send it again later, with the same Idempotency-Key.",
+  },
+  mismatch: {
+    status: 422,
+    title: "Idempotency-Key was used for another request",
+    detail: "This Idempotency-Key belongs to a request with another content. Use a new one for a new request.",
+  },
+  running: {
+    status: 409,
+    title: "The first request is still being carried out",
+    detail: "A request with this Idempotency-Key has not ended yet. Send it again later to get its answer.",
+  },
+  blocked: {
+    status: 409,
+    title: "The outcome of the first request is unknown",
+    detail:
+      "It is not known how the request with this Idempotency-Key ended. It is not carried out again until that is known.",
+  },
+  "result-unavailable": {
+    status: 409,
+    title: "The first request was carried out, and its answer was not kept",
+    detail:
+      "The request with this Idempotency-Key was carried out. Its answer was not kept, and it is not carried out again.",
+  },
+};
+
+/** The answer that tells of it. @param retryAfterS  when to try again, in seconds; undefined if that does not help */
+export function problemAnswer(problem: Problem, retryAfterS?: number): Answer {
+  const { status, title, detail } = TEXTS[problem];
+  const body = { type: `urn:holdfast:idempotency:${problem}`, title, status, detail };
+  const retryAfter = retryAfterS === undefined ? [] : [["retry-after", String(retryAfterS)] as const];
+  return {
+    status,
+    headers: [["content-type", "application/problem+json"], ...retryAfter],
+    body: Buffer.from(JSON.stringify(body)),
+  };
+}

@@ -1,0 +1,286 @@
+/** Bodies of requests: parsed, not yet read, and read by somebody who has not left them. */
+import { randomUUID } from "node:crypto";
+import { once } from "node:events";
+import { createRequire } from "node:module";
+import type { AddressInfo } from "node:net";
+import { connect } from "node:net";
+import express5, { type Express, type RequestHandler } from "express";
+import fastify from "fastify";
+import { Hono } from "hono";
+import { Redis } from "ioredis";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { type RedisServer, startRedis } from "../../../../../tests/support/redis-server.js";
+import { createHoldfast, type Holdfast } from "../../../src/index.js";
+import { idempotency as forExpress } from "../../../src/integrations/express/index.js";
+import { idempotency as forFastify } from "../../../src/integrations/fastify/index.js";
+import { idempotency as forHono } from "../../../src/integrations/hono/index.js";
+import { ADAPTERS, listen, type Site } from "./adapters.js";
+import { post } from "./client.js";
+
+const express4 = createRequire(import.meta.url)("express4") as typeof express5;
+let server: RedisServer;
+let redis: Redis;
+let holdfast: Holdfast;
+let key: string;
+let open: (() => Promise<unknown>)[];
+
+beforeAll(async () => {
+  server = await startRedis();
+  redis = new Redis({ port: server.port });
+  holdfast = createHoldfast({ redis });
+});
+afterAll(async () => {
+  await holdfast?.close();
+  redis?.disconnect();
+  await server?.stop();
+});
+beforeEach(() => {
+  key = randomUUID();
+  open = [];
+});
+afterEach(async () => {
+  vi.restoreAllMocks();
+  for (const close of open.toReversed()) await close();
+});
+
+function opened(site: Site): string {
+  open.push(() => site.close());
+  return site.url;
+}
+
+const formHeaders = { "content-type": "application/x-www-form-urlencoded" };
+
+describe.each([
+  ["express 5", express5],
+  ["express 4", express4],
+])("%s", (_, express) => {
+  function app(...before: RequestHandler[]): Express {
+    const made = express();
+    for (const each of before) made.use(each);
+    return made;
+  }
+
+  test("a body that nobody has read is compared, and is there for whoever reads it next", async () => {
+    const made = app();
+    made.post(
+      "/payments/:id",
+      forExpress(holdfast),
+      express.text({ type: "*/*", limit: "1mb" }),
+      (request, response) => {
+        response.json({ length: String(request.body).length });
+      },
+    );
+    const url = opened(await listen(made));
+    // In one piece, in many, and none at all.
+    for (const body of ["x".repeat(10), "y".repeat(300_000), ""]) {
+      const first = await post(url, { key: `${key}${body.length}`, body, headers: { "content-type": "text/plain" } });
+      if (body !== "") expect(JSON.parse(first.text)).toEqual({ length: body.length });
+      expect(first.status).toBe(200);
+      const changed = await post(url, {
+        key: `${key}${body.length}`,
+        body: `${body}!`,
+        headers: { "content-type": "text/plain" },
+      });
+      expect(changed.status).toBe(422);
+      const again = await post(url, { key: `${key}${body.length}`, body, headers: { "content-type": "text/plain" } });
+      expect([again.text, again.headers["idempotency-replayed"]]).toEqual([first.text, "true"]);
+    }
+  });
+
+  test("one that is longer than is read by itself is refused with 413", async () => {
+    const made = app();
+    const handle = vi.fn();
+    made.post("/payments/:id", forExpress(holdfast), handle);
+    vi.spyOn(console, "error").mockImplementation(() => {});
+    const url = opened(await listen(made));
+    const headers = { "content-type": "text/plain" };
+    expect((await post(url, { key, body: "x".repeat(1_100_000), headers })).status).toBe(413);
+    expect(handle).not.toHaveBeenCalled();
+  });
+
+  test("forms are compared by their fields, and raw JSON as JSON", async () => {
+    const made = app(express.urlencoded({ extended: false }), express.raw({ type: "application/json" }));
+    const handle = vi.fn((_request, response) => response.json({}));
+    made.post("/payments/:id", forExpress(holdfast), handle);
+    const url = opened(await listen(made));
+    await post(url, { key, body: "a=1&b=2", headers: formHeaders });
+    expect((await post(url, { key, body: "b=2&a=1", headers: formHeaders })).status).toBe(200);
+    expect((await post(url, { key, body: "b=2&a=2", headers: formHeaders })).status).toBe(422);
+    await post(url, { key: `${key}-2`, body: '{"a":1,"b":2}' });
+    expect((await post(url, { key: `${key}-2`, body: '{"b":2, "a":1}' })).status).toBe(200);
+    expect(handle).toHaveBeenCalledTimes(2);
+  });
+
+  test("one that was read and not left is an error, unless it is said what stands for it", async () => {
+    // As a parser of uploads does it.
+    const swallow: RequestHandler = (request, _response, next) => {
+      request.resume();
+      request.once("end", () => next());
+    };
+    const handle = vi.fn((_request, response) => response.json({}));
+    const made = app(swallow);
+    made.post("/payments/:id", forExpress(holdfast), handle);
+    made.post("/uploads/:id", forExpress(holdfast, { fingerprint: (request) => request.get("digest") }), handle);
+    vi.spyOn(console, "error").mockImplementation(() => {});
+    const url = opened(await listen(made));
+    const refused = await post(url, { key, body: "abc", headers: { "content-type": "text/plain" } });
+    expect([refused.status, handle.mock.calls.length]).toEqual([500, 0]);
+    const upload = (digest: string): ReturnType<typeof post> =>
+      post(url, { key, path: "/uploads/1", body: "abc", headers: { "content-type": "text/plain", digest } });
+    expect([(await upload("a")).status, (await upload("a")).status, (await upload("b")).status]).toEqual([
+      200, 200, 422,
+    ]);
+    expect(handle).toHaveBeenCalledTimes(1);
+  });
+
+  test("`next(error)` and an error that is thrown are answered by what handles errors, and tried again", async () => {
+    let tries = 0;
+    const made = app(express.json());
+    made.post("/payments/:id", forExpress(holdfast), (_request, response, next) => {
+      tries += 1;
+      if (tries === 1) next(new Error("passed on"));
+      else if (tries === 2) throw new Error("thrown");
+      else response.end();
+    });
+    made.use(((error: Error, _request, response, _next) => {
+      response.status(502).send(error.message);
+    }) as express5.ErrorRequestHandler);
+    const url = opened(await listen(made));
+    const answers = [];
+    for (let at = 0; at < 4; at += 1) {
+      const { status, text, headers } = await post(url, { key, body: {} });
+      answers.push([status, text, headers["idempotency-replayed"]]);
+    }
+    expect(answers).toEqual([
+      [502, "passed on", undefined],
+      [502, "thrown", undefined],
+      [200, "", undefined],
+      [200, "", "true"],
+    ]);
+  });
+
+  test("a second answer is refused as Node refuses it, and the first one is sent", async () => {
+    const errors: unknown[] = [];
+    const made = app(express.json());
+    made.post("/payments/:id", forExpress(holdfast), (_request, response) => {
+      response.status(201).json({ first: true });
+      expect([response.headersSent, response.writableEnded]).toEqual([true, true]);
+      try {
+        response.status(500).json({ second: true });
+      } catch (error) {
+        errors.push(error);
+      }
+    });
+    const url = opened(await listen(made));
+    expect(await post(url, { key, body: {} })).toMatchObject({ status: 201, text: '{"first":true}' });
+    expect(errors).toMatchObject([{ code: "ERR_HTTP_HEADERS_SENT" }]);
+    expect((await post(url, { key, body: {} })).status).toBe(201);
+  });
+
+  test("on all routes at once the key is one of the path", async () => {
+    const made = app(express.json(), forExpress(holdfast));
+    made.post("/payments/:id", (request, response) => void response.json({ id: request.params.id }));
+    const url = opened(await listen(made));
+    for (const id of ["1", "2"]) {
+      expect((await post(url, { key, path: `/payments/${id}`, body: {} })).text).toBe(`{"id":"${id}"}`);
+    }
+  });
+});
+
+test("fastify: a body that its parser has made a stream of is an error", async () => {
+  const app = fastify();
+  app.addContentTypeParser("*", (_request, payload, done) => done(null, payload));
+  const handle = vi.fn();
+  app.post("/payments/:id", { preHandler: forFastify(holdfast) }, async (request) => {
+    handle();
+    for await (const _ of request.body as AsyncIterable<Buffer>);
+    return {};
+  });
+  await app.listen({ port: 0, host: "127.0.0.1" });
+  open.push(() => app.close());
+  const url = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
+  // It is unread here, and so it is compared, and read by the handler.
+  const headers = { "content-type": "application/pdf" };
+  expect((await post(url, { key, body: "abc", headers })).status).toBe(200);
+  expect((await post(url, { key, body: "abd", headers })).status).toBe(422);
+  expect(handle).toHaveBeenCalledTimes(1);
+});
+
+test("hono: what was read before is compared, unless it cannot be known any more", async () => {
+  const app = new Hono();
+  app.use("/json/:id", async (c, next) => {
+    await c.req.json();
+    await next();
+  });
+  app.use("/raw/:id", async (c, next) => {
+    await c.req.raw.text();
+    await next();
+  });
+  app.onError((error, c) => c.text(error.message, 500));
+  app.post("/json/:id", forHono(holdfast), async (c) => c.json(await c.req.json()));
+  app.post("/raw/:id", forHono(holdfast), (c) => c.json({}));
+  app.post("/late/:id", forHono(holdfast), async (c) => c.json(await c.req.raw.json()));
+  const ask = (path: string, body: object): Promise<Response> =>
+    Promise.resolve(
+      app.request(path, {
+        method: "POST",
+        headers: { "content-type": "application/json", "idempotency-key": key },
+        body: JSON.stringify(body),
+      }),
+    );
+  for (const path of ["/json/1", "/late/1"]) {
+    expect(await (await ask(path, { a: 1 })).json()).toEqual({ a: 1 });
+    expect((await ask(path, { a: 1 })).headers.get("idempotency-replayed")).toBe("true");
+    expect((await ask(path, { a: 2 })).status).toBe(422);
+  }
+  const refused = await ask("/raw/1", { a: 1 });
+  expect([refused.status, await refused.text()]).toEqual([
+    500,
+    expect.stringContaining("was read before idempotency()"),
+  ]);
+});
+
+test.each(ADAPTERS)("$name: a request whose body never comes begins nothing", async (adapter) => {
+  const handle = vi.fn();
+  const site = await adapter.serve(holdfast, { handle });
+  open.push(() => site.close());
+  const socket = connect(Number(new URL(site.url).port), "127.0.0.1");
+  socket.on("error", () => {});
+  await once(socket, "connect");
+  const head = [
+    "POST /payments/1 HTTP/1.1",
+    "Host: x",
+    `Idempotency-Key: ${key}`,
+    "Content-Type: text/plain",
+    "Content-Length: 10",
+  ];
+  socket.write(`${head.join("\r\n")}\r\n\r\nabc`);
+  await vi.waitFor(async () => expect(await site.connections()).toBe(1), { timeout: 15_000 });
+  socket.destroy();
+  await vi.waitFor(async () => expect(await site.connections()).toBe(0), { timeout: 15_000 });
+  expect((await redis.keys(`*${key}*`)).length).toBe(0);
+  expect(handle).not.toHaveBeenCalled();
+});
+
+test.each([
+  [{ required: 1 }, "required"],
+  [{ scope: "tenant" }, "scope"],
+  [{ keepMs: 14_999 }, "keepMs"],
+  [{ leaseMs: 99 }, "leaseMs"],
+  [{ maxHoldMs: 0 }, "maxHoldMs"],
+  [{ whenRunning: "wait" }, "whenRunning"],
+  [{ whenRunning: { waitMs: -1 } }, "whenRunning.waitMs"],
+  [{ keep: [200] }, "keep"],
+  [{ replayHeaders: "etag" }, "replayHeaders"],
+  [{ replayHeaders: ["a b"] }, "replayHeaders"],
+  [{ replayHeaders: ["Set-Cookie"] }, "replayHeaders"],
+  [{ replayHeaders: ["date"] }, "replayHeaders"],
+  [{ replayHeaders: ["traceparent"] }, "replayHeaders"],
+  [{ bodyBytesMax: -1 }, "bodyBytesMax"],
+  [{ whenUnavailable: "wait" }, "whenUnavailable"],
+  [{ strict: "yes" }, "strict"],
+  [{ fingerprint: 5 }, "fingerprint"],
+  [{ ttl: 5 }, "ttl"],
+])("a wrong option is refused by its name, at once: %o", (options, name) => {
+  for (const make of [forExpress, forFastify, forHono]) expect(() => make(holdfast, options as object)).toThrow(name);
+});

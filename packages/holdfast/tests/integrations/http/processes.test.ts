@@ -1,0 +1,94 @@
+/** Services that die or stand still with a request in their hands, as processes. */
+import { randomUUID } from "node:crypto";
+import { Redis } from "ioredis";
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { type Program, startProgram } from "../../../../../tests/support/program.js";
+import { type RedisServer, startRedis } from "../../../../../tests/support/redis-server.js";
+import { ADAPTERS } from "./adapters.js";
+import { post, type Reply } from "./client.js";
+
+const LEASE_MS = 1_000;
+let server: RedisServer;
+let redis: Redis;
+let key: string;
+
+beforeAll(async () => {
+  server = await startRedis();
+  redis = new Redis({ port: server.port });
+});
+afterAll(async () => {
+  redis?.disconnect();
+  await server?.stop();
+});
+beforeEach(() => {
+  key = randomUUID();
+});
+
+/** A process takes its time to start on a machine that does something else as well. */
+describe.each(ADAPTERS)("$name", { timeout: 60_000 }, ({ name: framework }) => {
+  async function start(mark: string, workMs: number): Promise<{ program: Program; url: string }> {
+    const args = { port: server.port, framework, leaseMs: LEASE_MS, mark, workMs };
+    const program = startProgram(new URL("./server.mjs", import.meta.url), args);
+    const { url } = await program.call<{ url: string }>("listen");
+    return { program, url };
+  }
+
+  /** Tries again while the first is running, as a client does that heeds `Retry-After`, only sooner. */
+  async function untilAnswered(url: string): Promise<Reply> {
+    return await vi.waitFor(
+      async () => {
+        const reply = await post(url, { key, body: {} });
+        expect(JSON.parse(reply.text).type).not.toBe("urn:holdfast:idempotency:running");
+        return reply;
+      },
+      { timeout: 50_000, interval: 20 },
+    );
+  }
+
+  async function leaseEndsAtMs(): Promise<number> {
+    const [record = ""] = (await redis.keys("hf:once:*")).filter((each) => each.includes(key));
+    return Number(await redis.hget(record, "until")) / 1_000;
+  }
+
+  test("one that was killed is followed on another, after its lease and not before", async () => {
+    const [dying, next] = await Promise.all([start("dying", 60_000), start("next", 0)]);
+    try {
+      const began = dying.program.heard("began");
+      const lost = post(dying.url, { key, body: {} }).catch(() => "gone");
+      await began;
+      expect((await post(next.url, { key, body: {} })).status).toBe(409);
+      await dying.program.kill();
+      expect(await lost).toBe("gone");
+      const endsAtMs = await leaseEndsAtMs();
+      const reply = await untilAnswered(next.url);
+      expect(Date.now()).toBeGreaterThanOrEqual(Math.floor(endsAtMs));
+      expect(JSON.parse(reply.text)).toEqual({ by: "next", attempt: 2 });
+      const runs = await redis.lrange(`runs:${key}`, 0, -1);
+      expect(runs.map((run) => run.split(" ").slice(0, 2).join(" "))).toEqual(["dying 1", "next 2"]);
+      const [first, second] = runs.map((run) => Number(run.split(" ")[2]));
+      expect(second).toBeGreaterThan(first as number);
+    } finally {
+      await Promise.all([dying.program.kill(), next.program.kill()]);
+    }
+  });
+
+  test("one that stood still beyond its lease answers unstored, and the other's answer is kept", async () => {
+    const [late, next] = await Promise.all([start("late", 50), start("next", 0)]);
+    try {
+      const began = late.program.heard("began");
+      const first = post(late.url, { key, body: {} });
+      await began;
+      late.program.freeze();
+      const reply = await untilAnswered(next.url);
+      late.program.resume();
+      const { headers, text } = await first;
+      // It may have ended in the moment before it was stopped.
+      const isIn = reply.headers["idempotency-replayed"] === "true";
+      expect([headers["idempotency-status"], JSON.parse(text).by]).toEqual([isIn ? undefined : "unstored", "late"]);
+      expect(JSON.parse(reply.text).by).toBe(isIn ? "late" : "next");
+      expect((await post(late.url, { key, body: {} })).text).toBe(reply.text);
+    } finally {
+      await Promise.all([late.program.kill(), next.program.kill()]);
+    }
+  });
+});
