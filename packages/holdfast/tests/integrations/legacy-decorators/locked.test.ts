@@ -191,7 +191,11 @@ describe("a locked method", () => {
     const watching = invoices.watch(id, began.resolve, true);
     await began.promise;
     await takeAway();
-    await expect(watching).rejects.toMatchObject({ name: "LeaseLostError", reason: "force-released", forced: { by: "ana" } });
+    await expect(watching).rejects.toMatchObject({
+      name: "LeaseLostError",
+      reason: "force-released",
+      forced: { by: "ana" },
+    });
   });
 
   test("fails with its value if it goes on without the lease", async () => {
@@ -287,7 +291,9 @@ describe("classes of classes", () => {
     const derived = await appWith([Derived]);
     expect(await derived.inherited(id)).toBe(id);
     expect(derived.calls).toEqual([`base base:${id}`]);
-    await direct.mutex(`base:${id}`).run(() => expect(derived.inherited(id)).rejects.toThrow("was not acquired at once"));
+    await direct
+      .mutex(`base:${id}`)
+      .run(() => expect(derived.inherited(id)).rejects.toThrow("was not acquired at once"));
   });
 
   test("an overridden method has the lock that it is decorated with, or none", async () => {
@@ -340,6 +346,8 @@ describe("a class is refused", () => {
       class Static {
         @Locked({ name: "a", noLease: true })
         static async close(): Promise<void> {}
+
+        async reopen(): Promise<void> {}
       }
       return Static;
     }).toThrow("@Locked is for methods of instances; close is none");
