@@ -1,10 +1,9 @@
 /** Work under a lock, for recipes that have to tell a refusal from an error of the work, and what ended too late from both. */
 import { behindAny } from "../core/behind.js";
-import { LeaseLostError } from "../core/errors.js";
+import { type Forced, LeaseLostError, type OverReason } from "../core/errors.js";
 import type { Lease } from "../core/lease.js";
 import type { AcquireOptions } from "../core/options.js";
 import type { Holdfast } from "../holdfast.js";
-import { LateValueError } from "./late-value.js";
 
 /** Whatever can be held: a mutex, a semaphore, a side of a read-write lock, a redlock. */
 export interface Holdable {
@@ -29,11 +28,31 @@ export type UnderLock<Value> =
   /** Nothing was acquired, and the work was not called: what `acquire` threw. */
   | { readonly ran: false; readonly error: unknown };
 
+/** The work ended, but its lease was lost meanwhile: what it did may have overlapped with another holder's. */
+export class WorkLostError extends LeaseLostError {
+  /** What the work returned. */
+  readonly value: unknown;
+
+  constructor(
+    lockName: string,
+    facts: {
+      readonly reason: OverReason;
+      readonly token: number;
+      readonly owner: string;
+      readonly forced?: Forced | undefined;
+      readonly value: unknown;
+    },
+  ) {
+    super(lockName, facts);
+    this.value = facts.value;
+  }
+}
+
 /**
  * Acquires, works, releases, as `lock.run`.
  *
  * @throws what `work` threw, the same object; otherwise
- * @throws LateValueError  the work ended after its lease
+ * @throws WorkLostError  the work ended after its lease
  * @throws StoreError     the work ended after its lease, and whether anybody was granted meanwhile is not known
  */
 export async function runUnder<Value>(
@@ -54,6 +73,6 @@ export async function runUnder<Value>(
     if (!course.hasBegun) return { ran: false, error };
     if (course.ended === undefined || !(error instanceof LeaseLostError)) throw error;
     const { lockName, reason, token, owner, forced } = error;
-    throw new LateValueError(lockName, { reason, token, owner, forced, value: course.ended.value });
+    throw new WorkLostError(lockName, { reason, token, owner, forced, value: course.ended.value });
   }
 }

@@ -6,7 +6,7 @@ import { startProgram } from "../../../../tests/support/program.js";
 import { startProxy } from "../../../../tests/support/tcp-proxy.js";
 import { mutexAcquire } from "../../src/generated/scripts.js";
 import { createHoldfast, type Lease, LeaseLostError } from "../../src/index.js";
-import { LateValueError, type LockedProcessor, type Refusal, withLock } from "../../src/integrations/bullmq/index.js";
+import { type LockedProcessor, type Refusal, WorkLostError, withLock } from "../../src/integrations/bullmq/index.js";
 import { deferred } from "../../src/testing/delays.js";
 import { Bench, type Bill, crowd, ended, eventually, held } from "./bullmq-bench.js";
 
@@ -64,7 +64,7 @@ describe("a job that loses its lock", () => {
     const end = ended(run);
     await bench.add({ attempts: 2 });
     const { error, job } = await end;
-    expect(error).toBeInstanceOf(LateValueError);
+    expect(error).toBeInstanceOf(WorkLostError);
     expect(error).toBeInstanceOf(LeaseLostError);
     expect(error).toMatchObject({ value: { invoice: 7 }, reason: "force-released" });
     expect(job?.failedReason).toContain('"ana"');
@@ -253,7 +253,7 @@ describe("processes that die or stand still", { timeout: 60_000 }, () => {
       late.freeze();
       const lease = await bench.other.mutex(bench.key).acquire({ waitMs: 60_000 });
       late.resume();
-      expect(await late.call("finish")).toMatchObject({ error: "LateValueError", value: "late" });
+      expect(await late.call("finish")).toMatchObject({ error: "WorkLostError", value: "late" });
       expect(lease.validForMs()).toBeGreaterThan(0);
       await lease.release();
     } finally {

@@ -38,7 +38,7 @@ export type LockedProcessor<Data, Result, Name extends string, Key extends strin
  * @param processor  what it throws, `UnrecoverableError` and the like too, is passed on untouched. A function: a path or URL of a file, which
  *                   BullMQ runs in a process of its own, is refused
  * @returns what `new Worker` takes. It throws, as the failure of an attempt:
- *          `LateValueError`, a LeaseLostError, if the processor ended after its lease; `AcquireTimeoutError` or `PausedError`, which say who is in the
+ *          `WorkLostError`, a LeaseLostError, if the processor ended after its lease; `AcquireTimeoutError` or `PausedError`, which say who is in the
  *          way, if `whenBusy` says to wait no longer; `StoreError` and `EvictionError`; `ClosedError` if the Holdfast was closed before the worker
  * @throws TypeError, RangeError  a wrong argument
  */

@@ -54,7 +54,7 @@ const OWN = ["name", "whenBusy", "lock", "leaseAt", "noLease"];
  * of Nest run before, without the lock.
  *
  * The decorated method rejects with what the method throws; otherwise with `AcquireTimeoutError`, `PausedError`, `StoreError`, `EvictionError` or
- * `ClosedError`, if it was not called (see `whenBusy`), or `LateValueError`, a LeaseLostError, if it ended after its lease.
+ * `ClosedError`, if it was not called (see `whenBusy`), or `WorkLostError`, a LeaseLostError, if it ended after its lease.
  *
  * @throws TypeError, RangeError  a wrong option, or a method that gets no lease, when the class is defined
  */

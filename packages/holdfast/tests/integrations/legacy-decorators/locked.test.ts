@@ -10,9 +10,9 @@ import {
   HeldLease,
   HoldfastModule,
   type HoldfastModuleOptions,
-  LateValueError,
   Locked,
   type Refusal,
+  WorkLostError,
 } from "../../../src/integrations/nestjs/index.js";
 import { deferred, sleep } from "../../../src/testing/delays.js";
 
@@ -204,7 +204,7 @@ describe("a locked method", () => {
     const watching = invoices.watch(id, began.resolve, false);
     await began.promise;
     await takeAway();
-    await expect(watching).rejects.toBeInstanceOf(LateValueError);
+    await expect(watching).rejects.toBeInstanceOf(WorkLostError);
     await expect(watching).rejects.toMatchObject({ value: "all the same", code: "ERR_LOCK_LEASE_LOST" });
   });
 
