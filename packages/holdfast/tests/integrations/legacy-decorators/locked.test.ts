@@ -11,6 +11,7 @@ import {
   HoldfastModule,
   type HoldfastModuleOptions,
   Locked,
+  type LockedOptions,
   type Refusal,
   WorkLostError,
 } from "../../../src/integrations/nestjs/index.js";
@@ -251,6 +252,36 @@ describe("a locked method", () => {
     setFlagsFromString("--expose_gc");
     return runInNewContext("gc") as () => void;
   }
+});
+
+test("a method may call another of the same name, with a lock that may be acquired again", async () => {
+  const lock: LockedOptions["lock"] = (holdfast, name) => holdfast.reentrantMutex(name);
+
+  @Injectable()
+  class Nested {
+    @Locked({ name: (id: string) => `nested:${id}`, lock, waitMs: 0, noLease: true })
+    async outer(id: string): Promise<string> {
+      return `outer ${await this.inner(id)}`;
+    }
+
+    @Locked({ name: (id: string) => `nested:${id}`, lock, waitMs: 0, noLease: true })
+    async inner(_id: string): Promise<string> {
+      return "inner";
+    }
+  }
+  const nested = await appWith([Nested]);
+  expect(await nested.outer(id)).toBe("outer inner");
+});
+
+test("an Observable is refused, since its work would run without the lock", async () => {
+  @Injectable()
+  class Lazy {
+    @Locked({ name: "lazy", noLease: true })
+    async watch(): Promise<object> {
+      return { subscribe: () => {} };
+    }
+  }
+  await expect((await appWith([Lazy])).watch()).rejects.toThrow("it returned an Observable");
 });
 
 describe("classes of classes", () => {
