@@ -63,7 +63,8 @@ describe("a block of TypeScript or SQL", () => {
   });
 });
 
-describe("a file", () => {
+// Each loads frameworks as well, which takes its time on a machine that does something else.
+describe("a file", { timeout: 120_000 }, () => {
   let redis: RedisServer;
   beforeAll(async () => {
     redis = await startRedis();

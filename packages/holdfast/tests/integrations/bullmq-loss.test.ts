@@ -72,13 +72,16 @@ describe("a job that loses its lock", () => {
   });
 
   test("is cancelled by the same signal", async () => {
+    const began = deferred<void>();
     const run = lockedWorker(async (_job, _token, signal, lease) => {
+      began.resolve();
       const reason = await aborted(signal);
       return [reason, lease.signal.aborted, lease.validForMs() > 0];
     });
     const end = ended(run);
     const job = await bench.add();
-    await vi.waitFor(() => expect(run.cancelJob(job.id as string, "no longer")).toBe(true), eventually);
+    await began.promise;
+    expect(run.cancelJob(job.id as string, "no longer")).toBe(true);
     expect((await end).value).toEqual(["no longer", false, true]);
   });
 

@@ -1,7 +1,7 @@
 /** `holdfast/nestjs`: methods under locks, and a Holdfast that lives as long as the application. Nest 10, 11 and 12. */
 
 export type { Refusal } from "../../recipes/refusal.js";
-export { WorkLostError } from "../../recipes/under-lock.js";
+export { type Holdable, type MakeLock, WorkLostError } from "../../recipes/under-lock.js";
 export { HoldfastExceptionFilter } from "./exception-filter.js";
 export { HOLDFAST, InjectHoldfast } from "./instances.js";
 export { type Covering, Locked, type LockedDecorator, type LockedOptions } from "./locked.js";

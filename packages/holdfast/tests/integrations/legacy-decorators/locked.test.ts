@@ -11,7 +11,7 @@ import {
   HoldfastModule,
   type HoldfastModuleOptions,
   Locked,
-  type LockedOptions,
+  type MakeLock,
   type Refusal,
   WorkLostError,
 } from "../../../src/integrations/nestjs/index.js";
@@ -255,7 +255,7 @@ describe("a locked method", () => {
 });
 
 test("a method may call another of the same name, with a lock that may be acquired again", async () => {
-  const lock: LockedOptions["lock"] = (holdfast, name) => holdfast.reentrantMutex(name);
+  const lock: MakeLock = (holdfast, name) => holdfast.reentrantMutex(name);
 
   @Injectable()
   class Nested {
