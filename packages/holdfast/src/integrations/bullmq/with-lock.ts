@@ -44,9 +44,9 @@ export type LockedProcessor<Data, Result, Name extends string, Key extends strin
  */
 export function withLock<
   // biome-ignore lint/suspicious/noExplicitAny: as BullMQ's own types, where nobody says what the data are
-  Data = any,
+  Data = any, // oxlint-disable-line typescript/no-explicit-any
   // biome-ignore lint/suspicious/noExplicitAny: the same
-  Result = any,
+  Result = any, // oxlint-disable-line typescript/no-explicit-any
   Name extends string = string,
   Key extends string | undefined = string,
 >(
@@ -123,9 +123,9 @@ function mayPass({ error }: Refusal): boolean {
   return error instanceof StoreError ? error.transient : error?.name !== "EvictionError";
 }
 
-/** How often the job was sent back so far: begun, and neither failed nor lost sight of. */
-function delaysOf({ attemptsStarted, attemptsMade, stalledCounter = 0 }: Job): number {
-  return Math.max(0, attemptsStarted - 1 - attemptsMade - stalledCounter);
+/** How often the job was sent back so far: begun, and neither failed nor lost sight of, which early versions do not count. */
+function delaysOf({ attemptsStarted, attemptsMade, stalledCounter }: Job): number {
+  return Math.max(0, attemptsStarted - 1 - attemptsMade - (Number(stalledCounter) || 0));
 }
 
 /** Spread, so that jobs that were refused together do not come again together. */

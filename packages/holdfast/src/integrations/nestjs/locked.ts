@@ -42,7 +42,7 @@ export interface LockedDecorator<Args extends readonly unknown[], Busy> {
 
 /** Parameters that begin with those, whatever follows. */
 // biome-ignore lint/suspicious/noExplicitAny: whatever else a method takes is of no account
-export type Covering<Args extends readonly unknown[]> = readonly [...Args, ...any[]];
+export type Covering<Args extends readonly unknown[]> = readonly [...Args, ...any[]]; // oxlint-disable-line typescript/no-explicit-any
 
 const OWN = ["name", "whenBusy", "lock", "leaseAt", "noLease"];
 

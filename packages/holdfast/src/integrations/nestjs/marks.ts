@@ -3,7 +3,7 @@ import { show } from "../../core/names.js";
 
 /** A method as a decorator sees it. */
 // biome-ignore lint/suspicious/noExplicitAny: parameters of any method, which each decorator types for itself
-export type AnyMethod = (this: any, ...args: any[]) => any;
+export type AnyMethod = (this: any, ...args: any[]) => any; // oxlint-disable-line typescript/no-explicit-any
 
 /** The part of `reflect-metadata` that is used here. Nest loads it; without Nest there is no use for these decorators. */
 interface Metadata {

@@ -29,7 +29,7 @@ export interface HoldfastModuleAsyncOptions extends Pick<ModuleMetadata, "import
   /** Makes the options, of what `inject` names. */
   readonly useFactory: (
     // biome-ignore lint/suspicious/noExplicitAny: what Nest injects is known to the factory only
-    ...injected: any[]
+    ...injected: any[] // oxlint-disable-line typescript/no-explicit-any
   ) => HoldfastModuleOptions | Promise<HoldfastModuleOptions>;
   readonly inject?: FactoryProvider["inject"];
 }
