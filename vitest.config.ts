@@ -15,6 +15,8 @@ export default defineConfig({
       { find: /^holdfast\/express$/, replacement: source("packages/holdfast/src/integrations/express/index.ts") },
       { find: /^holdfast\/fastify$/, replacement: source("packages/holdfast/src/integrations/fastify/index.ts") },
       { find: /^holdfast\/hono$/, replacement: source("packages/holdfast/src/integrations/hono/index.ts") },
+      { find: /^holdfast\/bullmq$/, replacement: source("packages/holdfast/src/integrations/bullmq/index.ts") },
+      { find: /^holdfast\/nestjs$/, replacement: source("packages/holdfast/src/integrations/nestjs/index.ts") },
       { find: /^holdfast\/period-marker$/, replacement: source("packages/holdfast/src/period-marker/index.ts") },
       { find: /^holdfast\/otel$/, replacement: source("packages/holdfast/src/integrations/otel/index.ts") },
       { find: /^holdfast\/prometheus$/, replacement: source("packages/holdfast/src/integrations/prometheus/index.ts") },

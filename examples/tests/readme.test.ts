@@ -11,6 +11,10 @@ const DOCUMENTS = [
   "docs/locks-in-plain-words.md",
   "docs/interop.md",
   ...readdirSync(new URL(`../../${RECIPES}`, import.meta.url)).map((file) => `${RECIPES}${file}`),
+  "docs/recipes/bullmq.md",
+  "docs/recipes/counter.md",
+  "docs/recipes/fenced-writes.md",
+  "docs/recipes/nestjs.md",
   "docs/recipes/once.md",
   "docs/recipes/migrations.md",
   "docs/recipes/shutdown.md",
@@ -47,7 +51,7 @@ function blocksOf(markdown: string): Block[] {
 /** What is wrong with the blocks of a document; `read` gives the text of a file. */
 function complaints(markdown: string, read: (path: string) => string): string[] {
   return blocksOf(markdown).flatMap(({ marker, code }) => {
-    const [, path] = /^(?:\/\/|--) (examples\/(?:readme|fencing|stock)\/[a-z-]+\.ts)$/.exec(marker) ?? [];
+    const [, path] = /^(?:\/\/|--) (examples\/(?:readme|fencing|nestjs|stock)\/[a-z-]+\.ts)$/.exec(marker) ?? [];
     if (path === undefined) return [`no file is named by: ${marker}`];
     return `\n${read(path)}`.includes(`\n${code}\n`) ? [] : [`not a piece of ${path}: ${code.split("\n")[0]}`];
   });
@@ -71,7 +75,8 @@ describe("a block of TypeScript or SQL", () => {
   });
 });
 
-describe("a file in examples/readme", () => {
+// Each loads frameworks as well, which takes its time on a machine that does something else.
+describe("a file", { timeout: 120_000 }, () => {
   let redis: RedisServer;
   beforeAll(async () => {
     redis = await startRedis();
@@ -82,15 +87,14 @@ describe("a file in examples/readme", () => {
     await redis.stop();
   });
 
-  const files = readdirSync(fileURLToPath(new URL("../readme", import.meta.url))).filter((file) =>
-    file.endsWith(".ts"),
-  );
-  test.each(files)(
-    "%s runs to its end",
-    async (file) => {
-      await import(`../readme/${file.replace(/\.ts$/, ".js")}`);
-      // The first one loads the whole library.
-    },
-    120_000,
-  );
+  const filesIn = (folder: string): string[] =>
+    readdirSync(fileURLToPath(new URL(`../${folder}`, import.meta.url))).filter((file) => file.endsWith(".ts"));
+
+  test.each(filesIn("readme"))("in examples/readme, %s, runs to its end", async (file) => {
+    await import(`../readme/${file.replace(/\.ts$/, ".js")}`);
+  });
+
+  test.each(filesIn("nestjs"))("in examples/nestjs, %s, runs to its end", async (file) => {
+    await import(`../nestjs/${file.replace(/\.ts$/, ".js")}`);
+  });
 });

@@ -1,0 +1,322 @@
+/** Jobs whose lock, or whose place with BullMQ, is lost while they run; and what must pass through untouched. */
+import { FlowProducer, type Job, UnrecoverableError, WaitingChildrenError, type Worker } from "bullmq";
+import { Redis } from "ioredis";
+import { describe, expect, test, vi } from "vitest";
+import { startProgram } from "../../../../tests/support/program.js";
+import { startProxy } from "../../../../tests/support/tcp-proxy.js";
+import { mutexAcquire } from "../../src/generated/scripts.js";
+import { createHoldfast, type Lease, LeaseLostError } from "../../src/index.js";
+import { type LockedProcessor, type Refusal, WorkLostError, withLock } from "../../src/integrations/bullmq/index.js";
+import { deferred } from "../../src/testing/delays.js";
+import { Bench, type Bill, crowd, ended, eventually, held } from "./bullmq-bench.js";
+
+const bench = new Bench();
+
+type Run = LockedProcessor<Bill, unknown, string, string>;
+
+/** A worker whose jobs all have the key of the test. */
+function lockedWorker(run: Run, options: Parameters<Bench["worker"]>[1] = {}): Worker<Bill> {
+  return bench.worker(
+    withLock<Bill, unknown>(bench.other, () => bench.key, run, { whenBusy: { delayMs: 20 } }),
+    options,
+  );
+}
+
+/** Somebody takes the lock away from whoever has it. */
+async function takeAway(): Promise<void> {
+  const { holders } = await bench.holdfast.mutex(bench.key).inspect();
+  const token = holders[0]?.token as number;
+  await bench.holdfast.mutex(bench.key).forceRelease({ token, by: "ana", reason: "stuck" });
+}
+
+function aborted(signal: AbortSignal): Promise<unknown> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve(signal.reason);
+    signal.addEventListener("abort", () => resolve(signal.reason));
+  });
+}
+
+describe("a job that loses its lock", () => {
+  test("is told by its signal, and what it throws because of that is its failure", async () => {
+    const run = lockedWorker(async (_job, _token, signal) => {
+      await aborted(signal);
+      throw signal.reason;
+    });
+    const end = ended(run);
+    run.once("active", () => void vi.waitFor(takeAway, eventually));
+    await bench.add();
+    expect((await end).error).toMatchObject({
+      name: "LeaseLostError",
+      reason: "force-released",
+      forced: { by: "ana" },
+    });
+  });
+
+  test("and succeeds all the same has failed, with its value, and is tried again", async () => {
+    const signals: AbortSignal[] = [];
+    const run = lockedWorker(async (_job, _token, signal, lease) => {
+      signals.push(signal);
+      if (signals.length > 1) return `again, ${signal.aborted}`;
+      await vi.waitFor(takeAway, eventually);
+      await aborted(lease.signal);
+      return { invoice: 7 };
+    });
+    const end = ended(run);
+    await bench.add({ attempts: 2 });
+    const { error, job } = await end;
+    expect(error).toBeInstanceOf(WorkLostError);
+    expect(error).toBeInstanceOf(LeaseLostError);
+    expect(error).toMatchObject({ value: { invoice: 7 }, reason: "force-released" });
+    expect(job?.failedReason).toContain('"ana"');
+    expect((await ended(run)).value).toBe("again, false");
+  });
+
+  test("is cancelled by the same signal", async () => {
+    const began = deferred<void>();
+    const run = lockedWorker(async (_job, _token, signal, lease) => {
+      began.resolve();
+      const reason = await aborted(signal);
+      return [reason, lease.signal.aborted, lease.validForMs() > 0];
+    });
+    const end = ended(run);
+    const job = await bench.add();
+    await began.promise;
+    expect(run.cancelJob(job.id as string, "no longer")).toBe(true);
+    expect((await end).value).toEqual(["no longer", false, true]);
+  });
+
+  test("has a maxHoldMs", async () => {
+    const run = async (_job: Job<Bill>, _token: unknown, signal: AbortSignal): Promise<unknown> => {
+      const reason = await aborted(signal);
+      throw reason;
+    };
+    const end = ended(bench.worker(withLock(bench.other, () => bench.key, run, { maxHoldMs: 200, leaseMs: 1_000 })));
+    await bench.add();
+    expect((await end).error).toMatchObject({ reason: "max-hold" });
+  });
+});
+
+describe("what the processor throws", () => {
+  test.each<[string, Error, number]>([
+    ["UnrecoverableError", new UnrecoverableError("no such customer"), 1],
+    ["a plain error", Object.assign(new Error("card refused"), { code: "E_CARD" }), 2],
+  ])("%s passes untouched, and BullMQ's rules go for it", async (_, error, attempts) => {
+    const failures: unknown[] = [];
+    const run = lockedWorker(() => Promise.reject(error));
+    run.on("failed", (_job, thrown) => failures.push(thrown));
+    const job = await bench.add({ attempts: 2 });
+    await vi.waitFor(async () => expect(await (await bench.reload(job)).isFailed()).toBe(true), eventually);
+    await vi.waitFor(() => expect(failures).toHaveLength(attempts), eventually);
+    for (const thrown of failures) expect(thrown).toBe(error);
+    expect((await bench.holdfast.mutex(bench.key).inspect()).holders).toEqual([]);
+  });
+
+  test("a refusal of another lock, inside, is its own error and no reason for a delay", async () => {
+    const name = `${bench.key}:inner`;
+    const lease = await bench.holdfast.mutex(name).acquire();
+    const onBusy = vi.fn();
+    const run = (): Promise<void> => bench.other.mutex(name).run(() => {}, { waitMs: 0 });
+    const end = ended(bench.worker(withLock(bench.other, () => bench.key, run, { onBusy })));
+    await bench.add();
+    expect((await end).error).toMatchObject({ name: "AcquireTimeoutError", lockName: name });
+    expect(onBusy).not.toHaveBeenCalled();
+    await lease.release();
+  });
+});
+
+describe("a job that BullMQ has lost sight of", () => {
+  test("is run again only when the first run has ended", { timeout: 60_000 }, async () => {
+    const inside = crowd();
+    const first = held();
+    const tokens: number[] = [];
+    const refusals: Refusal[] = [];
+    const run: Run = async (job, _token, _signal, lease) => {
+      tokens.push(lease.token);
+      await inside.visit(tokens.length === 1 ? first.work : undefined);
+      return job.stalledCounter;
+    };
+    const processor = withLock<Bill, unknown>(bench.holdfast, () => bench.key, run);
+    const errors: string[] = [];
+    bench
+      .worker(processor, { skipLockRenewal: true, lockDuration: 100, skipStalledCheck: true })
+      .on("error", ({ message }) => errors.push(message));
+    const job = await bench.add({ attempts: 1 });
+    await first.began;
+    const second = withLock<Bill, unknown>(bench.other, () => bench.key, run, {
+      whenBusy: { delayMs: 50 },
+      onBusy: (refusal) => refusals.push(refusal),
+    });
+    bench.worker(second, { stalledInterval: 50, maxStalledCount: 100 });
+    await vi.waitFor(() => expect(refusals.length).toBeGreaterThan(1), eventually);
+    expect(refusals[0]).toMatchObject({ reason: "held", label: `${bench.queueName}:${job.id}` });
+    expect(tokens).toHaveLength(1);
+    first.end();
+    // By either of the workers.
+    await vi.waitFor(async () => expect(await job.isCompleted()).toBe(true), eventually);
+    expect(inside.most).toBe(1);
+    expect(tokens).toHaveLength(2);
+    expect(tokens[1]).toBeGreaterThan(tokens[0] as number);
+    await vi.waitFor(() => expect(errors.join()).toMatch(/lock|active|state/i), eventually);
+  });
+});
+
+describe("with the rest of BullMQ", () => {
+  test("a job that was delayed waits while its queue is paused, and holds nothing", async () => {
+    const lease = await bench.takeLock();
+    const refused = deferred<void>();
+    const run = vi.fn(async () => "billed");
+    const processor = withLock(bench.other, () => bench.key, run, {
+      whenBusy: { delayMs: 20 },
+      onBusy: () => refused.resolve(),
+    });
+    const end = ended(bench.worker(processor));
+    const job = await bench.add();
+    await refused.promise;
+    await bench.queue().pause();
+    await lease.release();
+    // Whatever was on its way has come to rest when the job is neither active nor taken.
+    await vi.waitFor(async () => expect(["delayed", "waiting", "paused"]).toContain(await job.getState()), eventually);
+    const mine = await bench.holdfast.mutex(bench.key).tryAcquire();
+    expect(mine).not.toBeNull();
+    await mine?.release();
+    expect(run).not.toHaveBeenCalled();
+    await bench.queue().resume();
+    expect((await end).value).toBe("billed");
+  });
+
+  test("children of a flow take turns, and their parent comes after them", async () => {
+    const inside = crowd();
+    const order: string[] = [];
+    const run: Run = async (job) => {
+      await inside.visit();
+      order.push(job.name);
+      return job.name;
+    };
+    bench.worker(
+      withLock(bench.other, () => bench.key, run, { whenBusy: { delayMs: 10 } }),
+      { concurrency: 3 },
+    );
+    const flows = new FlowProducer({ connection: bench.connection });
+    bench.atEnd(() => flows.close());
+    const { queueName } = bench;
+    const children = ["a", "b", "c"].map((name) => ({ name, queueName, data: { n: 1 } }));
+    const flow = await flows.add({ name: "sum", queueName, data: { n: 0 }, children });
+    await vi.waitFor(async () => expect(await flow.job.isCompleted()).toBe(true), eventually);
+    expect(inside.most).toBe(1);
+    expect(order.slice(0, 3).sort()).toEqual(["a", "b", "c"]);
+    expect(order[3]).toBe("sum");
+  });
+
+  test("a parent that waits for children it adds gives its lock to them meanwhile", async () => {
+    const order: string[] = [];
+    const run: Run = async (job, token) => {
+      order.push(job.name);
+      if (job.name !== "parent" || order.length > 1) return order.length;
+      const parent = { id: job.id as string, queue: job.queueQualifiedName };
+      await bench.queue().add("child", { n: 1 }, { parent });
+      if (await job.moveToWaitingChildren(token as string)) throw new WaitingChildrenError();
+      return 0;
+    };
+    lockedWorker(run);
+    const job = await bench.queue().add("parent", { n: 0 });
+    await vi.waitFor(async () => expect(await job.isCompleted()).toBe(true), eventually);
+    expect(order).toEqual(["parent", "child", "parent"]);
+    expect((await bench.reload(job)).attemptsMade).toBe(1);
+  });
+});
+
+describe("processes that die or stand still", { timeout: 60_000 }, () => {
+  const url = new URL("./programs/bullmq-worker.mjs", import.meta.url);
+
+  test("a killed worker is followed within its lease", async () => {
+    const dying = startProgram(url, { port: bench.server.port });
+    const began = dying.heard("began");
+    await dying.call("work", { queueName: bench.queueName, key: bench.key, leaseMs: 1_000 });
+    await bench.add();
+    await began;
+    await dying.kill();
+    const processor = withLock(
+      bench.other,
+      () => bench.key,
+      async () => "billed",
+      { whenBusy: { delayMs: 20 } },
+    );
+    const end = ended(bench.worker(processor, { stalledInterval: 100 }));
+    await bench.queue().add("next", { n: 2 });
+    expect((await end).value).toBe("billed");
+  });
+
+  test("one that was stopped beyond its lease learns that it is too late", async () => {
+    const late = startProgram(url, { port: bench.server.port });
+    try {
+      const began = late.heard("began");
+      await late.call("work", { queueName: bench.queueName, key: bench.key, leaseMs: 500 });
+      await bench.add();
+      await began;
+      late.freeze();
+      const lease = await bench.other.mutex(bench.key).acquire({ waitMs: 60_000 });
+      late.resume();
+      expect(await late.call("finish")).toMatchObject({ error: "WorkLostError", value: "late" });
+      expect(lease.validForMs()).toBeGreaterThan(0);
+      await lease.release();
+    } finally {
+      await late.kill();
+    }
+  });
+});
+
+test("a reply that is lost after the grant changes nothing, and nothing is left", async () => {
+  const proxy = await startProxy(bench.server.port);
+  const client = new Redis({ port: proxy.port, retryStrategy: () => 20 });
+  client.on("error", () => {});
+  const local = createHoldfast({ redis: client });
+  await local.mutex(`${bench.key}:warm`).run(() => {});
+  const struck = proxy.cutBeforeReply(new RegExp(`^evalsha ${mutexAcquire.sha1}`, "i"));
+  const run = vi.fn(async (_job: Job<Bill>, _token: unknown, signal: AbortSignal, _lease: Lease) => signal.aborted);
+  const end = ended(bench.worker(withLock(local, () => bench.key, run)));
+  await bench.add();
+  expect((await end).value).toBe(false);
+  await struck;
+  expect(run).toHaveBeenCalledTimes(1);
+  expect((await bench.other.mutex(bench.key).inspect()).holders).toEqual([]);
+  for (const key of await bench.redis.keys("hf:*")) expect(await bench.redis.pttl(key), key).toBeGreaterThan(0);
+  await local.close();
+  client.disconnect();
+  await proxy.close();
+});
+
+describe("what is refused at once", () => {
+  const run = async (): Promise<void> => {};
+
+  test.each<[string, unknown]>([
+    ["a path", "./processor.js"],
+    ["a URL", new URL("file:///processor.js")],
+    ["nothing", undefined],
+  ])("a processor that is %s", (_, processor) => {
+    expect(() => withLock(bench.holdfast, () => "a", processor as typeof run)).toThrow(
+      /processor must be a function: a sandboxed one runs in a process of its own/,
+    );
+  });
+
+  test.each<[object, string]>([
+    [{ whenBusy: "wait" }, "whenBusy"],
+    [{ whenBusy: {} }, "whenBusy"],
+    [{ whenBusy: { delayMs: 0 } }, "whenBusy.delayMs"],
+    [{ whenBusy: { delayMs: 1, delaysMax: -1 } }, "whenBusy.delaysMax"],
+    [{ whenBusy: { delayMs: 1, jitter: 1 } }, "jitter"],
+    [{ whenBusy: { waitMs: -1 } }, "waitMs"],
+    [{ leaseMs: 99 }, "leaseMs"],
+    [{ maxHoldMs: 1 }, "maxHoldMs"],
+    [{ label: 7 }, "label"],
+    [{ lock: "mutex" }, "lock"],
+    [{ onBusy: 1 }, "onBusy"],
+    [{ waitMs: 5 }, "waitMs"],
+  ])("an option by its name: %o", (options, name) => {
+    expect(() => withLock(bench.holdfast, () => "a", run, options)).toThrow(name);
+  });
+
+  test("what is no Holdfast, and a key that is no function", () => {
+    expect(() => withLock({} as never, () => "a", run)).toThrow("holdfast must be what createHoldfast returned");
+    expect(() => withLock(bench.holdfast, "a" as never, run)).toThrow("keyOf must be a function");
+  });
+});
