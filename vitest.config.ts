@@ -13,6 +13,7 @@ export default defineConfig({
       { find: /^holdfast\/admin$/, replacement: source("packages/holdfast/src/admin/index.ts") },
       { find: /^holdfast\/bullmq$/, replacement: source("packages/holdfast/src/integrations/bullmq/index.ts") },
       { find: /^holdfast\/nestjs$/, replacement: source("packages/holdfast/src/integrations/nestjs/index.ts") },
+      { find: /^holdfast\/node-cron$/, replacement: source("packages/holdfast/src/integrations/node-cron/index.ts") },
       { find: /^holdfast\/period-marker$/, replacement: source("packages/holdfast/src/period-marker/index.ts") },
       { find: /^holdfast\/testing$/, replacement: source("packages/holdfast/src/testing/index.ts") },
       { find: /^holdfast\/pg$/, replacement: source("packages/holdfast/src/integrations/pg/index.ts") },

@@ -4,17 +4,13 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { type RedisServer, startRedis } from "../../tests/support/redis-server.js";
 
+const RECIPES = "docs/recipes/";
 const DOCUMENTS = [
   "README.md",
   "docs/safety.md",
   "docs/locks-in-plain-words.md",
   "docs/interop.md",
-  "docs/recipes/bullmq.md",
-  "docs/recipes/counter.md",
-  "docs/recipes/fenced-writes.md",
-  "docs/recipes/nestjs.md",
-  "docs/recipes/once.md",
-  "docs/recipes/when-not-to-lock.md",
+  ...readdirSync(new URL(`../../${RECIPES}`, import.meta.url)).map((file) => `${RECIPES}${file}`),
 ];
 
 /** One fenced block, and the line that says which file it is from. */

@@ -71,6 +71,8 @@ test("what a marked script is while nothing may be granted has no hand-off left"
     "permits/leave",
     "permits/release",
     "permits/resize",
+    "recipes/coalesce/end",
+    "recipes/coalesce/leave",
   ]);
   for (const { name, source, withoutGrant } of twofold) {
     expect(withoutGrant?.source, name).toMatch(/\n(?:handOff|grantHeads) = function\(\) end\n/);
