@@ -17,6 +17,7 @@ export default defineConfig({
       { find: /^holdfast\/hono$/, replacement: source("packages/holdfast/src/integrations/hono/index.ts") },
       { find: /^holdfast\/bullmq$/, replacement: source("packages/holdfast/src/integrations/bullmq/index.ts") },
       { find: /^holdfast\/nestjs$/, replacement: source("packages/holdfast/src/integrations/nestjs/index.ts") },
+      { find: /^holdfast\/node-cron$/, replacement: source("packages/holdfast/src/integrations/node-cron/index.ts") },
       { find: /^holdfast\/period-marker$/, replacement: source("packages/holdfast/src/period-marker/index.ts") },
       { find: /^holdfast\/otel$/, replacement: source("packages/holdfast/src/integrations/otel/index.ts") },
       { find: /^holdfast\/prometheus$/, replacement: source("packages/holdfast/src/integrations/prometheus/index.ts") },

@@ -4,6 +4,7 @@ export type { Refusal } from "../../recipes/refusal.js";
 export { type Holdable, type MakeLock, WorkLostError } from "../../recipes/under-lock.js";
 export { HoldfastExceptionFilter } from "./exception-filter.js";
 export { HOLDFAST, InjectHoldfast } from "./instances.js";
+export { Leading, type LeadingDecorator, type LeadingOptions } from "./leading.js";
 export { type Covering, Locked, type LockedDecorator, type LockedOptions } from "./locked.js";
 export { HeldLease, type LeaseParameter } from "./marks.js";
 export {
@@ -12,3 +13,4 @@ export {
   type HoldfastModuleOptions,
   type HoldfastModuleTestOptions,
 } from "./module.js";
+export { Scheduled, type ScheduledDecorator, type ScheduledMethodOptions } from "./scheduled.js";

@@ -82,7 +82,7 @@ export function Locked<Args extends readonly unknown[]>(
       if (refusal === undefined) throw outcome.error;
       return refusal;
     };
-    markLocked(method);
+    markLocked(method, "Locked");
     dressAs(wrapper, method);
     if (prototype !== undefined) injectInto(prototype);
     return replace(wrapper as AnyMethod);

@@ -15,10 +15,10 @@ interface Metadata {
 // What Nest has added to the global object.
 const metadata: Metadata = Reflect as unknown as Metadata;
 
-/** What `@Leading` and `@Scheduled` leave on a method, for the module to find. */
+/** What `@Leading` leaves on a method, for the module to find. */
 export interface StartMark {
-  readonly kind: "Leading" | "Scheduled";
-  /** Name of the election, or of the schedule. */
+  readonly kind: "Leading";
+  /** Name of the election. */
   readonly name: string;
   readonly options: object;
   /** Which parameter gets the lease; undefined if none. */
@@ -40,15 +40,15 @@ export function startMarkOf(method: AnyMethod): StartMark | undefined {
 }
 
 /** @throws TypeError  it runs under a lease already */
-export function markLocked(method: AnyMethod): void {
-  refuseTwice(method, "Locked");
-  metadata.defineMetadata(LOCKED, true, method);
+export function markLocked(method: AnyMethod, decorator: "Locked" | "Scheduled"): void {
+  refuseTwice(method, decorator);
+  metadata.defineMetadata(LOCKED, decorator, method);
 }
 
 function refuseTwice(method: AnyMethod, decorator: string): void {
-  const other = startMarkOf(method)?.kind ?? (metadata.getMetadata(LOCKED, method) === true ? "Locked" : undefined);
+  const other = startMarkOf(method)?.kind ?? metadata.getMetadata(LOCKED, method);
   if (other === undefined) return;
-  throw new TypeError(`@${decorator} on ${method.name}: it has @${other} already, and a method gets one lease`);
+  throw new TypeError(`@${decorator} on ${method.name}: it has @${String(other)} already, and a method gets one lease`);
 }
 
 /** Whatever other decorators have left on `from` stays: routes, guards, cron. Its name and length as well. */
@@ -83,6 +83,12 @@ export interface LeaseParameter {
   readonly leaseAt?: number;
   /** The method needs no lease: it does not look at `signal`, and hands no `token` on. */
   readonly noLease?: boolean;
+}
+
+/** @throws TypeError  there is a signal: methods end with their application, or their lease */
+export function refuseSignal(decorator: string, options: object): void {
+  if (!Object.hasOwn(options, "signal")) return;
+  throw new TypeError(`@${decorator} has no option "signal": a method ends with its lease, and with its application`);
 }
 
 /** A decorated method, whichever kind of decorators it has. */

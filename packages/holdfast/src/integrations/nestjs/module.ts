@@ -5,14 +5,16 @@ import {
   Inject,
   Module,
   type ModuleMetadata,
+  type OnApplicationBootstrap,
   type OnApplicationShutdown,
 } from "@nestjs/common";
-import { DiscoveryModule, DiscoveryService } from "@nestjs/core";
+import { DiscoveryModule, DiscoveryService, MetadataScanner } from "@nestjs/core";
 import { show } from "../../core/names.js";
 import type { Store } from "../../core/store.js";
 import { createHoldfast, type Holdfast, type HoldfastOptions } from "../../holdfast.js";
 import { graceOf } from "../../holdfast-options.js";
 import { HOLDFAST, settleIn } from "./instances.js";
+import { Leaders } from "./leaders.js";
 
 /** What `createHoldfast` takes, and how the module closes it. */
 export interface HoldfastModuleOptions extends HoldfastOptions {
@@ -51,15 +53,19 @@ const DEFAULT_GRACE_MS = 25_000;
  * acquired, the signal of each lease aborts for the reason `closing`, and each is released when its work has ended; see `graceMs`.
  * The Redis client is yours, and stays connected.
  */
-export class HoldfastModule implements OnApplicationShutdown {
+export class HoldfastModule implements OnApplicationBootstrap, OnApplicationShutdown {
   readonly #holdfast: Holdfast;
   readonly #graceMs: number;
+  readonly #discovery: DiscoveryService;
+  readonly #leaders: Leaders;
   readonly #leave: () => void;
 
   /** Nest makes it. @internal */
   constructor(holdfast: Holdfast, { graceMs = DEFAULT_GRACE_MS }: HoldfastModuleOptions, discovery: DiscoveryService) {
     this.#holdfast = holdfast;
     this.#graceMs = graceMs;
+    this.#discovery = discovery;
+    this.#leaders = new Leaders(holdfast);
     this.#leave = settleIn({
       holdfast,
       has: (instance) =>
@@ -100,8 +106,14 @@ export class HoldfastModule implements OnApplicationShutdown {
     });
   }
 
+  /** Starts the methods that are `@Leading`. Nest calls it. @throws TypeError  the class of one is not made once */
+  onApplicationBootstrap(): void {
+    this.#leaders.start(this.#discovery, new MetadataScanner());
+  }
+
   /** As `holdfast.close({ graceMs })`. Nest calls it. */
   async onApplicationShutdown(): Promise<void> {
+    this.#leaders.stop();
     this.#leave();
     await this.#holdfast.close({ graceMs: this.#graceMs });
   }

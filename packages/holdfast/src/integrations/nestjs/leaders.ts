@@ -1,0 +1,85 @@
+/** Starts what `@Leading` has marked, and keeps it going. */
+import { setTimeout as pause } from "node:timers/promises";
+import { Logger } from "@nestjs/common";
+import type { DiscoveryService, MetadataScanner } from "@nestjs/core";
+import type { Election } from "../../election/election.js";
+import type { Holdfast } from "../../holdfast.js";
+import { lead } from "../../recipes/lead/lead.js";
+import type { LeadOptions } from "../../recipes/lead/options.js";
+import { type AnyMethod, type StartMark, startMarkOf, withLease } from "./marks.js";
+
+/** After a failure of the method, before it stands again. */
+const FAILED_PAUSE_MS = 1_000;
+
+/** A marked method of an instance. */
+interface Marked {
+  readonly instance: object;
+  readonly key: string;
+  readonly mark: StartMark;
+}
+
+/** All leaders of one application. */
+export class Leaders {
+  readonly #holdfast: Holdfast;
+  readonly #closing = new AbortController();
+  readonly #logger = new Logger("HoldfastModule");
+
+  constructor(holdfast: Holdfast) {
+    this.#holdfast = holdfast;
+  }
+
+  /** @throws TypeError  a class with a marked method has an instance for each request; UnsupportedError  there are no elections here */
+  start(discovery: DiscoveryService, scanner: MetadataScanner): void {
+    for (const { instance, key, mark } of marked(discovery, scanner)) {
+      void this.#keepStanding({ instance, key, mark }, this.#holdfast.election(mark.name));
+    }
+  }
+
+  /** Nobody stands again from now on; terms end with the Holdfast. */
+  stop(): void {
+    this.#closing.abort();
+  }
+
+  async #keepStanding({ instance, key, mark }: Marked, election: Election): Promise<void> {
+    const { signal } = this.#closing;
+    const options: LeadOptions = { rejoin: true, ...mark.options };
+    // It was a method of that name when it was found.
+    const method = (instance as Record<string, AnyMethod>)[key] as AnyMethod;
+    while (!signal.aborted) {
+      try {
+        await lead(election, (leadership) => method.apply(instance, withLease([], mark.leaseAt, leadership)), options);
+        return;
+      } catch (error) {
+        if (signal.aborted) return;
+        this.#logger.error(`${instance.constructor.name}.${key} failed as the leader of ${mark.name}`, stackOf(error));
+        if (options.rejoin !== true) return;
+        await pause(FAILED_PAUSE_MS, undefined, { signal, ref: false }).catch(() => {});
+      }
+    }
+  }
+}
+
+function stackOf(error: unknown): string {
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+}
+
+function marked(discovery: DiscoveryService, scanner: MetadataScanner): readonly Marked[] {
+  const found = new Map<object, Marked[]>();
+  for (const wrapper of [...discovery.getProviders(), ...discovery.getControllers()]) {
+    const isStatic = wrapper.isDependencyTreeStatic();
+    const instance: unknown = wrapper.instance;
+    if (typeof instance !== "object" || instance === null || found.has(instance)) continue;
+    const prototype: unknown = Object.getPrototypeOf(instance);
+    if (typeof prototype !== "object" || prototype === null) continue;
+    const methods = scanner.getAllMethodNames(prototype).flatMap((key): Marked[] => {
+      const mark = startMarkOf((prototype as Record<string, AnyMethod>)[key] as AnyMethod);
+      if (mark === undefined) return [];
+      if (isStatic) return [{ instance, key, mark }];
+      throw new TypeError(
+        `@${mark.kind} on ${String(wrapper.name)}.${key}: its class has an instance for each request or injection, and one has to live as long as the application`,
+      );
+    });
+    found.set(instance, methods);
+  }
+  return [...found.values()].flat();
+}
