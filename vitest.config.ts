@@ -11,10 +11,12 @@ export default defineConfig({
     // Tests see one copy of the library, its source, by whatever name they import it.
     alias: [
       { find: /^holdfast\/admin$/, replacement: source("packages/holdfast/src/admin/index.ts") },
+      { find: /^holdfast\/node-cron$/, replacement: source("packages/holdfast/src/integrations/node-cron/index.ts") },
       { find: /^holdfast\/period-marker$/, replacement: source("packages/holdfast/src/period-marker/index.ts") },
       { find: /^holdfast\/otel$/, replacement: source("packages/holdfast/src/integrations/otel/index.ts") },
       { find: /^holdfast\/prometheus$/, replacement: source("packages/holdfast/src/integrations/prometheus/index.ts") },
       { find: /^holdfast\/testing$/, replacement: source("packages/holdfast/src/testing/index.ts") },
+      { find: /^holdfast\/pg$/, replacement: source("packages/holdfast/src/integrations/pg/index.ts") },
       { find: /^holdfast\/recipes$/, replacement: source("packages/holdfast/src/recipes/index.ts") },
       { find: /^holdfast\/redisson$/, replacement: source("packages/holdfast/src/interop/redisson/index.ts") },
       { find: /^holdfast\/diagnosis$/, replacement: source("packages/holdfast/src/diagnosis.ts") },

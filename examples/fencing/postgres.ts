@@ -4,7 +4,8 @@
  * Needs a PostgreSQL of any age (DATABASE_URL) and a Redis (REDIS_URL).
  */
 import { strict as assert } from "node:assert";
-import { createHoldfast } from "holdfast";
+import { createHoldfast, type Lease } from "holdfast";
+import { fence, StaleTokenError } from "holdfast/pg";
 import { Redis } from "ioredis";
 import { Pool, type PoolClient } from "pg";
 
@@ -18,22 +19,15 @@ CREATE TABLE account (
   balance bigint NOT NULL,
   fence   bigint NOT NULL DEFAULT 0
 );
-CREATE TABLE fence (
-  name  text   PRIMARY KEY,
-  token bigint NOT NULL
-);
 CREATE TABLE entry (
   account text   NOT NULL,
   amount  bigint NOT NULL
-);`;
+);
+CREATE TABLE holdfast_fence (resource text PRIMARY KEY, lock text NOT NULL, token bigint NOT NULL);
+`;
 
 const SET_BALANCE = `
 UPDATE account SET balance = $1, fence = $2 WHERE id = $3 AND fence <= $2;
-`;
-
-const RAISE_MARK = `
-INSERT INTO fence (name, token) VALUES ($1, $2)
-  ON CONFLICT (name) DO UPDATE SET token = excluded.token WHERE fence.token <= excluded.token;
 `;
 
 /** One row: the check is part of the write. False if a later holder has been here. */
@@ -42,29 +36,40 @@ async function setBalance(id: string, balance: number, token: number): Promise<b
   return rowCount === 1;
 }
 
-/** Anything else: the mark of the lock is raised first, in the same transaction. */
-async function fenced<Result>(
-  name: string,
-  token: number,
-  work: (client: PoolClient) => Promise<Result>,
-): Promise<Result> {
-  const client = await pool.connect();
+/** A transaction: all of it, or nothing. One that met another is run again, which only happens at levels above READ COMMITTED. */
+async function transaction<Result>(work: (tx: PoolClient) => Promise<Result>): Promise<Result> {
+  const tx = await pool.connect();
   try {
-    await client.query("BEGIN");
-    const { rowCount } = await client.query(RAISE_MARK, [name, token]);
-    if (rowCount !== 1) throw new Error(`a later holder of ${name} has been here`);
-    const result = await work(client);
-    await client.query("COMMIT");
-    return result;
-  } catch (error) {
-    await client.query("ROLLBACK");
-    throw error;
+    for (;;) {
+      try {
+        await tx.query("BEGIN ISOLATION LEVEL SERIALIZABLE");
+        const result = await work(tx);
+        await tx.query("COMMIT");
+        return result;
+      } catch (error) {
+        await tx.query("ROLLBACK");
+        if (!isConflict(error)) throw error;
+      }
+    }
   } finally {
-    client.release();
+    tx.release();
   }
 }
 
-await pool.query("DROP TABLE IF EXISTS account, fence, entry");
+/** Whether PostgreSQL refused it because of another transaction, and wants it to be tried again. */
+function isConflict(error: unknown): boolean {
+  return error instanceof Error && "code" in error && error.code === "40001";
+}
+
+/** Anything else: the mark of the account is raised first, in the same transaction. */
+async function book(amount: number, lease: Lease): Promise<void> {
+  await transaction(async (tx) => {
+    await fence(tx, "account:anna", lease); // StaleTokenError if a later holder has been here, and all is rolled back
+    await tx.query("INSERT INTO entry (account, amount) VALUES ('anna', $1)", [amount]);
+  });
+}
+
+await pool.query("DROP TABLE IF EXISTS account, entry, holdfast_fence");
 await pool.query(TABLES);
 await pool.query("INSERT INTO account (id, balance) VALUES ('anna', 100)");
 
@@ -78,22 +83,19 @@ assert.equal(await setBalance("anna", 150, sleeper.token), false);
 assert.equal(await setBalance("anna", 60, next.token), true, "the same holder may write again");
 
 // Several rows, and rows that are not there yet.
-const book = (amount: number, token: number): Promise<unknown> =>
-  fenced("account:anna", token, (client) =>
-    client.query("INSERT INTO entry (account, amount) VALUES ('anna', $1)", [amount]),
-  );
-await book(-40, next.token);
-await assert.rejects(book(50, sleeper.token), /a later holder of account:anna has been here/);
+await book(-40, next);
+await assert.rejects(book(50, sleeper), StaleTokenError);
 
 // The mark counts from when it is raised, also for a holder that has only looked: the one before can write no more.
 await next.release();
 const last = await mutex.acquire();
-const seen = await fenced("account:anna", last.token, async (client) => {
-  const { rows } = await client.query("SELECT count(*)::int AS entries FROM entry");
+const seen = await transaction(async (tx) => {
+  await fence(tx, "account:anna", last);
+  const { rows } = await tx.query("SELECT count(*)::int AS entries FROM entry");
   return rows[0].entries as number;
 });
 assert.equal(seen, 1);
-await assert.rejects(book(50, next.token), /a later holder/);
+await assert.rejects(book(50, next), StaleTokenError);
 
 // The other order: a late transaction that was first to raise the mark holds up the next one until it has committed or not,
 // and the next one then sees what it wrote.
@@ -101,12 +103,13 @@ const client = await pool.connect();
 await last.release();
 const heir = await mutex.acquire();
 await client.query("BEGIN");
-assert.equal((await client.query(RAISE_MARK, ["account:anna", last.token])).rowCount, 1);
+await fence(client, "account:anna", last);
 await client.query("INSERT INTO entry (account, amount) VALUES ('anna', 7)");
-const looking = fenced("account:anna", heir.token, async (other) => {
-  return (await other.query("SELECT sum(amount)::int AS total FROM entry")).rows[0].total as number;
+const looking = transaction(async (tx) => {
+  await fence(tx, "account:anna", heir);
+  return (await tx.query("SELECT sum(amount)::int AS total FROM entry")).rows[0].total as number;
 });
-const WAITING = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%INTO fence%'";
+const WAITING = `SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE 'insert into "holdfast_fence"%'`;
 while ((await pool.query(WAITING)).rowCount !== 1);
 await client.query("COMMIT");
 client.release();

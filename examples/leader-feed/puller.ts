@@ -7,6 +7,7 @@ import process from "node:process";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { createHoldfast, type Election } from "holdfast";
+import { lead } from "holdfast/recipes";
 import { Redis } from "ioredis";
 
 /** The archive, as a puller reaches it. */
@@ -18,18 +19,21 @@ export interface RemoteArchive {
 /** A leader that is dead for this long is succeeded. */
 const LEASE_MS = 300;
 
-/** Stands for election, and pulls for as long as it leads and there is something left. */
+/** Stands for election, and pulls whenever it leads, until there is nothing left; after the loss of its lease it stands again. */
 export async function pull(election: Election, name: string, archive: RemoteArchive, length: number): Promise<void> {
-  // The random delay keeps the fastest from being the leader after every restart.
-  const campaign = { leaseMs: LEASE_MS, waitMs: Infinity, delayMs: 50, label: name };
-  await election.run(
+  const done = new AbortController();
+  await lead(
+    election,
     async ({ term, signal }) => {
-      for (let item = await archive.position(); item < length && !signal.aborted; item += 1) {
+      for (let item = await archive.position(); item < length; item += 1) {
         await pause(2); // fetches it
-        if (!(await archive.add(item, term))) return;
+        // Whoever leads next begins where the archive stands. The term is for those who have not noticed yet that they do not lead.
+        if (signal.aborted || !(await archive.add(item, term))) return;
       }
+      done.abort();
     },
-    { ...campaign, value: name },
+    // The random delay keeps the fastest from being the leader after every restart.
+    { value: name, label: name, leaseMs: LEASE_MS, delayMaxMs: 50, rejoin: true, signal: done.signal },
   );
 }
 

@@ -1,31 +1,54 @@
+/** A holder that comes too late, and is turned away by what it writes to: a value in Redis, and a file of this process. */
 import { strict as assert } from "node:assert";
+import { randomUUID } from "node:crypto";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { createHoldfast } from "holdfast";
+import { fencedSet, fenceGuard, StaleTokenError } from "holdfast/recipes";
 import { Redis } from "ioredis";
 
 const redis = new Redis(process.env.REDIS_URL ?? "redis://127.0.0.1:6379");
 const holdfast = createHoldfast({ redis });
+const report = { id: randomUUID() };
+const built: string[] = [];
+const build = async (_signal: AbortSignal): Promise<string> => {
+  built.push(report.id);
+  return `report ${report.id}, built ${built.length} times`;
+};
 
-// Compare and write in one step. The mark must live as long as the data does. Tokens are integers below 2^53, so
-// Lua compares them exactly; the mark is stored as the text that came, not as a number made into text.
-const FENCED_SET = `
-  local seen = redis.call('HGET', KEYS[1], 'fence')
-  if seen and tonumber(seen) > tonumber(ARGV[1]) then
-    return 0
-  end
-  redis.call('HSET', KEYS[1], 'fence', ARGV[1], 'value', ARGV[2])
-  return 1`;
+await holdfast.mutex(`report:${report.id}`).run(async (lease) => {
+  const value = await build(lease.signal); // may take long, and the machine may stand still at the end of it
+  await fencedSet(redis, { key: `report:${report.id}`, value, lease }); // refused if somebody was granted since
+});
+assert.equal(await redis.get(`report:${report.id}`), `report ${report.id}, built 1 times`);
 
-async function fencedSet(key: string, token: number, value: string): Promise<boolean> {
-  return (await redis.eval(FENCED_SET, 1, key, token, value)) === 1;
-}
-
-const mutex = holdfast.mutex("stock");
+const mutex = holdfast.mutex(`stock:${report.id}`);
 const sleeper = await mutex.acquire({ leaseMs: 100, renew: false }); // and does not look at its lease again
 const next = await mutex.acquire({ waitMs: 5_000 }); // granted when that lease is over
 
-assert.equal(await fencedSet("stock:7", next.token, "written by the next holder"), true);
-assert.equal(await fencedSet("stock:7", sleeper.token, "written too late"), false);
-assert.equal(await redis.hget("stock:7", "value"), "written by the next holder");
+const key = `stock:${report.id}`;
+await fencedSet(redis, { key, value: "written by the next holder", lease: next });
+await assert.rejects(fencedSet(redis, { key, value: "written too late", lease: sleeper }), (error: unknown) => {
+  assert(error instanceof StaleTokenError);
+  assert.equal(error.token, sleeper.token);
+  assert.equal(error.seen, next.token);
+  return true;
+});
+assert.equal(await redis.get(key), "written by the next holder");
+
+// A file that this process alone writes, for whoever comes with a token.
+const directory = mkdtempSync(join(tmpdir(), "holdfast-fenced-"));
+const file = join(directory, "stock.txt");
+const guard = fenceGuard();
+await guard.run(file, next, () => writeFile(file, "written by the next holder"));
+await assert.rejects(
+  guard.run(file, sleeper, () => writeFile(file, "written too late")),
+  StaleTokenError,
+);
+assert.equal(readFileSync(file, "utf8"), "written by the next holder");
+rmSync(directory, { recursive: true });
 
 await next.release();
 await holdfast.close();

@@ -1,4 +1,7 @@
-/** The token is checked by real servers: PostgreSQL here, Redis with the other files of the documents (readme.test.ts). */
+/** The token is checked by real servers: PostgreSQL here, Redis here and with the other files of the documents (readme.test.ts). */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
 import { afterEach, expect, test, vi } from "vitest";
 import { type PostgresServer, postgresFolder, startPostgres } from "../../tests/support/postgres-server.js";
 import { type RedisServer, startRedis } from "../../tests/support/redis-server.js";
@@ -27,3 +30,20 @@ test.skipIf(isMissing)(
   },
   120_000,
 );
+
+test("a holder that stands still between its look and its write corrupts a value without the token, and never with it", async () => {
+  const redis = await startRedis();
+  servers.push(redis);
+  // As a user runs it; `npm test` builds it before.
+  const script = fileURLToPath(new URL("../dist/fencing/paused-holder.js", import.meta.url));
+  const child = spawn(process.execPath, [script], { env: { ...process.env, REDIS_URL: redis.url } });
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding("utf8").on("data", (text: string) => {
+      output += text;
+    });
+  }
+  const [code] = await once(child, "close");
+  expect(output).toBe("paused-holder: 3 of 3 values overwritten without the token, 0 with it\n");
+  expect(code).toBe(0);
+}, 120_000);

@@ -34,8 +34,10 @@ describe.each(["in this process", "on a server"])("%s", (where) => {
     expect(printed.join("")).toMatch(/^downstream: 120 jobs, [1-9]\d* refused without the semaphore, 0 with it$/m);
   });
 
-  test("no two workers have the same number, and one that died is succeeded", async () => {
+  test("no two ids are the same, and workers that left and died are succeeded", async () => {
     await import("../worker-slots/worker-slots.js");
-    expect(printed.join("")).toBe("workers: 2500 ids, all different; worker 1 succeeds one that died\n");
+    expect(printed.join("")).toBe(
+      "workers: 3500 ids, 3500 different; worker 2 succeeds one that left, worker 1 one that died\n",
+    );
   });
 });

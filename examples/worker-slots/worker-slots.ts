@@ -1,64 +1,124 @@
 /**
- * Workers that need a small number of their own, such as the one that goes into the ids they make. The number comes
- * with a permit: no two living workers have the same, and that of a worker that died is given out again.
+ * Workers that make ids of the time, a number of their own and a count: no two are the same, as long as no two workers have the
+ * same number at the same time. One gives its number back, one dies without a word, and those who follow them go on.
  *
  *     npm run build && node examples/dist/worker-slots/worker-slots.js
  *
  * It runs in this process, or on the server that REDIS_URL names.
  */
 import { strict as assert } from "node:assert";
+import process from "node:process";
+import { setTimeout as pause } from "node:timers/promises";
 import { embedded, Keyspace } from "@holdfast/embedded";
-import { createHoldfast, type Holdfast, type HoldfastOptions } from "holdfast";
+import { createHoldfast, type Holdfast, type HoldfastOptions, type Store } from "holdfast";
+import { type WorkerSlot, workerSlot } from "holdfast/recipes";
 import { Redis } from "ioredis";
 
-const WORKERS = 4;
+const COUNT = 4;
 const IDS = 500;
 
-/** A worker that makes ids nobody else makes: its number, and a count that goes on where its predecessor stopped. */
-const counts = new Map<number, number>();
-function makeIds(worker: number): string[] {
-  const first = counts.get(worker) ?? 0;
-  counts.set(worker, first + IDS);
-  return Array.from({ length: IDS }, (_, i) => `${worker}-${first + i}`);
+/** Ids of 41 bits of time, 10 of the worker and 12 of a count. */
+class IdMaker {
+  readonly #slot: WorkerSlot;
+  #lastMs: number;
+  #count = 0;
+
+  constructor(slot: WorkerSlot) {
+    this.#slot = slot;
+    // Whoever had the number before has made none that is later than this.
+    this.#lastMs = slot.notBeforeAtMs;
+    this.#count = 4_095;
+  }
+
+  /** @throws LeaseLostError  the number may be somebody else's by now */
+  async next(): Promise<bigint> {
+    let nowMs = Date.now();
+    // The clock was set back, or this millisecond has no more to give.
+    while (nowMs < this.#lastMs || (nowMs === this.#lastMs && this.#count === 4_095)) {
+      await pause(1);
+      nowMs = Date.now();
+    }
+    // After the clock was read: cheap, and true at the first line after a pause.
+    this.#slot.assertHeld();
+    this.#count = nowMs === this.#lastMs ? this.#count + 1 : 0;
+    this.#lastMs = nowMs;
+    return (BigInt(nowMs) << 22n) | BigInt((this.#slot.number << 12) | this.#count);
+  }
 }
 
 const keyspace = new Keyspace();
 const clients: Redis[] = [];
-function connect(): HoldfastOptions {
-  if (process.env.REDIS_URL === undefined) return { store: embedded({ keyspace }) };
+const holdfasts: Holdfast[] = [];
+
+/** A way to the server that can be cut: of a process that is dead nothing arrives any more. */
+function connect(): { options: HoldfastOptions; cut: () => void } {
+  if (process.env.REDIS_URL === undefined) {
+    const store = embedded({ keyspace });
+    let isCut = false;
+    const mortal: Store = {
+      kind: store.kind,
+      run: (...call) => (isCut ? new Promise<never>(() => {}) : store.run(...call)),
+      inbox: (...call) => store.inbox(...call),
+      onReconnect: (listener) => store.onReconnect(listener),
+      close: () => store.close(),
+    };
+    return {
+      options: { store: mortal },
+      cut: () => {
+        isCut = true;
+      },
+    };
+  }
   const redis = new Redis(process.env.REDIS_URL);
   clients.push(redis);
-  return { redis };
+  return { options: { redis }, cut: () => redis.disconnect() };
 }
 
-/** A process with one worker; it holds its number for as long as it lives. */
-async function startWorker(
-  options: { readonly isDoomed?: boolean } = {},
-): Promise<{ holdfast: Holdfast; slot: number }> {
-  const holdfast = createHoldfast(connect());
-  // A process that dies renews nothing; that is all that others see of it.
-  const dying = options.isDoomed === true ? { leaseMs: 200, renew: false } : {};
-  const lease = await holdfast.semaphore("id-workers", { permits: WORKERS }).acquire(dying);
-  const [slot] = lease.slots;
-  assert.ok(slot !== undefined);
-  return { holdfast, slot };
+async function startWorker(leaseMs = 60_000): Promise<{ slot: WorkerSlot; ids: IdMaker; die: () => void }> {
+  const { options, cut } = connect();
+  const holdfast = createHoldfast(options);
+  const slot = await workerSlot(holdfast, "id-workers", { count: COUNT, leaseMs, restMs: 200 });
+  holdfasts.push(holdfast);
+  return { slot, ids: new IdMaker(slot), die: cut };
 }
 
-const workers = [await startWorker(), await startWorker({ isDoomed: true }), await startWorker(), await startWorker()];
-const slots = workers.map(({ slot }) => slot);
-assert.deepEqual(slots, [0, 1, 2, 3]);
-const ids = slots.flatMap(makeIds);
+const made: bigint[] = [];
+async function make(ids: IdMaker): Promise<void> {
+  for (let i = 0; i < IDS; i += 1) made.push(await ids.next());
+}
 
-// One more than there are numbers: it waits until the one that died has been found out, and succeeds it.
-const successor = await startWorker();
-assert.equal(successor.slot, 1);
-ids.push(...makeIds(successor.slot));
+// The second one will die; who succeeds it waits for as long.
+const workers = [await startWorker(), await startWorker(1_500), await startWorker(), await startWorker()];
+assert.deepEqual(
+  workers.map(({ slot }) => slot.number),
+  [0, 1, 2, 3],
+);
+await Promise.all(workers.map(({ ids }) => make(ids)));
 
-assert.equal(new Set(ids).size, ids.length);
-const { holders, used } = await successor.holdfast.semaphore("id-workers", { permits: WORKERS }).inspect();
-assert.equal(used, WORKERS);
-assert.deepEqual(new Set(holders.flatMap((holder) => holder.slots)), new Set([0, 1, 2, 3]));
-process.stdout.write(`workers: ${ids.length} ids, all different; worker ${successor.slot} succeeds one that died\n`);
+// What is given back is free at once.
+const [, dying, leaving] = workers as [unknown, (typeof workers)[0], (typeof workers)[0]];
+await leaving.slot.release();
+const second = await startWorker();
+assert.equal(second.slot.number, leaving.slot.number);
+await assert.rejects(leaving.ids.next());
+await make(second.ids);
 
-await Promise.all([...workers, successor].map(({ holdfast }) => holdfast.close()));
+// What is not is free when its lease is over and its rest, and the one that had it makes no more ids.
+dying.die();
+const third = await startWorker();
+assert.equal(third.slot.number, dying.slot.number);
+assert.ok(third.slot.notBeforeAtMs > 0);
+await assert.rejects(dying.ids.next());
+await make(third.ids);
+
+assert.equal(new Set(made).size, made.length);
+const [{ ids: late }] = workers as [(typeof workers)[0]];
+await make(late);
+const { used } = await (holdfasts[0] as Holdfast).semaphore("id-workers", { permits: COUNT }).inspect();
+assert.equal(used, COUNT);
+process.stdout.write(
+  `workers: ${made.length} ids, ${new Set(made).size} different; worker ${second.slot.number} succeeds one that left, worker ${third.slot.number} one that died\n`,
+);
+
+await Promise.all(holdfasts.map((holdfast) => holdfast.close()));
 for (const client of clients) client.disconnect();

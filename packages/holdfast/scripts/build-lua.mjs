@@ -25,6 +25,7 @@ import { checkBody, inputsUsed } from "./lua-subset.mjs";
 const HAND_OFFS = new Map([
   ["hand-off", "handOff = function() end"],
   ["permits-grant", "grantHeads = function() end"],
+  ["coalesce-next", "handOff = function() end"],
 ]);
 /** Folders whose scripts are loaded when they are first used, or by an entry point of their own. */
 const APART = ["admin", "pausing", "period-marker", "recipes"];

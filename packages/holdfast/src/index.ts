@@ -67,6 +67,7 @@ export type {
   Leader,
 } from "./election/election.js";
 export type { Leadership } from "./election/leadership.js";
+export type { ElectionHealth } from "./election/office.js";
 export { createHoldfast, type Holdfast, type HoldfastOptions, type LockOptions } from "./holdfast.js";
 export type { MultiInspection, MultiLease, MultiLock } from "./multi-lock/multi-lock.js";
 export type { Mutex } from "./mutex/mutex.js";

@@ -109,6 +109,8 @@ export function historyJson(entry: HistoryEntry): object {
     waitedMs: entry.waitedMs ?? null,
     heldMs: entry.heldMs ?? null,
     reason: entry.reason ?? null,
+    tick: entry.tick ?? null,
+    errorName: entry.errorName ?? null,
     by: entry.by ?? null,
     untilAtMs: entry.untilAtMs ?? null,
   };

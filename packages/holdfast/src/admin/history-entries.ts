@@ -41,6 +41,10 @@ export interface HistoryEntry {
   /** How long it was held; undefined if it still is, or nobody told. */
   readonly heldMs: number | undefined;
   readonly reason: string | undefined;
+  /** Of a scheduled run: which time it was for. */
+  readonly tick: string | undefined;
+  /** Of a run that failed: the name of its error. */
+  readonly errorName: string | undefined;
   /** Who did it, if that is not the holder. */
   readonly by: string | undefined;
   /** Of a pause: until when. */
@@ -142,6 +146,8 @@ function entryOf(group: readonly ReadEvent[], isHeld: (hold: OpenHold) => boolea
     waitedMs: told("waitedMs"),
     heldMs,
     reason: told("reason"),
+    tick: told("tick"),
+    errorName: told("errorName"),
     by: told("by"),
     untilAtMs: told("untilAtMs"),
   };

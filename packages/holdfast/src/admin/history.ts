@@ -57,6 +57,10 @@ export interface HistoryEvent {
   readonly heldMs?: number | undefined;
   /** Why; at most 1 024 bytes. */
   readonly reason?: string | undefined;
+  /** Of a scheduled run: which time it was for; at most 1 024 bytes. */
+  readonly tick?: string | undefined;
+  /** Of a run that failed: the name of its error; at most 1 024 bytes. */
+  readonly errorName?: string | undefined;
   /** Who did it, if that is not the holder; at most 1 024 bytes. */
   readonly by?: string | undefined;
   /** Of a pause: until when, in ms since 1970. */
@@ -152,6 +156,8 @@ const EVENT_FIELDS = [
   "waitedMs",
   "heldMs",
   "reason",
+  "tick",
+  "errorName",
   "by",
   "untilAtMs",
   "agoMs",
@@ -165,7 +171,7 @@ function checkEvent(event: HistoryEvent): HistoryEvent {
     throw new TypeError(`what must be one of ${WORDS.join(", ")}; got ${show(event?.what)}`);
   }
   checkName(event.name);
-  for (const field of ["kind", "key", "owner", "host", "clientName", "reason", "by"] as const) {
+  for (const field of ["kind", "key", "owner", "host", "clientName", "reason", "tick", "errorName", "by"] as const) {
     const text: unknown = event[field];
     if (text === undefined && field !== "kind") continue;
     if (typeof text !== "string") throw new TypeError(`${field} must be a string; got ${show(text)}`);

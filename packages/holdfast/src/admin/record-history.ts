@@ -2,10 +2,9 @@
  * Tells the history of what this process holds, from the diagnostics channels: off the way to a lock, in requests of its own,
  * some at a time.
  *
- * Invariants: what waits to be written is bounded, and the oldest goes first; an acquire pays for a small object and never
- * for a request; nothing that goes wrong here reaches a lock. It is counted, and told on the channel `holdfast:history`.
+ * Invariant: an acquire pays for a small object and never for a request, and nothing that goes wrong here reaches a lock.
  */
-import { type Channel, channel } from "node:diagnostics_channel";
+import type { Channel } from "node:diagnostics_channel";
 import { hostname } from "node:os";
 import { pid } from "node:process";
 import {
@@ -22,11 +21,13 @@ import {
 import { show } from "../core/names.js";
 import { checkWhole } from "../core/options.js";
 import { parseOwner } from "../core/owner.js";
-import type { Timer } from "../core/runtime.js";
 import type { Holdfast } from "../holdfast.js";
 import { checkKnown } from "../holdfast-options.js";
-import { append, checkKeep, type HistoryEvent, type Keep, type KeepOptions, textOf } from "./history.js";
-import { eachOf, type Place, placeOf } from "./place.js";
+import { checkKeep, type HistoryEvent, type Keep, type KeepOptions } from "./history.js";
+import { Outbox } from "./outbox.js";
+import { type Place, placeOf } from "./place.js";
+
+export type { HistoryTroubleEvent } from "./outbox.js";
 
 /** Whose history to tell, and how much of it is kept. */
 export interface RecordOptions extends KeepOptions {
@@ -52,26 +53,9 @@ export interface HistoryRecorder extends AsyncDisposable {
   stop(): Promise<void>;
 }
 
-/** `holdfast:history`: events could not be written. */
-export interface HistoryTroubleEvent {
-  readonly name: string;
-  /** How many events it concerns. */
-  readonly events: number;
-  /** Whether they are given up; else they are tried again. */
-  readonly dropped: boolean;
-  readonly error: unknown;
-}
-
-const trouble: Channel = channel("holdfast:history");
-
-/** How many events wait at most, of all names together. */
-const MOST_WAITING = 10_000;
-/** How often events are tried. */
-const TRIES = 10;
 /** How many holds are remembered whose end was told, and how many that go on: of those the oldest is forgotten. */
 const REMEMBERED = 1_000;
 const MOST_OPEN = 100_000;
-const AT_ONCE = 10;
 
 /**
  * From now on tells what becomes of the locks of this Holdfast: who was granted, and how that ended. What it is told of by
@@ -92,16 +76,6 @@ export function recordHistory(holdfast: Holdfast, options: RecordOptions = {}): 
   return new Recorder(placeOf(holdfast), names, everyMs, checkKeep(kept));
 }
 
-/** An event that speaks of no hold has an id, so that it is told once however often it is sent. */
-type Identified = HistoryEvent & { readonly id?: string };
-
-/** An event that waits to be written. */
-interface Waiting {
-  readonly event: Identified;
-  readonly atMonotonicMs: number;
-  readonly hold: string | undefined;
-}
-
 interface Open {
   /** How many leases share the hold, as with a reentrant mutex. */
   leases: number;
@@ -109,27 +83,18 @@ interface Open {
 }
 
 class Recorder implements HistoryRecorder {
-  appended = 0;
-  dropped = 0;
   readonly #place: Place;
   readonly #names: (name: string) => boolean;
-  readonly #everyMs: number;
-  readonly #keep: Keep;
-  readonly #waiting = new Map<string, Waiting[]>();
-  readonly #failures = new Map<string, number>();
+  readonly #outbox: Outbox;
   readonly #open = new Map<string, Open>();
   readonly #ended = new Set<string>();
   readonly #unsubscribe: (() => void)[] = [];
-  #waitingCount = 0;
-  #timer: Timer | undefined;
-  #flushing: Promise<void> = Promise.resolve();
   #stopping: Promise<void> | undefined;
 
   constructor(place: Place, names: (name: string) => boolean, everyMs: number, keep: Keep) {
     this.#place = place;
     this.#names = names;
-    this.#everyMs = everyMs;
-    this.#keep = keep;
+    this.#outbox = new Outbox(place, everyMs, keep);
     this.#listen(channels.grant, (event: GrantEvent) => this.#granted(event));
     this.#listen(channels.release, (event: ReleaseEvent) => this.#released(event));
     this.#listen(channels.lost, (event: LostEvent) => this.#lost(event));
@@ -138,11 +103,16 @@ class Recorder implements HistoryRecorder {
     this.#listen(channels.resume, (event: ResumeEvent) => this.#resumed(event));
   }
 
+  get appended(): number {
+    return this.#outbox.appended;
+  }
+
+  get dropped(): number {
+    return this.#outbox.dropped;
+  }
+
   flush(): Promise<void> {
-    this.#timer?.cancel();
-    this.#timer = undefined;
-    this.#flushing = this.#flushing.then(() => this.#writeAll());
-    return this.#flushing;
+    return this.#outbox.flush();
   }
 
   stop(): Promise<void> {
@@ -156,10 +126,7 @@ class Recorder implements HistoryRecorder {
 
   async #stop(): Promise<void> {
     for (const unsubscribe of this.#unsubscribe) unsubscribe();
-    await this.flush();
-    this.#timer?.cancel();
-    for (const [name, events] of this.#waiting) this.#drop(name, events.length, undefined);
-    this.#waiting.clear();
+    await this.#outbox.stop();
   }
 
   #listen<Event extends LockEvent>(on: Channel, handle: (event: Event) => void): void {
@@ -172,7 +139,7 @@ class Recorder implements HistoryRecorder {
         const isOurs = clientId === undefined ? engine.isOwn(event.owner) : clientId === engine.clientId;
         if (isOurs && event.kind !== "multi-lock" && this.#names(event.lockName)) handle(event);
       } catch (error) {
-        this.#drop(event.lockName, 1, error);
+        this.#outbox.drop(event.lockName, 1, error);
       }
     };
     on.subscribe(listener);
@@ -188,7 +155,10 @@ class Recorder implements HistoryRecorder {
     }
     this.#open.set(hold, { leases: 1, grantedAtMonotonicMs: this.#nowMs() });
     forgetOldest(this.#open, MOST_OPEN);
-    this.#add({ ...this.#about(event), what: "granted", key: event.key, waitedMs: Math.round(event.waitedMs) }, hold);
+    this.#outbox.add(
+      { ...this.#about(event), what: "granted", key: event.key, waitedMs: Math.round(event.waitedMs) },
+      hold,
+    );
   }
 
   #released(event: ReleaseEvent): void {
@@ -218,15 +188,23 @@ class Recorder implements HistoryRecorder {
   }
 
   #forced({ kind, lockName: name, owner, token, forced }: ForcedEvent): void {
-    this.#add({ kind, name, what: "forced", owner: owner || undefined, token, ...forced, id: `forced ${owner}` });
+    this.#outbox.add({
+      kind,
+      name,
+      what: "forced",
+      owner: owner || undefined,
+      token,
+      ...forced,
+      id: `forced ${owner}`,
+    });
   }
 
   #paused({ kind, lockName: name, pause: { by, label, untilAtMs, owner } }: PauseEvent): void {
-    this.#add({ kind, name, what: "paused", by, label, untilAtMs, id: `paused ${owner}` });
+    this.#outbox.add({ kind, name, what: "paused", by, label, untilAtMs, id: `paused ${owner}` });
   }
 
   #resumed({ kind, lockName: name, pause: { label, owner }, by, pausedForMs }: ResumeEvent): void {
-    this.#add({ kind, name, what: "resumed", by, label, heldMs: pausedForMs, id: `resumed ${owner}` });
+    this.#outbox.add({ kind, name, what: "resumed", by, label, heldMs: pausedForMs, id: `resumed ${owner}` });
   }
 
   /** One end for each hold: the first that was told of it. */
@@ -240,83 +218,13 @@ class Recorder implements HistoryRecorder {
     this.#ended.add(hold);
     forgetOldest(this.#ended, REMEMBERED);
     // A start that nobody has seen yet need not be written by itself.
-    const waiting = this.#waiting.get(event.lockName);
-    const at = waiting?.findIndex((one) => one.hold === hold) ?? -1;
-    const [start] = at < 0 || waiting === undefined ? [] : waiting.splice(at, 1);
-    if (start !== undefined) this.#waitingCount -= 1;
-    const known = start === undefined ? this.#about(event) : start.event;
-    this.#add({ ...known, ...end }, hold);
-  }
-
-  #add(event: Identified, hold?: string): void {
-    const waiting = this.#waiting.get(event.name) ?? [];
-    this.#waiting.set(event.name, waiting);
-    waiting.push({ event, hold, atMonotonicMs: this.#nowMs() });
-    this.#waitingCount += 1;
-    // More of one name than are kept would push each other out on the server.
-    if (waiting.length > this.#keep.maxEntries) {
-      waiting.shift();
-      this.#waitingCount -= 1;
-    } else if (this.#waitingCount > MOST_WAITING) this.#dropOldest();
-    this.#timer ??= this.#place.engine.runtime.startTimer(() => void this.flush(), this.#everyMs, false);
-  }
-
-  #dropOldest(): void {
-    const [first] = this.#waiting;
-    if (first === undefined) return;
-    const [name, events] = first;
-    this.#waiting.delete(name);
-    this.#waitingCount -= events.length;
-    this.#drop(name, events.length, new Error(`more than ${MOST_WAITING} events wait to be written`));
-  }
-
-  async #writeAll(): Promise<void> {
-    const all = [...this.#waiting];
-    this.#waiting.clear();
-    this.#waitingCount = 0;
-    await eachOf(all, AT_ONCE, ([name, events]) => this.#write(name, events));
-  }
-
-  async #write(name: string, events: Waiting[]): Promise<void> {
-    const nowMs = this.#nowMs();
-    const written = events.map(({ event, atMonotonicMs }) => {
-      return { text: textOf(this.#place, event), agoMs: nowMs - atMonotonicMs };
-    });
-    try {
-      await append(this.#place, name, written, this.#keep);
-      this.#failures.delete(name);
-      this.appended += events.length;
-    } catch (error) {
-      const failures = (this.#failures.get(name) ?? 0) + 1;
-      const isOver = failures >= TRIES || this.#stopping !== undefined || this.#place.engine.isClosing;
-      if (isOver) {
-        this.#failures.delete(name);
-        this.#drop(name, events.length, error);
-        return;
-      }
-      this.#failures.set(name, failures);
-      this.#tell({ name, events: events.length, dropped: false, error });
-      const later = this.#waiting.get(name) ?? [];
-      const both = [...events, ...later].slice(-this.#keep.maxEntries);
-      this.#waiting.set(name, both);
-      this.#waitingCount += both.length - later.length;
-      while (this.#waitingCount > MOST_WAITING) this.#dropOldest();
-      this.#timer ??= this.#place.engine.runtime.startTimer(() => void this.flush(), this.#everyMs, false);
-    }
+    const known = this.#outbox.takeBack(event.lockName, hold) ?? this.#about(event);
+    this.#outbox.add({ ...known, ...end }, hold);
   }
 
   #about({ kind, lockName, owner, token }: LockEvent & { readonly token: number }): Omit<HistoryEvent, "what"> {
     const here = { host: hostname(), pid, clientName: this.#place.clientName || undefined };
     return { kind, name: lockName, owner, token, label: parseOwner(owner)?.label, ...here };
-  }
-
-  #drop(name: string, events: number, error: unknown): void {
-    this.dropped += events;
-    this.#tell({ name, events, dropped: true, error });
-  }
-
-  #tell(event: HistoryTroubleEvent): void {
-    if (trouble.hasSubscribers) trouble.publish(event);
   }
 
   #nowMs(): number {

@@ -56,8 +56,11 @@ export interface Forced {
  */
 export type LossReason = "expired" | "force-released" | "server-lost" | "max-hold" | "closed" | "closing";
 
-/** Why a lease is over: it was lost, or its holder ended it. */
-export type OverReason = LossReason | "released" | "handed-over";
+/**
+ * Why a lease is over: it was lost, or its holder ended it; or, as `superseded`, why it is to end, although it is still held: a
+ * later call wants to run.
+ */
+export type OverReason = LossReason | "released" | "handed-over" | "superseded";
 
 /**
  * Why a generation of a barrier broke.

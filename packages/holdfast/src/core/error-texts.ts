@@ -13,6 +13,7 @@ export const OVER: Readonly<Record<OverReason, string>> = {
   closed: "this Holdfast was closed and gave it back, or left it to run out, so another holder may have been granted",
   released: "it was released by its holder, so another holder may have been granted at once",
   "handed-over": "it was exported for another process, which may hold it now",
+  superseded: "a later call wants to run, and waits until the work under it has ended",
 };
 
 /** A lease is over: why, and if somebody has ended it by force, who and with which words. */
@@ -23,7 +24,7 @@ export function lostMessage(
   const by = forced?.by === undefined ? "" : ` by ${quote(forced.by)}`;
   const why = forced?.reason === undefined ? "" : `, because ${quote(forced.reason)}`;
   const said = by + why === "" ? "" : ` It was released${by}${why}.`;
-  const state = reason === "closing" ? "is to end" : "is over";
+  const state = reason === "closing" || reason === "superseded" ? "is to end" : "is over";
   return `The lease on ${quote(lockName)} (token ${token}) ${state}: ${OVER[reason]}.${said}`;
 }
 

@@ -241,6 +241,7 @@ export class Hold implements Occupant, Holding, Kept {
 
   poked(): void {
     // Whoever holds is told of what concerns it by the answers to its renewals.
+    this.#upkeep.check();
   }
 
   revoked(forced?: Forced): void {

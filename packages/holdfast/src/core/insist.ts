@@ -9,7 +9,10 @@ const PAUSE_MS = 50;
  *
  * @throws StoreError  it was not answered in that time, or never will be
  */
-export async function insist<Answer>(engine: Engine, send: () => Promise<Answer>): Promise<Answer> {
+export async function insist<Answer>(
+  engine: Pick<Engine, "runtime" | "commandTimeoutMs">,
+  send: () => Promise<Answer>,
+): Promise<Answer> {
   const { runtime, commandTimeoutMs } = engine;
   const stopAtMs = runtime.monotonicMs() + commandTimeoutMs * 2;
   for (;;) {

@@ -64,6 +64,16 @@ export function checkCallerId(callerId: unknown): string {
   return checkText("callerId", callerId, 1, 256);
 }
 
+/** @throws TypeError, RangeError  unless the resource is a string of 1 to 512 bytes */
+export function checkResource(resource: unknown): string {
+  return checkText("resource", resource, 1, 512);
+}
+
+/** @throws TypeError, RangeError  unless the request id is a string of 1 to 256 bytes */
+export function checkRequestId(requestId: unknown): string {
+  return checkText("requestId", requestId, 1, 256);
+}
+
 /** @throws TypeError, RangeError  unless the value is a string of at most 65 536 bytes */
 export function checkValue(value: unknown): string {
   return checkText("value", value, 0, 65_536);

@@ -4,16 +4,18 @@ import { describeHolder } from "../core/inspection.js";
 import type { ReleaseOutcome } from "../core/lease.js";
 import { Lock } from "../core/lock.js";
 import { checkValue, show } from "../core/names.js";
+import { observe } from "../core/observer.js";
 import {
   ACQUIRE_OPTIONS,
   type AcquireOptions,
+  checkWhole,
   NONE,
   type ResolvedOptions,
   resolve,
   type TryAcquireOptions,
 } from "../core/options.js";
 import { Leadership } from "./leadership.js";
-import { LeaderObserver } from "./observer.js";
+import { type ElectionHealth, healthOf, officeOf } from "./office.js";
 import { pause } from "./pause.js";
 import type { ElectionSteps, LeaderRecord } from "./steps.js";
 
@@ -40,12 +42,16 @@ export interface ElectionTryOptions extends TryAcquireOptions {
   readonly value?: string;
 }
 
+const AFTER_LEASE_MS = 5;
+
 /** Who leads, and what for. */
 export interface Leader extends Holder {
   /** What the leader stands for, such as the address at which it is reached. */
   readonly value: string;
   /** Number of the leadership; rises with each new leader. */
   readonly term: number;
+  /** How often a new term has begun since the first on record, which is forgotten 10 minutes after the last lease. */
+  readonly transitions: number;
 }
 
 /**
@@ -116,14 +122,43 @@ export class Election extends Lock<Leadership> {
     return super.run(work, options);
   }
 
-  /** Stops leading, as `leadership.release()`. @throws as that */
-  async resign(leadership: Leadership): Promise<ReleaseOutcome> {
-    return this.#own(leadership).release();
+  /**
+   * Stops leading, as `leadership.release()`. Without one it ends what `lead` of `holdfast/recipes` does in this Holdfast: aborts
+   * the signal, waits until the work has settled, then releases; not from within that work, which would wait for itself.
+   *
+   * @returns undefined if there was nothing to release
+   * @throws as `release`
+   */
+  async resign(leadership: Leadership): Promise<ReleaseOutcome>;
+  async resign(): Promise<ReleaseOutcome | undefined>;
+  async resign(leadership?: Leadership): Promise<ReleaseOutcome | undefined> {
+    return leadership === undefined ? officeOf(this.engine, this.steps.key)?.resign() : this.#own(leadership).release();
   }
 
-  /** Changes what the leader stands for, as `leadership.proclaim(value)`. @throws as that */
-  async proclaim(leadership: Leadership, value: string): Promise<void> {
-    return this.#own(leadership).proclaim(value);
+  /**
+   * Changes what the leader stands for, as `leadership.proclaim(value)`. Without a leadership it is that of `lead` of
+   * `holdfast/recipes` in this Holdfast.
+   *
+   * @throws as that
+   */
+  async proclaim(leadership: Leadership, value: string): Promise<void>;
+  async proclaim(value: string): Promise<void>;
+  async proclaim(leadership: Leadership | string, value?: string): Promise<void> {
+    // What is left out is refused for what it is.
+    if (typeof leadership !== "string") return this.#own(leadership).proclaim(value as string);
+    return this.#own(officeOf(this.engine, this.steps.key)?.leadership).proclaim(leadership);
+  }
+
+  /**
+   * How this process stands, without asking the server: for a probe that restarts what hangs.
+   *
+   * @param withinMs  how long it may be out of touch while it leads; also how long work may go on after its leadership. Whole
+   *                  milliseconds, 0 to 31 536 000 000
+   * @throws TypeError, RangeError  a wrong number
+   */
+  health(withinMs: number): ElectionHealth {
+    checkWhole("withinMs", withinMs, 0, 31_536_000_000);
+    return healthOf(this.engine, this.steps.key, withinMs);
   }
 
   /** Who leads now; null if nobody does. Two round trips. @throws StoreError, ClosedError */
@@ -144,47 +179,24 @@ export class Election extends Lock<Leadership> {
    * @throws StoreError   the server will not answer; while it may, the observer waits
    */
   observe(options: { readonly signal?: AbortSignal } = {}): AsyncGenerator<Leader | null, void, undefined> {
-    let stop = (): void => {};
-    const leaders = this.#follow(options, (observer) => {
-      stop = () => observer.stop();
-    });
-    // A generator takes calls one after the other: by itself it would stop only when the next leader is known.
-    const end = leaders.return.bind(leaders);
-    const fail = leaders.throw.bind(leaders);
-    leaders.return = (value) => {
-      stop();
-      return end(value);
+    const election = this.#election;
+    let lastTerm = 0;
+    const followed = {
+      engine: this.engine,
+      name: election.name,
+      channel: election.channel,
+      read: async (timeoutMs: number) => {
+        const is = await election.leader(timeoutMs);
+        // A server that came back with old data shows a leader of the past, which leads no longer.
+        if (is !== undefined && is.term < lastTerm) return undefined;
+        lastTerm = is?.term ?? lastTerm;
+        return is;
+      },
+      isNews: (is: LeaderRecord | undefined, last: LeaderRecord | undefined) => !isSame(is, last),
+      // The lease must be over on the server too when it asks at its end.
+      changesInMs: (is: LeaderRecord | undefined) => (is === undefined ? Infinity : is.leaseLeftMs + AFTER_LEASE_MS),
     };
-    leaders.throw = (error) => {
-      stop();
-      return fail(error);
-    };
-    return leaders;
-  }
-
-  async *#follow(
-    options: { readonly signal?: AbortSignal },
-    begun: (observer: LeaderObserver) => void,
-  ): AsyncGenerator<Leader | null, void, undefined> {
-    checkObject(options);
-    const { signal, ...others } = options;
-    const [unknown] = options instanceof AbortSignal ? ["an AbortSignal in place of { signal }"] : Object.keys(others);
-    if (unknown !== undefined) throw new TypeError(`there is no option ${show(unknown)}; the option is signal`);
-    if (signal !== undefined && !(signal instanceof AbortSignal)) {
-      throw new TypeError(`signal must be an AbortSignal; got ${show(signal)}`);
-    }
-    signal?.throwIfAborted();
-    const observer = new LeaderObserver(this.engine, this.#election, signal);
-    begun(observer);
-    try {
-      for (;;) {
-        const { done, value } = await observer.next();
-        if (done) return;
-        yield await this.#describe(value);
-      }
-    } finally {
-      observer.stop();
-    }
+    return observe(followed, options, (record) => this.#describe(record));
   }
 
   async #takeOffice(leadership: Leadership, value: string): Promise<Leadership> {
@@ -200,16 +212,21 @@ export class Election extends Lock<Leadership> {
 
   async #describe(record: LeaderRecord | undefined): Promise<Leader | null> {
     if (record === undefined) return null;
-    const { value, term, owner, leaseLeftMs } = record;
-    return { ...(await describeHolder(this.engine, { owner, token: term, leaseLeftMs })), value, term };
+    const { value, term, terms, owner, leaseLeftMs } = record;
+    const holder = await describeHolder(this.engine, { owner, token: term, leaseLeftMs });
+    return { ...holder, value, term, transitions: terms - 1 };
   }
 
-  #own(leadership: Leadership): Leadership {
+  #own(leadership: Leadership | undefined): Leadership {
     if (!(leadership instanceof Leadership) || leadership.name !== this.name) {
       throw new TypeError(`leadership must be one of the election ${show(this.name)}; got ${show(leadership)}`);
     }
     return leadership;
   }
+}
+
+function isSame(a: LeaderRecord | undefined, b: LeaderRecord | undefined): boolean {
+  return a?.term === b?.term && a?.owner === b?.owner && a?.value === b?.value;
 }
 
 function checkObject(options: unknown): void {

@@ -3,7 +3,7 @@
 
   KEYS[1] lock     string, owner of the claim that leads; expires with its lease
   KEYS[2] fence    string, last term
-  KEYS[3] record   hash, term, value, owner and number of the last proclamation
+  KEYS[3] record   hash, term, value, owner and number of the last proclamation, and how many terms there were
   ARGV[1] owner    id of the claim that leads
   ARGV[2] term     its term
   ARGV[3] leaseMs  length of the lease, counted from now

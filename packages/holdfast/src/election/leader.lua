@@ -5,14 +5,15 @@
 
   KEYS[1] lock    string, owner of the claim that leads; expires with its lease
   KEYS[2] fence   string, last term
-  KEYS[3] record  hash, term, value, owner and number of the last proclamation
-  REPLY   {0}                          vacant
-          {1, restMs, term, texts...}  led: for restMs at least, by the owner and for the value that are the texts
+  KEYS[3] record  hash, term, value, owner and number of the last proclamation, and how many terms there were
+  REPLY   {0}                                 vacant
+          {1, restMs, term, terms, texts...}  led: for restMs at least, as one of so many terms, by the owner and for the value
+                                      that are the texts
 ]]
 local holder = redis.call('GET', KEYS[1])
 local last = redis.call('GET', KEYS[2])
-local proclaimed = redis.call('HMGET', KEYS[3], 'term', 'value')
+local proclaimed = redis.call('HMGET', KEYS[3], 'term', 'value', 'terms')
 if not holder or not last or not proclaimed[1] or proclaimed[1] - last ~= 0 then
   return {0}
 end
-return {1, redis.call('PTTL', KEYS[1]), tonumber(last), holder, proclaimed[2]}
+return {1, redis.call('PTTL', KEYS[1]), tonumber(last), tonumber(proclaimed[3] or 1), holder, proclaimed[2]}

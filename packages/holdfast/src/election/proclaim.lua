@@ -2,11 +2,11 @@
   election/proclaim: say what the leader stands for, if it still leads, and tell all who observe.
 
   The value is kept with the term, so that it is never taken for that of a later leader. A late copy of an earlier
-  proclamation of the same leader changes nothing.
+  proclamation of the same leader changes nothing. The first one of a term counts it.
 
   KEYS[1] lock     string, owner of the claim that leads; expires with its lease
   KEYS[2] fence    string, last term
-  KEYS[3] record   hash, term, value, owner and number of the last proclamation
+  KEYS[3] record   hash, term, value, owner and number of the last proclamation, and how many terms there were
   ARGV[1] owner    id of the claim that leads
   ARGV[2] term     its term
   ARGV[3] value    what it stands for
@@ -25,9 +25,13 @@ local owner, term, value, number, leaseMs, channel = ARGV[1], ARGV[2], ARGV[3], 
 if not holds(owner, term) then
   return whyLost(redis.call('GET', KEYS[1]), term)
 end
-local last = redis.call('HMGET', KEYS[3], 'owner', 'number')
+local last = redis.call('HMGET', KEYS[3], 'owner', 'number', 'term', 'terms')
 if last[1] ~= owner or number - last[2] > 0 then
-  redis.call('HSET', KEYS[3], 'term', term, 'value', value, 'owner', owner, 'number', number)
+  local terms = tonumber(last[4] or 0)
+  if last[3] ~= term then
+    terms = terms + 1
+  end
+  redis.call('HSET', KEYS[3], 'term', term, 'value', value, 'owner', owner, 'number', number, 'terms', terms)
   redis.call('PEXPIRE', KEYS[3], math.max(redis.call('PTTL', KEYS[1]), tonumber(leaseMs)) + 600000)
   redis.call('PUBLISH', channel, 'changed')
 end

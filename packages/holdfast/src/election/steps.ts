@@ -25,6 +25,8 @@ export interface ElectionPlace {
 export interface LeaderRecord {
   readonly value: string;
   readonly term: number;
+  /** How many terms there were on record, this one included. */
+  readonly terms: number;
   readonly owner: string;
   readonly leaseLeftMs: number;
 }
@@ -101,7 +103,8 @@ export class ElectionSteps extends MutexSteps {
     const reply = await call(this, electionLeader, this.#keys(), {}, timeoutMs);
     if (reply.outcome === "vacant") return undefined;
     const [owner = "", value = ""] = reply.texts;
-    return { owner, value, term: reply.term, leaseLeftMs: reply.restMs < 0 ? Infinity : reply.restMs };
+    const { term, terms } = reply;
+    return { owner, value, term, terms, leaseLeftMs: reply.restMs < 0 ? Infinity : reply.restMs };
   }
 
   async #announce(timeoutMs: number): Promise<void> {

@@ -1133,17 +1133,17 @@ export const electionLeader = {
   args: [],
   replies: [
     { code: 0, outcome: "vacant", values: [], rest: null },
-    { code: 1, outcome: "led", values: ["restMs", "term"], rest: "texts" },
+    { code: 1, outcome: "led", values: ["restMs", "term", "terms"], rest: "texts" },
   ],
-  sha1: "144027f843e07e2336d40af128c55026291c70f4",
+  sha1: "a69d27c38f138b1984da638b37fa2e8e5347c762",
   source: `-- holdfast election/leader
 local holder = redis.call('GET', KEYS[1])
 local last = redis.call('GET', KEYS[2])
-local proclaimed = redis.call('HMGET', KEYS[3], 'term', 'value')
+local proclaimed = redis.call('HMGET', KEYS[3], 'term', 'value', 'terms')
 if not holder or not last or not proclaimed[1] or proclaimed[1] - last ~= 0 then
   return {0}
 end
-return {1, redis.call('PTTL', KEYS[1]), tonumber(last), holder, proclaimed[2]}` as string,
+return {1, redis.call('PTTL', KEYS[1]), tonumber(last), tonumber(proclaimed[3] or 1), holder, proclaimed[2]}` as string,
   grants: false,
 } as const;
 
@@ -1158,7 +1158,7 @@ export const electionProclaim = {
     { code: 3, outcome: "claimed", values: [], rest: null },
     { code: 4, outcome: "forgotten", values: [], rest: null },
   ],
-  sha1: "a56fd60a93eb30bdc8dd176d25b2c0591efcddbd",
+  sha1: "0a4fba4730c404e48cfb3ef2a440325a6cadf1b4",
   source: `-- holdfast election/proclaim
 local owner, term, value, number, leaseMs, channel = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 
@@ -1167,9 +1167,13 @@ ${luaWhyLost}
 if not holds(owner, term) then
   return whyLost(redis.call('GET', KEYS[1]), term)
 end
-local last = redis.call('HMGET', KEYS[3], 'owner', 'number')
+local last = redis.call('HMGET', KEYS[3], 'owner', 'number', 'term', 'terms')
 if last[1] ~= owner or number - last[2] > 0 then
-  redis.call('HSET', KEYS[3], 'term', term, 'value', value, 'owner', owner, 'number', number)
+  local terms = tonumber(last[4] or 0)
+  if last[3] ~= term then
+    terms = terms + 1
+  end
+  redis.call('HSET', KEYS[3], 'term', term, 'value', value, 'owner', owner, 'number', number, 'terms', terms)
   redis.call('PEXPIRE', KEYS[3], math.max(redis.call('PTTL', KEYS[1]), tonumber(leaseMs)) + 600000)
   redis.call('PUBLISH', channel, 'changed')
 end
@@ -1188,7 +1192,7 @@ export const electionResign = {
     { code: 3, outcome: "claimed", values: [], rest: null },
     { code: 4, outcome: "forgotten", values: [], rest: null },
   ],
-  sha1: "654846ffeee22cc909a50183f201901d1d012b83",
+  sha1: "b2b90a7a2728cbabf670b8260681317ac78abf06",
   source: `-- holdfast election/resign
 local owner, term, inbox, channel = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
@@ -1200,7 +1204,7 @@ end
 
 ${luaTell}
 ${luaHandOff}
-redis.call('DEL', KEYS[4])
+redis.call('HDEL', KEYS[4], 'value')
 if not handOff(inbox) then
   redis.call('DEL', KEYS[1])
 end
@@ -1208,7 +1212,7 @@ redis.call('PUBLISH', channel, 'changed')
 return 1` as string,
   grants: true,
   withoutGrant: {
-    sha1: "fb4636c787fca24e825ecd7646ffbdeaa1009853",
+    sha1: "ac06b7b59a5aa1cb07e3df94659f15482214c832",
     source: `-- holdfast election/resign
 local owner, term, inbox, channel = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
@@ -1221,7 +1225,7 @@ end
 ${luaTell}
 ${luaHandOff}
 handOff = function() end
-redis.call('DEL', KEYS[4])
+redis.call('HDEL', KEYS[4], 'value')
 if not handOff(inbox) then
   redis.call('DEL', KEYS[1])
 end

@@ -6,38 +6,19 @@
  */
 import { hostname } from "node:os";
 import { pid } from "node:process";
-import { type Behind, behindAny } from "../core/behind.js";
 import { call } from "../core/call.js";
-import { LeaseLostError, QuorumError, UnsupportedError } from "../core/errors.js";
+import { LeaseLostError, UnsupportedError } from "../core/errors.js";
 import { Lease } from "../core/lease.js";
-import { checkKey, checkName, type LockKeys, lockKeys, mappedKeys, show } from "../core/names.js";
+import { show } from "../core/names.js";
 import { checkWhole } from "../core/options.js";
 import { parseOwner } from "../core/owner.js";
 import type { Store } from "../core/store.js";
-import { periodMarkerEnd, periodMarkerRead, periodMarkerStart } from "../generated/period-marker-scripts.js";
+import { periodMarkerEnd, periodMarkerStart } from "../generated/period-marker-scripts.js";
 import type { Holdfast } from "../holdfast.js";
 import { checkKnown } from "../holdfast-options.js";
+import { type LastRun, lastRunIn } from "./look.js";
 import { divisionOf, opensAtMs, type Period } from "./period.js";
-
-/** A run that has started, as the server has it on record. */
-export interface LastRun {
-  readonly owner: string;
-  readonly token: number;
-  readonly host: string | undefined;
-  readonly pid: number | undefined;
-  /** The `clientName` option of the process. */
-  readonly clientName: string | undefined;
-  /** The `label` of the lease. */
-  readonly label: string | undefined;
-  /** The time by which its period is counted, by the server's clock, in ms since 1970. */
-  readonly readAtMs: number;
-  /** When it started, by the same. */
-  readonly startedAtMs: number;
-  /** When it ended, by the same; undefined if it has not, or nobody told. */
-  readonly endedAtMs: number | undefined;
-  /** How it ended; 0 is success. */
-  readonly exitCode: number | undefined;
-}
+import { keysOf, majorityOf, onMajority, type Place, placeOf } from "./place.js";
 
 /** Which period, and what counts in it. */
 export interface PeriodOptions {
@@ -84,49 +65,6 @@ const KINDS: ReadonlySet<string> = new Set(["mutex", "reentrant-mutex", "electio
 
 /** A note outlives its period, since who waits for long has read the clock long ago; and it says who ran last. */
 const KEEP_MS = 7 * 24 * 3_600_000;
-
-/** Where the note of a lock is, and how it is asked for. */
-interface Place {
-  readonly behind: Behind;
-  readonly name: string;
-  readonly marker: string;
-  readonly stores: readonly Store[];
-}
-
-/**
- * The time of the server that has a name, in ms since 1970; of several independent servers the middle one of their times.
- * Changes nothing.
- *
- * @throws StoreError   it did not answer. @throws QuorumError  no majority did. @throws ClosedError
- */
-export async function serverTimeMs(
-  holdfast: Holdfast,
-  name: string,
-  options: { readonly key?: string } = {},
-): Promise<number> {
-  const place = placeOf(holdfast, name, checkKnown(options, ["key"]).key);
-  const times = (await onMajority(place, (store) => read(place, store)))
-    .map(({ nowMs }) => nowMs)
-    .toSorted((a, b) => a - b);
-  return times[Math.floor((times.length - 1) / 2)] ?? 0;
-}
-
-/**
- * Who ran last; undefined if nobody has for a week and twice a period. Changes nothing.
- *
- * @throws StoreError, QuorumError, ClosedError
- */
-export async function lastRunOf(
-  holdfast: Holdfast,
-  name: string,
-  options: { readonly key?: string } = {},
-): Promise<LastRun | undefined> {
-  const place = placeOf(holdfast, name, checkKnown(options, ["key"]).key);
-  const runs = (await onMajority(place, (store) => read(place, store))).flatMap((reply) =>
-    reply.outcome === "ran" ? [lastRunIn(reply.texts)] : [],
-  );
-  return newest(runs);
-}
 
 /**
  * Whether whoever holds that lease may start in this period; if so it is noted, and nobody else may.
@@ -203,8 +141,6 @@ export async function startOfPeriod(holdfast: Holdfast, lease: Lease, options: P
   };
 }
 
-type Texts = readonly string[];
-
 function alreadyIn(
   answers: readonly Awaited<ReturnType<typeof start>>[],
 ): { readonly lastRun: LastRun; readonly countsMs: number } | undefined {
@@ -214,28 +150,6 @@ function alreadyIn(
       : [];
   });
   return found.toSorted((one, other) => other.countsMs - one.countsMs)[0];
-}
-
-function lastRunIn([owner = "", token, host, process, name, label, readMs, started, ended, code]: Texts): LastRun {
-  const number = (text: string | undefined): number | undefined => (text ? Number(text) : undefined);
-  return {
-    owner,
-    token: Number(token),
-    host: host || undefined,
-    pid: number(process),
-    clientName: name || undefined,
-    label: label || undefined,
-    readAtMs: Number(readMs),
-    startedAtMs: Number(started),
-    endedAtMs: number(ended),
-    exitCode: number(code),
-  };
-}
-
-function newest(runs: readonly LastRun[]): LastRun | undefined {
-  return runs.toSorted(
-    (one, other) => other.readAtMs - one.readAtMs || (other.endedAtMs ?? 0) - (one.endedAtMs ?? 0),
-  )[0];
 }
 
 function start(
@@ -253,43 +167,4 @@ function end(
   args: Readonly<Record<(typeof periodMarkerEnd)["args"][number], string | number>>,
 ) {
   return call({ store, name }, periodMarkerEnd, { marker }, args, engine.commandTimeoutMs);
-}
-
-function read({ behind: { engine }, name, marker }: Place, store: Store) {
-  return call({ store, name }, periodMarkerRead, { marker }, {}, engine.commandTimeoutMs);
-}
-
-/** @throws TypeError, RangeError  a wrong name or key. @throws ClosedError */
-function placeOf(holdfast: Holdfast, name: string, key: string | undefined): Place {
-  const found = behindAny(holdfast);
-  checkName(name);
-  if (key !== undefined) checkKey(key);
-  found.engine.assertOpen(name);
-  const stores = found.servers ?? [found.engine.store];
-  return { behind: found, name, marker: keysOf(found.prefix, "period-marker", name, key).base, stores };
-}
-
-function keysOf(prefix: string, kind: string, name: string, key: string | undefined): LockKeys {
-  return key === undefined ? lockKeys(prefix, kind, name) : mappedKeys(prefix, kind, key);
-}
-
-function majorityOf({ stores }: Place): number {
-  return Math.floor(stores.length / 2) + 1;
-}
-
-/** Asks the one server; or all of several, of which a majority must answer. @throws StoreError, QuorumError */
-async function onMajority<Answer>(place: Place, ask: (store: Store) => Promise<Answer>): Promise<readonly Answer[]> {
-  const [only, ...others] = place.stores;
-  if (only !== undefined && others.length === 0) return [await ask(only)];
-  const ends = await Promise.allSettled(place.stores.map(ask));
-  const answers = ends.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
-  if (answers.length >= majorityOf(place)) return answers;
-  throw new QuorumError(place.name, {
-    answers: ends.map((one, server) => {
-      const error: unknown = one.status === "rejected" ? one.reason : undefined;
-      return { server, answer: error === undefined ? "done" : "error", leaseLeftMs: undefined, error };
-    }),
-    mayHaveRun: true,
-    transient: true,
-  });
 }

@@ -11,7 +11,7 @@ import { type StoreUnderTest, useScene } from "./subject.js";
 
 /** Registers the cases. Call it inside a `describe` that names the store. */
 export function electionContract(subject: StoreUnderTest): void {
-  exclusiveContract(subject, (holdfast, name) => holdfast.election(name));
+  exclusiveContract(subject, (holdfast, name) => holdfast.election(name), { remains: /:(?:fence|value)$/ });
 
   const scene = useScene(subject, (holdfast, name) => holdfast.election(name));
   forcedReasonContract(scene);
@@ -66,6 +66,19 @@ export function electionContract(subject: StoreUnderTest): void {
     expect(two.term).toBeGreaterThan(one.term);
     expect(await first().leader()).toMatchObject({ value: "two", term: two.term });
     await two.release();
+  });
+
+  test("each term counts once, however often its leader speaks", async () => {
+    for (let transitions = 0; transitions < 3; transitions += 1) {
+      const election = transitions % 2 === 0 ? first() : second();
+      const leadership = await election.campaign("one");
+      await leadership.proclaim("two");
+      await leadership.extend(LONG_MS);
+      expect(await second().leader()).toMatchObject({ value: "two", transitions });
+      expect(election.health(LONG_MS)).toMatchObject({ ok: true, role: "leader" });
+      await leadership.release();
+      expect(election.health(0)).toEqual({ ok: true, role: "follower", ageMs: 0 });
+    }
   });
 
   test("a leader changes its value, and a former leader cannot", async () => {

@@ -1,7 +1,7 @@
 /** Values survive being text, and what a call is about does not depend on how it is written. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { jsonCodec } from "../../src/recipes/once/codec.js";
+import { jsonCodec } from "../../src/recipes/codec.js";
 import { fingerprintOf } from "../../src/recipes/once/fingerprint.js";
 
 const leaf = fc.oneof(

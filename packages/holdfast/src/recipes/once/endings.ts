@@ -1,6 +1,5 @@
 /** What becomes of a call when its work has ended. */
-import type { Codec } from "./codec.js";
-import type { KeptFailure } from "./errors.js";
+import { encodeFailure } from "../failure.js";
 import type { OnceOptions, OnceOutcome, OncePolicy, ResolvedOnce } from "./options.js";
 import type { Ending } from "./steps.js";
 
@@ -42,18 +41,4 @@ export function endingOf<Value>(
 function reasonOf<Value>(outcome: OnceOutcome<Value>): string {
   const text = outcome.ok ? "its outcome is unknown" : String(outcome.error);
   return text.slice(0, REASON_MAX);
-}
-
-/** An error as text. What does not fit is left out, and its name and message are always there. */
-export function encodeFailure(error: unknown, codec: Codec, bytesMax: number): string {
-  const { name, message } = error instanceof Error ? error : { name: typeof error, message: String(error) };
-  const short: KeptFailure = { name: name.slice(0, REASON_MAX), message: message.slice(0, REASON_MAX), data: {} };
-  if (typeof error !== "object" || error === null) return codec.encode(short);
-  try {
-    const text = codec.encode({ ...short, data: { ...error } });
-    if (Buffer.byteLength(text) <= bytesMax) return text;
-  } catch {
-    // As below.
-  }
-  return codec.encode(short);
 }

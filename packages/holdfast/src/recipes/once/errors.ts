@@ -1,13 +1,9 @@
 /** Why a call that is to be done once was not done now, or is not known to be done. */
 import { quote } from "../../core/error-texts.js";
-import {
-  type Holder,
-  LeaseLostError,
-  LockError,
-  type OverReason,
-  StoreError,
-  type StoreFailure,
-} from "../../core/errors.js";
+import { type Holder, LockError } from "../../core/errors.js";
+import type { KeptFailure } from "../failure.js";
+import { WorkLostError } from "../under-lock.js";
+import { UnrecordedError } from "../unrecorded.js";
 
 /** The call is running elsewhere, and its end was not waited for any longer. Nothing was run here; asking again is safe. */
 export class OnceRunningError extends LockError {
@@ -85,14 +81,6 @@ export class OnceFailedError extends LockError {
   }
 }
 
-/** An error as it is kept. */
-export interface KeptFailure {
-  readonly name: string;
-  readonly message: string;
-  /** Its own enumerable properties, such as a code, as far as they could be kept. */
-  readonly data: Readonly<Record<string, unknown>>;
-}
-
 /** The call was run and is done, but its value was not kept: it was too large, or was none that can be kept. It was not run again. */
 export class OnceUnavailableError extends LockError {
   readonly code = "ERR_LOCK_ONCE_UNAVAILABLE";
@@ -106,27 +94,8 @@ export class OnceUnavailableError extends LockError {
   }
 }
 
-/** The work ended, but the call had been taken over by another attempt: what it found was not recorded. */
-export class OnceLostError extends LeaseLostError {
-  /** What the work returned. */
-  readonly value: unknown;
-
-  constructor(
-    key: string,
-    facts: { readonly reason: OverReason; readonly token: number; readonly owner: string; readonly value: unknown },
-  ) {
-    super(key, facts);
-    this.value = facts.value;
-  }
-}
+/** The work ended, but the call had been taken over by another attempt: what it found, in `value`, was not recorded. */
+export class OnceLostError extends WorkLostError {}
 
 /** The work ended, and the server did not answer: its value may have been recorded, or the next caller may run it again. */
-export class OnceUnrecordedError extends StoreError {
-  /** What the work returned. */
-  readonly value: unknown;
-
-  constructor(key: string, failure: StoreFailure, value: unknown) {
-    super(key, failure);
-    this.value = value;
-  }
-}
+export class OnceUnrecordedError extends UnrecordedError {}

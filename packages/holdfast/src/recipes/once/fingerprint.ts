@@ -1,6 +1,6 @@
 /** What a call is about, as a short text that is the same for the same content. */
 import { createHash } from "node:crypto";
-import { jsonCodec } from "./codec.js";
+import { jsonCodec } from "../codec.js";
 
 /**
  * SHA-256 of the canonical JSON of `content`, in lower-case hex; empty for undefined. The order of an object's properties does not

@@ -1,7 +1,7 @@
 import { LeaseLostError } from "../../core/errors.js";
 import type { Hold } from "../../core/hold.js";
 import { Lease } from "../../core/lease.js";
-import type { Codec } from "./codec.js";
+import type { Codec } from "../codec.js";
 import type { Granted, OnceSteps } from "./steps.js";
 
 /** The lease of one attempt at a call: renewed while the work runs, with what the attempt before it has left. */

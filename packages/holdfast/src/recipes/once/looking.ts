@@ -5,9 +5,9 @@ import { type Asked, describeHolder } from "../../core/inspection.js";
 import { show } from "../../core/names.js";
 import { checkWhole } from "../../core/options.js";
 import type { Holdfast } from "../../holdfast.js";
-import { type Codec, jsonCodec } from "./codec.js";
-import { checkBytes } from "./options.js";
-import { nameOf, OnceSteps } from "./steps.js";
+import { type Codec, jsonCodec } from "../codec.js";
+import { checkBytes, nameOf } from "../names.js";
+import { OnceSteps } from "./steps.js";
 
 /** What has become of a call. A snapshot. */
 export interface OnceInspection {

@@ -11,9 +11,10 @@ import type { Hold } from "../../core/hold.js";
 import { Lease } from "../../core/lease.js";
 import type { Holdfast } from "../../holdfast.js";
 import { ForeignLock } from "../../interop/foreign-lock.js";
+import type { KeptFailure } from "../failure.js";
+import { checkBytes, nameOf } from "../names.js";
 import { endingOf, policyOf } from "./endings.js";
 import {
-  type KeptFailure,
   OnceFailedError,
   OnceLostError,
   OnceRunningError,
@@ -22,14 +23,8 @@ import {
 } from "./errors.js";
 import { fingerprintOf } from "./fingerprint.js";
 import { OnceLease } from "./lease.js";
-import {
-  checkBytes,
-  type OnceOptions,
-  type OnceOutcome,
-  type ResolvedOnce,
-  resolveOnce as resolveOptions,
-} from "./options.js";
-import { nameOf, OnceSteps, Over } from "./steps.js";
+import { type OnceOptions, type OnceOutcome, type ResolvedOnce, resolveOnce as resolveOptions } from "./options.js";
+import { OnceSteps, Over } from "./steps.js";
 
 /** What `once` found. */
 export interface OnceResult<Value> {

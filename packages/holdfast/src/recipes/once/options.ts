@@ -1,7 +1,8 @@
 /** What a caller of `once` may ask for, its defaults, and the checks. */
 import { checkLabel, show } from "../../core/names.js";
 import { checkLeaseMs, checkWhole } from "../../core/options.js";
-import { type Codec, jsonCodec } from "./codec.js";
+import { type Codec, checkCodec, jsonCodec } from "../codec.js";
+import { checkBytes } from "../names.js";
 
 /** How the work ended. */
 export type OnceOutcome<Value> =
@@ -117,18 +118,6 @@ export function resolveOnce(options: OnceOptions<never>): ResolvedOnce {
   if (after !== undefined && typeof after !== "function") {
     throw new TypeError(`after must be a function; got ${show(after)}`);
   }
-  if (typeof codec?.encode !== "function" || typeof codec.decode !== "function") {
-    throw new TypeError(`codec must have encode and decode; got ${show(codec)}`);
-  }
+  checkCodec(codec);
   return { scope, fingerprint, leaseMs, keepMs, whenRunning, waitMs, maxHoldMs, valueBytesMax, codec, label, signal };
-}
-
-/** @throws TypeError, RangeError  unless it is a string of 1 to 255 bytes */
-export function checkBytes(option: string, value: unknown): string {
-  if (typeof value !== "string")
-    throw new TypeError(`${option} must be a string of 1 to 255 bytes; got ${show(value)}`);
-  const bytes = Buffer.byteLength(value);
-  if (bytes < 1 || bytes > 255) throw new RangeError(`${option} must be 1 to 255 bytes of UTF-8; got ${bytes}`);
-  if (/\p{Surrogate}/u.test(value)) throw new RangeError(`${option} must be well-formed Unicode; got half of a pair`);
-  return value;
 }

@@ -59,23 +59,6 @@ export interface OncePlace {
   readonly keepMs: number;
 }
 
-/** A key in its scope: no two pairs have the same name, since an encoded scope has no slash. */
-export function nameOf(scope: string | undefined, key: string): string {
-  return `${scope === undefined ? "" : encodeURIComponent(scope)}/${key}`;
-}
-
-/** The key and the scope of which `nameOf` has made that name; undefined if it has not. */
-export function partsOf(name: string): { readonly key: string; readonly scope: string | undefined } | undefined {
-  const slash = name.indexOf("/");
-  if (slash < 0 || slash === name.length - 1) return undefined;
-  try {
-    const scope = slash === 0 ? undefined : decodeURIComponent(name.slice(0, slash));
-    return { key: name.slice(slash + 1), scope };
-  } catch {
-    return undefined;
-  }
-}
-
 /** See the file header. */
 export class OnceSteps implements Steps {
   readonly kind = "once";

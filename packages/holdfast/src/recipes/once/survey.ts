@@ -8,8 +8,9 @@ import { show } from "../../core/names.js";
 import { checkWhole } from "../../core/options.js";
 import type { Holdfast } from "../../holdfast.js";
 import { checkKnown } from "../../holdfast-options.js";
+import { nameOf, partsOf } from "../names.js";
 import { inspection, type OnceInspection } from "./looking.js";
-import { nameOf, OnceSteps, partsOf } from "./steps.js";
+import { OnceSteps } from "./steps.js";
 
 /** What has become of one call, and which it is. A snapshot. */
 export interface OnceEntry extends OnceInspection {

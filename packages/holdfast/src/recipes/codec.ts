@@ -1,6 +1,6 @@
 /** Values as text and back, for what is kept on the server. */
 import { Buffer } from "node:buffer";
-import { show } from "../../core/names.js";
+import { show } from "../core/names.js";
 
 /** How a value becomes text, and the text the value. Both are pure; `decode(encode(value))` equals `value`. */
 export interface Codec {
@@ -99,4 +99,12 @@ function fromTag(tag: string, content: unknown): { readonly value: unknown } | u
     default:
       return undefined;
   }
+}
+
+/** @throws TypeError  unless it encodes and decodes */
+export function checkCodec(codec: Codec): Codec {
+  if (typeof codec?.encode !== "function" || typeof codec.decode !== "function") {
+    throw new TypeError(`codec must have encode and decode; got ${show(codec)}`);
+  }
+  return codec;
 }

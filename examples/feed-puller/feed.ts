@@ -1,0 +1,36 @@
+/** A feed that somebody else runs: items with numbers, ten more whenever it is asked for what comes after one. */
+import { once } from "node:events";
+import { createServer } from "node:http";
+
+const PAGE = 10;
+
+/** The feed, and how often it was asked. */
+export interface Feed {
+  readonly url: string;
+  readonly requests: number;
+  close(): void;
+}
+
+/** Serves it on a free port of this machine. */
+export async function serveFeed(): Promise<Feed> {
+  let requests = 0;
+  const server = createServer((request, response) => {
+    requests += 1;
+    const after = Number(new URL(request.url ?? "/", "http://feed").searchParams.get("after"));
+    response.setHeader("content-type", "application/json");
+    response.end(JSON.stringify(Array.from({ length: PAGE }, (_, at) => after + 1 + at)));
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  if (address === null || typeof address === "string") throw new Error("a TCP server has a port");
+  return {
+    url: `http://127.0.0.1:${address.port}/`,
+    get requests() {
+      return requests;
+    },
+    close() {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}

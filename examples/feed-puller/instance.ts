@@ -1,0 +1,42 @@
+/** One instance of the service: a process with its own timer, like all the others. */
+import { once } from "node:events";
+import process from "node:process";
+import { setInterval } from "node:timers";
+import { setTimeout as pause } from "node:timers/promises";
+import { createHoldfast, type Lease } from "holdfast";
+import { scheduled } from "holdfast/recipes";
+import { Redis } from "ioredis";
+
+const [, , redisUrl = "", feedUrl = "", name = "", everyMs = ""] = process.argv;
+const redis = new Redis(redisUrl);
+const holdfast = createHoldfast({ redis });
+
+/** Adds what was pulled, if nobody has added anything since it was asked for, and no later run has been here. */
+const ADD = `
+  local position, token = tonumber(redis.call('LLEN', KEYS[1])), tonumber(redis.call('GET', KEYS[2]) or '0')
+  if position ~= tonumber(ARGV[1]) or token > tonumber(ARGV[2]) then return 0 end
+  redis.call('SET', KEYS[2], ARGV[2])
+  for at = 3, #ARGV do redis.call('RPUSH', KEYS[1], ARGV[at]) end
+  return 1`;
+
+async function pull({ signal, token }: Lease): Promise<void> {
+  process.send?.("pulling");
+  const position = await redis.llen(`{${name}}:items`);
+  const response = await fetch(`${feedUrl}?after=${position}`, { signal });
+  const items = (await response.json()) as number[];
+  await pause(100, undefined, { signal }); // works on them
+  await redis.eval(ADD, 2, `{${name}}:items`, `{${name}}:token`, position, token, ...items);
+}
+
+const job = scheduled(holdfast, name, pull, { everyMs: Number(everyMs), jitterMaxMs: 50 });
+const timer = setInterval(() => {
+  job().catch((error: unknown) => process.stderr.write(`${String(error)}\n`));
+}, Number(everyMs));
+
+// Until the parent has seen enough.
+await once(process, "message");
+clearInterval(timer);
+await holdfast.close({ graceMs: 5_000 });
+process.send?.(job.counts);
+redis.disconnect();
+process.disconnect();

@@ -1,0 +1,63 @@
+/**
+ * The accident for which fencing tokens are made, played for real: a process holds the lock, sees that it does, and is stopped
+ * by SIGSTOP in that very moment. Its lease ends, the next holder is granted and writes, the process is let go on, and writes.
+ *
+ * Each round is played twice: with a plain SET, which must go wrong, and with `fencedSet`, which must not. Needs a Redis
+ * (REDIS_URL); the process is holder.ts.
+ */
+import { strict as assert } from "node:assert";
+import { fork } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { once } from "node:events";
+import process from "node:process";
+import { createHoldfast } from "holdfast";
+import { fencedSet } from "holdfast/recipes";
+import { Redis } from "ioredis";
+import type { HolderEnd, HolderTask } from "./holder.js";
+
+const ROUNDS = 3;
+const redisUrl = process.env.REDIS_URL ?? "redis://127.0.0.1:6379";
+const redis = new Redis(redisUrl);
+const holdfast = createHoldfast({ redis });
+
+/** One round. @returns whether the late write went over the later one */
+async function play(isFenced: boolean): Promise<boolean> {
+  const key = `paused-holder:${randomUUID()}`;
+  const late = fork(new URL("./holder.js", import.meta.url));
+  try {
+    late.send({ redisUrl, key, isFenced } satisfies HolderTask);
+    await once(late, "message"); // it holds the lock, and is about to stop
+    const ending = once(late, "message");
+
+    // That its lease runs out is the only way in which this one is granted.
+    await holdfast.mutex(key).run(
+      async (lease) => {
+        await fencedSet(redis, { key, value: "the next holder's", lease });
+        late.kill("SIGCONT");
+        const [{ refusal, heldWhenItWrote }] = (await ending) as [HolderEnd];
+        assert.equal(heldWhenItWrote, false);
+        assert.equal(refusal, isFenced ? "StaleTokenError" : null);
+      },
+      { waitMs: 60_000 },
+    );
+    return (await redis.get(key)) !== "the next holder's";
+  } finally {
+    late.kill("SIGKILL");
+    await redis.del(key);
+  }
+}
+
+let corrupted = 0;
+let corruptedInSpite = 0;
+for (let round = 0; round < ROUNDS; round += 1) {
+  if (await play(false)) corrupted += 1;
+  if (await play(true)) corruptedInSpite += 1;
+}
+process.stdout.write(
+  `paused-holder: ${corrupted} of ${ROUNDS} values overwritten without the token, ${corruptedInSpite} with it\n`,
+);
+assert.equal(corrupted, ROUNDS);
+assert.equal(corruptedInSpite, 0);
+
+await holdfast.close();
+redis.disconnect();

@@ -1,0 +1,30 @@
+/** A stock that is never sold below nothing, without a lock. */
+import { strict as assert } from "node:assert";
+import { randomUUID } from "node:crypto";
+import { createHoldfast } from "holdfast";
+import { CounterRequestError, counter } from "holdfast/recipes";
+import { Redis } from "ioredis";
+
+const redis = new Redis(process.env.REDIS_URL ?? "redis://127.0.0.1:6379");
+const holdfast = createHoldfast({ redis });
+const item = randomUUID();
+const delivery = { id: randomUUID(), items: 3 };
+const order = { id: randomUUID(), items: 2 };
+
+const stock = counter(holdfast, `stock:${item}`, { min: 0 });
+await stock.put(delivery.items, { requestId: delivery.id });
+
+const left = await stock.take(order.items, { requestId: order.id }); // what is left, or null: not enough, nothing taken
+assert.equal(left, 1);
+
+// No answer came, or the process was started anew: the same request again is the same answer, and takes nothing.
+assert.equal(await stock.take(order.items, { requestId: order.id }), 1);
+assert.equal(await stock.take(2, { requestId: "another order" }), null);
+
+// To give back is a request of its own.
+assert.equal(await stock.put(order.items, { requestId: `${order.id}:cancel` }), 3);
+await assert.rejects(stock.put(order.items, { requestId: order.id }), CounterRequestError);
+assert.equal(await stock.read(), 3);
+
+await holdfast.close();
+redis.disconnect();

@@ -1,0 +1,62 @@
+/** Webhooks that come twice, late and out of order: each subscription is changed by one event at a time, in order. */
+import { strict as assert } from "node:assert";
+import { randomUUID } from "node:crypto";
+import process from "node:process";
+import { createHoldfast } from "holdfast";
+import { keyed } from "holdfast/recipes";
+import { Redis } from "ioredis";
+
+const redis = new Redis(process.env.REDIS_URL ?? "redis://127.0.0.1:6379");
+const holdfast = createHoldfast({ redis });
+
+interface Event {
+  id: string;
+  subscription: string;
+  created: number;
+  status: string;
+}
+const subscription = randomUUID();
+const saved: string[] = [];
+const database = {
+  async setStatus(_subscription: string, status: string, { signal }: { fence: number; signal: AbortSignal }) {
+    signal.throwIfAborted();
+    if (status === "broken") throw new Error("the database does not answer");
+    saved.push(status);
+  },
+};
+
+const subscriptions = keyed(holdfast, "stripe");
+
+async function receive(event: Event): Promise<number> {
+  const result = await subscriptions.run(
+    event.subscription,
+    (lease) =>
+      database.setStatus(event.subscription, event.status, {
+        fence: lease.token, // refused by the database if a later event has written
+        signal: lease.signal, // aborted before another process may go on with this subscription
+      }),
+    {
+      eventId: event.id, // delivered again: a duplicate
+      sequence: event.created, // older than what was applied last: outdated
+      waitersMax: 100, // more than that, and the sender is to come again
+      waitMs: 10_000,
+      keepMs: 7 * 86_400_000, // longer than the sender tries
+    },
+  );
+  // Duplicates and outdated events are done with; only what was refused is to be sent again.
+  return result.outcome === "refused" ? 503 : 200;
+}
+
+const paid = { id: randomUUID(), subscription, created: 1_000, status: "paid" };
+assert.deepEqual(await Promise.all([receive(paid), receive(paid)]), [200, 200]);
+assert.equal(await receive({ id: randomUUID(), subscription, created: 999, status: "unpaid" }), 200);
+assert.deepEqual(saved, ["paid"]);
+
+// What fails is not recorded, so the next delivery is applied.
+const failing = { id: randomUUID(), subscription, created: 1_001, status: "broken" };
+await assert.rejects(receive(failing), /does not answer/);
+assert.equal(await receive({ ...failing, status: "cancelled" }), 200);
+assert.deepEqual(saved, ["paid", "cancelled"]);
+
+await holdfast.close();
+redis.disconnect();

@@ -1,0 +1,60 @@
+/** A nightly report, whose schedule every instance has, and which one of them makes. */
+import { strict as assert } from "node:assert";
+import { randomUUID } from "node:crypto";
+import process from "node:process";
+import { createHoldfast } from "holdfast";
+import { readHistory } from "holdfast/admin";
+import { runCoordinator } from "holdfast/node-cron";
+import { scheduled } from "holdfast/recipes";
+import { Redis } from "ioredis";
+
+const redis = new Redis(process.env.REDIS_URL ?? "redis://127.0.0.1:6379");
+const holdfast = createHoldfast({ redis });
+const name = `nightly ${randomUUID()}`;
+
+const reports: number[] = [];
+async function report({ signal, fence }: { signal: AbortSignal; fence: number }) {
+  signal.throwIfAborted();
+  reports.push(fence);
+  return { pages: 12 };
+}
+
+const nightly = scheduled(
+  holdfast,
+  name,
+  (lease) => report({ signal: lease.signal, fence: lease.token }), // aborted before another run may begin
+  {
+    everyMs: 86_400_000, // once a day: no second run before nine tenths of that are over
+    maxHoldMs: 3_600_000, // a run that hangs is cut off after an hour
+    jitterMaxMs: 2_000, // not always the same host
+    history: true,
+  },
+);
+
+// What the schedulers of three instances do: new Cron("0 3 * * *", nightly).
+const fires = await Promise.all([nightly(), nightly(), nightly()]);
+assert.deepEqual(
+  fires.filter(({ outcome }) => outcome === "ran"),
+  [{ outcome: "ran", value: { pages: 12 } }],
+);
+assert.equal(reports.length, 1);
+
+const skipped: string[] = [];
+const late = await nightly();
+if (late.outcome === "refused") {
+  skipped.push(`${late.reason}: ${late.holder?.host} since ${new Date(late.sinceAtMs ?? 0).toISOString()}`);
+}
+assert.match(skipped.join(), /^already-done: \S+ since 2/);
+assert.equal(nightly.counts.skipped["already-done"], 3);
+
+const [last] = await readHistory(holdfast, { name });
+assert.equal(last?.outcome, "released");
+
+// setRunCoordinator(coordinator), and then schedule("0 3 * * *", report, { name: "nightly", distributed: true })
+const coordinator = runCoordinator(holdfast, { name: `reports ${name}`, jitterMaxMs: 200, history: true });
+assert.equal(await coordinator.shouldRun("nightly:2026-11-23T03:00:00.000Z", 30_000), true);
+assert.equal(await coordinator.shouldRun("nightly:2026-11-23T03:00:00.000Z", 30_000), false);
+await coordinator.onComplete("nightly:2026-11-23T03:00:00.000Z");
+
+await holdfast.close();
+redis.disconnect();

@@ -1,0 +1,67 @@
+/** Limits that several processes change and all follow: nobody overwrites what it has not seen. */
+import { strict as assert } from "node:assert";
+import { randomUUID } from "node:crypto";
+import process from "node:process";
+import { createHoldfast } from "holdfast";
+import { ConflictError, versioned } from "holdfast/recipes";
+import { Redis } from "ioredis";
+
+const redis = new Redis(process.env.REDIS_URL ?? "redis://127.0.0.1:6379");
+const holdfast = createHoldfast({ redis });
+
+interface Limits {
+  rps: number;
+}
+
+const limits = versioned<Limits>(holdfast, `limits:${randomUUID()}`);
+
+// Version 0 says: only if there is none yet.
+await limits.compareAndSet(0, { rps: 100 });
+
+const { value, version } = await limits.get();
+assert.deepEqual(value, { rps: 100 });
+const first = await limits.compareAndSet(version, { rps: 200 });
+const second = await limits.compareAndSet(version, { rps: 300 });
+assert.equal(first.ok, true);
+assert.deepEqual(second, { ok: false, value: { rps: 200 }, version: first.version }); // an answer, no error
+
+// The function is run again with what others have written meanwhile.
+await Promise.all(
+  Array.from({ length: 10 }, () =>
+    limits.update((old) => ({ rps: (old?.rps ?? 0) + 1 }), {
+      attemptsMax: 100,
+      promoteAfter: 3, // after so many conflicts in turn, under the mutex of that name
+    }),
+  ),
+);
+assert.equal((await limits.get()).value?.rps, 210);
+
+// Each process follows: the present value first, then every change, or the last of several.
+const controller = new AbortController();
+const applied: number[] = [];
+const following = (async () => {
+  for await (const { value: now } of limits.watch({ signal: controller.signal })) {
+    if (now !== undefined) applied.push(now.rps);
+    if (now === undefined) break; // deleted
+  }
+})();
+await limits.update(() => ({ rps: 500 }));
+await limits.delete();
+await following;
+assert.equal(applied.includes(100), false);
+
+// A version that was seen once is never met again, also when the value is created anew.
+assert.equal((await limits.compareAndSet(version, { rps: 1 })).ok, false);
+assert.equal((await limits.compareAndSet(0, { rps: 1 })).ok, false);
+
+const contended = limits.update(
+  async () => {
+    await limits.update(() => ({ rps: 7 })); // somebody is always faster
+    return { rps: 8 };
+  },
+  { attemptsMax: 2 },
+);
+await assert.rejects(contended, (error) => error instanceof ConflictError && error.attempts === 2);
+
+await holdfast.close();
+redis.disconnect();

@@ -1,0 +1,31 @@
+/** Numbers and limits without a lock: one atomic step each. */
+import { strict as assert } from "node:assert";
+import { randomUUID } from "node:crypto";
+import { Redis } from "ioredis";
+
+const redis = new Redis(process.env.REDIS_URL ?? "redis://127.0.0.1:6379");
+const shop = randomUUID();
+
+// A number that nobody else has: no lock, one command.
+async function nextOrderNumber(): Promise<number> {
+  return await redis.incr(`shop:${shop}:orders`);
+}
+
+// At most so many in each minute, by the clock of whoever asks. The key is another one in the next minute.
+async function mayEnter(user: string, most: number): Promise<boolean> {
+  const key = `shop:${shop}:requests:${user}:${Math.floor(Date.now() / 60_000)}`;
+  const answers = await redis.multi().incr(key).pexpire(key, 120_000).exec();
+  return Number(answers?.[0]?.[1]) <= most;
+}
+
+const numbers = await Promise.all(Array.from({ length: 1_000 }, nextOrderNumber));
+assert.equal(new Set(numbers).size, 1_000);
+assert.equal(Math.max(...numbers), 1_000);
+
+const minute = Math.floor(Date.now() / 60_000);
+const entered = await Promise.all(Array.from({ length: 50 }, () => mayEnter("anna", 10)));
+const count = entered.filter((may) => may).length;
+// If the minute ended in between, both had their ten.
+assert(minute === Math.floor(Date.now() / 60_000) ? count === 10 : count <= 20, `${count} came in`);
+
+redis.disconnect();

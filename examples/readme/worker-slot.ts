@@ -1,0 +1,52 @@
+/** Ids of the time, a number of the worker and a count, which nobody else makes. */
+import { strict as assert } from "node:assert";
+import process from "node:process";
+import { setTimeout as pause } from "node:timers/promises";
+import { createHoldfast } from "holdfast";
+import { SlotsTakenError, workerSlot } from "holdfast/recipes";
+import { Redis } from "ioredis";
+
+const redis = new Redis(process.env.REDIS_URL ?? "redis://127.0.0.1:6379");
+const holdfast = createHoldfast({ redis });
+
+const ids = new Set<bigint>();
+await using worker = await workerSlot(holdfast, "snowflake", {
+  count: 1024, // numbers 0 to 1023
+  leaseMs: 60_000, // how long one may be used after the last renewal
+  restMs: 30_000, // how long that of a dead worker rests after that
+  waitMs: 5_000,
+});
+
+let lastMs = worker.notBeforeAtMs; // nobody who had the number has made an id that is later
+let count = 4_095;
+function nextId(): bigint | undefined {
+  const nowMs = Date.now();
+  worker.assertHeld(); // for each id, after the clock was read: no I/O, and true at the first line after a pause
+  if (nowMs < lastMs || (nowMs === lastMs && count === 4_095)) return undefined; // in the next millisecond
+  count = nowMs === lastMs ? count + 1 : 0;
+  lastMs = nowMs;
+  return (BigInt(nowMs) << 22n) | BigInt((worker.number << 12) | count);
+}
+
+while (ids.size < 1_000) {
+  const id = nextId();
+  if (id === undefined) await pause(1);
+  else assert.equal(ids.size + 1, ids.add(id).size);
+}
+await worker.release();
+
+// Given back, it is free at once, and whoever has it next begins later.
+const next = await workerSlot(holdfast, "snowflake", { count: 1024 });
+assert.equal(next.number, 0);
+assert.ok([...ids].every((id) => Number(id >> 22n) <= next.notBeforeAtMs));
+
+const only = await workerSlot(holdfast, "one worker", { count: 1, label: "the first" });
+const refused = await workerSlot(holdfast, "one worker", { count: 1, waitMs: 0 }).catch((error: unknown) => error);
+assert.ok(refused instanceof SlotsTakenError);
+assert.deepEqual(
+  refused.holders.map(({ label, slots }) => [label, slots]),
+  [["the first", [only.number]]],
+);
+
+await holdfast.close();
+redis.disconnect();

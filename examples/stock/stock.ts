@@ -1,0 +1,20 @@
+/**
+ * A hundred items and a thousand buyers in four processes: sold without a lock, under a lock, and by a guarded counter.
+ *
+ * Needs a Redis (REDIS_URL).
+ */
+import { strict as assert } from "node:assert";
+import process from "node:process";
+import { hold } from "./sale.js";
+
+const SIZE = { items: 100, buyers: 1_000, processes: 4 };
+const redisUrl = process.env.REDIS_URL ?? "redis://127.0.0.1:6379";
+
+process.stdout.write(`stock: ${SIZE.items} items, ${SIZE.buyers} buyers in ${SIZE.processes} processes\n`);
+for (const way of ["unlocked", "locked", "guarded"] as const) {
+  const { sold, numbers, left } = await hold(way, redisUrl, SIZE);
+  process.stdout.write(`stock: ${way.padEnd(8)} ${sold} sold, ${left} left\n`);
+  assert.equal(numbers, sold, "no two orders have the same number");
+  if (way === "unlocked") assert(sold > SIZE.items, "read, then set, and somebody comes in between");
+  else assert.deepEqual([sold, left], [SIZE.items, 0]);
+}

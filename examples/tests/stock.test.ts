@@ -1,0 +1,45 @@
+/** The sale: oversold without a lock, and neither under one nor by the guarded counter. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type RedisServer, startRedis } from "../../tests/support/redis-server.js";
+
+let server: RedisServer;
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server.stop());
+
+/** Runs a compiled program, as a user does; `npm test` builds it before. */
+async function run(program: string, ...args: string[]): Promise<string> {
+  const script = fileURLToPath(new URL(`../dist/stock/${program}.js`, import.meta.url));
+  const child = spawn(process.execPath, [script, ...args], { env: { ...process.env, REDIS_URL: server.url } });
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding("utf8").on("data", (text: string) => {
+      output += text;
+    });
+  }
+  const [code] = await once(child, "close");
+  expect(code, output).toBe(0);
+  return output;
+}
+
+test("of a hundred items, for a thousand buyers in four processes, a hundred are sold", async () => {
+  const lines = (await run("stock")).trimEnd().split("\n");
+  expect(lines[0]).toBe("stock: 100 items, 1000 buyers in 4 processes");
+  const [, oversold] = /^stock: unlocked (\d+) sold, \d+ left$/.exec(lines[1] ?? "") ?? [];
+  expect(Number(oversold)).toBeGreaterThan(100);
+  expect(lines.slice(2)).toEqual(["stock: locked   100 sold, 0 left", "stock: guarded  100 sold, 0 left"]);
+  // It takes its keys away with it, and leaves only what ends by itself.
+  for (const key of (await server.command("KEYS", "*")) as string[]) {
+    expect(Number(await server.command("PTTL", key)), key).toBeGreaterThan(0);
+  }
+}, 180_000);
+
+test("what one is faster than the other by can be measured", async () => {
+  expect(await run("measure", "1")).toMatch(
+    /^1000 buyers in 4 processes, medians of 1 rounds: locked \d+ ms, guarded \d+ ms, [\d.]+ times as fast \([\d.]+ to [\d.]+\)\n$/,
+  );
+}, 180_000);

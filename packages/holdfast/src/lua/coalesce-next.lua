@@ -1,0 +1,39 @@
+--[[
+  lua/coalesce-next: grant a coalesced call to the newest caller that is still there.
+
+  Of those who want the newest to win only callers that have come after the last one that began may follow; where there is none,
+  the oldest of those who would join is granted, and the others share what it finds. A caller whose inbox nobody listens to is
+  dropped. The others keep their places: a grant is not a beginning, and if this one is never used, they are next.
+
+  Needs lua/tell. Uses KEYS[1] lock, KEYS[2] fence, KEYS[3] waiting, KEYS[4] joining, KEYS[5] run. `self` is the caller's own
+  claim, which needs no message. Returns the claim granted and its token, or nothing when nobody is left.
+]]
+local function handOff(inbox, now, self)
+  local last = redis.call('GET', KEYS[2])
+  local token = now
+  if last and last - now >= 0 then
+    token = last + 1
+  end
+  local began = redis.call('HGET', KEYS[5], 'arrival') or 0
+  for _ = 1, 10000 do
+    local one = redis.call('ZREVRANGE', KEYS[3], 0, 0, 'WITHSCORES')
+    if not one[1] or one[2] - began <= 0 then
+      one = redis.call('ZRANGE', KEYS[4], 0, 0, 'WITHSCORES')
+    end
+    local waiter, arrival = one[1], one[2]
+    if not waiter then
+      return
+    end
+    redis.call('ZREM', KEYS[3], waiter)
+    redis.call('ZREM', KEYS[4], waiter)
+    local client, number, leaseMs = string.match(waiter, '^([^/]+)/(%d+)/(%d+)/')
+    if client and (waiter == self or tell(inbox .. client, string.format('+%s %.0f %.0f', number, token, now))) then
+      redis.call('SET', KEYS[2], string.format('%.0f', token), 'PX', leaseMs + 600000)
+      redis.call('SET', KEYS[1], waiter, 'PX', leaseMs)
+      redis.call('HSET', KEYS[5], 'granted', waiter, 'at', arrival)
+      redis.call('HDEL', KEYS[5], 'cancel')
+      redis.call('PEXPIRE', KEYS[5], leaseMs + 600000)
+      return waiter, token
+    end
+  end
+end

@@ -1,0 +1,96 @@
+/** The callers of one flight, each with its own deadline and its own way to be told. */
+import type { Loader } from "./lease.js";
+
+/** What a caller asked for, and how to tell it. */
+export interface CallerFacts<Value> {
+  readonly load: Loader<Value>;
+  /** Until when it waits for other processes, by the monotonic clock. */
+  readonly untilMs: number;
+  readonly signal: AbortSignal | undefined;
+  readonly resolve: (value: Value) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** One call of `get`. */
+export interface CacheCaller<Value> {
+  readonly facts: CallerFacts<Value>;
+  /** How many loads had begun in its flight when it joined. */
+  readonly round: number;
+  readonly onAbort: () => void;
+}
+
+/** See the file header. Each is told once, and has left then. */
+export class Callers<Value> {
+  readonly #all = new Set<CacheCaller<Value>>();
+  readonly #onLastLeft: (reason: unknown) => void;
+
+  /** @param onLastLeft  called when all have given up, with the reason of the last */
+  constructor(onLastLeft: (reason: unknown) => void) {
+    this.#onLastLeft = onLastLeft;
+  }
+
+  get count(): number {
+    return this.#all.size;
+  }
+
+  /** Who came first of those who are left. */
+  get first(): CacheCaller<Value> | undefined {
+    return this.#all.values().next().value;
+  }
+
+  /** When the first of them waits no longer; Infinity if nobody does. */
+  get soonestMs(): number {
+    return Math.min(...this.#deadlines());
+  }
+
+  /** When none of them waits any longer. */
+  get latestMs(): number {
+    return Math.max(...this.#deadlines());
+  }
+
+  add(facts: CallerFacts<Value>, round: number): void {
+    const caller = { facts, round, onAbort: () => this.#abort(caller) };
+    this.#all.add(caller);
+    facts.signal?.addEventListener("abort", caller.onAbort);
+  }
+
+  /** One who waits no longer at that time. */
+  overdue(nowMs: number): CacheCaller<Value> | undefined {
+    return [...this.#all].find(({ facts }) => facts.untilMs <= nowMs);
+  }
+
+  /** Tells one of them, unless it has left. */
+  reject(caller: CacheCaller<Value>, error: unknown): void {
+    if (this.#leave(caller)) caller.facts.reject(error);
+  }
+
+  /** Tells those who had joined before that load began. */
+  resolveOlder(round: number, value: Value): void {
+    for (const caller of [...this.#all]) {
+      if (caller.round < round && this.#leave(caller)) caller.facts.resolve(value);
+    }
+  }
+
+  resolveAll(value: Value): void {
+    this.resolveOlder(Infinity, value);
+  }
+
+  rejectAll(error: unknown): void {
+    for (const caller of [...this.#all]) this.reject(caller, error);
+  }
+
+  #abort(caller: CacheCaller<Value>): void {
+    const reason = caller.facts.signal?.reason;
+    this.reject(caller, reason);
+    if (this.#all.size === 0) this.#onLastLeft(reason);
+  }
+
+  #leave(caller: CacheCaller<Value>): boolean {
+    caller.facts.signal?.removeEventListener("abort", caller.onAbort);
+    return this.#all.delete(caller);
+  }
+
+  #deadlines(): number[] {
+    return Array.from(this.#all, ({ facts }) => facts.untilMs);
+  }
+}

@@ -1,0 +1,57 @@
+/** Hears what is told of one entry, from the first time that somebody has to wait for it. */
+import { UnsupportedError } from "../../core/errors.js";
+import type { Inbox } from "../../core/store.js";
+import type { CacheSteps } from "./steps.js";
+
+/** See the file header. */
+export class Ear {
+  readonly #steps: CacheSteps;
+  readonly #onMessage: (message: string) => void;
+  readonly #onOpen: () => void;
+  #inbox: Inbox | undefined;
+  #isOpening = false;
+  #isDeaf = false;
+  #isClosed = false;
+
+  /** @param onOpen  called once it hears: whatever was told before was missed */
+  constructor(steps: CacheSteps, onMessage: (message: string) => void, onOpen: () => void) {
+    this.#steps = steps;
+    this.#onMessage = onMessage;
+    this.#onOpen = onOpen;
+  }
+
+  /** Whether it hears. */
+  get isOpen(): boolean {
+    return this.#inbox !== undefined;
+  }
+
+  /** Listens, unless it does so already or never can. If it cannot now, the next call tries again. */
+  open(): void {
+    if (this.#inbox !== undefined || this.#isOpening || this.#isDeaf || this.#isClosed) return;
+    this.#isOpening = true;
+    this.#steps
+      .listen((message) => {
+        if (!this.#isClosed) this.#onMessage(message);
+      })
+      .then(
+        (inbox) => {
+          this.#isOpening = false;
+          if (this.#isClosed) {
+            void inbox.close();
+            return;
+          }
+          this.#inbox = inbox;
+          this.#onOpen();
+        },
+        (error: unknown) => {
+          this.#isOpening = false;
+          this.#isDeaf = error instanceof UnsupportedError;
+        },
+      );
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    void this.#inbox?.close();
+  }
+}

@@ -1,0 +1,27 @@
+--[[
+  recipes/cache/extend: begin the lease of a load anew, never ending it sooner than before.
+
+  KEYS[1] entry    hash, see recipes/cache/look
+  ARGV[1] owner    id of the attempt
+  ARGV[2] leaseMs  length of its lease from now
+  ARGV[3] keepMs   how long the entry lives from now at least
+  REPLY   {1}  extended
+          {2}  claimed: another one loads, or the entry was invalidated
+          {3}  forgotten: there is no entry
+]]
+local owner, leaseMs, keepMs = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
+
+local entry = redis.call('HMGET', KEYS[1], 'owner', 'until', 'token')
+if not entry[3] then
+  return {3}
+end
+if entry[1] ~= owner then
+  return {2}
+end
+local time = redis.call('TIME')
+local endUs = math.max(tonumber(entry[2]), time[1] * 1000000 + time[2] + leaseMs * 1000)
+redis.call('HSET', KEYS[1], 'until', string.format('%.0f', endUs))
+if redis.call('PTTL', KEYS[1]) < keepMs then
+  redis.call('PEXPIRE', KEYS[1], keepMs)
+end
+return {1}

@@ -1,0 +1,40 @@
+--[[
+  recipes/cache/fail: give up a load that has failed, and let one of those who wait try it, or tell all that it is no use.
+
+  Where there is a stale value nobody waits, and it is left at that for a moment, so that a source which is down is not
+  asked without end. Sent again it gives the same answer.
+
+  KEYS[1] entry     hash, see recipes/cache/look
+  ARGV[1] owner     id of the attempt
+  ARGV[2] attempts  how many failures are too many
+  ARGV[3] pauseMs   how long a stale value is left at that
+  ARGV[4] channel   where those listen who wait
+  ARGV[5] again     what they are told if one of them may try
+  ARGV[6] over      what they are told if that was the last attempt
+  REPLY   {1}  counted: one of those who wait may try it
+          {2}  exhausted: that was the last attempt
+          {3}  superseded: the load was not this attempt's any more
+]]
+local owner, attempts, pauseMs, channel, again, over = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4], ARGV[5], ARGV[6]
+
+local entry = redis.call('HMGET', KEYS[1], 'owner', 'failures', 'failed', 'verdict', 'waited', 'value')
+if entry[3] == owner then
+  return {tonumber(entry[4])}
+end
+if entry[1] ~= owner then
+  return {3}
+end
+local verdict, failures, message = 1, tonumber(entry[2] or 0) + 1, again
+if failures >= attempts then
+  verdict, failures, message = 2, 0, over
+end
+redis.call('HDEL', KEYS[1], 'owner', 'until', 'waited')
+redis.call('HSET', KEYS[1], 'failures', failures, 'failed', owner, 'verdict', verdict)
+if entry[6] then
+  local time = redis.call('TIME')
+  redis.call('HSET', KEYS[1], 'until', string.format('%.0f', time[1] * 1000000 + time[2] + pauseMs * 1000))
+end
+if entry[5] then
+  redis.call('PUBLISH', channel, message)
+end
+return {verdict}

@@ -1,0 +1,68 @@
+/** The questions of one flight, under an id that the engine knows: it tells of reconnects and of the end, and may be granted the load. */
+import type { Occupant } from "../../core/engine.js";
+import { StoreError } from "../../core/errors.js";
+import { hold } from "../../core/granting.js";
+import type { Hold } from "../../core/hold.js";
+import type { Claim } from "../../core/steps.js";
+import { now } from "../../core/validity.js";
+import { NOTHING_RUNS } from "../../core/wait-ends.js";
+import type { LoadPlace } from "./load.js";
+import type { Look } from "./steps.js";
+
+/** An answer; if the load is granted, with the way to begin it or to give it back. */
+export interface Answer {
+  readonly looked: Look;
+  readonly begin: (token: number) => Hold;
+  readonly giveBack: () => Promise<void>;
+}
+
+/** See the file header. */
+export class Inquiry {
+  readonly #place: LoadPlace<never>;
+  readonly #occupant: Occupant;
+  #claim: Claim;
+
+  /** @throws ClosedError */
+  constructor(place: LoadPlace<never>, occupant: Occupant) {
+    this.#place = place;
+    this.#occupant = occupant;
+    this.#claim = this.#admitted();
+  }
+
+  /** Goes on under another id, since the old one may still be granted something. @throws ClosedError */
+  renew(): void {
+    this.end();
+    this.#claim = this.#admitted();
+  }
+
+  /** The engine tells it nothing any more. */
+  end(): void {
+    this.#place.engine.dismiss(this.#claim, this.#occupant);
+  }
+
+  /** @throws StoreError  what it may have been granted is given back, or ends by itself */
+  async ask(timeoutMs: number): Promise<Answer> {
+    const { engine, steps } = this.#place;
+    const claim = this.#claim;
+    const setAt = now(engine.runtime);
+    const giveBack = (): Promise<void> => steps.leave(claim, engine.commandTimeoutMs).catch(() => {});
+    try {
+      const looked = await steps.look(claim, timeoutMs);
+      const begin = (token: number): Hold => {
+        const granted = { claim, token, slots: [], setAt, waitedMs: 0, call: setAt, mayStillRun: NOTHING_RUNS };
+        return hold(engine, steps, granted, { renew: true, maxHoldMs: Infinity });
+      };
+      return { looked, begin, giveBack };
+    } catch (error) {
+      if (error instanceof StoreError && error.mayHaveRun) void giveBack();
+      throw error;
+    }
+  }
+
+  #admitted(): Claim {
+    const { engine, steps, options } = this.#place;
+    const claim = engine.newClaim(steps.name, options.leaseMs, 1, "");
+    engine.admit(claim, this.#occupant);
+    return claim;
+  }
+}

@@ -1,0 +1,21 @@
+--[[
+  recipes/cache/leave: give up a load that has come to nothing, without counting it as a failure.
+
+  KEYS[1] entry    hash, see recipes/cache/look
+  ARGV[1] owner    id of the attempt
+  ARGV[2] channel  where those listen who wait
+  ARGV[3] message  what they are told
+  REPLY   {1}  left
+          {2}  absent: the load is not this attempt's
+]]
+local owner, channel, message = ARGV[1], ARGV[2], ARGV[3]
+
+local entry = redis.call('HMGET', KEYS[1], 'owner', 'waited')
+if entry[1] ~= owner then
+  return {2}
+end
+redis.call('HDEL', KEYS[1], 'owner', 'until', 'waited')
+if entry[2] then
+  redis.call('PUBLISH', channel, message)
+end
+return {1}

@@ -1,0 +1,139 @@
+/** One run of a caller's loader, and what becomes of what it has found. */
+import type { Engine } from "../../core/engine.js";
+import { ClosedError } from "../../core/errors.js";
+import type { Hold } from "../../core/hold.js";
+import { Lease } from "../../core/lease.js";
+import { jsonCodec } from "../codec.js";
+import { encodeFailure } from "../failure.js";
+import { type Loader, LoadLease } from "./lease.js";
+import { AGAIN, ALONE, failed, filled } from "./messages.js";
+import type { ResolvedCache } from "./options.js";
+import type { CacheSteps } from "./steps.js";
+
+/** What an entry is loaded for, and where it is kept. */
+export interface LoadPlace<Value> {
+  readonly engine: Engine;
+  readonly steps: CacheSteps;
+  readonly options: ResolvedCache<Value>;
+}
+
+/** How a loader ended. */
+export type LoadOutcome<Value> =
+  | { readonly ok: true; readonly value: Value; readonly isNegative: boolean }
+  | { readonly ok: false; readonly error: unknown };
+
+/** An error is kept with what it carries up to this size: it goes to all who wait. */
+const FAILURE_BYTES_MAX = 4_096;
+
+/** See the file header. */
+export class Load<Value> {
+  readonly outcome: Promise<LoadOutcome<Value>>;
+  readonly #place: LoadPlace<Value>;
+  readonly #hold: Hold | undefined;
+  readonly #lease: Lease | undefined;
+  readonly #controller = new AbortController();
+
+  /** Begins. @param hold  of the entry; undefined to load alone */
+  constructor(place: LoadPlace<Value>, hold: Hold | undefined, load: Loader<Value>) {
+    this.#place = place;
+    this.#hold = hold;
+    this.#lease = hold === undefined ? undefined : new Lease(hold);
+    hold?.onLost((reason) => {
+      if (reason === "closing" || reason === "closed") this.abort(new ClosedError(place.steps.name));
+    });
+    this.outcome = this.#run(load);
+  }
+
+  /** Whether nobody else was asked. */
+  get isAlone(): boolean {
+    return this.#hold === undefined;
+  }
+
+  /** Nobody wants it any more. */
+  abort(reason: unknown): void {
+    this.#controller.abort(reason);
+  }
+
+  /** Keeps the value, if it can be kept. @returns false if it was overtaken, or invalidated meanwhile */
+  async keep(value: Value, isNegative: boolean): Promise<boolean> {
+    const hold = this.#hold;
+    if (hold === undefined) return true;
+    const { steps, options, engine } = this.#place;
+    const { freshMs, staleMs, negativeMs, jitter } = options;
+    const text = this.#encoded(value);
+    hold.rest();
+    try {
+      const softMs = Math.max(1, Math.round(freshMs * (1 - jitter * engine.runtime.random())));
+      const lives = isNegative ? { freshMs: negativeMs, staleMs: 0 } : { freshMs: softMs, staleMs };
+      const wasOurs =
+        text === undefined
+          ? await steps.giveUp(hold.owner, ALONE, engine.commandTimeoutMs)
+          : await steps.fill(hold.grant, { text, ...lives, message: filled(hold.token, text) });
+      if (!wasOurs) {
+        hold.lose(hold.validForMs() > 0 ? "server-lost" : "expired");
+        return false;
+      }
+    } catch {
+      this.#unanswered(hold);
+    }
+    this.#end(hold);
+    return true;
+  }
+
+  /** Tells the others that it failed. @returns whether nobody may try again */
+  async fail(error: unknown): Promise<boolean> {
+    const hold = this.#hold;
+    if (hold === undefined) return false;
+    const { attemptsMax } = this.#place.options;
+    hold.rest();
+    let isLast = false;
+    try {
+      const text = encodeFailure(error, jsonCodec, FAILURE_BYTES_MAX);
+      isLast = await this.#place.steps.fail(hold.grant, attemptsMax, failed(hold.token, text));
+    } catch {
+      this.#unanswered(hold);
+    }
+    this.#end(hold);
+    return isLast;
+  }
+
+  /** It has come to nothing, and that is nobody's fault. */
+  async giveUp(): Promise<void> {
+    const hold = this.#hold;
+    if (hold === undefined) return;
+    hold.rest();
+    await this.#place.steps.giveUp(hold.owner, AGAIN, this.#place.engine.commandTimeoutMs).catch(() => {});
+    this.#end(hold);
+  }
+
+  async #run(load: Loader<Value>): Promise<LoadOutcome<Value>> {
+    try {
+      const value = await load(new LoadLease(this.#controller.signal, this.#lease));
+      return { ok: true, value, isNegative: this.#place.options.isNegative(value) };
+    } catch (error) {
+      return { ok: false, error };
+    }
+  }
+
+  /** Undefined if it cannot be kept. */
+  #encoded(value: Value): string | undefined {
+    const { codec, valueBytesMax } = this.#place.options;
+    try {
+      const text = codec.encode(value);
+      return Buffer.byteLength(text) <= valueBytesMax ? text : undefined;
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** The callers here are served all the same. Those elsewhere need not wait for the lease, if a word gets through now. */
+  #unanswered(hold: Hold): void {
+    const { steps, engine } = this.#place;
+    void steps.giveUp(hold.owner, AGAIN, engine.commandTimeoutMs).catch(() => {});
+  }
+
+  #end(hold: Hold): void {
+    this.#lease?.end("released");
+    hold.end();
+  }
+}

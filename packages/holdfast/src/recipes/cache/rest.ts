@@ -1,0 +1,42 @@
+import type { Runtime, Timer } from "../../core/runtime.js";
+import type { CacheCaller, Callers } from "./callers.js";
+
+/** The rest of a flight that waits: until it is time to ask again, or its least patient caller has waited long enough. */
+export class Rest<Value> {
+  readonly #runtime: Runtime;
+  readonly #callers: Callers<Value>;
+  readonly #onOver: (overdue: CacheCaller<Value> | undefined) => void;
+  #endsAtMs = 0;
+  #timer: Timer | undefined;
+
+  /** @param onOver  called once for each rest, with the caller that waits no longer, if that is why */
+  constructor(runtime: Runtime, callers: Callers<Value>, onOver: (overdue: CacheCaller<Value> | undefined) => void) {
+    this.#runtime = runtime;
+    this.#callers = callers;
+    this.#onOver = onOver;
+  }
+
+  /** Rests for so long from now. It keeps the process alive, since somebody waits. */
+  begin(ms: number): void {
+    this.#endsAtMs = this.#runtime.monotonicMs() + ms;
+    this.arm();
+  }
+
+  /** There are other callers than before. */
+  arm(): void {
+    this.#timer?.cancel();
+    const nextMs = Math.min(this.#endsAtMs, this.#callers.soonestMs);
+    this.#timer = this.#runtime.startTimer(() => this.#tick(), nextMs - this.#runtime.monotonicMs(), true);
+  }
+
+  end(): void {
+    this.#timer?.cancel();
+  }
+
+  #tick(): void {
+    const nowMs = this.#runtime.monotonicMs();
+    const overdue = this.#callers.overdue(nowMs);
+    if (overdue !== undefined || nowMs >= this.#endsAtMs) this.#onOver(overdue);
+    else this.arm();
+  }
+}

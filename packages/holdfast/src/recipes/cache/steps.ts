@@ -1,0 +1,149 @@
+/** The atomic steps of one entry of a cache: each one script call. */
+import { type Caller, call } from "../../core/call.js";
+import type { Engine } from "../../core/engine.js";
+import { UnsupportedError } from "../../core/errors.js";
+import { insist } from "../../core/insist.js";
+import { lockKeys } from "../../core/names.js";
+import type { Claim, Grant, NotHeld, Steps } from "../../core/steps.js";
+import type { Inbox } from "../../core/store.js";
+import {
+  recipesCacheExtend,
+  recipesCacheFail,
+  recipesCacheFill,
+  recipesCacheInvalidate,
+  recipesCacheLeave,
+  recipesCacheLook,
+} from "../../generated/recipes-scripts.js";
+import { AGAIN, AT_ONCE } from "./messages.js";
+
+/** What an entry is, and what the caller has to do about it. */
+export type Look =
+  | { readonly outcome: "fresh"; readonly text: string }
+  | { readonly outcome: "granted"; readonly token: number; readonly text: string | undefined }
+  | {
+      readonly outcome: "loading";
+      readonly token: number;
+      readonly restMs: number;
+      readonly text: string | undefined;
+    };
+
+/** Whoever loads may stand still for so long after its lease, and fill all the same if nobody else has begun. */
+const KEEP_AFTER_MS = 60_000;
+/** How long a source that fails is left alone, while there is a stale value. */
+const PAUSE_MS = 1_000;
+
+/** See the file header. */
+export class CacheSteps implements Steps {
+  readonly kind = "cache";
+  readonly name: string;
+  readonly key: string;
+  readonly exported: undefined;
+  readonly #engine: Engine;
+  readonly #caller: Caller;
+  readonly #channel: string;
+
+  constructor(engine: Engine, prefix: string, name: string) {
+    this.#engine = engine;
+    this.name = name;
+    const { lock, base } = lockKeys(prefix, "cache", name);
+    this.key = lock;
+    this.#channel = `${base}:filled`;
+    this.#caller = { store: engine.store, name };
+  }
+
+  /** @throws StoreError */
+  async look({ owner, leaseMs }: Claim, timeoutMs: number): Promise<Look> {
+    const args = { owner, leaseMs, keepMs: leaseMs + KEEP_AFTER_MS };
+    const reply = await call(this.#caller, recipesCacheLook, this.#keys, args, timeoutMs);
+    const [text] = reply.value;
+    switch (reply.outcome) {
+      case "fresh":
+        return { outcome: "fresh", text: text ?? "" };
+      case "granted":
+        return { outcome: "granted", token: reply.token, text };
+      case "loading":
+        return { outcome: "loading", token: reply.token, restMs: reply.restMs, text };
+    }
+  }
+
+  /** @returns false if the load is not this one's any more @throws StoreError  it may be kept */
+  async fill(
+    { claim: { owner }, token }: Grant,
+    entry: { readonly text: string; readonly freshMs: number; readonly staleMs: number; readonly message: string },
+  ): Promise<boolean> {
+    const { text, ...rest } = entry;
+    const args = { owner, token, value: text, channel: this.#channel, ...rest };
+    const reply = await insist(this.#engine, () =>
+      call(this.#caller, recipesCacheFill, this.#keys, args, this.#engine.commandTimeoutMs),
+    );
+    return reply.outcome === "filled";
+  }
+
+  /** @returns whether that was the last attempt @throws StoreError  it may be counted */
+  async fail({ claim: { owner } }: Grant, attempts: number, over: string): Promise<boolean> {
+    const args = { owner, attempts, pauseMs: PAUSE_MS, channel: this.#channel, again: AGAIN, over };
+    const reply = await insist(this.#engine, () =>
+      call(this.#caller, recipesCacheFail, this.#keys, args, this.#engine.commandTimeoutMs),
+    );
+    return reply.outcome === "exhausted";
+  }
+
+  /** @throws StoreError  it may be given up */
+  async giveUp(owner: string, message: string, timeoutMs: number): Promise<boolean> {
+    const args = { owner, channel: this.#channel, message };
+    const reply = await call(this.#caller, recipesCacheLeave, this.#keys, args, timeoutMs);
+    return reply.outcome === "left";
+  }
+
+  /** @throws StoreError  it may be invalidated @throws ClosedError */
+  async invalidate(): Promise<void> {
+    const request = this.#engine.newRequestId(this.name);
+    const args = { request, keepMs: KEEP_AFTER_MS, channel: this.#channel, message: AT_ONCE };
+    await insist(this.#engine, () =>
+      call(this.#caller, recipesCacheInvalidate, this.#keys, args, this.#engine.commandTimeoutMs),
+    );
+  }
+
+  /** @throws StoreError, UnsupportedError */
+  listen(onMessage: (message: string) => void): Promise<Inbox> {
+    return this.#engine.store.inbox(this.#channel, onMessage, this.#engine.commandTimeoutMs);
+  }
+
+  async extend({ claim: { owner } }: Grant, leaseMs: number, timeoutMs: number): Promise<"extended" | NotHeld> {
+    const args = { owner, leaseMs, keepMs: leaseMs + KEEP_AFTER_MS };
+    const reply = await call(this.#caller, recipesCacheExtend, this.#keys, args, timeoutMs);
+    return reply.outcome;
+  }
+
+  async leave({ owner }: Claim, timeoutMs: number): Promise<void> {
+    await this.giveUp(owner, AGAIN, timeoutMs);
+  }
+
+  async release({ claim: { owner } }: Grant, timeoutMs: number): Promise<"released" | NotHeld> {
+    return (await this.giveUp(owner, AGAIN, timeoutMs)) ? "released" : "claimed";
+  }
+
+  acquire(): Promise<never> {
+    return this.#unsupported();
+  }
+
+  inspect(): Promise<never> {
+    return this.#unsupported();
+  }
+
+  adopt(): Promise<never> {
+    return this.#unsupported();
+  }
+
+  forceRelease(): Promise<never> {
+    return this.#unsupported();
+  }
+
+  get #keys(): { readonly entry: string } {
+    return { entry: this.key };
+  }
+
+  #unsupported(): Promise<never> {
+    return Promise.reject(new UnsupportedError(this.name, "A load stays with the process that has begun it."));
+  }
+}

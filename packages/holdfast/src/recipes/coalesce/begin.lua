@@ -1,0 +1,44 @@
+--[[
+  recipes/coalesce/begin: the call that was granted begins, and so supersedes all that came before it.
+
+  A step of its own, so that whoever was granted and gave up, or died before it heard, has superseded nobody. Sent again with the
+  same token it changes nothing.
+
+  KEYS[1] lock     string, owner of the claim that runs
+  KEYS[2] fence    string, last token issued
+  KEYS[3] waiting  sorted set, see recipes/coalesce/acquire
+  KEYS[4] joining  sorted set, see there
+  KEYS[5] run      hash, see there
+  ARGV[1] owner    id of the claim
+  ARGV[2] token    of its grant
+  ARGV[3] inbox    what a client id is appended to for the channel that the client listens on
+  REPLY   {1, by...}  begun; who has asked it to end by now, if anybody has
+          {2}         lost: it is not granted any more
+]]
+local owner, token, inbox = ARGV[1], ARGV[2], ARGV[3]
+
+if redis.call('GET', KEYS[1]) ~= owner or redis.call('GET', KEYS[2]) ~= token then
+  return {2}
+end
+-- include tell
+local run = redis.call('HMGET', KEYS[5], 'begun', 'at', 'arrival', 'cancel')
+if run[1] ~= token then
+  local time = redis.call('TIME')
+  local now = time[1] * 1000000 + time[2]
+  local arrival = string.format('%.0f', math.max(tonumber(run[2] or now), tonumber(run[3] or 0)))
+  local joining = redis.call('ZREVRANGE', KEYS[4], 0, 0, 'WITHSCORES')[2] or 0
+  local covers = string.format('%.0f', math.max(now, tonumber(joining)))
+  redis.call('HSET', KEYS[5], 'begun', token, 'by', owner, 'arrival', arrival, 'covers', covers)
+  redis.call('PEXPIRE', KEYS[5], redis.call('PTTL', KEYS[1]) + 600000)
+  for _, waiter in ipairs(redis.call('ZRANGEBYSCORE', KEYS[3], 0, arrival, 'LIMIT', 0, 10000)) do
+    local client, number = string.match(waiter, '^([^/]+)/(%d+)/')
+    -- They take themselves away when they have asked; who cannot hear is gone.
+    if not client or not tell(inbox .. client, '~' .. number) then
+      redis.call('ZREM', KEYS[3], waiter)
+    end
+  end
+end
+if run[4] then
+  return {1, run[4]}
+end
+return {1}

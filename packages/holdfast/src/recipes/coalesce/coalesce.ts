@@ -1,0 +1,149 @@
+/**
+ * Many calls, few runs: one runs, one waits, and whatever comes meanwhile is taken care of by the one that waits.
+ *
+ * The order of calls is that of arrival at the server. Who runs next is decided when the last one has ended, not when a call
+ * arrives: it is the newest of those who are there then, and only when it begins are the older ones told. So an update is lost
+ * only with all processes that knew of it.
+ */
+import { behind } from "../../core/behind.js";
+import { LeaseLostError } from "../../core/errors.js";
+import { describeClaim, type WaitingClaim } from "../../core/inspection.js";
+import { Lock } from "../../core/lock.js";
+import { checkName } from "../../core/names.js";
+import type { Holdfast } from "../../holdfast.js";
+import type { KeptFailure } from "../failure.js";
+import { encodeFailure } from "../failure.js";
+import { type Refusal, refusalOf } from "../refusal.js";
+import { WorkLostError } from "../under-lock.js";
+import { CoalesceJoinError } from "./errors.js";
+import type { CoalesceLease } from "./lease.js";
+import { type CoalesceOptions, type ResolvedCoalesce, resolveCoalesce } from "./options.js";
+import { CoalesceSteps, Joined, type RunEnd, Superseded } from "./steps.js";
+
+/** What has become of a call: it ran, a later one did, it got what another has found, or it gave up. */
+export type CoalesceResult<Value> =
+  | { readonly outcome: "ran"; readonly value: Value }
+  | { readonly outcome: "superseded"; readonly by: WaitingClaim }
+  | { readonly outcome: "joined"; readonly value: Value }
+  | Refusal;
+
+/** How the work of this very call ended. */
+type Outcome<Value> = { readonly ok: true; readonly value: Value } | { readonly ok: false; readonly error: unknown };
+
+/**
+ * Runs `work` after whoever runs now has ended, unless a later call takes its place.
+ *
+ * Promised, while the server forgets nothing: **after the last call at least one run begins later than it**, unless that call gives
+ * up, and runs never overlap inside their validity. A run that fails, or dies, has begun all the same, and is not repeated.
+ *
+ * @param holdfast  what `createHoldfast` returned, on one server, behind Sentinel or on a cluster
+ * @param name      what is to be done, 1 to 512 bytes
+ * @param work      what it throws is passed on untouched; its lease's signal may abort with the reason `superseded`
+ * @returns `ran` with what `work` returned; `superseded`, and by whose claim: `work` was not called, or it was asked to end and
+ *          threw the reason of its signal; `joined` with what the run has returned in which this call shared, decoded anew; or why
+ *          it was refused: `held` when `waitMs` is over, `grace` or `unavailable`
+ * @throws what `work` threw; otherwise
+ * @throws WorkLostError      `work` ended after its lease; its value is in `error.value`, and it may have overlapped with the next run
+ * @throws CoalesceJoinError  the run in which this call shared has failed, or its value cannot be handed on
+ * @throws ClosedError        this Holdfast was closed; `work` was not called
+ * @throws TypeError, RangeError  a wrong argument; nothing was sent
+ * @throws the reason of `signal`, if it ends the wait
+ */
+export async function coalesce<Value>(
+  holdfast: Holdfast,
+  name: string,
+  work: (lease: CoalesceLease) => Value | Promise<Value>,
+  options: CoalesceOptions = {},
+): Promise<CoalesceResult<Value>> {
+  checkName(name);
+  const resolved = resolveCoalesce(options);
+  if (typeof work !== "function") throw new TypeError(`work must be a function; got ${typeof work}`);
+  const { engine, defaults, prefix } = behind(holdfast, name);
+  const { mode, cancelRunning, waitMs, leaseMs, maxHoldMs, label, signal } = resolved;
+  let outcome: Outcome<Value> | undefined;
+  const ended = (): RunEnd => endOf(outcome, resolved);
+  // Who does not wait has nothing for which the other should end.
+  const cancels = cancelRunning && waitMs > 0;
+  const steps = new CoalesceSteps({ engine, prefix, name, mode, cancelRunning: cancels, ended });
+  const lock = new Lock<CoalesceLease>(engine, steps, defaults, (hold) => steps.leaseOn(hold));
+  const superseded = async (by: string): Promise<CoalesceResult<Value>> => ({
+    outcome: "superseded",
+    by: await describeClaim(engine, by),
+  });
+
+  let lease: CoalesceLease;
+  try {
+    const waiting = { renew: true, waitMs, leaseMs, maxHoldMs, label, ...(signal === undefined ? {} : { signal }) };
+    lease = await begun(lock, steps, waiting);
+  } catch (error) {
+    if (error instanceof Superseded) return superseded(error.by);
+    if (error instanceof Joined) return joined<Value>(name, error.end, resolved);
+    const refusal = refusalOf(error);
+    if (refusal === undefined) throw error;
+    return refusal;
+  }
+  try {
+    outcome = { ok: true, value: await work(lease) };
+  } catch (error) {
+    outcome = { ok: false, error };
+  }
+  const lost = await givenBack(lease);
+  if (!outcome.ok) {
+    if (lease.isSupersededFor(outcome.error)) return superseded(steps.supersededBy ?? "");
+    throw outcome.error;
+  }
+  if (lost !== undefined) {
+    const { token, owner } = lease;
+    throw new WorkLostError(name, { reason: lost, token, owner, value: outcome.value });
+  }
+  return { outcome: "ran", value: outcome.value };
+}
+
+/** A lease that was lost before the call began was of no use to anybody: it waits again, in its place. */
+async function begun(
+  lock: Lock<CoalesceLease>,
+  steps: CoalesceSteps,
+  options: Parameters<Lock["acquire"]>[0],
+): Promise<CoalesceLease> {
+  for (;;) {
+    const lease = await lock.acquire(options);
+    let hasBegun = false;
+    try {
+      // The answer may have taken longer than the lease.
+      hasBegun = (await steps.begin(lease)) && lease.validForMs() > 0;
+      if (hasBegun) return lease;
+    } finally {
+      if (!hasBegun) await lease.release().catch(() => {});
+    }
+  }
+}
+
+/** @returns why the lease was lost before the work ended; undefined if it was not */
+async function givenBack(lease: CoalesceLease): Promise<LeaseLostError["reason"] | undefined> {
+  const wasHeld = lease.validForMs() > 0;
+  try {
+    await lease.release();
+    return undefined;
+  } catch (error) {
+    if (error instanceof LeaseLostError) return error.reason;
+    // Nobody else held it while the work ran, and it ends by itself.
+    return wasHeld ? undefined : "expired";
+  }
+}
+
+function endOf(outcome: Outcome<unknown> | undefined, { codec, valueBytesMax }: ResolvedCoalesce): RunEnd {
+  if (outcome === undefined) return { state: "bare", text: "" };
+  if (!outcome.ok) return { state: "failed", text: encodeFailure(outcome.error, codec, valueBytesMax) };
+  try {
+    const text = codec.encode(outcome.value);
+    if (Buffer.byteLength(text) <= valueBytesMax) return { state: "done", text };
+  } catch {
+    // What cannot be text is as what is too large.
+  }
+  return { state: "bare", text: "" };
+}
+
+function joined<Value>(name: string, { state, text }: RunEnd, { codec }: ResolvedCoalesce): CoalesceResult<Value> {
+  if (state === "done") return { outcome: "joined", value: codec.decode(text) as Value };
+  throw new CoalesceJoinError(name, state === "failed" ? (codec.decode(text) as KeptFailure) : undefined);
+}

@@ -1,0 +1,55 @@
+--[[
+  recipes/coalesce/end: a run has ended; tell those who join it with what, and grant the next caller.
+
+  Whoever ends a run does not know whether anybody has joined, and a value may be large: it is asked for only then.
+
+  KEYS[1] lock     string, owner of the claim that runs
+  KEYS[2] fence    string, last token issued
+  KEYS[3] waiting  sorted set, see recipes/coalesce/acquire
+  KEYS[4] joining  sorted set, see there
+  KEYS[5] run      hash, see there
+  ARGV[1] owner    id of the claim
+  ARGV[2] token    of its grant
+  ARGV[3] inbox    what a client id is appended to for the channel that the client listens on
+  ARGV[4] state    how it ended: done, failed, or bare (done, without its value); empty at first
+  ARGV[5] value    what those who join get
+  GRANTS  by hand-off
+  REPLY   1        released
+          2        unclaimed: it had ended, and nobody was granted since
+          3        claimed: it had ended, and somebody else was granted since
+          4        forgotten: the server does not know that it ever was
+          5        wanted: somebody has joined; nothing was done, and it is to be sent again with the value
+]]
+local owner, token, inbox, state, value = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+
+-- include tell
+-- include coalesce-next
+local holder = redis.call('GET', KEYS[1])
+if holder == owner then
+  local run = redis.call('HMGET', KEYS[5], 'begun', 'covers')
+  local joined = {}
+  if run[1] == token then
+    joined = redis.call('ZRANGEBYSCORE', KEYS[4], 0, run[2], 'LIMIT', 0, 10000)
+  end
+  if joined[1] then
+    if state == '' then
+      return 5
+    end
+    redis.call('HSET', KEYS[5], 'covered', run[2], 'state', state, 'value', value)
+    for _, waiter in ipairs(joined) do
+      local client, number = string.match(waiter, '^([^/]+)/(%d+)/')
+      if client then
+        tell(inbox .. client, '~' .. number)
+      end
+    end
+    redis.call('ZREMRANGEBYSCORE', KEYS[4], 0, run[2])
+  end
+  local time = redis.call('TIME')
+  if not handOff(inbox, time[1] * 1000000 + time[2]) then
+    redis.call('DEL', KEYS[1])
+  end
+  return 1
+end
+
+-- include why-lost
+return whyLost(holder, token)

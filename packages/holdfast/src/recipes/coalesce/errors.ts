@@ -1,0 +1,19 @@
+import { quote } from "../../core/error-texts.js";
+import { LockError } from "../../core/errors.js";
+import type { KeptFailure } from "../failure.js";
+
+/** The run that this call had joined failed, or is done without a value that could be handed on. Nothing was run here. */
+export class CoalesceJoinError extends LockError {
+  readonly code = "ERR_LOCK_COALESCE_JOIN";
+  /** What it threw: name, message, and its own enumerable properties; undefined if it did not fail. */
+  readonly failure: KeptFailure | undefined;
+
+  constructor(name: string, failure: KeptFailure | undefined) {
+    const why =
+      failure === undefined
+        ? "is done, but its value was too large to be handed on, or none that can be text"
+        : `failed with ${quote(failure.name)}: ${quote(failure.message)}`;
+    super(name, `The run of ${quote(name)} that this call had joined ${why}; nothing was run here.`);
+    this.failure = failure;
+  }
+}

@@ -1,0 +1,28 @@
+--[[
+  recipes/coalesce/leave: stop waiting; and if the grant was made meanwhile, pass it on.
+
+  KEYS[1] lock     string, owner of the claim that runs
+  KEYS[2] fence    string, last token issued
+  KEYS[3] waiting  sorted set, see recipes/coalesce/acquire
+  KEYS[4] joining  sorted set, see there
+  KEYS[5] run      hash, see there
+  ARGV[1] owner    id of the claim that gives up
+  ARGV[2] inbox    what a client id is appended to for the channel that the client listens on
+  GRANTS  by hand-off
+  REPLY   0        absent: it neither waited nor held
+          1        left
+          2        released what had been granted
+]]
+local owner, inbox = ARGV[1], ARGV[2]
+
+-- include tell
+-- include coalesce-next
+local hasLeft = redis.call('ZREM', KEYS[3], owner) + redis.call('ZREM', KEYS[4], owner)
+if redis.call('GET', KEYS[1]) == owner then
+  local time = redis.call('TIME')
+  if not handOff(inbox, time[1] * 1000000 + time[2]) then
+    redis.call('DEL', KEYS[1])
+  end
+  return 2
+end
+return math.min(hasLeft, 1)

@@ -1,0 +1,193 @@
+/** The atomic steps of a coalesced call: each one script call. */
+import { call } from "../../core/call.js";
+import type { Engine } from "../../core/engine.js";
+import { UnsupportedError } from "../../core/errors.js";
+import type { Hold } from "../../core/hold.js";
+import { insist } from "../../core/insist.js";
+import { lockKeys } from "../../core/names.js";
+import type { Attempt, Claim, Grant, NotHeld, State, Steps } from "../../core/steps.js";
+import type { Store } from "../../core/store.js";
+import {
+  recipesCoalesceAcquire,
+  recipesCoalesceBegin,
+  recipesCoalesceEnd,
+  recipesCoalesceExtend,
+  recipesCoalesceHeed,
+  recipesCoalesceInspect,
+  recipesCoalesceLeave,
+} from "../../generated/recipes-scripts.js";
+import { CoalesceLease } from "./lease.js";
+
+/** How many waiters of each sort `inspect` names. */
+const NAMED_WAITERS = 50;
+
+/** How a run ended, for those who joined it. */
+export interface RunEnd {
+  readonly state: "done" | "failed" | "bare";
+  readonly text: string;
+}
+
+/** A later call has begun. Not an error of anybody; it ends a wait as one does. */
+export class Superseded extends Error {
+  /** Owner of its claim. */
+  readonly by: string;
+
+  constructor(by: string) {
+    super("superseded");
+    this.by = by;
+  }
+}
+
+/** The run that this call had joined has ended. Not an error of anybody; it ends a wait as one does. */
+export class Joined extends Error {
+  readonly end: RunEnd;
+
+  constructor(end: RunEnd) {
+    super("joined");
+    this.end = end;
+  }
+}
+
+/** Everything about one call that the server has to know. */
+export interface CoalescePlace {
+  readonly engine: Engine;
+  readonly prefix: string;
+  readonly name: string;
+  readonly mode: "newest" | "join";
+  readonly cancelRunning: boolean;
+  /** How the run of this very call has ended; asked only once it has, and only if somebody wants to know. */
+  readonly ended: () => RunEnd;
+}
+
+/** See the file header. Made for one call, whose place in the order of arrival it keeps. */
+export class CoalesceSteps implements Steps {
+  readonly kind = "coalesce";
+  readonly name: string;
+  readonly key: string;
+  readonly inbox: string;
+  readonly store: Store;
+  readonly exported: undefined;
+  readonly #place: CoalescePlace;
+  readonly #keys: Readonly<Record<"lock" | "fence" | "waiting" | "joining" | "run", string>>;
+  #arrival = 0;
+  #lease: CoalesceLease | undefined;
+  /** Owner of the claim that wants this run to end. */
+  supersededBy: string | undefined;
+
+  constructor(place: CoalescePlace) {
+    const { engine, prefix, name } = place;
+    const { tag, lock, base } = lockKeys(prefix, "coalesce", name);
+    this.#place = place;
+    this.name = name;
+    this.key = lock;
+    this.store = engine.store;
+    this.inbox = engine.inboxOf(tag);
+    this.#keys = {
+      lock,
+      fence: `${base}:fence`,
+      waiting: `${base}:waiting`,
+      joining: `${base}:joining`,
+      run: `${base}:run`,
+    };
+  }
+
+  get confirm(): Steps["confirm"] {
+    if (this.store.confirmsGrants !== true) return undefined;
+    return (granted, timeoutMs) => this.extend(granted, granted.claim.leaseMs, timeoutMs);
+  }
+
+  leaseOn(hold: Hold): CoalesceLease {
+    this.#lease = new CoalesceLease(hold);
+    return this.#lease;
+  }
+
+  /** @throws Superseded, Joined  no waiting helps */
+  async acquire({ owner, leaseMs }: Claim, enqueue: boolean, timeoutMs: number): Promise<Attempt> {
+    const { mode, cancelRunning } = this.#place;
+    const flags = { joins: mode === "join" ? 1 : 0, enqueue: enqueue ? 1 : 0, cancel: cancelRunning ? 1 : 0 };
+    const args = { owner, leaseMs, ...flags, arrival: this.#arrival, inbox: this.inbox };
+    const reply = await call(this, recipesCoalesceAcquire, this.#keys, args, timeoutMs);
+    switch (reply.outcome) {
+      case "granted":
+        // A lease that is lost before the call begins is followed by another, in the same place.
+        this.#arrival = reply.arrival;
+        return { outcome: "granted", token: reply.token };
+      case "superseded":
+        throw new Superseded(reply.by[0] ?? "");
+      case "joined": {
+        const [state, text = ""] = reply.words;
+        throw new Joined({ state: state as RunEnd["state"], text });
+      }
+      case "waiting":
+      case "refused":
+        // An answer that comes late says the same as one before it.
+        this.#arrival = reply.arrival;
+        return { outcome: reply.outcome, restMs: reply.restMs, nowUs: reply.nowUs };
+    }
+  }
+
+  /** The call begins, and those before it are superseded. @returns false if it is not granted any more @throws StoreError */
+  async begin({ owner, token }: CoalesceLease): Promise<boolean> {
+    const { engine } = this.#place;
+    const { inbox } = this;
+    const reply = await insist(engine, () =>
+      call(this, recipesCoalesceBegin, this.#keys, { owner, token, inbox }, engine.commandTimeoutMs),
+    );
+    if (reply.outcome === "lost") return false;
+    this.#heeds(reply.by[0]);
+    return true;
+  }
+
+  async extend({ claim: { owner }, token }: Grant, leaseMs: number, timeoutMs: number): Promise<"extended" | NotHeld> {
+    const reply = await call(this, recipesCoalesceExtend, this.#keys, { owner, token, leaseMs }, timeoutMs);
+    // A message that says so may be lost, and only says that it is worth asking.
+    if (reply.outcome === "extended" && this.#lease !== undefined) void this.#look(owner, timeoutMs);
+    return reply.outcome;
+  }
+
+  async release({ claim: { owner }, token }: Grant, timeoutMs: number): Promise<"released" | NotHeld> {
+    const { inbox } = this;
+    const send = ({ state, text }: { state: string; text: string }) =>
+      call(this, recipesCoalesceEnd, this.#keys, { owner, token, inbox, state, value: text }, timeoutMs);
+    const { outcome } = await send({ state: "", text: "" });
+    if (outcome !== "wanted") return outcome;
+    const told = await send(this.#place.ended());
+    return told.outcome === "wanted" ? "released" : told.outcome;
+  }
+
+  async leave({ owner }: Claim, timeoutMs: number): Promise<void> {
+    await call(this, recipesCoalesceLeave, this.#keys, { owner, inbox: this.inbox }, timeoutMs);
+  }
+
+  async inspect(_owner: string | undefined, timeoutMs: number): Promise<State> {
+    const reply = await call(this, recipesCoalesceInspect, this.#keys, { most: NAMED_WAITERS }, timeoutMs);
+    const token = reply.token === 0 ? undefined : reply.token;
+    const facts = { token, waiterCount: reply.waiters, ahead: undefined };
+    if (reply.outcome === "free") return { ...facts, holders: [], waiters: reply.owners };
+    const [owner = "", ...waiters] = reply.owners;
+    return { ...facts, holders: [{ owner, token, leaseLeftMs: reply.restMs }], waiters };
+  }
+
+  adopt(): Promise<never> {
+    return Promise.reject(new UnsupportedError(this.name, "A run stays with the process that has begun it."));
+  }
+
+  forceRelease(): Promise<never> {
+    return Promise.reject(new UnsupportedError(this.name, "A run ends by itself, when its process is dead."));
+  }
+
+  async #look(owner: string, timeoutMs: number): Promise<void> {
+    try {
+      const reply = await call(this, recipesCoalesceHeed, this.#keys, { owner }, timeoutMs);
+      if (reply.outcome === "cancelled") this.#heeds(reply.by[0]);
+    } catch {
+      // The next renewal looks again.
+    }
+  }
+
+  #heeds(by: string | undefined): void {
+    if (by === undefined) return;
+    this.supersededBy ??= by;
+    this.#lease?.supersede();
+  }
+}

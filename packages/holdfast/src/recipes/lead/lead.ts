@@ -1,0 +1,232 @@
+/**
+ * Leading an election for as long as it goes, and standing again: what is written wrong most often around a leader.
+ *
+ * Invariants: the work of one term has settled before anything else happens, so a process never runs two of them; a lease is
+ * released only after its work, and is never given up under it but by expiry; every `started` has its `stopped`.
+ */
+import { acquire } from "../../core/acquire.js";
+import type { Engine } from "../../core/engine.js";
+import { ClosedError, LeaseLostError, StoreError } from "../../core/errors.js";
+import type { ReleaseOutcome } from "../../core/lease.js";
+import { Lock, type LockParts } from "../../core/lock.js";
+import { show } from "../../core/names.js";
+import { type ResolvedOptions, resolve } from "../../core/options.js";
+import { Election } from "../../election/election.js";
+import type { Leadership } from "../../election/leadership.js";
+import { type Office, officeOf, offices } from "../../election/office.js";
+import { pause } from "../../election/pause.js";
+import type { ElectionSteps } from "../../election/steps.js";
+import { LeadLostError, ResignedError } from "./errors.js";
+import { LeadLease } from "./lead-lease.js";
+import { type LeadOptions, type ResolvedLead, resolveLead, type TermEnd } from "./options.js";
+
+/** Before it asks a server again that does not answer. Doubled each time. */
+const FIRST_PAUSE_MS = 100;
+const LONGEST_PAUSE_MS = 10_000;
+
+/**
+ * Stands for election until it is won, and runs `work` as the leader; with `rejoin` again and again.
+ *
+ * Its end is in this order: the signal of the leadership aborts, the work settles, the lease is released. Ended in that way, by
+ * `election.resign()`, by `signal` or because this Holdfast closes, it resolves, whatever the work threw because of that signal.
+ * While a server does not answer, or a person has paused the election, it stands on.
+ *
+ * Two processes can both *believe* that they lead only in a pause beyond validity, or in a failover without grace: give
+ * `leadership.term` to whatever must refuse a leader of the past.
+ *
+ * @param election  of a Holdfast that does not lead or stand in it by another `lead`
+ * @param work      gets its leadership, and is to end soon when `leadership.signal` aborts; its return ends the term
+ * @returns what `work` has returned last; undefined if it never did
+ * @throws what `work`, `started` or `stopped` threw, after the release; with `rejoin` as well
+ * @throws LeaseLostError  the lease was lost, and `rejoin` was not asked for; if the work returned all the same, a LeadLostError
+ *                         with its `value`
+ * @throws EvictionError, StoreError  the server refuses, and will go on refusing
+ * @throws ClosedError     this Holdfast was closed before the call
+ * @throws TypeError, RangeError  a wrong argument; nothing was sent
+ */
+export async function lead<Value>(
+  election: Election,
+  work: (leadership: Leadership) => Value | Promise<Value>,
+  options: LeadOptions = {},
+): Promise<Value | undefined> {
+  if (!(election instanceof Election)) {
+    throw new TypeError(`election must be what holdfast.election returned; got ${show(election)}`);
+  }
+  if (typeof work !== "function") throw new TypeError(`work must be a function; got ${show(work)}`);
+  return new Candidate(Lock.partsOf<Leadership>(election), work, resolveLead(options)).run();
+}
+
+class Candidate<Value> implements Office {
+  readonly engine: Engine;
+  readonly key: string;
+  readonly #steps: ElectionSteps;
+  readonly #defaults: ResolvedOptions;
+  readonly #work: (leadership: Leadership) => Value | Promise<Value>;
+  readonly #options: ResolvedLead;
+  readonly #stop = new AbortController();
+  #leadership: LeadLease | undefined;
+  #isWorking = false;
+  #released: Promise<ReleaseOutcome> | undefined;
+  #end = (): void => {};
+  readonly #ended = new Promise<void>((resolve) => {
+    this.#end = resolve;
+  });
+
+  constructor(
+    { engine, steps, defaults }: LockParts<Leadership>,
+    work: (leadership: Leadership) => Value | Promise<Value>,
+    options: ResolvedLead,
+  ) {
+    this.engine = engine;
+    // An election has no other steps.
+    this.#steps = steps as ElectionSteps;
+    this.key = steps.key;
+    this.#defaults = defaults;
+    this.#work = work;
+    this.#options = options;
+  }
+
+  get leadership(): Leadership | undefined {
+    return this.#leadership;
+  }
+
+  overrunMs(): number {
+    return this.#isWorking ? (this.#leadership?.lostForMs() ?? 0) : 0;
+  }
+
+  async resign(): Promise<ReleaseOutcome | undefined> {
+    this.#stop.abort(new ResignedError(this.#steps.name));
+    await this.#ended;
+    return this.#released;
+  }
+
+  async run(): Promise<Value | undefined> {
+    const { engine } = this;
+    engine.assertOpen(this.#steps.name);
+    if (officeOf(engine, this.key) !== undefined) {
+      throw new TypeError(`lead stands in the election ${show(this.#steps.name)} already; a Holdfast is one candidate`);
+    }
+    const { signal, rejoin } = this.#options;
+    const onAbort = (): void => this.#stop.abort(signal?.reason);
+    if (signal?.aborted) return undefined;
+    signal?.addEventListener("abort", onAbort);
+    offices.add(this);
+    try {
+      for (let value: Value | undefined; ; ) {
+        const leadership = await this.#campaign();
+        if (leadership === undefined) return value;
+        value = (await this.#serve(leadership)) ?? value;
+        if (!rejoin || this.#stop.signal.aborted) return value;
+      }
+    } finally {
+      offices.delete(this);
+      signal?.removeEventListener("abort", onAbort);
+      this.#end();
+    }
+  }
+
+  /** Undefined if it is to stop before it has won. */
+  async #campaign(): Promise<LeadLease | undefined> {
+    const { engine } = this;
+    const { signal } = this.#stop;
+    for (let pauseMs = 0; ; pauseMs = Math.min(Math.max(pauseMs * 2, FIRST_PAUSE_MS), LONGEST_PAUSE_MS)) {
+      try {
+        const delayMs = engine.runtime.random() * (this.#options.delayMaxMs + pauseMs);
+        if (delayMs > 0) await pause(engine, this.#steps.name, delayMs, signal);
+        const leadership = await this.#win();
+        if (!signal.aborted) return leadership;
+        await leadership.release().catch(() => {});
+      } catch (error) {
+        const isPassing = error instanceof LeaseLostError || (error instanceof StoreError && error.transient);
+        if (!signal.aborted && !(error instanceof ClosedError) && !isPassing) throw error;
+        if (error instanceof ClosedError) return undefined;
+      }
+      if (signal.aborted) return undefined;
+    }
+  }
+
+  async #win(): Promise<LeadLease> {
+    const { leaseMs, label, value } = this.#options;
+    const { signal } = this.#stop;
+    const how = { leaseMs, label, waitMs: Infinity, renew: true, throughPause: true, signal };
+    const leadership = await acquire(
+      this.engine,
+      this.#steps,
+      resolve(how, this.#defaults),
+      (hold) => new LeadLease(this.engine, this.#steps, hold, signal),
+    );
+    try {
+      await leadership.proclaim(value);
+      return leadership;
+    } catch (error) {
+      void leadership.release().catch(() => {});
+      throw error;
+    }
+  }
+
+  /** One term, from its first moment to its last. */
+  async #serve(leadership: LeadLease): Promise<Value | undefined> {
+    const { started, stopped, rejoin } = this.#options;
+    const { signal } = leadership;
+    this.#leadership = leadership;
+    this.#released = undefined;
+    this.#isWorking = true;
+    let outcome: { readonly value: Value } | { readonly error: unknown };
+    try {
+      started?.(leadership);
+      outcome = { value: await this.#work(leadership) };
+    } catch (error) {
+      outcome = { error };
+    }
+    this.#isWorking = false;
+    const loss = await this.#release(leadership);
+    // Because of the signal it was to end, and so it did.
+    const isFailed = "error" in outcome && !isDueTo(outcome.error, signal);
+    try {
+      stopped?.(leadership, loss !== undefined ? "lost" : this.#endOf(signal, isFailed));
+    } catch (error) {
+      if (!isFailed) throw error;
+    }
+    if ("error" in outcome) {
+      if (isFailed) throw outcome.error;
+      if (loss !== undefined && !rejoin) throw loss;
+      return undefined;
+    }
+    if (loss === undefined || rejoin) return outcome.value;
+    const { reason, token, owner } = loss;
+    throw new LeadLostError(leadership.name, { reason, token, owner, value: outcome.value });
+  }
+
+  /** @returns why it was lost, if it was */
+  async #release(leadership: LeadLease): Promise<LeaseLostError | undefined> {
+    const wasHeld = leadership.validForMs() > 0;
+    this.#released = leadership.release();
+    try {
+      await this.#released;
+      if (wasHeld) return undefined;
+    } catch (error) {
+      if (error instanceof LeaseLostError) return error;
+      // Nobody else led meanwhile, and the lease ends by itself.
+      if (wasHeld) return undefined;
+    }
+    try {
+      leadership.assertHeld();
+    } catch (error) {
+      if (error instanceof LeaseLostError) return error;
+      throw error;
+    }
+    return undefined;
+  }
+
+  #endOf(signal: AbortSignal, isFailed: boolean): TermEnd {
+    if (isFailed) return "failed";
+    if (!signal.aborted) return "returned";
+    if (signal.reason instanceof ResignedError) return "resigned";
+    return this.#stop.signal.aborted ? "aborted" : "closing";
+  }
+}
+
+/** Whether the work threw what its signal was aborted for, or what says that it was. */
+function isDueTo(error: unknown, { aborted, reason }: AbortSignal): boolean {
+  return aborted && (error === reason || (error instanceof Error && error.cause === reason));
+}

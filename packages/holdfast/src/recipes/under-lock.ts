@@ -1,0 +1,78 @@
+/** Work under a lock, for recipes that have to tell a refusal from an error of the work, and what ended too late from both. */
+import { behindAny } from "../core/behind.js";
+import { type Forced, LeaseLostError, type OverReason } from "../core/errors.js";
+import type { Lease } from "../core/lease.js";
+import type { AcquireOptions } from "../core/options.js";
+import type { Holdfast } from "../holdfast.js";
+
+/** Whatever can be held: a mutex, a semaphore, a side of a read-write lock, a redlock. */
+export interface Holdable {
+  run<Result>(work: (lease: Lease) => Result | Promise<Result>, options?: AcquireOptions): Promise<Result>;
+}
+
+/** Makes the lock of that name, where it is to be another kind than a mutex. */
+export type MakeLock = (holdfast: Holdfast, name: string) => Holdable;
+
+/**
+ * The mutex of that name; on several independent servers the redlock.
+ *
+ * @throws TypeError, RangeError  a wrong name, or not what `createHoldfast` returned
+ */
+export function lockNamed(holdfast: Holdfast, name: string): Holdable {
+  return behindAny(holdfast).servers === undefined ? holdfast.mutex(name) : holdfast.redlock(name);
+}
+
+/** What has become of it. */
+export type UnderLock<Value> =
+  | { readonly ran: true; readonly value: Value }
+  /** Nothing was acquired, and the work was not called: what `acquire` threw. */
+  | { readonly ran: false; readonly error: unknown };
+
+/** The work ended, but its lease was lost meanwhile: what it did may have overlapped with another holder's. */
+export class WorkLostError extends LeaseLostError {
+  /** What the work returned. */
+  readonly value: unknown;
+
+  constructor(
+    lockName: string,
+    facts: {
+      readonly reason: OverReason;
+      readonly token: number;
+      readonly owner: string;
+      readonly forced?: Forced | undefined;
+      readonly value: unknown;
+    },
+  ) {
+    super(lockName, facts);
+    this.value = facts.value;
+  }
+}
+
+/**
+ * Acquires, works, releases, as `lock.run`.
+ *
+ * @throws what `work` threw, the same object; otherwise
+ * @throws WorkLostError  the work ended after its lease
+ * @throws StoreError     the work ended after its lease, and whether anybody was granted meanwhile is not known
+ */
+export async function runUnder<Value>(
+  lock: Holdable,
+  work: (lease: Lease) => Value | Promise<Value>,
+  options: AcquireOptions,
+): Promise<UnderLock<Value>> {
+  const course: { hasBegun: boolean; ended?: { readonly value: Value } } = { hasBegun: false };
+  try {
+    const value = await lock.run(async (lease) => {
+      course.hasBegun = true;
+      const found = await work(lease);
+      course.ended = { value: found };
+      return found;
+    }, options);
+    return { ran: true, value };
+  } catch (error) {
+    if (!course.hasBegun) return { ran: false, error };
+    if (course.ended === undefined || !(error instanceof LeaseLostError)) throw error;
+    const { lockName, reason, token, owner, forced } = error;
+    throw new WorkLostError(lockName, { reason, token, owner, forced, value: course.ended.value });
+  }
+}

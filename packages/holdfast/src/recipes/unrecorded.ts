@@ -1,0 +1,12 @@
+import { StoreError, type StoreFailure } from "../core/errors.js";
+
+/** The work ended, and the server did not answer: that it was done may have been recorded, or not. */
+export class UnrecordedError extends StoreError {
+  /** What the work returned. */
+  readonly value: unknown;
+
+  constructor(name: string, failure: StoreFailure, value: unknown) {
+    super(name, failure);
+    this.value = value;
+  }
+}

@@ -1,0 +1,52 @@
+--[[
+  recipes/versioned/write: set the value, or delete it, if it still has the version that the writer has seen.
+
+  Versions only rise: each is the server's time in µs, or one more than the last, whichever is more. A deleted value leaves its
+  version behind for a while. A request whose answer was lost is known by its id, however often the value was written since.
+
+  KEYS[1] record    hash: version, value; without the value it was deleted
+  KEYS[2] requests  sorted set, ids of the requests that have won of late: version
+  ARGV[1] version   that the writer has seen; 0 for none, -1 for any
+  ARGV[2] request   id of this request
+  ARGV[3] rememberMs  how long its id is remembered
+  ARGV[4] buryMs    how long a deleted value leaves its version; 0 to set the value
+  ARGV[5] value     the new one
+  ARGV[6] channel   where those listen who watch; the message is the version
+  REPLY   {1, version}            written: the new version
+          {2, version, value...}  conflict: it has another version, and that value, if any
+]]
+local expected, request, rememberMs, buryMs, value, channel = tonumber(ARGV[1]), ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[5], ARGV[6]
+
+local won = redis.call('ZSCORE', KEYS[2], request)
+if won then
+  return {1, tonumber(won)}
+end
+local record = redis.call('HMGET', KEYS[1], 'version', 'value')
+local version = tonumber(record[1] or 0)
+if expected >= 0 and expected ~= version then
+  if record[2] then
+    return {2, version, record[2]}
+  end
+  return {2, version}
+end
+if buryMs > 0 and not record[2] then
+  return {1, version}
+end
+
+local time = redis.call('TIME')
+local nowUs = time[1] * 1000000 + time[2]
+version = math.max(nowUs, version + 1)
+local text = string.format('%.0f', version)
+if buryMs > 0 then
+  redis.call('HDEL', KEYS[1], 'value')
+  redis.call('HSET', KEYS[1], 'version', text)
+  redis.call('PEXPIRE', KEYS[1], buryMs)
+else
+  redis.call('HSET', KEYS[1], 'version', text, 'value', value)
+  redis.call('PERSIST', KEYS[1])
+end
+redis.call('ZADD', KEYS[2], text, request)
+redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', string.format('%.0f', nowUs - rememberMs * 1000))
+redis.call('PEXPIRE', KEYS[2], rememberMs)
+redis.call('PUBLISH', channel, text)
+return {1, version}

@@ -1,0 +1,16 @@
+--[[
+  recipes/worker-slot/before: until when the holder before may have used a number. Changes nothing.
+
+  KEYS[1] ends     hash, number -> `<end> <token> <end before>`, by the clocks of the holders, in ms since 1970
+  ARGV[1] number   that was granted
+  ARGV[2] token    token of the grant
+  REPLY   0        unknown: the note is not of this grant, or there is none
+          {1, beforeMs}  known; 0 if there was no holder before
+]]
+local number, token = ARGV[1], ARGV[2]
+
+local by, before = string.match(redis.call('HGET', KEYS[1], number) or '', '^%d+ (%d+) (%d+)$')
+if by ~= token then
+  return 0
+end
+return {1, tonumber(before)}

@@ -1,0 +1,112 @@
+/** The steps of a semaphore for the number of one worker: its lease lasts longer on the server, and its end is noted. */
+import { call } from "../../core/call.js";
+import type { Engine } from "../../core/engine.js";
+import type { Claim, Grant, NotHeld, Steps } from "../../core/steps.js";
+import {
+  recipesWorkerSlotBefore,
+  recipesWorkerSlotEnd,
+  recipesWorkerSlotKeep,
+} from "../../generated/recipes-scripts.js";
+
+/** See the file header. One for each number that somebody asks for. */
+export class SlotUse {
+  readonly #engine: Engine;
+  readonly #base: Steps;
+  readonly #restMs: number;
+  readonly #ends: string;
+  #grant: Grant | undefined;
+  /** The latest time that its holder can have read while it was held. */
+  #latestMs = 0;
+
+  /**
+   * @param base    of the semaphore
+   * @param ends    key of the notes
+   * @param restMs  how much longer the lease is on the server
+   */
+  constructor(engine: Engine, base: Steps, ends: string, restMs: number) {
+    this.#engine = engine;
+    this.#base = base;
+    this.#ends = ends;
+    this.#restMs = restMs;
+  }
+
+  /** It is held, and whoever asked may have read the clock. */
+  inUse(): void {
+    const nowMs = this.#engine.runtime.wallMs();
+    if (nowMs > this.#latestMs) this.#latestMs = nowMs;
+  }
+
+  /** What the lease stands on, in place of the steps of the semaphore. */
+  get steps(): Steps {
+    const base = this.#base;
+    const restMs = this.#restMs;
+    const { reclaim } = base;
+    return {
+      ...base,
+      // What is adopted elsewhere would not rest.
+      exported: undefined,
+      extend: (grant, leaseMs, timeoutMs) => this.#keep(grant, leaseMs, timeoutMs),
+      ...(reclaim && { reclaim: (grant, leaseMs, timeoutMs) => reclaim(grant, leaseMs + restMs, timeoutMs) }),
+      // What is noted is sent first, for whoever has it next; but it is not worth a wait.
+      release: async (grant, timeoutMs) => {
+        this.inUse();
+        const [, ended] = await Promise.all([this.#end(grant.claim, timeoutMs), base.release(grant, timeoutMs)]);
+        return ended;
+      },
+      leave: async (claim, timeoutMs) => {
+        await Promise.all([this.#end(claim, timeoutMs), base.leave(claim, timeoutMs)]);
+      },
+    };
+  }
+
+  async #keep(grant: Grant, leaseMs: number, timeoutMs: number): Promise<"extended" | NotHeld> {
+    const { owner } = grant.claim;
+    const { token } = grant;
+    const state = this.#base.key;
+    const keys = {
+      state,
+      fence: `${state}:fence`,
+      holders: `${state}:holders`,
+      slots: `${state}:slots`,
+      ends: this.#ends,
+    };
+    const untilMs = Math.ceil(this.#engine.runtime.wallMs() + leaseMs);
+    const args = { owner, token, leaseMs: leaseMs + this.#restMs, untilMs };
+    const reply = await call(this.#caller, recipesWorkerSlotKeep, keys, args, timeoutMs);
+    if (reply.outcome !== "extended") return reply.outcome;
+    this.#grant = grant;
+    return "extended";
+  }
+
+  /**
+   * Until when the holder before may have used the number, by its own clock, in ms since 1970; 0 if nothing is known of one.
+   *
+   * @throws StoreError
+   */
+  async beforeMs(): Promise<number> {
+    const { number, token } = this.#note();
+    const reply = await call(
+      this.#caller,
+      recipesWorkerSlotBefore,
+      { ends: this.#ends },
+      { number, token },
+      this.#engine.commandTimeoutMs,
+    );
+    return reply.outcome === "known" ? reply.beforeMs : 0;
+  }
+
+  /** Never rejects: without the note the next one begins later, and no harm is done. */
+  async #end({ owner }: Claim, timeoutMs: number): Promise<void> {
+    if (this.#grant?.claim.owner !== owner) return;
+    const args = { ...this.#note(), untilMs: Math.ceil(this.#latestMs) };
+    await call(this.#caller, recipesWorkerSlotEnd, { ends: this.#ends }, args, timeoutMs).catch(() => {});
+  }
+
+  #note(): { readonly number: number; readonly token: number } {
+    return { number: this.#grant?.slots[0] ?? 0, token: this.#grant?.token ?? 0 };
+  }
+
+  get #caller(): { readonly store: Engine["store"]; readonly name: string } {
+    return { store: this.#engine.store, name: this.#base.name };
+  }
+}

@@ -1,0 +1,75 @@
+/** Fenced writes and counts in a cluster: keys of one thing lie in one slot, and follow it to another master. */
+import { randomUUID } from "node:crypto";
+import { Cluster } from "ioredis";
+import { createCluster } from "redis";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { type RedisCluster, startCluster } from "../../../../tests/support/redis-cluster.js";
+import { createHoldfast } from "../../src/index.js";
+import { counter, fencedSet, StaleTokenError } from "../../src/recipes/index.js";
+import { clusterSlot } from "../../src/stores/cluster-slot.js";
+import type { RedisClient } from "../../src/stores/detect.js";
+
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
+
+let cluster: RedisCluster;
+beforeAll(async () => {
+  cluster = await startCluster();
+});
+afterAll(() => cluster?.stop());
+
+/** Each ends with what closes it. */
+const libraries: Readonly<Record<string, () => Promise<{ redis: RedisClient; close: () => unknown }>>> = {
+  async ioredis() {
+    const redis = new Cluster(cluster.ports.map((port) => ({ host: "127.0.0.1", port })));
+    redis.on("error", () => {});
+    return { redis, close: () => redis.disconnect() };
+  },
+  async "node-redis"() {
+    const redis = createCluster({ rootNodes: cluster.ports.map((port) => ({ url: `redis://127.0.0.1:${port}` })) });
+    redis.on("error", () => {});
+    await redis.connect();
+    return { redis, close: () => redis.destroy() };
+  },
+};
+
+describe.each(Object.keys(libraries))("by %s", (library) => {
+  test("a value and a count stay what they are when their slot gets another master", async () => {
+    const { redis, close } = (await libraries[library]?.()) ?? expect.fail("no such library");
+    const holdfast = createHoldfast({ redis: redis as object });
+    const key = randomUUID();
+    for (const each of [key, `a{${key}}b`]) {
+      await fencedSet(redis, { key: each, value: "first", lease: { name: key, token: 5 } });
+      await fencedSet(holdfast, { key: each, value: "second", lease: { name: key, token: 6 } });
+    }
+    const stock = counter(holdfast, key);
+    await stock.put(10, { requestId: "delivery" });
+    expect(await stock.take(3, { requestId: "a" })).toBe(7);
+
+    await cluster.failover(clusterSlot(key));
+    expect(await stock.take(3, { requestId: "a" })).toBe(7);
+    for (const each of [key, `a{${key}}b`]) {
+      await expect(fencedSet(redis, { key: each, value: "late", lease: { name: key, token: 5 } })).rejects.toThrow(
+        StaleTokenError,
+      );
+      await fencedSet(redis, { key: each, value: "third", lease: { name: key, token: 6 } });
+    }
+    expect(await stock.read()).toBe(7);
+    await holdfast.close();
+    await close();
+  });
+});
+
+test("where the client puts a prefix before keys, a value without a hash tag of its own is refused and not half written", async () => {
+  const redis = new Cluster(
+    cluster.ports.map((port) => ({ host: "127.0.0.1", port })),
+    { keyPrefix: "app:" },
+  );
+  redis.on("error", () => {});
+  const key = randomUUID();
+  const lease = { name: key, token: 5 };
+  await expect(fencedSet(redis, { key, value: "x", lease })).rejects.toMatchObject({ code: "ERR_LOCK_STORE" });
+  expect(await redis.get(key)).toBeNull();
+  await fencedSet(redis, { key: `{${key}}`, value: "x", lease });
+  expect(await redis.get(`{${key}}`)).toBe("x");
+  redis.disconnect();
+});

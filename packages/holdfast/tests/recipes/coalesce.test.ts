@@ -1,0 +1,575 @@
+/** Many calls, few runs: on a real server. */
+import { describe, expect, test, vi } from "vitest";
+import { embedded } from "../../../embedded/src/index.js";
+import * as scripts from "../../src/generated/recipes-scripts.js";
+import { createHoldfast, type Holdfast, LeaseLostError } from "../../src/index.js";
+import {
+  CoalesceJoinError,
+  type CoalesceLease,
+  type CoalesceOptions,
+  type CoalesceResult,
+  coalesce,
+} from "../../src/recipes/index.js";
+import { eventually, held, useQueueScene } from "./queue-scene.js";
+
+const scene = useQueueScene();
+
+function run<Value>(
+  work: (lease: CoalesceLease) => Value | Promise<Value>,
+  options: CoalesceOptions = {},
+  holdfast: Holdfast = scene.holdfast,
+): Promise<CoalesceResult<Value>> {
+  return coalesce(holdfast, scene.name, work, options);
+}
+
+const key = (suffix = ""): string => `hf:coalesce:{${scene.name}}${suffix}`;
+
+async function waiting(count: number, set: "waiting" | "joining" = "waiting"): Promise<void> {
+  await vi.waitFor(async () => expect(await scene.redis.zcard(key(`:${set}`))).toBe(count), eventually);
+}
+
+async function free(): Promise<void> {
+  const keys = [key(), key(":waiting"), key(":joining")];
+  await vi.waitFor(async () => expect(await scene.redis.exists(...keys)).toBe(0), eventually);
+}
+
+/** Calls that wait, each arrived before the next; all but the first two of another client. */
+async function line(works: readonly (() => unknown)[], options: CoalesceOptions = {}): Promise<Promise<unknown>[]> {
+  const set = options.mode === "join" ? "joining" : "waiting";
+  const calls: Promise<unknown>[] = [];
+  for (const [at, work] of works.entries()) {
+    calls.push(run(work, options, at < 2 ? scene.holdfast : scene.other));
+    await waiting(at + 1, set);
+  }
+  return calls;
+}
+
+async function pending(promises: readonly Promise<unknown>[]): Promise<boolean> {
+  const open = Symbol("open");
+  await scene.redis.ping();
+  const all = await Promise.all(promises.map((each) => Promise.race([each, Promise.resolve(open)])));
+  return all.every((each) => each === open);
+}
+
+describe("of calls that come while one runs", () => {
+  test("the newest runs when that one has ended, and the older ones are superseded by it then, not before", async () => {
+    const first = held<string>();
+    const running = run(first.work);
+    await first.began;
+    const older = vi.fn();
+    const newest = held<string>();
+    const calls = await line([older, older, older, newest.work]);
+    expect(await pending(calls)).toBe(true);
+    first.end("first");
+    expect(await running).toEqual({ outcome: "ran", value: "first" });
+    await newest.began;
+    const holder = await scene.redis.get(key());
+    for (const superseded of await Promise.all(calls.slice(0, 3))) {
+      expect(superseded).toEqual({
+        outcome: "superseded",
+        by: expect.objectContaining({ owner: holder, pid: process.pid, clientName: "second" }),
+      });
+    }
+    newest.end("newest");
+    expect(await calls[3]).toEqual({ outcome: "ran", value: "newest" });
+    expect(older).not.toHaveBeenCalled();
+    await free();
+  });
+
+  test("a hundred cost one run more", async () => {
+    const first = held<void>();
+    const running = run(first.work);
+    await first.began;
+    const work = vi.fn();
+    const calls = Array.from({ length: 100 }, (_, at) => run(work, {}, at % 2 === 0 ? scene.holdfast : scene.other));
+    await waiting(100);
+    first.end();
+    const outcomes = (await Promise.all([running, ...calls])).map(({ outcome }) => outcome);
+    expect(work).toHaveBeenCalledTimes(1);
+    expect(outcomes.filter((outcome) => outcome === "ran")).toHaveLength(2);
+    expect(outcomes.filter((outcome) => outcome === "superseded")).toHaveLength(99);
+    await free();
+  });
+
+  test("the next newest runs if the newest gives up", async () => {
+    const first = held<void>();
+    const running = run(first.work);
+    await first.began;
+    const controller = new AbortController();
+    const [oldest, second] = await line([() => 1, () => 2]);
+    const leaving = run(() => 3, { signal: controller.signal }, scene.other);
+    await waiting(3);
+    const why = new Error("not needed any more");
+    controller.abort(why);
+    await expect(leaving).rejects.toBe(why);
+    first.end();
+    await running;
+    expect(await second).toEqual({ outcome: "ran", value: 2 });
+    expect(await oldest).toMatchObject({ outcome: "superseded" });
+  });
+
+  test("the next newest runs if the newest is granted, and never begins", async () => {
+    const { holdfast, proxy } = await scene.reach({ commandTimeoutMs: 1_000 });
+    await run(() => 0, {}, holdfast);
+    const first = held<void>();
+    const running = run(first.work);
+    await first.began;
+    const [oldest, second] = await line([() => 1, () => 2]);
+    const never = vi.fn();
+    const cutOff = run(never, { leaseMs: 1_000 }, holdfast);
+    await waiting(3);
+    const begin = proxy.hold(new RegExp(scripts.recipesCoalesceBegin.sha1));
+    first.end();
+    await running;
+    await begin.reached;
+    expect(await pending([oldest, second] as Promise<unknown>[]), "nobody has begun").toBe(true);
+    proxy.stall();
+    expect(await second).toEqual({ outcome: "ran", value: 2 });
+    expect(await oldest).toMatchObject({ outcome: "superseded" });
+    expect(await cutOff).toMatchObject({ outcome: "refused", reason: "unavailable" });
+    expect(never).not.toHaveBeenCalled();
+  });
+
+  test("one whose lease is over before it begins is granted again, in its place", async () => {
+    const { holdfast, proxy } = await scene.reach();
+    await run(() => 0, {}, holdfast);
+    const begin = proxy.hold(new RegExp(scripts.recipesCoalesceBegin.sha1));
+    const work = vi.fn(({ token }: CoalesceLease) => token);
+    const running = run(work, { leaseMs: 1_000 }, holdfast);
+    await begin.reached;
+    const token = Number(await scene.redis.get(key(":fence")));
+    await free();
+    begin.release();
+    const result = await running;
+    expect("value" in result && result.value).toBeGreaterThan(token);
+    expect(work).toHaveBeenCalledTimes(1);
+  });
+
+  test("an error of one is its caller's alone, and the next one runs", async () => {
+    const first = held<void>();
+    const running = run(first.work);
+    await first.began;
+    const second = run(() => "second", {}, scene.other);
+    await waiting(1);
+    const error = new Error("disk full");
+    first.end(Promise.reject(error));
+    await expect(running).rejects.toBe(error);
+    expect(await second).toEqual({ outcome: "ran", value: "second" });
+  });
+
+  test("one that gives up in time is refused, with who runs", async () => {
+    const first = held<void>();
+    const running = run(first.work, { label: "rebuild" });
+    await first.began;
+    expect(await run(() => 2, { waitMs: 20 }, scene.other)).toMatchObject({
+      outcome: "refused",
+      reason: "held",
+      label: "rebuild",
+      holder: { pid: process.pid, clientName: "first" },
+    });
+    expect(await run(() => 2, { waitMs: 0 }, scene.other)).toMatchObject({ outcome: "refused", reason: "held" });
+    first.end();
+    await running;
+    await free();
+    expect(await run(() => 3, { waitMs: 0 }, scene.other)).toEqual({ outcome: "ran", value: 3 });
+  });
+});
+
+describe("with `join`", () => {
+  const join = { mode: "join" } as const;
+
+  test("the oldest runs, and the others get what it returns, each a copy", async () => {
+    const first = held<string>();
+    const running = run(first.work, join);
+    await first.began;
+    const others = vi.fn();
+    const next = held<{ at: Date; list: bigint[] }>();
+    const calls = await line([next.work, others, others, others], join);
+    first.end("first");
+    expect(await running).toEqual({ outcome: "ran", value: "first" });
+    await next.began;
+    expect(await pending(calls)).toBe(true);
+    const late = run(() => "later", join);
+    await waiting(4, "joining");
+    const value = { at: new Date(5), list: [5n] };
+    next.end(value);
+    expect(await calls[0]).toEqual({ outcome: "ran", value });
+    const shared = await Promise.all(calls.slice(1));
+    for (const one of shared) expect(one).toEqual({ outcome: "joined", value });
+    expect(new Set(shared.map((one) => (one as { value: unknown }).value)).size).toBe(3);
+    expect(await late, "that came when it had begun").toEqual({ outcome: "ran", value: "later" });
+    expect(others).not.toHaveBeenCalled();
+    await free();
+  });
+
+  test("the next one runs if the oldest gives up", async () => {
+    const first = held<void>();
+    const running = run(first.work, join);
+    await first.began;
+    const controller = new AbortController();
+    const leaving = run(() => 1, { ...join, signal: controller.signal }, scene.other);
+    await waiting(1, "joining");
+    const calls = [run(() => 2, join), run(() => 3, join, scene.other)];
+    await waiting(3, "joining");
+    controller.abort(new Error("no longer"));
+    await expect(leaving).rejects.toThrow("no longer");
+    first.end();
+    await running;
+    const outcomes = await Promise.all(calls);
+    expect(outcomes.map(({ outcome }) => outcome).sort()).toEqual(["joined", "ran"]);
+    expect(new Set(outcomes.map((each) => (each as { value: number }).value)).size).toBe(1);
+  });
+
+  test("a failure is the error of its caller, and is told to the others", async () => {
+    const first = held<void>();
+    const running = run(first.work, join);
+    await first.began;
+    const error = Object.assign(new RangeError("too many pages"), { pages: 9 });
+    const calls = await line([() => Promise.reject(error), () => 2], join);
+    first.end();
+    await running;
+    await expect(calls[0]).rejects.toBe(error);
+    await expect(calls[1]).rejects.toThrow(CoalesceJoinError);
+    await expect(calls[1]).rejects.toMatchObject({
+      code: "ERR_LOCK_COALESCE_JOIN",
+      failure: { name: "RangeError", message: "too many pages", data: { pages: 9 } },
+    });
+  });
+
+  test.each([
+    ["too large", "x".repeat(101)],
+    ["none that can be text", () => {}],
+  ])("a value that is %s is its caller's alone, and the others are told", async (_, value) => {
+    const first = held<void>();
+    const running = run(first.work, join);
+    await first.began;
+    const calls = await line([() => value, () => 2], { ...join, valueBytesMax: 100 });
+    first.end();
+    await running;
+    expect(await calls[0]).toEqual({ outcome: "ran", value });
+    await expect(calls[1]).rejects.toMatchObject({ name: "CoalesceJoinError", failure: undefined });
+  });
+
+  test("a caller that would join also gets the value of one that wins as the newest", async () => {
+    const first = held<void>();
+    const running = run(first.work);
+    await first.began;
+    const joining = run(() => 1, join, scene.other);
+    await waiting(1, "joining");
+    const newest = run(() => 2);
+    await waiting(1);
+    first.end();
+    await running;
+    expect(await newest).toEqual({ outcome: "ran", value: 2 });
+    expect(await joining).toEqual({ outcome: "joined", value: 2 });
+  });
+});
+
+describe("with `cancelRunning`", () => {
+  const cancel = { cancelRunning: true };
+
+  test("whoever runs is asked to end, keeps its lease until it has, and is superseded if it says so", async () => {
+    const order: string[] = [];
+    let lease: CoalesceLease | undefined;
+    const aborted = held<void>();
+    const running = run(async (own) => {
+      lease = own;
+      await aborted.work();
+      order.push("ended");
+      own.signal.throwIfAborted();
+    });
+    await aborted.began;
+    const next = run(() => order.push("next"), cancel, scene.other);
+    await vi.waitFor(() => expect(lease?.signal.aborted).toBe(true), eventually);
+    expect(lease?.signal.reason).toBeInstanceOf(LeaseLostError);
+    expect(lease?.signal.reason).toMatchObject({ reason: "superseded", message: expect.stringContaining("is to end") });
+    lease?.assertHeld();
+    expect(await pending([next])).toBe(true);
+    aborted.end();
+    expect(await running).toMatchObject({ outcome: "superseded", by: { clientName: "second" } });
+    expect(await next).toMatchObject({ outcome: "ran" });
+    expect(order).toEqual(["ended", "next"]);
+  });
+
+  test("work that ignores it runs to its end, and nothing overlaps", async () => {
+    const first = held<string>();
+    let inside = 0;
+    const alone = async (work: () => Promise<string>): Promise<string> => {
+      inside += 1;
+      expect(inside).toBe(1);
+      const value = await work();
+      inside -= 1;
+      return value;
+    };
+    const running = run(() => alone(first.work));
+    await first.began;
+    const calls = [1, 2, 3].map((at) => run(() => alone(async () => `${at}`), cancel, scene.other));
+    await waiting(3);
+    expect(await scene.redis.hexists(key(":run"), "cancel")).toBe(1);
+    first.end("ignored it");
+    expect(await running).toEqual({ outcome: "ran", value: "ignored it" });
+    const outcomes = (await Promise.all(calls)).map(({ outcome }) => outcome).sort();
+    expect(outcomes).toEqual(["ran", "superseded", "superseded"]);
+  });
+
+  test("an error of its own is not taken for that", async () => {
+    const error = new Error("a bug");
+    const running = run(async ({ signal }) => {
+      await vi.waitFor(() => expect(signal.aborted).toBe(true), eventually);
+      throw error;
+    });
+    running.catch(() => {});
+    await vi.waitFor(async () => expect(await scene.redis.exists(key(":run"))).toBe(1), eventually);
+    await run(() => 2, cancel, scene.other);
+    await expect(running).rejects.toBe(error);
+  });
+
+  test("a message that is lost is made up for by the next renewal", async () => {
+    const { holdfast, proxy } = await scene.reach();
+    const began = held<void>();
+    const running = run(
+      async ({ signal }) => {
+        const aborted = new Promise((resolve) => signal.addEventListener("abort", resolve));
+        void began.work();
+        await aborted;
+        return "heard";
+      },
+      { leaseMs: 1_000 },
+      holdfast,
+    );
+    await began.began;
+    proxy.dropMessages(true);
+    const next = run(() => "next", cancel, scene.other);
+    expect(await running).toEqual({ outcome: "ran", value: "heard" });
+    expect(await next).toEqual({ outcome: "ran", value: "next" });
+  });
+
+  test("who would join does not cancel what it has joined", async () => {
+    const { holdfast, proxy } = await scene.reach();
+    const first = held<void>();
+    const running = run(first.work, { mode: "join" });
+    await first.began;
+    const next = held<string>();
+    let lease: CoalesceLease | undefined;
+    const runs = run(
+      (own) => {
+        lease = own;
+        return next.work();
+      },
+      { mode: "join" },
+    );
+    await waiting(1, "joining");
+    const joining = run(() => "never", { mode: "join", ...cancel }, holdfast);
+    await waiting(2, "joining");
+    expect(await scene.redis.hexists(key(":run"), "cancel"), "what runs now came before it").toBe(1);
+    first.end();
+    await running;
+    await next.began;
+    const [client, number] = (await scene.redis.zrange(key(":joining"), "0", "0"))[0]?.split("/") ?? [];
+    const { requests } = proxy.counts;
+    await scene.redis.publish(`hf:in:${client}`, `~${number}`);
+    await vi.waitFor(() => expect(proxy.counts.requests, "it asks again").toBeGreaterThan(requests), eventually);
+    await scene.redis.ping();
+    expect(await scene.redis.hexists(key(":run"), "cancel")).toBe(0);
+    next.end("shared");
+    expect(await runs).toEqual({ outcome: "ran", value: "shared" });
+    expect(lease?.signal.aborted).toBe(false);
+    expect(await joining).toEqual({ outcome: "joined", value: "shared" });
+  });
+});
+
+describe("replies that are lost", () => {
+  test.each([scripts.recipesCoalesceAcquire, scripts.recipesCoalesceBegin, scripts.recipesCoalesceEnd])(
+    "$name counts once",
+    async ({ sha1 }) => {
+      const { holdfast, proxy } = await scene.reach();
+      await run(() => 0, {}, holdfast);
+      const struck = proxy.cutBeforeReply(new RegExp(`^evalsha ${sha1}`, "i"));
+      const work = vi.fn(() => "done");
+      expect(await run(work, {}, holdfast)).toEqual({ outcome: "ran", value: "done" });
+      await struck;
+      expect(work).toHaveBeenCalledTimes(1);
+      expect(await run(() => 2, {}, scene.other)).toEqual({ outcome: "ran", value: 2 });
+      await free();
+    },
+  );
+
+  test("a caller that never heard when it arrived is superseded all the same", async () => {
+    const { holdfast, proxy } = await scene.reach();
+    await run(() => 0, {}, holdfast);
+    const first = held<void>();
+    const running = run(first.work);
+    await first.began;
+    proxy.dropMessages(true);
+    const struck = proxy.cutBeforeReply(new RegExp(`^evalsha ${scripts.recipesCoalesceAcquire.sha1}`, "i"));
+    proxy.refuse(true);
+    const older = vi.fn();
+    const call = run(older, {}, holdfast);
+    await struck;
+    await waiting(1);
+    const newest = held<void>();
+    const next = run(newest.work, {}, scene.other);
+    await waiting(2);
+    first.end();
+    await running;
+    await newest.began;
+    proxy.refuse(false);
+    proxy.dropMessages(false);
+    newest.end();
+    await next;
+    expect(await call).toMatchObject({ outcome: "superseded", by: { clientName: "second" } });
+    expect(older).not.toHaveBeenCalled();
+  });
+
+  test("with all messages lost everybody finds out by asking", async () => {
+    const { holdfast, proxy } = await scene.reach();
+    await run(() => 0, {}, holdfast);
+    const first = held<void>();
+    const running = run(first.work);
+    await first.began;
+    const older = run(() => 1, {}, holdfast);
+    await waiting(1);
+    const newest = run(() => 2, {}, holdfast);
+    await waiting(2);
+    proxy.dropMessages(true);
+    first.end();
+    await running;
+    expect(await newest).toEqual({ outcome: "ran", value: 2 });
+    expect(await older).toMatchObject({ outcome: "superseded" });
+    expect(proxy.counts.droppedMessages).toBeGreaterThan(0);
+  });
+});
+
+describe("a server that forgets", () => {
+  test("who waits is no newer for asking again", async () => {
+    const first = held<void>();
+    const running = run(first.work);
+    await first.began;
+    const [older, newest] = await line([() => "older", () => "newest"]);
+    const claims = (await scene.redis.zrange(key(":waiting"), "0", "1")).map((owner) => owner.split("/"));
+    await scene.redis.del(key(":waiting"));
+    for (const [at, [client, number]] of claims.toReversed().entries()) {
+      await scene.redis.publish(`hf:in:${client}`, `~${number}`);
+      await waiting(at + 1);
+    }
+    first.end();
+    await running;
+    expect(await newest).toEqual({ outcome: "ran", value: "newest" });
+    expect(await older).toMatchObject({ outcome: "superseded" });
+  });
+
+  test("tells whoever runs that its lease is gone, with what it has found, and serves those who wait", async () => {
+    const first = held<string>();
+    const running = run(first.work);
+    await first.began;
+    const [older, newest] = await line([() => 1, () => 2]);
+    await scene.redis.flushall();
+    first.end("late");
+    await expect(running).rejects.toMatchObject({ name: "WorkLostError", reason: "server-lost", value: "late" });
+    expect(await newest).toEqual({ outcome: "ran", value: 2 });
+    expect(["superseded", "ran"]).toContain(((await older) as { outcome: string }).outcome);
+  });
+});
+
+test("a server that does not answer is a refusal", async () => {
+  const { holdfast, proxy } = await scene.reach();
+  await run(() => 0, {}, holdfast);
+  proxy.refuse(true);
+  proxy.cutAll();
+  const work = vi.fn();
+  expect(await run(work, { waitMs: 100 }, holdfast)).toMatchObject({ outcome: "refused", reason: "unavailable" });
+  expect(work).not.toHaveBeenCalled();
+  proxy.refuse(false);
+});
+
+describe("a caller that gives up", () => {
+  const why = new Error("client gone");
+
+  test("leaves at once, before it asks", async () => {
+    await expect(run(() => 1, { signal: AbortSignal.abort(why) })).rejects.toBe(why);
+    await free();
+  });
+
+  test("leaves at once, while it is asking", async () => {
+    const { holdfast, proxy } = await scene.reach();
+    await run(() => 0, {}, holdfast);
+    const asking = proxy.hold(new RegExp(`^evalsha ${scripts.recipesCoalesceAcquire.sha1}`, "i"));
+    const controller = new AbortController();
+    const work = vi.fn();
+    const leaving = run(work, { signal: controller.signal }, holdfast);
+    await asking.reached;
+    controller.abort(why);
+    await expect(leaving).rejects.toBe(why);
+    asking.release();
+    await free();
+    expect(work).not.toHaveBeenCalled();
+  });
+
+  test("has no say any more when it begins", async () => {
+    const { holdfast, proxy } = await scene.reach();
+    await run(() => 0, {}, holdfast);
+    const beginning = proxy.hold(new RegExp(`^evalsha ${scripts.recipesCoalesceBegin.sha1}`, "i"));
+    const controller = new AbortController();
+    const running = run(() => 1, { signal: controller.signal }, holdfast);
+    await beginning.reached;
+    controller.abort(why);
+    beginning.release();
+    expect(await running).toEqual({ outcome: "ran", value: 1 });
+    await free();
+  });
+});
+
+test("all keys that are left end", async () => {
+  const first = held<void>();
+  const running = run(first.work, { mode: "join" });
+  await first.began;
+  const calls = await line([() => 1, () => 2, () => 3], { mode: "join" });
+  first.end();
+  await Promise.all([running, ...calls]);
+  const keys = await scene.redis.keys(`${key()}*`);
+  expect(keys.sort()).toEqual([key(":fence"), key(":run")]);
+  for (const each of keys) expect(await scene.redis.pttl(each), each).toBeGreaterThan(0);
+});
+
+test("the embedded store gives the same answers", async () => {
+  const holdfast = createHoldfast({ store: embedded() });
+  const first = held<void>();
+  const running = coalesce(holdfast, "o}{", first.work);
+  await first.began;
+  const older = coalesce(holdfast, "o}{", () => 1);
+  const joining = coalesce(holdfast, "o}{", () => 2, { mode: "join" });
+  const newest = coalesce(holdfast, "o}{", () => 3, { cancelRunning: true });
+  await vi.waitFor(async () => expect(await pendingIn(holdfast)).toBe(true), eventually);
+  first.end();
+  await running;
+  expect(await newest).toEqual({ outcome: "ran", value: 3 });
+  expect(await older).toMatchObject({ outcome: "superseded" });
+  expect(await joining).toEqual({ outcome: "joined", value: 3 });
+  await holdfast.close();
+  await expect(coalesce(holdfast, "o}{", () => 5)).rejects.toMatchObject({ name: "ClosedError" });
+
+  /** A refusal names the holder, and comes after all that were sent before. */
+  async function pendingIn(one: Holdfast): Promise<boolean> {
+    return (await coalesce(one, "o}{", () => 4, { waitMs: 0 })).outcome === "refused";
+  }
+});
+
+test.each([
+  [{ mode: "oldest" }, "mode"],
+  [{ cancelRunning: 1 }, "cancelRunning"],
+  [{ waitMs: -1 }, "waitMs"],
+  [{ leaseMs: 99 }, "leaseMs"],
+  [{ maxHoldMs: 0 }, "maxHoldMs"],
+  [{ valueBytesMax: -1 }, "valueBytesMax"],
+  [{ codec: {} }, "codec"],
+  [{ label: 5 }, "label"],
+  [{ signal: {} }, "signal"],
+  [{ ttl: 5 }, "ttl"],
+])("a wrong option is refused by its name: %o", async (options, name) => {
+  const work = vi.fn();
+  await expect(run(work, options as object)).rejects.toThrow(name);
+  await expect(coalesce(scene.holdfast, "", work)).rejects.toThrow("name must be 1 to 512 bytes");
+  await expect(run(undefined as never)).rejects.toThrow("work must be a function");
+  await expect(coalesce({} as Holdfast, "x", work)).rejects.toThrow("holdfast");
+  expect(work).not.toHaveBeenCalled();
+});

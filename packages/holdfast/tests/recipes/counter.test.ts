@@ -1,0 +1,279 @@
+/** The guarded counter, on a real server. */
+import { randomUUID } from "node:crypto";
+import { embedded, Keyspace } from "@holdfast/embedded";
+import { Redis } from "ioredis";
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { startProgram } from "../../../../tests/support/program.js";
+import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
+import { startProxy, type TcpProxy } from "../../../../tests/support/tcp-proxy.js";
+import { recipesCounterChange } from "../../src/generated/recipes-scripts.js";
+import { createHoldfast, type Holdfast } from "../../src/index.js";
+import { CounterRequestError, counter } from "../../src/recipes/index.js";
+
+const isChange = new RegExp(`^evalsha ${recipesCounterChange.sha1}`, "i");
+const FAULTS = ["cutBeforeReply", "duplicate", "cutBeforeRequest", "cutBeforeReply", "cutBeforeReply"] as const;
+const eventually = { timeout: 15_000, interval: 10 };
+
+let server: RedisServer;
+let redis: Redis;
+let holdfast: Holdfast;
+let name: string;
+
+beforeAll(async () => {
+  server = await startRedis();
+  redis = new Redis({ port: server.port });
+  holdfast = createHoldfast({ redis });
+});
+
+afterAll(async () => {
+  await holdfast?.close();
+  redis?.disconnect();
+  await server?.stop();
+});
+
+beforeEach(() => {
+  name = randomUUID();
+});
+
+/** A client behind a proxy, which sends again what was in flight when its connection broke; as ioredis does. */
+async function behindProxy(): Promise<{ proxy: TcpProxy; local: Holdfast; end: () => Promise<void> }> {
+  const proxy = await startProxy(server.port);
+  const client = new Redis({ port: proxy.port, retryStrategy: () => 5, maxRetriesPerRequest: null });
+  client.on("error", () => {});
+  const local = createHoldfast({ redis: client });
+  return {
+    proxy,
+    local,
+    async end() {
+      await local.close();
+      client.disconnect();
+      await proxy.close();
+    },
+  };
+}
+
+describe.each(["a server", "the embedded store"])("a count on %s", (where) => {
+  let on: Holdfast;
+  beforeAll(() => {
+    on = where === "a server" ? holdfast : createHoldfast({ store: embedded({ keyspace: new Keyspace() }) });
+  });
+  afterAll(async () => {
+    if (on !== holdfast) await on.close();
+  });
+
+  test("is taken from as far as there is, and put to", async () => {
+    const stock = counter(on, name);
+    expect(await stock.read()).toBe(0);
+    expect(await stock.take(1, { requestId: "early" })).toBeNull();
+    expect(await stock.put(10, { requestId: "delivery" })).toBe(10);
+    expect(await stock.take(7, { requestId: "a" })).toBe(3);
+    expect(await stock.take(4, { requestId: "b" })).toBeNull();
+    expect(await stock.take(3, { requestId: "c" })).toBe(0);
+    expect(await stock.put(7, { requestId: "a:cancel" })).toBe(7);
+    expect(await stock.read()).toBe(7);
+    expect(stock.name).toBe(name);
+  });
+
+  test("answers a request that comes again as it did at first, and changes nothing", async () => {
+    const stock = counter(on, name);
+    for (let times = 0; times < 3; times += 1) expect(await stock.take(1, { requestId: "too early" })).toBeNull();
+    for (let times = 0; times < 3; times += 1) expect(await stock.put(5, { requestId: "delivery" })).toBe(5);
+    for (let times = 0; times < 3; times += 1) expect(await stock.take(2, { requestId: "a" })).toBe(3);
+    expect(await stock.take(1, { requestId: "b" })).toBe(2);
+    expect(await stock.take(2, { requestId: "a" })).toBe(3);
+    // Not even if there is enough by now: whoever was told no has gone elsewhere.
+    expect(await stock.take(1, { requestId: "too early" })).toBeNull();
+    expect(await stock.read()).toBe(2);
+  });
+
+  test("refuses an id that stands for another request", async () => {
+    const stock = counter(on, name);
+    await stock.put(5, { requestId: "a" });
+    const undone = stock.take(5, { requestId: "a" });
+    await expect(undone).rejects.toThrow(CounterRequestError);
+    await expect(undone).rejects.toMatchObject({ code: "ERR_LOCK_COUNTER_REQUEST", requestId: "a", first: 5 });
+    await expect(undone).rejects.toThrow("came to put 5 before, and now to take 5");
+    await expect(stock.put(6, { requestId: "a" })).rejects.toThrow(CounterRequestError);
+    expect(await counter(on, `${name}:other`).put(1, { requestId: "a" })).toBe(1);
+    expect(await stock.read()).toBe(5);
+  });
+
+  test("has another least, of either sign", async () => {
+    const reserve = counter(on, name, { min: 2 });
+    await reserve.put(4, { requestId: "p" });
+    expect(await reserve.take(3, { requestId: "a" })).toBeNull();
+    expect(await reserve.take(2, { requestId: "b" })).toBe(2);
+    expect(await counter(on, name, { min: -3 }).take(5, { requestId: "c" })).toBe(-3);
+    // What is below the least already may be filled up, and not taken from.
+    expect(await reserve.put(1, { requestId: "q" })).toBe(-2);
+    expect(await reserve.take(1, { requestId: "d" })).toBeNull();
+    expect(await reserve.read()).toBe(-2);
+  });
+
+  test("is exact to its end, and not put to beyond", async () => {
+    const most = 1_000_000_000_000_000;
+    const stock = counter(on, name);
+    expect(await stock.put(most, { requestId: "a" })).toBe(most);
+    await expect(stock.put(1, { requestId: "b" })).rejects.toThrow(RangeError);
+    expect(await stock.take(1, { requestId: "c" })).toBe(most - 1);
+    expect(await stock.put(1, { requestId: "b" })).toBe(most);
+    expect(await stock.read()).toBe(most);
+  });
+});
+
+describe("a hundred items", () => {
+  test("and two hundred buyers, whose answers get lost and who ask again: a hundred are sold", async () => {
+    const links = await Promise.all(Array.from({ length: 4 }, behindProxy));
+    await counter(holdfast, name).put(100, { requestId: "delivery" });
+    // Fifty on each link, ten at a time, and each time another thing goes wrong.
+    const left: (number | null)[] = [];
+    await Promise.all(
+      links.map(async ({ proxy, local }, at) => {
+        const stock = counter(local, name);
+        for (const [wave, fault] of FAULTS.entries()) {
+          const struck = proxy[fault](isChange);
+          await Promise.all(
+            Array.from({ length: 10 }, async (_, buyer) => {
+              const requestId = `order:${at}:${wave}:${buyer}`;
+              // A person who sees no answer presses the button again, and some do it without that.
+              const ask = async (): Promise<number | null> => {
+                for (;;) {
+                  const answer = await stock.take(1, { requestId }).catch(() => undefined);
+                  if (answer !== undefined) return answer;
+                }
+              };
+              const [first, again] = await Promise.all([ask(), buyer % 3 === 0 ? ask() : undefined]);
+              if (again !== undefined) expect(again).toBe(first);
+              left.push(first);
+            }),
+          );
+          await struck;
+        }
+      }),
+    );
+    // Each number is what was left after one sale, so no two sales are the same.
+    const sold = left.filter((one) => one !== null).toSorted((a, b) => a - b);
+    expect(sold).toEqual(Array.from({ length: 100 }, (_, at) => at));
+    expect(await counter(holdfast, name).read()).toBe(0);
+    expect(left).toHaveLength(200);
+    await Promise.all(links.map(({ end }) => end()));
+  }, 60_000);
+
+  test("and buyers in processes that are killed and started anew: a hundred are sold", async () => {
+    const url = new URL("./programs/writer.mjs", import.meta.url);
+    const requests = (at: number): string[] => Array.from({ length: 60 }, (_, order) => `order:${at}:${order}`);
+    await counter(holdfast, name).put(100, { requestId: "delivery" });
+    const programs = [0, 1, 2, 3].map(() => startProgram(url, { port: server.port }));
+    try {
+      await Promise.all(
+        programs.map(async (program, at) => {
+          const selling = program.heard("sold");
+          const buying = program.call("buy", { name, requests: requests(at) }).catch(() => undefined);
+          if (at < 2) {
+            // Somewhere in the middle of its sales.
+            await Promise.race([selling, buying]);
+            await program.kill();
+          }
+          await buying;
+        }),
+      );
+      // Everybody asks for everything again, as after a crash nobody knows what was answered.
+      const again = [0, 1, 2, 3].map(() => startProgram(url, { port: server.port }));
+      programs.push(...again);
+      const sold = await Promise.all(
+        again.map((program, at) => program.call<number>("buy", { name, requests: requests(at) })),
+      );
+      expect(sold.reduce((sum, count) => sum + count, 0)).toBe(100);
+      expect(await counter(holdfast, name).read()).toBe(0);
+    } finally {
+      await Promise.all(programs.map((program) => program.kill()));
+    }
+  }, 120_000);
+});
+
+describe("what is lost on the way", () => {
+  test.each(["cutBeforeReply", "cutBeforeRequest", "duplicate"] as const)("%s: a take counts once", async (fault) => {
+    const { proxy, local, end } = await behindProxy();
+    const stock = counter(local, name);
+    await stock.put(10, { requestId: "p" });
+    const struck = proxy[fault](isChange);
+    expect(await stock.take(3, { requestId: "a" })).toBe(7);
+    await struck;
+    expect(await stock.read()).toBe(7);
+    await end();
+  });
+
+  test("with a server that does not answer the outcome is unknown, and asking again with the same id tells", async () => {
+    const proxy = await startProxy(server.port);
+    const client = new Redis({ port: proxy.port });
+    client.on("error", () => {});
+    const local = createHoldfast({ redis: client, commandTimeoutMs: 100 });
+    const stock = counter(local, name);
+    await vi.waitFor(() => stock.put(10, { requestId: "p" }), eventually);
+    const held = proxy.hold(isChange);
+    const unknown = stock.take(3, { requestId: "a" });
+    await held.reached;
+    await expect(unknown).rejects.toMatchObject({ code: "ERR_LOCK_STORE", lockName: name, mayHaveRun: true });
+    held.release();
+    await vi.waitFor(async () => expect(await stock.take(3, { requestId: "a" })).toBe(7), eventually);
+    expect(await counter(holdfast, name).read()).toBe(7);
+    await local.close();
+    client.disconnect();
+    await proxy.close();
+  });
+
+  test("a server that has forgotten everything has nothing left to give", async () => {
+    const own = await startRedis();
+    const client = new Redis({ port: own.port });
+    const local = createHoldfast({ redis: client });
+    const stock = counter(local, name);
+    await stock.put(10, { requestId: "p" });
+    await client.flushall();
+    expect(await stock.take(1, { requestId: "a" })).toBeNull();
+    await local.close();
+    await expect(stock.take(1, { requestId: "b" })).rejects.toMatchObject({ code: "ERR_LOCK_CLOSED" });
+    await expect(stock.read()).rejects.toMatchObject({ code: "ERR_LOCK_CLOSED" });
+    client.disconnect();
+    await own.stop();
+  });
+});
+
+describe("what is left behind", () => {
+  test("the count, and each request for a while, in one slot", async () => {
+    const stock = counter(holdfast, name, { keepMs: 60_000 });
+    await stock.put(10, { requestId: "p" });
+    await stock.take(20, { requestId: "too much" });
+    const keys = (await redis.keys(`*${name}*`)).toSorted();
+    const key = `hf:counter:{${name}}`;
+    expect(keys).toEqual([key, `${key}:request:p`, `${key}:request:too much`]);
+    expect(await redis.pttl(key)).toBe(-1);
+    for (const request of keys.slice(1)) {
+      const restMs = await redis.pttl(request);
+      expect(restMs).toBeGreaterThan(0);
+      expect(restMs).toBeLessThanOrEqual(60_000);
+    }
+  });
+
+  test("a request is forgotten after `keepMs`, and then it is a new one", async () => {
+    const stock = counter(holdfast, name, { keepMs: 1_000 });
+    await stock.put(10, { requestId: "p" });
+    await vi.waitFor(async () => expect(await stock.put(10, { requestId: "p" })).toBe(20), eventually);
+  });
+});
+
+test.each([
+  [() => counter(holdfast, ""), "name must be 1 to 512 bytes"],
+  [() => counter(holdfast, name, { min: 0.5 }), "min must be a whole number"],
+  [() => counter(holdfast, name, { keepMs: 999 }), "keepMs must be a whole number from 1000"],
+  [() => counter(holdfast, name, { max: 5 } as never), 'there is no option "max"'],
+  [() => counter({} as never, name), "holdfast must be what createHoldfast returned"],
+  [() => counter(holdfast, name).take(0, { requestId: "a" }), "amount must be a whole number from 1"],
+  [() => counter(holdfast, name).take(-1, { requestId: "a" }), "amount must be a whole number from 1"],
+  [() => counter(holdfast, name).put(1.5, { requestId: "a" }), "amount must be a whole number from 1"],
+  [() => counter(holdfast, name).take(1, undefined as never), "requestId must be a string of 1 to 256 bytes"],
+  [() => counter(holdfast, name).take(1, { requestId: "" }), "requestId must be 1 to 256 bytes"],
+  [() => counter(holdfast, name).take(1, { requestid: "a" } as never), 'there is no option "requestid"'],
+])("a wrong argument is refused by its name: %s", async (ask, message) => {
+  await expect((async () => await ask())()).rejects.toThrow(message);
+  expect(await redis.exists(`hf:counter:{${name}}`)).toBe(0);
+});

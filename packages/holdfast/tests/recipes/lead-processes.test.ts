@@ -1,0 +1,121 @@
+/** Leaders in processes of their own that are killed, stopped, told to go, and many at once. */
+import { describe, expect, test, vi } from "vitest";
+import { type Program, startProgram } from "../../../../tests/support/program.js";
+import type { Leader, Leadership } from "../../src/index.js";
+import { lead } from "../../src/recipes/index.js";
+import { eventually, follow, heeding, useLeadScene } from "./lead-scene.js";
+
+const scene = useLeadScene();
+
+function program(): Program {
+  const { server, name } = scene;
+  return startProgram(new URL("./programs/leader.mjs", import.meta.url), { port: server.port, name });
+}
+
+/** Starts a process that leads, and one that stands behind it. */
+async function leaderAndNext(
+  how: object,
+): Promise<{ leader: Program; next: Program; term: number; answer: Promise<unknown> }> {
+  const [leader, next] = [program(), program()];
+  const leading = leader.heard("leading");
+  const answer = leader.call("lead", { value: "first", mark: `${scene.name}:mark`, ...how });
+  answer.catch(() => {});
+  const term = (await leading) as number;
+  next.call("lead", { value: "next", mark: `${scene.name}:mark`, ...how }).catch(() => {});
+  const election = scene.another().election(scene.name);
+  await vi.waitFor(async () => expect((await election.inspect()).waiterCount).toBe(1), eventually);
+  return { leader, next, term, answer };
+}
+
+// A process takes its time to start on a machine that does something else as well.
+describe("a leader", { timeout: 60_000 }, () => {
+  test("that is killed is followed when its lease is over, in a higher term", async () => {
+    const { leader, next, term } = await leaderAndNext({ leaseMs: 500 });
+    try {
+      const observer = follow(scene.another().election(scene.name));
+      const following = next.heard("leading");
+      await leader.kill();
+      const endsInMs = await scene.redis.pttl(`hf:election:{${scene.name}}`);
+      const [seconds, micros] = await scene.redis.time();
+      const second = (await following) as number;
+      expect(second).toBeGreaterThan(term);
+      // Terms are times of the server. It does not end before its time, but its clock and its expiry are read in turn.
+      if (endsInMs > 0)
+        expect(second / 1_000).toBeGreaterThan(Number(seconds) * 1_000 + Number(micros) / 1_000 + endsInMs - 50);
+      await vi.waitFor(() => expect(observer.seen.at(-1)).toMatchObject({ term: second, transitions: 1 }), eventually);
+      const led = observer.seen.filter((each): each is Leader => each !== null).map((each) => each.term);
+      expect(led).toEqual(led.toSorted((a, b) => a - b));
+      await observer.stop();
+    } finally {
+      await Promise.all([leader.kill(), next.kill()]);
+    }
+  });
+
+  test("that is told to go by SIGTERM resigns, long before its lease would end", async () => {
+    const { leader, next, term, answer } = await leaderAndNext({ leaseMs: 600_000 });
+    try {
+      const following = next.heard("leading");
+      const resigned = leader.heard("resigned");
+      process.kill(leader.pid, "SIGTERM");
+      expect((await following) as number).toBeGreaterThan(term);
+      expect(await resigned).toEqual({ role: "leader", outcome: "released" });
+      expect(await answer).toEqual({ error: undefined });
+    } finally {
+      await Promise.all([leader.kill(), next.kill()]);
+    }
+  });
+
+  test("that was stopped beyond its lease knows at the first line that it leads no longer", async () => {
+    const [leader, next] = [program(), program()];
+    try {
+      const leading = leader.heard("leading");
+      const thawed = leader.heard("thawed");
+      const how = { leaseMs: 500, mark: `${scene.name}:mark` };
+      const answer = leader.call("lead", { ...how, value: "first", spins: true });
+      const term = (await leading) as number;
+      leader.freeze();
+      const following = next.heard("leading");
+      next.call("lead", { ...how, value: "next" }).catch(() => {});
+      expect((await following) as number).toBeGreaterThan(term);
+      leader.resume();
+      expect(await thawed).toEqual({ isHeld: false, role: "follower", isAborted: true });
+      expect(await answer).toEqual({ error: "LeadLostError" });
+    } finally {
+      await Promise.all([leader.kill(), next.kill()]);
+    }
+  });
+});
+
+test("of 50 candidates at once one leads at a time, and each of them once", { timeout: 60_000 }, async () => {
+  const terms: number[] = [];
+  let leading = 0;
+  let most = 0;
+  const work = async ({ term }: Leadership): Promise<void> => {
+    most = Math.max(most, ++leading);
+    terms.push(term);
+    await new Promise((resolve) => setTimeout(resolve, 1));
+    leading -= 1;
+  };
+  await Promise.all(
+    Array.from({ length: 50 }, () => lead(scene.another().election(scene.name), work, { delayMaxMs: 5 })),
+  );
+  expect([terms.length, most]).toEqual([50, 1]);
+  expect(terms).toEqual(terms.toSorted((a, b) => a - b));
+});
+
+test("nothing keeps a process that has led, and its Holdfast is closed", async () => {
+  const before = process.getActiveResourcesInfo().filter((each) => each === "Timeout").length;
+  const holdfast = scene.another();
+  const leading = lead(holdfast.election(scene.name), heeding(), { delayMaxMs: 0 });
+  await vi.waitFor(() => expect(holdfast.election(scene.name).health(0).role).toBe("leader"), eventually);
+  await holdfast.election(scene.name).resign();
+  await leading;
+  await holdfast.close();
+  await vi.waitFor(
+    () =>
+      expect(process.getActiveResourcesInfo().filter((each) => each === "Timeout").length).toBeLessThanOrEqual(
+        before + 1,
+      ),
+    eventually,
+  );
+});

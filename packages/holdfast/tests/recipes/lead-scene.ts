@@ -1,0 +1,120 @@
+/** A server for the tests of leaders, and what they ask again and again. */
+import { randomUUID } from "node:crypto";
+import { Redis } from "ioredis";
+import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
+import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
+import { startProxy, type TcpProxy } from "../../../../tests/support/tcp-proxy.js";
+import { createHoldfast, type Election, type Holdfast, type Leader, type Leadership } from "../../src/index.js";
+
+/** Long enough for a machine that does something else as well; never reached in a passing run. */
+export const eventually: { readonly timeout: number; readonly interval: number } = { timeout: 30_000, interval: 10 };
+
+/** What a test works with. */
+export interface LeadScene {
+  readonly server: RedisServer;
+  readonly redis: Redis;
+  readonly name: string;
+  /** Another Holdfast, with a connection of its own; closed after the test. */
+  another(port?: number): Holdfast;
+  proxy(): Promise<TcpProxy>;
+}
+
+/** Registers the hooks of a file. */
+export function useLeadScene(): LeadScene {
+  let server: RedisServer;
+  let redis: Redis;
+  let name = "";
+  let ends: (() => unknown)[] = [];
+  beforeAll(async () => {
+    server = await startRedis();
+    redis = new Redis({ port: server.port });
+  });
+  afterAll(async () => {
+    redis?.disconnect();
+    await server?.stop();
+  });
+  beforeEach(() => {
+    name = randomUUID();
+    ends = [];
+  });
+  afterEach(async () => {
+    for (const end of ends.toReversed()) await end();
+  });
+  return {
+    get server() {
+      return server;
+    },
+    get redis() {
+      return redis;
+    },
+    get name() {
+      return name;
+    },
+    another(port = server.port) {
+      const client = new Redis({ port, retryStrategy: () => 20 });
+      client.on("error", () => {});
+      // What is slow here is the machine.
+      const holdfast = createHoldfast({ redis: client, commandTimeoutMs: 5_000 });
+      ends.push(async () => {
+        await holdfast.close();
+        client.disconnect();
+      });
+      return holdfast;
+    },
+    async proxy() {
+      const proxy = await startProxy(server.port);
+      ends.push(() => proxy.close());
+      return proxy;
+    },
+  };
+}
+
+/** Work that goes on until it is told how to end, whatever its signal says. */
+export function held<Value>(): {
+  readonly work: (leadership: Leadership) => Promise<Value>;
+  readonly began: Promise<Leadership>;
+  end(how: Promise<Value> | Value): void;
+} {
+  let begin: (leadership: Leadership) => void = () => {};
+  let end: (how: Promise<Value> | Value) => void = () => {};
+  const began = new Promise<Leadership>((resolve) => {
+    begin = resolve;
+  });
+  const ended = new Promise<Value>((resolve) => {
+    end = resolve;
+  });
+  ended.catch(() => {});
+  return {
+    work(leadership) {
+      begin(leadership);
+      return ended;
+    },
+    began,
+    end,
+  };
+}
+
+/** Work as it should be: it ends when its signal aborts. */
+export function heeding(began: (leadership: Leadership) => void = () => {}): (leadership: Leadership) => Promise<void> {
+  return async (leadership) => {
+    began(leadership);
+    if (leadership.signal.aborted) return;
+    await new Promise<void>((resolve) => leadership.signal.addEventListener("abort", () => resolve()));
+  };
+}
+
+/** Follows an election; `stop` ends that. */
+export function follow(election: Election): { readonly seen: (Leader | null)[]; stop(): Promise<void> } {
+  const controller = new AbortController();
+  const seen: (Leader | null)[] = [];
+  const done = (async () => {
+    for await (const leader of election.observe({ signal: controller.signal })) seen.push(leader);
+  })().catch(() => {});
+  return {
+    seen,
+    stop() {
+      controller.abort();
+      return done;
+    },
+  };
+}

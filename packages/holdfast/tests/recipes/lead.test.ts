@@ -1,0 +1,311 @@
+/** Leading an election, on a real server: the order of its ends, and what comes after them. */
+import { getEventListeners } from "node:events";
+import { setTimeout as pause } from "node:timers/promises";
+import { embedded } from "@holdfast/embedded";
+import { describe, expect, test, vi } from "vitest";
+import { createHoldfast, type Leadership, LeaseLostError } from "../../src/index.js";
+import { LeadLostError, lead, ResignedError, type TermEnd } from "../../src/recipes/index.js";
+import { eventually, heeding, held, useLeadScene } from "./lead-scene.js";
+
+const scene = useLeadScene();
+const NOW = { delayMaxMs: 0 } as const;
+
+describe("a term ends", () => {
+  test("by its work: the lease is released after it, and its value is the result", async () => {
+    const election = scene.another().election(scene.name);
+    const running = held<number>();
+    const leading = lead(election, running.work, { value: "10.0.0.1", ...NOW });
+    const { term } = await running.began;
+    expect(await election.leader()).toMatchObject({ value: "10.0.0.1", term, transitions: 0 });
+    running.end(5);
+    expect(await leading).toBe(5);
+    expect(await election.leader()).toBeNull();
+    expect(await election.tryAcquire()).not.toBeNull();
+  });
+
+  test("by resign: the signal aborts, the work settles, then the lease is released, and not before", async () => {
+    const election = scene.another().election(scene.name);
+    const rival = scene.another().election(scene.name);
+    const running = held<string>();
+    const leading = lead(election, running.work, NOW);
+    const leadership = await running.began;
+    const resigning = election.resign();
+    expect(leadership.signal.aborted).toBe(true);
+    expect(leadership.signal.reason).toBeInstanceOf(ResignedError);
+    leadership.assertHeld();
+    const next = rival.campaign("next", { waitMs: Infinity });
+    await vi.waitFor(async () => expect((await rival.inspect()).waiterCount).toBe(1), eventually);
+    expect(await rival.leader()).toMatchObject({ term: leadership.term });
+    running.end("done");
+    expect([await resigning, await leading]).toEqual(["released", "done"]);
+    expect((await next).term).toBeGreaterThan(leadership.term);
+    expect(await rival.leader()).toMatchObject({ transitions: 1 });
+    expect(await election.resign()).toBeUndefined();
+  });
+
+  test("by its signal, in the same order, with the reason of that", async () => {
+    const election = scene.another().election(scene.name);
+    const controller = new AbortController();
+    const running = held<string>();
+    const leading = lead(election, running.work, { signal: controller.signal, ...NOW });
+    const leadership = await running.began;
+    const why = new Error("enough");
+    controller.abort(why);
+    expect(leadership.signal.reason).toBe(why);
+    leadership.assertHeld();
+    running.end(Promise.reject(why));
+    expect(await leading).toBeUndefined();
+    expect(getEventListeners(controller.signal, "abort")).toEqual([]);
+  });
+
+  test("by a Holdfast that closes: it waits for the work, and nothing is thrown, whoever leads or stands", async () => {
+    const [first, second] = [scene.another(), scene.another()];
+    const running = held<string>();
+    const leading = lead(first.election(scene.name), running.work, { rejoin: true, ...NOW });
+    await running.began;
+    const standing = lead(second.election(scene.name), heeding(), { rejoin: true, ...NOW });
+    await vi.waitFor(async () => expect((await first.election(scene.name).inspect()).waiterCount).toBe(1), eventually);
+    await second.close();
+    expect(await standing).toBeUndefined();
+    const closing = first.close({ graceMs: 60_000 });
+    running.end("last");
+    expect((await closing).released).toHaveLength(1);
+    expect(await leading).toBe("last");
+    await expect(lead(first.election(scene.name), heeding())).rejects.toMatchObject({ code: "ERR_LOCK_CLOSED" });
+  });
+
+  test("by an error of the work, which passes untouched, with rejoin as well", async () => {
+    const election = scene.another().election(scene.name);
+    const error = new Error("a bug");
+    for (const rejoin of [false, true]) {
+      await expect(lead(election, () => Promise.reject(error), { rejoin, ...NOW })).rejects.toBe(error);
+    }
+    expect(await election.leader()).toBeNull();
+  });
+
+  test("by the loss of its lease: what the work returned late is in the error", async () => {
+    const election = scene.another().election(scene.name);
+    const running = held<number>();
+    const leading = lead(election, running.work, NOW);
+    const { token, owner, signal } = await running.began;
+    const late = vi.fn();
+    signal.addEventListener("abort", late);
+    await scene.another().election(scene.name).forceRelease({ owner, token });
+    await vi.waitFor(() => expect(late).toHaveBeenCalledTimes(1), eventually);
+    running.end(7);
+    const error = await leading.catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(LeadLostError);
+    expect(error).toBeInstanceOf(LeaseLostError);
+    expect(error).toMatchObject({ value: 7, reason: "force-released", token });
+  });
+
+  test("by the loss of its lease: the work that ended for it is no error of its own", async () => {
+    const election = scene.another().election(scene.name);
+    const running = held<never>();
+    const leading = lead(election, async (leadership) => {
+      void running.work(leadership);
+      await pause(600_000, undefined, { signal: leadership.signal });
+    });
+    const { owner, signal } = await running.began;
+    await election.forceRelease({ owner });
+    await expect(leading).rejects.toMatchObject({ name: "LeaseLostError", reason: "force-released" });
+    expect(signal.aborted).toBe(true);
+  });
+});
+
+describe("a candidate", () => {
+  test.each(["in its delay", "in the queue", "before"])(
+    "that is told to stop %s leaves nothing behind",
+    async (when) => {
+      const election = scene.another().election(scene.name);
+      const leader = await scene.another().election(scene.name).campaign("there");
+      const controller = new AbortController();
+      const work = vi.fn();
+      const ends = vi.fn();
+      if (when === "before") controller.abort(new Error("never mind"));
+      const delayMaxMs = when === "in its delay" ? 86_400_000 : 0;
+      const listeners = { started: ends, stopped: ends };
+      const standing = lead(election, work, { signal: controller.signal, delayMaxMs, ...listeners });
+      if (when === "in the queue") {
+        await vi.waitFor(async () => expect((await election.inspect()).waiterCount).toBe(1), eventually);
+      }
+      if (when === "in its delay") expect(await election.resign()).toBeUndefined();
+      else controller.abort(new Error("never mind"));
+      expect(await standing).toBeUndefined();
+      await vi.waitFor(async () => expect((await election.inspect()).waiterCount).toBe(0), eventually);
+      expect([work.mock.calls, ends.mock.calls]).toEqual([[], []]);
+      expect(getEventListeners(controller.signal, "abort")).toEqual([]);
+      await leader.release();
+    },
+  );
+
+  test("stands on while a person has paused the election", async () => {
+    const holdfast = scene.another();
+    await holdfast.pause(scene.name, { kind: "election", label: "maintenance", by: "ana" });
+    const leading = lead(holdfast.election(scene.name), () => "led", NOW);
+    await vi.waitFor(
+      async () => expect((await holdfast.election(scene.name).inspect()).waiterCount).toBeGreaterThan(0),
+      eventually,
+    );
+    await holdfast.resume(scene.name, { kind: "election", by: "ana" });
+    expect(await leading).toBe("led");
+  });
+
+  test("is one for each Holdfast", async () => {
+    const holdfast = scene.another();
+    const running = held<number>();
+    const first = lead(holdfast.election(scene.name), running.work, NOW);
+    await expect(lead(holdfast.election(scene.name), () => {})).rejects.toThrow("a Holdfast is one candidate");
+    await running.began;
+    running.end(1);
+    await first;
+    expect(await lead(holdfast.election(scene.name), () => 2, NOW)).toBe(2);
+  });
+});
+
+describe("with rejoin", () => {
+  test("of 200 elections each has a higher term, started and stopped in pairs, and two never lead", async () => {
+    const terms: number[] = [];
+    const told: string[] = [];
+    const stop = new AbortController();
+    let leading = 0;
+    const candidates = Array.from({ length: 4 }, () => {
+      const election = scene.another().election(scene.name);
+      const work = async ({ term }: Leadership): Promise<void> => {
+        leading += 1;
+        expect(leading).toBe(1);
+        terms.push(term);
+        await pause(0);
+        leading -= 1;
+        if (terms.length >= 200) stop.abort();
+      };
+      const started = ({ term }: Leadership): void => void told.push(`+${term}`);
+      const stopped = ({ term }: Leadership): void => void told.push(`-${term}`);
+      return lead(election, work, { rejoin: true, signal: stop.signal, started, stopped, ...NOW });
+    });
+    await Promise.all(candidates);
+    expect(terms.length).toBeGreaterThanOrEqual(200);
+    expect(terms).toEqual([...new Set(terms)].toSorted((a, b) => a - b));
+    expect(told.toSorted()).toEqual(terms.flatMap((term) => [`+${term}`, `-${term}`]).toSorted());
+    const last = await scene.another().election(scene.name).campaign("last");
+    expect(await scene.another().election(scene.name).leader()).toMatchObject({ transitions: terms.length });
+    await last.release();
+  }, 60_000);
+
+  test("a process never runs two callbacks: work that ignores its loss is waited for, and health tells", async () => {
+    const holdfast = scene.another();
+    const election = holdfast.election(scene.name);
+    const rival = scene.another().election(scene.name);
+    const ends: TermEnd[] = [];
+    let running = 0;
+    let most = 0;
+    const works = [held<void>(), held<void>()];
+    const stop = new AbortController();
+    let calls = 0;
+    const leading = lead(
+      election,
+      async (leadership) => {
+        running += 1;
+        most = Math.max(most, running);
+        await works[calls++]?.work(leadership);
+        running -= 1;
+      },
+      { rejoin: true, signal: stop.signal, stopped: (_, end) => void ends.push(end), ...NOW },
+    );
+    const first = await (works[0] as (typeof works)[0]).began;
+    expect(election.health(20_000)).toMatchObject({ ok: true, role: "leader" });
+    const next = rival.campaign("rival", { waitMs: Infinity });
+    await vi.waitFor(async () => expect((await rival.inspect()).waiterCount).toBe(1), eventually);
+    await rival.forceRelease({ owner: first.owner });
+    const leadership = await next;
+    await vi.waitFor(() => expect(election.health(0)).toMatchObject({ ok: false, role: "follower" }), eventually);
+    expect(holdfast.election(scene.name).health(0).ageMs).toBeGreaterThan(0);
+    await leadership.release();
+    // It could lead again, if it were not still at work.
+    expect((await rival.inspect()).waiterCount).toBe(0);
+    expect([calls, ends]).toEqual([1, []]);
+    works[0]?.end();
+    const second = await (works[1] as (typeof works)[0]).began;
+    expect(second.term).toBeGreaterThan(leadership.term);
+    expect(ends).toEqual(["lost"]);
+    stop.abort();
+    works[1]?.end();
+    await leading;
+    expect([most, ends]).toEqual([1, ["lost", "aborted"]]);
+    expect(election.health(0)).toEqual({ ok: true, role: "follower", ageMs: 0 });
+  });
+});
+
+test("what names no leadership is about that of lead, whichever object it is asked of", async () => {
+  const holdfast = scene.another();
+  await expect(holdfast.election(scene.name).proclaim("x")).rejects.toThrow("leadership must be one of the election");
+  expect(await holdfast.election(scene.name).resign()).toBeUndefined();
+  const leading = lead(
+    holdfast.election(scene.name),
+    async ({ signal }) => {
+      await holdfast.election(scene.name).proclaim("10.0.0.9");
+      const { value, pid, transitions } = (await holdfast.election(scene.name).leader()) ?? {};
+      void holdfast.election(scene.name).resign();
+      return { value, pid, transitions, aborted: signal.aborted };
+    },
+    NOW,
+  );
+  expect(await leading).toEqual({ value: "10.0.0.9", pid: process.pid, transitions: 0, aborted: true });
+});
+
+test("health speaks of a leadership without lead as well", async () => {
+  const election = scene.another().election(scene.name);
+  expect(election.health(0)).toEqual({ ok: true, role: "follower", ageMs: 0 });
+  const leadership = await election.campaign("x", { leaseMs: 60_000 });
+  const { ok, role, ageMs } = election.health(30_000);
+  expect([ok, role]).toEqual([true, "leader"]);
+  expect(ageMs).toBeGreaterThan(0);
+  await leadership.release();
+  expect(election.health(0).role).toBe("follower");
+});
+
+test("it runs on the embedded store", async () => {
+  const holdfast = createHoldfast({ store: embedded() });
+  const election = holdfast.election(scene.name);
+  const terms: number[] = [];
+  const stop = new AbortController();
+  await lead(
+    election,
+    async ({ term }) => {
+      terms.push(term);
+      expect(await election.leader()).toMatchObject({ term, transitions: terms.length - 1 });
+      if (terms.length === 3) stop.abort();
+    },
+    { rejoin: true, signal: stop.signal, ...NOW },
+  );
+  expect(terms).toHaveLength(3);
+  await holdfast.close();
+});
+
+test("every key has an end", async () => {
+  await lead(scene.another().election(scene.name), () => {}, NOW);
+  const keys = await scene.redis.keys(`hf:election:{${scene.name}}*`);
+  expect(keys.length).toBeGreaterThan(0);
+  for (const key of keys) expect(await scene.redis.pttl(key), key).toBeGreaterThan(0);
+});
+
+test.each([
+  [{ value: 5 }, "value"],
+  [{ leaseMs: 99 }, "leaseMs"],
+  [{ delayMaxMs: -1 }, "delayMaxMs"],
+  [{ rejoin: 1 }, "rejoin"],
+  [{ signal: {} }, "signal"],
+  [{ label: 5 }, "label"],
+  [{ started: 5 }, "started"],
+  [{ stopped: 5 }, "stopped"],
+  [{ waitMs: 5 }, "waitMs"],
+])("a wrong option is refused by its name: %o", async (options, name) => {
+  const election = scene.another().election(scene.name);
+  const work = vi.fn();
+  await expect(lead(election, work, options as object)).rejects.toThrow(name);
+  await expect(lead({} as never, work)).rejects.toThrow("election must be what holdfast.election returned");
+  await expect(lead(election, 5 as never)).rejects.toThrow("work must be a function");
+  expect(() => election.health(-1)).toThrow("withinMs");
+  expect(work).not.toHaveBeenCalled();
+  expect(await scene.redis.exists(`hf:election:{${scene.name}}`)).toBe(0);
+});

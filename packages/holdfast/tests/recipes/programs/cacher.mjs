@@ -1,0 +1,42 @@
+// @ts-check
+/** A caller of a cache in a process of its own. */
+import { createHoldfast } from "holdfast";
+import { cache } from "holdfast/recipes";
+import { Redis } from "ioredis";
+import { args, serve, tell } from "../../faults/programs/serve.mjs";
+
+const redis = new Redis({ port: args.port });
+const effects = new Redis({ port: args.effectsPort ?? args.port });
+redis.on("error", () => {});
+const holdfast = createHoldfast({ redis, commandTimeoutMs: args.commandTimeoutMs ?? 60_000 });
+
+/** @param {number} ms */
+const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+serve({
+  /**
+   * So many calls at once; each load counts itself, says that it has begun, and takes so long.
+   *
+   * @param {{ key: string, calls: number, leaseMs: number, loadMs: number, value: string, waitMs?: number }} input
+   * @returns how often each value was got
+   */
+  async get({ key, calls, leaseMs, loadMs, value, waitMs = 120_000 }) {
+    const users = cache(holdfast, "user", { leaseMs });
+    const load = async () => {
+      await effects.incr(`${key}:loads`);
+      await tell("loading");
+      await sleep(loadMs);
+      return value;
+    };
+    const got = await Promise.all(Array.from({ length: calls }, () => users.get(key, load, { waitMs })));
+    return got.reduce((/** @type {Record<string, number>} */ all, each) => {
+      all[each] = (all[each] ?? 0) + 1;
+      return all;
+    }, {});
+  },
+
+  /** So that nothing is timed that belongs to the start of a process. */
+  async connect() {
+    await Promise.all([redis.ping(), effects.ping()]);
+  },
+});

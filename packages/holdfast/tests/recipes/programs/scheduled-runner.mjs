@@ -1,0 +1,62 @@
+// @ts-check
+/** An instance of a service with scheduled jobs, in a process of its own. */
+import { createHoldfast } from "holdfast";
+import { scheduled } from "holdfast/recipes";
+import { Redis } from "ioredis";
+import { args, serve, tell } from "../../faults/programs/serve.mjs";
+
+const redis = new Redis({ port: args.port });
+const holdfast = createHoldfast({ redis, commandTimeoutMs: 20_000 });
+
+/** @param {number} ms */
+const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+serve({
+  /**
+   * Calls the job once: it says that it has begun, and works for so long, whatever its signal says.
+   *
+   * @param {{ name: string, workMs: number, options: import("holdfast/recipes").ScheduledOptions }} input
+   */
+  async call({ name, workMs, options }) {
+    const job = scheduled(
+      holdfast,
+      name,
+      async (lease) => {
+        await redis.rpush(`${name}:runs`, `${process.pid} ${lease.token}`);
+        await tell("began");
+        await sleep(workMs);
+        return "done";
+      },
+      options,
+    );
+    try {
+      return await job();
+    } catch (error) {
+      if (!(error instanceof Error)) throw error;
+      return { error: error.name, value: "value" in error ? error.value : undefined };
+    }
+  },
+
+  /**
+   * Many jobs, each called several times at once.
+   *
+   * @param {{ names: string[], callers: number, everyMs: number }} input
+   */
+  async many({ names, callers, everyMs }) {
+    const calls = names.flatMap((name) => {
+      const job = scheduled(holdfast, name, () => redis.incr(`${name}:runs`), { everyMs, jitterMaxMs: 5 });
+      return Array.from({ length: callers }, job);
+    });
+    return (await Promise.all(calls)).map((result) => (result.outcome === "ran" ? "ran" : result.reason));
+  },
+
+  /** Runs a job, and is done with everything: the process ends unless something is left behind. */
+  async finish({ name }) {
+    const job = scheduled(holdfast, name, () => {}, { everyMs: 60_000, minHoldMs: 5_000, history: true });
+    const { outcome } = await job();
+    await holdfast.close();
+    redis.disconnect();
+    setImmediate(() => process.disconnect?.());
+    return outcome;
+  },
+});

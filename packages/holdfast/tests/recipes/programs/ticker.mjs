@@ -1,0 +1,104 @@
+// @ts-check
+/**
+ * One of several instances of a service, with a clock of its own: a job on timers by `scheduled`, and one of node-cron by
+ * its coordinator. What it does is in lists on the server, so that it is known of the dead too.
+ */
+import { subscribe } from "node:diagnostics_channel";
+import { args, serve, tell } from "../../faults/programs/serve.mjs";
+
+const { port, instance, offsetMs, everyMs, workMs, cron } = args;
+
+const RealDate = Date;
+/** What this host takes for the time. */
+globalThis.Date = /** @type {any} */ (
+  class extends RealDate {
+    /** @param {any[]} given */
+    constructor(...given) {
+      // @ts-expect-error whatever a Date takes
+      super(...(given.length === 0 ? [RealDate.now() + offsetMs] : given));
+    }
+    /** @override */
+    static now() {
+      return RealDate.now() + offsetMs;
+    }
+  }
+);
+
+const { createHoldfast } = await import("holdfast");
+const { runCoordinator } = await import("holdfast/node-cron");
+const { scheduled } = await import("holdfast/recipes");
+const { Redis } = await import("ioredis");
+const { schedule, setRunCoordinator } = await import("node-cron");
+
+const redis = new Redis({ port });
+const holdfast = createHoldfast({ redis, clientName: instance });
+
+/** @param {number} ms @param {AbortSignal} [signal] */
+const sleep = (ms, signal) =>
+  new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    signal?.addEventListener("abort", () => {
+      clearTimeout(timer);
+      resolve(undefined);
+    });
+  });
+
+/** @param {string} list @param {object} entry */
+const note = (list, entry) => redis.rpush(list, JSON.stringify({ instance, ...entry }));
+
+subscribe("holdfast:run:skipped", (message) => {
+  const { lockName, tick, reason } = /** @type {any} */ (message);
+  void note(`skips:${lockName}`, { tick, reason });
+});
+
+const job = scheduled(
+  holdfast,
+  "job",
+  async (lease) => {
+    await note("starts:job", { tick: nominal(), token: lease.token });
+    void tell("job");
+    await sleep(Math.random() * workMs, lease.signal);
+  },
+  { everyMs, history: true, jitterMaxMs: Math.floor(everyMs / 100) },
+);
+
+/** Which tick this host thinks that it is. */
+function nominal() {
+  return Math.round(Date.now() / everyMs);
+}
+
+/** As any scheduler: at whole multiples of the period, by its own clock. */
+function arm() {
+  const nextAtMs = (Math.floor((Date.now() + everyMs / 4) / everyMs) + 1) * everyMs;
+  setTimeout(() => {
+    void note("calls:job", { tick: nominal() });
+    job().catch((error) => note("errors:job", { error: String(error) }));
+    arm();
+  }, nextAtMs - Date.now());
+}
+
+const coordinator = runCoordinator(holdfast, { history: true, jitterMaxMs: 50 });
+setRunCoordinator({
+  ...coordinator,
+  shouldRun: async (key, ttlMs) => {
+    await note("calls:node-cron", { tick: key });
+    return await coordinator.shouldRun(key, ttlMs);
+  },
+  onComplete: (key) => coordinator.onComplete(key),
+});
+
+serve({
+  async start() {
+    arm();
+    schedule(
+      cron,
+      async ({ date }) => {
+        await note("starts:node-cron", { tick: date.toISOString() });
+        void tell("node-cron");
+        await sleep(Math.random() * workMs);
+      },
+      { name: "feed", distributed: true },
+    );
+  },
+  counts: () => ({ job: job.counts, cron: coordinator.counts }),
+});

@@ -1,0 +1,86 @@
+/** What tests of recipes with a queue stand on: a server, two clients of it, faults on the way to it, and work that is held. */
+import { randomUUID } from "node:crypto";
+import { Redis } from "ioredis";
+import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
+import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
+import { startProxy, type TcpProxy } from "../../../../tests/support/tcp-proxy.js";
+import { createHoldfast, type Holdfast, type HoldfastOptions } from "../../src/index.js";
+import { deferred } from "../../src/testing/delays.js";
+
+/** Never reached in a passing run. */
+export const eventually = { timeout: 60_000, interval: 10 };
+
+/** The stage of one file; `name` and what `reach` has made are of one test. */
+export interface QueueScene {
+  readonly server: RedisServer;
+  readonly redis: Redis;
+  readonly holdfast: Holdfast;
+  readonly other: Holdfast;
+  readonly name: string;
+  /** One more client, through a proxy that can do wrong. */
+  reach(options?: Partial<HoldfastOptions>): Promise<{ holdfast: Holdfast; proxy: TcpProxy }>;
+}
+
+/** Sets the scene for the file. */
+export function useQueueScene(): QueueScene {
+  const scene = {} as { -readonly [Key in keyof QueueScene]: QueueScene[Key] };
+  const clients: Redis[] = [];
+  let closers: (() => unknown)[] = [];
+
+  beforeAll(async () => {
+    scene.server = await startRedis();
+    for (let count = 0; count < 3; count += 1) clients.push(new Redis({ port: scene.server.port }));
+    const [own, first, second] = clients as [Redis, Redis, Redis];
+    scene.redis = own;
+    scene.holdfast = createHoldfast({ redis: first, clientName: "first" });
+    scene.other = createHoldfast({ redis: second, clientName: "second" });
+  });
+  afterAll(async () => {
+    await Promise.all([scene.holdfast?.close(), scene.other?.close()]);
+    for (const client of clients) client.disconnect();
+    await scene.server?.stop();
+  });
+  beforeEach(() => {
+    scene.name = randomUUID();
+    scene.reach = async (options = {}) => {
+      const proxy = await startProxy(scene.server.port);
+      const client = new Redis({ port: proxy.port, retryStrategy: () => 20 });
+      client.on("error", () => {});
+      const holdfast = createHoldfast({ redis: client, ...options });
+      closers.push(async () => {
+        proxy.resume();
+        await holdfast.close();
+        client.disconnect();
+        await proxy.close();
+      });
+      return { holdfast, proxy };
+    };
+  });
+  afterEach(async () => {
+    await Promise.allSettled(closers.map((close) => close()));
+    closers = [];
+  });
+  return scene;
+}
+
+/** Work that goes on until it is told how to end. */
+export interface HeldWork<Value> {
+  readonly work: () => Promise<Value>;
+  readonly began: Promise<void>;
+  end(how: Promise<Value> | Value): void;
+}
+
+/** Work for one call. */
+export function held<Value>(): HeldWork<Value> {
+  const began = deferred<void>();
+  const ended = deferred<Value>();
+  ended.promise.catch(() => {});
+  return {
+    work: () => {
+      began.resolve();
+      return ended.promise;
+    },
+    began: began.promise,
+    end: (how) => ended.resolve(how),
+  };
+}

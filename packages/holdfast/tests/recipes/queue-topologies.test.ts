@@ -1,0 +1,209 @@
+/** Events in order and coalesced calls where servers fail, and on a cluster. */
+import { randomUUID } from "node:crypto";
+import { Cluster, Redis } from "ioredis";
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
+import { type RedisCluster, startCluster } from "../../../../tests/support/redis-cluster.js";
+import { type RedisSentinel, startSentinel } from "../../../../tests/support/redis-sentinel.js";
+import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
+import { createHoldfast, type Holdfast } from "../../src/index.js";
+import { coalesce, keyed } from "../../src/recipes/index.js";
+import { eventually, held } from "./queue-scene.js";
+
+const leaseMs = 2_000;
+let closers: (() => unknown)[] = [];
+afterEach(async () => {
+  await Promise.allSettled(closers.map((close) => close()));
+  closers = [];
+});
+
+function holdfastOn(redis: Redis | Cluster): Holdfast {
+  redis.on("error", () => {});
+  const holdfast = createHoldfast({ redis });
+  closers.push(async () => {
+    await holdfast.close();
+    redis.disconnect();
+  });
+  return holdfast;
+}
+
+/** Where there are servers of which one fails. */
+interface Stage {
+  readonly name: string;
+  start(): Promise<void>;
+  stop(): Promise<void>;
+  client(): Redis;
+  /** Resolves when there is a server again. */
+  fail(): Promise<void>;
+}
+
+let topology: RedisSentinel | undefined;
+let server: RedisServer | undefined;
+const stages: readonly Stage[] = [
+  {
+    name: "behind Sentinel, when the master is killed",
+    async start() {
+      topology = await startSentinel();
+    },
+    stop: async () => topology?.stop(),
+    client() {
+      const { name, addresses } = topology as RedisSentinel;
+      return new Redis({ name, sentinels: addresses.map((each) => ({ ...each })) });
+    },
+    async fail() {
+      const { master, settled } = topology as RedisSentinel;
+      const old = await master();
+      await old.kill();
+      onTestFinished(async () => {
+        await old.restart();
+        await old.command("REPLICAOF", "127.0.0.1", (await master()).port);
+        await settled();
+      });
+      await vi.waitFor(async () => expect((await master()).id).not.toBe(old.id), eventually);
+    },
+  },
+  {
+    name: "on a server that is restarted empty",
+    async start() {
+      server = await startRedis();
+    },
+    stop: async () => server?.stop(),
+    client: () => new Redis({ port: server?.port ?? 0, retryStrategy: () => 20 }),
+    fail: async () => server?.restart(),
+  },
+];
+
+describe.each(stages)("$name", { timeout: 120_000 }, (stage) => {
+  beforeAll(() => stage.start(), 60_000);
+  afterAll(() => stage.stop());
+  const client = (): Holdfast => holdfastOn(stage.client());
+
+  test("events of one object are still applied one at a time, and every one of them", async () => {
+    const name = randomUUID();
+    const [first, second] = [client(), client()];
+    let inside = 0;
+    const ran: string[] = [];
+    const apply = (holdfast: Holdfast, mark: string, meanwhile: () => Promise<void> = async () => {}) =>
+      keyed(holdfast, "test").run(
+        name,
+        async (lease) => {
+          inside += 1;
+          await meanwhile();
+          // Whoever has lost it knows, and may be followed.
+          if (lease.validForMs() > 0) expect(inside).toBe(1);
+          inside -= 1;
+          ran.push(mark);
+        },
+        { eventId: mark, leaseMs, waitMs: Infinity },
+      );
+    await apply(second, "warm");
+    const began = held<void>();
+    const running = apply(first, "first", began.work);
+    await began.began;
+    const waiting = apply(second, "second");
+    await stage.fail();
+    began.end();
+    const outcome = await running.catch((error: unknown) => error as Error);
+    expect(await waiting).toMatchObject({ outcome: "ran" });
+    // Recorded on the new master, or told that it is not: then it is delivered again.
+    const again = await apply(second, "first");
+    expect(again.outcome).toBe("outcome" in outcome ? "duplicate" : "ran");
+    expect(ran).toContain("second");
+  });
+
+  test("of coalesced calls no two run at once, and the newest runs", async () => {
+    const name = randomUUID();
+    const [first, second] = [client(), client()];
+    await coalesce(second, name, () => {}, { leaseMs });
+    const began = held<void>();
+    let isRunning = false;
+    const running = coalesce(
+      first,
+      name,
+      async (lease) => {
+        isRunning = true;
+        await began.work();
+        const wasHeld = lease.validForMs() > 0;
+        isRunning = false;
+        return wasHeld;
+      },
+      { leaseMs },
+    );
+    await began.began;
+    let wasAlone: boolean | undefined;
+    const older = coalesce(second, name, () => "older", { leaseMs });
+    const newest = coalesce(
+      second,
+      name,
+      () => {
+        wasAlone = !isRunning;
+        return "newest";
+      },
+      { leaseMs },
+    );
+    await stage.fail();
+    began.end();
+    const outcome = await running.catch((error: unknown) => error as { name: string });
+    expect("outcome" in outcome ? outcome.outcome : outcome.name).toMatch(/^(?:ran|WorkLostError)$/);
+    expect(await newest).toEqual({ outcome: "ran", value: "newest" });
+    expect(wasAlone).toBe(true);
+    expect(["ran", "superseded"]).toContain((await older).outcome);
+  });
+});
+
+describe("on a cluster", { timeout: 120_000 }, () => {
+  let cluster: RedisCluster;
+  beforeAll(async () => {
+    cluster = await startCluster();
+  }, 60_000);
+  afterAll(() => cluster?.stop());
+
+  function client(): Holdfast {
+    return holdfastOn(new Cluster(cluster.ports.map((port) => ({ host: "127.0.0.1", port }))));
+  }
+
+  test("events wait for each other wherever their object is, and are applied once", async () => {
+    const [first, second] = [client(), client()];
+    const names = Array.from({ length: 6 }, () => randomUUID());
+    for (const name of names) {
+      const order: string[] = [];
+      const apply = (holdfast: Holdfast, mark: string, eventId: string) =>
+        keyed(holdfast, "test").run(name, () => void order.push(mark), { eventId, sequence: order.length });
+      const began = held<void>();
+      const running = keyed(first, "test").run(name, began.work, { eventId: "e0" });
+      await began.began;
+      const waiting = apply(second, "1", "e1");
+      const again = apply(first, "never", "e0");
+      began.end();
+      expect(await running).toMatchObject({ outcome: "ran" });
+      expect(await again).toEqual({ outcome: "duplicate" });
+      expect(await waiting).toMatchObject({ outcome: "ran" });
+      expect(order).toEqual(["1"]);
+    }
+  });
+
+  test("a coalesced call is told of its turn, or that it is superseded, or to end, wherever it is", async () => {
+    const [first, second] = [client(), client()];
+    for (const name of Array.from({ length: 6 }, () => randomUUID())) {
+      const asked = held<void>();
+      const running = coalesce(first, name, async ({ signal }) => {
+        const aborted = new Promise((resolve) => signal.addEventListener("abort", resolve));
+        void asked.work();
+        await aborted;
+        return "ended";
+      });
+      await asked.began;
+      const joining = coalesce(second, name, () => "never", { mode: "join" });
+      const older = coalesce(first, name, () => "older");
+      const waits = async (): Promise<void> =>
+        expect((await coalesce(second, name, () => 0, { waitMs: 1 })).outcome).toBe("refused");
+      await waits();
+      const newest = coalesce(second, name, () => "newest", { cancelRunning: true });
+      expect(await running).toEqual({ outcome: "ran", value: "ended" });
+      const outcomes = (await Promise.all([newest, older])).map(({ outcome }) => outcome);
+      // Which of two clients comes first, the network decides.
+      expect(outcomes).toContain("ran");
+      for (const outcome of outcomes) expect(["ran", "superseded"]).toContain(outcome);
+      expect(["ran", "joined"]).toContain((await joining).outcome);
+    }
+  });
+});

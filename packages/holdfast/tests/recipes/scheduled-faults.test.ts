@@ -1,0 +1,222 @@
+/** Scheduled jobs where the connection or the server fails. */
+import { randomUUID } from "node:crypto";
+import { Redis } from "ioredis";
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
+import { type RedisCluster, startCluster } from "../../../../tests/support/redis-cluster.js";
+import { type RedisSentinel, type SentinelNode, startSentinel } from "../../../../tests/support/redis-sentinel.js";
+import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
+import { startProxy, type TcpProxy } from "../../../../tests/support/tcp-proxy.js";
+import { periodMarkerEnd, periodMarkerRead, periodMarkerStart } from "../../src/generated/period-marker-scripts.js";
+import { mutexAcquire, mutexRelease } from "../../src/generated/scripts.js";
+import { createHoldfast, type Holdfast } from "../../src/index.js";
+import { runCoordinator } from "../../src/integrations/node-cron/index.js";
+import { scheduled, WorkLostError } from "../../src/recipes/index.js";
+import { deferred, until } from "../../src/testing/delays.js";
+import { clusters, sentinels, useClients } from "../faults/topology-scene.js";
+
+const HOUR_MS = 3_600_000;
+const every = { everyMs: HOUR_MS };
+let server: RedisServer;
+let redis: Redis;
+let other: Holdfast;
+let name: string;
+
+beforeAll(async () => {
+  server = await startRedis();
+  redis = new Redis({ port: server.port });
+  other = createHoldfast({ redis });
+});
+
+afterAll(async () => {
+  await other?.close();
+  redis?.disconnect();
+  await server?.stop();
+});
+
+beforeEach(() => {
+  name = randomUUID();
+});
+
+async function behindProxy(
+  options: { readonly autoResendUnfulfilledCommands?: false } = {},
+  commandTimeoutMs = 20_000,
+): Promise<{ proxy: TcpProxy; local: Holdfast }> {
+  const proxy = await startProxy(server.port);
+  const client = new Redis({ port: proxy.port, retryStrategy: () => 20, ...options });
+  client.on("error", () => {});
+  const local = createHoldfast({ redis: client, commandTimeoutMs });
+  // The scripts are there, and the inbox is open.
+  await scheduled(local, `${name}:warm`, () => {}, every)();
+  onTestFinished(async () => {
+    await local.close();
+    client.disconnect();
+    await proxy.close();
+  });
+  return { proxy, local };
+}
+
+describe("a reply that is lost after its script ran", () => {
+  test.each([
+    ["look", periodMarkerRead],
+    ["acquire", mutexAcquire],
+    ["marker", periodMarkerStart],
+    ["release", mutexRelease],
+    ["note of the end", periodMarkerEnd],
+  ])("%s: it runs once, and the lock is free", async (_, { sha1 }) => {
+    const { proxy, local } = await behindProxy();
+    const struck = proxy.cutBeforeReply(new RegExp(`^evalsha ${sha1}`, "i"));
+    const work = vi.fn(() => "value");
+    expect(await scheduled(local, name, work, every)()).toEqual({ outcome: "ran", value: "value" });
+    await struck;
+    expect(work).toHaveBeenCalledTimes(1);
+    expect(await scheduled(other, name, work, every)()).toMatchObject({ reason: "already-done" });
+    expect(await redis.exists(`hf:mutex:{${name}}`)).toBe(0);
+  });
+});
+
+test("a client that does not ask again by itself is no different: the marker is asked for again, and found", async () => {
+  const { proxy, local } = await behindProxy({ autoResendUnfulfilledCommands: false }, 2_000);
+  const struck = proxy.cutBeforeReply(new RegExp(`^evalsha ${periodMarkerStart.sha1}`, "i"));
+  const work = vi.fn(() => "value");
+  expect(await scheduled(local, name, work, every)()).toEqual({ outcome: "ran", value: "value" });
+  await struck;
+  expect(await scheduled(other, name, work, every)()).toMatchObject({ reason: "already-done" });
+});
+
+test("a request that arrives twice counts once", async () => {
+  const { proxy, local } = await behindProxy();
+  const struck = proxy.duplicate(new RegExp(`^evalsha ${periodMarkerStart.sha1}`, "i"));
+  const work = vi.fn();
+  await scheduled(local, name, work, every)();
+  await struck;
+  expect(work).toHaveBeenCalledTimes(1);
+});
+
+test("who waits for somebody without a marker runs although all grants are dropped", async () => {
+  const { proxy, local } = await behindProxy();
+  const lease = await other.mutex(name).acquire();
+  proxy.dropMessages(true);
+  const { requests } = proxy.counts;
+  const call = scheduled(local, name, () => "value", every)();
+  // It has looked, has asked for the lock, has seen who has it, and asks again.
+  await until(() => proxy.counts.requests > requests + 4, "a refused attempt");
+  await lease.release();
+  expect(await call).toEqual({ outcome: "ran", value: "value" });
+});
+
+test.each([
+  ["look", periodMarkerRead],
+  ["acquire", mutexAcquire],
+])("who gives up while the answer to the %s is on its way leaves no marker and no lock", async (_, { sha1 }) => {
+  const { proxy, local } = await behindProxy();
+  const controller = new AbortController();
+  const why = new Error("shutting down");
+  const request = proxy.hold(new RegExp(`^evalsha ${sha1}`, "i"));
+  const work = vi.fn();
+  const call = scheduled(local, name, work, { ...every, signal: controller.signal })();
+  call.catch(() => {});
+  await request.reached;
+  controller.abort(why);
+  request.release();
+  await expect(call).rejects.toBe(why);
+  expect(work).not.toHaveBeenCalled();
+  await vi.waitFor(async () => expect(await redis.exists(`hf:mutex:{${name}}`)).toBe(0), { timeout: 15_000 });
+  expect(await scheduled(other, name, () => {}, every)()).toMatchObject({ outcome: "ran" });
+});
+
+test("a server that was started empty has forgotten the run: it is told so, and the next call runs", async () => {
+  const own = await startRedis();
+  const client = new Redis({ port: own.port, retryStrategy: () => 20 });
+  client.on("error", () => {});
+  const local = createHoldfast({ redis: client });
+  onTestFinished(async () => {
+    await local.close();
+    client.disconnect();
+    await own.stop();
+  });
+  const [began, ended] = [deferred<void>(), deferred<string>()];
+  const work = (): Promise<string> => {
+    began.resolve();
+    return ended.promise;
+  };
+  const first = scheduled(local, name, work, every)();
+  await began.promise;
+  await client.flushall();
+  ended.resolve("late");
+  const lost = await first.catch((error: unknown) => error);
+  expect(lost).toBeInstanceOf(WorkLostError);
+  expect(lost).toMatchObject({ value: "late", reason: "server-lost" });
+  expect(await scheduled(local, name, () => "again", every)()).toMatchObject({ outcome: "ran" });
+});
+
+/** Whether all replicas have what the master has. */
+async function hasReplicated(master: SentinelNode): Promise<boolean> {
+  const info = String(await master.command("INFO", "replication"));
+  const [, mine] = /master_repl_offset:(\d+)/.exec(info) ?? [];
+  const others = [...info.matchAll(/slave\d+:.*offset=(\d+)/g)].map(([, offset]) => offset);
+  return others.length > 0 && others.every((offset) => offset === mine);
+}
+
+describe("in a cluster", { timeout: 60_000 }, () => {
+  let cluster: RedisCluster;
+  beforeAll(async () => {
+    cluster = await startCluster();
+  }, 60_000);
+  afterAll(() => cluster?.stop());
+  const scene = useClients();
+
+  test("of two instances one runs each of many jobs, and each of many fires of node-cron", async () => {
+    const [library] = clusters;
+    if (library === undefined) throw new Error("there is a client for a cluster");
+    const hosts = [await scene.client(library, cluster.ports), await scene.client(library, cluster.ports)];
+    const coordinators = hosts.map((host) => runCoordinator(host, { name, history: true }));
+    for (let at = 0; at < 10; at += 1) {
+      const jobs = hosts.map((host) => scheduled(host, `${name} ${at}`, () => {}, { ...every, history: true }));
+      const results = await Promise.all(jobs.map((job) => job()));
+      expect(results.filter(({ outcome }) => outcome === "ran")).toHaveLength(1);
+      const answers = await Promise.all(coordinators.map((each) => each.shouldRun(`feed:${at}}`, 30_000)));
+      expect(answers.filter(Boolean)).toHaveLength(1);
+      await Promise.all(coordinators.map((each) => each.onComplete(`feed:${at}}`)));
+    }
+  });
+});
+
+describe("behind Sentinel", { timeout: 60_000 }, () => {
+  let topology: RedisSentinel;
+  beforeAll(async () => {
+    topology = await startSentinel();
+  }, 60_000);
+  afterAll(() => topology?.stop());
+  const scene = useClients();
+
+  test("a replica that takes over knows who has run, and who runs ends as usual", async () => {
+    const [library] = sentinels;
+    if (library === undefined) throw new Error("there is a client for Sentinel");
+    const [one, two] = [await scene.client(library, topology), await scene.client(library, topology)];
+    await scheduled(one, name, () => {}, every)();
+    const [began, ended] = [deferred<void>(), deferred<string>()];
+    const long = `${name}:long`;
+    const running = scheduled(
+      one,
+      long,
+      () => {
+        began.resolve();
+        return ended.promise;
+      },
+      every,
+    )();
+    await began.promise;
+    const old = await topology.master();
+    await until(() => hasReplicated(old), "the replicas to have all");
+    await topology.failover();
+    await until(async () => (await topology.master()).id !== old.id, "another master");
+    for (const each of [name, long]) {
+      await vi.waitFor(
+        async () => expect(await scheduled(two, each, () => {}, every)()).toMatchObject({ reason: "already-done" }),
+        { timeout: 30_000 },
+      );
+    }
+    ended.resolve("value");
+    expect(await running).toEqual({ outcome: "ran", value: "value" });
+  });
+});

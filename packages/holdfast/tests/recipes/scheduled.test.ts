@@ -1,0 +1,498 @@
+/** A job that several instances are called for at the same time, and one runs: on a real server, and by clocks that are moved. */
+import { randomUUID } from "node:crypto";
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { getEventListeners } from "node:events";
+import { embedded, Keyspace } from "@holdfast/embedded";
+import { Redis } from "ioredis";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
+import { type Program, startProgram } from "../../../../tests/support/program.js";
+import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
+import { readHistory } from "../../src/admin/index.js";
+import { systemRuntime } from "../../src/core/runtime.js";
+import { createHoldfastOn } from "../../src/holdfast.js";
+import { createHoldfast, type Holdfast, type Lease } from "../../src/index.js";
+import {
+  type RunEndedEvent,
+  type RunSkippedEvent,
+  type ScheduledOptions,
+  type ScheduledResult,
+  scheduled,
+  WorkLostError,
+} from "../../src/recipes/index.js";
+import { deferred, until, withLeaseInTime } from "../../src/testing/delays.js";
+
+const HOUR_MS = 3_600_000;
+let server: RedisServer;
+let redis: Redis;
+let clients: Redis[];
+let holdfast: Holdfast;
+let other: Holdfast;
+let name: string;
+
+beforeAll(async () => {
+  server = await startRedis();
+  redis = new Redis({ port: server.port });
+  clients = [new Redis({ port: server.port }), new Redis({ port: server.port })];
+  // A machine that stands still for a moment is no server that is away.
+  [holdfast, other] = clients.map((client) => createHoldfast({ redis: client, commandTimeoutMs: 20_000 })) as [
+    Holdfast,
+    Holdfast,
+  ];
+});
+
+afterAll(async () => {
+  await Promise.all([holdfast?.close(), other?.close()]);
+  for (const client of [redis, ...(clients ?? [])]) client?.disconnect();
+  await server?.stop();
+});
+
+beforeEach(() => {
+  name = randomUUID();
+});
+
+/** As if so much time had passed since the last run began. */
+async function elapse(ms: number): Promise<void> {
+  await redis.hincrby(`hf:period-marker:{${name}}`, "read", -ms);
+}
+
+function job(
+  on: Holdfast,
+  work: (lease: Lease) => unknown = () => "value",
+  options: Partial<ScheduledOptions> = {},
+): () => Promise<ScheduledResult<unknown>> {
+  return scheduled(on, name, work, { everyMs: HOUR_MS, ...options });
+}
+
+/** Work that goes on until it is told to end. */
+function held(): { work: (lease: Lease) => Promise<string>; began: Promise<Lease>; end: () => void } {
+  const [began, ended] = [deferred<Lease>(), deferred<string>()];
+  const work = (lease: Lease): Promise<string> => {
+    began.resolve(lease);
+    return ended.promise;
+  };
+  return { work, began: began.promise, end: () => ended.resolve("ended") };
+}
+
+describe("of all instances that are called", () => {
+  test("one runs, and the others are told who has", async () => {
+    const work = vi.fn(() => "value");
+    const jobs = [holdfast, other].map((on) => job(on, work));
+    const results = await Promise.all(Array.from({ length: 20 }, (_, at) => jobs[at % 2]?.()));
+    expect(work).toHaveBeenCalledTimes(1);
+    expect(results.filter((result) => result?.outcome === "ran")).toEqual([{ outcome: "ran", value: "value" }]);
+    for (const result of results) {
+      if (result?.outcome !== "refused") continue;
+      expect(result).toMatchObject({ reason: "already-done", holder: { pid: process.pid } });
+      expect(result.leaseLeftMs).toBeGreaterThan(0.8 * HOUR_MS);
+    }
+  });
+
+  test("a job that is over in a moment is not run again by a host that is late", async () => {
+    expect(await job(holdfast)()).toMatchObject({ outcome: "ran" });
+    await elapse(0.4 * HOUR_MS);
+    expect(await job(other)()).toMatchObject({ outcome: "refused", reason: "already-done" });
+    await elapse(0.4 * HOUR_MS);
+    expect(await job(other)()).toMatchObject({ outcome: "refused", reason: "already-done" });
+    await elapse(0.1 * HOUR_MS);
+    expect(await job(other)()).toMatchObject({ outcome: "ran" });
+  });
+
+  test("the marker is that of `holdfast run --once-per`: whoever ran by the one is known to the other", async () => {
+    const { lookAtPeriod } = await import("../../src/period-marker/index.js");
+    await job(holdfast)();
+    await expect(lookAtPeriod(other, name, { every: HOUR_MS })).resolves.toMatchObject({
+      lastRun: { pid: process.pid, exitCode: 0 },
+    });
+  });
+
+  test("the time counts at which it is called, and not that at which its jitter is over", async () => {
+    const client = new Redis({ port: server.port });
+    const local = createHoldfastOn({ ...systemRuntime, random: () => 0.999 }, { redis: client });
+    await job(local, undefined, { jitterMaxMs: 400 })();
+    const [read, started] = await redis.hmget(`hf:period-marker:{${name}}`, "read", "started");
+    expect(Number(started) - Number(read)).toBeGreaterThanOrEqual(399);
+    await local.close();
+    client.disconnect();
+  });
+
+  test("20 with clocks of their own run each of 100 ticks once", async () => {
+    const clock = { atUs: 1_795_000_000_000_000, nowUs: () => clock.atUs };
+    const keyspace = new Keyspace({ clock });
+    const everyMs = 2_000;
+    const runs: number[] = [];
+    const instances = Array.from({ length: 20 }, (_, at) => {
+      const on = createHoldfast({ store: embedded({ keyspace }) });
+      const call = scheduled(on, name, () => void runs.push(clock.atUs), { everyMs });
+      return { on, call, offsetMs: Math.round((at / 19 - 0.5) * 600) };
+    });
+    const startUs = clock.atUs;
+    let ran = 0;
+    for (let tick = 0; tick < 100; tick += 1) {
+      // Who is first differs from tick to tick, as does who is there at all.
+      for (const { call, offsetMs } of instances) {
+        const isLast =
+          runs.length > 0 && (runs.at(-1) as number) - startUs === 1_000 * ((tick - 1) * everyMs + offsetMs);
+        if (!isLast && (tick * 7 + offsetMs) % 3 === 0) continue;
+        clock.atUs = startUs + 1_000 * (tick * everyMs + offsetMs);
+        if ((await call()).outcome === "ran") ran += 1;
+      }
+      expect(runs.length, `tick ${tick}`).toBe(tick + 1);
+    }
+    expect(ran).toBe(100);
+    await Promise.all(instances.map(({ on }) => on.close()));
+  });
+});
+
+describe("a run that goes on", () => {
+  test("keeps the next one from starting, and says so with its holder; others of its own tick hear that it is done", async () => {
+    const running = held();
+    const first = job(holdfast, running.work, { label: "monthly report" })();
+    const lease = await running.began;
+    expect(await job(other)()).toMatchObject({ reason: "already-done", label: "monthly report" });
+    await elapse(HOUR_MS);
+    // It is a run, so nobody waits to see whether it is one, however long a lease may last.
+    const refused = await job(other, undefined, { leaseMs: 60_000 })();
+    expect(refused).toMatchObject({ outcome: "refused", reason: "held", label: "monthly report" });
+    expect(refused).toMatchObject({ holder: { owner: lease.owner, token: lease.token, pid: process.pid } });
+    running.end();
+    expect(await first).toEqual({ outcome: "ran", value: "ended" });
+    // The one that was refused is not made up for, and the next is free.
+    expect(await job(other)()).toMatchObject({ outcome: "ran" });
+  });
+
+  test("may be overlapped if that was said, and each has a lease of its own", async () => {
+    const running = held();
+    const options: Partial<ScheduledOptions> = { overlap: "allow" };
+    const first = job(holdfast, running.work, options)();
+    const lease = await running.began;
+    expect(await job(other, undefined, options)()).toMatchObject({ reason: "already-done" });
+    await elapse(HOUR_MS);
+    const second = await job(other, ({ token }) => token, options)();
+    expect(second).toMatchObject({ outcome: "ran" });
+    expect((second as { value: number }).value).toBeGreaterThan(lease.token);
+    lease.assertHeld();
+    running.end();
+    await first;
+  });
+
+  test("is renewed for as long as it takes", () =>
+    withLeaseInTime(async (leaseMs) => {
+      name = randomUUID();
+      const running = held();
+      const first = job(holdfast, running.work, { leaseMs })();
+      const lease = await running.began;
+      await elapse(HOUR_MS);
+      const start = Date.now();
+      await until(() => Date.now() - start > 3 * leaseMs, "three leases");
+      expect(await job(other, undefined, { leaseMs })()).toMatchObject({ reason: "held" });
+      lease.assertHeld();
+      running.end();
+      expect(await first).toMatchObject({ outcome: "ran" });
+    }));
+
+  test("and takes too long is cut off, and the next one runs", async () => {
+    const stopped = deferred<unknown>();
+    const first = job(
+      holdfast,
+      ({ signal }) => {
+        signal.addEventListener("abort", () => stopped.resolve(signal.reason));
+        return stopped.promise;
+      },
+      { maxHoldMs: 100 },
+    )();
+    expect(await first).toMatchObject({ outcome: "ran", value: { reason: "max-hold" } });
+    await elapse(HOUR_MS);
+    expect(await job(other)()).toMatchObject({ outcome: "ran" });
+  });
+});
+
+describe("`minHoldMs`", () => {
+  const lock = (): Promise<Lease | null> => other.mutex(name).tryAcquire();
+
+  test("keeps the lock taken after the work has ended, and then frees it", async () => {
+    expect(await job(holdfast, undefined, { minHoldMs: 1_000 })()).toMatchObject({ outcome: "ran" });
+    const endsAtMs = performance.now() + 1_000;
+    const [taken] = [await lock(), performance.now() < endsAtMs - 500];
+    expect(taken).toBeNull();
+    // It lasts for 15 s by itself.
+    const lease = await other.mutex(name).acquire({ waitMs: 10_000 });
+    await lease.release();
+  });
+
+  test("longer than the lease needs nobody to look after it, nor is it ended by a close", async () => {
+    const client = new Redis({ port: server.port });
+    const local = createHoldfast({ redis: client });
+    await job(local, undefined, { minHoldMs: 60_000, leaseMs: 1_000 })();
+    await local.close();
+    client.disconnect();
+    expect(await lock()).toBeNull();
+    expect(await redis.pttl(`hf:mutex:{${name}}`)).toBeGreaterThan(30_000);
+  });
+
+  test("shorter than the lease is not ended by a close either", async () => {
+    const client = new Redis({ port: server.port });
+    const local = createHoldfast({ redis: client });
+    await job(local, undefined, { minHoldMs: 5_000 })();
+    await local.close();
+    client.disconnect();
+    expect(await redis.exists(`hf:mutex:{${name}}`)).toBe(1);
+  });
+});
+
+describe("what the work ends with", () => {
+  test("its own error passes untouched, and the tick is not run again for it", async () => {
+    const error = new RangeError("no such report");
+    await expect(job(holdfast, () => Promise.reject(error))()).rejects.toBe(error);
+    const thrower = (): never => {
+      throw error;
+    };
+    await elapse(HOUR_MS);
+    await expect(job(holdfast, thrower)()).rejects.toBe(error);
+    expect(await job(other)()).toMatchObject({ reason: "already-done" });
+    expect(await redis.exists(`hf:mutex:{${name}}`)).toBe(0);
+  });
+
+  test("a lease that was lost is told with the value; an error of the work comes before that", async () => {
+    const running = held();
+    const first = job(holdfast, running.work)();
+    const lease = await running.began;
+    const { signal } = lease;
+    await other.mutex(name).forceRelease({ owner: lease.owner });
+    await until(() => signal.aborted, "word of the loss");
+    running.end();
+    const lost = await first.catch((error: unknown) => error);
+    expect(lost).toBeInstanceOf(WorkLostError);
+    expect(lost).toMatchObject({ value: "ended", reason: "force-released", token: lease.token });
+
+    await elapse(HOUR_MS);
+    const error = new Error("its own");
+    const failing = job(holdfast, async ({ owner }) => {
+      await other.mutex(name).forceRelease({ owner });
+      throw error;
+    });
+    await expect(failing()).rejects.toBe(error);
+  });
+});
+
+describe("a refusal is an answer", () => {
+  test("paused, by whom and why", async () => {
+    await holdfast.pause(name, { by: "ana", label: "db maintenance" });
+    expect(await job(other)()).toMatchObject({ reason: "paused", label: "db maintenance" });
+    await holdfast.resume(name, { by: "ana" });
+    expect(await job(other)()).toMatchObject({ outcome: "ran" });
+  });
+
+  test("unavailable when the server is away, and in grace when it may have forgotten something", async () => {
+    const own = await startRedis();
+    onTestFinished(() => own.stop());
+    const client = new Redis({ port: own.port, maxRetriesPerRequest: 0, retryStrategy: () => 50 });
+    client.on("error", () => {});
+    const local = createHoldfast({ redis: client, failoverGrace: "strict", commandTimeoutMs: 500 });
+    const call = job(local);
+    expect(await call()).toMatchObject({ reason: "grace", leaseLeftMs: expect.any(Number) });
+    await own.stop();
+    const refused = await call();
+    expect(refused).toMatchObject({ outcome: "refused", reason: "unavailable", error: { name: "StoreError" } });
+    await local.close();
+    client.disconnect();
+    await expect(call()).rejects.toThrow("closed");
+  });
+
+  test("whoever has died between the lock and the marker is waited for, and somebody runs", async () => {
+    await other.mutex(name).acquire({ leaseMs: 500, renew: false });
+    expect(await job(holdfast)()).toMatchObject({ outcome: "ran" });
+  });
+
+  test("whoever uses the lock for something else is waited for as long as a lease, and then it is held", async () => {
+    const lease = await other.mutex(name).acquire({ label: "deploy" });
+    expect(await job(holdfast, undefined, { leaseMs: 200 })()).toMatchObject({ reason: "held", label: "deploy" });
+    await lease.release();
+    expect(await job(holdfast)()).toMatchObject({ outcome: "ran" });
+  });
+});
+
+describe("everything is told", () => {
+  test("on channels, and counted by reason", async () => {
+    const events: [string, unknown][] = [];
+    const listeners = ["started", "ended", "skipped"].map((word) => {
+      const listener = (message: unknown): void => {
+        if ((message as { lockName: string }).lockName === name) events.push([word, message]);
+      };
+      subscribe(`holdfast:run:${word}`, listener);
+      return () => unsubscribe(`holdfast:run:${word}`, listener);
+    });
+    onTestFinished(() => {
+      for (const stop of listeners) stop();
+    });
+    const call = scheduled(holdfast, name, ({ token }) => token, { everyMs: HOUR_MS });
+    const first = await call();
+    await call();
+    await elapse(HOUR_MS);
+    const error = new TypeError("no");
+    const failing = scheduled(holdfast, name, () => Promise.reject(error), { everyMs: HOUR_MS });
+    await expect(failing()).rejects.toBe(error);
+    const token = (first as { value: number }).value;
+    const about = { kind: "mutex", lockName: name, clientId: expect.any(String) };
+    const tick = expect.stringMatching(/^\d{4}-\d\d-\d\dT/);
+    expect(events.map(([word]) => word)).toEqual(["started", "ended", "skipped", "started", "ended"]);
+    expect(events[0]?.[1]).toEqual({ ...about, tick, token, owner: expect.any(String) });
+    expect(events[1]?.[1]).toMatchObject({
+      ...about,
+      tick,
+      token,
+      outcome: "succeeded",
+    } satisfies Partial<RunEndedEvent>);
+    const skip: Partial<RunSkippedEvent> = { reason: "already-done" };
+    expect(events[2]?.[1]).toMatchObject({ ...about, tick, ...skip, refusal: { outcome: "refused" } });
+    expect(events[4]?.[1]).toMatchObject({ outcome: "failed", error });
+    expect(call.counts).toMatchObject({ started: 1, ended: { succeeded: 1 }, skipped: { "already-done": 1, held: 0 } });
+    expect(failing.counts).toMatchObject({ started: 1, ended: { failed: 1 } });
+  });
+
+  test("in the history: how it ended, with the name of an error; and why it was not run, unless another has", async () => {
+    const history = true;
+    await job(holdfast, ({ token }) => token, { history })();
+    await job(other, undefined, { history })();
+    await elapse(HOUR_MS);
+    await job(other, () => Promise.reject(new TypeError("no")), { history })().catch(() => {});
+    await elapse(HOUR_MS);
+    await holdfast.pause(name, { by: "ana", label: "db maintenance" });
+    await job(other, undefined, { history })();
+    await holdfast.resume(name, { by: "ana" });
+    await vi.waitFor(async () => {
+      const entries = await readHistory(holdfast, { name });
+      expect(entries).toMatchObject([
+        { outcome: "skipped", reason: "paused", by: "ana", label: "db maintenance", tick: expect.any(String) },
+        { outcome: "released", reason: "failed: TypeError", errorName: "TypeError", pid: process.pid },
+        { outcome: "released", kind: "mutex", token: expect.any(Number), heldMs: expect.any(Number) },
+      ]);
+      expect(entries[2]?.grantedAtMs).toBeLessThanOrEqual(entries[2]?.atMs as number);
+      expect(Date.parse(entries[2]?.tick as string)).toBeLessThanOrEqual(entries[2]?.grantedAtMs as number);
+    });
+  });
+});
+
+test.each([
+  [{ everyMs: 999 }, "everyMs"],
+  [{ everyMs: "day" }, "everyMs"],
+  [{ everyMs: undefined }, "everyMs"],
+  [{ overlap: "queue" }, "overlap"],
+  [{ minHoldMs: -1 }, "minHoldMs"],
+  [{ minHoldMs: 200, maxHoldMs: 100 }, "minHoldMs"],
+  [{ maxHoldMs: 99 }, "maxHoldMs"],
+  [{ jitterMaxMs: HOUR_MS }, "jitterMaxMs"],
+  [{ leaseMs: 99 }, "leaseMs"],
+  [{ history: "yes" }, "history"],
+  [{ label: 5 }, "label"],
+  [{ signal: 5 }, "signal"],
+  [{ every: 5 }, "every"],
+])("a wrong option is refused by its name: %o", (options, option) => {
+  expect(() => job(holdfast, undefined, options as object)).toThrow(option);
+  expect(() => scheduled(holdfast, "", () => {}, { everyMs: HOUR_MS })).toThrow("name must be");
+  expect(() => scheduled(holdfast, name, undefined as never, { everyMs: HOUR_MS })).toThrow("work must be a function");
+  expect(() => scheduled({} as Holdfast, name, () => {}, { everyMs: HOUR_MS })).toThrow("holdfast must be");
+});
+
+describe("who gives up", () => {
+  test.each(["before it asks", "in its jitter", "while it waits", "while it runs"])("%s", async (when) => {
+    const controller = new AbortController();
+    const { signal } = controller;
+    const why = new Error("shutting down");
+    const running = held();
+    const wish = { signal, jitterMaxMs: { "in its jitter": HOUR_MS / 2, "while it runs": 5 }[when] ?? 0 };
+    const inTheWay = when === "while it waits" ? await other.mutex(name).acquire() : undefined;
+    if (when === "before it asks") controller.abort(why);
+    const call = job(holdfast, running.work, wish)();
+    call.catch(() => {});
+    if (when === "in its jitter" || when === "while it waits") {
+      await until(() => getEventListeners(signal, "abort").length > 0, "a pause");
+    }
+    if (when === "while it runs") {
+      await running.began;
+      expect(getEventListeners(signal, "abort")).toEqual([]);
+    }
+    controller.abort(why);
+    running.end();
+    if (when === "while it runs") expect(await call).toMatchObject({ outcome: "ran", value: "ended" });
+    else await expect(call).rejects.toBe(why);
+    expect(getEventListeners(signal, "abort")).toEqual([]);
+    await inTheWay?.release();
+    await vi.waitFor(async () => expect(await redis.exists(`hf:mutex:{${name}}`)).toBe(0), { timeout: 15_000 });
+    if (when === "while it runs") return;
+    // The tick is as free as before.
+    expect(await job(other)()).toMatchObject({ outcome: "ran" });
+  });
+});
+
+describe("nothing is left", () => {
+  test("but keys with an end", async () => {
+    await job(holdfast, undefined, { history: true })();
+    await elapse(HOUR_MS);
+    expect(await job(holdfast, undefined, { overlap: "allow" })()).toMatchObject({ outcome: "ran" });
+    const keys = (await redis.keys("hf:*")).filter((key) => key.includes(name));
+    expect(keys.length).toBeGreaterThanOrEqual(3);
+    for (const key of keys) expect(await redis.pttl(key), key).toBeGreaterThan(0);
+  });
+});
+
+// A process takes its time to start on a machine that does something else as well.
+describe("processes", { timeout: 60_000 }, () => {
+  const programs: Program[] = [];
+  function program(): Program {
+    const started = startProgram(new URL("./programs/scheduled-runner.mjs", import.meta.url), { port: server.port });
+    programs.push(started);
+    return started;
+  }
+  afterEach(async () => {
+    await Promise.all(programs.splice(0).map((each) => each.kill()));
+  });
+
+  test("one that is killed while it runs has run: its tick is not repeated, the next one is run, and history says expired", async () => {
+    const dying = program();
+    const began = dying.heard("began");
+    const options = { everyMs: HOUR_MS, leaseMs: 1_000, history: true };
+    const killed = dying.call("call", { name, workMs: 60_000, options }).catch(() => {});
+    await began;
+    await vi.waitFor(async () => expect(await readHistory(holdfast, { name })).toHaveLength(1), { timeout: 15_000 });
+    await dying.kill();
+    await killed;
+    expect(await job(holdfast)()).toMatchObject({ reason: "already-done" });
+    await until(async () => (await redis.exists(`hf:mutex:{${name}}`)) === 0, "the end of its lease");
+    expect(await job(holdfast)()).toMatchObject({ reason: "already-done" });
+    expect(await readHistory(holdfast, { name })).toMatchObject([{ outcome: "expired", pid: dying.pid }]);
+    await elapse(HOUR_MS);
+    expect(await job(holdfast)()).toMatchObject({ outcome: "ran" });
+    expect(await redis.llen(`${name}:runs`)).toBe(1);
+  });
+
+  test("one that was stopped beyond its lease hears that it is too late, with its value", async () => {
+    const late = program();
+    const began = late.heard("began");
+    const options = { everyMs: HOUR_MS, leaseMs: 500 };
+    const answer = late.call("call", { name, workMs: 1_000, options });
+    await began;
+    late.freeze();
+    await until(async () => (await redis.exists(`hf:mutex:{${name}}`)) === 0, "the end of its lease");
+    await elapse(HOUR_MS);
+    expect(await job(holdfast)()).toMatchObject({ outcome: "ran" });
+    late.resume();
+    expect(await answer).toEqual({ error: "WorkLostError", value: "done" });
+  });
+
+  test("50 callers at once in 5 of them run each of 20 jobs once", async () => {
+    const names = Array.from({ length: 20 }, (_, at) => `${name}:${at}`);
+    const all = Array.from({ length: 5 }, program);
+    const input = { names, callers: 10, everyMs: HOUR_MS };
+    const results = (await Promise.all(all.map((each) => each.call<string[]>("many", input)))).flat();
+    expect(results).toHaveLength(1_000);
+    expect(results.filter((result) => result === "ran")).toHaveLength(20);
+    expect(new Set(results)).toEqual(new Set(["ran", "already-done"]));
+    expect(new Set(await redis.mget(names.map((each) => `${each}:runs`)))).toEqual(new Set(["1"]));
+  });
+
+  test("one that has closed ends by itself", async () => {
+    const ending = program();
+    expect(await ending.call("finish", { name })).toBe("ran");
+    expect(await ending.ended).toEqual({ code: 0, signal: null });
+  });
+});

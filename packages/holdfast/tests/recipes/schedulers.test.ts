@@ -1,0 +1,171 @@
+/** `scheduled` under the schedulers that people use: croner, node-cron, @nestjs/schedule, and timers. */
+import "reflect-metadata";
+import { randomUUID } from "node:crypto";
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { setInterval } from "node:timers";
+import { embedded, Keyspace } from "@holdfast/embedded";
+import { NestFactory } from "@nestjs/core";
+import { Interval, Cron as NestCron, ScheduleModule } from "@nestjs/schedule";
+import { Cron } from "croner";
+import { Redis } from "ioredis";
+import { createTask, schedule } from "node-cron";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
+import { createHoldfast, type Holdfast } from "../../src/index.js";
+import { type RunStartedEvent, type Scheduled, scheduled } from "../../src/recipes/index.js";
+import { until } from "../../src/testing/delays.js";
+
+let server: RedisServer;
+let redis: Redis;
+let instances: Holdfast[];
+beforeAll(async () => {
+  server = await startRedis();
+  redis = new Redis({ port: server.port });
+  instances = Array.from({ length: 3 }, () => createHoldfast({ redis, commandTimeoutMs: 20_000 }));
+});
+
+afterAll(async () => {
+  await Promise.all((instances ?? []).map((each) => each.close()));
+  redis?.disconnect();
+  await server?.stop();
+});
+
+/** One job of three instances, and when those were called that ran, by the server's clock. */
+function threeJobs(onFinished: (clean: () => void) => void): { jobs: Scheduled<void>[]; runs: number[] } {
+  const name = randomUUID();
+  const runs: number[] = [];
+  const listener = (message: unknown): void => {
+    const { lockName, tick } = message as RunStartedEvent;
+    if (lockName === name) runs.push(Date.parse(tick));
+  };
+  subscribe("holdfast:run:started", listener);
+  onFinished(() => void unsubscribe("holdfast:run:started", listener));
+  return { jobs: instances.map((each) => scheduled(each, name, () => {}, { everyMs: 1_000 })), runs };
+}
+
+/** Some ticks: nobody starts within nine tenths of the period, and each call has run or was skipped. */
+async function expectOneAtATime({ jobs, runs }: ReturnType<typeof threeJobs>): Promise<void> {
+  await until(() => runs.length >= 2 && jobs.every((job) => calls(job) >= 2), "some ticks");
+  for (const [at, time] of runs.entries()) {
+    if (at > 0) expect(time - (runs[at - 1] as number)).toBeGreaterThanOrEqual(900);
+  }
+  const skipped = jobs.reduce((sum, { counts }) => sum + counts.skipped["already-done"], 0);
+  expect(skipped).toBeGreaterThan(0);
+}
+
+function calls({ counts }: Pick<Scheduled<void>, "counts">): number {
+  return counts.started + Object.values(counts.skipped).reduce((sum, count) => sum + count, 0);
+}
+
+describe.concurrent("three instances run one at a time under", () => {
+  test("croner", async ({ onTestFinished }) => {
+    const three = threeJobs(onTestFinished);
+    const crons = three.jobs.map((job) => new Cron("* * * * * *", job));
+    onTestFinished(() => {
+      for (const cron of crons) cron.stop();
+    });
+    await expectOneAtATime(three);
+  });
+
+  test("node-cron, without a coordinator", async ({ onTestFinished }) => {
+    const three = threeJobs(onTestFinished);
+    const tasks = three.jobs.map((job) => schedule("* * * * * *", job));
+    onTestFinished(async () => {
+      for (const task of tasks) await task.destroy();
+    });
+    await expectOneAtATime(three);
+  });
+
+  test("timers", async ({ onTestFinished }) => {
+    const three = threeJobs(onTestFinished);
+    const timers = three.jobs.map((job) => setInterval(() => void job(), 1_000));
+    onTestFinished(() => {
+      for (const timer of timers) clearInterval(timer);
+    });
+    await expectOneAtATime(three);
+  });
+
+  test("@nestjs/schedule, by @Cron and by @Interval", async ({ onTestFinished }) => {
+    const three = threeJobs(onTestFinished);
+    const [first, second, third] = three.jobs as [Scheduled<void>, Scheduled<void>, Scheduled<void>];
+    class Reports {
+      readonly first = first;
+      readonly second = second;
+      readonly third = third;
+      byCron(): Promise<unknown> {
+        return this.first();
+      }
+      byInterval(): Promise<unknown> {
+        return this.second();
+      }
+      byCronToo(): Promise<unknown> {
+        return this.third();
+      }
+    }
+    decorate(Reports, "byCron", NestCron("* * * * * *"));
+    decorate(Reports, "byInterval", Interval(1_000));
+    decorate(Reports, "byCronToo", NestCron("* * * * * *"));
+    class App {}
+    const app = await NestFactory.createApplicationContext(
+      { module: App, imports: [ScheduleModule.forRoot()], providers: [Reports] },
+      { logger: false },
+    );
+    onTestFinished(() => app.close());
+    await app.init();
+    await expectOneAtATime(three);
+  });
+});
+
+/** As `@decorator` before a method does. */
+function decorate(type: { prototype: object }, method: string, decorator: MethodDecorator): void {
+  const { prototype } = type;
+  decorator(prototype, method, Object.getOwnPropertyDescriptor(prototype, method) as PropertyDescriptor);
+}
+
+describe("where the clocks change", () => {
+  const timezone = "Europe/Berlin";
+  /** In 2027 an hour is left out on 28 March, and one comes twice on 31 October. */
+  const weeks = { "in spring": "2027-03-26T12:00:00Z", "in autumn": "2027-10-29T12:00:00Z" };
+
+  const fires: Record<string, (pattern: string, from: Date, count: number) => Date[]> = {
+    croner(pattern, from, count) {
+      return new Cron(pattern, { timezone, paused: true }).nextRuns(count, from);
+    },
+    "node-cron"(pattern, from, count) {
+      const task = createTask(pattern, () => {}, { timezone });
+      const dates: Date[] = [];
+      // It only says what comes next from now on, so it is asked of each minute.
+      for (let at = from.getTime(); dates.length < count; at += 60_000) {
+        if (task.match(new Date(at))) dates.push(new Date(at));
+      }
+      return dates;
+    },
+  };
+
+  test.each(
+    Object.entries(weeks).flatMap(([when, from]) => Object.keys(fires).map((scheduler) => [scheduler, when, from])),
+  )("a daily job of %s runs each day once %s", async (scheduler, _, from) => {
+    for (const hour of ["2:30", "3:00", "12:00"]) {
+      const [at, minute] = hour.split(":");
+      const clock = { atUs: 0, nowUs: () => clock.atUs };
+      const keyspace = new Keyspace({ clock });
+      const hosts = [1, 2].map(() => createHoldfast({ store: embedded({ keyspace }) }));
+      const [one, two] = hosts.map((host) => scheduled(host, "job", () => {}, { everyMs: 86_400_000 }));
+      const dates = fires[scheduler]?.(`${minute} ${at} * * *`.replace(/^00/, "0"), new Date(from as string), 5) ?? [];
+      const days = new Set<string>();
+      for (const date of dates) {
+        clock.atUs = date.getTime() * 1_000;
+        const first = await one?.();
+        // A second host, 5 s late.
+        clock.atUs += 5_000_000;
+        expect(await two?.()).toMatchObject({ outcome: "refused", reason: "already-done" });
+        const day = date.toLocaleDateString("sv", { timeZone: timezone });
+        // An hour that comes twice may fire twice: the second time it has run.
+        expect(first?.outcome, `${scheduler} ${hour} ${date.toISOString()}`).toBe(days.has(day) ? "refused" : "ran");
+        days.add(day);
+      }
+      expect(dates).toHaveLength(5);
+      await Promise.all(hosts.map((host) => host.close()));
+    }
+  });
+});

@@ -1,0 +1,104 @@
+/**
+ * Counting in one versioned value from many processes, over connections that are cut again and again.
+ *
+ * `HOLDFAST_VERSIONED_TIMES=200` counts to 10 000 in place of 1 000.
+ */
+import { randomUUID } from "node:crypto";
+import { Redis } from "ioredis";
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
+import { type Program, startProgram } from "../../../../tests/support/program.js";
+import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
+import { startProxy } from "../../../../tests/support/tcp-proxy.js";
+import { recipesVersionedWrite } from "../../src/generated/recipes-scripts.js";
+import { deferred } from "../../src/testing/delays.js";
+
+const WRITERS = 50;
+const TIMES = Number(process.env.HOLDFAST_VERSIONED_TIMES ?? 20);
+const PROCESSES = 5;
+const eventually = { timeout: 60_000, interval: 10 };
+const WRITES_BETWEEN = 40;
+
+vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 });
+let server: RedisServer;
+let redis: Redis;
+let name: string;
+
+beforeAll(async () => {
+  server = await startRedis();
+  redis = new Redis({ port: server.port });
+});
+
+afterAll(async () => {
+  redis?.disconnect();
+  await server?.stop();
+});
+
+beforeEach(() => {
+  name = randomUUID();
+});
+
+function start(port: number): Program {
+  return startProgram(new URL("./programs/incrementer.mjs", import.meta.url), { port });
+}
+
+test(`${WRITERS} writers who count on ${TIMES} times come to ${WRITERS * TIMES}, however many replies are lost`, {
+  timeout: 1_200_000,
+}, async () => {
+  const proxy = await startProxy(server.port);
+  const programs = Array.from({ length: PROCESSES }, () => start(proxy.port));
+  const write = new RegExp(`^evalsha ${recipesVersionedWrite.sha1}`, "i");
+  const over = deferred<void>();
+  let isOver = false;
+  // Each loses the reply to some write of some process, with all that is on its way on that connection.
+  const losing = (async () => {
+    while (!isOver) {
+      let passed = 0;
+      const isStruck = (words: readonly string[]): boolean => {
+        if (write.test(words.join(" "))) passed += 1;
+        return passed > WRITES_BETWEEN;
+      };
+      await Promise.race([proxy.cutBeforeReply(isStruck), over.promise]);
+    }
+  })();
+  try {
+    const input = { name, writers: WRITERS / PROCESSES, times: TIMES, promoteAfter: 3 };
+    const versions = await Promise.all(programs.map((program) => program.call<number[]>("count", input)));
+    expect(new Set(versions.flat()).size).toBe(WRITERS * TIMES);
+    expect(await redis.hget(`hf:versioned:{${name}}`, "value")).toBe(String(WRITERS * TIMES));
+    expect(proxy.counts.lostReplies).toBeGreaterThan(TIMES / 10);
+    if (TIMES >= 200) console.log(`${proxy.counts.lostReplies} replies lost`);
+  } finally {
+    isOver = true;
+    over.resolve();
+    await losing;
+    await Promise.all(programs.map((program) => program.kill()));
+    await proxy.close();
+  }
+});
+
+test("a writer that is killed, under the mutex or without, keeps nobody else from counting on", {
+  timeout: 300_000,
+}, async () => {
+  const dying = Array.from({ length: 3 }, () => start(server.port));
+  await Promise.all(
+    dying.map(async (program) => {
+      const counting = program.heard("counting");
+      program.call("countOn", { name }).catch(() => {});
+      await counting;
+    }),
+  );
+  await Promise.all(dying.map((program) => program.kill()));
+  const before = Number(await redis.hget(`hf:versioned:{${name}}`, "value"));
+  expect(before).toBeGreaterThanOrEqual(3);
+  // Whoever died under the mutex has a lease that lasts for a while yet; the comparison needs none.
+  const program = start(server.port);
+  try {
+    const versions = await program.call<number[]>("count", { name, writers: 1, times: 5, promoteAfter: 1_000 });
+    expect(versions).toHaveLength(5);
+    await vi.waitFor(async () => {
+      expect(await redis.hget(`hf:versioned:{${name}}`, "value")).toBe(String(before + 5));
+    }, eventually);
+  } finally {
+    await program.kill();
+  }
+});

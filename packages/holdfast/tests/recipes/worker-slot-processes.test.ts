@@ -1,0 +1,150 @@
+/**
+ * Workers in processes of their own: more of them than numbers, some of them killed or stopped, with clocks that are wrong.
+ *
+ * `HOLDFAST_SOAK_SLOTS=1` plays it in full: 1,030 workers for 1,024 numbers, and 50 generators of ids for a minute.
+ */
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { type Program, startProgram } from "../../../../tests/support/program.js";
+import { eventually, useLeadScene } from "./lead-scene.js";
+
+const IS_FULL = process.env.HOLDFAST_SOAK_SLOTS !== undefined;
+const scene = useLeadScene();
+let programs: Program[];
+
+beforeEach(() => {
+  programs = [];
+});
+afterEach(() => Promise.all(programs.map((each) => each.kill())));
+
+function program(offsetMs = 0): Program {
+  const started = startProgram(new URL("./programs/worker.mjs", import.meta.url), {
+    port: scene.server.port,
+    offsetMs,
+  });
+  programs.push(started);
+  return started;
+}
+
+interface Taken {
+  readonly numbers: readonly number[];
+  readonly errors: readonly string[];
+}
+
+describe("numbers", { timeout: 600_000 }, () => {
+  const count = IS_FULL ? 1_024 : 122;
+  const more = IS_FULL ? 6 : 3;
+
+  test(`of ${count + more} workers ${count} have one, each another, and the rest wait`, async () => {
+    const { name } = scene;
+    const processes = Array.from({ length: 5 }, () => program());
+    const many = (count + more) / processes.length;
+    const asked = processes.map((each) =>
+      each.call<Taken>("take", { name, count, many, leaseMs: 600_000, waitMs: Number.POSITIVE_INFINITY }),
+    );
+    const semaphore = scene.another().semaphore(name, { permits: count });
+    await vi.waitFor(
+      async () => expect(await semaphore.inspect()).toMatchObject({ used: count, waiterCount: more }),
+      IS_FULL ? { timeout: 300_000, interval: 500 } : eventually,
+    );
+    await Promise.all(processes.map((each) => each.call("giveUp")));
+    const taken = await Promise.all(asked);
+    const numbers = taken.flatMap((each) => each.numbers).toSorted((a, b) => a - b);
+    expect(numbers).toEqual(Array.from({ length: count }, (_, at) => at));
+    expect(taken.flatMap(({ errors }) => errors)).toEqual(Array.from({ length: more }, () => "gave up"));
+
+    // A storm: most are killed, some go in peace. Those who come after have the numbers of both, each once.
+    const [leaving, staying, ...dying] = processes;
+    await Promise.all(dying.map((each) => each.kill()));
+    await leaving?.call("giveBack");
+    const left = taken[0]?.numbers.length ?? 0;
+    const next = await program().call<Taken>("take", { name, count, many: left, waitMs: 300_000 });
+    expect(next.numbers.toSorted((a, b) => a - b)).toEqual(taken[0]?.numbers.toSorted((a, b) => a - b));
+    // Those of the dead are not free for as long as they may believe they have them, and rest after that.
+    expect(await semaphore.inspect()).toMatchObject({ used: count });
+    expect(await staying?.call("spin", { forMs: 0 })).toEqual(taken[1]?.numbers.map(() => true));
+  });
+
+  test("of the killed come back when their lease and their rest are over, and not before", async () => {
+    const { name } = scene;
+    const how = { name, count: 20, many: 20, waitMs: 60_000 };
+    const dying = program();
+    await dying.call("take", { ...how, leaseMs: 1_500, restMs: 500 });
+    await dying.kill();
+    const [earliest] = (await scene.redis.zrange(`hf:semaphore:{${name}}:holders`, 0, 0, "WITHSCORES")).slice(1);
+    const next = await program().call<Taken>("take", how);
+    expect(next.numbers.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 20 }, (_, at) => at));
+    // A token is the time of its grant at the server.
+    const token = Number((await scene.redis.get(`hf:semaphore:{${name}}:fence`)) ?? 0);
+    expect(token).toBeGreaterThan(Number(earliest));
+  });
+
+  test("of a process that was stopped are held no longer at its first line after that", async () => {
+    const { name } = scene;
+    const stopped = program();
+    await stopped.call("take", { name, count: 5, many: 5, leaseMs: 500, restMs: 0, waitMs: 60_000 });
+    const spinning = stopped.heard("spinning");
+    const held = stopped.call<boolean[]>("spin", { forMs: 500 });
+    await spinning;
+    stopped.freeze();
+    const next = await program().call<Taken>("take", { name, count: 5, many: 5, waitMs: 60_000 });
+    expect(next.numbers.toSorted((a, b) => a - b)).toEqual([0, 1, 2, 3, 4]);
+    stopped.resume();
+    expect(await held).toEqual([false, false, false, false, false]);
+  });
+});
+
+test("ids of generators that pause, die and have clocks that step are never the same", {
+  timeout: 600_000,
+}, async () => {
+  const generators = IS_FULL ? 50 : 6;
+  const forMs = IS_FULL ? 90_000 : 5_000;
+  const leaseMs = IS_FULL ? 4_000 : 500;
+  const folder = mkdtempSync(join(tmpdir(), "holdfast-ids-"));
+  try {
+    const { name } = scene;
+    // Fewer numbers than generators: each has many holders.
+    const count = Math.ceil(generators / 2);
+    let files = 0;
+    const start = (): Program => {
+      const started = program(Math.round((Math.random() - 0.5) * 2_000));
+      const file = join(folder, `${files++}`);
+      started.call("generate", { name, count, leaseMs, restMs: leaseMs / 4, file }).catch(() => {});
+      return started;
+    };
+    const running = Array.from({ length: generators }, start);
+    const endsAtMs = performance.now() + forMs;
+    const ids = (): string[] =>
+      readdirSync(folder).flatMap((file) => readFileSync(join(folder, file), "utf8").trim().split("\n"));
+    const done = { kills: 0, pauses: 0, steps: 0 };
+    while (performance.now() < endsAtMs || done.kills < 3 || done.pauses < 3 || done.steps < 3) {
+      await new Promise((resolve) => setTimeout(resolve, forMs / 50));
+      const at = Math.floor(Math.random() * running.length);
+      const one = running[at] as Program;
+      const dice = Math.random();
+      if (dice < 0.2) {
+        done.kills += 1;
+        await one.kill();
+        running[at] = start();
+      } else if (dice < 0.6) {
+        done.pauses += 1;
+        one.freeze();
+        setTimeout(() => one.resume(), leaseMs * (0.25 + 2 * Math.random()));
+      } else {
+        done.steps += 1;
+        one.call("step", { byMs: Math.round((Math.random() - 0.5) * 2 * leaseMs) }).catch(() => {});
+      }
+    }
+    await vi.waitFor(() => expect(new Set(ids().map((id) => id.split("-")[1])).size).toBe(count), eventually);
+    await Promise.all(running.map((each) => each.kill()));
+    // What a killed process was writing may be cut.
+    const all = ids().filter((id) => /^\d+-\d+-\d+$/.test(id));
+    if (IS_FULL) console.log(`${all.length} ids of ${files} generators with ${count} numbers`, done);
+    expect(all.length).toBeGreaterThan(100);
+    expect(new Set(all).size).toBe(all.length);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});

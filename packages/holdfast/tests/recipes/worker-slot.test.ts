@@ -1,0 +1,303 @@
+/** Numbers of workers, on a real server: who has which, when one is given out again, and what is known of who had it before. */
+import { embedded } from "@holdfast/embedded";
+import { Redis } from "ioredis";
+import { describe, expect, test, vi } from "vitest";
+import { startSentinel } from "../../../../tests/support/redis-sentinel.js";
+import { recipesWorkerSlotBefore, recipesWorkerSlotKeep } from "../../src/generated/recipes-scripts.js";
+import { permitsAcquire } from "../../src/generated/scripts.js";
+import {
+  AcquireTimeoutError,
+  CapacityMismatchError,
+  createHoldfast,
+  type Holdfast,
+  UnsupportedError,
+} from "../../src/index.js";
+import { SlotsTakenError, type WorkerSlot, workerSlot } from "../../src/recipes/index.js";
+import { eventually, useLeadScene } from "./lead-scene.js";
+
+const scene = useLeadScene();
+
+function take(holdfast = scene.another(), options: object = {}): Promise<WorkerSlot> {
+  return workerSlot(holdfast, scene.name, { count: 3, ...options });
+}
+
+/** When the lease of a number ends on the server, in ms from now. */
+async function leftMs({ owner }: WorkerSlot): Promise<number> {
+  const ends = Number(await scene.redis.zscore(`hf:semaphore:{${scene.name}}:holders`, owner));
+  const [seconds, micros] = await scene.redis.time();
+  return (ends - (Number(seconds) * 1e6 + Number(micros))) / 1_000;
+}
+
+describe("a number", () => {
+  test("is the smallest that is free, and nobody else's; given back, it is free at once", async () => {
+    const holdfast = scene.another();
+    const slots = [await take(holdfast), await take(), await take()];
+    expect(slots.map(({ number }) => number)).toEqual([0, 1, 2]);
+    await slots[1]?.release();
+    const next = await take();
+    expect(next.number).toBe(1);
+    // Whoever had it has said until when.
+    expect(next.notBeforeAtMs).toBeGreaterThan(Date.now() - 30_000);
+    expect(next.notBeforeAtMs).toBeLessThanOrEqual(Date.now());
+    expect(slots[0]?.notBeforeAtMs).toBe(0);
+  });
+
+  test("rests after the lease of a holder that is not heard of again", async () => {
+    const restMs = 60_000;
+    const slot = await take(undefined, { leaseMs: 2_000, restMs });
+    // The server keeps it for longer than its holder goes by.
+    expect(slot.validForMs()).toBeLessThanOrEqual(2_000);
+    expect(await leftMs(slot)).toBeGreaterThan(restMs);
+    await slot.extend(3_000);
+    expect(slot.validForMs()).toBeGreaterThan(2_000);
+    expect(slot.validForMs()).toBeLessThanOrEqual(3_000);
+    expect(await leftMs(slot)).toBeGreaterThan(restMs + 2_000);
+  });
+
+  test("of a worker that is gone is given out when its rest is over, and says until when it may have been used", async () => {
+    const proxy = await scene.proxy();
+    const dead = await take(scene.another(proxy.port), { count: 1, leaseMs: 200, restMs: 400 });
+    proxy.stall();
+    const endsMs = await leftMs(dead);
+    const askedAtMs = performance.now();
+    const next = await take(undefined, { count: 1, waitMs: 60_000 });
+    expect(performance.now() - askedAtMs).toBeGreaterThan(endsMs - 100);
+    expect(() => dead.assertHeld()).toThrow("is over");
+    expect(next.number).toBe(0);
+    // 200 ms after its last renewal that was sent, and so before the rest began.
+    expect(next.notBeforeAtMs).toBeLessThan(Date.now() - 300);
+    expect(next.notBeforeAtMs).toBeGreaterThan(dead.acquiredAt.getTime());
+    proxy.resume();
+  });
+
+  test("is not used before what its holder's clock has shown, however wrong that is", async () => {
+    const [holdfast, other] = [scene.another(), scene.another()];
+    const hourMs = 3_600_000;
+    const real = Date.now;
+    let slot: WorkerSlot;
+    const clock = vi.spyOn(Date, "now").mockImplementation(() => real() + hourMs);
+    try {
+      slot = await take(holdfast, { leaseMs: 60_000 });
+      slot.assertHeld();
+    } finally {
+      clock.mockRestore();
+    }
+    await slot.release();
+    const next = await take(other);
+    expect(next.number).toBe(slot.number);
+    expect(next.notBeforeAtMs).toBeGreaterThan(Date.now() + hourMs - 60_000);
+    // What is noted does not go back, neither while that one is in use, should it die, nor afterwards.
+    const [noted] = (await scene.redis.hget(`hf:worker-slot:{${scene.name}}`, "0"))?.split(" ") ?? [];
+    expect(Number(noted)).toBe(next.notBeforeAtMs);
+    await next.release();
+    expect((await take(other)).notBeforeAtMs).toBe(next.notBeforeAtMs);
+  });
+
+  test("is lost for whoever holds it when the server has forgotten it", async () => {
+    const slot = await take(undefined, { leaseMs: 300 });
+    const aborted = new Promise((resolve) => slot.signal.addEventListener("abort", resolve));
+    await scene.redis.del(...(await scene.redis.keys(`hf:semaphore:{${scene.name}}*`)));
+    await aborted;
+    expect(() => slot.assertHeld()).toThrow("is over");
+  });
+
+  test("cannot go to another process, where it would not rest", async () => {
+    const slot = await take();
+    expect(() => slot.export()).toThrow(UnsupportedError);
+    slot.assertHeld();
+  });
+});
+
+describe("how many there are", () => {
+  test("all taken: the error says who has them", async () => {
+    const holdfast = scene.another();
+    const slots = await Promise.all([0, 1, 2].map(() => take(holdfast, { label: "id maker" })));
+    const error = await take(undefined, { waitMs: 0 }).catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(SlotsTakenError);
+    expect(error).toBeInstanceOf(AcquireTimeoutError);
+    const { holders, code, waitMs } = error as SlotsTakenError;
+    expect([code, waitMs]).toEqual(["ERR_LOCK_ACQUIRE_TIMEOUT", 0]);
+    expect(new Set(holders.flatMap((holder) => holder.slots))).toEqual(new Set([0, 1, 2]));
+    expect(holders.map(({ label, pid }) => [label, pid])).toEqual(slots.map(() => ["id maker", process.pid]));
+  });
+
+  test("another count than the others declare is refused", async () => {
+    await take();
+    await expect(take(undefined, { count: 4 })).rejects.toThrow(CapacityMismatchError);
+  });
+
+  test("more of them serve those who wait at once, and fewer give out no new ones", async () => {
+    const holdfast = scene.another();
+    const semaphore = holdfast.semaphore(scene.name, { permits: 3 });
+    const slots = await Promise.all([0, 1, 2].map(() => take(holdfast)));
+    const waiting = [take(undefined, { waitMs: 60_000 }), take(undefined, { waitMs: 60_000 })];
+    await vi.waitFor(async () => expect((await semaphore.inspect()).waiterCount).toBe(2), eventually);
+    await semaphore.resize(5);
+    const more = await Promise.all(waiting);
+    expect(new Set(more.map(({ number }) => number))).toEqual(new Set([3, 4]));
+
+    await semaphore.resize(2);
+    const of = (number: number): WorkerSlot | undefined => [...slots, ...more].find((slot) => slot.number === number);
+    await of(0)?.release();
+    await of(4)?.release();
+    // Three are held, and there are two.
+    await expect(take(undefined, { waitMs: 0 })).rejects.toThrow(SlotsTakenError);
+    of(1)?.assertHeld();
+    of(3)?.assertHeld();
+    await of(1)?.release();
+    await of(2)?.release();
+    const last = await take(undefined, { count: 2 });
+    expect(last.number).toBe(0);
+    // The high one goes on until it ends.
+    of(3)?.assertHeld();
+    await expect(take(undefined, { count: 2, waitMs: 0 })).rejects.toThrow(SlotsTakenError);
+    await of(3)?.release();
+    expect((await take(undefined, { count: 2 })).number).toBe(1);
+  });
+});
+
+describe("requests that go wrong", () => {
+  test.each([
+    ["the grant", permitsAcquire],
+    ["its first lease", recipesWorkerSlotKeep],
+    ["what was before", recipesWorkerSlotBefore],
+  ])("a reply that is lost, of %s, gives one number", async (_, { sha1 }) => {
+    const proxy = await scene.proxy();
+    const holdfast = scene.another(proxy.port);
+    await (await workerSlot(holdfast, "warm", { count: 3 })).release();
+    const struck = proxy.cutBeforeReply((words) => words[1] === sha1);
+    const slot = await take(holdfast);
+    await struck;
+    expect([slot.number, slot.notBeforeAtMs, proxy.counts.lostReplies]).toEqual([0, 0, 1]);
+    const semaphore = scene.another().semaphore(scene.name, { permits: 3 });
+    expect(await semaphore.inspect()).toMatchObject({ used: 1, holders: [{ owner: slot.owner }] });
+    await slot.release();
+    expect(await semaphore.inspect()).toMatchObject({ used: 0 });
+  });
+
+  test("a renewal whose reply is lost loses nothing, and notes nothing that was before", async () => {
+    const proxy = await scene.proxy();
+    const slot = await take(scene.another(proxy.port), { leaseMs: 1_500 });
+    await proxy.cutBeforeReply((words) => words[1] === recipesWorkerSlotKeep.sha1);
+    const endsAtMs = Date.now() + 1_500;
+    await vi.waitFor(() => expect(Date.now() + slot.validForMs()).toBeGreaterThan(endsAtMs), eventually);
+    expect(slot.signal.aborted).toBe(false);
+    const [, , before] = (await scene.redis.hget(`hf:worker-slot:{${scene.name}}`, "0"))?.split(" ") ?? [];
+    expect(before).toBe("0");
+  });
+
+  test("with every message lost, whoever waits gets a number that was given back", async () => {
+    const proxy = await scene.proxy();
+    proxy.dropMessages(true);
+    const first = await take(scene.another(proxy.port), { count: 1 });
+    const waiting = take(scene.another(proxy.port), { count: 1, waitMs: 60_000 });
+    const semaphore = scene.another().semaphore(scene.name, { permits: 1 });
+    await vi.waitFor(async () => expect((await semaphore.inspect()).waiterCount).toBe(1), eventually);
+    await first.release();
+    expect((await waiting).number).toBe(0);
+  }, 60_000);
+
+  test.each(["in the queue", "with its grant under way", "while it learns what was before"])(
+    "who gives up %s leaves no number taken",
+    async (when) => {
+      const proxy = await scene.proxy();
+      const holdfast = scene.another(proxy.port);
+      await (await workerSlot(holdfast, "warm of one", { count: 1 })).release();
+      const first = when === "in the queue" ? await take(undefined, { count: 1 }) : undefined;
+      const scripts = {
+        "with its grant under way": permitsAcquire,
+        "while it learns what was before": recipesWorkerSlotBefore,
+      };
+      const script = scripts[when as keyof typeof scripts];
+      const hold = script && proxy.hold((words) => words[1] === script.sha1);
+      const controller = new AbortController();
+      const giving = take(holdfast, { count: 1, signal: controller.signal, waitMs: 60_000 });
+      const semaphore = scene.another().semaphore(scene.name, { permits: 1 });
+      if (first === undefined) await hold?.reached;
+      else await vi.waitFor(async () => expect((await semaphore.inspect()).waiterCount).toBe(1), eventually);
+      controller.abort(new Error("never mind"));
+      hold?.release();
+      const slot = await giving.catch((error: unknown) => error);
+      // From the grant on it is had, and is given back as such.
+      if (slot instanceof Error) expect(slot.message).toBe("never mind");
+      else await (slot as WorkerSlot).release();
+      await first?.release();
+      await vi.waitFor(
+        async () => expect(await semaphore.inspect()).toMatchObject({ used: 0, waiterCount: 0 }),
+        eventually,
+      );
+    },
+  );
+});
+
+test("a master that is replaced behind Sentinel leaves every number with its worker", {
+  timeout: 120_000,
+}, async () => {
+  const topology = await startSentinel();
+  const clients = [0, 1].map(
+    () => new Redis({ sentinels: [...topology.addresses], name: topology.name, sentinelRetryStrategy: () => 50 }),
+  );
+  for (const client of clients) client.on("error", () => {});
+  const [holdfast, other] = clients.map((redis) => createHoldfast({ redis })) as [Holdfast, Holdfast];
+  try {
+    const slots = [await take(holdfast), await take(holdfast)];
+    const old = await topology.master();
+    await topology.failover();
+    await vi.waitFor(async () => expect((await topology.master()).id).not.toBe(old.id), eventually);
+    for (const slot of slots) await vi.waitFor(() => slot.extend(60_000), eventually);
+    const next = await take(other, { waitMs: 90_000 });
+    expect([...slots, next].map(({ number }) => number)).toEqual([0, 1, 2]);
+    for (const slot of slots) slot.assertHeld();
+  } finally {
+    await Promise.all([holdfast.close(), other.close()]);
+    for (const client of clients) client.disconnect();
+    await topology.stop();
+  }
+});
+
+test("a Holdfast that closes gives its numbers back, and says until when they were in use", async () => {
+  const holdfast = scene.another();
+  const slot = await take(holdfast);
+  await holdfast.close();
+  expect(() => slot.assertHeld()).toThrow("closed");
+  const next = await take();
+  expect(next.number).toBe(0);
+  expect(next.notBeforeAtMs).toBeLessThanOrEqual(Date.now());
+  expect(next.notBeforeAtMs).toBeGreaterThan(0);
+});
+
+test("every key has an end", async () => {
+  await take();
+  const keys = await scene.redis.keys(`hf:*{${scene.name}}*`);
+  expect(keys).toContain(`hf:worker-slot:{${scene.name}}`);
+  for (const key of keys) expect(await scene.redis.pttl(key), key).toBeGreaterThan(0);
+});
+
+test("it runs on the embedded store", async () => {
+  const holdfast = createHoldfast({ store: embedded() });
+  const [first, second] = [await take(holdfast), await take(holdfast)];
+  await first.release();
+  const third = await take(holdfast);
+  expect([first.number, second.number, third.number]).toEqual([0, 1, 0]);
+  expect(third.notBeforeAtMs).toBeGreaterThan(0);
+  await holdfast.close();
+});
+
+test("there is none over several independent servers", async () => {
+  const holdfast = createHoldfast({ redlock: [embedded(), embedded(), embedded()] });
+  await expect(take(holdfast)).rejects.toThrow(UnsupportedError);
+  await holdfast.close();
+});
+
+test.each([
+  [{ count: 0 }, "count"],
+  [{ leaseMs: 99 }, "leaseMs"],
+  [{ restMs: -1 }, "restMs"],
+  [{ waitMs: -1 }, "waitMs"],
+  [{ signal: 5 }, "signal"],
+  [{ label: 5 }, "label"],
+  [{ permits: 5 }, "permits"],
+])("a wrong option is refused by its name: %o", async (options, name) => {
+  await expect(take(undefined, options)).rejects.toThrow(name);
+  expect(await scene.redis.exists(`hf:semaphore:{${scene.name}}`)).toBe(0);
+});
