@@ -14,9 +14,9 @@ import { pack } from "../scripts/pack.mjs";
  * errors; see docs/benchmarks.md for what takes how much, and docs/adr/061 for why. A change that needs more says so here.
  *
  * Since other entry points share its core, that is a file of its own: two files compress less well than one, by 700 bytes.
- * Elections count their terms and say how they stand: 400 bytes. To tell of calls that end without a lease, and which call it was: 400.
+ * Elections count their terms and say how they stand: 400 bytes. To tell of calls that end without a lease, and which call it was: 500.
  */
-const MOST_BYTES = 67_400;
+const MOST_BYTES = 67_600;
 
 const home = fileURLToPath(new URL("..", import.meta.url));
 const packed = mkdtempSync(join(home, ".cache-pack-"));
