@@ -22,6 +22,8 @@ const DOCUMENTS = [
   "docs/recipes/when-not-to-lock.md",
   "docs/recipes/keyed.md",
   "docs/recipes/coalesce.md",
+  "docs/recipes/cache.md",
+  "docs/recipes/versioned.md",
   "docs/recipes/lead.md",
   "docs/recipes/worker-slot.md",
   "docs/recipes/cache.md",

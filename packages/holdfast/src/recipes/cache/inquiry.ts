@@ -49,7 +49,7 @@ export class Inquiry {
     try {
       const looked = await steps.look(claim, timeoutMs);
       const begin = (token: number): Hold => {
-        const granted = { claim, token, slots: [], setAt, waitedMs: 0, call: {}, mayStillRun: NOTHING_RUNS };
+        const granted = { claim, token, slots: [], setAt, waitedMs: 0, call: setAt, mayStillRun: NOTHING_RUNS };
         return hold(engine, steps, granted, { renew: true, maxHoldMs: Infinity });
       };
       return { looked, begin, giveBack };
