@@ -11,7 +11,6 @@ export default defineConfig({
     // Tests see one copy of the library, its source, by whatever name they import it.
     alias: [
       { find: /^holdfast\/admin$/, replacement: source("packages/holdfast/src/admin/index.ts") },
-      { find: /^holdfast\/node-cron$/, replacement: source("packages/holdfast/src/integrations/node-cron/index.ts") },
       { find: /^holdfast\/express$/, replacement: source("packages/holdfast/src/integrations/express/index.ts") },
       { find: /^holdfast\/fastify$/, replacement: source("packages/holdfast/src/integrations/fastify/index.ts") },
       { find: /^holdfast\/hono$/, replacement: source("packages/holdfast/src/integrations/hono/index.ts") },
