@@ -37,6 +37,16 @@ describe("L1, after a crash of the holder", () => {
     ],
     ["never granted", "violation", lease, "B acquire 5- info", "C acquire 100-300 no gave-up", killed("A", 10)],
     [
+      "never granted to a waiter that was dead by then, whatever struck it afterwards",
+      "empty",
+      lease,
+      "B acquire 5- info",
+      "C acquire 200-300 no gave-up",
+      killed("A", 10),
+      killed("B", 50),
+      killed("B", 250),
+    ],
+    [
       "granted after the last renewal",
       "ok",
       lease,

@@ -8,13 +8,17 @@ export interface Kill {
   readonly fault: Fault;
 }
 
-/** The kills of clients that the history knows of: faults without an end, whose target is a process with operations. */
+/**
+ * The kills of clients that the history knows of: faults without an end, whose target is a process with operations. Each process
+ * dies once: what strikes it afterwards, before it is there again under another name, strikes nobody.
+ */
 export function killsOf(history: History): Kill[] {
   const processes = new Set(history.operations.map(({ process }) => process));
-  return history.faults
+  const kills = history.faults
     .filter(({ target, endedMs }) => endedMs === Number.POSITIVE_INFINITY && processes.has(target))
     .map((fault) => ({ process: fault.target, atMs: fault.beganMs, fault }))
     .sort((a, b) => a.atMs - b.atMs);
+  return kills.filter(({ process }, at) => kills.findIndex((kill) => kill.process === process) === at);
 }
 
 /**
