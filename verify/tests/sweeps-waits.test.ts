@@ -41,10 +41,10 @@ describe("L1, after a crash of the holder", () => {
       "empty",
       lease,
       "B acquire 5- info",
-      "C acquire 200-300 no gave-up",
       killed("A", 10),
       killed("B", 50),
       killed("B", 250),
+      scan(400, []),
     ],
     [
       "granted after the last renewal",
