@@ -10,7 +10,10 @@ const DOCUMENTS = [
   "docs/safety.md",
   "docs/locks-in-plain-words.md",
   "docs/interop.md",
-  ...readdirSync(new URL(`../../${RECIPES}`, import.meta.url)).map((file) => `${RECIPES}${file}`),
+  // The index has no code.
+  ...readdirSync(new URL(`../../${RECIPES}`, import.meta.url)).flatMap((file) =>
+    file === "README.md" ? [] : [`${RECIPES}${file}`],
+  ),
   "docs/recipes/bullmq.md",
   "docs/recipes/counter.md",
   "docs/recipes/fenced-writes.md",

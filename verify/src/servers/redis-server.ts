@@ -78,7 +78,7 @@ async function startOnFreePort(directory: string, options: RedisServerOptions): 
       return [port, await launch(port, directory, options)];
     } catch (error) {
       // Somebody else may have taken the port in between.
-      if (tries === START_TRIES || !String(error).includes("Address already in use")) throw error;
+      if (tries === START_TRIES || !/Address already in use|Failed listening/.test(String(error))) throw error;
     }
   }
 }
@@ -138,8 +138,9 @@ async function launch(port: number, directory: string, options: RedisServerOptio
         ? new Error(`There is no ${BINARY}: install it (apt-get install redis-server) or set HOLDFAST_REDIS_SERVER.`)
         : error;
   });
-  child.once("exit", () => {
-    running.delete(child);
+  child.once("exit", () => running.delete(child));
+  // Not at its exit: what it said of the reason may not have arrived by then.
+  child.once("close", () => {
     failure ??= new Error(`${BINARY} ended at once: ${output.trim()}`);
   });
   const giveUpAtMs = performance.now() + START_TIMEOUT_MS;
