@@ -1012,6 +1012,7 @@ redis.call('HSET', KEYS[1], 'until', string.format('%.0f', endUs))
 redis.call('PEXPIRE', KEYS[1], keepMs)
 return {1}` as string,
   grants: false,
+  renews: true,
 } as const;
 
 /** recipes/once/inspect: what has become of a call. Changes nothing. */

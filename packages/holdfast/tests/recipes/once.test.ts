@@ -161,6 +161,20 @@ describe("while it runs", () => {
       expect(all).toMatchObject([{ value: { value: "first" } }, { value: { value: "first", attempt: 1 } }]);
     }));
 
+  test("it is renewed also where the default is that nothing is", async () => {
+    const client = new Redis({ port: server.port });
+    const unrenewed = createHoldfast({ redis: client, renew: false });
+    await withLeaseInTime(async (leaseMs) => {
+      key = randomUUID();
+      const first = once(unrenewed, key, () => sleep(3 * leaseMs).then(() => "first"), { leaseMs });
+      const second = once(other, key, () => "second", { leaseMs, waitMs: 30_000 });
+      const all = await Promise.allSettled([first, second]);
+      expect(all).toMatchObject([{ value: { value: "first" } }, { value: { value: "first", attempt: 1 } }]);
+    });
+    await unrenewed.close();
+    client.disconnect();
+  });
+
   test("one who waits may give up, and the others do not", async () => {
     const running = held<number>();
     const first = once(holdfast, key, running.work);

@@ -7,6 +7,7 @@
   ARGV[1] owner    id of the attempt
   ARGV[2] leaseMs  length of its lease from now
   ARGV[3] keepMs   how long the record lives from now
+  RENEWS
   REPLY   {1}  extended
           {2}  claimed: another attempt has begun, or this one has ended
           {3}  forgotten: there is no record

@@ -78,7 +78,9 @@ export async function once<Value>(
   const waitMs = resolved.whenRunning === "reject" ? 0 : resolved.waitMs;
   let lease: OnceLease;
   try {
-    lease = await lock.acquire({ leaseMs, maxHoldMs, waitMs, label, ...(signal === undefined ? {} : { signal }) });
+    const wait = signal === undefined ? { waitMs } : { waitMs, signal };
+    // Whatever the Holdfast's default: a long run that is not renewed would be doubled.
+    lease = await lock.acquire({ leaseMs, renew: true, maxHoldMs, label, ...wait });
   } catch (error) {
     if (error instanceof Over) return replayed<Value>(steps.name, error, resolved);
     if (error instanceof AcquireTimeoutError) {
