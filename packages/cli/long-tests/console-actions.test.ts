@@ -5,7 +5,7 @@ import { inspectOnce, once } from "holdfast/recipes";
 import { expect, it } from "vitest";
 import { redisScene } from "../tests/console/scene.js";
 import { browserScene, picture } from "./console/browser.js";
-import { builtConsole, builtPages, enter } from "./console/built-console.js";
+import { builtConsole, builtPages, enter, filterBy } from "./console/built-console.js";
 
 const redis = redisScene();
 const browser = browserScene();
@@ -47,8 +47,7 @@ it("with the keyboard alone a lock is found, opened and released, and its holder
   await enter(page, console);
   await page.getByRole("link", { name }).waitFor();
 
-  await page.keyboard.press("/");
-  await page.keyboard.type(name);
+  await filterBy(page, name);
   await page.getByText(/^1 of \d+ locks$/).waitFor();
   await page.keyboard.press("Escape");
   await page.keyboard.press("j");

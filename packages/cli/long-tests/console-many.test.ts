@@ -3,7 +3,7 @@ import type { Page } from "playwright-core";
 import { beforeAll, expect, it } from "vitest";
 import { redisScene } from "../tests/console/scene.js";
 import { browserScene, picture } from "./console/browser.js";
-import { builtConsole, builtPages, enter } from "./console/built-console.js";
+import { builtConsole, builtPages, enter, filterBy } from "./console/built-console.js";
 
 const redis = redisScene();
 const browser = browserScene();
@@ -85,8 +85,7 @@ it("typing finds one of ten thousand, and the keys walk the list from there", as
   const { page } = await browser.open(console.origin);
   await enter(page, console);
   await page.getByText("10\u202f000 locks").waitFor();
-  await page.keyboard.press("/");
-  await page.keyboard.type("many:077");
+  await filterBy(page, "many:077");
   await page.getByText("100 of 10\u202f000 locks").waitFor();
   await page.keyboard.press("Escape");
   for (let step = 0; step < 60; step += 1) await page.keyboard.press("j");

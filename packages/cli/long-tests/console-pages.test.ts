@@ -5,7 +5,7 @@ import { once } from "holdfast/recipes";
 import { beforeAll, describe, expect, it } from "vitest";
 import { redisScene, TOKEN } from "../tests/console/scene.js";
 import { browserScene, expectNoSidewaysScroll, picture, seriousFindings } from "./console/browser.js";
-import { builtConsole, builtPages, enter } from "./console/built-console.js";
+import { builtConsole, builtPages, enter, filterBy } from "./console/built-console.js";
 
 const redis = redisScene();
 const browser = browserScene();
@@ -172,8 +172,7 @@ it("filter and sort stand in the address, and come back with it", async () => {
   const console = await builtConsole(redis);
   const { page } = await browser.open(console.origin);
   await enter(page, console);
-  await page.keyboard.press("/");
-  await page.keyboard.type("kind:mutex waiting");
+  await filterBy(page, "kind:mutex waiting");
   await page.getByText(/^1 of \d+ locks$/).waitFor();
   await page.getByRole("button", { name: "Waiters" }).click();
   const address = page.url();

@@ -19,6 +19,8 @@ async function run(terminal: Terminal, line: string): Promise<void> {
 
 /** That the screen is as it was before, and with which code the command ended. */
 async function ends(terminal: Terminal, code: number): Promise<void> {
+  // What is typed before the shell is there again is the command's.
+  await terminal.until((now) => /\n\$$/.test(now.trimEnd()), "a prompt");
   await run(terminal, 'echo "code=$?"');
   const screen = await terminal.until((now) => /^code=\d+$/m.test(now), "the exit code");
   expect(screen).toContain("\nbefore\n");
@@ -134,6 +136,8 @@ describe("release --force", () => {
     expect(question.replaceAll("\n", "")).toContain('"release 4.2\\x1b[2J"');
     await run(terminal, "n");
     await terminal.until((screen) => screen.includes("nothing was released"), "no");
+    // What is typed before the shell is there again is the command's.
+    await terminal.until((now) => /\n\$$/.test(now.trimEnd()), "a prompt");
     await run(terminal, 'echo "code=$?"');
     await terminal.until((screen) => screen.includes("code=1"), "1");
     expect(lease.validForMs()).toBeGreaterThan(0);

@@ -18,6 +18,17 @@ export function builtPages(): void {
   });
 }
 
+/** Types into the filter of a list, by the keyboard alone. The page listens to keys from when it is drawn, and not before. */
+export async function filterBy(page: Page, text: string): Promise<void> {
+  const filter = page.locator("[data-filter]");
+  await filter.waitFor();
+  for (let isThere = false; !isThere; ) {
+    await page.keyboard.press("/");
+    isThere = await filter.evaluate((input) => input === input.ownerDocument.activeElement);
+  }
+  await page.keyboard.type(text);
+}
+
 /** Starts a console on that Redis; it looks often, since somebody waits for it. */
 export function builtConsole(redis: RedisScene, options: Partial<ConsoleOptions> = {}): Promise<ConsoleScene> {
   const audit: AuditLine[] = [];
