@@ -33,7 +33,7 @@ app.post(
   "/payments",
   idempotency(holdfast, {
     required: true,
-    scope: (request) => request.get("x-customer") ?? "nobody", // who is logged in: nobody gets another one's answer
+    scope: (request) => request.get("x-customer") ?? "nobody", // here a header; yours: who is logged in, not what the client says
   }),
   async (request, response) => {
     const receipt = await charge(request.body, {
@@ -57,7 +57,9 @@ const options = {
   maxHoldMs: 120_000, // a handler that never answers is followed after that
   keepMs: 86_400_000, // for a day everybody gets the first answer: tell your clients
   whenRunning: { waitMs: 5_000 }, // a second press waits for the answer to the first, and gets 409 after that
-  keep: (status: number) => (status === 504 ? "block" : status < 500), // nobody knows whether the bank has paid
+  // 504: nobody knows whether the bank has paid. The others below are for the next try to find out.
+  keep: (status: number) =>
+    status === 504 ? "block" : status < 500 && ![401, 403, 408, 409, 425, 429].includes(status),
 };
 const careful = express();
 careful.use(express.json());
