@@ -20,7 +20,7 @@ async function run(terminal: Terminal, line: string): Promise<void> {
 /** That the screen is as it was before, and with which code the command ended. */
 async function ends(terminal: Terminal, code: number): Promise<void> {
   // What is typed before the shell is there again is the command's.
-  await terminal.until((now) => /\n\$$/.test(now.trimEnd()), "a prompt");
+  await terminal.until((now) => now.trimEnd().endsWith("\n$"), "a prompt");
   await run(terminal, 'echo "code=$?"');
   const screen = await terminal.until((now) => /^code=\d+$/m.test(now), "the exit code");
   expect(screen).toContain("\nbefore\n");

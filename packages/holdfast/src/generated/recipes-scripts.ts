@@ -9,7 +9,7 @@ const luaCoalesceNext = `local function handOff(inbox, now, self)
   local began = redis.call('HGET', KEYS[5], 'arrival') or 0
   for _ = 1, 10000 do
     local one = redis.call('ZREVRANGE', KEYS[3], 0, 0, 'WITHSCORES')
-    if not one[1] or one[2] - began <= 0 then
+    if not one[1] or one[2] - began < 0 then
       one = redis.call('ZRANGE', KEYS[4], 0, 0, 'WITHSCORES')
     end
     local waiter, arrival = one[1], one[2]
@@ -439,7 +439,7 @@ export const recipesCoalesceAcquire = {
     { code: 3, outcome: "superseded", values: [], rest: "by" },
     { code: 4, outcome: "joined", values: [], rest: "words" },
   ],
-  sha1: "a541f27edcd2f2e6a87c54a3fa95a62a22046db8",
+  sha1: "d64de8174bbc58b5c06ae7992f971bd295251a5d",
   source: `-- holdfast recipes/coalesce/acquire
 local owner, leaseMs, joins, enqueue, inbox = ARGV[1], ARGV[2], ARGV[3] == '1', ARGV[5], ARGV[7]
 local time = redis.call('TIME')
@@ -567,7 +567,7 @@ export const recipesCoalesceEnd = {
     { code: 4, outcome: "forgotten", values: [], rest: null },
     { code: 5, outcome: "wanted", values: [], rest: null },
   ],
-  sha1: "377374e68ca76e668b20b1b258a8e9e2e4b95a9b",
+  sha1: "fbd23510c40df55793146fda924cb16b91191cda",
   source: `-- holdfast recipes/coalesce/end
 local owner, token, inbox, state, value = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
@@ -604,7 +604,7 @@ ${luaWhyLost}
 return whyLost(holder, token)` as string,
   grants: true,
   withoutGrant: {
-    sha1: "7233b634db80a3acc7e39afce46530245570fce6",
+    sha1: "fa1cd81e82a11c75835819556ad6eff2d94ea41c",
     source: `-- holdfast recipes/coalesce/end
 local owner, token, inbox, state, value = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
@@ -733,7 +733,7 @@ export const recipesCoalesceLeave = {
     { code: 1, outcome: "left", values: [], rest: null },
     { code: 2, outcome: "released", values: [], rest: null },
   ],
-  sha1: "5a159fec7f1313c261ad21dec745f8245b0942c0",
+  sha1: "b75903dcea02288c5a5fb13ee053babb5013bffe",
   source: `-- holdfast recipes/coalesce/leave
 local owner, inbox = ARGV[1], ARGV[2]
 
@@ -750,7 +750,7 @@ end
 return math.min(hasLeft, 1)` as string,
   grants: true,
   withoutGrant: {
-    sha1: "4fc48f98bab788e5e40f8dde7704e0c519f7371a",
+    sha1: "1d306334754d5ebd76e5b0e234af51b2f57e0fc7",
     source: `-- holdfast recipes/coalesce/leave
 local owner, inbox = ARGV[1], ARGV[2]
 

@@ -1,7 +1,8 @@
 --[[
   lua/coalesce-next: grant a coalesced call to the newest caller that is still there.
 
-  Of those who want the newest to win only callers that have come after the last one that began may follow; where there is none,
+  Of those who want the newest to win only callers that have come after the last one that began may follow, or that very one, if it has lost its
+  grant before it knew that it had begun; where there is none,
   the oldest of those who would join is granted, and the others share what it finds. A caller whose inbox nobody listens to is
   dropped. The others keep their places: a grant is not a beginning, and if this one is never used, they are next.
 
@@ -17,7 +18,7 @@ local function handOff(inbox, now, self)
   local began = redis.call('HGET', KEYS[5], 'arrival') or 0
   for _ = 1, 10000 do
     local one = redis.call('ZREVRANGE', KEYS[3], 0, 0, 'WITHSCORES')
-    if not one[1] or one[2] - began <= 0 then
+    if not one[1] or one[2] - began < 0 then
       one = redis.call('ZRANGE', KEYS[4], 0, 0, 'WITHSCORES')
     end
     local waiter, arrival = one[1], one[2]

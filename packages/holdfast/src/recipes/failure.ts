@@ -13,7 +13,7 @@ export interface KeptFailure {
 
 /** An error as text. What does not fit is left out, and its name and message are always there. */
 export function encodeFailure(error: unknown, codec: Codec, bytesMax: number): string {
-  const { name, message } = error instanceof Error ? error : { name: typeof error, message: String(error) };
+  const { name, message } = wordsOf(error);
   const short: KeptFailure = { name: name.slice(0, TEXT_MAX), message: message.slice(0, TEXT_MAX), data: {} };
   if (typeof error !== "object" || error === null) return codec.encode(short);
   try {
@@ -23,4 +23,14 @@ export function encodeFailure(error: unknown, codec: Codec, bytesMax: number): s
     // As below.
   }
   return codec.encode(short);
+}
+
+/** Name and message of whatever was thrown. Never throws itself, since anything can be thrown. */
+export function wordsOf(error: unknown): { readonly name: string; readonly message: string } {
+  try {
+    if (error instanceof Error) return { name: String(error.name), message: String(error.message) };
+    return { name: typeof error, message: String(error) };
+  } catch {
+    return { name: typeof error, message: "it cannot be put into words" };
+  }
 }

@@ -534,6 +534,8 @@ test.each([
   ["commit:deadbeef00", "commit:*"],
   ["mail:ana.maria@example.co.uk:send", "mail:*:send"],
   [`blob:${"x".repeat(33)}`, "blob:*"],
+  ["node-cron/nightly:2026-11-23T07:00:00.000Z", "node-cron/nightly:*:*:*.*"],
+  ["acme/POST /payments order-42", "*/POST /payments *"],
   ["nightly-report", "nightly-report"],
   ["", ""],
 ])("the group of %s is %s", (name, group) => {

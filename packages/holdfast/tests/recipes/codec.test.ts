@@ -2,6 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { jsonCodec } from "../../src/recipes/codec.js";
+import { encodeFailure } from "../../src/recipes/failure.js";
 import { fingerprintOf } from "../../src/recipes/once/fingerprint.js";
 
 const leaf = fc.oneof(
@@ -92,4 +93,25 @@ describe("a fingerprint", () => {
     ];
     expect(new Set(different.map(fingerprintOf)).size).toBe(different.length);
   });
+
+  test("refuses what shows nothing of what is in it, and takes whatever has its content beside it", () => {
+    for (const hidden of [
+      new FormData(),
+      new URLSearchParams("a=1"),
+      new Blob(["x"]),
+      { files: [new File(["x"], "a")] },
+    ])
+      expect(() => fingerprintOf(hidden)).toThrow(/fingerprint must be of data that can be compared; got a \w+/);
+    expect(fingerprintOf(new Map([["a", 1]]))).not.toBe(fingerprintOf(new Map([["a", 2]])));
+    expect(fingerprintOf(Object.create(null))).toBe(fingerprintOf({}));
+  });
+});
+
+test("whatever is thrown can be kept as a failure", () => {
+  const odd = Object.assign(new Error("x"), { name: 404, message: { code: 1 } });
+  const mute = { toString: () => 5 as unknown as string, [Symbol.toPrimitive]: () => ({}) };
+  for (const thrown of [odd, Object.create(null), mute, undefined, Symbol("s")]) {
+    const kept = jsonCodec.decode(encodeFailure(thrown, jsonCodec, 1_000)) as { name: unknown; message: unknown };
+    expect([typeof kept.name, typeof kept.message]).toEqual(["string", "string"]);
+  }
 });

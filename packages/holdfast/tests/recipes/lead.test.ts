@@ -74,6 +74,16 @@ describe("a term ends", () => {
     await expect(lead(first.election(scene.name), heeding())).rejects.toMatchObject({ code: "ERR_LOCK_CLOSED" });
   });
 
+  test("by a Holdfast that gives back at once: also an end, and no loss", async () => {
+    const holdfast = scene.another();
+    const stopped = vi.fn();
+    const leading = lead(holdfast.election(scene.name), heeding(), { stopped, ...NOW });
+    await vi.waitFor(async () => expect(await holdfast.election(scene.name).leader()).not.toBeNull(), eventually);
+    await holdfast.close();
+    expect(await leading).toBeUndefined();
+    expect(stopped.mock.calls.map(([, end]) => end)).toEqual(["closing"]);
+  });
+
   test("by an error of the work, which passes untouched, with rejoin as well", async () => {
     const election = scene.another().election(scene.name);
     const error = new Error("a bug");

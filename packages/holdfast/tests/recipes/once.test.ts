@@ -8,6 +8,7 @@ import { startProxy } from "../../../../tests/support/tcp-proxy.js";
 import { createHoldfast, type Holdfast } from "../../src/index.js";
 import {
   inspectOnce,
+  jsonCodec,
   OnceBlockedError,
   OnceFailedError,
   OnceMismatchError,
@@ -173,6 +174,29 @@ describe("while it runs", () => {
     });
     await unrenewed.close();
     client.disconnect();
+  });
+
+  test("what is saved may have a codec of its own, for values that only the other can have", async () => {
+    const codec = { encode: (value: unknown) => `=${String(value)}`, decode: (text: string) => text.slice(1) };
+    const options = { codec, savedCodec: jsonCodec };
+    await once(
+      holdfast,
+      key,
+      (lease) => lease.save({ page: 3 }).then(() => Promise.reject(new Error("x"))),
+      options,
+    ).catch(() => {});
+    const next = await once(other, key, (lease) => `page ${JSON.stringify(lease.saved)}`, options);
+    expect(next.value).toBe('page {"page":3}');
+  });
+
+  test("one of another content is told so at once, also behind others of its process", async () => {
+    const running = held<number>();
+    const first = once(holdfast, key, running.work, { fingerprint: 1 });
+    await running.began;
+    const waiting = once(other, key, () => 2, { fingerprint: 1 });
+    await expect(once(other, key, () => 3, { fingerprint: 2, waitMs: 60_000 })).rejects.toThrow(OnceMismatchError);
+    running.end(1);
+    await Promise.all([first, waiting]);
   });
 
   test("one who waits may give up, and the others do not", async () => {

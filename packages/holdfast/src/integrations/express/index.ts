@@ -6,7 +6,7 @@ import { Idempotency, leases } from "../http/exchange.js";
 import type { NodeResponse } from "../http/node-answer.js";
 import { seeThrough } from "../http/node-exchange.js";
 import type { IdempotencyOptions } from "../http/options.js";
-import type { Answer } from "../http/problems.js";
+import { type Answer, grouped } from "../http/problems.js";
 
 export type { IdempotencyEvent, IdempotencyOutcome } from "../http/events.js";
 export { onceKeyOf } from "../http/fingerprint.js";
@@ -60,6 +60,6 @@ function parsedBody(request: Request): unknown {
 
 function send(response: NodeResponse, { status, headers, body }: Answer): void {
   response.statusCode = status;
-  for (const [name, value] of headers) response.setHeader(name, value);
+  for (const [name, values] of Object.entries(grouped(headers))) response.setHeader(name, values);
   response.end(body);
 }

@@ -6,6 +6,7 @@ import { Idempotency, leases } from "../http/exchange.js";
 import type { NodeResponse } from "../http/node-answer.js";
 import { seeThrough } from "../http/node-exchange.js";
 import type { IdempotencyOptions } from "../http/options.js";
+import { grouped } from "../http/problems.js";
 
 export type { IdempotencyEvent, IdempotencyOutcome } from "../http/events.js";
 export { onceKeyOf } from "../http/fingerprint.js";
@@ -38,7 +39,7 @@ export function idempotency(
       parsed: () => request.body,
       next: (error) => done(error as Error | undefined),
       answer({ status, headers, body }) {
-        const answer: FastifyReply = reply.code(status).headers(Object.fromEntries(headers));
+        const answer: FastifyReply = reply.code(status).headers(grouped(headers));
         // Fastify gives a body without a type one.
         void answer.send(body.length === 0 ? undefined : Buffer.from(body));
       },

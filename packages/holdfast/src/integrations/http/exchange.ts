@@ -7,6 +7,7 @@
 import { ClosedError, EvictionError, StoreError } from "../../core/errors.js";
 import { show } from "../../core/names.js";
 import type { Holdfast } from "../../holdfast.js";
+import { jsonCodec } from "../../recipes/codec.js";
 import {
   OnceBlockedError,
   type OnceLease,
@@ -132,6 +133,7 @@ export class Idempotency<Request> {
       ...(whenRunning === "reject" ? { whenRunning } : { whenRunning: "wait", waitMs: whenRunning.waitMs }),
       valueBytesMax: textBytesMax(bodyBytesMax),
       codec: answerCodec(replayHeaders),
+      savedCodec: jsonCodec,
       after() {
         run.policy = run.taken === undefined ? "release" : policyOf(keep(statusOf(run.taken)));
         return run.policy;

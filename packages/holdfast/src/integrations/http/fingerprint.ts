@@ -1,5 +1,6 @@
 /** What a request is about, so that the same key for another one is noticed; and the key under which it is kept. */
 import { createHash } from "node:crypto";
+import { checkComparable } from "../../recipes/once/fingerprint.js";
 
 /** The body of a request: none, its bytes, or what a parser has made of it. */
 export type RequestBody =
@@ -48,13 +49,17 @@ function bodyDigest(body: RequestBody, mediaType: string): string {
 }
 
 function digestOf(value: unknown): string {
-  return value instanceof Uint8Array ? sha256(value) : sha256(canonical(value));
+  if (value instanceof Uint8Array) return sha256(value);
+  checkComparable(value);
+  return sha256(canonical(value));
 }
 
 /** JSON with the properties of each object in one order; what JSON has no word for becomes what `JSON.stringify` makes of it. */
 function canonical(value: unknown): string {
   if (typeof value === "object" && value !== null) {
     if ("toJSON" in value && typeof value.toJSON === "function") return canonical(value.toJSON());
+    if (value instanceof Map || value instanceof Set) return `${value.constructor.name}${canonical([...value])}`;
+    if (value instanceof Uint8Array) return `bytes:${sha256(value)}`;
     if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
     const entries = Object.entries(value).filter(([, each]) => each !== undefined);
     // By code units, which no locale changes.

@@ -24,9 +24,10 @@ export function keyHeaderOf({ headers, rawHeaders }: IncomingMessage): string[] 
 export async function bodyOf(request: IncomingMessage, parsed: unknown): Promise<RequestBody> {
   const { headers } = request;
   const mediaType = mediaTypeOf(headers["content-type"] ?? "");
-  if (headers["transfer-encoding"] === undefined && Number(headers["content-length"] ?? 0) === 0) {
-    return { kind: "none" };
-  }
+  const length = headers["content-length"];
+  // HTTP/2 need not say that there is a body.
+  const isSilent = headers["transfer-encoding"] === undefined && (request.httpVersionMajor < 2 || length !== undefined);
+  if (isSilent && Number(length ?? 0) === 0) return { kind: "none" };
   if (!request.readableDidRead && !request.readableEnded) return { kind: "bytes", bytes: await peek(request) };
   // The files of a form are not in what its parser leaves.
   if (!isLeft(parsed) || mediaType === "multipart/form-data") {

@@ -8,6 +8,13 @@ export interface Answer {
   readonly body: Uint8Array;
 }
 
+/** Headers by name, as Node takes them: one that comes several times has all of its values. */
+export function grouped(headers: Answer["headers"]): Record<string, string | string[]> {
+  const values = new Map<string, string[]>();
+  for (const [name, value] of headers) values.set(name, [...(values.get(name) ?? []), value]);
+  return Object.fromEntries(Array.from(values, ([name, all]) => [name, all.length === 1 ? (all[0] ?? "") : all]));
+}
+
 /** Why a request is not carried out. */
 export type Problem =
   | "missing"

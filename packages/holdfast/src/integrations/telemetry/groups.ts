@@ -32,15 +32,21 @@ const IDS: readonly RegExp[] = [
   /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i,
   /^[0-7][0-9a-hjkmnp-tv-z]{25}$/i, // ULID
   /^[0-9a-f]{8,}$/i,
+  /^\d{4}-\d\d-\d\d(T\d\d)?$/, // of a time, such as node-cron has in its keys, whose minutes are segments of their own
+  /^\d+Z$/,
 ];
+/** The key of a request over HTTP, which its client chooses: `tenant/POST /payments 8e03978e`. */
+const REQUEST = /^[^/]*(\/(?:POST|PATCH|PUT|DELETE) .*) \S+$/;
 
 /**
  * The name with `*` for each segment that is a number, a UUID, a ULID, hexadecimal of 8 digits or more, an e-mail address, or
  * longer than 32 characters. Segments end at `:` `/` `.` `|`: `order:8e03978e-40d5-43e8-bc93-6894a57f9324:pay` is `order:*:pay`.
  */
 export function groupOf(lockName: string): string {
+  const [, route] = REQUEST.exec(lockName) ?? [];
+  const name = route === undefined ? lockName : `*${route} *`;
   // The domain of an address has points in it.
-  return mapSegments(lockName, /([:/|])/, (part) => (EMAIL.test(part) ? "*" : mapSegments(part, /(\.)/, withoutId)));
+  return mapSegments(name, /([:/|])/, (part) => (EMAIL.test(part) ? "*" : mapSegments(part, /(\.)/, withoutId)));
 }
 
 function mapSegments(text: string, separator: RegExp, map: (segment: string) => string): string {

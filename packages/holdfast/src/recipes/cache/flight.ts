@@ -15,7 +15,7 @@ import { Ear } from "./ear.js";
 import { CacheLoadError } from "./errors.js";
 import { type Answer, Inquiry } from "./inquiry.js";
 import { Load, type LoadOutcome, type LoadPlace } from "./load.js";
-import { AGAIN, ALONE, parse } from "./messages.js";
+import { AGAIN, ALONE, AT_ONCE, parse } from "./messages.js";
 import { reload } from "./reload.js";
 import { Rest } from "./rest.js";
 
@@ -43,6 +43,8 @@ export class Flight<Value> implements Occupant {
   /** Of the load that is waited for: what is told of older ones is out of date. */
   #awaitedToken = 0;
   #round = 0;
+  /** Somebody has invalidated the entry since the present load began. */
+  #isOutdated = false;
   #failures = 0;
 
   /** @param onLanded  called when nobody may join any more @throws ClosedError */
@@ -171,6 +173,7 @@ export class Flight<Value> implements Occupant {
     this.#phase = "loading";
     this.#rest.end();
     this.#round += 1;
+    this.#isOutdated = false;
     const load = new Load(this.#place, held, of.facts.load);
     this.#load = load;
     const outcome = await load.outcome;
@@ -183,7 +186,7 @@ export class Flight<Value> implements Occupant {
     const isKept = await load.keep(value, outcome.isNegative);
     if (this.#phase === "over") return;
     this.#load = undefined;
-    if (isKept) {
+    if (isKept && !this.#isOutdated) {
       this.#resolveAll(value);
       return;
     }
@@ -229,6 +232,8 @@ export class Flight<Value> implements Occupant {
 
   #heard(message: string): void {
     const told = parse(message);
+    // Of a load that asked nobody, only this says so; any other finds out when it keeps what it has.
+    if (message === AT_ONCE && this.#load?.isAlone === true) this.#isOutdated = true;
     // A lease that was granted here speaks for itself.
     const listens = this.#phase !== "over" && (this.#load === undefined || this.#load.isAlone);
     if (!listens || (told !== undefined && told.token < this.#awaitedToken)) return;

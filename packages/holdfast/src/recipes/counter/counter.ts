@@ -20,7 +20,7 @@ export interface CounterOptions {
   /** The least that may be left after something was taken. Whole, -10^15 to 10^15. @default 0 */
   readonly min?: number;
   /**
-   * How long a request is remembered. The same id later is a new request. Longer takes more memory, some hundred bytes for each
+   * How long a request is remembered, and never less than 20 s and five command time-outs. The same id later is a new request. Longer takes more memory, some hundred bytes for each
    * request. Whole milliseconds, 1 000 to 31 536 000 000.
    * @default 86_400_000, a day
    */
@@ -74,6 +74,8 @@ export interface Counter {
 const MOST = 1_000_000_000_000_000;
 const DAY_MS = 86_400_000;
 const YEAR_MS = 31_536_000_000;
+const REMEMBER_MIN_MS = 20_000;
+const REMEMBER_TIMEOUTS = 5;
 
 /**
  * The count of that name. Costs nothing and needs no clean-up; what was counted stays until it is deleted.
@@ -136,7 +138,9 @@ class CounterOnServer implements Counter {
     engine.assertOpen(this.name);
     const keys = { count: this.#key, request: `${this.#key}:request:${requestId}` };
     const change = sign * amount;
-    const args = { change, ...this.#options, max: MOST };
+    // Holdfast itself asks again for as long as that, and a request that is forgotten by then would count twice.
+    const keepMs = Math.max(this.#options.keepMs, REMEMBER_MIN_MS, REMEMBER_TIMEOUTS * engine.commandTimeoutMs);
+    const args = { change, ...this.#options, keepMs, max: MOST };
     const caller = { store: engine.store, name: this.name };
     const reply = await insist(engine, () => call(caller, recipesCounterChange, keys, args, engine.commandTimeoutMs));
     switch (reply.outcome) {

@@ -130,6 +130,8 @@ class Candidate<Value> implements Office {
   async #campaign(): Promise<LeadLease | undefined> {
     const { engine } = this;
     const { signal } = this.#stop;
+    // Of a former term: who resigns now has nothing to release.
+    this.#released = undefined;
     for (let pauseMs = 0; ; pauseMs = Math.min(Math.max(pauseMs * 2, FIRST_PAUSE_MS), LONGEST_PAUSE_MS)) {
       try {
         const delayMs = engine.runtime.random() * (this.#options.delayMaxMs + pauseMs);
@@ -213,7 +215,8 @@ class Candidate<Value> implements Office {
     try {
       leadership.assertHeld();
     } catch (error) {
-      if (error instanceof LeaseLostError) return error;
+      // Its Holdfast has given it back itself, and that is an end like any other.
+      if (error instanceof LeaseLostError) return error.reason === "closed" ? undefined : error;
       throw error;
     }
     return undefined;

@@ -1,5 +1,5 @@
 /** What becomes of a call when its work has ended. */
-import { encodeFailure } from "../failure.js";
+import { encodeFailure, wordsOf } from "../failure.js";
 import type { OnceOptions, OnceOutcome, OncePolicy, ResolvedOnce } from "./options.js";
 import type { Ending } from "./steps.js";
 
@@ -39,6 +39,7 @@ export function endingOf<Value>(
 }
 
 function reasonOf<Value>(outcome: OnceOutcome<Value>): string {
-  const text = outcome.ok ? "its outcome is unknown" : String(outcome.error);
-  return text.slice(0, REASON_MAX);
+  if (outcome.ok) return "its outcome is unknown";
+  const { name, message } = wordsOf(outcome.error);
+  return `${name}: ${message}`.slice(0, REASON_MAX);
 }

@@ -10,9 +10,35 @@ import { jsonCodec } from "../codec.js";
  */
 export function fingerprintOf(content: unknown): string {
   if (content === undefined) return "";
+  checkComparable(content);
   return createHash("sha256")
     .update(JSON.stringify(sorted(JSON.parse(jsonCodec.encode(content)))))
     .digest("hex");
+}
+
+/**
+ * Something that shows none of what is in it, such as a file or a form, would be the same as any other of its sort.
+ *
+ * @throws TypeError  it contains such a thing
+ */
+export function checkComparable(value: unknown, path: readonly unknown[] = []): void {
+  if (typeof value !== "object" || value === null || path.includes(value)) return;
+  if (value instanceof Date || value instanceof Uint8Array) return;
+  if ("toJSON" in value && typeof value.toJSON === "function") return;
+  const inner = [...path, value];
+  if (value instanceof Map || value instanceof Set) {
+    for (const each of value) checkComparable(each, inner);
+    return;
+  }
+  const parts = Object.values(value);
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if (parts.length === 0 && prototype !== null && prototype !== Object.prototype && !Array.isArray(value)) {
+    const what = value.constructor.name;
+    throw new TypeError(
+      `fingerprint must be of data that can be compared; got a ${what}, which shows nothing of what is in it`,
+    );
+  }
+  for (const each of parts) checkComparable(each, inner);
 }
 
 function sorted(value: unknown): unknown {

@@ -94,7 +94,7 @@ export async function once<Value>(
 function made(
   holdfast: Holdfast,
   key: string,
-  { scope, fingerprint, strictFingerprint, keepMs, codec }: ResolvedOnce,
+  { scope, fingerprint, strictFingerprint, keepMs, savedCodec }: ResolvedOnce,
 ): { lock: ForeignLock<OnceLease>; steps: OnceSteps } {
   const name = nameOf(scope, checkBytes("key", key));
   const { engine, defaults, prefix } = behind(holdfast, name);
@@ -104,9 +104,10 @@ function made(
     engine,
     steps,
     defaults,
-    make: (held) => new OnceLease(held, steps, steps.begins(held.owner), codec),
+    make: (held) => new OnceLease(held, steps, steps.begins(held.owner), savedCodec),
     pauses: { delayMs: RECHECK_MS, jitterMs: RECHECK_MS / 4 },
-    line: `once ${steps.key}`,
+    // Of another content it is another call: it is refused, and does not wait for its turn to hear that.
+    line: `once ${steps.key} ${print} ${strictFingerprint}`,
     listen: (_claim, onNews) => engine.store.inbox(steps.channel, onNews, engine.commandTimeoutMs),
   });
   return { lock, steps };

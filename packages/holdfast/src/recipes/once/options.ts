@@ -73,6 +73,9 @@ export interface OnceOptions<Value = unknown> {
   /** How values become text. @default jsonCodec */
   readonly codec?: Codec;
 
+  /** How what `lease.save` keeps becomes text. @default the `codec` */
+  readonly savedCodec?: Codec;
+
   /** Free text shown to whoever waits, at most 256 bytes. */
   readonly label?: string;
 
@@ -99,6 +102,7 @@ const NAMES: Readonly<Record<keyof OnceOptions, true>> = {
   after: true,
   valueBytesMax: true,
   codec: true,
+  savedCodec: true,
   label: true,
   signal: true,
 };
@@ -131,7 +135,9 @@ export function resolveOnce(options: OnceOptions<never>): ResolvedOnce {
     throw new TypeError(`after must be a function; got ${show(after)}`);
   }
   checkCodec(codec);
+  const { savedCodec = codec } = options;
+  checkCodec(savedCodec);
   const waiting = { whenRunning, waitMs, signal };
-  const kept = { leaseMs, keepMs, maxHoldMs, valueBytesMax, codec, label };
+  const kept = { leaseMs, keepMs, maxHoldMs, valueBytesMax, codec, savedCodec, label };
   return { scope, fingerprint, strictFingerprint, ...waiting, ...kept };
 }

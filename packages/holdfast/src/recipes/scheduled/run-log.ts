@@ -11,6 +11,7 @@ import { behindAny } from "../../core/behind.js";
 import { PausedError } from "../../core/errors.js";
 import type { Runtime } from "../../core/runtime.js";
 import type { Holdfast } from "../../holdfast.js";
+import { wordsOf } from "../failure.js";
 import type { Refusal, RefusalReason } from "../refusal.js";
 import {
   type RunEndedEvent,
@@ -143,5 +144,5 @@ function cut(text: string): string {
 
 /** What was thrown, in a word. */
 function nameOf(error: unknown): string {
-  return error instanceof Error ? error.name : typeof error;
+  return wordsOf(error).name;
 }

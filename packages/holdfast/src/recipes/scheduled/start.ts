@@ -65,6 +65,8 @@ export async function start(place: StartPlace, options: ResolvedScheduled): Prom
     return { calledAtMs, found: refusedFor(marker.lastRun, marker.opensAtMs, calledAtMs) };
   } catch (error) {
     await lease?.release().catch(() => {});
+    // What the caller has given as its reason is the caller's, whatever it is.
+    if (options.signal?.aborted === true && error === options.signal.reason) throw error;
     // The lease was over before anything was begun under it, so that is no loss.
     const refusal: Refusal | undefined =
       error instanceof LeaseLostError ? { outcome: "refused", reason: "unavailable", error } : refusalOf(error);
