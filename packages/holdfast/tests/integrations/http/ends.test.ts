@@ -232,6 +232,21 @@ describe.each(ADAPTERS)("$name", (adapter) => {
       expect(handle).toHaveBeenCalledTimes(2);
     });
 
+    test("when the handler fails after a recovery point, which the next try finds", async () => {
+      const found: unknown[] = [];
+      vi.spyOn(console, "error").mockImplementation(() => {});
+      const { url } = await serve(async ({ lease }) => {
+        found.push(lease?.saved);
+        if (found.length > 1) return { status: 201, body: { tries: found.length } };
+        await lease?.save({ charged: "r-1" });
+        throw new Error("no answer from the printer");
+      });
+      expect((await post(url, { key, body: { amount: 1 } })).status).toBe(500);
+      vi.restoreAllMocks();
+      expect((await post(url, { key, body: { amount: 1 } })).status).toBe(201);
+      expect(found).toEqual([undefined, { charged: "r-1" }]);
+    });
+
     test("when the client leaves before the end: what it did not wait for is recorded", async () => {
       const began = deferred<void>();
       const end = deferred<void>();
