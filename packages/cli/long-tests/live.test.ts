@@ -137,7 +137,7 @@ describe("release --force", () => {
     await run(terminal, "n");
     await terminal.until((screen) => screen.includes("nothing was released"), "no");
     // What is typed before the shell is there again is the command's.
-    await terminal.until((now) => /\n\$$/.test(now.trimEnd()), "a prompt");
+    await terminal.until((now) => now.trimEnd().endsWith("\n$"), "a prompt");
     await run(terminal, 'echo "code=$?"');
     await terminal.until((screen) => screen.includes("code=1"), "1");
     expect(lease.validForMs()).toBeGreaterThan(0);
