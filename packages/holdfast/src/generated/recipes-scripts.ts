@@ -898,11 +898,11 @@ export const recipesKeyedRecord = {
     { code: 1, outcome: "recorded", values: [], rest: null },
     { code: 2, outcome: "lost", values: [], rest: null },
   ],
-  sha1: "e1267a9e8f63e68c194c102b615ec1dd0aac3161",
+  sha1: "bda277095c5a23c75c53d03e4bf35aaede5307c9",
   source: `-- holdfast recipes/keyed/record
 local owner, token, isNamed, sequence, keepMs = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
-if redis.call('HGET', KEYS[3], 'token') == token then
+if redis.call('HGET', KEYS[3], 'token') == token or (isNamed == '1' and redis.call('GET', KEYS[4]) == token) then
   return 1
 end
 local last = redis.call('GET', KEYS[2])

@@ -3,7 +3,7 @@ import { depart } from "../core/departure.js";
 import type { Engine } from "../core/engine.js";
 import { hold } from "../core/granting.js";
 import { Hold } from "../core/hold.js";
-import type { Lease } from "../core/lease.js";
+import { Lease } from "../core/lease.js";
 import { Lock } from "../core/lock.js";
 import { type AcquireOptions, NONE, type ResolvedOptions, resolve, type TryAcquireOptions } from "../core/options.js";
 import type { Steps } from "../core/steps.js";
@@ -60,7 +60,7 @@ export class ForeignLock<Held extends Lease = Lease> extends Lock<Held> {
     const { runtime } = this.engine;
     const startedAtMs = runtime.monotonicMs();
     const end = await this.#wait(resolved);
-    if (end instanceof Hold) return this.make(end);
+    if (end instanceof Hold) return this.#made(end);
     // It may have asked as often as it was to, and then it did not wait as long as it might have.
     const waitMs = Math.min(resolved.waitMs, Math.max(1, Math.ceil(runtime.monotonicMs() - startedAtMs)));
     throw await timeoutError(this.engine, this.steps, { ...resolved, waitMs }, end);
@@ -77,7 +77,17 @@ export class ForeignLock<Held extends Lease = Lease> extends Lock<Held> {
    */
   override async tryAcquire(options: TryAcquireOptions = NONE): Promise<Held | null> {
     const end = await this.#wait({ ...this.resolved(options), waitMs: 0 });
-    return end instanceof Hold ? this.make(end) : null;
+    return end instanceof Hold ? this.#made(end) : null;
+  }
+
+  /** What cannot be told to its caller is given back: nobody else would. */
+  #made(hold: Hold): Held {
+    try {
+      return this.make(hold);
+    } catch (error) {
+      void new Lease(hold).release().catch(() => {});
+      throw error;
+    }
   }
 
   /** What the options of an acquire come to; a format that has more of them takes its own out. @internal */

@@ -189,6 +189,14 @@ describe("while it runs", () => {
     expect(next.value).toBe('page {"page":3}');
   });
 
+  test("a recovery point that cannot be read is an error, and the call is not kept by it", async () => {
+    const fail = (lease: { save(data: unknown): Promise<void> }): Promise<never> =>
+      lease.save(1).then(() => Promise.reject(new Error("x")));
+    await once(holdfast, key, fail, { savedCodec: { encode: () => "?", decode: () => 1 } }).catch(() => {});
+    await expect(once(holdfast, key, () => 1)).rejects.toThrow(SyntaxError);
+    await vi.waitFor(async () => expect((await inspectOnce(other, key))?.state).toBe("released"), eventually);
+  });
+
   test("one of another content is told so at once, also behind others of its process", async () => {
     const running = held<number>();
     const first = once(holdfast, key, running.work, { fingerprint: 1 });

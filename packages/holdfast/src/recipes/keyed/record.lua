@@ -18,7 +18,7 @@
 ]]
 local owner, token, isNamed, sequence, keepMs = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
-if redis.call('HGET', KEYS[3], 'token') == token then
+if redis.call('HGET', KEYS[3], 'token') == token or (isNamed == '1' and redis.call('GET', KEYS[4]) == token) then
   return 1
 end
 local last = redis.call('GET', KEYS[2])

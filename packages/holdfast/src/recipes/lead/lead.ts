@@ -137,7 +137,8 @@ class Candidate<Value> implements Office {
         const delayMs = engine.runtime.random() * (this.#options.delayMaxMs + pauseMs);
         if (delayMs > 0) await pause(engine, this.#steps.name, delayMs, signal);
         const leadership = await this.#win();
-        if (!signal.aborted) return leadership;
+        // The answer to its first step may have taken longer than its lease.
+        if (!signal.aborted && leadership.validForMs() > 0) return leadership;
         await leadership.release().catch(() => {});
       } catch (error) {
         const isPassing = error instanceof LeaseLostError || (error instanceof StoreError && error.transient);

@@ -60,6 +60,8 @@ export async function start(place: StartPlace, options: ResolvedScheduled): Prom
     lease = taken;
     options.signal?.throwIfAborted();
     const marker = await mark(place, lease, options.everyMs, calledAtMs);
+    // The answer may have taken longer than the lease; then nothing is begun under it.
+    if (marker.outcome === "started") lease.assertHeld();
     if (marker.outcome === "started") return { calledAtMs, found: { lease, marker } };
     await lease.release().catch(() => {});
     return { calledAtMs, found: refusedFor(marker.lastRun, marker.opensAtMs, calledAtMs) };
