@@ -9,8 +9,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { env } from "node:process";
 
-import { node, tools } from "./setup.mjs";
-import { tally } from "./tally.mjs";
+import { node, root, tools } from "./setup.mjs";
+import { failures, tally } from "./tally.mjs";
 
 /**
  * @param {readonly string[]} args  of vitest
@@ -24,7 +24,11 @@ export async function runTests(args, settings) {
   const output = ["--reporter=json", `--outputFile.json=${report}`];
   const code = await node([tools.vitest, "run", ...reporter, ...output, ...args], settings);
 
-  const { passed, failed, skipped } = tally(read(report), code);
+  const results = read(report);
+  const { passed, failed, skipped } = tally(results, code);
+  for (const failure of failures(results, root)) console.log(`failed: ${failure}`);
+  if (code !== 0 && failures(results, root).length === 0)
+    console.log("failed: an error outside of any test, said above");
   rmSync(folder, { recursive: true });
 
   // A name filter makes vitest call all other tests skipped; that is what was asked for.

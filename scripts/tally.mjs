@@ -1,7 +1,27 @@
 // @ts-check
+import { relative } from "node:path";
 
-/** @typedef {{ status: string, fullName: string }} TestResult */
-/** @typedef {{ name: string, status: string, assertionResults: TestResult[] }} FileResult */
+/** @typedef {{ status: string, fullName: string, failureMessages?: string[] }} TestResult */
+/** @typedef {{ name: string, status: string, message?: string, assertionResults: TestResult[] }} FileResult */
+
+/**
+ * What failed, a line each: the file, the test and the first line of its error. Of a long log, often only the end is kept.
+ *
+ * @param {{ testResults: FileResult[] } | undefined} report
+ * @param {string} root  folder from which files are named
+ * @returns {string[]}
+ */
+export function failures(report, root) {
+  return (report?.testResults ?? []).flatMap(({ name, status, message, assertionResults }) => {
+    const file = relative(root, name);
+    const red = assertionResults.filter((test) => test.status === "failed");
+    if (status === "failed" && assertionResults.length === 0) return [`${file}: ${firstLine(message)}`];
+    return red.map(({ fullName, failureMessages }) => `${file}: ${fullName}: ${firstLine(failureMessages?.[0])}`);
+  });
+}
+
+/** @param {string | undefined} text */
+const firstLine = (text) => (text ?? "").trim().split("\n", 1)[0]?.slice(0, 300) ?? "";
 
 /**
  * Counts a report of vitest's JSON reporter.

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 
-import { tally } from "../../scripts/tally.mjs";
+import { failures, tally } from "../../scripts/tally.mjs";
 
 function file(...statuses: string[]): Parameters<typeof tally>[0] {
   const assertionResults = statuses.map((status, i) => ({ status, fullName: `test ${i}` }));
@@ -22,4 +22,25 @@ it("an error outside of any test is a failure", () => {
 
 it("a run that ended before it could report is a failure", () => {
   expect(tally(undefined, 1)).toEqual({ passed: 0, failed: 1, skipped: [] });
+});
+
+it("what failed is said in a line each, with the file and the first line of the error", () => {
+  const report = {
+    testResults: [
+      {
+        name: "/folder/tests/a.test.ts",
+        status: "failed",
+        assertionResults: [
+          { status: "passed", fullName: "goes well" },
+          { status: "failed", fullName: "goes wrong", failureMessages: ["Error: two holders\n    at a.test.ts:3"] },
+        ],
+      },
+      { name: "/folder/tests/b.test.ts", status: "failed", message: "cannot find c", assertionResults: [] },
+    ],
+  };
+  expect(failures(report, "/folder")).toEqual([
+    "tests/a.test.ts: goes wrong: Error: two holders",
+    "tests/b.test.ts: cannot find c",
+  ]);
+  expect(failures(undefined, "/folder")).toEqual([]);
 });
