@@ -76,7 +76,7 @@ function isAllowedInLibrary(from: string, entry: Import): boolean {
     case "generated":
       return to === "core/script.ts" && entry.isTypeOnly;
     case "stores":
-      return /^core\/(store|script|errors)\.ts$/.test(to) || (target === "stores" && mayShare(from, to));
+      return /^core\/(store|script|errors|builtins)\.ts$/.test(to) || (target === "stores" && mayShare(from, to));
     default:
       if (target === zone || target === "core") return true;
       if (LIKE_A_USER.has(zone) && (target === "" || !NOT_A_KIND.has(target))) return true;

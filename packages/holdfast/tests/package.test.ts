@@ -69,13 +69,15 @@ test("it locks on a real server, and its errors are those of every entry point",
   }
 });
 
+test("what takes Node long to load is not loaded with it", () => {
+  const loaded = [...loadedByMain()].map((file) => readFileSync(join(packed, "dist", file), "utf8")).join("\n");
+  const modules = new Set([...loaded.matchAll(/\b(?:from|import)\s*"(node:[^"]+)"/g)].map(([, name]) => name));
+  expect(modules).toContain("node:diagnostics_channel");
+  for (const slow of ["node:crypto", "node:process", "node:net", "node:stream"]) expect(modules).not.toContain(slow);
+});
+
 test("it is no larger than is accepted", () => {
-  // What other entry points alone share is not loaded with it.
-  const loaded = new Set(["index.js"]);
-  for (const file of loaded) {
-    const text = readFileSync(join(packed, "dist", file), "utf8");
-    for (const [, shared = ""] of text.matchAll(/\bfrom\s*"\.\/(shared-[^"]+)"/g)) loaded.add(shared);
-  }
+  const loaded = loadedByMain();
   expect(loaded.size).toBeGreaterThan(1);
   const bytes = [...loaded].reduce((sum, file) => sum + gzipSync(readFileSync(join(packed, "dist", file))).length, 0);
   expect(bytes).toBeLessThan(MOST_BYTES);
@@ -96,3 +98,13 @@ test("importing it is a small part of importing a client", () => {
   }
   expect(best.holdfast).toBeLessThan(best.client / 2);
 });
+
+/** The files that `import "holdfast"` loads. What other entry points alone share is not among them. */
+function loadedByMain(): ReadonlySet<string> {
+  const loaded = new Set(["index.js"]);
+  for (const file of loaded) {
+    const text = readFileSync(join(packed, "dist", file), "utf8");
+    for (const [, shared = ""] of text.matchAll(/\bfrom\s*"\.\/(shared-[^"]+)"/g)) loaded.add(shared);
+  }
+  return loaded;
+}

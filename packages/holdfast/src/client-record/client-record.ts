@@ -1,6 +1,5 @@
 /** Who a client is, kept in Redis for people who ask who holds a lock. */
 import { hostname } from "node:os";
-import { pid } from "node:process";
 import { call } from "../core/call.js";
 import type { ClientRecord, ClientRecords } from "../core/presence.js";
 import type { Store } from "../core/store.js";
@@ -27,7 +26,7 @@ export function clientRecords(
         { store, name: own },
         clientRecordAnnounce,
         { client: own },
-        { host: hostname(), pid, name: facts.clientName, version: VERSION, keepMs },
+        { host: hostname(), pid: process.pid, name: facts.clientName, version: VERSION, keepMs },
         facts.timeoutMs,
       );
     },

@@ -4,7 +4,7 @@
  * Core reads no clock, sets no timer and draws no random number of its own, so that a simulation can supply
  * all three and replay a run from its seed.
  */
-import { randomBytes } from "node:crypto";
+import { crypto } from "./builtins.js";
 
 /** A running timer. */
 export interface Timer {
@@ -42,7 +42,7 @@ export const systemRuntime: Runtime = {
   monotonicMs: () => performance.now(),
   wallMs: () => Date.now(),
   random: () => Math.random(),
-  newClientId: () => randomBytes(12).toString("base64url"),
+  newClientId: () => crypto().randomBytes(12).toString("base64url"),
   startTimer: (callback, delayMs, keepAlive) => new SystemTimer(callback, delayMs, keepAlive),
 };
 

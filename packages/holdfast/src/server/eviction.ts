@@ -1,5 +1,4 @@
 /** Whether the server may take locks away to save memory, asked in a script because every store can run one. */
-import { emitWarning } from "node:process";
 import { call } from "../core/call.js";
 import { evicts, type MemoryPolicy } from "../core/eviction-guard.js";
 import type { Store } from "../core/store.js";
@@ -30,7 +29,7 @@ async function policyOf(store: Pick<Store, "run">, timeoutMs: number): Promise<M
 
 /** Tells the operator, by a warning of the process, what to check by hand. */
 export function warnOfHiddenPolicy(): void {
-  emitWarning("Holdfast cannot see whether this server evicts keys, because it does not show INFO memory.", {
+  process.emitWarning("Holdfast cannot see whether this server evicts keys, because it does not show INFO memory.", {
     type: "HoldfastWarning",
     code: "HOLDFAST_EVICTION_UNKNOWN",
     detail:

@@ -1,5 +1,4 @@
 /** Whether a server may grant locks after it took over from another: how it is asked, and where it keeps the answer. */
-import { emitWarning } from "node:process";
 import { call } from "../core/call.js";
 import { StoreError } from "../core/errors.js";
 import type { Grace } from "../core/store.js";
@@ -49,7 +48,7 @@ export function failoverGrace(mode: FailoverGrace, prefix: string, leastMs = 0):
 }
 
 function warnOfHiddenLineage(): void {
-  emitWarning(
+  process.emitWarning(
     "Holdfast cannot see whether this server took over from another, because it does not show INFO, or a cluster its slots.",
     {
       type: "HoldfastWarning",

@@ -1,5 +1,4 @@
 /** A server that forbids to listen stops nobody, since whoever cannot listen asks now and then; so the operator is told. */
-import { emitWarning } from "node:process";
 import { missingPermission } from "./permission.js";
 
 /** Warns once for each rule that is missing and each sort of channel. One for each store. */
@@ -13,7 +12,7 @@ export class ForbiddenChannels {
     const sort = missing?.replace(/^(&[^:]*:[^:]*:).*$/, "$1*");
     if (sort === undefined || this.#told.has(sort)) return missing;
     this.#told.add(sort);
-    emitWarning(`Holdfast may not listen as it should, because its Redis user lacks ${sort}.`, {
+    process.emitWarning(`Holdfast may not listen as it should, because its Redis user lacks ${sort}.`, {
       type: "HoldfastWarning",
       code: "HOLDFAST_CHANNEL_FORBIDDEN",
       detail:
