@@ -7,6 +7,7 @@ import { openHop } from "./hop.js";
 import { Holdings } from "./leases.js";
 import type { Order } from "./orders.js";
 import { pairsFor, timesFor } from "./pairs.js";
+import { profiled } from "./profile.js";
 
 /** A name in place of an adapter's, for the ring that only publishes. */
 const HOP = "publish";
@@ -41,6 +42,7 @@ async function open(adapter: Adapter): Promise<Contestant> {
 }
 
 async function obey(order: Order): Promise<unknown> {
+  if (order.task === "profile") return profiled(() => obey(order.order));
   if (order.task === "hop") return hop?.run(order);
   if (contestant === undefined) throw new Error(`${name} holds no locks`);
   switch (order.task) {

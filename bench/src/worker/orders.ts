@@ -98,5 +98,26 @@ export interface WatchDone {
   readonly processorUs: number;
 }
 
+/** Whatever it is, while somebody looks where the processor time goes. */
+export interface ProfileOf {
+  readonly task: "profile";
+  readonly order: Exclude<Order, ProfileOf>;
+}
+
+/** Whose code was at work: the lock's, its client's, Node's JavaScript, the event loop and the kernel, the collector, ours that measures. */
+export type Share = "library" | "client" | "node" | "loop" | "collector" | "bench";
+
+/** Processor time by whose code it was, in µs, and the functions of the lock's own code that took the most. */
+export interface Profile {
+  readonly us: Readonly<Record<Share, number>>;
+  readonly heaviest: readonly { readonly name: string; readonly us: number }[];
+}
+
+/** What an order came to, and what it took. */
+export interface Profiled<Result> {
+  readonly result: Result;
+  readonly profile: Profile;
+}
+
 /** Any of them. */
-export type Order = OneAtATime | Pairs | Crowd | Hop | Wait | Keep | Hold | Watch;
+export type Order = OneAtATime | Pairs | Crowd | Hop | Wait | Keep | Hold | Watch | ProfileOf;

@@ -44,8 +44,8 @@ async function begun({ command, begin }: (typeof SHELLS)[number]): Promise<Termi
 
 /** Types what is given on a line of its own, presses Tab, and waits until the screen fits. */
 async function completed(terminal: Terminal, typed: string, fits: (screen: string) => boolean): Promise<void> {
-  await terminal.press("C-c");
-  // Else what is typed may still belong to the line that is given up.
+  // A key of the line editor, which comes to it in its turn: Ctrl-C is a signal, and may take what is typed after it along.
+  await terminal.press("C-u");
   await terminal.until((screen) => screen.trimEnd().split("\n").at(-1)?.includes("holdfast") === false, "a new line");
   await terminal.type(typed);
   await terminal.until((screen) => screen.includes(typed), typed);

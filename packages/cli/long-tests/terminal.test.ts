@@ -62,9 +62,8 @@ it("with --foreground the command asks on the terminal", async () => {
   session("ask", folder, `run ask --foreground -c 'read answer < /dev/tty; echo $answer > ${folder}/answer'`);
   await until(() => {
     tmux("send-keys", "-t", "ask", "yes", "Enter");
-    return textIn(join(folder, "answer")) !== undefined;
+    return textIn(join(folder, "answer"))?.includes("yes") === true; // the file is there before its text
   }, "the answer");
-  expect(textIn(join(folder, "answer"))).toContain("yes");
   expect(await numberIn(join(folder, "code"))).toBe(0);
 });
 
