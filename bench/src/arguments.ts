@@ -5,6 +5,7 @@ import { ADAPTERS } from "./adapters/all.js";
 import { CURVES, type CurvePlan } from "./curves/all.js";
 import { MEASUREMENTS } from "./measurements/all.js";
 import type { Measurement } from "./measurements/measurement.js";
+import { WORKLOADS, type Workload } from "./profiles/workloads.js";
 
 const DOCS = fileURLToPath(new URL("../../docs", import.meta.url));
 
@@ -15,6 +16,8 @@ export interface Arguments {
   readonly writeDocs: boolean;
   /** Empty unless curves are measured in place of the measurements. */
   readonly curves: readonly CurvePlan[];
+  /** Empty unless it is profiled in place of being measured. */
+  readonly profiles: readonly Workload[];
   /** Where documents are written. */
   readonly docsFolder: string;
   readonly measurements: readonly Measurement[];
@@ -32,6 +35,7 @@ export interface Arguments {
 export const USAGE: string = `npm run bench -- [options]
   --only LIST         measurements: ${names(MEASUREMENTS)} (default: all);
                       with --curves: ${names(CURVES)}
+                      with --profile: ${names(WORKLOADS)}
   --adapters LIST     contestants: ${names(ADAPTERS)} (default: all)
   --seconds N         length of one run, 0.1 to 600 (default: each measurement has its own)
   --repetitions N     runs of each contestant, 1 to 1000 (default: 5)
@@ -40,8 +44,9 @@ export const USAGE: string = `npm run bench -- [options]
   --leases N          leases that are held at once, 1 to 1000000 (default: 100000)
   --auto-pipelining   ioredis with enableAutoPipelining, which is off by default, for all contestants on it
   --curves            how speed and cost grow with waiters, processes, held leases and masters, in place of the measurements
+  --profile           whose code takes how much processor time, in place of the measurements
   --json              print JSON; the exit code is 1 where a target was missed
-  --write-docs        write docs/benchmarks.md, its pictures and its numbers (with --curves: those of the curves)
+  --write-docs        write docs/benchmarks.md, its pictures and its numbers (with --curves or --profile: those of it)
   --docs-folder PATH  write them there in place of docs
   --help              print this
 Lists are separated by commas.`;
@@ -60,6 +65,7 @@ export function parseArguments(words: readonly string[]): Arguments {
       leases: { type: "string", default: "100000" },
       "auto-pipelining": { type: "boolean", default: false },
       curves: { type: "boolean", default: false },
+      profile: { type: "boolean", default: false },
       json: { type: "boolean", default: false },
       "write-docs": { type: "boolean", default: false },
       "docs-folder": { type: "string", default: DOCS },
@@ -69,13 +75,16 @@ export function parseArguments(words: readonly string[]): Arguments {
   // A document with a part of the results would pass for the whole.
   if (values["write-docs"] && (values.only ?? values.adapters) !== undefined)
     throw new RangeError("--write-docs writes all results; leave out --only and --adapters");
+  if (values.curves && values.profile) throw new RangeError("--curves and --profile are two runs; give one of them");
+  const isMeasured = !values.curves && !values.profile;
   return {
     docsFolder: values["docs-folder"],
     help: values.help,
     json: values.json,
     writeDocs: values["write-docs"],
     curves: values.curves ? chosen("--only", values.only, CURVES) : [],
-    measurements: values.curves ? [] : chosen("--only", values.only, MEASUREMENTS),
+    profiles: values.profile ? chosen("--only", values.only, WORKLOADS) : [],
+    measurements: isMeasured ? chosen("--only", values.only, MEASUREMENTS) : [],
     adapters: chosen("--adapters", values.adapters, ADAPTERS),
     seconds: values.seconds === undefined ? undefined : number("--seconds", values.seconds, 0.1, 600),
     repetitions: whole("--repetitions", values.repetitions, 1, 1_000),

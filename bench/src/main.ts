@@ -2,9 +2,11 @@
 import { type Arguments, parseArguments, USAGE } from "./arguments.js";
 import { type Comparison, compare } from "./compare.js";
 import { type Curve, curveText } from "./curves/report.js";
-import { withoutSections, writeCurves, writeReport } from "./documents/write.js";
+import { withoutSections, writeCurves, writeProfiles, writeReport } from "./documents/write.js";
 import { machine } from "./machine.js";
 import type { Conditions } from "./measurements/entry.js";
+import { profileText } from "./profiles/report.js";
+import { profileAll } from "./profiles/run.js";
 import { contestantOf, environment, heading, type Report, sentence, table } from "./report.js";
 import { type Server, startServer, startServers, stopAll } from "./server.js";
 
@@ -27,6 +29,7 @@ async function run(wanted: Arguments): Promise<void> {
   const server = await startServer();
   try {
     if (wanted.curves.length > 0) await drawCurves(wanted, server);
+    else if (wanted.profiles.length > 0) await profile(wanted, server);
     else await measure(wanted, server);
   } finally {
     await server.stop();
@@ -83,6 +86,16 @@ async function drawCurves(wanted: Arguments, server: Server): Promise<void> {
   if (wanted.json) console.log(JSON.stringify(report));
   else console.log([...environment(facts, autoPipelining, LEASE_MS), ...curves.map(curveText)].join("\n"));
   if (wanted.writeDocs) writeCurves(wanted.docsFolder, report);
+}
+
+async function profile(wanted: Arguments, server: Server): Promise<void> {
+  const facts = machine(server.version);
+  const tables = await profileAll(wanted.profiles, conditionsOf(wanted, server), wanted.seconds, progress);
+  progress("");
+  const report = { machine: facts, autoPipelining: wanted.autoPipelining, leaseMs: LEASE_MS, tables };
+  if (wanted.json) console.log(JSON.stringify(report));
+  else console.log([...environment(facts, wanted.autoPipelining, LEASE_MS), ...tables.map(profileText)].join("\n"));
+  if (wanted.writeDocs) writeProfiles(wanted.docsFolder, report);
 }
 
 function conditionsOf(wanted: Arguments, server: Server): Omit<Conditions, "seconds"> {

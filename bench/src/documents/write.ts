@@ -5,12 +5,14 @@ import type { CurveReport } from "../curves/report.js";
 import { pictures } from "../pictures/bars.js";
 import { lines } from "../pictures/lines.js";
 import { timeline } from "../pictures/timeline.js";
+import type { ProfileReport } from "../profiles/report.js";
 import type { Report } from "../report.js";
 import type { Outcome } from "../results.js";
 import { markdown } from "./markdown.js";
 
 const RESULTS = "results.json";
 const CURVES = "curves.json";
+const PROFILES = "profiles.json";
 const SHOWN_MS = 20;
 
 /** What is drawn of is not what was measured, and is long. */
@@ -42,10 +44,20 @@ export function writeCurves(folder: string, report: CurveReport): void {
   writeDocument(folder);
 }
 
+/** Writes where the processor time goes, and the document anew. */
+export function writeProfiles(folder: string, report: ProfileReport): void {
+  writeFileSync(join(folderIn(folder), PROFILES), `${JSON.stringify(report, null, 2)}\n`);
+  writeDocument(folder);
+}
+
 /** The document as the numbers in the folder have it. */
 export function documentOf(folder: string): string {
   const own = join(folder, "benchmarks");
-  return markdown({ report: read<Report>(join(own, RESULTS)), curves: read<CurveReport>(join(own, CURVES)) });
+  return markdown({
+    report: read<Report>(join(own, RESULTS)),
+    curves: read<CurveReport>(join(own, CURVES)),
+    profiles: read<ProfileReport>(join(own, PROFILES)),
+  });
 }
 
 function writeDocument(folder: string): void {

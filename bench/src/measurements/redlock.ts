@@ -66,7 +66,7 @@ function absent(adapter: Adapter): string | undefined {
 }
 
 /** Waits until the server has been up for so long, by its own account. */
-async function upFor({ control }: Server, ms: number): Promise<void> {
+export async function upFor({ control }: Server, ms: number): Promise<void> {
   while ((await infoNumber(control, "server", "uptime_in_seconds")) * 1_000 < ms) await sleep(LOOK_MS);
 }
 
