@@ -1,14 +1,11 @@
 /** What `createHoldfast` and the factories can be told, and the checks: once, at the door. */
-
 import type { CloseOptions } from "./core/closing.js";
-import { UnsupportedError } from "./core/errors.js";
 import type { ExportedLease } from "./core/holding.js";
 import { checkClientName, checkKey, checkPrefix, show } from "./core/names.js";
 import type { AcquireOptions } from "./core/options.js";
 import { checkWhole, DEFAULTABLE, DEFAULTS, type ResolvedOptions, resolve } from "./core/options.js";
 import type { Store } from "./core/store.js";
-import { type FailoverGrace, failoverGrace as graceFor } from "./server/lineage.js";
-import { storeFor } from "./stores/detect.js";
+import type { FailoverGrace } from "./server/lineage.js";
 
 /** How to reach the server, and defaults for every acquire. */
 export interface HoldfastOptions extends Omit<AcquireOptions, "signal"> {
@@ -169,100 +166,6 @@ function checkReplicas(replicas: unknown, commandTimeoutMs: number): void {
   ]);
   checkWhole("replicas.atLeast", atLeast, 1, 100);
   checkWhole("replicas.timeoutMs", timeoutMs, 1, commandTimeoutMs - 1);
-}
-
-/**
- * The store that all locks are on; those of a quorum, if `redlock` is given.
- *
- * @throws TypeError, RangeError, UnsupportedError  unless exactly one of `redis`, `store` and `redlock` is given, and of a kind
- *                                                  that is known
- */
-export function chooseStores(options: HoldfastOptions): Store | readonly Store[] {
-  const { redis, store, redlock, subscriber, prefix = "hf", failoverGrace = "auto", replicas } = options;
-  const given = Object.entries({ redis, store, redlock }).filter(([, value]) => value !== undefined);
-  if (given.length !== 1) {
-    const names = given.map(([name]) => name).join(" and ");
-    throw new TypeError(`createHoldfast needs exactly one of redis, store and redlock; got ${names || "none"}`);
-  }
-  if (redlock !== undefined) {
-    checkServers(redlock);
-    if (options.failoverGrace === "off" || options.failoverGrace === "auto") {
-      throw new TypeError(
-        `failoverGrace must be "strict" with redlock, or absent: a server that comes back without what it has granted must not vote; got ${show(failoverGrace)}`,
-      );
-    }
-    if (replicas !== undefined) {
-      throw new TypeError(
-        "replicas cannot be given with redlock: its servers are independent, and have no replicas to wait for",
-      );
-    }
-    const servers = redlock.map((server, index) =>
-      storeFor(server, {
-        subscriber: subscriber && (() => subscriber(index)),
-        terms: { grace: graceFor("strict", prefix), replicas: undefined },
-      }),
-    );
-    const clustered = servers.findIndex(({ shardInbox }) => shardInbox !== undefined);
-    if (clustered >= 0) {
-      throw new TypeError(
-        `redlock must have clients of servers that are each for itself; number ${clustered} is one of a cluster`,
-      );
-    }
-    return servers;
-  }
-  const chosen = storeFor(redis ?? store, {
-    subscriber: subscriber && (() => subscriber(0)),
-    terms: { grace: graceFor(failoverGrace, prefix), replicas },
-  });
-  if (failoverGrace === "strict" && chosen.lineageKey?.("") === undefined) {
-    throw new UnsupportedError(
-      "failoverGrace",
-      'The option `failoverGrace: "strict"` is for a client; of a store of your own you know.',
-    );
-  }
-  if (replicas !== undefined && chosen.confirmsGrants !== true) {
-    throw new UnsupportedError("replicas", "The option `replicas` is for a client, and this is a store of its own.");
-  }
-  return chosen;
-}
-
-const FEWEST_SERVERS = 3;
-const MOST_SERVERS = 9;
-
-/** @throws TypeError, RangeError  unless a majority of them is worth more than one of them */
-function checkServers(servers: unknown): void {
-  if (!Array.isArray(servers)) {
-    throw new TypeError(`redlock must be an array of clients or stores; got ${show(servers)}`);
-  }
-  const { length } = servers;
-  const range = `redlock must have ${FEWEST_SERVERS}, 5, 7 or ${MOST_SERVERS} servers`;
-  if (length < FEWEST_SERVERS || length > MOST_SERVERS) {
-    throw new RangeError(`${range}, since fewer than three outlive the failure of none; got ${length}`);
-  }
-  if (length % 2 === 0) {
-    throw new RangeError(
-      `${range}: ${length} outlive no more failures than ${length - 1}, and two callers can share their votes evenly; got ${length}`,
-    );
-  }
-  const twice = servers.findIndex((server, index) => servers.indexOf(server) !== index);
-  if (twice >= 0) {
-    throw new TypeError(
-      `redlock must have a client of its own for each server, since a server has one vote; number ${twice} is the same as number ${servers.indexOf(servers[twice])}`,
-    );
-  }
-}
-
-/** How many Holdfasts that are not closed stand on a store. */
-const users = new WeakMap<Store, number>();
-
-/** One more Holdfast stands on this store; answers with its way to close it, which is carried out by the last one. */
-export function shareStore(store: Store): () => Promise<void> {
-  users.set(store, (users.get(store) ?? 0) + 1);
-  return async () => {
-    const left = (users.get(store) ?? 1) - 1;
-    users.set(store, left);
-    if (left === 0) await store.close();
-  };
 }
 
 /**

@@ -1,6 +1,7 @@
 /** `createHoldfast`: options, store, engine, and the factories of all kinds. */
 import { Barrier, type BarrierOptions } from "./barrier/barrier.js";
 import { barrierSteps } from "./barrier/steps.js";
+import { chooseStores, shareStore } from "./choose-stores.js";
 import { clientRecords } from "./client-record/client-record.js";
 import { adopt } from "./core/acquire.js";
 import { standsOn } from "./core/behind.js";
@@ -25,11 +26,9 @@ import {
   checkLockOptions,
   checkNoMore,
   checkOptions,
-  chooseStores,
   graceOf,
   type HoldfastOptions,
   type LockOptions,
-  shareStore,
 } from "./holdfast-options.js";
 import { MultiLock } from "./multi-lock/multi-lock.js";
 import { Mutex } from "./mutex/mutex.js";

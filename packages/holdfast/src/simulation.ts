@@ -4,10 +4,11 @@
  * With `embedded()` on a keyspace whose clock and scheduler are yours too, nothing in a run depends on the machine,
  * and a seed replays it. With `storeFor` what goes to a real server can be seen, or changed, on its way.
  */
+
+export { chooseStores } from "./choose-stores.js";
 export { type Runtime, systemRuntime, type Timer } from "./core/runtime.js";
 export { redlockAcquire, redlockConfirm, redlockRelease } from "./generated/scripts.js";
 export { createHoldfastOn } from "./holdfast.js";
-export { chooseStores } from "./holdfast-options.js";
 export {
   type Behind,
   type ConfirmAnswer,
