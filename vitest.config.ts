@@ -39,11 +39,14 @@ export default defineConfig({
       "bench/tests/**/*.test.ts",
       "verify/tests/**/*.test.ts",
     ],
+    setupFiles: [source("tests/support/patience.ts")],
+    expect: { poll: { timeout: 60_000, interval: 20 } },
     pool: "forks",
     // Tests wait for timers and servers more than they compute, so twice the cores of a small machine.
     maxWorkers: 4,
-    testTimeout: 20_000,
-    hookTimeout: 20_000,
+    // What hangs is told late; what is only slow, on a machine with much else to do, is not told at all.
+    testTimeout: 90_000,
+    hookTimeout: 90_000,
     passWithNoTests: false,
     allowOnly: env.CI !== "true",
   },

@@ -4,16 +4,20 @@ import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 import own from "../../../vitest.config.js";
 
+const { setupFiles = [], expect = {} } = own.test ?? {};
+
 export default defineConfig({
   root: fileURLToPath(new URL("../../..", import.meta.url)),
   ...(own.resolve === undefined ? {} : { resolve: own.resolve }),
   test: {
     include: ["packages/cli/long-tests/**/*.test.ts"],
+    setupFiles,
+    expect,
     pool: "forks",
     // Hosts and browsers are processes of their own, and take the cores.
     maxWorkers: 2,
     testTimeout: 180_000,
-    hookTimeout: 60_000,
+    hookTimeout: 120_000,
     passWithNoTests: false,
     allowOnly: env.CI !== "true",
   },
