@@ -22,8 +22,10 @@ export interface FaultCounts {
   lostRequests: number;
   /** Requests that the server got twice. */
   duplicated: number;
-  /** Requests held back, released since or not. */
+  /** Requests, or replies, held back, released since or not. */
   held: number;
+  /** Pub/sub messages passed on. */
+  messages: number;
   /** Pub/sub messages not passed on. */
   droppedMessages: number;
   /** Connections cut, for whatever reason. */
@@ -41,6 +43,8 @@ export interface TcpProxy {
   duplicate(matches: Matches): Promise<void>;
   /** The next matching request, and what follows on its connection, waits until `release`. */
   hold(matches: Matches): { readonly reached: Promise<void>; release(): void };
+  /** The next matching request reaches the server; its reply, and what follows on its connection, waits until `release`. */
+  holdReply(matches: Matches): { readonly reached: Promise<void>; release(): void };
   /** Passes nothing on, in either direction and on new connections too, until `resume`. */
   stall(): void;
   resume(): void;
@@ -54,7 +58,7 @@ export interface TcpProxy {
   close(): Promise<void>;
 }
 
-type FaultKind = "cutBeforeReply" | "cutBeforeRequest" | "duplicate" | "hold";
+type FaultKind = "cutBeforeReply" | "cutBeforeRequest" | "duplicate" | "hold" | "holdReply";
 
 interface Fault {
   readonly kind: FaultKind;
@@ -82,6 +86,7 @@ export async function startProxy(targetPort: number): Promise<TcpProxy> {
     lostRequests: 0,
     duplicated: 0,
     held: 0,
+    messages: 0,
     droppedMessages: 0,
     cuts: 0,
   };
@@ -106,6 +111,13 @@ export async function startProxy(targetPort: number): Promise<TcpProxy> {
   function arm(kind: FaultKind, matches: Matches, released: Promise<void> = Promise.resolve()): Promise<void> {
     return new Promise((strike) => state.faults.add({ kind, matches, released, strike }));
   }
+  function armHeld(kind: FaultKind, matches: Matches): { readonly reached: Promise<void>; release(): void } {
+    let release = (): void => {};
+    const released = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    return { reached: arm(kind, matches, released), release };
+  }
   function cutAll(): void {
     for (const link of state.links) link.cut();
   }
@@ -115,13 +127,8 @@ export async function startProxy(targetPort: number): Promise<TcpProxy> {
     cutBeforeReply: (matches) => arm("cutBeforeReply", matches),
     cutBeforeRequest: (matches) => arm("cutBeforeRequest", matches),
     duplicate: (matches) => arm("duplicate", matches),
-    hold(matches) {
-      let release = (): void => {};
-      const released = new Promise<void>((resolve) => {
-        release = resolve;
-      });
-      return { reached: arm("hold", matches, released), release };
-    },
+    hold: (matches) => armHeld("hold", matches),
+    holdReply: (matches) => armHeld("holdReply", matches),
     stall() {
       state.isStalled = true;
       for (const link of state.links) link.pause();
@@ -148,7 +155,7 @@ export async function startProxy(targetPort: number): Promise<TcpProxy> {
 }
 
 /** What to do with the reply to one request. */
-type Fate = "deliver" | "swallow" | "cut";
+type Fate = "deliver" | "swallow" | "cut" | "withhold";
 
 /** One connection of a client, and the one to the server behind it. */
 class Link {
@@ -163,6 +170,8 @@ class Link {
   #isSubscriber = false;
   #isCut = false;
   #struck: Fault | undefined;
+  /** Replies that wait for the release of a fault. */
+  #withheld: Frame[] | undefined;
 
   constructor(client: Socket, state: State) {
     this.#client = client;
@@ -231,6 +240,10 @@ class Link {
         this.#struck = fault;
         this.#pass(frame, words, "cut");
         return;
+      case "holdReply":
+        this.#struck = fault;
+        this.#pass(frame, words, "withhold");
+        return;
       case "duplicate":
         counts.duplicated += 1;
         this.#pass(frame, words, "swallow");
@@ -270,15 +283,31 @@ class Link {
 
   #answer(frame: Frame): void {
     if (this.#isCut) return;
+    if (this.#withheld !== undefined) {
+      this.#withheld.push(frame);
+      return;
+    }
     const sort = Array.isArray(frame.value) ? String(frame.value[0]) : "";
     if (frame.type === ">" || (this.#isSubscriber && /^[ps]?(?:message|(?:un)?subscribe)$/.test(sort))) {
-      if (this.#state.isDropping && sort.endsWith("message")) this.#state.counts.droppedMessages += 1;
-      else this.#client.write(frame.bytes);
+      const isMessage = sort.endsWith("message");
+      if (isMessage) this.#state.counts[this.#state.isDropping ? "droppedMessages" : "messages"] += 1;
+      if (!isMessage || !this.#state.isDropping) this.#client.write(frame.bytes);
       return;
     }
     const fate = this.#fates.shift() ?? "deliver";
     if (fate === "deliver") {
       this.#client.write(frame.bytes);
+    } else if (fate === "withhold") {
+      this.#state.counts.held += 1;
+      // By its own fate it is to be delivered when it comes again.
+      this.#fates.unshift("deliver");
+      this.#withheld = [frame];
+      this.#struck?.strike();
+      void this.#struck?.released.then(() => {
+        const frames = this.#withheld ?? [];
+        this.#withheld = undefined;
+        for (const each of frames) this.#answer(each);
+      });
     } else if (fate === "cut") {
       this.#state.counts.lostReplies += 1;
       this.cut();

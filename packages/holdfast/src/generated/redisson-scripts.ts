@@ -156,8 +156,13 @@ const luaRedissonReap = `local function reap()
   return last ~= nil and redis.call('ZCOUNT', KEYS[2], 0, now) > 0
 end`;
 
-const luaRedissonWriter = `local function endWrite(writer, channel, how)
+const luaRedissonWriter = `local function tellOfWriter(channel, how)
   publish(how, channel, '1')
+  publish(how, channel, '0')
+end
+
+local function endWrite(writer, channel, how)
+  tellOfWriter(channel, how)
   redis.call('HDEL', KEYS[1], writer)
   if redis.call('HLEN', KEYS[1]) == 1 then
     redis.call('DEL', KEYS[1])
@@ -1029,7 +1034,7 @@ export const interopRedissonReadWriteDowngrade = {
     { code: 1, outcome: "downgraded", values: [], rest: null },
     { code: 2, outcome: "forgotten", values: [], rest: null },
   ],
-  sha1: "2607ce5868d9e70c495a1c9fa279195f3833a141",
+  sha1: "3e3d1c7b1f38406154c45273e846688aff1d0b81",
   source: `-- holdfast interop/redisson/read-write/downgrade
 local writer, owner, leaseMs, channel, how = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
@@ -1272,7 +1277,7 @@ export const interopRedissonReadWriteWriteLeave = {
     { code: 3, outcome: "mistyped", values: [], rest: null },
     { code: 4, outcome: "prefixed", values: [], rest: null },
   ],
-  sha1: "710f64e2149a630039c4537c7baa2c13ff9b9f1a",
+  sha1: "8a5a64944042712cef66fa000d71c817f880574d",
   source: `-- holdfast interop/redisson/read-write/write-leave
 local name, owner, channel, how = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
@@ -1304,7 +1309,7 @@ export const interopRedissonReadWriteWriteRelease = {
     { code: 1, outcome: "released", values: [], rest: null },
     { code: 2, outcome: "forgotten", values: [], rest: null },
   ],
-  sha1: "c8aaa64f3aba632a96b3e19b7672f72fbfa8b4f3",
+  sha1: "0ed89f3df7dff888f5788d1e3eeae6e997fb9187",
   source: `-- holdfast interop/redisson/read-write/write-release
 local owner, channel, how, latchMs = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
@@ -1314,7 +1319,7 @@ if redis.call('EXISTS', KEYS[2]) == 1 then
   return 1
 end
 if redis.call('EXISTS', KEYS[1]) == 0 then
-  publish(how, channel, '1')
+  tellOfWriter(channel, how)
 end
 if redis.call('HEXISTS', KEYS[1], owner) == 0 then
   return 2

@@ -20,10 +20,21 @@ describe.each(NAME_SHAPES)("of a name such as %s", (_label, shape) => {
     expect(await told(NODE, type, story, shape)).toEqual(java);
   };
 
-  test.each(LOCK_TYPES.filter((type) => type !== "spin"))("%s: held, given back", (type) => both(type, givesBack));
-  test.each(["lock", "fenced", "fair", "write"] as const)("%s: taken away by force", (type) => both(type, isRobbed));
+  const asJava = LOCK_TYPES.filter((type) => type !== "spin" && type !== "write");
+  test.each(asJava)("%s: held, given back", (type) => both(type, givesBack));
+  test.each(["lock", "fenced", "fair"] as const)("%s: taken away by force", (type) => both(type, isRobbed));
   test("read: two together", () => both("read", readTogether));
   test("fair: two wait", () => both("fair", queues));
+
+  test.each([
+    ["given back", givesBack],
+    ["taken away by force", isRobbed],
+  ] as const)("write: %s, the same, but that ours also tells the one who does not sleep yet", async (_, story) => {
+    const java = await told(JAVA_MODEL, "write", story, shape);
+    const toAll = java.at(-1) ?? "";
+    expect(toAll).toMatch(/^redisson_rwlock:.* 1$/);
+    expect(await told(NODE, "write", story, shape)).toEqual([...java, toAll.replace(/1$/, "0")]);
+  });
 
   test("read: taken away by force, the same, but that ours leaves no key of the hold", async () => {
     const java = await told(JAVA_MODEL, "read", isRobbed, shape);

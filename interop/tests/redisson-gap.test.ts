@@ -1,0 +1,118 @@
+/**
+ * A release that comes between a refused try of a Java thread and its sleep: the reply to the second try is held back until
+ * the message was delivered. Redisson keeps `0` for the next thread that goes to sleep. `1`, which it publishes when a writer
+ * leaves, wakes those alone that sleep already, so between two services of Java the one in between is not woken.
+ */
+import { createHoldfast, type Holdfast } from "holdfast";
+import { redisson } from "holdfast/redisson";
+import { Redis } from "ioredis";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type RedisServer, startRedis } from "../../tests/support/redis-server.js";
+import { startProxy, type TcpProxy } from "../../tests/support/tcp-proxy.js";
+import { type Peer, REDISSONS, startRedisson } from "./peer.js";
+import { connect, type JavaClient } from "./redisson-peer.js";
+import { freshThread, javaSide, LONG_LEASE_MS, PATIENCE_MS, type SideHold } from "./sides.js";
+
+/** Of a wait that ends with nothing: as long as somebody who is sure to be woken needs on a busy machine, and more. */
+const VAIN_WAIT_MS = 5_000;
+
+let count = 0;
+
+describe.each(REDISSONS)("Redisson %s", (version) => {
+  let server: RedisServer;
+  let redis: Redis;
+  let holdfast: Holdfast;
+  let java: Peer;
+  let holder: JavaClient;
+  let waiter: JavaClient;
+  let proxy: TcpProxy;
+
+  beforeAll(async () => {
+    java = startRedisson(version);
+    server = await startRedis();
+    redis = new Redis(server.url);
+    holdfast = createHoldfast({ redis });
+    proxy = await startProxy(server.port);
+    holder = await connect(java, { port: server.port });
+    waiter = await connect(java, { port: proxy.port, timeoutMs: 60_000 });
+  });
+  afterAll(async () => {
+    await holdfast.close();
+    redis.disconnect();
+    await java.stop();
+    await proxy.close();
+    await server.stop();
+  });
+
+  type Type = "lock" | "read" | "write";
+
+  /** Lets a Java thread wait for it, releases it in between, and says whether that thread has it then. */
+  async function wokenBy(name: string, type: Type, waitMs: number, release: () => Promise<unknown>): Promise<boolean> {
+    const thread = freshThread(waiter);
+    let isListening = false;
+    // It asks, listens, and asks again.
+    const second = proxy.holdReply(([word = ""]) => {
+      if (/^s?subscribe$/i.test(word)) isListening = true;
+      return isListening && /^evalsha$|^eval$/i.test(word);
+    });
+    const isHeld = thread.call("tryLock", { type, name, waitMs, leaseMs: LONG_LEASE_MS });
+    await second.reached;
+    const messages = proxy.counts.messages;
+    await release();
+    await expect.poll(() => proxy.counts.messages).toBeGreaterThan(messages);
+    second.release();
+    if (!(await isHeld)) return false;
+    await thread.call("unlock", { type, name });
+    return true;
+  }
+
+  async function heldByJava(name: string, type: Type): Promise<SideHold> {
+    const hold = await javaSide(holder, () => ({ type, name })).tryHold(name, LONG_LEASE_MS);
+    if (hold === null) throw new Error("it was not free");
+    return hold;
+  }
+
+  const fresh = (): string => {
+    count += 1;
+    return `between:${count}`;
+  };
+
+  test.each([
+    ["reader", "read"],
+    ["writer", "write"],
+  ] as const)("wakes a %s of Java when a writer of Node leaves", async (_, type) => {
+    const name = fresh();
+    const lease = await redisson(holdfast).readWriteLock(name).write.acquire({ leaseMs: LONG_LEASE_MS });
+    expect(await wokenBy(name, type, PATIENCE_MS, () => lease.release())).toBe(true);
+  });
+
+  test("wakes a reader of Java when a writer of Node goes on as a reader", async () => {
+    const name = fresh();
+    const here = redisson(holdfast, { watchdogMs: LONG_LEASE_MS });
+    const lease = await here.readWriteLock(name).write.acquire({ leaseMs: LONG_LEASE_MS });
+    expect(await wokenBy(name, "read", PATIENCE_MS, () => lease.downgrade())).toBe(true);
+  });
+
+  test("wakes a writer of Java when what a writer of Java holds is ended by Node", async () => {
+    const name = fresh();
+    await heldByJava(name, "write");
+    const { write } = redisson(holdfast).readWriteLock(name);
+    const [owner = ""] = (await write.inspect()).holders.map((each) => each.owner);
+    expect(await wokenBy(name, "write", PATIENCE_MS, () => write.forceRelease({ owner }))).toBe(true);
+  });
+
+  test("is not told to a writer of Java when a writer of Java leaves; that of an RLock is", async () => {
+    const lock = fresh();
+    const held = await heldByJava(lock, "lock");
+    expect(await wokenBy(lock, "lock", PATIENCE_MS, () => held.release())).toBe(true);
+    // A message that was passed on may still be read after the reply, and is heard then; hardly ever so often.
+    for (let round = 0; round < 10; round += 1) {
+      const name = fresh();
+      const written = await heldByJava(name, "write");
+      if (await wokenBy(name, "write", VAIN_WAIT_MS, () => written.release())) continue;
+      expect(await redis.exists(name), "it was free all the time").toBe(0);
+      return;
+    }
+    expect.unreachable("Redisson has woken it each time");
+  });
+});
