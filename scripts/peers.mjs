@@ -12,7 +12,7 @@ const PEERS = join(root, "interop/peers");
 const BUILT = join(root, "interop/dist");
 
 /** Each Redisson that the Java peers are built against; the tests name them by these. */
-const REDISSONS = ["4.7.0", "3.27.2"];
+const REDISSONS = ["4.7.0", "3.27.2", "3.21.3"];
 /** The redis-py whose Lock is the Python peer. */
 const REDIS_PY = "redis==8.1.0";
 const OLDEST_JAVA = 17;

@@ -12,8 +12,11 @@ import { fileURLToPath } from "node:url";
 
 const HOME = fileURLToPath(new URL("..", import.meta.url));
 
-/** The releases of Redisson that the Java peers are built against; see scripts/peers.mjs. */
-export const REDISSONS = ["4.7.0", "3.27.2"] as const;
+/**
+ * The releases of Redisson that the Java peers are built against; see scripts/peers.mjs. Before 3.22 it published to no shards,
+ * before 3.24.1 it had no latch.
+ */
+export const REDISSONS = ["4.7.0", "3.27.2", "3.21.3"] as const;
 
 /** Which Redisson. */
 export type RedissonVersion = (typeof REDISSONS)[number];

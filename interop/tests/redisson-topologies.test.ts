@@ -4,9 +4,11 @@ import { type Redisson, redisson } from "holdfast/redisson";
 import { Cluster, Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { sleep } from "../../packages/holdfast/src/testing/delays.js";
+import { contend, type Worker } from "../../packages/holdfast/tests/redisson/permits/peer.js";
 import { type RedisCluster, startCluster } from "../../tests/support/redis-cluster.js";
 import { type RedisSentinel, startSentinel } from "../../tests/support/redis-sentinel.js";
-import { type Peer, startRedisson } from "./peer.js";
+import { type CounterStore, ELSEWHERE_MS, expectNoLostUpdate, tell } from "./contention.js";
+import { type Peer, type RedissonVersion, startRedisson } from "./peer.js";
 import { connectTo, type JavaClient } from "./redisson-peer.js";
 import { freshThread, javaSide, LONG_LEASE_MS, type NodeLock, nodeSide, PATIENCE_MS, type Side } from "./sides.js";
 
@@ -14,28 +16,34 @@ const START_MS = 120_000;
 /** Before this a waiter of Node does not ask by itself, so whoever is sooner was woken. */
 const WOKEN_MS = 4_000;
 const WAKES = 5;
+/** As long waits a Java writer that has missed the end of a Java writer; see redisson-gap. */
+const JAVA_WATCHDOG_MS = 10_000;
 
-let java: Peer;
 let count = 0;
-
-beforeAll(() => {
-  java = startRedisson();
-});
-afterAll(() => java.stop());
 
 function must<Value>(value: Value | null): Value {
   if (value === null) throw new Error("it was not granted");
   return value;
 }
 
+type LockType = "lock" | "fenced" | "spin" | "fair" | "write" | "multi";
+
+/** Those whose messages go different ways. */
 const TYPES = ["lock", "fair", "write"] as const;
 
-function sidesOf(type: (typeof TYPES)[number], here: Redisson, there: JavaClient, redis: Redis): [Side, Side] {
-  const lockOf = (name: string): NodeLock => {
-    if (type === "lock") return here.lock(name);
-    return type === "fair" ? here.fairLock(name) : here.readWriteLock(name).write;
-  };
-  return [javaSide(there, (name) => ({ type, name })), nodeSide(redis, lockOf)];
+const LOCKS: Readonly<Record<LockType, (of: Redisson, name: string) => NodeLock>> = {
+  lock: (of, name) => of.lock(name),
+  fenced: (of, name) => of.fencedLock(name),
+  spin: (of, name) => of.spinLock(name),
+  fair: (of, name) => of.fairLock(name),
+  write: (of, name) => of.readWriteLock(name).write,
+  multi: (of, name) => of.multiLock([`${name}:a`, `${name}:b`]),
+};
+
+function sidesOf(type: LockType, here: Redisson, there: JavaClient, store: CounterStore): [Side, Side] {
+  const theirs: Parameters<typeof javaSide>[1] = (name) =>
+    type === "multi" ? { type, names: [`${name}:a`, `${name}:b`] } : { type, name };
+  return [javaSide(there, theirs), nodeSide(store, (name) => LOCKS[type](here, name))];
 }
 
 /** Held by one, refused to the other, and handed over by a message, both ways and again and again. */
@@ -109,6 +117,50 @@ async function expectCounted(here: Redisson, there: JavaClient): Promise<void> {
   await Promise.all(opened);
 }
 
+/** Everything that can be held, at the same time: both sides at random, around a counter for each. */
+async function expectContended(here: Redisson, there: JavaClient, store: CounterStore, where: string): Promise<void> {
+  const locks = (Object.keys(LOCKS) as LockType[]).map(async (type) => {
+    const [java, node] = sidesOf(type, here, there, store);
+    count += 1;
+    const name = `contended:${count}`;
+    const of = (side: Side) => (counter: string) => side.contend(name, counter, ELSEWHERE_MS);
+    const contenders = { Node: of(node), "Node again": of(node), Java: of(java), "Java again": of(java) };
+    await expectNoLostUpdate(store, contenders, PATIENCE_MS, `${where}, ${type}`);
+  });
+  await Promise.all([...locks, ...permitContention(here, there, where)]);
+}
+
+function permitContention(here: Redisson, there: JavaClient, where: string): Promise<void>[] {
+  count += 1;
+  const [plain, dated] = [here.semaphore(`places:${count}`), here.permitExpirableSemaphore(`seats:${count}`)];
+  const bound = { waitMs: PATIENCE_MS };
+  const ours = (semaphore: typeof plain | typeof dated) => async () => {
+    const lease = await semaphore.acquire(bound);
+    return () => lease.release();
+  };
+  const plainThere: Worker = async () => {
+    expect(await freshThread(there).call("semaphore.tryAcquire", { name: plain.name, ...bound })).toBe(true);
+    return () => freshThread(there).call("semaphore.release", { name: plain.name });
+  };
+  const datedThere: Worker = async () => {
+    const permit = { name: dated.name, ...bound, leaseMs: LONG_LEASE_MS };
+    const permitId = must(await freshThread(there).call<string | null>("permit.tryAcquire", permit));
+    return () => freshThread(there).call("permit.release", { name: dated.name, permitId });
+  };
+  const rows = [
+    ["semaphore", plain, [ours(plain), ours(plain), plainThere, plainThere]],
+    ["permitExpirableSemaphore", dated, [ours(dated), ours(dated), datedThere, datedThere]],
+  ] as const;
+  return rows.map(async ([type, semaphore, workers]) => {
+    expect(await semaphore.trySetPermits(2)).toBe(true);
+    const result = await contend(workers, ELSEWHERE_MS);
+    tell(`${where}, ${type}`, JSON.stringify(result));
+    expect(result.most).toBe(2);
+    expect(Math.min(...result.turns)).toBeGreaterThan(0);
+    expect(await semaphore.availablePermits()).toBe(2);
+  });
+}
+
 describe("on a cluster", () => {
   let cluster: RedisCluster;
   let nodes: Cluster;
@@ -149,15 +201,29 @@ describe("on a cluster", () => {
     reading.disconnect();
   });
 
-  describe.each(["AUTO", "OFF"])("with shardedSubscriptionMode %s in Java", (sharded) => {
+  // Before 3.22 Redisson knew nothing of shards; what 3.27 has of it cannot be set.
+  const services: readonly (readonly [RedissonVersion, string, object])[] = [
+    ["4.7.0", "with shardedSubscriptionMode AUTO", { sharded: "AUTO" }],
+    ["4.7.0", "with shardedSubscriptionMode OFF", { sharded: "OFF" }],
+    ["3.27.2", "as it is", {}],
+    ["3.21.3", "as it is", {}],
+  ];
+  describe.each(services)("Redisson %s, %s", (version, mode, settings) => {
+    let java: Peer;
     let there: JavaClient;
     beforeAll(async () => {
-      there = await connectTo(java, { mode: "cluster", addresses: addresses(), sharded });
+      java = startRedisson(version);
+      there = await connectTo(java, {
+        mode: "cluster",
+        addresses: addresses(),
+        watchdogMs: JAVA_WATCHDOG_MS,
+        ...settings,
+      });
     });
+    afterAll(() => java.stop());
 
     test.each(TYPES)("a lock of type %s is handed over by messages, whatever its slot", async (type) => {
-      // Sides of a cluster share no counter, so the one connection that a side is given here is not used.
-      const sides = sidesOf(type, redisson(holdfast), there, new Redis({ lazyConnect: true }));
+      const sides = sidesOf(type, redisson(holdfast), there, nodes);
       for (const name of ["order", "order:{42}", "{t}x"]) {
         count += 1;
         await expectShared(`${name}${count}`, sides);
@@ -166,25 +232,37 @@ describe("on a cluster", () => {
 
     test("permits of all sorts and a latch go from one side to the other by messages, whatever their slots", () =>
       expectCounted(redisson(holdfast), there));
+
+    test(
+      "nothing is lost and nobody is left out, with both sides of every type at random",
+      {
+        timeout: ELSEWHERE_MS + 120_000,
+      },
+      () => expectContended(redisson(holdfast), there, nodes, `cluster, Redisson ${version}, ${mode}`),
+    );
   });
 });
 
-describe("behind Sentinel", () => {
+describe.each(["4.7.0", "3.21.3"] as const)("behind Sentinel, Redisson %s", (version) => {
+  let java: Peer;
   let sentinel: RedisSentinel;
   let master: Redis;
   let holdfast: Holdfast;
   let there: JavaClient;
 
   beforeAll(async () => {
+    java = startRedisson(version);
     sentinel = await startSentinel({ replicas: 1 });
     master = new Redis({ sentinels: [...sentinel.addresses], name: sentinel.name });
     holdfast = createHoldfast({ redis: master });
     const addresses = sentinel.addresses.map(({ host, port }) => `redis://${host}:${port}`);
-    there = await connectTo(java, { mode: "sentinel", master: sentinel.name, addresses });
+    const watchdogMs = JAVA_WATCHDOG_MS;
+    there = await connectTo(java, { mode: "sentinel", master: sentinel.name, addresses, watchdogMs });
   }, START_MS);
   afterAll(async () => {
     await holdfast.close();
     master.disconnect();
+    await java.stop();
     await sentinel.stop();
   });
 
@@ -195,4 +273,12 @@ describe("behind Sentinel", () => {
 
   test("permits of all sorts and a latch go from one side to the other by messages", () =>
     expectCounted(redisson(holdfast), there));
+
+  test(
+    "nothing is lost and nobody is left out, with both sides of every type at random",
+    {
+      timeout: ELSEWHERE_MS + 120_000,
+    },
+    () => expectContended(redisson(holdfast), there, master, `Sentinel, Redisson ${version}`),
+  );
 });

@@ -1,7 +1,6 @@
 /** The two sides of a lock that Node and Java share, in the same words, so that each test is played both ways. */
 import { AcquireTimeoutError, LeaseLostError } from "holdfast";
-import type { Redis } from "ioredis";
-import { CONTENTION_MS, type Contender, contendHere } from "./contention.js";
+import { CONTENTION_MS, type Contender, type CounterStore, contendHere } from "./contention.js";
 import { PeerError } from "./peer.js";
 import type { JavaClient, JavaLock, JavaThread } from "./redisson-peer.js";
 
@@ -29,7 +28,7 @@ export interface Side {
   /** Ends the hold of whoever has it. */
   force(name: string): Promise<boolean>;
   /** Takes and gives back at random, around that counter. */
-  contend(name: string, counter: string): Promise<Contender>;
+  contend(name: string, counter: string, forMs?: number): Promise<Contender>;
 }
 
 interface NodeLease {
@@ -45,7 +44,7 @@ export interface NodeLock {
 }
 
 /** @param lockOf  the lock of that name */
-export function nodeSide(redis: Redis, lockOf: (name: string) => NodeLock): Side {
+export function nodeSide(redis: CounterStore, lockOf: (name: string) => NodeLock): Side {
   const options = (leaseMs: number | undefined): { leaseMs: number; renew: boolean } =>
     leaseMs === undefined ? { leaseMs: WATCHDOG_MS, renew: true } : { leaseMs, renew: false };
   return {
@@ -63,11 +62,13 @@ export function nodeSide(redis: Redis, lockOf: (name: string) => NodeLock): Side
       const [holder] = (await lock.inspect?.())?.holders ?? [];
       return holder !== undefined && (await lock.forceRelease?.({ owner: holder.owner })) === true;
     },
-    contend: (name, counter) =>
-      contendHere(redis, counter, async () => {
+    contend(name, counter, forMs) {
+      const acquire = async (): Promise<{ release(): Promise<string> }> => {
         const lease = await lockOf(name).acquire({ waitMs: PATIENCE_MS });
         return { release: () => lease.release() };
-      }),
+      };
+      return contendHere(redis, counter, acquire, forMs);
+    },
   };
 }
 
@@ -112,11 +113,11 @@ export function javaSide(
     tryHold: (name, leaseMs) => attempt(name, leaseMs === undefined ? {} : { leaseMs }),
     waitFor: (name, waitMs, leaseMs) => attempt(name, leaseMs === undefined ? { waitMs } : { waitMs, leaseMs }),
     force: (name) => freshThread(client).call("forceUnlock", of(name)),
-    contend: (name, counter) =>
+    contend: (name, counter, forMs = CONTENTION_MS) =>
       freshThread(client).call<Contender>("contend", {
         ...of(name),
         counter,
-        forMs: CONTENTION_MS,
+        forMs,
         waitMs: PATIENCE_MS,
       }),
   };

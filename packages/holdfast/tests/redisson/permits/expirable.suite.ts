@@ -235,7 +235,7 @@ export function expirableSuite(sides: () => TwoSides): void {
   });
 
   test("no more are inside than there are permits, however both sides contend, and nobody is left behind", async () => {
-    const { peer, process, contendMs } = sides();
+    const { peer, process, contendMs, tell } = sides();
     const name = randomUUID();
     const one = process().redisson.permitExpirableSemaphore(name, BY_MESSAGE);
     const other = process().redisson.permitExpirableSemaphore(name, BY_MESSAGE);
@@ -251,7 +251,9 @@ export function expirableSuite(sides: () => TwoSides): void {
       expect(permitId).toMatch(/^[\da-f]{32}$/);
       return () => peer.call("permit.release", { name, permitId });
     };
-    const { most, turns } = await contend([ours(one), ours(other), ours(other), theirs, theirs, theirs], contendMs);
+    const workers = [ours(one), ours(other), ours(other), theirs, theirs, theirs];
+    const { most, turns, longestMs } = await contend(workers, contendMs);
+    tell?.("permitExpirableSemaphore", { most, turns, longestMs });
     expect(most).toBe(2);
     expect(Math.min(...turns)).toBeGreaterThan(0);
     expect(await one.getPermits()).toBe(2);

@@ -79,4 +79,41 @@ export function latchSuite(sides: () => TwoSides): void {
     expect(await peer.call("latch.delete", { name })).toBe(true);
     await again;
   });
+
+  test("opens again and again for all who wait, whoever of either side sets it and counts, at random", async () => {
+    const { peer, process, contendMs, tell } = sides();
+    const name = randomUUID();
+    const one = process().redisson.countDownLatch(name, BY_MESSAGE);
+    const other = process().redisson.countDownLatch(name, BY_MESSAGE);
+    const bound = { waitMs: 20_000 };
+    const waiters = [
+      () => one.await(bound),
+      () => other.await(bound),
+      async () => expect(await peer.call("latch.await", { name, ...bound })).toBe(true),
+      async () => expect(await peer.call("latch.await", { name, ...bound })).toBe(true),
+    ];
+    const counters: readonly (() => Promise<unknown>)[] = [
+      () => one.countDown(),
+      () => other.countDown(),
+      () => peer.call("latch.countDown", { name }),
+    ];
+    const anyOf = <Item>(items: readonly Item[]): Item => items[Math.floor(Math.random() * items.length)] as Item;
+    const within = (ms: number): Promise<void> => new Promise((go) => setTimeout(go, Math.random() * ms));
+    const endMs = performance.now() + contendMs;
+    let [opened, longestMs] = [0, 0];
+    while (performance.now() < endMs) {
+      const count = 1 + Math.floor(Math.random() * 4);
+      const setters = [() => one.trySetCount(count), () => peer.call("latch.trySetCount", { name, count })];
+      expect(await anyOf(setters)()).toBe(true);
+      const waiting = Promise.all(waiters.map((wait) => within(20).then(wait)));
+      waiting.catch(() => {});
+      await Promise.all(Array.from({ length: count }, () => within(30).then(anyOf(counters))));
+      const openMs = performance.now();
+      await waiting;
+      longestMs = Math.max(longestMs, performance.now() - openMs);
+      opened += 1;
+    }
+    tell?.("countDownLatch", { opened, longestMs });
+    expect(opened).toBeGreaterThan(0);
+  });
 }

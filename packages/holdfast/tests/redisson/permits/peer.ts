@@ -24,6 +24,8 @@ export interface TwoSides {
   readonly rounds: number;
   /** How long both sides contend. */
   readonly contendMs: number;
+  /** Says what that came to. */
+  tell?(what: string, report: object): void;
 }
 
 /** Waiters that only a message or the end of a lease can wake while a test lasts. */

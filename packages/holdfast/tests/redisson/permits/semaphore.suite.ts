@@ -149,7 +149,7 @@ export function semaphoreSuite(sides: () => TwoSides): void {
   });
 
   test("no more are inside than there are permits, however both sides contend, and nobody is left behind", async () => {
-    const { peer, process, contendMs } = sides();
+    const { peer, process, contendMs, tell } = sides();
     const name = randomUUID();
     const one = process().redisson.semaphore(name, BY_MESSAGE);
     const other = process().redisson.semaphore(name, BY_MESSAGE);
@@ -164,7 +164,9 @@ export function semaphoreSuite(sides: () => TwoSides): void {
       expect(await peer.call("semaphore.tryAcquire", { name, waitMs: 20_000 })).toBe(true);
       return () => peer.call("semaphore.release", { name });
     };
-    const { most, turns } = await contend([ours(one), ours(other), ours(other), theirs, theirs, theirs], contendMs);
+    const workers = [ours(one), ours(other), ours(other), theirs, theirs, theirs];
+    const { most, turns, longestMs } = await contend(workers, contendMs);
+    tell?.("semaphore", { most, turns, longestMs });
     expect(most).toBe(2);
     expect(Math.min(...turns)).toBeGreaterThan(0);
     expect(await one.availablePermits()).toBe(2);

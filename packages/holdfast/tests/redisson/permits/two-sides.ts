@@ -22,7 +22,7 @@ export interface OpenSides extends TwoSides {
 /** @param makePeer  the other side; the model of a Java service unless it is said */
 export async function openSides(
   makePeer?: (server: RedisServer) => Promise<{ readonly peer: PermitPeer; stop(): Promise<unknown> }>,
-  { rounds = 20, contendMs = 1_000 }: { readonly rounds?: number; readonly contendMs?: number } = {},
+  { rounds = 20, contendMs = 1_000, ...rest }: Partial<Pick<TwoSides, "rounds" | "contendMs" | "tell">> = {},
 ): Promise<OpenSides> {
   const server = await startRedis();
   const redis = new Redis({ port: server.port });
@@ -54,6 +54,7 @@ export async function openSides(
     redis,
     rounds,
     contendMs,
+    ...rest,
     peer: (other?.peer ?? model) as PermitPeer,
     processWith,
     process: () => processWith({}),
