@@ -1,4 +1,7 @@
 /** What the Java lock of article C does by itself, defect by defect. */
+import { createHoldfast } from "holdfast";
+import { javaGetSet, timestampLock } from "holdfast/timestamp";
+import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { until } from "../../packages/holdfast/src/testing/delays.js";
 import { type RedisServer, startRedis } from "../../tests/support/redis-server.js";
@@ -6,6 +9,7 @@ import { startProxy, type TcpProxy } from "../../tests/support/tcp-proxy.js";
 import { type Peer, startJedis } from "./peer.js";
 
 const LEASE_MS = 60_000;
+const PATIENCE_MS = 40_000;
 const AT_MS = 1_700_000_000_500;
 
 let redis: RedisServer;
@@ -210,6 +214,37 @@ test("C15: whoever holds it and asks again waits for itself", async () => {
   const one = await object(name, { waitMs: 300 });
   expect(await one.lock()).toBe(true);
   expect(await one.lock()).toBe(false);
+});
+
+test("C16: whoever asks in the pause of one that has waited for long goes before it, each time; callers of ours are served in turn", async () => {
+  const { name } = account();
+  const early = await object(name, { waitMs: 400, port: proxy.port });
+  let [holder, late] = [await object(name), await object(name)];
+  expect(await holder.lock()).toBe(true);
+  let asking = proxy.hold(/^SETNX/);
+  const waiting = early.lock();
+  for (let attempts = 5; attempts > 0; attempts -= 1) {
+    await asking.reached;
+    // It is free in between, for one that has only just come.
+    await holder.unlock();
+    expect(await late.lock()).toBe(true);
+    [holder, late] = [late, holder];
+    const asked = asking;
+    if (attempts > 1) asking = proxy.hold(/^SETNX/);
+    asked.release();
+  }
+  expect(await waiting).toBe(false);
+
+  const client = new Redis(redis.url);
+  const holdfast = createHoldfast({ redis: client });
+  const lock = timestampLock(holdfast, name, javaGetSet);
+  const served: number[] = [];
+  const waits = [0, 1, 2, 3].map((place) => lock.run(() => void served.push(place), { waitMs: PATIENCE_MS }));
+  await holder.unlock();
+  await Promise.all(waits);
+  expect(served).toEqual([0, 1, 2, 3]);
+  await holdfast.close();
+  client.disconnect();
 });
 
 async function setnxCalls(): Promise<number> {

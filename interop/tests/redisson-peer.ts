@@ -16,7 +16,7 @@ export interface RedissonSettings {
 
 /** Which lock a verb is for. */
 export interface JavaLock {
-  readonly type?: "lock" | "fair" | "read" | "write" | "fenced" | "spin";
+  readonly type?: "lock" | "fair" | "read" | "write" | "fenced" | "spin" | "nonReentrant" | "nonReentrantFair";
   readonly name: string;
 }
 

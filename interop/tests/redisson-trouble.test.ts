@@ -1,11 +1,12 @@
 /** Redisson and ours where something goes wrong: lost replies, lost scripts, lost connections, and names of two meanings. */
-import { createHoldfast, type Holdfast } from "holdfast";
+import { AcquireTimeoutError, createHoldfast, type Holdfast } from "holdfast";
 import { type Redisson, redisson } from "holdfast/redisson";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { until } from "../../packages/holdfast/src/testing/delays.js";
 import { type RedisServer, startRedis } from "../../tests/support/redis-server.js";
 import { startProxy } from "../../tests/support/tcp-proxy.js";
+import { type Contender, contendHere, ELSEWHERE_MS, type Held, tell } from "./contention.js";
 import { type Peer, startRedisson } from "./peer.js";
 import { connect, type JavaClient } from "./redisson-peer.js";
 import { freshThread, LONG_LEASE_MS, PATIENCE_MS, WATCHDOG_MS } from "./sides.js";
@@ -201,3 +202,54 @@ test("the loss of a lock is told to our holder; that of Java finds out when it u
   await expect(holder.call("unlock", { name: theirs })).rejects.toMatchObject({ kind: "IllegalMonitorStateException" });
   expect(await next.release()).toBe("released");
 });
+
+test.each([
+  ["nonReentrant", "lock"],
+  ["nonReentrantFair", "fairLock"],
+] as const)("a %s lock of Java is a %s here: it excludes and wakes, and refuses itself", async (type, ofType) => {
+  const name = fresh();
+  const holder = freshThread(there);
+  await holder.call("lock", { type, name, leaseMs: LONG_LEASE_MS });
+  await expect(holder.call("tryLock", { type, name })).rejects.toMatchObject({ kind: "IllegalMonitorStateException" });
+  expect(await freshThread(there).call("tryLock", { name }), "also an RLock of Java").toBe(false);
+  const lock = here[ofType](name);
+  expect(await lock.tryAcquire()).toBeNull();
+  const waiting = lock.acquire({ waitMs: PATIENCE_MS, leaseMs: LONG_LEASE_MS });
+  await holder.call("unlock", { type, name });
+  const lease = await waiting;
+  const next = freshThread(there);
+  expect(await next.call("tryLock", { type, name })).toBe(false);
+  const javaWaits = next.call("tryLock", { type, name, waitMs: PATIENCE_MS, leaseMs: LONG_LEASE_MS });
+  expect(await lease.release()).toBe("released");
+  expect(await javaWaits).toBe(true);
+  expect(await lock.tryAcquire()).toBeNull();
+});
+
+test("several at once in opposite orders on both sides: nobody waits for longer than it is willing to, and nothing is lost", async () => {
+  const [a, b] = [fresh(), fresh()];
+  const counter = `counter of ${a}`;
+  await redis.set(counter, 0);
+  const bound = { waitMs: 300 };
+  const lock = here.multiLock([a, b]);
+  const values = { type: "multi", names: [b, a], counter, forMs: ELSEWHERE_MS, ...bound };
+  const acquire = (): Promise<Held | null> => lock.acquire(bound).catch(unlessTimedOut);
+  const all = await Promise.all([
+    freshThread(there).call<Contender>("contend", values),
+    contendHere(redis, counter, acquire, ELSEWHERE_MS),
+    contendHere(redis, counter, acquire, ELSEWHERE_MS),
+  ]);
+  const report = JSON.stringify(all);
+  tell("multi, in opposite orders", report);
+  const total = all.reduce((sum, { rounds }) => sum + rounds, 0);
+  expect(total, report).toBeGreaterThan(0);
+  expect(Number(await redis.get(counter)), report).toBe(total);
+  for (const { longestWaitMs } of all) expect(longestWaitMs, report).toBeLessThan(PATIENCE_MS);
+  // Whatever each has taken of the two it has given back.
+  const lease = await lock.acquire({ waitMs: PATIENCE_MS });
+  expect(await lease.release()).toBe("released");
+});
+
+function unlessTimedOut(error: unknown): null {
+  if (error instanceof AcquireTimeoutError) return null;
+  throw error;
+}

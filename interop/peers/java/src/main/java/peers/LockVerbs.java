@@ -99,8 +99,21 @@ final class LockVerbs {
         return client.getFencedLock(name);
       case "spin":
         return client.getSpinLock(name);
+      case "nonReentrant":
+        return byName(client, "getNonReentrantLock", name);
+      case "nonReentrantFair":
+        return byName(client, "getNonReentrantFairLock", name);
       default:
         throw new IllegalArgumentException("there is no lock of type " + type);
+    }
+  }
+
+  /** Of those types that not every version has. */
+  private static RLock byName(RedissonClient client, String getter, String name) {
+    try {
+      return (RLock) RedissonClient.class.getMethod(getter, String.class).invoke(client, name);
+    } catch (ReflectiveOperationException error) {
+      throw new UnsupportedOperationException("this Redisson has no " + getter, error);
     }
   }
 }
