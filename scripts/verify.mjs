@@ -67,7 +67,7 @@ const RUNS = {
     seed,
     steps: [
       { part: "search", args: ["--all", "--check-docs"] },
-      { part: "search", program: "failover-main", args: ["--world", "L1"] },
+      { part: "search", program: "failover-main", args: ["--world", "L1,K1,K2"] },
       { part: "search", program: "failover-main", args: ["--rules"] },
       { part: "simulation", args: ["--seeds", range(seed, 60_000), ...JOBS] },
       onSeveralServers(range(seed, 4_000)),
@@ -85,7 +85,7 @@ const RUNS = {
     seed,
     steps: [
       { part: "search", args: ["--all", "--bound", "large", "--states", "8000000"] },
-      { part: "search", program: "failover-main", args: ["--world", "L1,L2"] },
+      { part: "search", program: "failover-main", args: ["--world", "L1,L2,K1,K2,K3,K4"] },
       { part: "search", program: "failover-main", args: ["--rules"] },
       { part: "simulation", args: ["--seeds", range(seed, 200_000), ...JOBS] },
       onSeveralServers(range(seed, 20_000)),

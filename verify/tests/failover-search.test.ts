@@ -1,5 +1,6 @@
 /** The search of failovers: what is near enough to be searched in a test. `failover-main.js` searches all of it. */
 import { expect, test } from "vitest";
+import { CLUSTER_CASES, CLUSTER_WORLDS, searchCluster, searchClusterWithout } from "../src/search/cluster-rules.js";
 import { FAILOVER_CASES, searchFailoverWithout } from "../src/search/failover-rules.js";
 
 const NEAR: Readonly<Record<string, RegExp>> = {
@@ -19,3 +20,24 @@ test.each(Object.entries(NEAR))(
   },
   120_000,
 );
+
+test.each(CLUSTER_CASES.map((one) => [one.id, one] as const))(
+  "in a cluster, without %s a failover breaks a promise",
+  async (_, one) => {
+    const { violation, trace } = await searchClusterWithout(one, 60_000);
+    expect(violation).toBe("S2: two hold at once");
+    expect(trace.length).toBeGreaterThan(5);
+  },
+  120_000,
+);
+
+test("in a cluster, with all of them it breaks none, while the slot stays", async () => {
+  const [first] = CLUSTER_WORLDS;
+  expect(first?.id).toBe("K1");
+  const { verdict, violation } = await searchCluster(first?.setting ?? never(), 200_000);
+  expect([verdict, violation]).toEqual(["holds", undefined]);
+}, 120_000);
+
+function never(): never {
+  throw new Error("there is no world");
+}

@@ -1,12 +1,13 @@
 /** Searches failovers, with all rules and without each; `--help` says how. The last line is `N passed, N failed`. */
 import { exit, stdout } from "node:process";
 import { parseArgs } from "node:util";
+import { CLUSTER_CASES, CLUSTER_WORLDS, searchCluster, searchClusterWithout } from "./cluster-rules.js";
 import type { Explored } from "./explore.js";
 import { FAILOVER_CASES, FAILOVER_WORLDS, searchFailover, searchFailoverWithout } from "./failover-rules.js";
 
 const USAGE = `node verify/dist/search/failover-main.js [options]
 
-  --world L1,L2     these worlds; all if it is not said
+  --world L1,K2     these worlds, of one server (L) or of a cluster (K); all if it is not said
   --rules           only the rules, no worlds
   --states 3000000  a search with more states is given up
 `;
@@ -42,16 +43,28 @@ async function main(): Promise<number> {
     if (isRight) passed += 1;
     else failed += 1;
   };
-  for (const { id, what, setting } of values.rules ? [] : FAILOVER_WORLDS) {
+  const worlds = [
+    ...FAILOVER_WORLDS.map((world) => ({ ...world, search: () => searchFailover(world.setting, maxStates) })),
+    ...CLUSTER_WORLDS.map((world) => ({ ...world, search: () => searchCluster(world.setting, maxStates) })),
+  ];
+  for (const { id, what, search } of values.rules ? [] : worlds) {
     if (wanted !== undefined && !wanted.includes(id)) continue;
     say(`${id}: ${what}`);
-    const explored = await searchFailover(setting, maxStates);
+    const explored = await search();
     report(explored);
     judge(explored.verdict === "holds");
   }
-  for (const one of wanted === undefined ? FAILOVER_CASES : []) {
-    say(`without ${one.id}: ${one.what}`);
-    const explored = await searchFailoverWithout(one, maxStates);
+  const cases = [
+    ...FAILOVER_CASES.map((one) => ({ ...one, search: () => searchFailoverWithout(one, maxStates) })),
+    ...CLUSTER_CASES.map((one) => ({
+      ...one,
+      id: `${one.id} in a cluster`,
+      search: () => searchClusterWithout(one, maxStates),
+    })),
+  ];
+  for (const { id, what, search } of wanted === undefined ? cases : []) {
+    say(`without ${id}: ${what}`);
+    const explored = await search();
     report(explored);
     judge(explored.violation !== undefined);
     if (explored.violation === undefined) say("  FAILED: nothing was found");

@@ -2,7 +2,7 @@
 import { type Explored, explore } from "./explore.js";
 import { type FailoverTexts, failoverScripts } from "./failover-scripts.js";
 import { type FailoverRule, type FailoverSetting, FailoverWorld } from "./failover-world.js";
-import type { TextChange } from "./rule.js";
+import { changedTexts, type TextChange } from "./rule.js";
 
 /** One rule, or one assumption, and the world in which it is missed. */
 export interface FailoverCase {
@@ -103,12 +103,7 @@ let texts: Promise<FailoverTexts> | undefined;
 
 async function searchCase(setting: FailoverSetting, of: Partial<FailoverCase>, maxStates: number): Promise<Explored> {
   texts ??= failoverScripts();
-  const changed = new Map(await texts);
-  for (const { script: name, from, to } of of.changes ?? []) {
-    const parts = (changed.get(name) ?? "").split(from);
-    if (parts.length !== 2) throw new Error(`${of.id}: the change fits ${parts.length - 1} times into ${name}`);
-    changed.set(name, parts.join(to));
-  }
+  const changed = changedTexts(await texts, of.changes ?? []);
   return explore(new FailoverWorld(setting, changed, of.off ?? []), maxStates);
 }
 

@@ -6,11 +6,30 @@
  * and is asked again after. Requests are late, get lost with the master, or are sent again to the new one. A claim is
  * granted by an answer, or by a message of the server.
  */
-import { canonical, LEASE_MS, LEASE_TICKS, START_US, TICK_MS } from "./canonical.js";
+import { canonical, LEASE_MS, START_US } from "./canonical.js";
 import type { Step, World } from "./explore.js";
+import {
+  addClaims,
+  type ClaimState,
+  type ClaimsState,
+  claimsAge,
+  copyOfClaims,
+  giveUp,
+  hear,
+  heldAfterTick,
+  heldTwice,
+  LETTERS,
+  MARKER,
+  type Message,
+  nameOf,
+  nextTick,
+  type Owner,
+  sent,
+  shifted,
+} from "./failover-claims.js";
 import { INBOX, mutexKind } from "./lock-kinds.js";
 import { byText } from "./lock-state.js";
-import { afterTick, type Call, type Held, type Outcome, Server } from "./server.js";
+import { type Call, type Held, type Outcome, Server } from "./server.js";
 
 /** What can be switched off in a client, or goes against an assumption. */
 export type FailoverRule = "ask-first" | "no-hand-off" | "fresh-owner" | "old-master-stops" | "reclaim";
@@ -33,19 +52,6 @@ export interface FailoverSetting {
   readonly begins?: "after" | "queued";
 }
 
-/** What is asked; and what a server says unasked, when it hands the lock over. */
-type Verb = "acquire" | "extend" | "reclaim" | "release" | "leave" | "grant";
-/** `age` in ticks since it was sent. */
-type Message = [claim: number, verb: Verb, age: number, code: number];
-
-interface ClaimState {
-  ph: "idle" | "ask" | "held" | "rel" | "end";
-  call: 0 | 1;
-  tok: number;
-  age: number;
-  /** The highest token that anybody had when it began to ask. */
-  floor: number;
-}
 interface ClientState {
   home: 0 | 1;
   /** What its server has said: nothing yet, that it may grant, that it may not. */
@@ -54,26 +60,19 @@ interface ClientState {
   teach: 0 | 1 | 2 | 3;
   deaf: 0 | 1;
 }
-interface State {
+interface State extends ClaimsState {
   t: number;
   held: [Held, Held];
   /** What the master held after each write that the replica has not got. */
   backlog: Held[];
   knows: [0 | 1, 0 | 1];
   isPromoted: 0 | 1;
-  claims: ClaimState[];
   clients: ClientState[];
-  requests: Message[];
-  replies: Message[];
-  highest: number;
   left: { renewals: number; delays: number; copies: number; deaf: number };
 }
 
-const MARKER = "m";
-const LETTERS = "ABC";
 const MOST_BEHIND = 3;
 const RUNS = ["a1", "b2"] as const;
-const OLD = LEASE_TICKS;
 
 function textsOf(texts: ReadonlyMap<string, string>, server: 0 | 1): ReadonlyMap<string, string> {
   const former = server === 0 ? "0000" : "f00d";
@@ -90,7 +89,7 @@ function textsOf(texts: ReadonlyMap<string, string>, server: 0 | 1): ReadonlyMap
 /** See the file header. */
 export class FailoverWorld implements World<State> {
   readonly initial: State;
-  readonly #owners: readonly { readonly client: number; readonly owner: string }[];
+  readonly #owners: readonly Owner[];
   readonly #servers: readonly [Server, Server];
   readonly #off: ReadonlySet<FailoverRule>;
 
@@ -157,8 +156,7 @@ export class FailoverWorld implements World<State> {
   }
 
   violation(state: State): string | undefined {
-    const holders = state.claims.filter(({ ph, age }) => ph === "held" && age < LEASE_TICKS);
-    return holders.length > 1 ? "S2: two hold at once" : undefined;
+    return heldTwice(state);
   }
 
   async steps(state: State): Promise<readonly Step<State>[]> {
@@ -168,13 +166,17 @@ export class FailoverWorld implements World<State> {
       const violation = change(next);
       steps.push({ label, next, isFault, violation: typeof violation === "string" ? violation : undefined });
     };
-    this.#addClaims(state, add);
+    const mayAsk = (client: number): boolean => {
+      const { view, teach } = state.clients[client] as ClientState;
+      return this.#off.has("ask-first") || (view === "settled" && teach === 0);
+    };
+    addClaims(state, this.#owners, mayAsk, add, sent);
     await this.#addAsking(state, steps);
     await this.#addArrivals(state, steps);
     for (const [at, reply] of state.replies.entries()) {
       add(`${this.#name(reply[0])} hears of its ${reply[1]}`, false, (next) => {
         next.replies.splice(at, 1);
-        return this.#hear(next, reply);
+        return hear(next, reply, !this.#off.has("reclaim"));
       });
     }
     if (state.isPromoted === 0) {
@@ -213,51 +215,6 @@ export class FailoverWorld implements World<State> {
       });
     }
     return steps;
-  }
-
-  #addClaims(state: State, add: (label: string, isFault: boolean, change: (next: State) => unknown) => void): void {
-    for (const [number, claim] of state.claims.entries()) {
-      const name = this.#name(number);
-      const { client } = this.#owners[number] as { client: number };
-      const { view, teach } = state.clients[client] as ClientState;
-      const send = (next: State, verb: Verb): void => {
-        (next.claims[number] as ClaimState).call = 1;
-        next.requests.push([number, verb, 0, claim.tok]);
-      };
-      const isNext = this.#owners.every(
-        (other, i) => other.client !== client || i >= number || state.claims[i]?.ph === "end",
-      );
-      if (claim.ph === "idle" && isNext) {
-        add(`${name} begins`, false, (next) => {
-          const begun = next.claims[number] as ClaimState;
-          begun.ph = "ask";
-          begun.floor = next.highest;
-        });
-      }
-      if (claim.ph === "held" && claim.age >= LEASE_TICKS) {
-        // A renewal may still be under way.
-        add(`${name} finds its lease over, and leaves`, false, (next) => {
-          (next.claims[number] as ClaimState).ph = "rel";
-          send(next, "leave");
-        });
-        continue;
-      }
-      if (claim.call === 1) continue;
-      const mayAsk = this.#off.has("ask-first") || (view === "settled" && teach === 0);
-      if (claim.ph === "ask" && mayAsk) add(`${name} asks`, false, (next) => send(next, "acquire"));
-      if (claim.ph === "held") {
-        if (state.left.renewals > 0) {
-          add(`${name} renews`, true, (next) => {
-            next.left.renewals -= 1;
-            send(next, "extend");
-          });
-        }
-        add(`${name} releases`, false, (next) => {
-          (next.claims[number] as ClaimState).ph = "rel";
-          send(next, "release");
-        });
-      }
-    }
   }
 
   /** A client asks its server about itself, or teaches it. The answer comes at once: what is late is the request before. */
@@ -304,7 +261,7 @@ export class FailoverWorld implements World<State> {
       const lost = copyOf(state);
       if (state.isPromoted === 1) {
         lost.requests.splice(at, 1);
-        giveUp(lost, number, verb);
+        giveUp(lost, request);
         steps.push({
           label: `the ${verb} of ${this.#name(number)} is lost`,
           next: lost,
@@ -381,65 +338,24 @@ export class FailoverWorld implements World<State> {
     return this.#servers[home].run(state.held[home], state.t, listening, call);
   }
 
-  /** @returns what it breaks, if anything */
-  #hear(next: State, [number, verb, age, code]: Message): string | undefined {
-    const claim = next.claims[number] as ClaimState;
-    const isOfEnd = verb === "release" || verb === "leave";
-    // The answer to a renewal of a lease that is over by now.
-    if ((claim.ph === "rel") !== isOfEnd) return undefined;
-    claim.call = 0;
-    if (isOfEnd) {
-      claim.ph = "end";
-    } else if (verb === "acquire" || verb === "grant") {
-      // An answer that comes when the lease it granted is over is none.
-      if (code < 0 || age >= LEASE_TICKS || claim.ph !== "ask") return undefined;
-      claim.ph = "held";
-      claim.tok = code;
-      claim.age = age;
-      if (code <= claim.floor) return "F2: a token is not higher than one that was seen before";
-      next.highest = Math.max(next.highest, code);
-    } else if (claim.ph === "held" && claim.age < LEASE_TICKS) {
-      if (code === 1) claim.age = Math.min(claim.age, age);
-      else if (verb === "extend" && !this.#off.has("reclaim")) {
-        claim.call = 1;
-        next.requests.push([number, "reclaim", 0, claim.tok]);
-      } else claim.ph = "end";
-    }
-    return undefined;
-  }
-
   #isUp(state: State, server: 0 | 1): boolean {
     return server === 1 || state.isPromoted === 0 || this.#off.has("old-master-stops");
   }
 
   #name(number: number): string {
-    const { client } = this.#owners[number] as { client: number };
-    const nth = this.#owners.slice(0, number).filter((other) => other.client === client).length;
-    return `${LETTERS[client]}${nth + 1}`;
+    return nameOf(this.#owners, number);
   }
 }
 
 /** A copy that can be changed. */
 function copyOf(state: State): State {
   return {
-    ...state,
+    ...copyOfClaims(state),
     held: [...state.held],
     backlog: [...state.backlog],
     knows: [...state.knows],
-    claims: state.claims.map((claim) => ({ ...claim })),
     clients: state.clients.map((client) => ({ ...client })),
-    requests: state.requests.map((request) => [...request]),
-    replies: state.replies.map((reply) => [...reply]),
-    left: { ...state.left },
   };
-}
-
-function giveUp(next: State, number: number, verb: Verb): void {
-  const claim = next.claims[number] as ClaimState;
-  const isOfEnd = verb === "release" || verb === "leave";
-  if ((claim.ph === "rel") !== isOfEnd) return;
-  claim.call = 0;
-  if (isOfEnd) claim.ph = "end";
 }
 
 function write(next: State, server: 0 | 1, held: Held): void {
@@ -451,24 +367,8 @@ function write(next: State, server: 0 | 1, held: Held): void {
 }
 
 function tick(next: State): void {
-  next.t += TICK_MS * 1_000 - (next.t % (TICK_MS * 1_000));
-  const pass = (held: Held): Held => shifted(afterTick(held, TICK_MS), -TICK_MS);
-  next.held = [pass(next.held[0]), pass(next.held[1])];
-  next.backlog = next.backlog.map(pass);
-  for (const claim of next.claims) if (claim.ph === "held") claim.age = Math.min(OLD, claim.age + 1);
-  for (const message of [...next.requests, ...next.replies]) message[2] = Math.min(OLD, message[2] + 1);
-}
-
-/** The moments in the marker, which are kept as so many ms from now, and long ago as one that is. */
-function shifted(held: Held, byMs: number): Held {
-  return held.map(([key, type, value, left]) => {
-    if (key !== MARKER || typeof value === "string") return [key, type, value, left] as const;
-    const moved = value.map((word, i) => {
-      const field = value[i - 1];
-      if (i % 2 === 0 || (field !== "sinceMs" && field !== "periodMs")) return word;
-      const ms = Number(word) + byMs;
-      return String(byMs > 0 ? ms : field === "periodMs" ? 0 : Math.max(ms, -10 * TICK_MS));
-    });
-    return [key, type, moved, left] as const;
-  });
+  next.t = nextTick(next.t);
+  next.held = [heldAfterTick(next.held[0]), heldAfterTick(next.held[1])];
+  next.backlog = next.backlog.map(heldAfterTick);
+  claimsAge(next);
 }

@@ -11,6 +11,20 @@ export interface TextChange {
   readonly to: string;
 }
 
+/** The scripts, changed. @throws Error  a change does not fit exactly once */
+export function changedTexts(
+  texts: ReadonlyMap<string, string>,
+  changes: readonly TextChange[],
+): ReadonlyMap<string, string> {
+  const changed = new Map(texts);
+  for (const { script, from, to } of changes) {
+    const parts = (changed.get(script) ?? "").split(from);
+    if (parts.length !== 2) throw new Error(`a change fits ${parts.length - 1} times into ${script}: ${from}`);
+    changed.set(script, parts.join(to));
+  }
+  return changed;
+}
+
 /** Makes a world of one kind; `Off` are the rules of the client that may be switched off in it. */
 export type MakeWorld<Setting = LockSetting, State = LockState, Off = ClientRule> = new (
   setting: Setting,

@@ -94,10 +94,7 @@ function* sweeps(
     ({ returnMs, process }) => Number.isFinite(returnMs) || !killed.has(process),
   );
   yield settledWaits({ ...whole, operations: returned }, { epsMs: settleMs, rho: 0.01 });
-  if (kind === "semaphore") {
-    const names = new Set(history.operations.map(({ lockName }) => lockName));
-    yield permitsWithinLimit(history, new Map(Array.from(names, (name) => [name, permits])));
-  } else if (kind === "read-write-lock") yield writersAlone(history);
+  yield* sharing(kind, history, permits);
   // Who adopts a lease has not waited for it.
   const operations = history.operations
     .filter(({ verb, outcome, token }) => verb !== "acquire" || outcome !== "ok" || token !== null)
@@ -120,6 +117,14 @@ function* sweeps(
   if (!isOrderly) return;
   const prompt = isSeen ? { promptMs: HANDED_OVER_MS } : {};
   yield noStarvation(heard, { waiterMs: POLL_MS, ...prompt, epsMs: settleMs, mostPassed: MOST_PASSED, forbidding });
+}
+
+/** X1 and X2, of what several may hold at once. @param permits  of each semaphore */
+export function* sharing(kind: string, history: History, permits: number): Generator<SweepResult> {
+  if (kind === "semaphore") {
+    const names = new Set(history.operations.map(({ lockName }) => lockName));
+    yield permitsWithinLimit(history, new Map(Array.from(names, (name) => [name, permits])));
+  } else if (kind === "read-write-lock") yield writersAlone(history);
 }
 
 /** A kill that the server notices at once strikes nobody but who is killed. */

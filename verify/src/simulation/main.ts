@@ -15,8 +15,8 @@ const USAGE = `node verify/dist/simulation/main.js [--seed N | --seeds A..B] [--
   --only 1,2,3    only these sessions and faults of the seed
   --trace         each step of each run
   --jobs N        so many processes, each with its part of the seeds
-  --topology T    several servers: quorum (a lock on three or five), replicas (a mutex on a master that is failed over),
-                  or both; no kind and no profile then
+  --topology T    several servers: quorum (a lock on three or five), replicas (any kind, on a master that is failed over),
+                  or both; no profile then
   --grace MODE    auto (by default) or off, with replicas
   --json FILE     the numbers, as JSON
   --history FILE  the record of the first run that fails, or of the only one
@@ -65,11 +65,11 @@ async function play(first: number, last: number, choice: Choice, onTotal: (total
 
 /** Plays a seed on several servers. With "both" they take turns. */
 async function playOnSeveral(seed: number, choice: Choice, total: Total, isOnly: boolean): Promise<void> {
-  const { topology, grace, only, traces, files } = choice;
+  const { topology, kind, grace, only, traces, files } = choice;
   const chosen = TOPOLOGIES.find((each) => each === topology) ?? TOPOLOGIES[seed % TOPOLOGIES.length];
   if (chosen === undefined) return;
   const ids = only === undefined ? undefined : new Set(only.split(",").map(Number));
-  await playTopology(seed, { topology: chosen, grace, only: ids, traces, files }, total, write, isOnly);
+  await playTopology(seed, { topology: chosen, kind, grace, only: ids, traces, files }, total, write, isOnly);
 }
 
 function write(text: string): void {

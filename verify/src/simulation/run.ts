@@ -8,6 +8,7 @@ import type { Finding } from "./finding.js";
 import { FreeWatch, stillHeld } from "./free-watch.js";
 import { Guard, realTurn } from "./guard.js";
 import { kindOf } from "./kinds/table.js";
+import { mayOutlive } from "./leftovers.js";
 import { type Joined, join, type Member } from "./member.js";
 import { outcomeOf } from "./messages.js";
 import { Observer } from "./observer.js";
@@ -138,12 +139,7 @@ async function closeAll(world: World): Promise<void> {
   world.clock.step(90_000);
   scanKeys(world, false);
   for (const { key } of world.keyspace.dump()) {
-    if (
-      key.endsWith(":queue") ||
-      !/:fence$|:signalled$|^hf:client:|:value$|^hf:(?:semaphore|read-write-lock|count-down-latch|barrier):/.test(key)
-    ) {
-      judge.violated("L4", `${key} outlives every lease`);
-    }
+    if (!mayOutlive(key)) judge.violated("L4", `${key} outlives every lease`);
   }
 }
 

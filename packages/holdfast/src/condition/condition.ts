@@ -177,12 +177,19 @@ export class Condition {
 
   async #move(lease: Lease, held: Hold, signals: Signals, isAll: boolean): Promise<number> {
     const { owner, token, grant } = held;
+    let mayBeLost = true;
     for (let moved = 0; ; ) {
       signals.lastRequest += 1;
       const request = signals.lastRequest;
       const reply = await insist(this.#engine, () =>
         signal(this.#place, { owner, token: grant.token }, request, isAll ? BATCH : 1, this.#engine.commandTimeoutMs),
       );
+      if (reply.outcome !== "signalled" && mayBeLost) {
+        mayBeLost = false;
+        // A failover may have lost it: then this puts it back, and else it throws.
+        await lease.extend(held.leaseMs);
+        continue;
+      }
       if (reply.outcome !== "signalled") {
         const reason = held.validForMs() > 0 ? "server-lost" : "expired";
         held.lose(reason);

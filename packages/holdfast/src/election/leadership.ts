@@ -5,6 +5,7 @@ import type { ExportedLease } from "../core/holding.js";
 import { insist } from "../core/insist.js";
 import { Lease } from "../core/lease.js";
 import { checkValue } from "../core/names.js";
+import type { NotHeld } from "../core/steps.js";
 import type { ElectionSteps } from "./steps.js";
 
 /** An election that was won: a lease that others see with a value. */
@@ -49,9 +50,16 @@ export class Leadership extends Lease {
     const number = this.#lastNumber;
     const { owner, token } = this;
     const { leaseMs } = this.#hold.grant.claim;
-    const outcome = await insist(this.#engine, () =>
-      this.#steps.proclaim({ owner, token }, value, number, leaseMs, this.#engine.commandTimeoutMs),
-    );
+    const ask = (): Promise<"proclaimed" | NotHeld> =>
+      insist(this.#engine, () =>
+        this.#steps.proclaim({ owner, token }, value, number, leaseMs, this.#engine.commandTimeoutMs),
+      );
+    let outcome = await ask();
+    if (outcome !== "proclaimed") {
+      // A failover may have lost it: then this puts it back, and else it throws.
+      await this.extend(this.#hold.leaseMs);
+      outcome = await ask();
+    }
     if (outcome === "proclaimed") {
       if (number === this.#lastNumber) this.#value = value;
       return;

@@ -78,6 +78,22 @@ describe("a failover that loses", () => {
     expect([await two.release(), await one?.release(), await read?.release()]).toEqual(Array(3).fill("released"));
   });
 
+  test("what is held: who signals, or proclaims something, before any renewal has put it back keeps it", async () => {
+    const { name, replica } = scene;
+    const holdfast = await scene.client(ioredis);
+    await scene.cutReplication();
+    const unrenewed = { leaseMs: LONG_MS, renew: false };
+    const lease = await holdfast.mutex(name).acquire(unrenewed);
+    const leadership = await holdfast.election(name).campaign("first", unrenewed);
+    await scene.failOver();
+    expect(await holdfast.mutex(name).condition("changed").signal(lease)).toBe(0);
+    await leadership.proclaim("second");
+    expect(await replica.command("GET", `hf:mutex:{${name}}`)).toBe(lease.owner);
+    expect(await replica.command("GET", `hf:election:{${name}}`)).toBe(leadership.owner);
+    expect((await holdfast.election(name).leader())?.value).toBe("second");
+    expect([await lease.release(), await leadership.release()]).toEqual(["released", "released"]);
+  });
+
   test("a lease that nobody renews: its release is one, and nobody is granted before the quiet time is over", async () => {
     const { name, replica } = scene;
     const [first, second] = [await scene.client(ioredis), await scene.client(ioredis)];

@@ -30,6 +30,10 @@ export class SignalAccount {
   readonly #world: World;
   readonly #debts = new Map<string, Debt>();
   readonly #requests = new Set<string>();
+  /** Who waits no longer, by what a server was told. */
+  readonly #left = new Set<string>();
+  /** Those of them of whom the present server may not have been told: what reaches them reaches nobody. */
+  #ghosts: ReadonlySet<string> = new Set();
 
   /** Use `accountOf`. */
   constructor(world: World) {
@@ -58,6 +62,7 @@ export class SignalAccount {
   /** The server has let somebody leave. */
   left(call: Call, lockName: string, outcome: string | undefined): void {
     const [, , leaver = "", entered] = call.args.map(String);
+    this.#left.add(leaver);
     if (!this.#debts.has(leaver) || outcome !== "passed" || entered === "2") return;
     this.#debts.delete(leaver);
     this.#world.judge.decided("L3");
@@ -69,7 +74,14 @@ export class SignalAccount {
 
   /** A wait returned with the mutex. */
   returned(owner: string): void {
+    this.#left.add(owner);
     this.#debts.delete(owner);
+  }
+
+  /** Another server takes over, which may know neither who waited nor whom a signal has reached. */
+  forgotten(): void {
+    this.#debts.clear();
+    this.#ghosts = new Set(this.#left);
   }
 
   /** All is over. */
@@ -81,7 +93,8 @@ export class SignalAccount {
   }
 
   #owe(lockName: string, { moved, dropped }: Moves): void {
-    for (const owner of moved) this.#debts.set(owner, { lockName, sinceMs: this.#world.nowMs });
+    for (const owner of moved)
+      if (!this.#ghosts.has(owner)) this.#debts.set(owner, { lockName, sinceMs: this.#world.nowMs });
     for (const owner of dropped)
       if (this.#isReachable(owner)) this.#lost(`${owner} waited on ${lockName} and could be reached, and was dropped`);
   }

@@ -12,10 +12,12 @@ import {
   uniqueTokens,
   untornEffects,
 } from "../../sweeps/index.js";
+import { sharing } from "../aftermath.js";
 import { settleMs } from "../calling.js";
 import { cutAt } from "../cut.js";
 import type { Finding } from "../finding.js";
 import type { Judge } from "../judge.js";
+import { PERMITS } from "../kinds/semaphore.js";
 import type { TopologyPlan } from "./plan.js";
 
 /** A lease that was lost is told by a timer: late by whole milliseconds of its clock, and on a loop that is not busy. */
@@ -39,9 +41,11 @@ export function judgeTopology(
 function* sweeps(history: History, judge: Judge, plan: TopologyPlan): Generator<SweepResult> {
   const tokens = cutAt(history, judge.lostAt("tokens"));
   const isParted = plan.strikes.some((strike) => strike.what === "freeze" && strike.suspended);
-  yield leaseExclusion(cutAt(history, judge.lostAt("exclusion")));
+  const exclusive = cutAt(history, judge.lostAt("exclusion"));
+  yield leaseExclusion(exclusive);
+  yield* sharing(plan.kind, exclusive, PERMITS);
   // From then on two may hold, and only one of them is watched.
-  yield loudLoss(cutAt(history, judge.lostAt("exclusion")), { marginMs: 0, epsMs: isParted ? LOOK_MS : TIMER_MS });
+  yield loudLoss(exclusive, { marginMs: 0, epsMs: isParted ? LOOK_MS : TIMER_MS });
   yield uniqueTokens(tokens);
   yield risingTokens(tokens);
   yield steadyTokens(history);

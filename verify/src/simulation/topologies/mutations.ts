@@ -8,6 +8,8 @@ import type { Topology } from "./plan.js";
 export interface TopologyMutation {
   readonly name: string;
   readonly topology: Topology;
+  /** With replicas; absent for a mutex. */
+  readonly kind?: string;
   /** The first seed that finds it, as far as is known: a search may begin here. */
   readonly seed: number;
   /** Properties of which one is violated. */
@@ -61,6 +63,14 @@ export const TOPOLOGY_MUTATIONS: readonly TopologyMutation[] = [
     finds: ["S1"],
     tampering: { store: (store) => ({ ...store, lineageKey: () => undefined }) },
   },
+  ...["semaphore", "read-write-lock"].map((kind) => ({
+    name: `what is put back counts for nothing: ${kind}`,
+    topology: "replicas" as const,
+    kind,
+    seed: 18,
+    finds: ["X1", "X2"],
+    tampering: rewrite("permits/reclaim", ["used = used + weight", "used = used + 0"]),
+  })),
 ];
 
 /** A store that sends each release once, and says from then on that it was answered. */

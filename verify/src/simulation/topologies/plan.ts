@@ -59,15 +59,19 @@ const LATE_MS = 2_500;
 const LONG_TO_LEAVE_MS = 11_000 + 4_000;
 const FIRST_CALLER_ID = 5_000;
 /** In the upper half of what a seed is made of, where nothing else is drawn from. */
-const STREAM = { quorum: 11 * 4_294_967_296, replicas: 13 * 4_294_967_296 };
+const STREAM = { quorum: 11 * 4_294_967_296, replicas: 13 * 4_294_967_296, callers: 17 * 4_294_967_296 };
 /** A lease of some sessions of a quorum. */
 const LONG_MS = 40_000;
 const LEASES = [500, 1_500, 3_000] as const;
 
-/** The run of a seed. */
-export function topologyPlanOf(seed: number, topology: Topology): TopologyPlan {
+/**
+ * The run of a seed.
+ *
+ * @param kind  of lock, with replicas; the same seed has the same callers and the same strikes with each
+ */
+export function topologyPlanOf(seed: number, topology: Topology, kind = "mutex"): TopologyPlan {
   const random = new Random(seed + STREAM[topology]);
-  const base = planOf(seed, "mutex", "none");
+  const base = planOf(seed, kind, "none");
   const isCalm = random.chance(0.1);
   const size = topology === "replicas" ? 2 : random.pick([3, 3, 5]);
   const leaseMs = random.pick(LEASES);
@@ -76,7 +80,7 @@ export function topologyPlanOf(seed: number, topology: Topology): TopologyPlan {
   const sessions = base.sessions
     // Those who share a claim are a matter of the one server.
     .filter(({ crowd }) => crowd === undefined)
-    .map((session) => fitted(session, mayForget ? leaseMs : undefined, random))
+    .map((session) => fitted(session, mayForget ? leaseMs : undefined, random, kind === "barrier"))
     .map((session) => (isLong ? lengthened(session, random) : session));
   let id = 10_000;
   const draw = topology === "quorum" ? drawOfQuorum : drawOfReplicas;
@@ -87,7 +91,7 @@ export function topologyPlanOf(seed: number, topology: Topology): TopologyPlan {
   if (topology === "replicas" && !isCalm) strikes.push(drawPromotion(random, id + 1));
   for (const strike of strikes) {
     const callers = callersAround(strike, base, mayForget ? leaseMs : undefined, random, sessions.length);
-    sessions.push(...callers.map((session) => (isLong ? lengthened(session, random) : session)));
+    sessions.push(...callers.map((session) => (isLong ? lengthened(session, random) : varied(session, seed))));
   }
   const longestMs = Math.max(0, ...sessions.map((session) => Math.max(session.leaseMs, session.extendMs ?? 0)));
   return {
@@ -144,15 +148,25 @@ function callersAround(
   }));
 }
 
-/** @param leaseMs  of everybody, if it is the same for all */
-function fitted(drawn: Session, leaseMs: number | undefined, random: Random): Session {
+/** What it asks for, and with whom; drawn apart, since a mutex asks for nothing in particular. */
+function varied(session: Session, seed: number): Session {
+  const random = new Random(seed + STREAM.callers + session.id);
+  return { ...session, amount: random.whole(1, 4), other: random.whole(0, 2) };
+}
+
+/**
+ * @param leaseMs     of everybody, if it is the same for all
+ * @param usesForce   whether what was drawn to end by force does, as a barrier is mended by
+ */
+function fitted(drawn: Session, leaseMs: number | undefined, random: Random, usesForce: boolean): Session {
   const { way: _, ...session } = drawn;
   const { end, extendMs, atMs } = session;
+  const gentle = end === "release" || end === "drop" ? end : random.pick(["release", "drop"] as const);
   const common = {
     ...session,
     // By then the first of them has shown the servers that they may grant.
     atMs: atMs + 200,
-    end: end === "release" || end === "drop" ? end : random.pick(["release", "drop"] as const),
+    end: usesForce && end === "force" ? end : gentle,
   };
   if (leaseMs === undefined) return common;
   return {

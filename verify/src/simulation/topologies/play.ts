@@ -1,5 +1,6 @@
 /** Seeds of runs on several servers: played, counted, and a failing one made small and shown. */
 import type { FailoverGrace } from "holdfast/simulation";
+import { KINDS } from "../kinds/table.js";
 import { count, describeViolations, type Files, type Total, writeRun } from "../report.js";
 import { shrunk } from "../shrink.js";
 import { type Topology, type TopologyPlan, topologyPlanOf, topologyReduced } from "./plan.js";
@@ -8,6 +9,8 @@ import { describeTopologyPlan, runTopology } from "./run.js";
 /** What can be chosen of such runs. */
 export interface TopologyChoice {
   readonly topology: Topology;
+  /** With replicas; absent for one after the other. */
+  readonly kind: string | undefined;
   readonly grace: FailoverGrace;
   readonly only: ReadonlySet<number> | undefined;
   readonly traces: boolean;
@@ -17,6 +20,11 @@ export interface TopologyChoice {
 /** Both. */
 export const TOPOLOGIES: readonly Topology[] = ["quorum", "replicas"];
 
+/** Every second seed is of a quorum, where both are played. */
+function kindInTurn(seed: number): string | undefined {
+  return KINDS[Math.floor(seed / TOPOLOGIES.length) % KINDS.length]?.name;
+}
+
 /** Plays one seed. @param write  shows it, if it fails or its steps are wanted */
 export async function playTopology(
   seed: number,
@@ -25,12 +33,12 @@ export async function playTopology(
   write: (text: string) => void,
   isOnly: boolean,
 ): Promise<void> {
-  const { topology, grace, only, traces, files } = choice;
-  const whole = topologyPlanOf(seed, topology);
+  const { topology, kind, grace, only, traces, files } = choice;
+  const whole = topologyPlanOf(seed, topology, topology === "quorum" ? undefined : (kind ?? kindInTurn(seed)));
   const plan = only === undefined ? whole : topologyReduced(whole, only);
   const verdict = await runTopology(plan, { grace }, traces);
-  // Which kind of lock it is follows from the topology.
-  const named = { ...plan, kind: topology };
+  // On a quorum there is one kind of lock.
+  const named = { ...plan, kind: topology === "quorum" ? topology : `${plan.kind}, replicas` };
   count(total, named, verdict);
   total.excused += verdict.excused.length;
   if (traces) write(`${describeTopologyPlan(plan)}\n\n${verdict.trace.join("\n")}\n`);
@@ -51,7 +59,8 @@ async function describeSmallest(plan: TopologyPlan, grace: FailoverGrace): Promi
   );
   const verdict = await runTopology(small, { grace }, true);
   const ids = [...small.sessions, ...small.strikes].map(({ id }) => id);
-  const replay = `--topology ${plan.topology} --grace ${grace} --seed ${plan.seed} --only ${ids.join(",")} --trace`;
+  const kind = plan.topology === "quorum" ? "" : ` --kind ${plan.kind}`;
+  const replay = `--topology ${plan.topology}${kind} --grace ${grace} --seed ${plan.seed} --only ${ids.join(",")} --trace`;
   return (
     `\n${describeTopologyPlan(small)}\n\n${verdict.trace.join("\n")}\n\n${describeViolations(verdict)}` +
     `Replay: node verify/dist/simulation/main.js ${replay}\n`

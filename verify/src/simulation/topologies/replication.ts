@@ -19,6 +19,8 @@ const UNDER_WAY_MS = 3;
 export class Replication {
   /** From when its link is cut to when the former master follows the new one. */
   isFailingOver = false;
+  /** Called when a server has taken over. */
+  onPromoted: (server: SimulatedServer) => void = () => {};
   readonly #ground: Ground;
   readonly #random: Random;
   #master: SimulatedServer;
@@ -89,6 +91,7 @@ export class Replication {
     this.#written = [];
     for (const process of unaware) this.#unaware.set(process, former);
     this.#ground.trace(`${replica.name} takes over without the last ${lost.length} writes`);
+    this.onPromoted(replica);
     return lost.length;
   }
 

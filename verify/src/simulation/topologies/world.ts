@@ -1,22 +1,22 @@
 /** Several servers, several processes with a client of each, and the network between them. */
 
-import type { Reply, Script, Store } from "holdfast";
 import { createHoldfastOn, type FailoverGrace, failoverGrace } from "holdfast/simulation";
 import type { Guard } from "../guard.js";
-import { lockOf } from "../lock-of.js";
+import { accountOf } from "../kinds/signal-account.js";
 import type { Joined } from "../member.js";
-import { outcomeOf } from "../messages.js";
-import type { Call, NetworkHost } from "../network-host.js";
+import { Observer } from "../observer.js";
 import { SimulatedProcess } from "../process.js";
 import type { Tampering } from "../tampering.js";
 import { FAIR, type Weather } from "../weather.js";
+import { Witness } from "../witness.js";
 import { World } from "../world.js";
 import { SimulatedClient } from "./client.js";
+import { type Hosts, hostOf, watched } from "./host.js";
 import { LateTakes } from "./late-takes.js";
 import type { TopologyPlan } from "./plan.js";
 import { QuorumNetwork } from "./quorum-network.js";
 import { Replication } from "./replication.js";
-import { LOAD, SimulatedServer } from "./server.js";
+import { SimulatedServer } from "./server.js";
 import { VirtualTime } from "./virtual-time.js";
 
 /** One process, with its clients. */
@@ -51,6 +51,7 @@ export class TopologyWorld extends World<Crossing> {
       servers: [],
       late: new LateTakes(),
       hosts: new Map(),
+      witnesses: new Map(),
       replication: undefined,
     };
     super(plan, guard, settings.tampering ?? {}, traces, {
@@ -104,13 +105,11 @@ export class TopologyWorld extends World<Crossing> {
   }
 }
 
-interface Parts {
+interface Parts extends Hosts {
   readonly plan: TopologyPlan;
   readonly grace: FailoverGrace;
   readonly time: VirtualTime;
   readonly servers: SimulatedServer[];
-  readonly late: LateTakes;
-  readonly hosts: Map<SimulatedServer, NetworkHost>;
   replication: Replication | undefined;
 }
 
@@ -175,85 +174,15 @@ function build(world: TopologyWorld, parts: Parts): void {
     };
     parts.servers.push(new SimulatedServer(world, index, clocks));
   }
-  if (parts.plan.topology === "replicas") parts.replication = new Replication(world, parts.servers, random.fork());
-}
-
-/** The network as a process sees it that talks to that server. */
-function hostOf(world: TopologyWorld, parts: Parts, server: SimulatedServer): NetworkHost {
-  const known = parts.hosts.get(server);
-  if (known !== undefined) return known;
-  const isNamed = ({ script }: Call): boolean => script.name !== LOAD && script.args.length > 0;
-  const { network } = world;
-  const host: NetworkHost = {
-    get nowMs(): number {
-      return world.nowMs;
-    },
-    get serverFrozenUntilMs(): number {
-      return server.frozenUntilMs;
-    },
-    get isServerDown(): boolean {
-      return server.isDown;
-    },
-    plan: (atMs, what, happen) => world.plan(atMs, `${what} (${server.name})`, happen),
-    trace: (text) => world.trace(`${text} (${server.name})`),
-    turned: (process) => world.turned(process),
-    weatherOf: (process) => world.weatherBetween(process, server),
-    scriptOf: (script: Script) => script,
-    sent: (process, call) => {
-      if (isNamed(call) && parts.plan.topology === "replicas") world.sent(process, call);
-    },
-    ran: (process, call, reply: Reply) => {
-      const { script, args, id } = call;
-      if (parts.plan.topology === "quorum") parts.late.ran(server.index, call);
-      const said = `${process.name}#${id} ${script.name} ${args.join(" ")} -> ${JSON.stringify(reply)}`;
-      if (parts.plan.topology === "quorum" || !isNamed(call)) world.trace(`  ${server.name}: ${said}`);
-      else {
-        // If the answer is lost, and then the server with all that it did, the next one does not know the lease.
-        if (outcomeOf(script.replies, reply) === "released") world.judge.leases.forgotten(String(args[0]));
-        world.ran(process, call, reply);
-      }
-    },
-    heard: (process, what) => {
-      if (typeof what === "string") world.heard(process, what);
-      else if (network instanceof QuorumNetwork) {
-        if (network.heard(server.index, what.call, what.reply, world.nowMs)) extended(world, process, what.call);
-      } else if (isNamed(what.call)) {
-        world.heard(process, what);
-        if (outcomeOf(what.call.script.replies, what.reply) === "reclaimed") extended(world, process, what.call);
-      }
-    },
-    pushed: (process, message) => {
-      if (parts.plan.topology === "replicas") world.pushed(process, message);
-    },
-    cameBack: (process) => world.cameBack(process),
-    deafened: (process) => world.deafened(process),
-  };
-  parts.hosts.set(server, host);
-  return host;
-}
-
-/** Leaves a record that a lease begins anew: whoever was told of that has run since. */
-function extended({ recorder, judge }: TopologyWorld, process: SimulatedProcess, call: Call): void {
-  const owner = String(call.args[call.script.args.indexOf("owner")]);
-  const leaseMs = Number(call.args[call.script.args.indexOf("leaseMs")]);
-  // Which lease that is the recorder finds out by its owner.
-  const about = { process, lockName: lockOf(call), verb: "extend", owner, args: { leaseMs }, leaseId: 0 } as const;
-  recorder.ended(recorder.called(about), "ok");
-  judge.leases.extended(process, owner);
-}
-
-/** Whoever asks again to give back may have been served the first time, by a master that is gone: the next does not know it. */
-function watched({ judge }: TopologyWorld, store: Store): Store {
-  const asked = new Set<string>();
-  return {
-    ...store,
-    run(script, keys, args, timeoutMs) {
-      const owner = String(args[script.args.indexOf("owner")]);
-      if (script.name === "mutex/release") {
-        if (asked.has(owner)) judge.leases.forgotten(owner);
-        asked.add(owner);
-      }
-      return store.run(script, keys, args, timeoutMs);
-    },
+  if (parts.plan.topology !== "replicas") return;
+  parts.replication = new Replication(world, parts.servers, random.fork());
+  for (const server of parts.servers) {
+    const observer = new Observer(server.keyspace, server.clock);
+    parts.witnesses.set(server, new Witness(observer, world.recorder, () => world.nowMs));
+  }
+  parts.replication.onPromoted = (server) => {
+    // What the one before it has done last is not there, signals included.
+    accountOf(world).forgotten();
+    world.plan(world.nowMs, `${server.name} is looked at`, () => parts.witnesses.get(server)?.observer.look());
   };
 }

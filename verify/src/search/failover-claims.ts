@@ -1,0 +1,183 @@
+/** Claims of a lock whose server may be followed by another: what is asked, what is heard, and how time passes for both. */
+import { LEASE_TICKS, TICK_MS } from "./canonical.js";
+import { afterTick, type Held } from "./server.js";
+
+/** What is asked; and what a server says unasked, when it hands the lock over. */
+export type Verb = "acquire" | "extend" | "reclaim" | "release" | "leave" | "grant";
+/** `age` in ticks since it was sent; then what a world has besides. */
+export type Message = [claim: number, verb: Verb, age: number, code: number, ...more: number[]];
+
+/** One claim. */
+export interface ClaimState {
+  ph: "idle" | "ask" | "held" | "rel" | "end";
+  call: 0 | 1;
+  tok: number;
+  age: number;
+  /** The highest token that anybody had when it began to ask. */
+  floor: number;
+}
+
+/** Whose claim it is, and the id under which the server knows it. */
+export interface Owner {
+  readonly client: number;
+  readonly owner: string;
+}
+
+/** What worlds of such claims have in common. */
+export interface ClaimsState {
+  claims: ClaimState[];
+  requests: Message[];
+  replies: Message[];
+  highest: number;
+  left: { renewals: number };
+}
+
+/** Adds a step: its label, whether it is a fault, and what it changes; a text is what it breaks. */
+export type Add<State> = (label: string, isFault: boolean, change: (next: State) => unknown) => void;
+
+/** The key of the marker that speaks for all of a server. */
+export const MARKER = "m";
+/** Names of clients. */
+export const LETTERS = "ABC";
+
+/** As old as anything need be. */
+const OLD = LEASE_TICKS;
+
+/** The name of a claim in a trace. */
+export function nameOf(owners: readonly Owner[], number: number): string {
+  const { client } = owners[number] as Owner;
+  const nth = owners.slice(0, number).filter((other) => other.client === client).length;
+  return `${LETTERS[client]}${nth + 1}`;
+}
+
+/** S2, by what claims count on. */
+export function heldTwice({ claims }: ClaimsState): string | undefined {
+  const holders = claims.filter(({ ph, age }) => ph === "held" && age < LEASE_TICKS);
+  return holders.length > 1 ? "S2: two hold at once" : undefined;
+}
+
+/** What callers do: they begin, ask as far as their client may, renew and release. */
+export function addClaims<State extends ClaimsState>(
+  state: State,
+  owners: readonly Owner[],
+  mayAsk: (client: number) => boolean,
+  add: Add<State>,
+  send: (next: State, number: number, verb: Verb) => void,
+): void {
+  for (const [number, claim] of state.claims.entries()) {
+    const name = nameOf(owners, number);
+    const { client } = owners[number] as Owner;
+    const isNext = owners.every((other, i) => other.client !== client || i >= number || state.claims[i]?.ph === "end");
+    if (claim.ph === "idle" && isNext) {
+      add(`${name} begins`, false, (next) => {
+        const begun = next.claims[number] as ClaimState;
+        begun.ph = "ask";
+        begun.floor = next.highest;
+      });
+    }
+    if (claim.ph === "held" && claim.age >= LEASE_TICKS) {
+      // A renewal may still be under way.
+      add(`${name} finds its lease over, and leaves`, false, (next) => {
+        (next.claims[number] as ClaimState).ph = "rel";
+        send(next, number, "leave");
+      });
+      continue;
+    }
+    if (claim.call === 1) continue;
+    if (claim.ph === "ask" && mayAsk(client)) add(`${name} asks`, false, (next) => send(next, number, "acquire"));
+    if (claim.ph === "held") {
+      if (state.left.renewals > 0) {
+        add(`${name} renews`, true, (next) => {
+          next.left.renewals -= 1;
+          send(next, number, "extend");
+        });
+      }
+      add(`${name} releases`, false, (next) => {
+        (next.claims[number] as ClaimState).ph = "rel";
+        send(next, number, "release");
+      });
+    }
+  }
+}
+
+/** A request is under way from now on. */
+export function sent(next: ClaimsState, number: number, verb: Verb, ...more: number[]): void {
+  const claim = next.claims[number] as ClaimState;
+  claim.call = 1;
+  next.requests.push([number, verb, 0, claim.tok, ...more]);
+}
+
+/** A claim hears an answer, or is told. @returns what it breaks, if anything */
+export function hear(next: ClaimsState, [number, verb, age, code]: Message, putsBack: boolean): string | undefined {
+  const claim = next.claims[number] as ClaimState;
+  const isOfEnd = verb === "release" || verb === "leave";
+  // The answer to a renewal of a lease that is over by now.
+  if ((claim.ph === "rel") !== isOfEnd) return undefined;
+  claim.call = 0;
+  if (isOfEnd) {
+    claim.ph = "end";
+  } else if (verb === "acquire" || verb === "grant") {
+    // An answer that comes when the lease it granted is over is none.
+    if (code < 0 || age >= LEASE_TICKS || claim.ph !== "ask") return undefined;
+    claim.ph = "held";
+    claim.tok = code;
+    claim.age = age;
+    if (code <= claim.floor) return "F2: a token is not higher than one that was seen before";
+    next.highest = Math.max(next.highest, code);
+  } else if (claim.ph === "held" && claim.age < LEASE_TICKS) {
+    if (code === 1) claim.age = Math.min(claim.age, age);
+    else if (verb === "extend" && putsBack) sent(next, number, "reclaim");
+    else claim.ph = "end";
+  }
+  return undefined;
+}
+
+/** A request gets no answer any more. */
+export function giveUp(next: ClaimsState, [number, verb]: Message): void {
+  const claim = next.claims[number] as ClaimState;
+  const isOfEnd = verb === "release" || verb === "leave";
+  if ((claim.ph === "rel") !== isOfEnd) return;
+  claim.call = 0;
+  if (isOfEnd) claim.ph = "end";
+}
+
+/** A copy that can be changed. */
+export function copyOfClaims<State extends ClaimsState>(state: State): State {
+  return {
+    ...state,
+    claims: state.claims.map((claim) => ({ ...claim })),
+    requests: state.requests.map((request) => [...request]),
+    replies: state.replies.map((reply) => [...reply]),
+    left: { ...state.left },
+  };
+}
+
+/** A tick passes for claims and messages. */
+export function claimsAge({ claims, requests, replies }: ClaimsState): void {
+  for (const claim of claims) if (claim.ph === "held") claim.age = Math.min(OLD, claim.age + 1);
+  for (const message of [...requests, ...replies]) message[2] = Math.min(OLD, message[2] + 1);
+}
+
+/** A clock, one tick on. */
+export function nextTick(us: number): number {
+  return us + TICK_MS * 1_000 - (us % (TICK_MS * 1_000));
+}
+
+/** What a server holds, one tick on. */
+export function heldAfterTick(held: Held): Held {
+  return shifted(afterTick(held, TICK_MS), -TICK_MS);
+}
+
+/** The moments in the marker, which are kept as so many ms from now, and long ago as one that is. */
+export function shifted(held: Held, byMs: number): Held {
+  return held.map(([key, type, value, left]) => {
+    if (key !== MARKER || typeof value === "string") return [key, type, value, left] as const;
+    const moved = value.map((word, i) => {
+      const field = value[i - 1];
+      if (i % 2 === 0 || (field !== "sinceMs" && field !== "periodMs")) return word;
+      const ms = Number(word) + byMs;
+      return String(byMs > 0 ? ms : field === "periodMs" ? 0 : Math.max(ms, -10 * TICK_MS));
+    });
+    return [key, type, moved, left] as const;
+  });
+}

@@ -1,0 +1,10 @@
+/** What a server may keep when nobody holds and nobody waits. */
+
+/** What is known of the last grant, of the last leader, of signals and clients; and the state of what has a size or a count. */
+const REMEMBERED =
+  /:fence$|:signalled$|^hf:client:|:value$|^hf:(?:semaphore|read-write-lock|count-down-latch|barrier):/;
+
+/** Whether that key may outlive every lease and every wait. */
+export function mayOutlive(key: string): boolean {
+  return !key.endsWith(":queue") && REMEMBERED.test(key);
+}
