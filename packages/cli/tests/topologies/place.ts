@@ -7,9 +7,17 @@ import { type Ended, holdfast, type Running, start } from "../support/command.js
 // Starting a process takes a machine that is busy many times as long; nothing here is measured.
 vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
 
-/** What tests read of any document; which of it is there is what they test. */
-// biome-ignore lint/suspicious/noExplicitAny: documents of all verbs, whose form the published schema is held to
-export type Document = Record<string, any>;
+/** What tests look into of the documents of all verbs; which of it is there is what they test. */
+export interface Document {
+  readonly locks: readonly { readonly name: string; readonly holders: readonly object[] }[];
+  /** Of the console. */
+  readonly rows: readonly { readonly name: string }[];
+  readonly nextCursor: string | null;
+  readonly unreachable: number;
+  readonly history: readonly { readonly name: string; readonly outcome: string }[];
+  readonly checks: readonly { readonly id: string; readonly node: string; readonly status: string }[];
+  readonly term: number;
+}
 
 /** Servers that belong together, and how to call the command on them. */
 export interface Place {
