@@ -85,7 +85,10 @@ describe("over TLS", () => {
   it("doctor examines it, with connections of its own as whoever asks", async () => {
     const { code, stdout, stderr } = await holdfast(["doctor", "--json", "--for", "60s"], trusted);
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
-    const { checks } = JSON.parse(stdout) as { checks: { id: string; node: string; status: string }[] };
+    const { checks } = JSON.parse(stdout) as {
+      checks: { id: string; node: string; status: string; measured: string }[];
+    };
+    expect(checks.find(({ id }) => id === "exposure")?.measured).toBe("nobody gets in without a certificate");
     expect(checks.filter(({ status }) => status === "unknown")).toEqual([]);
     const well = checks.filter(({ status }) => status === "ok").map(({ id }) => id);
     expect(well).toEqual(expect.arrayContaining(["acl", "scripts", "pubsub", "role", "clock-runs"]));
