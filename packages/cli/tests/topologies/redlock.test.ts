@@ -23,7 +23,11 @@ beforeAll(async () => {
   const first = await place.say("run", "first", "--lease", "3s", "-w", "120s", "--", "true");
   if (first.code !== 0) throw new Error(first.stderr);
 });
-afterAll(() => place?.close());
+afterAll(async () => {
+  // A Holdfast that closes waits for a server that is silent.
+  await servers[2]?.restart();
+  await place?.close();
+});
 
 describe("on independent servers", () => {
   it("ls, show, top, the console and a refused run name the holder; release takes it; history tells", async () => {
