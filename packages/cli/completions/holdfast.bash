@@ -54,7 +54,7 @@ _holdfast() {
     elect) flags="--value --lease --delay --rejoin --through-pause -m --message --who --listen --resign --token" ;;
     doctor) flags="--strict --only --lease --for" ;;
     console) flags="-p --port --host --allow --token --env --base-path --allow-host --poll --open --no-open --no-retry --redact" ;;
-    demo) flags="--workers --for --chaos" ;;
+    demo) flags="--workers --for --chaos --open --no-open" ;;
     help) _holdfast_words "run ls show release top history pause resume elect doctor console demo"; return ;;
   esac
   if [[ $cur == -* ]]; then

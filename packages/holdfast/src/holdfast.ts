@@ -192,7 +192,7 @@ export function createHoldfastOn(runtime: Runtime, options: HoldfastOptions): Ho
   const store = stores;
   const closeStore = shareStore(store);
   const clientId = runtime.newClientId();
-  const records = clientRecords(store, { prefix, clientId, clientName, timeoutMs: commandTimeoutMs });
+  const records = clientRecords(store, { prefix, clientId, clientName, timeoutMs: commandTimeoutMs, runtime });
   // Whoever wrote a store knows what is behind it; of a client's server we know only what it shows.
   const onHidden = store === (options.store ?? options.redis) ? () => {} : warnOfHiddenPolicy;
   const read = (): ReturnType<typeof readMemoryPolicy> => readMemoryPolicy(store, commandTimeoutMs);

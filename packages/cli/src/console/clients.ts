@@ -46,7 +46,7 @@ export function clientViews(
       pid: pid ?? null,
       app: clientName ?? null,
       version: version ?? null,
-      sinceAtMs: null,
+      sinceAtMs: known.get(clientId)?.sinceAtMs ?? null,
       seenAtMs: lastSeenAtMs ?? null,
       isDead: isDead(clientId),
       holds: [],

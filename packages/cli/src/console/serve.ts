@@ -1,10 +1,9 @@
 /** A server for one console, until somebody ends the process. */
-import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import { type AddressInfo, isIPv6 } from "node:net";
-import { platform } from "node:process";
 import { CliError, EXIT, usageError } from "../frame/exit-codes.js";
+import { openBrowser } from "./browser.js";
 import type { ConsoleHandler } from "./create-console.js";
 
 /** Where to listen. */
@@ -70,13 +69,4 @@ function untilSignal(): { readonly promise: Promise<void>; stop(): void } {
     process.off("SIGTERM", done);
   };
   return { promise, stop };
-}
-
-/** Without a browser the address stands in the terminal anyway. */
-function openBrowser(page: string): void {
-  const [command, ...args] =
-    platform === "darwin" ? ["open"] : platform === "win32" ? ["cmd", "/c", "start", ""] : ["xdg-open"];
-  const child = spawn(command ?? "", [...args, page], { stdio: "ignore", detached: true });
-  child.on("error", () => {});
-  child.unref();
 }

@@ -37,7 +37,7 @@ export interface NodeFacts {
   /** The name that this connection has in the ACL. */
   readonly user?: string;
   /** Whether somebody without name and password can look at keys. */
-  readonly anonymous?: "admitted" | "restricted" | "refused" | "denied";
+  readonly anonymous?: "admitted" | "restricted" | "refused" | "uncertified" | "denied";
   readonly clock?: ClockFacts;
   readonly cluster?: ClusterFacts;
   readonly inbox?: InboxFacts;

@@ -76,8 +76,7 @@ function clientsFor(urls: readonly ServerUrl[], common: CommonFlags): Client[] {
   };
   const isSecure = urls.some((url) => url.isSecure);
   const tls = isSecure ? { tls: tlsOf(common) } : {};
-  const shared = {
-    ...tls,
+  const plain = {
     lazyConnect: true,
     connectionName: "holdfast-cli",
     connectTimeout: common.connectTimeoutMs,
@@ -86,6 +85,7 @@ function clientsFor(urls: readonly ServerUrl[], common: CommonFlags): Client[] {
     maxRetriesPerRequest: null,
     retryStrategy: backoff,
   } satisfies RedisOptions;
+  const shared = { ...plain, ...tls };
   const withErrors = <Some extends Client>(client: Some): Some => {
     // Without a listener the library prints them; `ready` and each command tell what matters of them.
     client.on("error", () => {});
@@ -123,7 +123,15 @@ function clientsFor(urls: readonly ServerUrl[], common: CommonFlags): Client[] {
       ];
     default:
       return urls.map((url) =>
-        withErrors(new Redis({ ...shared, ...credentials(url), host: url.host, port: url.port, db: url.db })),
+        withErrors(
+          new Redis({
+            ...(url.isSecure ? shared : plain),
+            ...credentials(url),
+            host: url.host,
+            port: url.port,
+            db: url.db,
+          }),
+        ),
       );
   }
 }
@@ -169,11 +177,12 @@ function ready(clients: readonly Client[], common: CommonFlags, signal: AbortSig
     const timer = setTimeout(() => {
       const which = clients.length === 1 ? "Redis" : `only ${readyCount} of ${clients.length} servers`;
       const why = last === undefined ? "no answer" : redact(last.message || String((last as { code?: string }).code));
+      const hint = mayWantCertificate(common, why) ? " (does it want a client certificate? --tls-cert, --tls-key)" : "";
       end(() =>
         reject(
           new CliError(
             EXIT.unreachable,
-            `${which} at ${common.urls.map(redact).join(" ")} could ${clients.length === 1 ? "not " : ""}be reached within ${formatMs(connectTimeoutMs)}: ${why}`,
+            `${which} at ${common.urls.map(redact).join(" ")} could ${clients.length === 1 ? "not " : ""}be reached within ${formatMs(connectTimeoutMs)}: ${why}${hint}`,
           ),
         ),
       );
@@ -197,6 +206,11 @@ function ready(clients: readonly Client[], common: CommonFlags, signal: AbortSig
       client.connect().catch(onError);
     }
   });
+}
+
+/** A server that refuses whoever has no certificate often says no more than that the connection is over. */
+function mayWantCertificate({ urls, tls }: CommonFlags, why: string): boolean {
+  return tls.cert === undefined && urls.some((url) => url.startsWith("rediss:")) && !/certificate|handshake/.test(why);
 }
 
 /** A cluster's own error says that all failed, and not why. */

@@ -45,7 +45,9 @@ export function serverUrls(verb: string, { urls, topology }: CommonFlags): reado
 function serverOf(text: string, port: number): ServerUrl {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || !/^rediss?:$/.test(url.protocol) || url.hostname === "") {
-    throw usageError(`--redis must be redis://[[USER]:PASSWORD@]HOST[:PORT][/DB] or rediss://…; got "${redact(text)}"`);
+    throw usageError(
+      `--redis must be redis://HOST[:PORT][/DB] or rediss://…, with USER:PASSWORD and @ before HOST if need be; got "${redact(text)}"`,
+    );
   }
   const db = url.pathname.replace(/^\//, "");
   if (!/^\d{0,6}$/.test(db)) throw usageError(`the database of --redis must be a number; got "${redact(text)}"`);

@@ -1,8 +1,9 @@
 /** What a name is used as: in our own format as every kind, or in another system's. */
 import type { Holdfast, Inspection, Lock } from "holdfast";
-import { type LockEntry, lookUp } from "holdfast/admin";
-import { CliError, EXIT, usageError } from "../frame/exit-codes.js";
+import { type LockEntry, type LookUpOptions, lookUp } from "holdfast/admin";
+import { CliError, EXIT } from "../frame/exit-codes.js";
 import type { CommonFlags, Protocol } from "../frame/flags.js";
+import { dialectOf } from "./dialect.js";
 import { byWeight, lockOf } from "./kinds.js";
 
 /** A lock as it is now, of one of our kinds or in a foreign format. */
@@ -25,9 +26,10 @@ export async function findLocks(
   holdfast: Holdfast,
   { protocol }: Pick<CommonFlags, "protocol">,
   name: string,
+  options: LookUpOptions = {},
 ): Promise<readonly Found[]> {
   if (protocol.format === "native") {
-    return byWeight(await lookUp(holdfast, name)).map((entry) => ({ entry, lock: lockOf(holdfast, entry) }));
+    return byWeight(await lookUp(holdfast, name, options)).map((entry) => ({ entry, lock: lockOf(holdfast, entry) }));
   }
   const lock = await foreignLock(holdfast, protocol, name);
   const entry = foreignEntry(protocol, await lock.inspect());
@@ -41,15 +43,8 @@ async function foreignLock(
   name: string,
 ): Promise<Pick<Lock, "forceRelease" | "inspect">> {
   if (protocol.format === "redisson") return (await import("holdfast/redisson")).redisson(holdfast).lock(name);
-  const { timestampLock, ...exported } = await import("holdfast/timestamp");
-  const { phpSetGet, phpLua, javaGetSet, cppGetSet, javaUuid } = exported;
-  const dialects = { phpSetGet, phpLua, javaGetSet, cppGetSet, javaUuid };
-  const dialect = Object.entries(dialects).find(([word]) => word === protocol.dialect)?.[1];
-  if (dialect === undefined) {
-    const words = Object.keys(dialects).join(", ");
-    throw usageError(`--protocol timestamp:DIALECT must be one of ${words}; got "${protocol.dialect}"`);
-  }
-  return timestampLock(holdfast, name, dialect);
+  const { timestampLock } = await import("holdfast/timestamp");
+  return timestampLock(holdfast, name, await dialectOf(protocol.dialect));
 }
 
 function foreignEntry({ format }: Protocol, { name, token, holders, waiterCount }: Inspection): ShownLock {

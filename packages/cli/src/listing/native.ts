@@ -6,3 +6,8 @@ export function onlyNative(verb: string, { protocol }: Pick<CommonFlags, "protoc
   if (protocol.format !== "native")
     throw usageError(`--protocol is for run, show and release; ${verb} knows native locks`);
 }
+
+/** For verbs that need an order which independent servers do not have. @throws CliError 64 */
+export function notOnRedlock(verb: string, { topology }: Pick<CommonFlags, "topology">, whyAndWhatElse: string): void {
+  if (topology === "redlock") throw usageError(`${verb} is not to be had with --redlock: ${whyAndWhatElse}`);
+}

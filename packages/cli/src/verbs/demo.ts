@@ -1,6 +1,7 @@
 /** `holdfast demo`: locks at work, on a store of its own or on a Redis. */
 import { embedded, Keyspace } from "@holdfast/embedded";
 import { createHoldfast, type Holdfast } from "holdfast";
+import { openBrowser } from "../console/browser.js";
 import { countKeys, removeKeys } from "../demo/leftovers.js";
 import { type Play, type PlaySummary, play } from "../demo/play.js";
 import { hireHere, hireProcesses, PREFIX } from "../demo/staff.js";
@@ -16,12 +17,13 @@ import { listenForSignals } from "../live/interruption.js";
 const HELP = `
 Payments that must be settled once, customers who press again, and workers that contend: first without a lock,
 then with a mutex for each payment, a semaphore in front of the gateway and an election for the feed. One
-worker is killed with -9 in the middle of a payment, and another one finishes it. The console shows it meanwhile,
-at the address that is printed.
+worker is killed with -9 in the middle of a payment, and another one finishes it. The console shows it meanwhile:
+its address is printed, and on a terminal it is opened in a browser.
 
       --workers N         4; 1 to 50
       --for D             60s; at least 5s
       --chaos             kills a worker every few seconds
+      --open, --no-open   open the console in a browser (default: if stdout is a terminal)
 
 Without -r it runs in this process on an embedded store and needs no Redis (HOLDFAST_REDIS and REDIS_URL are
 not looked at). With -r the workers are processes, on keys that begin with ${PREFIX}: which must not be there
@@ -32,15 +34,23 @@ Exit code 0; 1 if ${PREFIX} is in use, or if a payment was settled twice or neve
 /** The verb. */
 export const demo: Verb = {
   name: "demo",
-  usage: "holdfast demo [-r URL] [--workers N] [--for D] [--chaos]",
+  usage: "holdfast demo [-r URL] [--workers N] [--for D] [--chaos] [--open | --no-open]",
   help: HELP,
-  options: { workers: { type: "string" }, for: { type: "string" }, chaos: { type: "boolean" } },
+  options: {
+    workers: { type: "string" },
+    for: { type: "string" },
+    chaos: { type: "boolean" },
+    open: { type: "boolean" },
+    "no-open": { type: "boolean" },
+  },
   async run(call) {
     const { values, common } = call;
     if (call.streams.env[WORKER_VARIABLE] === "1" && process.send !== undefined) return await workForParent();
     onlyNative("demo", common);
     if (call.positionals.length > 0) throw usageError(`demo takes no name; got "${call.positionals[0]}"`);
     if (common.topology === "redlock") throw usageError("demo shows kinds that --redlock does not have: leave it out");
+    if (isGiven(values, "open") && isGiven(values, "no-open"))
+      throw usageError("--open and --no-open exclude each other");
     const workers = wholeOf(values, "workers", { min: 1, max: 50 }) ?? 4;
     const forMs = durationOf(values, "for", { minMs: 5_000, maxMs: 86_400_000 }) ?? 60_000;
     const interruption = listenForSignals();
@@ -79,14 +89,18 @@ async function playHere(call: Call, facts: Omit<Play, "hire">): Promise<PlaySumm
 
 /** Plays while the console shows it to whoever reads its address; a program that wants the summary has no use for it. */
 async function watched(
-  { common, streams }: Call,
+  { common, streams, values }: Call,
   holdfast: Holdfast,
   place: Parameters<typeof openWindow>[1],
   playing: () => Promise<PlaySummary>,
 ): Promise<PlaySummary> {
   const isRead = !common.isJson && !common.isQuiet;
   const window = isRead ? await openWindow(holdfast, place) : undefined;
-  if (window !== undefined) streams.stdout.write(`The console, meanwhile: ${window.url}\n`);
+  if (window !== undefined) {
+    streams.stdout.write(`The console, meanwhile: ${window.url}\n`);
+    const isWished = isGiven(values, "open") || (streams.stdout.isTTY === true && !isGiven(values, "no-open"));
+    if (isWished) openBrowser(window.url);
+  }
   try {
     return await playing();
   } finally {

@@ -7,7 +7,7 @@ import type { Call, Verb } from "../frame/verb.js";
 import { findLocks, otherKindError } from "../listing/found.js";
 import { holderJson } from "../listing/json.js";
 import { messageOf } from "../listing/message.js";
-import { onlyNative } from "../listing/native.js";
+import { notOnRedlock, onlyNative } from "../listing/native.js";
 import { tellPast } from "../listing/past.js";
 import { whoAmI } from "../listing/people.js";
 import { holderSentence, pauseSentence } from "../listing/sentences.js";
@@ -24,6 +24,7 @@ whoever waited before keeps its place.
       --until T           ends by itself at T: 18:30, 2026-11-23T18:30 (local; with Z: UTC)
 
 The name is paused as what it is used as now, and as a mutex if it is not in use.
+With --redlock nothing can be paused, since its servers have no queue: hold it, with holdfast run NAME --hold.
 Exit code 0; 1 if it is paused already, which stays as it is; 65 if it is of a kind that cannot be paused.`;
 
 /** The kinds that can be paused, as `Holdfast.pause` names them. */
@@ -44,6 +45,11 @@ export const pause: Verb = {
     const { values, common, streams } = call;
     onlyNative("pause", common);
     const name = nameOf("pause", call.positionals);
+    notOnRedlock(
+      "pause",
+      common,
+      `a pause stands at the head of a queue, and independent servers have none. Hold it instead: ${holdInstead(name)} waits for the present holder, and keeps everybody out until it is interrupted`,
+    );
     const label = messageOf(call, "pause");
     const end = { for: textOf(values, "for"), until: textOf(values, "until") };
     endOf(end, Date.now()); // what is wrong with it is said before anything is asked
@@ -90,6 +96,11 @@ export const pause: Verb = {
     }
   },
 };
+
+/** What does the same on independent servers, for as long as it runs. */
+function holdInstead(name: string): string {
+  return `holdfast run ${plain(name)} --redlock --hold -m WHY`;
+}
 
 async function pausableKind({ common }: Call, holdfast: Holdfast, name: string): Promise<PauseKind> {
   const [found] = await findLocks(holdfast, common, name);

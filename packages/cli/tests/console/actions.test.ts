@@ -255,6 +255,8 @@ describe("the holds of a dead client", () => {
     const { clients } = (await page.get("api/clients")).json;
     const own = clients.find((client: { clientId: string }) => client.clientId === clientId);
     expect(own).toMatchObject({ app: "worker", pid: process.pid, isDead: false });
+    expect(own.sinceAtMs).toBeGreaterThan(0);
+    expect(own.sinceAtMs).toBeLessThanOrEqual(own.seenAtMs);
     expect(own.holds).toContainEqual(expect.objectContaining({ kind: "mutex", name: "alive", token: lease.token }));
     await lease.release();
   });

@@ -1,5 +1,9 @@
 /** `holdfast demo`, at its shortest. */
+import { chmod, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { until } from "../../../holdfast/src/testing/delays.js";
+import { holdfast, newFolder, start, textIn } from "../support/command.js";
 import { newStage } from "./harness.js";
 
 const stage = newStage();
@@ -11,6 +15,29 @@ describe("demo", () => {
     expect(document).toMatchObject({ v: 1, ok: true, faults: [], withLock: { duplicates: 0 } });
     // HOLDFAST_REDIS was there, and was not looked at.
     expect(await stage.redis.command("DBSIZE")).toBe(before);
+  });
+
+  it("prints the address of a console that shows it meanwhile, and opens it in the browser", async () => {
+    const folder = await newFolder();
+    const opened = join(folder, "opened");
+    // What a desktop puts there starts a browser; this one writes down with what it was called.
+    await writeFile(join(folder, "xdg-open"), `#!/bin/sh\necho "$1" > ${opened}.part && mv ${opened}.part ${opened}\n`);
+    await chmod(join(folder, "xdg-open"), 0o755);
+    const path = { PATH: `${folder}:${process.env.PATH}` };
+    const going = start(["demo", "--open", "--workers", "1", "--for", "5m"], path);
+    await until(() => textIn(opened) !== undefined, "the browser is called");
+    const [, url = ""] = /^The console, meanwhile: (http:\S+)$/m.exec(going.stdout()) ?? [];
+    expect(textIn(opened)).toBe(`${url}\n`);
+    const [page = "", token] = url.split("#token=");
+    const answer = await fetch(`${page}api/session`, { headers: { authorization: `Bearer ${token}` } });
+    expect(await answer.json()).toMatchObject({ isSignedIn: true, allow: [], env: { name: "demo" } });
+    going.signal("SIGINT");
+    expect((await going.ended).code).toBe(130);
+    // Nobody is at a terminal here, so that it is not opened unasked.
+    await rm(opened);
+    expect((await holdfast(["demo", "--workers", "1", "--for", "5s"], path)).code).toBe(0);
+    expect(textIn(opened)).toBeUndefined();
+    expect((await holdfast(["demo", "--open", "--no-open"], path)).code).toBe(64);
   });
 
   it("with -r runs its workers as processes, and leaves no key behind", async () => {

@@ -64,6 +64,7 @@ export interface Document extends Shown {
   readonly alsoKinds: readonly Shown[];
   readonly history: readonly { readonly name: string; readonly outcome: string }[];
   readonly nextCursor: string | null;
+  readonly conditions?: readonly { readonly name: string; readonly waiters: number }[];
   readonly next: Person;
   readonly term: number;
 }

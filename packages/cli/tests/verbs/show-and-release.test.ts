@@ -1,6 +1,8 @@
 /** `holdfast show` and `holdfast release` on locks that this process holds. */
 import { LeaseLostError } from "holdfast";
+import { lookUp } from "holdfast/admin";
 import { describe, expect, it } from "vitest";
+import { until } from "../../../holdfast/src/testing/delays.js";
 import { newStage } from "./harness.js";
 
 const stage = newStage();
@@ -38,6 +40,23 @@ describe("show", () => {
     expect(stdout).toContain("2 permits, slot 0,1");
     const document = await stage.ask("show", "both");
     expect([document.kind, document.alsoKinds[0]?.kind]).toEqual(["mutex", "semaphore"]);
+  });
+
+  it("shows who waits for a condition, of a mutex that nobody holds", async () => {
+    const mutex = stage.holdfast.mutex("stock");
+    const stop = new AbortController();
+    const lease = await mutex.acquire({ fairness: "strict" });
+    const wait = mutex.condition("full").wait(lease, { signal: stop.signal });
+    wait.catch(() => {});
+    const looked = (): ReturnType<typeof lookUp> => lookUp(stage.holdfast, "stock", { includeConditions: true });
+    await until(async () => (await looked())[0]?.conditions.length === 1, "it waits");
+    const document = await stage.ask("show", "stock");
+    expect(document).toMatchObject({ kind: "mutex", state: "awaited", conditions: [{ name: "full", waiters: 1 }] });
+    expect((await stage.say("show", "stock")).stdout).toMatch(
+      /^stock: mutex, awaited\n {2}condition full: 1 waiting\n/,
+    );
+    stop.abort();
+    await Promise.allSettled([wait]);
   });
 
   it("shows a lock in the format of Redisson, and releases it by its owner", async () => {

@@ -33,6 +33,8 @@ export interface ClientEntry {
   readonly clientName: string | undefined;
   /** Of the library. */
   readonly version: string | undefined;
+  /** Since when it is there, by the server's clock, in ms since 1970. */
+  readonly sinceAtMs: number | undefined;
   /** When it last wrote its record, by the server's clock, in ms since 1970. */
   readonly lastSeenAtMs: number | undefined;
   /**
@@ -123,6 +125,7 @@ const NO_RECORD: Record = {
   pid: undefined,
   clientName: undefined,
   version: undefined,
+  sinceAtMs: undefined,
   lastSeenAtMs: undefined,
   isHeardOf: false,
 };
@@ -140,13 +143,15 @@ async function recordOn(store: Store, { prefix, timeoutMs }: Place, clientId: st
   const client = `${prefix}:client:${clientId}`;
   const reply = await call({ store, name: client }, adminReadClient, { client }, {}, timeoutMs);
   if (reply.outcome === "gone") return NO_RECORD;
-  const [host, pid, name, version, seen] = reply.texts;
-  const lastSeenAtMs = seen ? Math.floor(Number(seen) / 1_000) : undefined;
+  const [host, pid, name, version, seen, since] = reply.texts;
+  const msOf = (us: string | undefined): number | undefined => (us ? Math.floor(Number(us) / 1_000) : undefined);
+  const lastSeenAtMs = msOf(seen);
   return {
     host,
     pid: Number(pid),
     clientName: name || undefined,
     version: version || undefined,
+    sinceAtMs: msOf(since),
     lastSeenAtMs,
     isHeardOf: lastSeenAtMs !== undefined && reply.nowMs - lastSeenAtMs < SILENT_MS,
   };

@@ -24,6 +24,11 @@ export function readGlob(pattern: unknown): Glob {
   return { matches: (name) => matches(parts, Array.from(name)), literal: longestLiteral(parts) };
 }
 
+/** The pattern that this name matches, and no other. */
+export function exactly(name: string): string {
+  return name.replace(/[\\*?[]/g, "\\$&");
+}
+
 function matches(parts: readonly Part[], name: readonly string[]): boolean {
   let part = 0;
   let at = 0;

@@ -186,7 +186,8 @@ function isNamed({ host, pid, clientName, owner, label }: LockEntry["holders"][n
   return [`${host}/${pid}`, clientName, owner, label].some((word) => word?.includes(text) === true);
 }
 
-function withConditions(lock: LockEntry, more: LockEntry["conditions"]): LockEntry {
+/** The lock, and who waits for its conditions besides. */
+export function withConditions(lock: LockEntry, more: LockEntry["conditions"]): LockEntry {
   if (more.length === 0) return lock;
   const known = new Map([...more, ...lock.conditions].map((condition) => [condition.name, condition]));
   return { ...lock, state: lock.state === "free" ? "awaited" : lock.state, conditions: [...known.values()] };

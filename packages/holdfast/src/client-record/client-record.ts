@@ -2,6 +2,7 @@
 import { hostname } from "node:os";
 import { call } from "../core/call.js";
 import type { ClientRecord, ClientRecords } from "../core/presence.js";
+import type { Runtime } from "../core/runtime.js";
 import type { Store } from "../core/store.js";
 import { clientRecordAnnounce, clientRecordRead } from "../generated/scripts.js";
 
@@ -16,17 +17,21 @@ export function clientRecords(
     readonly clientId: string;
     readonly clientName: string;
     readonly timeoutMs: number;
+    readonly runtime: Pick<Runtime, "monotonicMs">;
   },
 ): ClientRecords {
+  const { runtime } = facts;
+  const madeAtMs = runtime.monotonicMs();
   const key = (clientId: string): string => `${facts.prefix}:client:${clientId}`;
   return {
     async announce(keepMs) {
       const own = key(facts.clientId);
+      const ageMs = Math.max(0, Math.round(runtime.monotonicMs() - madeAtMs));
       await call(
         { store, name: own },
         clientRecordAnnounce,
         { client: own },
-        { host: hostname(), pid: process.pid, name: facts.clientName, version: VERSION, keepMs },
+        { host: hostname(), pid: process.pid, name: facts.clientName, version: VERSION, ageMs, keepMs },
         facts.timeoutMs,
       );
     },

@@ -46,15 +46,15 @@ export const adminReadClient = {
     { code: 0, outcome: "gone", values: ["nowMs"], rest: "texts" },
     { code: 1, outcome: "known", values: ["nowMs"], rest: "texts" },
   ],
-  sha1: "04e1329020cb40dab343c5bc4c8134c812f68aa5",
+  sha1: "2145aaaed9e0393f959790436600b8a9d5423817",
   source: `-- holdfast admin/read-client
 local time = redis.call('TIME')
 local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)
-local fields = redis.call('HMGET', KEYS[1], 'host', 'pid', 'name', 'version', 'seen')
+local fields = redis.call('HMGET', KEYS[1], 'host', 'pid', 'name', 'version', 'seen', 'since')
 if not fields[1] then
   return {0, nowMs}
 end
-return {1, nowMs, fields[1], fields[2] or '', fields[3] or '', fields[4] or '', fields[5] or ''}` as string,
+return {1, nowMs, fields[1], fields[2] or '', fields[3] or '', fields[4] or '', fields[5] or '', fields[6] or ''}` as string,
   grants: false,
 } as const;
 

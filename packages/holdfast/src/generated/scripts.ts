@@ -632,17 +632,18 @@ return generation` as string,
 export const clientRecordAnnounce = {
   name: "client-record/announce",
   keys: ["client"],
-  args: ["host", "pid", "name", "version", "keepMs"],
+  args: ["host", "pid", "name", "version", "ageMs", "keepMs"],
   replies: [
     { code: 1, outcome: "announced", values: [], rest: null },
   ],
-  sha1: "bc4a463604164836b2e6c5c7f9748d8ba948ab86",
+  sha1: "e4b684ae02cdf7e5b82253693218128ecf4f3864",
   source: `-- holdfast client-record/announce
-local host, pid, name, version, keepMs = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local host, pid, name, version, ageMs, keepMs = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 
 local time = redis.call('TIME')
-local seen = string.format('%.0f', time[1] * 1000000 + time[2])
-redis.call('HSET', KEYS[1], 'host', host, 'pid', pid, 'name', name, 'version', version, 'seen', seen)
+local nowUs = time[1] * 1000000 + time[2]
+local seen, since = string.format('%.0f', nowUs), string.format('%.0f', nowUs - ageMs * 1000)
+redis.call('HSET', KEYS[1], 'host', host, 'pid', pid, 'name', name, 'version', version, 'seen', seen, 'since', since)
 redis.call('PEXPIRE', KEYS[1], keepMs)
 return 1` as string,
   grants: false,

@@ -62,7 +62,7 @@ export class Quorum {
       }),
     );
     const clientId = runtime.newClientId();
-    const own = { prefix, clientId, clientName, timeoutMs: commandTimeoutMs };
+    const own = { prefix, clientId, clientName, timeoutMs: commandTimeoutMs, runtime };
     this.engine = new Engine({
       store: storeOfAll(this.servers),
       runtime,

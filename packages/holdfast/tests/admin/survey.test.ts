@@ -156,6 +156,12 @@ describe("on one server", () => {
         { name: "empty: 100 %", waiterCount: 1 },
       ]),
     );
+    const looked = await lookUp(holdfast, "stock", { includeConditions: true });
+    expect(looked.map(({ kind, state }) => ({ kind, state }))).toEqual([{ kind: "mutex", state: "awaited" }]);
+    expect(looked[0]?.conditions.map(({ name }) => name).toSorted()).toEqual(["empty: 100 %", "full"]);
+    // They are found by SCAN, which a look at one name does not do unasked.
+    expect(await lookUp(holdfast, "stock")).toEqual([]);
+    expect(await lookUp(holdfast, "stoc?", { includeConditions: true })).toEqual([]);
     stop.abort();
     await Promise.allSettled(waits);
   });
@@ -232,6 +238,7 @@ describe("on one server", () => {
 test("clients are listed with what they hold and wait for, and who has died is silent", async () => {
   const redis = new Redis(server.port);
   const prefix = randomUUID();
+  const startedAtMs = Date.now();
   const [one, other] = ["one", "other"].map((clientName) => createHoldfast({ redis, prefix, clientName })) as [
     Holdfast,
     Holdfast,
@@ -255,12 +262,15 @@ test("clients are listed with what they hold and wait for, and who has died is s
   expect(listed[0]?.held.map(({ kind, name }) => `${kind} ${name}`).toSorted()).toEqual(["mutex a", "semaphore pool"]);
   expect(listed[0]?.held.find(({ name }) => name === "pool")?.token).toBe(pool.token);
   expect(Math.abs((listed[0]?.lastSeenAtMs ?? 0) - Date.now())).toBeLessThan(LONG_MS);
-  const { clientId = "" } = listed[0] ?? {};
+  const { clientId = "", sinceAtMs = 0 } = listed[0] ?? {};
+  expect(sinceAtMs).toBeGreaterThanOrEqual(startedAtMs - 10);
+  expect(sinceAtMs).toBeLessThanOrEqual(listed[0]?.lastSeenAtMs ?? 0);
   await redis.hset(`${prefix}:client:${clientId}`, "seen", (Date.now() - 70_000) * 1_000);
   expect((await clients(other)).find((client) => client.clientId === clientId)).toMatchObject({ isHeardOf: false });
   await redis.del(`${prefix}:client:${clientId}`);
   expect((await clients(other)).find((client) => client.clientId === clientId)).toMatchObject({
     host: undefined,
+    sinceAtMs: undefined,
     lastSeenAtMs: undefined,
     isHeardOf: false,
   });

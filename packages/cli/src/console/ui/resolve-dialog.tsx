@@ -1,7 +1,7 @@
 /** A call of which nobody knows how it ended: somebody has found out, and says so. */
 import type { JSX } from "preact";
 import { useId, useState } from "preact/hooks";
-import type { OnceRow } from "../once-api.js";
+import type { OnceRow } from "../api/once.js";
 import { ActionForm } from "./actions.js";
 import { At, Outside } from "./parts/words.js";
 

@@ -24,6 +24,7 @@ export const exposure: Check = {
   run(facts) {
     const { anonymous, config } = facts;
     if (anonymous === "refused") return ok("nobody gets in without a password");
+    if (anonymous === "uncertified") return ok("nobody gets in without a certificate");
     if (anonymous === "restricted") return ok("without a password nobody may look at keys");
     if (anonymous === "denied") {
       return found("info", "protected mode turns this host away", {

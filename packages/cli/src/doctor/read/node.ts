@@ -1,5 +1,5 @@
 /** One server, asked: what is always read, and then what the checks need. */
-import type { Redis } from "ioredis";
+import type { Redis, RedisOptions } from "ioredis";
 import type { FactFamily, NodeFacts, Topology } from "../facts.js";
 import { once, type Target } from "../target.js";
 import { readAnonymous } from "./anonymous.js";
@@ -57,8 +57,7 @@ export async function readNode(target: Target, options: ReadOptions): Promise<No
   const opened = new Set<Redis>([redis]);
   try {
     const another: Link["another"] = ({ isAnonymous } = { isAnonymous: false }) => {
-      const { username: _u, password: _p, ...anonymous } = target.options;
-      const other = once(isAnonymous ? anonymous : target.options, timeouts);
+      const other = once(isAnonymous ? anonymousOf(target.options) : target.options, timeouts);
       opened.add(other);
       return other;
     };
@@ -68,6 +67,13 @@ export async function readNode(target: Target, options: ReadOptions): Promise<No
   } finally {
     for (const one of opened) one.disconnect();
   }
+}
+
+/** A stranger has no certificate either. */
+function anonymousOf({ username: _u, password: _p, tls, ...options }: RedisOptions): RedisOptions {
+  if (tls === undefined) return options;
+  const { cert: _c, key: _k, pfx: _x, ...trust } = tls;
+  return { ...options, tls: trust };
 }
 
 type Read = Omit<NodeFacts, "node" | "topology" | "isGiven" | "isLocal">;

@@ -4,7 +4,7 @@ import { usageError } from "../../frame/exit-codes.js";
 import { durationOf, isGiven, nameOf, textOf, wholeOf } from "../../frame/values.js";
 import type { Call, Verb } from "../../frame/verb.js";
 import { checkMessage } from "../../listing/message.js";
-import { onlyNative } from "../../listing/native.js";
+import { notOnRedlock, onlyNative } from "../../listing/native.js";
 import { listen, resign, who } from "./follow.js";
 import { lead } from "./lead.js";
 
@@ -57,6 +57,11 @@ holdfast elect NAME --who | --listen | --resign --token T`,
     const { values, common } = call;
     onlyNative("elect", common);
     const name = nameOf("elect", call.positionals);
+    notOnRedlock(
+      "elect",
+      common,
+      "what a leader stands for needs one place and one order, which independent servers do not have. For one process at a time: holdfast run NAME --redlock -- command",
+    );
     const [mode, second] = (["who", "listen", "resign"] as const).filter((flag) => isGiven(values, flag));
     if (second !== undefined) throw usageError(`--${mode} and --${second} are two things to do: give one`);
     refuseStray(call, mode);

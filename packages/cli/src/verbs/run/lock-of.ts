@@ -1,8 +1,8 @@
 /** The lock that the flags mean, in whatever format. */
 import type { Holdfast, Lease, Lock } from "holdfast";
-import { usageError } from "../../frame/exit-codes.js";
 import type { Protocol } from "../../frame/flags.js";
 import type { Connection } from "../../frame/verb.js";
+import { dialectOf } from "../../listing/dialect.js";
 import type { Shape } from "./flags.js";
 
 /** A lock, and what a child is told of it. */
@@ -62,24 +62,4 @@ async function timestampLockOf(holdfast: Holdfast, text: string, name: string): 
 /** The lease that is usual in that format; undefined for those that have no other than ours. */
 export async function usualLeaseMs(protocol: Protocol): Promise<number | undefined> {
   return protocol.format === "timestamp" ? (await dialectOf(protocol.dialect)).leaseMs : undefined;
-}
-
-/** `phpSetGet`, or `phpSetGet,prefix=shop_lock_,suffix=_x` where the others have a prefix or suffix of their own. */
-async function dialectOf(text: string): Promise<import("holdfast/timestamp").TimestampDialect> {
-  const { cppGetSet, javaGetSet, javaUuid, phpLua, phpSetGet } = await import("holdfast/timestamp");
-  const dialects = { phpSetGet, phpLua, javaGetSet, cppGetSet, javaUuid };
-  const [word = "", ...settings] = text.split(",");
-  const known = Object.entries(dialects).find(
-    ([name]) => name.toLowerCase() === word.replaceAll("-", "").toLowerCase(),
-  );
-  if (known === undefined) {
-    throw usageError(`--protocol timestamp: takes ${Object.keys(dialects).join(", ")}; got "${word}"`);
-  }
-  const own = settings.map((setting) => {
-    const [, field, value] = /^(prefix|suffix)=(.*)$/.exec(setting) ?? [];
-    if (field === undefined)
-      throw usageError(`--protocol timestamp:${word} takes prefix=… and suffix=…; got "${setting}"`);
-    return [field, value];
-  });
-  return { ...known[1], ...Object.fromEntries(own) };
 }

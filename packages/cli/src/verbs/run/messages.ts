@@ -14,8 +14,8 @@ export function processOf({
   return `${plain(host)}/${pid ?? "?"}${clientName ? ` (${plain(clientName)})` : ""}`;
 }
 
-/** `deploy is held by ci-7/4211 (api) since 3m12s, lease left 24s, token 1795198449998240: "release 4.2"` */
-export function heldMessage(name: string, holder: Holder | undefined, nowMs: number = Date.now()): string {
+/** `nowMs`: by the server's clock, as all that is said of holders and pauses. `deploy is held by ci-7/4211 (api) since 3m12s, lease left 24s, token 1795198449998240: "release 4.2"` */
+export function heldMessage(name: string, holder: Holder | undefined, nowMs: number): string {
   if (holder === undefined) return `${plain(name)} is held by somebody else`;
   const { sinceAtMs, leaseLeftMs, token, label } = holder;
   const facts = [
@@ -32,7 +32,7 @@ export function heldMessage(name: string, holder: Holder | undefined, nowMs: num
 export function pausedMessage(
   name: string,
   { by, sinceAtMs, label }: Pick<Pause, "by" | "sinceAtMs" | "label">,
-  nowMs: number = Date.now(),
+  nowMs: number,
 ): string {
   const since = formatMs(Math.max(0, nowMs - sinceAtMs));
   return `${plain(name)} is paused by ${plain(by)} since ${since}: "${plain(label)}"`;

@@ -13,6 +13,7 @@ import { EXIT } from "../../frame/exit-codes.js";
 import { failureOf } from "../../frame/failures.js";
 import { redact } from "../../frame/redact.js";
 import type { Call, Connection } from "../../frame/verb.js";
+import { serverNowMs } from "../../listing/server-time.js";
 import { Chronicle } from "./chronicle.js";
 import type { RunPlan } from "./flags.js";
 import { type GivenBack, giveBack, sayGoodbye } from "./giving-back.js";
@@ -98,7 +99,8 @@ export class Session {
     if (jitterMs > 0) await sleep(Math.random() * jitterMs, waiting);
     waiting.throwIfAborted();
     const waited = new Stopwatch();
-    const lease = await obtain(chosen, this.#plan, this.#report, waiting).finally(() => {
+    const sought = { ...chosen, serverNowMs: () => serverNowMs(connection) };
+    const lease = await obtain(sought, this.#plan, this.#report, waiting).finally(() => {
       this.#waitedMs = Math.round(waited.elapsedMs());
     });
     this.#held = new Stopwatch();

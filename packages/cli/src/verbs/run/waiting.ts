@@ -5,7 +5,7 @@
  * a terminal wants to know for whom it waits; and whatever is refused is told with the holder's name.
  */
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
-import { AcquireTimeoutError, type Lease, PausedError, StoreError } from "holdfast";
+import { AcquireTimeoutError, type Inspection, type Lease, PausedError, StoreError } from "holdfast";
 import { formatMs, sleep } from "../../frame/durations.js";
 import { plain } from "../../frame/output.js";
 import type { RunPlan } from "./flags.js";
@@ -13,6 +13,11 @@ import type { ChosenLock } from "./lock-of.js";
 import { heldMessage, holderJson, pausedMessage } from "./messages.js";
 import { Refusal } from "./refusal.js";
 import type { Report } from "./report.js";
+
+/** A lock, and the clock by which its holders and pauses are dated: this host's own may differ. */
+export interface SoughtLock extends ChosenLock {
+  serverNowMs(): Promise<number>;
+}
 
 const FIRST_RETRY_MS = 100;
 const LONGEST_RETRY_MS = 2_000;
@@ -28,7 +33,7 @@ const TELL_AFTER_MS = 2_000;
  * @throws Refusal     busy, wait over, paused, or failover grace; nothing is held
  * @throws StoreError  Redis was away until the wait was over, or refuses
  */
-export async function obtain(chosen: ChosenLock, plan: RunPlan, report: Report, signal: AbortSignal): Promise<Lease> {
+export async function obtain(chosen: SoughtLock, plan: RunPlan, report: Report, signal: AbortSignal): Promise<Lease> {
   const notice = new WaitNotice(chosen, report);
   try {
     return await attempts(chosen, plan, report, signal);
@@ -37,7 +42,7 @@ export async function obtain(chosen: ChosenLock, plan: RunPlan, report: Report, 
   }
 }
 
-async function attempts(chosen: ChosenLock, plan: RunPlan, report: Report, signal: AbortSignal): Promise<Lease> {
+async function attempts(chosen: SoughtLock, plan: RunPlan, report: Report, signal: AbortSignal): Promise<Lease> {
   const startedAtMs = performance.now();
   const leftMs = (): number => Math.max(0, plan.waitMs - (performance.now() - startedAtMs));
   for (let pauseMs = FIRST_RETRY_MS; ; pauseMs = Math.min(pauseMs * 2, LONGEST_RETRY_MS)) {
@@ -56,7 +61,8 @@ async function attempts(chosen: ChosenLock, plan: RunPlan, report: Report, signa
   }
 }
 
-async function attempt({ lock }: ChosenLock, plan: RunPlan, waitMs: number, signal: AbortSignal): Promise<Lease> {
+async function attempt(chosen: SoughtLock, plan: RunPlan, waitMs: number, signal: AbortSignal): Promise<Lease> {
+  const { lock } = chosen;
   const { label, leaseMs, maxHoldMs, times, throughPause } = plan;
   const options = {
     leaseMs,
@@ -67,18 +73,18 @@ async function attempt({ lock }: ChosenLock, plan: RunPlan, waitMs: number, sign
   };
   if (plan.waitMs > 0) return await lock.acquire({ ...options, waitMs, signal, fairness: "strict" });
   const lease = await lock.tryAcquire(options);
-  if (lease === null) throw await busy(lock);
+  if (lease === null) throw await busy(chosen);
   if (!signal.aborted) return lease;
   await lease.release().catch(() => {});
   throw signal.reason;
 }
 
-async function busy(lock: ChosenLock["lock"]): Promise<Refusal> {
+async function busy({ lock, serverNowMs }: SoughtLock): Promise<Refusal> {
   // It may be free by now, or Redis away: that it was refused stands all the same.
-  const seen = await lock.inspect().catch(() => undefined);
+  const [seen, nowMs] = await Promise.all([lock.inspect().catch(() => undefined), serverNowMs()]);
   const holder = seen?.holders[0];
-  if (seen?.pause !== undefined) return new Refusal("paused", pausedMessage(lock.name, seen.pause), { holder });
-  return new Refusal("busy", heldMessage(lock.name, holder), { holder });
+  if (seen?.pause !== undefined) return new Refusal("paused", pausedMessage(lock.name, seen.pause, nowMs), { holder });
+  return new Refusal("busy", heldMessage(lock.name, holder, nowMs), { holder });
 }
 
 /**
@@ -86,29 +92,37 @@ async function busy(lock: ChosenLock["lock"]): Promise<Refusal> {
  *
  * @returns a lease all the same, if nobody had it any more
  */
-async function verdict(chosen: ChosenLock, plan: RunPlan, error: unknown, signal: AbortSignal): Promise<Lease> {
+async function verdict(chosen: SoughtLock, plan: RunPlan, error: unknown, signal: AbortSignal): Promise<Lease> {
   const { name, waitMs } = plan;
-  if (error instanceof StoreError && error.resumesInMs !== undefined) throw grace(name, error.resumesInMs);
-  if (error instanceof PausedError) throw new Refusal("paused", pausedMessage(name, error));
+  const { serverNowMs } = chosen;
+  if (error instanceof StoreError && error.resumesInMs !== undefined) {
+    throw grace(name, error.resumesInMs, await serverNowMs());
+  }
+  if (error instanceof PausedError) throw new Refusal("paused", pausedMessage(name, error, await serverNowMs()));
   if (!(error instanceof AcquireTimeoutError)) throw error;
   // The server did not even say who has it: that is "away", and not "busy".
   if (error.cause instanceof StoreError) throw error.cause;
   const { holder, pause } = error;
-  if (pause !== undefined) throw new Refusal("paused", `waited ${formatMs(waitMs)}: ${pausedMessage(name, pause)}`);
+  const waited = `waited ${formatMs(waitMs)}`;
+  if (pause !== undefined) {
+    throw new Refusal("paused", `${waited}: ${pausedMessage(name, pause, await serverNowMs())}`);
+  }
   if (holder !== undefined) {
-    throw new Refusal("timeout", `waited ${formatMs(waitMs)}: ${heldMessage(name, holder)}`, { holder });
+    throw new Refusal("timeout", `${waited}: ${heldMessage(name, holder, await serverNowMs())}`, { holder });
   }
   try {
     // Nobody has it, and it was not granted: it became free just now, or the server grants nothing to anybody.
     return await attempt(chosen, { ...plan, waitMs: 0 }, 0, signal);
   } catch (last) {
-    if (last instanceof StoreError && last.resumesInMs !== undefined) throw grace(name, last.resumesInMs);
+    if (last instanceof StoreError && last.resumesInMs !== undefined) {
+      throw grace(name, last.resumesInMs, await serverNowMs());
+    }
     throw last instanceof Refusal ? new Refusal("timeout", last.message, { holder: last.holder }) : last;
   }
 }
 
-function grace(name: string, resumesInMs: number): Refusal {
-  const resumesAtMs = Date.now() + resumesInMs;
+function grace(name: string, resumesInMs: number, nowMs: number): Refusal {
+  const resumesAtMs = nowMs + resumesInMs;
   const at = new Date(resumesAtMs).toISOString().slice(11, 19);
   return new Refusal(
     "grace",
@@ -119,14 +133,14 @@ function grace(name: string, resumesInMs: number): Refusal {
 
 /** Tells once whom we wait for: programs when the wait begins, people when it gets long. */
 class WaitNotice {
-  readonly #chosen: ChosenLock;
+  readonly #chosen: SoughtLock;
   readonly #report: Report;
   readonly #timers: readonly NodeJS.Timeout[];
   readonly #onWait = (): void => void this.#tellPrograms();
   #isOver = false;
   #hasToldPrograms = false;
 
-  constructor(chosen: ChosenLock, report: Report) {
+  constructor(chosen: SoughtLock, report: Report) {
     this.#chosen = chosen;
     this.#report = report;
     this.#timers = report.isTalkative
@@ -155,16 +169,16 @@ class WaitNotice {
   }
 
   async #tellPeople(): Promise<void> {
-    const seen = await this.#look();
+    const [seen, nowMs] = await Promise.all([this.#look(), this.#chosen.serverNowMs()]);
     if (this.#isOver) return;
     const { name } = this.#chosen.lock;
     if (seen === undefined) this.#report.say(`waiting for ${plain(name)}: Redis does not answer`);
-    else if (seen.pause !== undefined) this.#report.say(`waiting: ${pausedMessage(name, seen.pause)}`);
+    else if (seen.pause !== undefined) this.#report.say(`waiting: ${pausedMessage(name, seen.pause, nowMs)}`);
     else if (seen.holders.length === 0) this.#report.say(`waiting for ${plain(name)}, which is granted to nobody now`);
-    else this.#report.say(`waiting: ${heldMessage(name, seen.holders[0])}${ahead(seen.waiterCount)}`);
+    else this.#report.say(`waiting: ${heldMessage(name, seen.holders[0], nowMs)}${ahead(seen.waiterCount)}`);
   }
 
-  #look(): Promise<import("holdfast").Inspection | undefined> {
+  #look(): Promise<Inspection | undefined> {
     return this.#chosen.lock.inspect().catch(() => undefined);
   }
 }

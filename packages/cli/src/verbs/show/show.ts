@@ -57,7 +57,7 @@ async function lookAt({ common, streams }: Call, connection: Connection, name: s
   const { holdfast } = connection;
   const isNative = common.protocol.format === "native";
   const [found, history, atMs] = await Promise.all([
-    findLocks(holdfast, common, name),
+    findLocks(holdfast, common, name, { includeConditions: true }),
     isNative ? pastOf(holdfast, { name, sinceMs: HISTORY_MS, limit: HISTORY_LINES }) : [],
     serverNowMs(connection),
   ]);

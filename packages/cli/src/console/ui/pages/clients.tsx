@@ -45,6 +45,15 @@ const COLUMNS: readonly Column<ClientView>[] = [
   { id: "names", title: "Locks", width: "18rem", fromPx: 900, cell: (client) => <Names client={client} /> },
   { id: "version", title: "Version", width: "6rem", fromPx: 1_000, cell: ({ version }) => <Maybe text={version} /> },
   {
+    id: "since",
+    title: "There for",
+    width: "6.5rem",
+    fromPx: 1_000,
+    isNumber: true,
+    cell: ({ sinceAtMs }) => <Since atMs={sinceAtMs} />,
+    sortBy: ({ sinceAtMs }) => sinceAtMs ?? 0,
+  },
+  {
     id: "seen",
     title: "Seen before",
     width: "7rem",

@@ -1,7 +1,7 @@
 /** Calls that are done once: which run, which are done, and which somebody has to look at. */
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import type { OnceAnswer, OnceRow, OnceStateName } from "../../once-api.js";
+import type { OnceAnswer, OnceRow, OnceStateName } from "../../api/once.js";
 import { open, openDialog } from "../actions.js";
 import { count, whole } from "../format.js";
 import { liveness } from "../live.js";

@@ -1,9 +1,10 @@
 /**
- * What the page of calls that are done once says and hears; beside api.ts, and by its rules.
+ * What the page of calls that are done once says and hears; by the rules of ../api.ts.
  *
  * What a call has returned, and what it has saved, is not told to anybody: no page needs it, and it may be anything.
  */
-import type { HolderView, Stamped } from "./api.js";
+import type { Stamped } from "./document.js";
+import type { HolderView } from "./locks.js";
 
 /** As `inspectOnce` of `holdfast/recipes` tells it. */
 export type OnceStateName = "running" | "abandoned" | "done" | "failed" | "bare" | "blocked" | "released";

@@ -1,0 +1,27 @@
+/** The dialects of locks that keep a time in their value, as `--protocol timestamp:DIALECT` names them. */
+import type { TimestampDialect } from "holdfast/timestamp";
+import { usageError } from "../frame/exit-codes.js";
+
+/**
+ * `phpSetGet`, or `phpSetGet,prefix=shop_lock_,suffix=_x` where the others have a prefix or suffix of their own.
+ *
+ * @throws CliError 64  there is none of that name, or it has no such setting
+ */
+export async function dialectOf(text: string): Promise<TimestampDialect> {
+  const { cppGetSet, javaGetSet, javaUuid, phpLua, phpSetGet } = await import("holdfast/timestamp");
+  const dialects = { phpSetGet, phpLua, javaGetSet, cppGetSet, javaUuid };
+  const [word = "", ...settings] = text.split(",");
+  const known = Object.entries(dialects).find(
+    ([name]) => name.toLowerCase() === word.replaceAll("-", "").toLowerCase(),
+  );
+  if (known === undefined) {
+    throw usageError(`--protocol timestamp: takes ${Object.keys(dialects).join(", ")}; got "${word}"`);
+  }
+  const own = settings.map((setting) => {
+    const [, field, value] = /^(prefix|suffix)=(.*)$/.exec(setting) ?? [];
+    if (field === undefined)
+      throw usageError(`--protocol timestamp:${word} takes prefix=… and suffix=…; got "${setting}"`);
+    return [field, value];
+  });
+  return { ...known[1], ...Object.fromEntries(own) };
+}

@@ -1,0 +1,119 @@
+/** The command over TLS: a server that takes nobody without a certificate of its own authority. */
+import { execFile } from "node:child_process";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { freePort, type RedisServer, startRedis } from "../../../tests/support/redis-server.js";
+import { type Ended, holdfast, newFolder } from "./support/command.js";
+
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
+
+const openssl = (words: readonly string[]): Promise<unknown> => promisify(execFile)("openssl", words);
+const EC = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
+
+/** A key and a certificate by the authority in that folder: `NAME.key`, `NAME.crt`. */
+async function certify(folder: string, name: string): Promise<void> {
+  const file = (ending: string): string => join(folder, `${name}.${ending}`);
+  const authority = ["-CA", join(folder, "ca.crt"), "-CAkey", join(folder, "ca.key"), "-CAcreateserial"];
+  await openssl(["req", ...EC, "-keyout", file("key"), "-out", file("csr"), "-subj", `/CN=${name}`]);
+  await writeFile(file("ext"), "subjectAltName=IP:127.0.0.1\n");
+  const signed = ["-extfile", file("ext"), "-days", "2", "-out", file("crt")];
+  await openssl(["x509", "-req", "-in", file("csr"), ...authority, ...signed]);
+}
+
+/** Opens a port for TLS beside the plain one. @returns its number */
+async function openTlsPort(server: RedisServer): Promise<number> {
+  for (let tries = 1; ; tries += 1) {
+    const port = await freePort();
+    try {
+      await server.command("CONFIG", "SET", "tls-port", port);
+      return port;
+    } catch (error) {
+      // Somebody else may have taken it meanwhile.
+      if (tries === 5) throw error;
+    }
+  }
+}
+
+let server: RedisServer;
+let url: string;
+let folder: string;
+let trusted: Record<string, string>;
+beforeAll(async () => {
+  folder = await newFolder();
+  const file = (name: string): string => join(folder, name);
+  const authority = [
+    "-keyout",
+    file("ca.key"),
+    "-out",
+    file("ca.crt"),
+    "-days",
+    "2",
+    "-subj",
+    "/CN=authority of a test",
+  ];
+  await openssl(["req", "-x509", ...EC, ...authority]);
+  await certify(folder, "server");
+  await certify(folder, "client");
+  const files = ["--tls-cert-file", file("server.crt"), "--tls-key-file", file("server.key")];
+  server = await startRedis({ args: [...files, "--tls-ca-cert-file", file("ca.crt"), "--tls-auth-clients", "yes"] });
+  url = `rediss://127.0.0.1:${await openTlsPort(server)}`;
+  trusted = {
+    HOLDFAST_REDIS: url,
+    HOLDFAST_TLS_CA: file("ca.crt"),
+    HOLDFAST_TLS_CERT: file("client.crt"),
+    HOLDFAST_TLS_KEY: file("client.key"),
+  };
+});
+afterAll(() => server?.stop());
+
+describe("over TLS", () => {
+  it("run holds the lock while its command runs, with the files as flags or as variables", async () => {
+    const { HOLDFAST_TLS_CA = "", HOLDFAST_TLS_CERT = "", HOLDFAST_TLS_KEY = "" } = trusted;
+    const files = ["--tls-ca", HOLDFAST_TLS_CA, "--tls-cert", HOLDFAST_TLS_CERT, "--tls-key", HOLDFAST_TLS_KEY];
+    const flags = await holdfast(["run", "job", "-r", url, ...files, "--", "sh", "-c", "exit 7"]);
+    expect([flags.code, flags.stderr]).toEqual([7, ""]);
+    // Within the run the same lock is looked at over a connection of another process.
+    const look = `${process.execPath} "$MAIN" show job --json`;
+    const { MAIN } = await import("./support/command.js");
+    const within = await holdfast(["run", "job", "-m", "by variables", "-c", look], { ...trusted, MAIN });
+    expect(within.code).toBe(0);
+    expect(JSON.parse(within.stdout)).toMatchObject({ state: "held", label: "by variables" });
+  });
+
+  it("doctor examines it, with connections of its own as whoever asks", async () => {
+    const { code, stdout, stderr } = await holdfast(["doctor", "--json", "--for", "60s"], trusted);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    const { checks } = JSON.parse(stdout) as {
+      checks: { id: string; node: string; status: string; measured: string }[];
+    };
+    expect(checks.find(({ id }) => id === "exposure")?.measured).toBe("nobody gets in without a certificate");
+    expect(checks.filter(({ status }) => status === "unknown")).toEqual([]);
+    const well = checks.filter(({ status }) => status === "ok").map(({ id }) => id);
+    expect(well).toEqual(expect.arrayContaining(["acl", "scripts", "pubsub", "role", "clock-runs"]));
+    expect(new Set(checks.map(({ node }) => node))).toEqual(new Set([url.replace("rediss://", "")]));
+  });
+
+  it("ends with 69 and says so if one of the two does not trust the other, and with 64 if a file is not there", async () => {
+    const { HOLDFAST_TLS_CA: _ca, ...withoutAuthority } = trusted;
+    const { HOLDFAST_TLS_CERT: _cert, HOLDFAST_TLS_KEY: _key, ...withoutCertificate } = trusted;
+    const words = ["run", "job", "-n", "--connect-timeout", "5s", "--", "true"];
+    const ends: Record<string, Ended> = {
+      authority: await holdfast(words, withoutAuthority),
+      certificate: await holdfast(words, withoutCertificate),
+      plain: await holdfast(words, { HOLDFAST_REDIS: url.replace("rediss", "redis") }),
+    };
+    for (const { code, stderr } of Object.values(ends)) {
+      expect([code, stderr]).toEqual([
+        69,
+        expect.stringMatching(/^holdfast: Redis at .* could not be reached within 5s: /),
+      ]);
+    }
+    expect(ends.authority?.stderr).toMatch(/certificate/);
+    expect(ends.certificate?.stderr).toMatch(/certificate|handshake/);
+    expect(ends.plain?.stderr).not.toMatch(/--tls-cert/);
+    const missing = await holdfast(["ls"], { ...trusted, HOLDFAST_TLS_CA: join(folder, "none.crt") });
+    expect([missing.code, missing.stderr]).toEqual([64, expect.stringContaining("--tls-ca cannot be read")]);
+  });
+});

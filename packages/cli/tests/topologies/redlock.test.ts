@@ -1,0 +1,129 @@
+/** The verbs on three servers that know nothing of each other: what they have to say there, and what is not to be had. */
+import { LeaseLostError } from "holdfast";
+import { appendHistory } from "holdfast/admin";
+import { Redis } from "ioredis";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
+import { nodesAt, type Place, placeOf, throughConsole } from "./place.js";
+
+const WAIT = { timeout: 60_000, interval: 20 };
+
+let servers: readonly RedisServer[];
+let place: Place;
+beforeAll(async () => {
+  servers = await Promise.all([startRedis(), startRedis(), startRedis()]);
+  place = placeOf({
+    ports: servers.map(({ port }) => port),
+    env: { HOLDFAST_REDLOCK: "1" },
+    clients: servers.map(({ url }) => new Redis(url)),
+    isQuorum: true,
+    stop: async () => void (await Promise.all(servers.map((server) => server.stop()))),
+  });
+  // Servers that have just started grant nothing for as long as the lease of whoever asks first: of a short one, once for all.
+  const first = await place.say("run", "first", "--lease", "3s", "-w", "120s", "--", "true");
+  if (first.code !== 0) throw new Error(first.stderr);
+});
+afterAll(async () => {
+  // A Holdfast that closes waits for a server that is silent.
+  await servers[2]?.restart();
+  await place?.close();
+});
+
+describe("on independent servers", () => {
+  it("ls, show, top, the console and a refused run name the holder; release takes it; history tells", async () => {
+    const { holdfast, say, ask } = place;
+    const lease = await holdfast.redlock("deploy").acquire({ label: "release 4.2", leaseMs: 300_000, waitMs: 60_000 });
+    const holder = { app: "tests", pid: process.pid, token: lease.token, owner: lease.owner, label: "release 4.2" };
+    const [listed, shown, page, held, free, refused, top, console] = await Promise.all([
+      ask("ls"),
+      ask("show", "deploy"),
+      say("show", "deploy"),
+      say("show", "deploy", "-q"),
+      say("show", "nothing", "-q"),
+      say("run", "deploy", "-n", "--", "true"),
+      ask("top", "--once"),
+      throughConsole(place, "api/locks"),
+    ]);
+    expect(listed).toMatchObject({
+      locks: [{ name: "deploy", kind: "redlock", state: "held", holders: [holder] }],
+      unreachable: 0,
+    });
+    expect(shown).toMatchObject({ kind: "redlock", state: "held", holders: [holder], queue: [] });
+    expect(page.stdout).toMatch(/^deploy: redlock, held\n/);
+    expect([held.code, free.code]).toEqual([0, 1]);
+    expect([refused.code, refused.stderr]).toEqual([
+      75,
+      expect.stringMatching(/^holdfast: deploy is held by .*"release 4\.2"/),
+    ]);
+    expect(top).toMatchObject({ isComplete: true, locks: [{ name: "deploy", kind: "redlock", holder }] });
+    expect([console.code, console.answer.rows]).toMatchObject([0, [{ name: "deploy", kind: "redlock" }]]);
+
+    const wrong = await say("release", "deploy", "--token", String(lease.token - 1), "-m", "why");
+    expect([wrong.code, wrong.stdout]).toEqual([1, expect.stringContaining("nothing was released")]);
+    const words = ["release", "deploy", "--force", "--yes", "-m", "wrong build"];
+    expect(await ask(...words)).toMatchObject({ released: true, holder, next: null });
+    await vi.waitFor(() => expect(lease.signal.reason).toBeInstanceOf(LeaseLostError), WAIT);
+    // What a run tells of itself may come too late on a busy machine: it waits for half a second and no longer.
+    expect((await ask("history", "deploy", "--outcome", "forced")).history).toMatchObject([
+      { outcome: "forced", reason: "wrong build", token: lease.token },
+    ]);
+  });
+
+  it("one start in a period, and its history, as anywhere", async () => {
+    const words = ["run", "job", "-w", "60s", "--once-per", "1h", "--", "true"];
+    expect((await place.say(...words)).code).toBe(0);
+    const second = await place.say(...words);
+    expect([second.code, second.stderr]).toEqual([75, expect.stringContaining("already ran in this period")]);
+    await appendHistory(place.holdfast, { what: "skipped", kind: "redlock", name: "job", reason: "told here" });
+    const { history } = await place.ask("history", "job", "--outcome", "skipped");
+    expect(history).toEqual(
+      expect.arrayContaining([expect.objectContaining({ kind: "redlock", reason: "told here" })]),
+    );
+  });
+
+  it("pause and elect are refused with 64, with why and what to do instead; that does it", async () => {
+    const pause = await place.say("pause", "nightly", "-m", "db maintenance");
+    expect(pause.code).toBe(64);
+    expect(pause.stderr).toMatch(/^holdfast: pause is not to be had with --redlock: .*independent servers have none/);
+    expect(pause.stderr).toContain("holdfast run nightly --redlock --hold -m WHY");
+    expect(await place.say("resume", "nightly")).toMatchObject({ code: 1, stdout: "nightly is not paused\n" });
+    for (const mode of [["--who"], ["--listen"], ["--resign", "--token", "7"], ["--", "true"]]) {
+      const elect = await place.say("elect", "feed", ...mode);
+      expect([elect.code, elect.stderr]).toEqual([
+        64,
+        expect.stringContaining("holdfast run NAME --redlock -- command"),
+      ]);
+    }
+    const hold = place.start("run", "nightly", "--hold", "-m", "db maintenance", "--lease", "5m", "--json");
+    await hold.event("granted");
+    const refused = await place.say("run", "nightly", "-n", "--", "true");
+    expect([refused.code, refused.stderr]).toEqual([75, expect.stringContaining('"db maintenance"')]);
+    hold.signal("SIGINT");
+    expect((await hold.ended).code).toBe(0);
+    expect((await place.say("run", "nightly", "-w", "60s", "--", "true")).code).toBe(0);
+  });
+
+  it("doctor examines every server; with one of them down the verbs go on, and say so", async () => {
+    const ports = servers.map(({ port }) => port);
+    const { checks } = await place.ask("doctor", "--for", "60s");
+    expect([...new Set(checks.map(({ node }) => node))].toSorted()).toEqual(nodesAt(ports));
+    const quorum = checks.filter(({ id }) => id === "redlock");
+    expect(quorum.map(({ status }) => status)).toEqual(["ok", "ok", "ok"]);
+
+    const lease = await place.holdfast.redlock("still").acquire({ leaseMs: 300_000, waitMs: 60_000 });
+    await servers[2]?.kill();
+    // Each question waits so long for the one that is down.
+    const patience = ["--command-timeout", "10s"];
+    const [listed, shown, after] = await Promise.all([
+      place.ask("ls", "still", ...patience),
+      place.ask("show", "still", ...patience),
+      place.ask("doctor", "--only", "role", "--for", "60s"),
+    ]);
+    expect(listed).toMatchObject({ locks: [{ name: "still" }], unreachable: 1 });
+    expect(shown).toMatchObject({ state: "held", holders: [{ token: lease.token }] });
+    expect(after.checks).toHaveLength(3);
+    expect(after.checks.filter(({ status }) => status === "finding")).toMatchObject([
+      { node: `127.0.0.1:${ports[2]}`, severity: "warning" },
+    ]);
+  });
+});
