@@ -1,11 +1,14 @@
 /** The manual page and the completions are those of the table of verbs. */
 import { readFileSync } from "node:fs";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { manualFiles } from "../../scripts/build-manual.mjs";
 import { flagsOf } from "../../scripts/flags.mjs";
 import { COMMON_HELP, COMMON_OPTIONS } from "../../src/frame/flags.js";
 import { generalHelp } from "../../src/frame/help.js";
 import { VERBS } from "../../src/frame/verbs-table.js";
+
+// Every verb is imported, which takes its time on a machine that does something else as well.
+vi.setConfig({ testTimeout: 120_000 });
 
 const PACKAGE = new URL("../../", import.meta.url);
 
