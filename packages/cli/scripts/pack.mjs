@@ -17,6 +17,10 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import { rolldown } from "rolldown";
 
 const home = fileURLToPath(new URL("..", import.meta.url));
+/** What `holdfast run` imports on its way to the child. */
+const ON_THE_WAY = ["frame/connect.js", "verbs/run/run.js"];
+/** Functions and classes keep their names, so that an error's stack can be read. */
+const SMALL = { minify: true, keepNames: true };
 
 /**
  * Writes the package to `target`, from the compiled files.
@@ -35,38 +39,92 @@ export async function pack(target) {
     if (existsSync(join(home, folder)))
       cpSync(join(home, folder), join(target, folder), { recursive: true, filter: (path) => !isCode(path) });
   }
-  await bundle({ main: join(home, manifest.bin.holdfast) }, ["@holdfast/embedded"], target, "command");
+  await bundleCommand(join(home, manifest.bin.holdfast), target);
+  await writeAnswers(manifest, target);
   /** @type {{ default?: string }[]} */
   const exported = Object.values(manifest.exports);
   const entries = exported.flatMap(({ default: file = "" }) => (file === "" ? [] : [file]));
   if (entries.length > 0) {
     const input = Object.fromEntries(entries.map((file) => [file.replace(/^\.\/dist\/|\.js$/g, ""), join(home, file)]));
-    await bundle(input, Object.keys(manifest.dependencies), target, "shared");
+    const bundle = await rolldown({ input, external: externals(Object.keys(manifest.dependencies)), platform: "node" });
+    await bundle.write({ dir: join(target, "dist"), chunkFileNames: "shared-[hash].js", ...SMALL });
+    await bundle.close();
   }
   const clients = createRequire(join(home, "package.json")).resolve("ioredis/package.json");
   cpSync(join(dirname(clients), "LICENSE"), join(target, "dist/LICENSE.ioredis"));
-  const { devDependencies: _, ...published } = manifest;
+  const { devDependencies: _, ...published } = { ...manifest, bin: { holdfast: "dist/main.cjs" } };
   writeFileSync(join(target, "package.json"), `${JSON.stringify(published, undefined, 2)}\n`);
 }
 
 /**
- * @param {Record<string, string>} input
- * @param {readonly string[]} external
+ * The command as CommonJS, which Node loads with less ado: what it begins with (main.cjs), what `run` needs in one file
+ * (command.cjs), and what other verbs need besides in files of their own.
+ *
+ * @param {string} main
  * @param {string} target
- * @param {string} chunks  what the names of shared files begin with
  */
-async function bundle(input, external, target, chunks) {
-  const isExternal = (/** @type {string} */ id) =>
-    id.startsWith("node:") || external.some((name) => id === name || id.startsWith(`${name}/`));
-  const built = await rolldown({ input, external: isExternal, platform: "node" });
-  // Functions and classes keep their names, so that an error's stack can be read.
-  await built.write({
+async function bundleCommand(main, target) {
+  const external = externals(["@holdfast/embedded"]);
+  const format = {
+    format: /** @type {const} */ ("cjs"),
     dir: join(target, "dist"),
-    minify: true,
-    keepNames: true,
-    chunkFileNames: `${chunks}-[name]-[hash].js`,
-  });
-  await built.close();
+    entryFileNames: "[name].cjs",
+    ...SMALL,
+  };
+  const entry = await rolldown({ input: { main: join(dirname(main), "start/entry.js") }, platform: "node" });
+  await entry.write({ ...format, chunkFileNames: "main-[name].cjs" });
+  await entry.close();
+  const command = await rolldown({ input: { command: main }, external, platform: "node", plugins: [parsedJson] });
+  const ofRun = await neededBy(command, [main, ...ON_THE_WAY.map((file) => join(dirname(main), file))]);
+  const group = { name: "command", test: (/** @type {string} */ id) => ofRun.has(id) };
+  await command.write({ ...format, chunkFileNames: "command-[name]-[hash].cjs", codeSplitting: { groups: [group] } });
+  await command.close();
+}
+
+/** V8 reads a table sooner as JSON than as code; the client library has one of 60 kB. */
+const parsedJson = {
+  name: "parsed-json",
+  /** @type {(code: string, id: string) => { code: string, moduleType: "js" } | undefined} */
+  transform(code, id) {
+    if (!id.endsWith(".json")) return undefined;
+    const text = JSON.stringify(JSON.stringify(JSON.parse(code)));
+    return { code: `module.exports = JSON.parse(${text});`, moduleType: "js" };
+  },
+};
+
+/**
+ * These modules and all that they import, but for what they import later.
+ *
+ * @param {import("rolldown").RolldownBuild} build
+ * @param {readonly string[]} modules
+ * @returns {Promise<ReadonlySet<string>>}
+ */
+async function neededBy(build, modules) {
+  const { output } = await build.generate({ format: "esm" });
+  const chunks = output.filter((file) => file.type === "chunk");
+  const needed = new Set(chunks.filter(({ moduleIds }) => moduleIds.some((id) => modules.includes(id))));
+  for (const { imports } of needed) for (const chunk of chunks) if (imports.includes(chunk.fileName)) needed.add(chunk);
+  return new Set([...needed].flatMap(({ moduleIds }) => moduleIds));
+}
+
+/**
+ * What is printed without loading anything: src/start/answers.ts.
+ *
+ * @param {{ version: string }} manifest
+ * @param {string} target
+ */
+async function writeAnswers({ version }, target) {
+  const { generalHelp, loadVerb, verbHelp } = await import("../dist/frame/help.js");
+  const { VERBS } = await import("../dist/frame/verbs-table.js");
+  const verbs = await Promise.all(Object.keys(VERBS).map(async (name) => [name, verbHelp(await loadVerb(name))]));
+  const answers = { version: `holdfast ${version}\n`, help: generalHelp(), verbs: Object.fromEntries(verbs) };
+  writeFileSync(join(target, "dist/answers.json"), JSON.stringify(answers));
+}
+
+/** @param {readonly string[]} names */
+function externals(names) {
+  return (/** @type {string} */ id) =>
+    id.startsWith("node:") || names.some((name) => id === name || id.startsWith(`${name}/`));
 }
 
 if (argv[1] !== undefined && import.meta.url === pathToFileURL(argv[1]).href) {

@@ -1,73 +1,95 @@
 // @ts-check
 /**
- * What the command costs: `holdfast run` beside the bare command that it runs, and `--help`.
+ * What the command costs: `holdfast run` beside the bare command that it runs, and `--help`, both beside Node itself.
  *
  *     node packages/cli/scripts/startup.mjs [--runs 20]
  *
  * Measures what is published (scripts/pack.mjs), with a server of its own on this host, each program started anew and in
- * turn, and prints the median of each. A table for people, and no test: a machine that does something else as well is slower.
+ * turn, in the environment that cron gives: one variable more can cost Node itself as long as all of this (with
+ * NODE_EXTRA_CA_CERTS, Node 20 reads every certificate before it begins). A table for people, and no test: a machine that
+ * does something else as well is slower, which the processor's time shows less than the clock's.
  */
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
-import { tmpdir } from "node:os";
+import { loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
 import { argv, env, execPath } from "node:process";
 import { setTimeout as sleep } from "node:timers/promises";
 import { pack } from "./pack.mjs";
 
+/** Of Linux, in which it counts what ended children took. */
+const TICK_MS = 10;
+
 const at = argv.indexOf("--runs");
 const runs = at < 0 ? 20 : Number(argv[at + 1]);
 const folder = mkdtempSync(join(tmpdir(), "holdfast-startup-"));
 const port = await freePort();
-const server = spawn(
-  env.HOLDFAST_REDIS_SERVER ?? "redis-server",
-  ["--port", `${port}`, "--bind", "127.0.0.1", "--save", ""],
-  {
-    cwd: folder,
-    stdio: "ignore",
-  },
-);
+const binary = env.HOLDFAST_REDIS_SERVER ?? "redis-server";
+const flags = ["--port", `${port}`, "--bind", "127.0.0.1", "--save", ""];
+const server = spawn(binary, flags, { cwd: folder, stdio: "ignore" });
 try {
   await pack(join(folder, "cli"));
-  const main = join(folder, "cli/dist/main.js");
-  const url = `redis://127.0.0.1:${port}`;
-  const run = [main, "run", "startup", "--connect-timeout", "30s", "-r", url];
-  /** @type {Record<string, readonly [string, ...string[]]>} */
+  const main = join(folder, "cli/dist/main.cjs");
+  const run = [main, "run", "startup", "--connect-timeout", "30s", "-r", `redis://127.0.0.1:${port}`];
+  const asCron = { PATH: env.PATH ?? "", HOME: env.HOME ?? "" };
+  const uncached = { ...asCron, NODE_DISABLE_COMPILE_CACHE: "1" };
+  /** @type {Record<string, { words: readonly [string, ...string[]], env?: Record<string, string> }>} */
   const programs = {
-    true: ["true"],
-    "node -e 0": [execPath, "-e", "0"],
-    "holdfast --help": [execPath, main, "--help"],
-    "holdfast run -n -- true": [execPath, ...run, "-n", "--", "true"],
-    "holdfast run -- true": [execPath, ...run, "--", "true"],
+    true: { words: ["true"] },
+    "node -e 0": { words: [execPath, "-e", "0"] },
+    "holdfast --help": { words: [execPath, main, "--help"] },
+    "holdfast run -n -- true": { words: [execPath, ...run, "-n", "--", "true"] },
+    "holdfast run -- true": { words: [execPath, ...run, "--", "true"] },
+    "  without its code cache": { words: [execPath, ...run, "--", "true"], env: uncached },
   };
-  /** @type {Record<string, number[]>} */
+  /** @type {Record<string, { wallMs: number, cpuMs: number }[]>} */
   const times = Object.fromEntries(Object.keys(programs).map((name) => [name, []]));
-  // The first run waits for the server and fills the caches of the disk.
-  spawnSync(execPath, [...run, "--", "true"]);
-  for (let i = 0; i < runs; i += 1) {
-    for (const [name, [file, ...args]] of Object.entries(programs)) {
-      const startedAtMs = performance.now();
-      const { status, stderr } = spawnSync(file, args, { encoding: "utf8" });
+  for (let i = -1; i < runs; i += 1) {
+    for (const [name, { words, env: own = asCron }] of Object.entries(programs)) {
+      const [file, ...args] = words;
+      const before = { wallMs: performance.now(), cpuMs: childrenCpuMs() };
+      const { status, stderr } = spawnSync(file, args, { encoding: "utf8", env: own });
+      const took = { wallMs: performance.now() - before.wallMs, cpuMs: childrenCpuMs() - before.cpuMs };
       if (status !== 0) throw new Error(`${name} exited with ${status}: ${stderr}`);
-      times[name]?.push(performance.now() - startedAtMs);
+      // The first turn waits for the server, fills the caches of the disk and writes the command's own.
+      if (i >= 0) times[name]?.push(took);
       await sleep(5);
     }
   }
-  const median = (/** @type {number[]} */ all) => all.sort((a, b) => a - b)[Math.floor(all.length / 2)] ?? 0;
-  const bare = median(times.true ?? []);
-  console.log(`median of ${runs} runs, ms; what is added to the bare command in brackets`);
+  const bareMs = median(times.true ?? []);
+  const nodeMs = median(times["node -e 0"] ?? []);
+  console.log(`${runs} runs in turn, Node ${process.version}, load ${loadavg()[0]?.toFixed(1)}; ms`);
+  console.log("                            median  over true  over node    best  processor");
   for (const [name, all] of Object.entries(times)) {
     const ms = median(all);
-    console.log(
-      `${name.padEnd(26)} ${ms.toFixed(0).padStart(5)}  (${(ms - bare).toFixed(0)}), best ${all[0]?.toFixed(0)}`,
-    );
+    const best = Math.min(...all.map(({ wallMs }) => wallMs));
+    const cpuMs = all.reduce((sum, took) => sum + took.cpuMs, 0) / all.length;
+    const columns = [ms, ms - bareMs, ms - nodeMs, best, cpuMs].map((value) => value.toFixed(0).padStart(9));
+    console.log(`${name.padEnd(25)} ${columns.join("")}`);
   }
 } finally {
   server.kill("SIGKILL");
   await once(server, "exit").catch(() => {});
   rmSync(folder, { recursive: true, force: true });
+}
+
+/** @param {readonly { wallMs: number }[]} all */
+function median(all) {
+  const sorted = all.map(({ wallMs }) => wallMs).sort((a, b) => a - b);
+  return ((sorted[Math.floor((sorted.length - 1) / 2)] ?? 0) + (sorted[Math.ceil((sorted.length - 1) / 2)] ?? 0)) / 2;
+}
+
+/** Of all children that have ended, and theirs; not a number where there is no /proc. */
+function childrenCpuMs() {
+  try {
+    const stat = readFileSync("/proc/self/stat", "latin1");
+    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    return (Number(fields[13]) + Number(fields[14])) * TICK_MS;
+  } catch {
+    return Number.NaN;
+  }
 }
 
 /** @returns {Promise<number>} */

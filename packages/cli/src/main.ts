@@ -11,7 +11,10 @@ process.on("uncaughtException", (error) => {
   streams.stderr.write(`holdfast: ${redact(process.argv.includes("-v") ? (error.stack ?? "") : String(error))}\n`);
   process.exit(EXIT.internal);
 });
-const code = await dispatch(process.argv.slice(2), streams, version);
-await streams.flush();
-// What is still open (a socket that lingers, a timer of a client) must not hold up whoever waits for the answer.
-process.exit(code);
+// If nothing is left to wait for before there is an answer, that is a failure of ours.
+process.exitCode = EXIT.internal;
+void dispatch(process.argv.slice(2), streams, version).then(async (code) => {
+  await streams.flush();
+  // What is still open (a socket that lingers, a timer of a client) must not hold up whoever waits for the answer.
+  process.exit(code);
+});

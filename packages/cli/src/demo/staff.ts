@@ -1,7 +1,6 @@
 /** The workers of the demo: as processes on a Redis, or in this process on the embedded store. */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
-import { embedded, type Keyspace } from "@holdfast/embedded";
 import { createHoldfast, type Inbox, type Store } from "holdfast";
 import type { CommonFlags } from "../frame/flags.js";
 import type { Shop } from "./shop.js";
@@ -25,9 +24,9 @@ export interface Hand {
 export type Hire = (name: string, tell: (event: WorkerEvent) => void) => Promise<Hand>;
 
 /** Workers in this process, each a client of its own. Without a lock there is nothing to be a client of. */
-export function hireHere(keyspace: Keyspace, shop: Shop, withLock: boolean): Hire {
+export function hireHere(openStore: () => Store, shop: Shop, withLock: boolean): Hire {
   return async (name, tell) => {
-    const store = new MortalStore(embedded({ keyspace }));
+    const store = new MortalStore(openStore());
     const holdfast = withLock ? createHoldfast({ store, prefix: PREFIX, clientName: name, leaseMs: 3_000 }) : undefined;
     const worker = startWorker(holdfast, mortal(shop, store), tell);
     return {

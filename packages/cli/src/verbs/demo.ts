@@ -1,6 +1,5 @@
 /** `holdfast demo`: locks at work, on a store of its own or on a Redis. */
-import { embedded, Keyspace } from "@holdfast/embedded";
-import { createHoldfast, type Holdfast } from "holdfast";
+import { createHoldfast, type Holdfast, type Store } from "holdfast";
 import { openBrowser } from "../console/browser.js";
 import { countKeys, removeKeys } from "../demo/leftovers.js";
 import { type Play, type PlaySummary, play } from "../demo/play.js";
@@ -79,11 +78,14 @@ function storyteller({ streams, common }: Call): (line: string) => void {
 }
 
 async function playHere(call: Call, facts: Omit<Play, "hire">): Promise<PlaySummary> {
+  // A package of its own, and not asked for by those who have a Redis.
+  const { embedded, Keyspace } = await import("@holdfast/embedded");
   const keyspace = new Keyspace();
+  const openStore = (): Store => embedded({ keyspace });
   facts.say("In this process, on the embedded store: nothing is installed, and no Redis is asked.");
-  const holdfast = createHoldfast({ store: embedded({ keyspace }), prefix: PREFIX, clientName: "console" });
+  const holdfast = createHoldfast({ store: openStore(), prefix: PREFIX, clientName: "console" });
   return await watched(call, holdfast, { address: "the embedded store" }, () =>
-    play({ ...facts, hire: (shop, withLock) => hireHere(keyspace, shop, withLock) }),
+    play({ ...facts, hire: (shop, withLock) => hireHere(openStore, shop, withLock) }),
   );
 }
 

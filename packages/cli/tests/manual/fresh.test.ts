@@ -7,7 +7,7 @@ import { COMMON_HELP, COMMON_OPTIONS } from "../../src/frame/flags.js";
 import { generalHelp } from "../../src/frame/help.js";
 import { VERBS } from "../../src/frame/verbs-table.js";
 
-// The first of them compiles the source of every verb.
+// Every verb is imported, which takes its time on a machine that does something else as well.
 vi.setConfig({ testTimeout: 120_000 });
 
 const PACKAGE = new URL("../../", import.meta.url);

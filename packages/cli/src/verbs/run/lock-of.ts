@@ -59,7 +59,10 @@ async function timestampLockOf(holdfast: Holdfast, text: string, name: string): 
   return { lock, kind: "timestamp", mode: "exclusive", isForeign: true, slotOf: () => undefined };
 }
 
-/** The lease that is usual in that format; undefined for those that have no other than ours. */
+/**
+ * The lease that is usual in that format, undefined for those that have no other than ours: known without a connection, since
+ * flags are checked before anything is sent.
+ */
 export async function usualLeaseMs(protocol: Protocol): Promise<number | undefined> {
   return protocol.format === "timestamp" ? (await dialectOf(protocol.dialect)).leaseMs : undefined;
 }

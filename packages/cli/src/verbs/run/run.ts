@@ -3,6 +3,7 @@ import { SignalDesk } from "../../child/signals.js";
 import type { Verb } from "../../frame/verb.js";
 import { RUN_OPTIONS, runPlan } from "./flags.js";
 import { RUN_HELP, RUN_USAGE } from "./help.js";
+import { usualLeaseMs } from "./lock-of.js";
 import { Report } from "./report.js";
 import { Session } from "./session.js";
 
@@ -15,7 +16,7 @@ export const run: Verb = {
   takesCommand: true,
   async run(call) {
     const { common, streams } = call;
-    const plan = runPlan(call, await usualLease(call.common.protocol));
+    const plan = runPlan(call, await usualLeaseMs(common.protocol));
     const { name, isQuiet, statusFd } = plan;
     const report = new Report(streams, {
       name,
@@ -32,10 +33,3 @@ export const run: Verb = {
     }
   },
 };
-
-/** Of the format, where it has one: known without a connection, since flags are checked before anything is sent. */
-async function usualLease(protocol: import("../../frame/flags.js").Protocol): Promise<number | undefined> {
-  if (protocol.format !== "timestamp") return undefined;
-  const { usualLeaseMs } = await import("./lock-of.js");
-  return await usualLeaseMs(protocol);
-}

@@ -1,0 +1,216 @@
+/** What is published: the command as a few files of CommonJS, which need nothing beside them, and do what the compiled do. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { type RedisServer, startRedis } from "../../../tests/support/redis-server.js";
+import { generalHelp, loadVerb, verbHelp } from "../src/frame/help.js";
+import { VERBS } from "../src/frame/verbs-table.js";
+import { version } from "../src/frame/version.js";
+import { addDependencies, type Installed, install } from "./support/installed.js";
+
+// Starting a process takes a machine that is busy many times as long; nothing here is measured.
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
+
+/** Of what `run` loads, minified and compressed: the library, the client library, and itself. A change that needs more says so. */
+const MOST_BYTES = 150_000;
+const VERB_NAMES = Object.keys(VERBS);
+/** A server on a busy machine answers when it can; what fails here fails for another reason. */
+const PATIENT = { HOLDFAST_CONNECT_TIMEOUT: "60s", HOLDFAST_COMMAND_TIMEOUT: "60s" };
+
+const folder = mkdtempSync(join(tmpdir(), "holdfast-package-"));
+let installed: Installed;
+let redis: RedisServer;
+
+beforeAll(async () => {
+  [installed, redis] = await Promise.all([install(folder), startRedis()]);
+});
+afterAll(async () => {
+  await redis.stop();
+  rmSync(folder, { recursive: true });
+});
+
+interface Said {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+function call(program: string, words: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Said> {
+  const child = spawn(process.execPath, [program, ...words], {
+    env: { PATH: process.env.PATH, HOME: process.env.HOME, ...PATIENT, ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const said = { stdout: "", stderr: "" };
+  for (const stream of ["stdout", "stderr"] as const) {
+    child[stream].setEncoding("utf8").on("data", (text: string) => {
+      said[stream] += text;
+    });
+  }
+  return new Promise((resolve) => child.once("close", (code) => resolve({ code, ...said })));
+}
+
+const inOrder = async (questions: readonly string[][], ask: (words: string[]) => Promise<Said>): Promise<Said[]> => {
+  const answers: Said[] = [];
+  for (const words of questions) answers.push(await ask(words));
+  return answers;
+};
+
+function caches(): string[] {
+  return readdirSync(join(installed.home, "dist")).filter((file) => file.endsWith(".cache"));
+}
+
+describe("help and the version", () => {
+  it("are answered by the first file and a text beside it", async () => {
+    const bare = join(folder, "bare");
+    mkdirSync(bare);
+    for (const file of ["main.cjs", "answers.json"]) cpSync(join(installed.home, "dist", file), join(bare, file));
+    const ask = (words: string[]): Promise<Said> => call(join(bare, "main.cjs"), words);
+    const general = await inOrder([[], ["help"], ["--help"], ["-h"]], ask);
+    for (const said of general) expect(said).toEqual({ code: 0, stdout: generalHelp(), stderr: "" });
+    const versions = await inOrder([["--version"], ["-V"]], ask);
+    for (const said of versions) expect(said).toEqual({ code: 0, stdout: `holdfast ${version()}\n`, stderr: "" });
+    const ofRun = await inOrder(
+      [
+        ["run", "--help"],
+        ["run", "-h"],
+        ["help", "run"],
+      ],
+      ask,
+    );
+    for (const said of ofRun) expect(said.stdout).toBe(verbHelp(await loadVerb("run")));
+  });
+
+  it("are those of the command itself, for each verb", async () => {
+    const { verbs } = JSON.parse(readFileSync(join(installed.home, "dist/answers.json"), "utf8"));
+    expect(Object.keys(verbs)).toEqual(VERB_NAMES);
+    for (const verb of VERB_NAMES) expect(verbs[verb]).toBe(verbHelp(await loadVerb(verb)));
+  });
+
+  it("are left to the command where more was said, and so is whatever is no verb", async () => {
+    // Each loads the verb's own file; that file's text is the same.
+    const said = await inOrder(
+      VERB_NAMES.map((verb) => [verb, "-v", "--help"]),
+      (words) => call(installed.command, words),
+    );
+    for (const [at, verb] of VERB_NAMES.entries()) {
+      expect(said[at]).toEqual({ code: 0, stdout: verbHelp(await loadVerb(verb)), stderr: "" });
+    }
+    const unknown = await call(installed.command, ["constructor", "--help"]);
+    expect(unknown).toMatchObject({ code: 64, stderr: expect.stringContaining('no verb "constructor"') });
+  });
+
+  it("end as other output does when nobody reads them", async () => {
+    const words = [process.execPath, installed.command, "--help"].map((word) => `'${word}'`).join(" ");
+    const child = spawn("sh", ["-c", `read go; exec ${words}`], { stdio: ["pipe", "pipe", "inherit"] });
+    const ended = once(child, "exit");
+    // The reader has gone before anything is written.
+    child.stdout.destroy();
+    await once(child.stdout, "close");
+    child.stdin.write("go\n");
+    expect(await ended).toEqual([141, null]);
+  });
+});
+
+describe("the command", () => {
+  it("runs with nothing beside it, tells the child its token, and gives the lock back", async () => {
+    const said = await call(installed.command, ["run", "a", "-r", redis.url, "--", "sh", "-c", "echo $HOLDFAST_TOKEN"]);
+    expect(said).toMatchObject({ code: 0, stderr: "" });
+    expect(Number(said.stdout)).toBeGreaterThan(0);
+    const shown = await call(installed.command, ["show", "a", "-q", "-r", redis.url]);
+    expect(shown.code).toBe(1);
+  });
+
+  it("has the child's code, and says what is wrong by its own", async () => {
+    const codes = await inOrder(
+      [
+        ["run", "a", "-r", redis.url, "--", "sh", "-c", "exit 7"],
+        ["run", "a", "-r", redis.url, "--", "there-is-no-such-command"],
+        ["run", "a", "--no-such-flag"],
+        ["ls", "-r", redis.url, "--json"],
+      ],
+      (words) => call(installed.command, words),
+    );
+    expect(codes.map(({ code }) => code)).toEqual([7, 127, 64, 0]);
+    expect(JSON.parse(codes[3]?.stdout ?? "")).toMatchObject({ v: 1 });
+  });
+
+  it("is no larger than is accepted", () => {
+    expect(gzipSync(readFileSync(join(installed.home, "dist/command.cjs"))).length).toBeLessThan(MOST_BYTES);
+  });
+
+  it("comes with its pages' folder, its manual, and without what built it", () => {
+    const published = JSON.parse(readFileSync(join(installed.home, "package.json"), "utf8"));
+    expect(published).toMatchObject({ name: "@holdfast/cli", bin: { holdfast: "dist/main.cjs" } });
+    expect(published.devDependencies).toBeUndefined();
+    expect(existsSync(join(installed.home, published.man))).toBe(true);
+    expect(existsSync(join(installed.home, "src"))).toBe(false);
+  });
+
+  it("demonstrates on a store of its own, and is imported by others, beside what it depends on", async () => {
+    addDependencies(folder);
+    const demo = await call(installed.command, ["demo", "--for", "5s", "--workers", "2", "--json", "-q"]);
+    expect(demo.stderr).toBe("");
+    expect(JSON.parse(demo.stdout)).toMatchObject({ workers: 2, withLock: { duplicates: 0 } });
+    const program = join(folder, "program.mjs");
+    writeFileSync(program, 'import { createConsole } from "@holdfast/cli/console"; console.log(typeof createConsole);');
+    expect(await call(program, [])).toEqual({ code: 0, stdout: "function\n", stderr: "" });
+  });
+});
+
+describe("the code cache", () => {
+  const run = (env: Readonly<Record<string, string>> = {}): Promise<Said> =>
+    call(installed.command, ["run", "cached", "-r", redis.url, "--", "echo", "ran"], env);
+  const clear = (): void => {
+    for (const file of caches()) rmSync(join(installed.home, "dist", file));
+  };
+  const RAN = { code: 0, stdout: "ran\n", stderr: "" };
+
+  it("is kept after a run that went well, once for each Node, and used by the next", async () => {
+    clear();
+    expect(await run()).toEqual(RAN);
+    const [kept = "", ...others] = caches();
+    expect(others).toEqual([]);
+    expect(kept).toContain(process.version);
+    const place = join(installed.home, "dist", kept);
+    const before = readFileSync(place);
+    expect(await run()).toEqual(RAN);
+    expect(readFileSync(place).equals(before)).toBe(true);
+  });
+
+  it("is neither read nor kept where the environment says so", async () => {
+    clear();
+    expect(await run({ NODE_DISABLE_COMPILE_CACHE: "1" })).toEqual(RAN);
+    expect(caches()).toEqual([]);
+  });
+
+  it("that was damaged or cut off is not used, and made anew", async () => {
+    clear();
+    await run();
+    const place = join(installed.home, "dist", caches()[0] ?? "");
+    const whole = readFileSync(place);
+    const damaged = Buffer.from(whole);
+    damaged[whole.length >> 1] = (damaged[whole.length >> 1] ?? 0) ^ 0xff;
+    for (const bytes of [damaged, whole.subarray(0, whole.length >> 1), Buffer.alloc(0)]) {
+      writeFileSync(place, bytes);
+      expect(await run()).toEqual(RAN);
+      const now = readFileSync(place);
+      expect(now.length).toBeGreaterThan(whole.length >> 1);
+      expect(now.equals(bytes)).toBe(false);
+    }
+  });
+
+  it("of several that start at once is whole", async () => {
+    clear();
+    const said = await Promise.all(
+      ["a", "b", "c", "d"].map((name) => call(installed.command, ["run", name, "-r", redis.url, "--", "echo", "ran"])),
+    );
+    for (const one of said) expect(one).toEqual(RAN);
+    expect(caches()).toHaveLength(1);
+    expect(readdirSync(join(installed.home, "dist")).filter((file) => /\.cache\./.test(file))).toEqual([]);
+    expect(await run()).toEqual(RAN);
+  });
+});
