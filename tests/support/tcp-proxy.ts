@@ -22,7 +22,7 @@ export interface FaultCounts {
   lostRequests: number;
   /** Requests that the server got twice. */
   duplicated: number;
-  /** Requests held back, released since or not. */
+  /** Requests and replies held back, released since or not. */
   held: number;
   /** Pub/sub messages not passed on. */
   droppedMessages: number;
@@ -41,6 +41,8 @@ export interface TcpProxy {
   duplicate(matches: Matches): Promise<void>;
   /** The next matching request, and what follows on its connection, waits until `release`. */
   hold(matches: Matches): { readonly reached: Promise<void>; release(): void };
+  /** The next matching request reaches the server; its reply, and what follows on its connection, waits until `release`. */
+  holdReply(matches: Matches): { readonly reached: Promise<void>; release(): void };
   /** Passes nothing on, in either direction and on new connections too, until `resume`. */
   stall(): void;
   resume(): void;
@@ -54,7 +56,7 @@ export interface TcpProxy {
   close(): Promise<void>;
 }
 
-type FaultKind = "cutBeforeReply" | "cutBeforeRequest" | "duplicate" | "hold";
+type FaultKind = "cutBeforeReply" | "cutBeforeRequest" | "duplicate" | "hold" | "holdReply";
 
 interface Fault {
   readonly kind: FaultKind;
@@ -106,6 +108,13 @@ export async function startProxy(targetPort: number): Promise<TcpProxy> {
   function arm(kind: FaultKind, matches: Matches, released: Promise<void> = Promise.resolve()): Promise<void> {
     return new Promise((strike) => state.faults.add({ kind, matches, released, strike }));
   }
+  function armHold(kind: FaultKind, matches: Matches): { readonly reached: Promise<void>; release(): void } {
+    let release = (): void => {};
+    const released = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    return { reached: arm(kind, matches, released), release };
+  }
   function cutAll(): void {
     for (const link of state.links) link.cut();
   }
@@ -115,13 +124,8 @@ export async function startProxy(targetPort: number): Promise<TcpProxy> {
     cutBeforeReply: (matches) => arm("cutBeforeReply", matches),
     cutBeforeRequest: (matches) => arm("cutBeforeRequest", matches),
     duplicate: (matches) => arm("duplicate", matches),
-    hold(matches) {
-      let release = (): void => {};
-      const released = new Promise<void>((resolve) => {
-        release = resolve;
-      });
-      return { reached: arm("hold", matches, released), release };
-    },
+    hold: (matches) => armHold("hold", matches),
+    holdReply: (matches) => armHold("holdReply", matches),
     stall() {
       state.isStalled = true;
       for (const link of state.links) link.pause();
@@ -148,7 +152,7 @@ export async function startProxy(targetPort: number): Promise<TcpProxy> {
 }
 
 /** What to do with the reply to one request. */
-type Fate = "deliver" | "swallow" | "cut";
+type Fate = "deliver" | "swallow" | "cut" | "hold";
 
 /** One connection of a client, and the one to the server behind it. */
 class Link {
@@ -231,6 +235,12 @@ class Link {
         this.#struck = fault;
         this.#pass(frame, words, "cut");
         return;
+      case "holdReply":
+        counts.held += 1;
+        this.#isHeld = true;
+        this.#struck = fault;
+        this.#pass(frame, words, "hold");
+        return;
       case "duplicate":
         counts.duplicated += 1;
         this.#pass(frame, words, "swallow");
@@ -283,6 +293,14 @@ class Link {
       this.#state.counts.lostReplies += 1;
       this.cut();
       this.#struck?.strike();
+    } else if (fate === "hold") {
+      this.#struck?.strike();
+      void this.#struck?.released.then(() => {
+        this.#isHeld = false;
+        if (this.#isCut) return;
+        this.#client.write(frame.bytes);
+        this.#forward();
+      });
     }
   }
 }

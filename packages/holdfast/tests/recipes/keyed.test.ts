@@ -199,6 +199,20 @@ describe("replies that are lost", () => {
     proxy.refuse(false);
   });
 
+  test("what was recorded is recorded, although the next one has recorded its own before that is heard", async () => {
+    const { holdfast, proxy } = await scene.reach({ commandTimeoutMs: 20_000 });
+    await run(() => 0, {}, holdfast);
+    const struck = proxy.cutBeforeReply(new RegExp(`^evalsha ${recipesKeyedRecord.sha1}`, "i"));
+    const first = run(() => "first", { eventId: "e1", sequence: 1 }, holdfast);
+    await struck;
+    proxy.refuse(true);
+    // As when its lease has ended meanwhile.
+    await scene.redis.del(lock());
+    expect(await run(() => "next", { eventId: "e2", sequence: 2 }, scene.other)).toMatchObject({ outcome: "ran" });
+    proxy.refuse(false);
+    expect(await first).toEqual({ outcome: "ran", value: "first" });
+  });
+
   test("a turn whose message was lost is found by asking", async () => {
     const { holdfast, proxy } = await scene.reach();
     await run(() => 0, {}, holdfast);
