@@ -1,4 +1,5 @@
 import { StoreError } from "./errors.js";
+import { type CommandEvent, channels } from "./events.js";
 import type { Outcome, Reply, ReplyForm, Script } from "./script.js";
 import type { Store } from "./store.js";
 
@@ -36,7 +37,8 @@ export function call<Key extends string, Arg extends string, Form extends ReplyF
   }
   const argList: (string | number)[] = [];
   for (const name of script.args) argList.push(args[name]);
-  return store.run(script, keyList, argList, timeoutMs).then(
+  const sent = store.run(script, keyList, argList, timeoutMs);
+  return (channels.command.hasSubscribers ? told(lockName, script.name, sent) : sent).then(
     (reply) => decode(lockName, script, reply),
     (error: unknown) => {
       if (!(error instanceof StoreError)) throw error;
@@ -44,6 +46,21 @@ export function call<Key extends string, Arg extends string, Form extends ReplyF
       throw new StoreError(lockName, { mayHaveRun, transient, cause, resumesInMs, missingPermission });
     },
   );
+}
+
+/** The same answer; and how long it took, for whoever listens. */
+async function told(lockName: string, script: string, sent: Promise<Reply>): Promise<Reply> {
+  const sentAtMs = performance.now();
+  let error: unknown;
+  try {
+    return await sent;
+  } catch (thrown) {
+    error = thrown;
+    throw thrown;
+  } finally {
+    const event: CommandEvent = { lockName, script, durationMs: performance.now() - sentAtMs, error };
+    channels.command.publish(event);
+  }
 }
 
 function decode<Form extends ReplyForm>(

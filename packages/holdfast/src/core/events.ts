@@ -10,9 +10,11 @@
  * | `holdfast:renew` | a renewal was confirmed, or failed and will be tried again |
  * | `holdfast:lost` | a lease ended before it was released |
  * | `holdfast:release` | a lease was released, or handed over to another process |
+ * | `holdfast:command` | a script was called, and has answered or not |
  * | `holdfast:forced` | this process has taken a lock away from its holder |
  * | `holdfast:pause` | this process has paused a lock |
  * | `holdfast:resume` | this process has ended a pause |
+ * | `tracing:holdfast:once:…`, `tracing:holdfast:lead:…` | a call of `once`, a term of `lead`, from its start to its end; made in recipes/tracing.ts |
  * | `holdfast:idempotency` | a request with an `Idempotency-Key` was answered; made in integrations/http/events.ts |
  *
  * Lock names are data of the application: do not use them as metric labels without thought.
@@ -54,6 +56,8 @@ export interface GrantEvent extends CallEvent {
   readonly waitedMs: number;
   /** The `key` option of the lock; absent if it has none. */
   readonly key?: string;
+  /** How many permits it has, and how many this process declares there to be; absent where there are none to be counted. */
+  readonly permits?: { readonly taken: number; readonly limit: number };
 }
 
 /**
@@ -103,6 +107,17 @@ export interface ReleaseEvent extends LockEvent {
   readonly heldMs: number;
 }
 
+/** `holdfast:command`: a script was called about a lock, and has answered or not. */
+export interface CommandEvent {
+  readonly lockName: string;
+  /** As its source is named, such as `mutex/acquire`. */
+  readonly script: string;
+  /** From the call to its end, in ms. */
+  readonly durationMs: number;
+  /** Undefined if the server has answered. */
+  readonly error: unknown;
+}
+
 /** What this process does in the place of others. */
 export interface DeedEvent extends LockEvent {
   /** Id of the client that did it: several Holdfasts of one process tell on the same channels. */
@@ -140,6 +155,7 @@ export const channels: {
   readonly renew: Channel;
   readonly lost: Channel;
   readonly release: Channel;
+  readonly command: Channel;
   readonly forced: Channel;
   readonly pause: Channel;
   readonly resume: Channel;
@@ -151,6 +167,7 @@ export const channels: {
   renew: channel("holdfast:renew"),
   lost: channel("holdfast:lost"),
   release: channel("holdfast:release"),
+  command: channel("holdfast:command"),
   forced: channel("holdfast:forced"),
   pause: channel("holdfast:pause"),
   resume: channel("holdfast:resume"),

@@ -23,10 +23,11 @@ export function hold(
 ): Hold {
   if (channels.grant.hasSubscribers) {
     const { claim, waitedMs, call } = granted;
-    const { kind, name: lockName, exported } = steps;
+    const { kind, name: lockName, exported, permits: limit } = steps;
     // Without the name of the property where there is none: most locks have no key of their own.
     const mapped = exported?.key === undefined ? {} : { key: exported.key };
-    const event: GrantEvent = { kind, lockName, owner: claim.owner, call, token, waitedMs, ...mapped };
+    const counted = limit === undefined ? {} : { permits: { taken: claim.amount, limit } };
+    const event: GrantEvent = { kind, lockName, owner: claim.owner, call, token, waitedMs, ...mapped, ...counted };
     channels.grant.publish(event);
   }
   const { claim, token: lastToken, slots, setAt, mayStillRun } = granted;

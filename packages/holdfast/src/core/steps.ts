@@ -117,6 +117,9 @@ export interface Steps extends WaitSteps {
    */
   readonly key: string;
 
+  /** How many permits this process declares there to be; absent where there are none to be counted. */
+  readonly permits?: number;
+
   /** What `adopt` needs beside the name to find the same lock; undefined if leases of this kind cannot move. */
   readonly exported: { readonly key?: string } | undefined;
 

@@ -431,7 +431,7 @@ return {1, token}` as string,
 export const recipesCoalesceAcquire = {
   name: "recipes/coalesce/acquire",
   keys: ["lock", "fence", "waiting", "joining", "run"],
-  args: ["owner", "leaseMs", "joins", "arrival", "enqueue", "cancel", "inbox"],
+  args: ["owner", "leaseMs", "joins", "arrival", "ageUs", "enqueue", "cancel", "inbox"],
   replies: [
     { code: 0, outcome: "granted", values: ["token", "arrival"], rest: null },
     { code: 1, outcome: "waiting", values: ["restMs", "nowUs", "arrival"], rest: null },
@@ -439,9 +439,9 @@ export const recipesCoalesceAcquire = {
     { code: 3, outcome: "superseded", values: [], rest: "by" },
     { code: 4, outcome: "joined", values: [], rest: "words" },
   ],
-  sha1: "d64de8174bbc58b5c06ae7992f971bd295251a5d",
+  sha1: "ac035c4537f9674388078709507b5f9a29491c06",
   source: `-- holdfast recipes/coalesce/acquire
-local owner, leaseMs, joins, enqueue, inbox = ARGV[1], ARGV[2], ARGV[3] == '1', ARGV[5], ARGV[7]
+local owner, leaseMs, joins, ageUs, enqueue, inbox = ARGV[1], ARGV[2], ARGV[3] == '1', ARGV[5], ARGV[6], ARGV[8]
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 
@@ -456,7 +456,7 @@ end
 ${luaTell}
 ${luaTellHolder}
 ${luaCoalesceNext}
-local run = redis.call('HMGET', KEYS[5], 'arrival', 'by', 'covers', 'covered', 'state', 'value', 'at', 'cancel')
+local run = redis.call('HMGET', KEYS[5], 'arrival', 'by', 'covers', 'covered', 'state', 'value', 'at', 'cancel', 'begun')
 local function latestOf(last)
   return tonumber(last[2] or 0)
 end
@@ -471,6 +471,9 @@ if not arrival then
   arrival = math.max(now, known + 1)
 end
 arrival = tonumber(arrival)
+if ageUs ~= '0' then
+  arrival = math.min(arrival, now - ageUs)
+end
 
 if not joins and arrival - (run[1] or 0) < 0 then
   redis.call('ZREM', KEYS[3], owner)
@@ -493,8 +496,11 @@ if enqueue == '1' or not holder then
 end
 
 if holder then
-  local isOlder = arrival - (run[7] or 0) > 0 and not (joins and arrival - (run[3] or 0) <= 0)
-  if ARGV[6] == '1' and isOlder and not run[8] then
+  local isOlder = arrival - (run[7] or 0) > 0
+  if joins then
+    isOlder = isOlder and run[9] == redis.call('GET', KEYS[2]) and arrival - (run[3] or 0) > 0
+  end
+  if ARGV[7] == '1' and isOlder and not run[8] then
     redis.call('HSET', KEYS[5], 'cancel', owner)
     local client, number = string.match(holder, '^([^/]+)/(%d+)/')
     if client then
@@ -519,14 +525,14 @@ return {enqueue == '1' and 1 or 2, redis.call('PTTL', KEYS[1]), now, arrival}` a
 export const recipesCoalesceBegin = {
   name: "recipes/coalesce/begin",
   keys: ["lock", "fence", "waiting", "joining", "run"],
-  args: ["owner", "token", "inbox"],
+  args: ["owner", "token", "ageUs", "inbox"],
   replies: [
     { code: 1, outcome: "begun", values: [], rest: "by" },
     { code: 2, outcome: "lost", values: [], rest: null },
   ],
-  sha1: "435eab88336c617873ecaca409a9e88f1cc22e0d",
+  sha1: "8e401ead8b05de589b5e17ecb573c81f179ff4cd",
   source: `-- holdfast recipes/coalesce/begin
-local owner, token, inbox = ARGV[1], ARGV[2], ARGV[3]
+local owner, token, ageUs, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
 if redis.call('GET', KEYS[1]) ~= owner or redis.call('GET', KEYS[2]) ~= token then
   return {2}
@@ -536,10 +542,18 @@ local run = redis.call('HMGET', KEYS[5], 'begun', 'at', 'arrival', 'cancel')
 if run[1] ~= token then
   local time = redis.call('TIME')
   local now = time[1] * 1000000 + time[2]
-  local arrival = string.format('%.0f', math.max(tonumber(run[2] or now), tonumber(run[3] or 0)))
+  local before = run[3] or '0'
+  local at = tonumber(run[2] or now)
+  if ageUs ~= '0' then
+    at = math.min(at, now - ageUs)
+    if at - before < 0 then
+      return {2}
+    end
+  end
+  local arrival = string.format('%.0f', math.max(at, tonumber(before)))
   local joining = redis.call('ZREVRANGE', KEYS[4], 0, 0, 'WITHSCORES')[2] or 0
   local covers = string.format('%.0f', math.max(now, tonumber(joining)))
-  redis.call('HSET', KEYS[5], 'begun', token, 'by', owner, 'arrival', arrival, 'covers', covers)
+  redis.call('HSET', KEYS[5], 'begun', token, 'by', owner, 'arrival', arrival, 'covers', covers, 'before', before)
   redis.call('PEXPIRE', KEYS[5], redis.call('PTTL', KEYS[1]) + 600000)
   for _, waiter in ipairs(redis.call('ZRANGEBYSCORE', KEYS[3], 0, arrival, 'LIMIT', 0, 10000)) do
     local client, number = string.match(waiter, '^([^/]+)/(%d+)/')
@@ -567,7 +581,7 @@ export const recipesCoalesceEnd = {
     { code: 4, outcome: "forgotten", values: [], rest: null },
     { code: 5, outcome: "wanted", values: [], rest: null },
   ],
-  sha1: "fbd23510c40df55793146fda924cb16b91191cda",
+  sha1: "42f0937523d6d01641ee0f6aa8394badc046f255",
   source: `-- holdfast recipes/coalesce/end
 local owner, token, inbox, state, value = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
@@ -575,9 +589,11 @@ ${luaTell}
 ${luaCoalesceNext}
 local holder = redis.call('GET', KEYS[1])
 if holder == owner then
-  local run = redis.call('HMGET', KEYS[5], 'begun', 'covers')
+  local run = redis.call('HMGET', KEYS[5], 'begun', 'covers', 'before')
   local joined = {}
-  if run[1] == token then
+  if run[1] == token and state == 'unbegun' then
+    redis.call('HSET', KEYS[5], 'begun', '', 'arrival', run[3] or '0')
+  elseif run[1] == token and state ~= 'superseded' then
     joined = redis.call('ZRANGEBYSCORE', KEYS[4], 0, run[2], 'LIMIT', 0, 10000)
   end
   if joined[1] then
@@ -604,7 +620,7 @@ ${luaWhyLost}
 return whyLost(holder, token)` as string,
   grants: true,
   withoutGrant: {
-    sha1: "fa1cd81e82a11c75835819556ad6eff2d94ea41c",
+    sha1: "173eaa72ae474c80de85937d1199aca228abfa2e",
     source: `-- holdfast recipes/coalesce/end
 local owner, token, inbox, state, value = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
@@ -613,9 +629,11 @@ ${luaCoalesceNext}
 handOff = function() end
 local holder = redis.call('GET', KEYS[1])
 if holder == owner then
-  local run = redis.call('HMGET', KEYS[5], 'begun', 'covers')
+  local run = redis.call('HMGET', KEYS[5], 'begun', 'covers', 'before')
   local joined = {}
-  if run[1] == token then
+  if run[1] == token and state == 'unbegun' then
+    redis.call('HSET', KEYS[5], 'begun', '', 'arrival', run[3] or '0')
+  elseif run[1] == token and state ~= 'superseded' then
     joined = redis.call('ZRANGEBYSCORE', KEYS[4], 0, run[2], 'LIMIT', 0, 10000)
   end
   if joined[1] then

@@ -96,6 +96,7 @@ export function permitsSteps(place: PermitsPlace): PermitsSteps {
     key: state,
     inbox,
     exported: {},
+    permits: declared,
 
     async acquire({ owner, leaseMs, amount }, enqueue, timeoutMs, throughPause = false): Promise<Attempt> {
       const mayQueue = enqueue ? (throughPause ? 2 : 1) : 0;

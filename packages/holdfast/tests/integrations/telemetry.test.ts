@@ -573,8 +573,8 @@ test("the dashboards name no metric and no label that there is not", async () =>
 test("every metric and warning is described", () => {
   const page = readFileSync(new URL("../../../../docs/recipes/telemetry.md", import.meta.url), "utf8");
   for (const code of ["HOLDFAST_TELEMETRY_GROUPS", "HOLDFAST_TELEMETRY_FAILED"]) expect(page).toContain(code);
-  return import("../../src/integrations/telemetry/definitions.js").then(({ COUNTERS, GAUGES, HISTOGRAMS }) => {
-    for (const { name } of [COUNTERS, GAUGES, HISTOGRAMS].flatMap((all) => Object.values(all))) {
+  return import("../../src/integrations/telemetry/definitions.js").then(({ COMMAND, COUNTERS, GAUGES, HISTOGRAMS }) => {
+    for (const { name } of [COUNTERS, GAUGES, HISTOGRAMS, { COMMAND }].flatMap((all) => Object.values(all))) {
       expect(page).toContain(`\`${name}\``);
     }
   });

@@ -302,6 +302,30 @@ describe("an invalidation", () => {
       expect(await first).toBe("old");
     }));
 
+  test("while somebody loads alone: who asked before gets the value, who asks after it a new one", async () => {
+    const [here, there] = pair<string>();
+    const elsewhere = held<string>();
+    const first = there.get(key, elsewhere.load);
+    await elsewhere.began;
+    const alone = held<string>();
+    const early = here.get(key, alone.load, { waitMs: 2_000 });
+    await waitsFor();
+    await alone.began;
+    // What comes after the message on the same way comes after it.
+    const blocker = await other.mutex(key).acquire();
+    const heard = holdfast.mutex(key).acquire({ waitMs: Infinity });
+    await vi.waitFor(async () => expect(await redis.zcard(`hf:mutex:{${key}}:queue`)).toBe(1), eventually);
+    await there.invalidate(key);
+    await blocker.release();
+    await (await heard).release();
+    const late = here.get(key, () => "new", patient);
+    alone.end("old");
+    expect(await early).toBe("old");
+    expect(await late).toBe("new");
+    elsewhere.end("old");
+    expect(await first).toBe("old");
+  });
+
   test("of a value that is there makes the next one load", async () => {
     const [here, there] = pair<number>();
     expect(await here.get(key, () => 1)).toBe(1);

@@ -236,6 +236,20 @@ describe("with `join`", () => {
     });
   });
 
+  test("a failure that cannot even be named ends it all the same, and the others are told", async () => {
+    const first = held<void>();
+    const running = run(first.work, join);
+    await first.began;
+    const error = new Error("no such page");
+    const codec = { encode: (): never => expect.unreachable("no words"), decode: () => undefined };
+    const calls = await line([() => Promise.reject(error), () => 2], { ...join, codec });
+    first.end();
+    await running;
+    await expect(calls[0]).rejects.toBe(error);
+    await expect(calls[1]).rejects.toMatchObject({ name: "CoalesceJoinError", failure: undefined });
+    await free();
+  });
+
   test.each([
     ["too large", "x".repeat(101)],
     ["none that can be text", () => {}],

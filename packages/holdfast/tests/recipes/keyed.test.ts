@@ -2,14 +2,14 @@
 import { describe, expect, test, vi } from "vitest";
 import { embedded } from "../../../embedded/src/index.js";
 import { recipesKeyedCheck, recipesKeyedRecord } from "../../src/generated/recipes-scripts.js";
-import { createHoldfast, type Holdfast } from "../../src/index.js";
+import { createHoldfast, type Holdfast, type Lease } from "../../src/index.js";
 import { type KeyedOptions, type KeyedResult, keyed, UnrecordedError } from "../../src/recipes/index.js";
 import { eventually, held, useQueueScene } from "./queue-scene.js";
 
 const scene = useQueueScene();
 
 function run<Value>(
-  work: () => Value | Promise<Value>,
+  work: (lease: Lease) => Value | Promise<Value>,
   options: KeyedOptions = {},
   holdfast: Holdfast = scene.holdfast,
 ): Promise<KeyedResult<Value>> {
@@ -199,6 +199,20 @@ describe("replies that are lost", () => {
     proxy.refuse(false);
   });
 
+  test("what was recorded is recorded, although the next one has recorded its own before that is heard", async () => {
+    const { holdfast, proxy } = await scene.reach({ commandTimeoutMs: 20_000 });
+    await run(() => 0, {}, holdfast);
+    const struck = proxy.cutBeforeReply(new RegExp(`^evalsha ${recipesKeyedRecord.sha1}`, "i"));
+    const first = run(() => "first", { eventId: "e1", sequence: 1 }, holdfast);
+    await struck;
+    proxy.refuse(true);
+    // As when its lease has ended meanwhile.
+    await scene.redis.del(lock());
+    expect(await run(() => "next", { eventId: "e2", sequence: 2 }, scene.other)).toMatchObject({ outcome: "ran" });
+    proxy.refuse(false);
+    expect(await first).toEqual({ outcome: "ran", value: "first" });
+  });
+
   test("a turn whose message was lost is found by asking", async () => {
     const { holdfast, proxy } = await scene.reach();
     await run(() => 0, {}, holdfast);
@@ -224,8 +238,27 @@ test("an object that was lost before the answer came is not worked on", async ()
   await asking.reached;
   await grantedNobody();
   asking.release();
-  expect(await refused).toMatchObject({ outcome: "refused", reason: "unavailable" });
+  expect(await refused).toMatchObject({ outcome: "refused", reason: "unavailable", error: { reason: "expired" } });
   expect(work).not.toHaveBeenCalled();
+});
+
+test("an object that a person took away is lost for that reason, and with those words", async () => {
+  const forced = { by: "ana", reason: "stuck" };
+  const running = run(
+    async (lease) => {
+      const aborted = new Promise((resolve) => lease.signal.addEventListener("abort", resolve));
+      await scene.other.mutex(`keyed/test/${scene.name}`).forceRelease({ token: lease.token, ...forced });
+      await aborted;
+      return "applied";
+    },
+    { eventId: "e1" },
+  );
+  await expect(running).rejects.toMatchObject({
+    name: "WorkLostError",
+    reason: "force-released",
+    forced,
+    value: "applied",
+  });
 });
 
 describe("a server that forgets", () => {

@@ -48,6 +48,21 @@ describe("a reply that is lost", () => {
   });
 });
 
+test("whoever hears that it leads when its lease is over does not begin, and stands again", async () => {
+  const proxy = await scene.proxy();
+  const holdfast = scene.another(proxy.port);
+  await warm(holdfast);
+  const answer = proxy.holdReply(callsOf(electionProclaim));
+  const wereValid: boolean[] = [];
+  const work = (leadership: Leadership): void => void wereValid.push(leadership.validForMs() > 0);
+  const leading = lead(holdfast.election(scene.name), work, { value: "first", leaseMs: 4_000, ...NOW });
+  await Promise.race([answer.reached, leading]);
+  await vi.waitFor(async () => expect(await scene.redis.exists(`hf:election:{${scene.name}}`)).toBe(0), eventually);
+  answer.release();
+  await leading;
+  expect(wereValid).toEqual([true]);
+});
+
 test("with every message lost, candidates follow each other all the same", async () => {
   const proxy = await scene.proxy();
   proxy.dropMessages(true);

@@ -43,6 +43,29 @@ describe("a term ends", () => {
     expect(await election.resign()).toBeUndefined();
   });
 
+  test("by resign, and a second one is told the same; of a term before that it says nothing", async () => {
+    const election = scene.another().election(scene.name);
+    const running = held<void>();
+    const leading = lead(election, running.work, NOW);
+    await running.began;
+    const resigning = [election.resign(), election.resign()];
+    running.end();
+    expect(await Promise.all(resigning)).toEqual(["released", "released"]);
+    await leading;
+
+    const rival = scene.another().election(scene.name);
+    const first = held<string>();
+    const again = lead(election, first.work, { rejoin: true, ...NOW });
+    await first.began;
+    const next = rival.campaign("next", { waitMs: Infinity });
+    await vi.waitFor(async () => expect((await rival.inspect()).waiterCount).toBe(1), eventually);
+    first.end("first");
+    await next;
+    await vi.waitFor(async () => expect((await rival.inspect()).waiterCount).toBe(1), eventually);
+    expect(await election.resign(), "it stands, and holds nothing").toBeUndefined();
+    expect(await again).toBe("first");
+  });
+
   test("by its signal, in the same order, with the reason of that", async () => {
     const election = scene.another().election(scene.name);
     const controller = new AbortController();

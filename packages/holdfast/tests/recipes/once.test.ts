@@ -317,6 +317,16 @@ describe("what becomes of it", () => {
     });
   });
 
+  test("an error that is to be kept and cannot even be named is its caller's, and the call is done without it", async () => {
+    const failed = new Error("declined");
+    const codec = { encode: (): never => expect.unreachable("no words"), decode: () => undefined };
+    const attempt = once(holdfast, key, () => Promise.reject(failed), { codec, after: () => "keep" });
+    await expect(attempt).rejects.toBe(failed);
+    expect(await inspectOnce(other, key)).toMatchObject({ state: "bare" });
+    await expect(once(other, key, () => 1)).rejects.toThrow(OnceUnavailableError);
+    await vi.waitFor(() => expect(holdfast.held()).toEqual([]), eventually);
+  });
+
   test("a value can be given back: then it is run again", async () => {
     const after = (): OncePolicy => "release";
     expect(await once(holdfast, key, () => 1, { after })).toMatchObject({ value: 1, replayed: false });

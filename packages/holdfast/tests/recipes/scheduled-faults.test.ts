@@ -1,5 +1,6 @@
 /** Scheduled jobs where the connection or the server fails. */
 import { randomUUID } from "node:crypto";
+import { once } from "node:events";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { type RedisCluster, startCluster } from "../../../../tests/support/redis-cluster.js";
@@ -7,11 +8,11 @@ import { type RedisSentinel, type SentinelNode, startSentinel } from "../../../.
 import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
 import { startProxy, type TcpProxy } from "../../../../tests/support/tcp-proxy.js";
 import { periodMarkerEnd, periodMarkerRead, periodMarkerStart } from "../../src/generated/period-marker-scripts.js";
-import { mutexAcquire, mutexRelease } from "../../src/generated/scripts.js";
+import { mutexAcquire, mutexExtend, mutexRelease } from "../../src/generated/scripts.js";
 import { createHoldfast, type Holdfast } from "../../src/index.js";
 import { runCoordinator } from "../../src/integrations/node-cron/index.js";
 import { scheduled, WorkLostError } from "../../src/recipes/index.js";
-import { deferred, until } from "../../src/testing/delays.js";
+import { deferred, sleep, until, withLeaseInTime } from "../../src/testing/delays.js";
 import { clusters, sentinels, useClients } from "../faults/topology-scene.js";
 
 const HOUR_MS = 3_600_000;
@@ -38,12 +39,13 @@ beforeEach(() => {
 });
 
 async function behindProxy(
-  options: { readonly autoResendUnfulfilledCommands?: false } = {},
+  options: { readonly autoResendUnfulfilledCommands?: false; readonly enableOfflineQueue?: false } = {},
   commandTimeoutMs = 20_000,
 ): Promise<{ proxy: TcpProxy; local: Holdfast }> {
   const proxy = await startProxy(server.port);
   const client = new Redis({ port: proxy.port, retryStrategy: () => 20, ...options });
   client.on("error", () => {});
+  if (options.enableOfflineQueue === false) await once(client, "ready");
   const local = createHoldfast({ redis: client, commandTimeoutMs });
   // The scripts are there, and the inbox is open.
   await scheduled(local, `${name}:warm`, () => {}, every)();
@@ -156,6 +158,50 @@ async function hasReplicated(master: SentinelNode): Promise<boolean> {
   const others = [...info.matchAll(/slave\d+:.*offset=(\d+)/g)].map(([, offset]) => offset);
   return others.length > 0 && others.every((offset) => offset === mine);
 }
+
+test("whoever hears that it has the tick when its lease is over begins nothing", async () => {
+  const { proxy, local } = await behindProxy();
+  const answer = proxy.holdReply(new RegExp(`^evalsha ${periodMarkerStart.sha1}`, "i"));
+  const work = vi.fn();
+  const call = scheduled(local, name, work, { ...every, leaseMs: 4_000 })();
+  // On a machine that stands still for so long it comes to nothing before that.
+  await Promise.race([answer.reached, call]);
+  await vi.waitFor(async () => expect(await redis.exists(`hf:mutex:{${name}}`)).toBe(0), { timeout: 15_000 });
+  answer.release();
+  expect(await call).toMatchObject({ outcome: "refused", reason: "unavailable" });
+  expect(work).not.toHaveBeenCalled();
+});
+
+describe("`minHoldMs` on a server that falls silent when the work has ended", { timeout: 120_000 }, () => {
+  const isFree = async (): Promise<void> => {
+    await vi.waitFor(async () => expect(await redis.exists(`hf:mutex:{${name}}`)).toBe(0), { timeout: 60_000 });
+  };
+
+  test("is no loss: the work ended inside its lease", () =>
+    withLeaseInTime(async (leaseMs) => {
+      name = randomUUID();
+      const { proxy, local } = await behindProxy();
+      const request = proxy.hold(new RegExp(`^evalsha ${mutexExtend.sha1} .* ${HOUR_MS}`, "i"));
+      const ran = scheduled(local, name, () => "value", { ...every, leaseMs, minHoldMs: HOUR_MS })();
+      ran.catch(() => {});
+      await request.reached;
+      await isFree();
+      request.release();
+      expect(await ran).toEqual({ outcome: "ran", value: "value" });
+    }));
+
+  test("is given back when the server answers again, and not only when the lease is over", async () => {
+    const { proxy, local } = await behindProxy({ enableOfflineQueue: false, autoResendUnfulfilledCommands: false });
+    const wish = { ...every, leaseMs: HOUR_MS, minHoldMs: 500 };
+    expect(await scheduled(local, name, () => "value", wish)()).toEqual({ outcome: "ran", value: "value" });
+    proxy.refuse(true);
+    proxy.cutAll();
+    // Until it has tried in vain; the test is right without that, and shows less.
+    await sleep(2_000);
+    proxy.refuse(false);
+    await isFree();
+  });
+});
 
 describe("in a cluster", { timeout: 60_000 }, () => {
   let cluster: RedisCluster;

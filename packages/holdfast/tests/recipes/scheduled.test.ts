@@ -219,6 +219,12 @@ describe("`minHoldMs`", () => {
     await lease.release();
   });
 
+  test("does not keep the next tick from running when that comes a moment too early", async () => {
+    await job(holdfast, undefined, { minHoldMs: 1_000 })();
+    await elapse(HOUR_MS);
+    expect(await job(other)()).toEqual({ outcome: "ran", value: "value" });
+  });
+
   test("longer than the lease needs nobody to look after it, nor is it ended by a close", async () => {
     const client = new Redis({ port: server.port });
     const local = createHoldfast({ redis: client });

@@ -1,5 +1,14 @@
 /** `holdfast/fastify`: a request with an `Idempotency-Key` is carried out once, with Fastify 5. */
-import type { FastifyReply, FastifyRequest, preHandlerHookHandler } from "fastify";
+import type { IncomingMessage } from "node:http";
+import type {
+  FastifyRequest,
+  preHandlerHookHandler,
+  RawReplyDefaultExpression,
+  RawRequestDefaultExpression,
+  RawServerBase,
+  RawServerDefault,
+  RouteGenericInterface,
+} from "fastify";
 import type { Holdfast } from "../../holdfast.js";
 import type { OnceLease } from "../../recipes/index.js";
 import { Idempotency, leases } from "../http/exchange.js";
@@ -22,24 +31,28 @@ export type { IdempotencyOptions } from "../http/options.js";
  *
  * @throws TypeError, RangeError  a wrong option
  */
-export function idempotency(
+export function idempotency<
+  Server extends RawServerBase = RawServerDefault,
+  Message extends RawRequestDefaultExpression<Server> = RawRequestDefaultExpression<Server>,
+  Response extends RawReplyDefaultExpression<Server> = RawReplyDefaultExpression<Server>,
+>(
   holdfast: Holdfast,
-  options: IdempotencyOptions<FastifyRequest> = {},
-): preHandlerHookHandler {
-  const shared = new Idempotency<FastifyRequest>(holdfast, options);
+  options: IdempotencyOptions<FastifyRequest<RouteGenericInterface, Server, Message>> = {},
+): preHandlerHookHandler<Server, Message, Response> {
+  const shared = new Idempotency<FastifyRequest<RouteGenericInterface, Server, Message>>(holdfast, options);
   return (request, reply, done) => {
     if (!shared.concerns(request.method)) {
       done();
       return;
     }
     void seeThrough({
-      ...{ shared, request, message: request.raw, response: reply.raw as NodeResponse },
+      ...{ shared, request, message: request.raw as IncomingMessage, response: reply.raw as unknown as NodeResponse },
       route: request.routeOptions.url ?? request.url.split("?", 1)[0] ?? "",
       target: request.originalUrl,
       parsed: () => request.body,
       next: (error) => done(error as Error | undefined),
       answer({ status, headers, body }) {
-        const answer: FastifyReply = reply.code(status).headers(grouped(headers));
+        const answer = reply.code(status).headers(grouped(headers));
         // Fastify gives a body without a type one.
         void answer.send(body.length === 0 ? undefined : Buffer.from(body));
       },

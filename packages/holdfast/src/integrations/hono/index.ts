@@ -2,7 +2,7 @@
 import type { Context, MiddlewareHandler } from "hono";
 import type { Holdfast } from "../../holdfast.js";
 import type { OnceLease } from "../../recipes/index.js";
-import { Idempotency, leases } from "../http/exchange.js";
+import { BodyTooLarge, Idempotency, leases } from "../http/exchange.js";
 import type { RequestBody } from "../http/fingerprint.js";
 import type { IdempotencyOptions } from "../http/options.js";
 import { WebAnswer } from "../http/web-answer.js";
@@ -71,7 +71,7 @@ function describe(c: Context): Parameters<Idempotency<Context>["carryOut"]>[0] {
     keyHeader: key === undefined ? [] : [key],
     contentType: c.req.header("content-type") ?? "",
     acceptEncoding: c.req.header("accept-encoding") ?? "",
-    body: () => bodyOf(c),
+    body: (bytesMax) => bodyOf(c, bytesMax),
     signal: c.req.raw.signal,
   };
 }
@@ -79,13 +79,33 @@ function describe(c: Context): Parameters<Idempotency<Context>["carryOut"]>[0] {
 /** What can be made bytes again that are the same for the same body; a form has a new boundary each time. */
 const CACHED = ["text", "arrayBuffer", "blob", "json"] as const;
 
-async function bodyOf(c: Context): Promise<RequestBody> {
+async function bodyOf(c: Context, bytesMax: number): Promise<RequestBody> {
   const { raw, bodyCache } = c.req;
   if (CACHED.some((kind) => bodyCache[kind] !== undefined)) return bytes(await c.req.arrayBuffer());
-  if (!raw.bodyUsed) return bytes(await raw.clone().arrayBuffer());
+  if (!raw.bodyUsed) return await peek(raw, bytesMax);
   throw new Error(
     "The body was read before idempotency(), and what it was is not known any more; read it with c.req.json() or c.req.text(), or say with the option fingerprint what it is about",
   );
+}
+
+/** All of the body, which others may read all the same. */
+async function peek(raw: Request, bytesMax: number): Promise<RequestBody> {
+  if (Number(raw.headers.get("content-length") ?? 0) > bytesMax) throw new BodyTooLarge();
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  const reader = raw.clone().body?.getReader();
+  for (;;) {
+    const { done = true, value } = (await reader?.read()) ?? {};
+    if (done || value === undefined) break;
+    length += value.length;
+    if (length > bytesMax) {
+      // Not awaited: of a stream that two read, that ends only when both have left.
+      void reader?.cancel().catch(() => {});
+      throw new BodyTooLarge();
+    }
+    chunks.push(value);
+  }
+  return length === 0 ? { kind: "none" } : { kind: "bytes", bytes: Buffer.concat(chunks) };
 }
 
 function bytes(buffer: ArrayBuffer): RequestBody {

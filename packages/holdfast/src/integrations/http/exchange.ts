@@ -36,8 +36,8 @@ export interface HttpRequest {
   readonly keyHeader: readonly string[];
   readonly contentType: string;
   readonly acceptEncoding: string;
-  /** @throws  the body was read by somebody who has not left it */
-  readonly body: () => Promise<RequestBody>;
+  /** @throws BodyTooLarge  nobody has read it, and it has more bytes than that @throws  somebody has read it and has not left it */
+  readonly body: (bytesMax: number) => Promise<RequestBody>;
   /** Aborts when nobody waits for the answer any longer. */
   readonly signal: AbortSignal;
 }
@@ -61,6 +61,14 @@ export class AnswerDestroyed extends Error {
   constructor() {
     super("the answer was destroyed before it ended");
     this.name = "AnswerDestroyed";
+  }
+}
+
+/** Nobody has read the body of the request, and it is longer than it is to be read. */
+export class BodyTooLarge extends Error {
+  constructor() {
+    super("the body of the request is larger than requestBytesMax");
+    this.name = "BodyTooLarge";
   }
 }
 
@@ -101,7 +109,8 @@ export class Idempotency<Request> {
     if (typeof header === "string") return this.#refuse({ http }, header);
     const scope = this.#scopeOf(request);
     const call: Call = { http, key: onceKeyOf(http.method, http.route, header.key), scope };
-    const fingerprint = await this.#fingerprintOf(http, request);
+    const fingerprint = await this.#fingerprintOf(http, request).catch(unlessTooLarge);
+    if (fingerprint === undefined) return this.#refuse(call, "too-large");
 
     const run: Run = { isCalled: false };
     const work = async (lease: OnceLease): Promise<Taken> => {
@@ -152,7 +161,9 @@ export class Idempotency<Request> {
   async #fingerprintOf(http: HttpRequest, request: Request): Promise<string> {
     const { fingerprint } = this.options;
     const body: RequestBody =
-      fingerprint === undefined ? await http.body() : { kind: "value", value: await fingerprint(request) };
+      fingerprint === undefined
+        ? await http.body(this.options.requestBytesMax)
+        : { kind: "value", value: await fingerprint(request) };
     return fingerprintOfRequest({ ...http, body });
   }
 
@@ -228,6 +239,10 @@ interface Run {
   isCalled: boolean;
   taken?: Taken;
   policy?: OncePolicy;
+}
+
+function unlessTooLarge(error: unknown): undefined {
+  if (!(error instanceof BodyTooLarge)) throw error;
 }
 
 function policyOf(keep: boolean | "block"): OncePolicy {

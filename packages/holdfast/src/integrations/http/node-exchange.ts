@@ -66,7 +66,7 @@ function describe<Request>(
     keyHeader: keyHeaderOf(message),
     contentType: headers["content-type"] ?? "",
     acceptEncoding: String(headers["accept-encoding"] ?? ""),
-    body: () => bodyOf(message, parsed()),
+    body: (bytesMax) => bodyOf(message, parsed(), bytesMax),
     signal,
   };
 }

@@ -1,10 +1,8 @@
 /** A request of `node:http`: its header lines, and its body wherever that is. */
 import { once } from "node:events";
 import type { IncomingMessage } from "node:http";
+import { BodyTooLarge } from "./exchange.js";
 import { mediaTypeOf, type RequestBody } from "./fingerprint.js";
-
-/** The most bytes of a body that no parser has read; who expects more puts a parser with its own limit before. */
-const UNREAD_BYTES_MAX = 1_048_576;
 
 /** The lines of the header `Idempotency-Key`. */
 export function keyHeaderOf({ headers, rawHeaders }: IncomingMessage): string[] {
@@ -19,16 +17,18 @@ export function keyHeaderOf({ headers, rawHeaders }: IncomingMessage): string[] 
  * The body of a request, as its parser has left it; or, if nobody has read it, its bytes, which are put back for whoever reads it next.
  *
  * @param parsed  what the framework has as the body
- * @throws Error  it was read, and is not there any more; or is too long
+ * @throws BodyTooLarge  nobody has read it, and it has more bytes than that
+ * @throws Error  it was read, and is not there any more
  */
-export async function bodyOf(request: IncomingMessage, parsed: unknown): Promise<RequestBody> {
+export async function bodyOf(request: IncomingMessage, parsed: unknown, bytesMax: number): Promise<RequestBody> {
   const { headers } = request;
   const mediaType = mediaTypeOf(headers["content-type"] ?? "");
   const length = headers["content-length"];
   // HTTP/2 need not say that there is a body.
   const isSilent = headers["transfer-encoding"] === undefined && (request.httpVersionMajor < 2 || length !== undefined);
   if (isSilent && Number(length ?? 0) === 0) return { kind: "none" };
-  if (!request.readableDidRead && !request.readableEnded) return { kind: "bytes", bytes: await peek(request) };
+  if (!request.readableDidRead && !request.readableEnded)
+    return { kind: "bytes", bytes: await peek(request, bytesMax) };
   // The files of a form are not in what its parser leaves.
   if (!isLeft(parsed) || mediaType === "multipart/form-data") {
     throw new Error(
@@ -44,7 +44,8 @@ function isLeft(parsed: unknown): boolean {
 }
 
 /** All of the body, which then is unread again. */
-async function peek(request: IncomingMessage): Promise<Buffer> {
+async function peek(request: IncomingMessage, bytesMax: number): Promise<Buffer> {
+  if (Number(request.headers["content-length"] ?? 0) > bytesMax) throw new BodyTooLarge();
   const chunks: Buffer[] = [];
   let bytes = 0;
   for (;;) {
@@ -52,7 +53,7 @@ async function peek(request: IncomingMessage): Promise<Buffer> {
       chunks.push(chunk);
       bytes += chunk.length;
     }
-    if (bytes > UNREAD_BYTES_MAX) throw tooLong();
+    if (bytes > bytesMax) throw new BodyTooLarge();
     if (request.complete) break;
     await readable(request);
   }
@@ -75,9 +76,4 @@ async function readable(request: IncomingMessage): Promise<void> {
 async function closed(request: IncomingMessage, signal: AbortSignal): Promise<never> {
   if (!request.destroyed) await once(request, "close", { signal });
   throw new Error("the connection was closed before the body of the request had come");
-}
-
-function tooLong(): Error {
-  const message = `The body is longer than the ${UNREAD_BYTES_MAX} bytes that idempotency() reads by itself; put a parser before it`;
-  return Object.assign(new RangeError(message), { status: 413, statusCode: 413 });
 }

@@ -55,6 +55,13 @@ export interface IdempotencyOptions<Request = unknown> {
    */
   readonly bodyBytesMax?: number;
 
+  /**
+   * The most that is read of the body of a request which nobody has read yet; a longer one is refused with 413. Who expects more puts
+   * a parser with its own limit before. Whole bytes, 0 to 1 073 741 824.
+   * @default 1_048_576
+   */
+  readonly requestBytesMax?: number;
+
   /** What happens when Redis cannot be asked: 503, or the handler is called without protection. @default "reject" */
   readonly whenUnavailable?: "reject" | "pass";
 
@@ -83,6 +90,7 @@ const NAMES: readonly (keyof IdempotencyOptions)[] = [
   "keep",
   "replayHeaders",
   "bodyBytesMax",
+  "requestBytesMax",
   "whenUnavailable",
   "strict",
   "fingerprint",
@@ -99,6 +107,7 @@ export function resolveIdempotency<Request>(options: IdempotencyOptions<Request>
   const known = checkKnown(options, NAMES);
   const { required = false, strict = false, whenRunning = "reject", whenUnavailable = "reject" } = known;
   const { keepMs = 86_400_000, leaseMs = 15_000, maxHoldMs = 120_000, bodyBytesMax = 262_144 } = known;
+  const { requestBytesMax = 1_048_576 } = known;
   const { keep = keepsByDefault, replayHeaders = ["content-type", "location", "etag"], scope, fingerprint } = known;
   for (const [option, value] of Object.entries({ required, strict })) {
     if (typeof value !== "boolean") throw new TypeError(`${option} must be true or false; got ${show(value)}`);
@@ -112,12 +121,24 @@ export function resolveIdempotency<Request>(options: IdempotencyOptions<Request>
   checkWhole("keepMs", keepMs, leaseMs, YEAR_MS);
   if (maxHoldMs !== Infinity) checkWhole("maxHoldMs", maxHoldMs, 100, YEAR_MS, " or Infinity");
   checkWhole("bodyBytesMax", bodyBytesMax, 0, 8_388_608);
+  checkWhole("requestBytesMax", requestBytesMax, 0, 1_073_741_824);
   checkWhenRunning(whenRunning);
   if (whenUnavailable !== "reject" && whenUnavailable !== "pass") {
     throw new TypeError(`whenUnavailable must be "reject" or "pass"; got ${show(whenUnavailable)}`);
   }
   return {
-    ...{ required, strict, whenRunning, whenUnavailable, keepMs, leaseMs, maxHoldMs, bodyBytesMax, keep },
+    ...{
+      required,
+      strict,
+      whenRunning,
+      whenUnavailable,
+      keepMs,
+      leaseMs,
+      maxHoldMs,
+      bodyBytesMax,
+      requestBytesMax,
+      keep,
+    },
     replayHeaders: checkHeaders(replayHeaders),
     ...(scope === undefined ? {} : { scope }),
     ...(fingerprint === undefined ? {} : { fingerprint }),

@@ -19,6 +19,7 @@ export function grouped(headers: Answer["headers"]): Record<string, string | str
 export type Problem =
   | "missing"
   | "malformed"
+  | "too-large"
   | "unavailable"
   | "mismatch"
   | "running"
@@ -41,6 +42,12 @@ const TEXTS: Readonly<Record<Problem, Text>> = {
     status: 400,
     title: "Idempotency-Key is malformed",
     detail: "The header Idempotency-Key must come once, as 1 to 255 characters in double quotes.",
+  },
+  "too-large": {
+    status: 413,
+    title: "The body of the request is too large",
+    detail:
+      "The request was not carried out: its body is longer than is read to compare it with that of the first one.",
   },
   unavailable: {
     status: 503,

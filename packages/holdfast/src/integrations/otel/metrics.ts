@@ -9,6 +9,7 @@ import {
 import { show } from "../../core/names.js";
 import { checkKnown } from "../../holdfast-options.js";
 import {
+  COMMAND,
   COUNTERS,
   type CounterName,
   type Definition,
@@ -48,8 +49,13 @@ export function startMetrics(options: MetricsOptions = {}): () => void {
     const advice = { explicitBucketBoundaries: [...buckets] };
     histograms.set(name, meter.createHistogram(full, { description, unit, advice }));
   }
+  const { name: commandName, help: description, unit, buckets } = COMMAND;
+  const advice = { explicitBucketBoundaries: [...buckets] };
+  const commands = meter.createHistogram(commandName, { description, unit, advice });
   const locks = new LockMeter(
     {
+      command: (script, seconds, errorType) =>
+        commands.record(seconds, { "holdfast.script": script, ...(errorType && { "error.type": errorType }) }),
       add: (name, labels, by, value) => counters.get(name)?.add(by, attributesOf(COUNTERS[name], labels, value)),
       record: (name, labels, seconds, value) =>
         histograms.get(name)?.record(seconds, attributesOf(HISTOGRAMS[name], labels, value)),

@@ -26,9 +26,11 @@ import type {
 } from "../../core/events.js";
 import { show } from "../../core/names.js";
 import { checkKnown } from "../../holdfast-options.js";
+import { errorTypeOf } from "../telemetry/error-type.js";
 import { GROUP_OPTIONS, type GroupOptions, Groups } from "../telemetry/groups.js";
 import { listen } from "../telemetry/listening.js";
 import { OpenCalls } from "../telemetry/open-calls.js";
+import { RecipeTracing } from "./recipe-traces.js";
 
 /** Where the spans go, and what their groups are. */
 export interface TracesOptions extends GroupOptions {
@@ -48,7 +50,8 @@ interface Held {
 
 /**
  * Traces all locks of this process from now on: `holdfast.acquire` from the call to the grant, and `holdfast.hold` from the grant
- * to the end of the lease. Spans carry the name of the lock, which metrics do not.
+ * to the end of the lease; `holdfast.once` for each call of `once`, and `holdfast.lead` for each term of `lead`. Spans carry the name
+ * of the lock, which metrics do not.
  *
  * @returns stops: removes every listener, and ends the spans that are open
  * @throws TypeError, RangeError  a wrong option
@@ -58,8 +61,11 @@ export function startTraces(options: TracesOptions = {}): () => void {
   if (typeof tracer?.startSpan !== "function") {
     throw new TypeError(`tracer must be a Tracer of OpenTelemetry; got ${show(tracer)}`);
   }
-  const tracing = new LockTracing(tracer, new Groups(groups));
+  const shared = new Groups(groups);
+  const tracing = new LockTracing(tracer, shared);
+  const recipes = new RecipeTracing(tracer, shared);
   const stop = listen({
+    ...recipes.handlers,
     "holdfast:grant": (event: GrantEvent) => tracing.granted(event),
     "holdfast:ungranted": (event: UngrantedEvent) => tracing.ungranted(event),
     "holdfast:lost": (event: LostEvent) => tracing.lost(event),
@@ -71,6 +77,7 @@ export function startTraces(options: TracesOptions = {}): () => void {
   return () => {
     stop();
     tracing.end();
+    recipes.end();
   };
 }
 
@@ -115,7 +122,7 @@ class LockTracing {
   ungranted({ call, outcome, waitedMs, error }: UngrantedEvent): void {
     const span = this.#asked.end(call)?.kept.span;
     if (span === undefined) return;
-    if (error !== undefined) span.setAttributes({ "error.type": typeOf(error) });
+    if (error !== undefined) span.setAttributes({ "error.type": errorTypeOf(error) });
     // That it is taken, paused, or was given up is an answer. That nobody knows is not.
     if (outcome === "unknown") fail(span, error);
     endAcquire(span, outcome, waitedMs);
@@ -124,7 +131,8 @@ class LockTracing {
   renewed(event: RenewEvent): void {
     const span = this.#held.get(idOf(event))?.span;
     if (event.error === undefined) span?.addEvent("renewed");
-    else span?.addEvent("at_risk", { "error.type": typeOf(event.error), "holdfast.valid_for_ms": event.validForMs });
+    else
+      span?.addEvent("at_risk", { "error.type": errorTypeOf(event.error), "holdfast.valid_for_ms": event.validForMs });
   }
 
   lost(event: LostEvent): void {
@@ -183,12 +191,6 @@ function endAcquire(span: Span, outcome: string, waitedMs: number): void {
 
 function fail(span: Span, error: unknown): void {
   span.setStatus({ code: SpanStatusCode.ERROR, message: error instanceof Error ? error.message : String(error) });
-}
-
-/** A code if it has one, since names are shared by many errors. */
-function typeOf(error: unknown): string {
-  if (!(error instanceof Error)) return typeof error;
-  return "code" in error && typeof error.code === "string" ? error.code : error.name;
 }
 
 function idOf({ lockName, owner, token }: LockEvent & { readonly token: number }): string {

@@ -1,7 +1,7 @@
 import { Counter, Gauge, register as globalRegister, Histogram, type Registry } from "prom-client";
 import { show } from "../../core/names.js";
 import { checkKnown } from "../../holdfast-options.js";
-import { COUNTERS, type Definition, GAUGES, type GaugeName, HISTOGRAMS } from "../telemetry/definitions.js";
+import { COMMAND, COUNTERS, type Definition, GAUGES, type GaugeName, HISTOGRAMS } from "../telemetry/definitions.js";
 import { GROUP_OPTIONS, type GroupOptions } from "../telemetry/groups.js";
 import { LockMeter } from "../telemetry/lock-meter.js";
 
@@ -26,7 +26,8 @@ export function startMetrics(options: PrometheusOptions = {}): () => void {
   const made: string[] = [];
   const about = (definition: Definition, ending: string): Described => {
     const name = `${definition.name.replaceAll(".", "_")}${definition.unit === "s" ? "_seconds" : ""}${ending}`;
-    const labelNames = ["group", "kind", ...(definition.label === undefined ? [] : [definition.label])];
+    const own = definition.label === undefined ? [] : [definition.label];
+    const labelNames = definition === COMMAND ? ["script", "error_type"] : ["group", "kind", ...own];
     return { name, help: definition.help, labelNames, registers: [register] };
   };
   const add = <Metric>(make: (described: Described) => Metric, definition: Definition, ending = ""): Metric => {
@@ -43,11 +44,13 @@ export function startMetrics(options: PrometheusOptions = {}): () => void {
     const histograms = mapValues(HISTOGRAMS, (each) =>
       add((described) => new Histogram({ ...described, buckets: [...each.buckets] }), each),
     );
+    const commands = add((described) => new Histogram({ ...described, buckets: [...COMMAND.buckets] }), COMMAND);
     const counters = mapValues(COUNTERS, (each) => add((described) => new Counter(described), each, "_total"));
     const labelled = (definition: Definition, value: string | undefined): Record<string, string> =>
       definition.label === undefined || value === undefined ? {} : { [definition.label]: value };
     const meter = new LockMeter(
       {
+        command: (script, seconds, errorType = "") => commands.observe({ script, error_type: errorType }, seconds),
         add: (name, labels, by, value) => counters[name].inc({ ...labels, ...labelled(COUNTERS[name], value) }, by),
         record: (name, labels, seconds, value) =>
           histograms[name].observe({ ...labels, ...labelled(HISTOGRAMS[name], value) }, seconds),

@@ -56,7 +56,15 @@ export const HISTOGRAMS: Readonly<Record<"acquire" | "wait" | "hold", HistogramD
 /** Sums. */
 export const COUNTERS: Readonly<
   Record<
-    "acquisitions" | "renewals" | "lost" | "releases" | "leaderTransitions" | "once" | "runsEnded" | "runsSkipped",
+    | "acquisitions"
+    | "renewals"
+    | "lost"
+    | "releases"
+    | "leaderTransitions"
+    | "once"
+    | "runsEnded"
+    | "runsSkipped"
+    | "requests",
     CounterDefinition
   >
 > = {
@@ -115,16 +123,43 @@ export const COUNTERS: Readonly<
     label: "reason",
     zeros: ["already-done", "held", "paused", "grace", "unavailable"],
   },
+  requests: {
+    name: "holdfast.idempotency.requests",
+    help: "Requests with an Idempotency-Key that were answered, by how; their group is method and route.",
+    unit: "{request}",
+    label: "outcome",
+    zeros: ["carried-out", "released", "unstored", "replayed", "running", "mismatch", "unavailable"],
+  },
+};
+
+/** What scripts that are called take. They have no group: a script is one for all locks of its kind. */
+export const COMMAND: HistogramDefinition = {
+  name: "holdfast.store.command.duration",
+  help: "From the call of a script to its answer, or to the end of the wait for it.",
+  unit: "s",
+  buckets: UP_TO_A_MINUTE,
 };
 
 /** What is read when somebody asks. */
-export const GAUGES: Readonly<Record<"held" | "waiting" | "oldest" | "leaderActive", Definition>> = {
+export const GAUGES: Readonly<
+  Record<"held" | "waiting" | "oldest" | "leaderActive" | "permitsUsed" | "permitsLimit", Definition>
+> = {
   held: { name: "holdfast.lock.held", help: "Leases that this process holds now.", unit: "{lease}" },
   waiting: { name: "holdfast.lock.waiting", help: "Callers in this process that wait now.", unit: "{waiter}" },
   oldest: {
     name: "holdfast.lock.held.oldest",
     help: "For how long the oldest lease that this process holds has been held.",
     unit: "s",
+  },
+  permitsUsed: {
+    name: "holdfast.semaphore.permits.used",
+    help: "Permits that this process holds now.",
+    unit: "{permit}",
+  },
+  permitsLimit: {
+    name: "holdfast.semaphore.permits.limit",
+    help: "Permits that this process declares there to be; of several semaphores of a group the most.",
+    unit: "{permit}",
   },
   leaderActive: { name: "holdfast.leader.active", help: "1 while this process leads.", unit: "1" },
 };

@@ -5,6 +5,7 @@
  */
 import type {
   AcquireEvent,
+  CommandEvent,
   GrantEvent,
   LockEvent,
   LostEvent,
@@ -14,6 +15,7 @@ import type {
   WaitEvent,
 } from "../../core/events.js";
 import { COUNTERS, type CounterName, type GaugeName, type HistogramName } from "./definitions.js";
+import { errorTypeOf } from "./error-type.js";
 import { type GroupOptions, Groups } from "./groups.js";
 import { listen } from "./listening.js";
 import { onceOutcome } from "./once-outcome.js";
@@ -30,11 +32,14 @@ export interface Sink {
   /** @param by  0 to let it be seen that there is none */
   add(counter: CounterName, labels: Labels, by: number, value?: string): void;
   record(histogram: HistogramName, labels: Labels, seconds: number, value: string): void;
+  /** A script was called. @param errorType  undefined if it was answered */
+  command(script: string, seconds: number, errorType: string | undefined): void;
 }
 
 interface Held {
   readonly labels: Labels;
   readonly sinceMs: number;
+  readonly permits: number;
   /** How many leases share it, as with a reentrant mutex. */
   leases: number;
   isLate: boolean;
@@ -54,6 +59,7 @@ export class LockMeter {
   readonly #labels = new Map<string, Labels>();
   readonly #calls = new OpenCalls<Labels>(() => {});
   readonly #held = new Map<string, Held>();
+  readonly #limits = new Map<Labels, number>();
   /** The last ones that were lost: whoever had them may still give them back, and need not. */
   readonly #lostIds = new Set<string>();
 
@@ -72,6 +78,9 @@ export class LockMeter {
       "holdfast:acquire": unlessMulti((event: AcquireEvent) => this.#calls.begin(event, this.#labelsOf(event))),
       "holdfast:run:ended": (event: RunEvent) => this.#run("runsEnded", event, event.outcome),
       "holdfast:run:skipped": (event: RunEvent) => this.#run("runsSkipped", event, event.reason),
+      "holdfast:idempotency": (event: RequestEvent) => this.#answered(event),
+      "holdfast:command": ({ script, durationMs, error }: CommandEvent) =>
+        sink.command(script, durationMs / 1_000, error === undefined ? undefined : errorTypeOf(error)),
     });
   }
 
@@ -81,17 +90,20 @@ export class LockMeter {
     const change = (labels: Labels, to: (value: number) => number): void => {
       values.set(labels, to(values.get(labels) ?? 0));
     };
+    if (gauge === "permitsLimit") return this.#limits;
     if (gauge === "waiting") {
       for (const { kept, isWaiting } of this.#calls.open()) if (isWaiting) change(kept, (count) => count + 1);
     } else {
       const nowMs = performance.now();
-      for (const { labels, sinceMs } of this.#held.values()) {
+      for (const { labels, sinceMs, permits } of this.#held.values()) {
         if (gauge === "held") change(labels, (count) => count + 1);
         else if (gauge === "oldest") change(labels, (most) => Math.max(most, (nowMs - sinceMs) / 1_000));
+        else if (gauge === "permitsUsed") change(labels, (count) => count + permits);
         else change(labels, () => 1);
       }
     }
-    return gauge === "leaderActive" ? [...values].filter(([{ kind }]) => kind === ELECTION) : values;
+    const only = gauge === "leaderActive" ? ELECTION : gauge === "permitsUsed" ? SEMAPHORE : undefined;
+    return only === undefined ? values : [...values].filter(([{ kind }]) => kind === only);
   }
 
   #granted(event: GrantEvent): void {
@@ -99,9 +111,12 @@ export class LockMeter {
     this.#ended(event.call, labels, event.waitedMs, "granted");
     if (event.kind === ELECTION) this.#sink.add("leaderTransitions", labels, 1);
     if (event.kind === ONCE) this.#sink.add("once", labels, 1, "executed");
+    const { taken = 0, limit = 0 } = event.permits ?? {};
+    if (event.kind === SEMAPHORE) this.#limits.set(labels, Math.max(limit, this.#limits.get(labels) ?? 0));
     const id = idOf(event);
     const held = this.#held.get(id);
-    if (held === undefined) this.#held.set(id, { labels, sinceMs: performance.now(), leases: 1, isLate: false });
+    const sinceMs = performance.now();
+    if (held === undefined) this.#held.set(id, { labels, sinceMs, permits: taken, leases: 1, isLate: false });
     else held.leases += 1;
   }
 
@@ -172,6 +187,13 @@ export class LockMeter {
     this.#sink.add(counter, labels, 1, value);
   }
 
+  #answered({ method, route, outcome }: RequestEvent): void {
+    // It is no lock, and is not among those that are read.
+    const labels = { group: this.#groups.of(`${method} ${route}`), kind: REQUEST };
+    this.#showZeros("requests", labels);
+    this.#sink.add("requests", labels, 1, outcome);
+  }
+
   #labelsOf({ kind, lockName }: Pick<LockEvent, "kind" | "lockName">): Labels {
     const group = this.#groups.of(lockName);
     const key = `${kind} ${group}`;
@@ -192,6 +214,15 @@ export class LockMeter {
 
 const ELECTION = "election";
 const ONCE = "once";
+const SEMAPHORE = "semaphore";
+const REQUEST = "http";
+
+/** What the integrations for HTTP tell of a request. */
+interface RequestEvent {
+  readonly method: string;
+  readonly route: string;
+  readonly outcome: string;
+}
 
 /** What recipes for schedulers tell of a run. */
 interface RunEvent {

@@ -10,15 +10,16 @@
   KEYS[3] waiting  sorted set, owner of a claim that waits to be the newest -> arrival, in microseconds, each later than all before
   KEYS[4] joining  sorted set, owner of a claim that would join another's run -> arrival
   KEYS[5] run      hash: granted, at (its arrival), cancel (who asked it to end); of the last call that began: begun (its token), by
-                   (its owner), arrival, covers (who joins has arrived until then); of the last one that others joined: covered,
-                   state, value
+                   (its owner), arrival, covers (who joins has arrived until then), before (the arrival of the one that began before
+                   it); of the last one that others joined: covered, state, value
   ARGV[1] owner    id of this claim
   ARGV[2] leaseMs  length of its lease
   ARGV[3] joins    1 if it would join, 0 if the newest is to win
   ARGV[4] arrival  what an earlier answer said; 0 if there was none
-  ARGV[5] enqueue  1 if it may wait; 0 if its client has no inbox or does not wait
-  ARGV[6] cancel   1 to ask whoever runs to end, if that one came before this call
-  ARGV[7] inbox    what a client id is appended to for the channel that the client listens on
+  ARGV[5] ageUs    how long ago it should have arrived at the latest; 0 if its first request was answered in time
+  ARGV[6] enqueue  1 if it may wait; 0 if its client has no inbox or does not wait
+  ARGV[7] cancel   1 to ask whoever runs to end, if that one came before this call
+  ARGV[8] inbox    what a client id is appended to for the channel that the client listens on
   GRANTS  by itself
   REPLY   {0, token, arrival}          granted
           {1, restMs, nowUs, arrival}  waiting: the present lease ends in restMs
@@ -26,7 +27,7 @@
           {3, by...}                   superseded: a later call has begun, by that owner
           {4, words...}                joined: how the run ended, and with what
 ]]
-local owner, leaseMs, joins, enqueue, inbox = ARGV[1], ARGV[2], ARGV[3] == '1', ARGV[5], ARGV[7]
+local owner, leaseMs, joins, ageUs, enqueue, inbox = ARGV[1], ARGV[2], ARGV[3] == '1', ARGV[5], ARGV[6], ARGV[8]
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 
@@ -42,7 +43,7 @@ end
 -- include tell
 -- include tell-holder
 -- include coalesce-next
-local run = redis.call('HMGET', KEYS[5], 'arrival', 'by', 'covers', 'covered', 'state', 'value', 'at', 'cancel')
+local run = redis.call('HMGET', KEYS[5], 'arrival', 'by', 'covers', 'covered', 'state', 'value', 'at', 'cancel', 'begun')
 local function latestOf(last)
   return tonumber(last[2] or 0)
 end
@@ -57,6 +58,10 @@ if not arrival then
   arrival = math.max(now, known + 1)
 end
 arrival = tonumber(arrival)
+-- Who was cut off is no newer for it.
+if ageUs ~= '0' then
+  arrival = math.min(arrival, now - ageUs)
+end
 
 if not joins and arrival - (run[1] or 0) < 0 then
   redis.call('ZREM', KEYS[3], owner)
@@ -80,8 +85,12 @@ if enqueue == '1' or not holder then
 end
 
 if holder then
-  local isOlder = arrival - (run[7] or 0) > 0 and not (joins and arrival - (run[3] or 0) <= 0)
-  if ARGV[6] == '1' and isOlder and not run[8] then
+  local isOlder = arrival - (run[7] or 0) > 0
+  if joins then
+    -- What has not begun yet will be joined.
+    isOlder = isOlder and run[9] == redis.call('GET', KEYS[2]) and arrival - (run[3] or 0) > 0
+  end
+  if ARGV[7] == '1' and isOlder and not run[8] then
     redis.call('HSET', KEYS[5], 'cancel', owner)
     local client, number = string.match(holder, '^([^/]+)/(%d+)/')
     if client then

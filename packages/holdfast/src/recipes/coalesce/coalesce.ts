@@ -10,6 +10,8 @@ import { LeaseLostError } from "../../core/errors.js";
 import { describeClaim, type WaitingClaim } from "../../core/inspection.js";
 import { Lock } from "../../core/lock.js";
 import { checkName } from "../../core/names.js";
+import type { AcquireOptions } from "../../core/options.js";
+import type { Runtime } from "../../core/runtime.js";
 import type { Holdfast } from "../../holdfast.js";
 import type { KeptFailure } from "../failure.js";
 import { encodeFailure } from "../failure.js";
@@ -62,19 +64,23 @@ export async function coalesce<Value>(
   const { mode, cancelRunning, waitMs, leaseMs, maxHoldMs, label, signal } = resolved;
   let outcome: Outcome<Value> | undefined;
   const ended = (): RunEnd => endOf(outcome, resolved);
+  let lease: CoalesceLease | undefined;
+  const foundNothing = (): "superseded" | "unbegun" | undefined => {
+    if (lease === undefined) return "unbegun";
+    return outcome?.ok === false && lease.isSupersededFor(outcome.error) ? "superseded" : undefined;
+  };
   // Who does not wait has nothing for which the other should end.
   const cancels = cancelRunning && waitMs > 0;
-  const steps = new CoalesceSteps({ engine, prefix, name, mode, cancelRunning: cancels, ended });
+  const steps = new CoalesceSteps({ engine, prefix, name, mode, cancelRunning: cancels, ended, foundNothing });
   const lock = new Lock<CoalesceLease>(engine, steps, defaults, (hold) => steps.leaseOn(hold));
   const superseded = async (by: string): Promise<CoalesceResult<Value>> => ({
     outcome: "superseded",
     by: await describeClaim(engine, by),
   });
 
-  let lease: CoalesceLease;
   try {
     const waiting = { renew: true, waitMs, leaseMs, maxHoldMs, label, ...(signal === undefined ? {} : { signal }) };
-    lease = await begun(lock, steps, waiting);
+    lease = await begun(lock, steps, waiting, engine.runtime);
   } catch (error) {
     if (error instanceof Superseded) return superseded(error.by);
     if (error instanceof Joined) return joined<Value>(name, error.end, resolved);
@@ -103,15 +109,23 @@ export async function coalesce<Value>(
 async function begun(
   lock: Lock<CoalesceLease>,
   steps: CoalesceSteps,
-  options: Parameters<Lock["acquire"]>[0],
+  options: AcquireOptions & { readonly waitMs: number },
+  runtime: Runtime,
 ): Promise<CoalesceLease> {
-  for (;;) {
-    const lease = await lock.acquire(options);
+  const { waitMs, signal } = options;
+  const endsAtMs = runtime.monotonicMs() + waitMs;
+  const leftMs = (): number => Math.max(0, endsAtMs - runtime.monotonicMs());
+  const stays = (): boolean => leftMs() > 0 && signal?.aborted !== true;
+  for (let isFirst = true; ; isFirst = false) {
+    const lease = await lock.acquire(isFirst ? options : { ...options, waitMs: leftMs() });
     let hasBegun = false;
     try {
       // The answer may have taken longer than the lease.
-      hasBegun = (await steps.begin(lease)) && lease.validForMs() > 0;
+      hasBegun = (await steps.begin(lease, stays)) && lease.validForMs() > 0;
       if (hasBegun) return lease;
+    } catch (error) {
+      signal?.throwIfAborted();
+      throw error;
     } finally {
       if (!hasBegun) await lease.release().catch(() => {});
     }
@@ -133,8 +147,8 @@ async function givenBack(lease: CoalesceLease): Promise<LeaseLostError["reason"]
 
 function endOf(outcome: Outcome<unknown> | undefined, { codec, valueBytesMax }: ResolvedCoalesce): RunEnd {
   if (outcome === undefined) return { state: "bare", text: "" };
-  if (!outcome.ok) return { state: "failed", text: encodeFailure(outcome.error, codec, valueBytesMax) };
   try {
+    if (!outcome.ok) return { state: "failed", text: encodeFailure(outcome.error, codec, valueBytesMax) };
     const text = codec.encode(outcome.value);
     if (Buffer.byteLength(text) <= valueBytesMax) return { state: "done", text };
   } catch {

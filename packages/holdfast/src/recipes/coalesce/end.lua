@@ -1,7 +1,8 @@
 --[[
   recipes/coalesce/end: a run has ended; tell those who join it with what, and grant the next caller.
 
-  Whoever ends a run does not know whether anybody has joined, and a value may be large: it is asked for only then.
+  Whoever ends a run does not know whether anybody has joined, and a value may be large: it is asked for only then. A run that was
+  asked to end, and did, has found nothing; and one that never came to its work has not begun: those who joined wait for the next.
 
   KEYS[1] lock     string, owner of the claim that runs
   KEYS[2] fence    string, last token issued
@@ -11,7 +12,8 @@
   ARGV[1] owner    id of the claim
   ARGV[2] token    of its grant
   ARGV[3] inbox    what a client id is appended to for the channel that the client listens on
-  ARGV[4] state    how it ended: done, failed, or bare (done, without its value); empty at first
+  ARGV[4] state    how it ended: done, failed, bare (done, without its value), superseded (asked to end, and did) or unbegun (begun
+                   here perhaps, but not its work); empty at first
   ARGV[5] value    what those who join get
   GRANTS  by hand-off
   REPLY   1        released
@@ -26,9 +28,11 @@ local owner, token, inbox, state, value = ARGV[1], ARGV[2], ARGV[3], ARGV[4], AR
 -- include coalesce-next
 local holder = redis.call('GET', KEYS[1])
 if holder == owner then
-  local run = redis.call('HMGET', KEYS[5], 'begun', 'covers')
+  local run = redis.call('HMGET', KEYS[5], 'begun', 'covers', 'before')
   local joined = {}
-  if run[1] == token then
+  if run[1] == token and state == 'unbegun' then
+    redis.call('HSET', KEYS[5], 'begun', '', 'arrival', run[3] or '0')
+  elseif run[1] == token and state ~= 'superseded' then
     joined = redis.call('ZRANGEBYSCORE', KEYS[4], 0, run[2], 'LIMIT', 0, 10000)
   end
   if joined[1] then

@@ -1,12 +1,13 @@
 /** The atomic steps of a coalesced call: each one script call. */
 import { call } from "../../core/call.js";
 import type { Engine } from "../../core/engine.js";
-import { UnsupportedError } from "../../core/errors.js";
+import { StoreError, UnsupportedError } from "../../core/errors.js";
 import type { Hold } from "../../core/hold.js";
 import { insist } from "../../core/insist.js";
 import { lockKeys } from "../../core/names.js";
 import type { Attempt, Claim, Grant, NotHeld, State, Steps } from "../../core/steps.js";
 import type { Store } from "../../core/store.js";
+import { DRIFT_RATE } from "../../core/validity.js";
 import {
   recipesCoalesceAcquire,
   recipesCoalesceBegin,
@@ -57,6 +58,8 @@ export interface CoalescePlace {
   readonly cancelRunning: boolean;
   /** How the run of this very call has ended; asked only once it has, and only if somebody wants to know. */
   readonly ended: () => RunEnd;
+  /** Whether its run has found nothing at all, so that those who joined it wait for the next: it was asked to end, or never began. */
+  readonly foundNothing: () => "superseded" | "unbegun" | undefined;
 }
 
 /** See the file header. Made for one call, whose place in the order of arrival it keeps. */
@@ -69,7 +72,10 @@ export class CoalesceSteps implements Steps {
   readonly exported: undefined;
   readonly #place: CoalescePlace;
   readonly #keys: Readonly<Record<"lock" | "fence" | "waiting" | "joining" | "run", string>>;
+  readonly #calledAtMs: number;
   #arrival = 0;
+  /** Its first request had no answer, so that the next one may arrive long after this call was made. */
+  #isLate = false;
   #lease: CoalesceLease | undefined;
   /** Owner of the claim that wants this run to end. */
   supersededBy: string | undefined;
@@ -78,6 +84,7 @@ export class CoalesceSteps implements Steps {
     const { engine, prefix, name } = place;
     const { tag, lock, base } = lockKeys(prefix, "coalesce", name);
     this.#place = place;
+    this.#calledAtMs = engine.runtime.monotonicMs();
     this.name = name;
     this.key = lock;
     this.store = engine.store;
@@ -105,8 +112,11 @@ export class CoalesceSteps implements Steps {
   async acquire({ owner, leaseMs }: Claim, enqueue: boolean, timeoutMs: number): Promise<Attempt> {
     const { mode, cancelRunning } = this.#place;
     const flags = { joins: mode === "join" ? 1 : 0, enqueue: enqueue ? 1 : 0, cancel: cancelRunning ? 1 : 0 };
-    const args = { owner, leaseMs, ...flags, arrival: this.#arrival, inbox: this.inbox };
-    const reply = await call(this, recipesCoalesceAcquire, this.#keys, args, timeoutMs);
+    const args = { owner, leaseMs, ...flags, arrival: this.#arrival, ageUs: this.#ageUs(), inbox: this.inbox };
+    const reply = await call(this, recipesCoalesceAcquire, this.#keys, args, timeoutMs).catch((error: unknown) => {
+      this.#isLate ||= this.#arrival === 0;
+      throw error;
+    });
     switch (reply.outcome) {
       case "granted":
         // A lease that is lost before the call begins is followed by another, in the same place.
@@ -126,16 +136,32 @@ export class CoalesceSteps implements Steps {
     }
   }
 
-  /** The call begins, and those before it are superseded. @returns false if it is not granted any more @throws StoreError */
-  async begin({ owner, token }: CoalesceLease): Promise<boolean> {
+  /**
+   * The call begins, and those before it are superseded. What is not answered may have been done, and then they have been told: it
+   * is asked again for as long as the lease lasts and the caller stays.
+   *
+   * @param stays  whether the caller would go on waiting
+   * @returns false if it is not granted any more
+   * @throws StoreError  not known, and the caller has gone
+   */
+  async begin(lease: CoalesceLease, stays: () => boolean): Promise<boolean> {
     const { engine } = this.#place;
     const { inbox } = this;
-    const reply = await insist(engine, () =>
-      call(this, recipesCoalesceBegin, this.#keys, { owner, token, inbox }, engine.commandTimeoutMs),
-    );
-    if (reply.outcome === "lost") return false;
-    this.#heeds(reply.by[0]);
-    return true;
+    const { owner, token } = lease;
+    for (;;) {
+      try {
+        const reply = await insist(engine, () => {
+          const ageUs = this.#place.mode === "join" ? 0 : this.#ageUs();
+          return call(this, recipesCoalesceBegin, this.#keys, { owner, token, ageUs, inbox }, engine.commandTimeoutMs);
+        });
+        if (reply.outcome === "lost") return false;
+        this.#heeds(reply.by[0]);
+        return true;
+      } catch (error) {
+        if (!(error instanceof StoreError) || !error.transient || !stays()) throw error;
+        if (lease.validForMs() <= 0) return false;
+      }
+    }
   }
 
   async extend({ claim: { owner }, token }: Grant, leaseMs: number, timeoutMs: number): Promise<"extended" | NotHeld> {
@@ -149,7 +175,7 @@ export class CoalesceSteps implements Steps {
     const { inbox } = this;
     const send = ({ state, text }: { state: string; text: string }) =>
       call(this, recipesCoalesceEnd, this.#keys, { owner, token, inbox, state, value: text }, timeoutMs);
-    const { outcome } = await send({ state: "", text: "" });
+    const { outcome } = await send({ state: this.#place.foundNothing() ?? "", text: "" });
     if (outcome !== "wanted") return outcome;
     const told = await send(this.#place.ended());
     return told.outcome === "wanted" ? "released" : told.outcome;
@@ -183,6 +209,17 @@ export class CoalesceSteps implements Steps {
     } catch {
       // The next renewal looks again.
     }
+  }
+
+  /**
+   * How long ago it should have arrived at the latest, in µs: a request that is answered arrives within a command time-out, so
+   * that whoever arrived later than that was called later. Less an allowance for clocks (A1, A2).
+   */
+  #ageUs(): number {
+    if (!this.#isLate) return 0;
+    const { runtime, commandTimeoutMs } = this.#place.engine;
+    const passedMs = runtime.monotonicMs() - this.#calledAtMs;
+    return Math.max(0, Math.floor((passedMs - (passedMs * DRIFT_RATE + 2) - commandTimeoutMs) * 1_000));
   }
 
   #heeds(by: string | undefined): void {

@@ -6,7 +6,7 @@
  * ended well, by one script that compares that the object is still this caller's.
  */
 import { behind } from "../../core/behind.js";
-import { StoreError } from "../../core/errors.js";
+import { LeaseLostError, StoreError } from "../../core/errors.js";
 import type { Lease } from "../../core/lease.js";
 import type { Holdfast } from "../../holdfast.js";
 import { checkBytes } from "../names.js";
@@ -91,7 +91,8 @@ async function apply<Value>(
     const passed = await marks.check().catch(refusedBy);
     if (passed !== undefined) return passed;
     // The answer may have taken longer than the lease, and then somebody else may be at work.
-    if (lease.validForMs() <= 0) return { outcome: "refused", reason: "unavailable" };
+    const loss = lossOf(lease);
+    if (loss !== undefined) return { outcome: "refused", reason: "unavailable", error: loss };
     const value = await work(lease);
     await record(marks, lease, value);
     return { outcome: "ran", value };
@@ -119,6 +120,17 @@ async function record(marks: Marks, lease: Lease, value: unknown): Promise<void>
     throw new UnrecordedError(name, { mayHaveRun, transient, cause }, value);
   }
   if (isRecorded) return;
-  const reason = lease.validForMs() > 0 ? "server-lost" : "expired";
-  throw new WorkLostError(name, { reason, token, owner, value });
+  const { reason, forced } = lossOf(lease) ?? { reason: "server-lost" as const, forced: undefined };
+  throw new WorkLostError(name, { reason, token, owner, forced, value });
+}
+
+/** Why it is over, as far as has been heard here; undefined if it is not. */
+function lossOf(lease: Lease): LeaseLostError | undefined {
+  try {
+    lease.assertHeld();
+    return undefined;
+  } catch (error) {
+    if (error instanceof LeaseLostError) return error;
+    throw error;
+  }
 }

@@ -16,6 +16,7 @@ import type { Leadership } from "../../election/leadership.js";
 import { type Office, officeOf, offices } from "../../election/office.js";
 import { pause } from "../../election/pause.js";
 import type { ElectionSteps } from "../../election/steps.js";
+import { type LeadTrace, leadTracing, traced } from "../tracing.js";
 import { WorkLostError } from "../under-lock.js";
 import { ResignedError } from "./errors.js";
 import { LeadLease } from "./lead-lease.js";
@@ -169,7 +170,13 @@ class Candidate<Value> implements Office {
   }
 
   /** One term, from its first moment to its last. */
-  async #serve(leadership: LeadLease): Promise<Value | undefined> {
+  #serve(leadership: LeadLease): Promise<Value | undefined> {
+    const { name: lockName, token: term } = leadership;
+    const begin = (): LeadTrace => ({ kind: "election", lockName, term, outcome: undefined });
+    return traced(leadTracing, begin, (trace) => this.#term(leadership, trace));
+  }
+
+  async #term(leadership: LeadLease, trace: LeadTrace | undefined): Promise<Value | undefined> {
     const { started, stopped, rejoin } = this.#options;
     const { signal } = leadership;
     this.#leadership = leadership;
@@ -186,8 +193,10 @@ class Candidate<Value> implements Office {
     const loss = await this.#release(leadership);
     // Because of the signal it was to end, and so it did.
     const isFailed = "error" in outcome && !isDueTo(outcome.error, signal);
+    const ending = loss !== undefined ? "lost" : this.#endOf(signal, isFailed);
+    if (trace !== undefined) trace.outcome = ending;
     try {
-      stopped?.(leadership, loss !== undefined ? "lost" : this.#endOf(signal, isFailed));
+      stopped?.(leadership, ending);
     } catch (error) {
       if (!isFailed) throw error;
     }

@@ -28,8 +28,9 @@ export function endingOf<Value>(
 ): Ending {
   if (policy === "release") return { state: "released", text: "" };
   if (policy === "block") return { state: "blocked", text: reasonOf(outcome) };
-  if (!outcome.ok) return { state: "failed", text: encodeFailure(outcome.error, codec, valueBytesMax) };
   try {
+    // A codec may have no words even for an error's name.
+    if (!outcome.ok) return { state: "failed", text: encodeFailure(outcome.error, codec, valueBytesMax) };
     const text = codec.encode(outcome.value);
     if (Buffer.byteLength(text) <= valueBytesMax) return { state: "done", text };
   } catch {

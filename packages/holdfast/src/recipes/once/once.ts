@@ -13,6 +13,7 @@ import type { Holdfast } from "../../holdfast.js";
 import { ForeignLock } from "../../interop/foreign-lock.js";
 import type { KeptFailure } from "../failure.js";
 import { checkBytes, nameOf } from "../names.js";
+import { type OnceTrace, onceTracing, traced } from "../tracing.js";
 import { endingOf, policyOf } from "./endings.js";
 import {
   OnceFailedError,
@@ -65,15 +66,27 @@ const RECHECK_MS = 2_000;
  * @throws TypeError, RangeError  a wrong argument; nothing was sent
  * @throws the reason of `signal`, if it ends the wait
  */
-export async function once<Value>(
+export function once<Value>(
   holdfast: Holdfast,
   key: string,
   work: (lease: OnceLease) => Value | Promise<Value>,
   options: OnceOptions<Value> = {},
 ): Promise<OnceResult<Value>> {
+  const begin = (): OnceTrace => ({ kind: "once", lockName: undefined, token: undefined, attempt: undefined });
+  return traced(onceTracing, begin, (trace) => callOnce(holdfast, key, work, options, trace));
+}
+
+async function callOnce<Value>(
+  holdfast: Holdfast,
+  key: string,
+  work: (lease: OnceLease) => Value | Promise<Value>,
+  options: OnceOptions<Value>,
+  trace: OnceTrace | undefined,
+): Promise<OnceResult<Value>> {
   const resolved = resolveOptions(options);
   if (typeof work !== "function") throw new TypeError(`work must be a function; got ${typeof work}`);
   const { lock, steps } = made(holdfast, key, resolved);
+  if (trace !== undefined) trace.lockName = steps.name;
   const { leaseMs, maxHoldMs, label, signal } = resolved;
   const waitMs = resolved.whenRunning === "reject" ? 0 : resolved.waitMs;
   let lease: OnceLease;
@@ -88,6 +101,7 @@ export async function once<Value>(
     }
     throw error;
   }
+  if (trace !== undefined) Object.assign(trace, { token: lease.token, attempt: lease.attempt });
   return perform(lease, steps, work, resolved, options.after);
 }
 

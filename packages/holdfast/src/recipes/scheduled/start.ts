@@ -81,7 +81,8 @@ export async function start(place: StartPlace, options: ResolvedScheduled): Prom
  * Takes the lock, or says who has it.
  *
  * Whoever has it without having set the marker is about to set it, or to see that it is set, or has died just then; or uses the
- * lock for something else. It is waited for, for as long as a lease lasts: it may be that nobody else runs this time.
+ * lock for something else. And a run that has ended may hold it for its `minHoldMs`, or because its release was not answered. Each
+ * is waited for, for as long as a lease lasts: it may be that nobody else runs this time.
  */
 async function take(
   { holdfast, name, lock, runtime }: StartPlace,
@@ -101,7 +102,9 @@ async function take(
       const looked = await lookAtPeriod(holdfast, name, { every: everyMs });
       const done = alreadyDone(looked, calledAtMs);
       if (done !== undefined) return done;
-      const isRun = error.holder !== undefined && error.holder.owner === looked.lastRun?.owner;
+      const { lastRun } = looked;
+      const { holder } = error;
+      const isRun = holder !== undefined && holder.owner === lastRun?.owner && lastRun.endedAtMs === undefined;
       if (refusal !== undefined && (isRun || runtime.monotonicMs() >= givesUpAtMs)) return refusal;
     }
     await delay(runtime, againAfterMs, signal);

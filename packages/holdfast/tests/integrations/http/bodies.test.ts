@@ -91,10 +91,11 @@ describe.each([
     const made = app();
     const handle = vi.fn();
     made.post("/payments/:id", forExpress(holdfast), handle);
-    vi.spyOn(console, "error").mockImplementation(() => {});
     const url = opened(await listen(made));
     const headers = { "content-type": "text/plain" };
-    expect((await post(url, { key, body: "x".repeat(1_100_000), headers })).status).toBe(413);
+    const answer = await post(url, { key, body: "x".repeat(1_100_000), headers });
+    expect([answer.status, answer.headers["content-type"]]).toEqual([413, "application/problem+json"]);
+    expect(JSON.parse(String(answer.text))).toMatchObject({ type: "urn:holdfast:idempotency:too-large", status: 413 });
     expect(handle).not.toHaveBeenCalled();
   });
 
@@ -240,6 +241,32 @@ test("hono: what was read before is compared, unless it cannot be known any more
   ]);
 });
 
+test.each([
+  ["says how long it is", true],
+  ["does not say how long it is", false],
+])("in Hono a body that nobody has read is read up to a limit, where it %s", async (_, saysLength) => {
+  const app = new Hono();
+  const handle = vi.fn();
+  app.post("/notes", forHono(holdfast, { requestBytesMax: 1_000 }), async (c) => {
+    handle(await c.req.text());
+    return c.json({});
+  });
+  const send = async (bytes: number): Promise<Response> => {
+    const body = "x".repeat(bytes);
+    const headers = { "idempotency-key": `${key}-${bytes}`, "content-type": "text/plain" };
+    const init: RequestInit = saysLength
+      ? { body, headers: { ...headers, "content-length": String(bytes) } }
+      : { body: new Blob([body]).stream(), headers, duplex: "half" };
+    return app.request("/notes", { method: "POST", ...init });
+  };
+  const refused = await send(1_001);
+  expect([refused.status, refused.headers.get("content-type")]).toEqual([413, "application/problem+json"]);
+  expect(await refused.json()).toMatchObject({ type: "urn:holdfast:idempotency:too-large" });
+  expect(handle).not.toHaveBeenCalled();
+  expect((await send(1_000)).status).toBe(200);
+  expect(handle).toHaveBeenCalledExactlyOnceWith("x".repeat(1_000));
+});
+
 test.each(ADAPTERS)("$name: a request whose body never comes begins nothing", async (adapter) => {
   const handle = vi.fn();
   const site = await adapter.serve(holdfast, { handle });
@@ -276,6 +303,7 @@ test.each([
   [{ replayHeaders: ["Set-Cookie"] }, "replayHeaders"],
   [{ replayHeaders: ["date"] }, "replayHeaders"],
   [{ replayHeaders: ["traceparent"] }, "replayHeaders"],
+  [{ requestBytesMax: -1 }, "requestBytesMax"],
   [{ bodyBytesMax: -1 }, "bodyBytesMax"],
   [{ whenUnavailable: "wait" }, "whenUnavailable"],
   [{ strict: "yes" }, "strict"],

@@ -1,0 +1,230 @@
+/** Permits, commands, requests and recipes in the real `prom-client` and the real SDK of OpenTelemetry, on a real server. */
+import { SpanStatusCode } from "@opentelemetry/api";
+import {
+  AggregationTemporality,
+  InMemoryMetricExporter,
+  MeterProvider,
+  PeriodicExportingMetricReader,
+} from "@opentelemetry/sdk-metrics";
+import {
+  BasicTracerProvider,
+  InMemorySpanExporter,
+  type ReadableSpan,
+  SimpleSpanProcessor,
+} from "@opentelemetry/sdk-trace-base";
+import { Hono } from "hono";
+import { Redis } from "ioredis";
+import { Registry } from "prom-client";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
+import { createHoldfast, type Holdfast } from "../../src/index.js";
+import { idempotency } from "../../src/integrations/hono/index.js";
+import * as otel from "../../src/integrations/otel/index.js";
+import * as prometheus from "../../src/integrations/prometheus/index.js";
+import { lead, once } from "../../src/recipes/index.js";
+import { deferred } from "../../src/testing/delays.js";
+
+const eventually = { timeout: 15_000, interval: 10 };
+let server: RedisServer;
+let redis: Redis;
+let holdfast: Holdfast;
+let stops: (() => unknown)[];
+
+beforeAll(async () => {
+  server = await startRedis();
+  redis = new Redis({ port: server.port });
+});
+
+afterAll(async () => {
+  redis?.disconnect();
+  await server?.stop();
+});
+
+beforeEach(() => {
+  stops = [];
+  holdfast = createHoldfast({ redis });
+});
+
+afterEach(async () => {
+  await holdfast.close();
+  for (const stop of stops.toReversed()) await stop();
+  await redis.flushall();
+});
+
+/** What was collected of one metric: of each series its labels, and its value or how many there were. */
+type Series = readonly { readonly labels: Readonly<Record<string, unknown>>; readonly value: number }[];
+
+function ofPrometheus(): (name: string) => Promise<Series> {
+  const register = new Registry();
+  stops.push(prometheus.startMetrics({ register }));
+  return async (name) => {
+    const plain = `holdfast_${name.replaceAll(".", "_")}`;
+    const metrics = await register.getMetricsAsJSON();
+    const metric = metrics.find((each) => each.name.replace(/_total$|_seconds$/, "") === plain);
+    expect(metric, name).toBeDefined();
+    const all = (metric?.values ?? []) as { metricName?: string; labels: object; value: number }[];
+    return all
+      .filter(({ metricName = "_count" }) => metricName.endsWith("_count"))
+      .map(({ labels, value }) => ({ labels: { ...labels }, value }));
+  };
+}
+
+function ofOpenTelemetry(): (name: string) => Promise<Series> {
+  const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE);
+  const reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: 3_600_000 });
+  const provider = new MeterProvider({ readers: [reader] });
+  stops.push(() => provider.shutdown(), otel.startMetrics({ meter: provider.getMeter("test") }));
+  return async (name) => {
+    exporter.reset();
+    await provider.forceFlush();
+    const metrics = exporter.getMetrics().flatMap(({ scopeMetrics }) => scopeMetrics.flatMap((scope) => scope.metrics));
+    const metric = metrics.find(({ descriptor }) => descriptor.name === `holdfast.${name}`);
+    return (metric?.dataPoints ?? []).map(({ attributes, value }) => ({
+      labels: Object.fromEntries(
+        Object.entries(attributes).map(([key, is]) => [key.replace(/^holdfast\.(lock\.)?/, "").replace(".", "_"), is]),
+      ),
+      value: typeof value === "number" ? value : (value as { count: number }).count,
+    }));
+  };
+}
+
+describe.each([
+  ["prom-client", ofPrometheus],
+  ["OpenTelemetry", ofOpenTelemetry],
+])("in %s", (_, collector) => {
+  let series: (name: string) => Promise<Series>;
+  const read = async (name: string, labels: Readonly<Record<string, string>>): Promise<number | undefined> =>
+    (await series(name)).find((each) => Object.entries(labels).every(([label, is]) => each.labels[label] === is))
+      ?.value;
+
+  beforeEach(() => {
+    series = collector();
+  });
+
+  test("permits in use are those of all leases that this process holds, beside what it declares", async () => {
+    const labels = { group: "pool:*", kind: "semaphore" };
+    const pool = holdfast.semaphore("pool:7", { permits: 10 });
+    const [three, four] = [await pool.acquire({ permits: 3 }), await pool.acquire({ permits: 4 })];
+    await holdfast.mutex("pool:7").run(() => {});
+    expect(await read("semaphore.permits.used", labels)).toBe(7);
+    expect(await read("semaphore.permits.limit", labels)).toBe(10);
+    await three.release();
+    expect(await read("semaphore.permits.used", labels)).toBe(4);
+    await four.release();
+    expect(await read("semaphore.permits.used", labels)).toBe(0);
+    expect(await read("semaphore.permits.limit", labels)).toBe(10);
+    for (const name of ["semaphore.permits.used", "semaphore.permits.limit"]) {
+      expect((await series(name)).map((each) => each.labels)).toEqual([labels]);
+    }
+  });
+
+  test("commands are measured by script, and by the sort of error where there was no answer", async () => {
+    await holdfast.mutex("order:42").run(() => {});
+    expect(await read("store.command.duration", { script: "mutex/acquire" })).toBe(1);
+    expect(await read("store.command.duration", { script: "mutex/release" })).toBe(1);
+    await redis.set("hf:semaphore:{broken}", "of another type");
+    await expect(holdfast.semaphore("broken", { permits: 1 }).tryAcquire()).rejects.toThrow();
+    expect(await read("store.command.duration", { script: "permits/acquire", error_type: "ERR_LOCK_STORE" })).toBe(1);
+    const known = new Set((await series("store.command.duration")).flatMap(({ labels }) => Object.keys(labels)));
+    expect([...known].sort(), "no name, no owner").toEqual(["error_type", "script"]);
+  });
+
+  test("requests over HTTP are counted by route and by how they were answered", async () => {
+    const app = new Hono();
+    const ended = deferred<void>();
+    app.post("/payments/:id", idempotency(holdfast, { required: true }), async (c) => {
+      if (c.req.param("id") === "slow") await ended.promise;
+      return c.json({ ok: true }, c.req.param("id") === "broken" ? 500 : 201);
+    });
+    const post = async (id: string, key?: string, body = "{}"): Promise<Response> =>
+      app.request(`/payments/${id}`, {
+        method: "POST",
+        body,
+        headers: { "content-type": "application/json", ...(key === undefined ? {} : { "idempotency-key": key }) },
+      });
+    await post("1", "a");
+    await post("1", "a");
+    await post("1", "a", '{"other":1}');
+    await post("1");
+    await post("broken", "b");
+    const slow = post("slow", "c");
+    await vi.waitFor(async () => expect((await post("slow", "c")).status).toBe(409), eventually);
+    ended.resolve();
+    expect((await slow).status).toBe(201);
+    const labels = { group: "POST /payments/:id", kind: "http" };
+    const outcomes = ["carried-out", "replayed", "mismatch", "missing", "released", "running", "unstored"];
+    const counts = await Promise.all(outcomes.map((outcome) => read("idempotency.requests", { ...labels, outcome })));
+    expect(counts.map((count, at) => (outcomes[at] === "running" ? Math.min(count ?? 0, 1) : count))).toEqual([
+      2, 1, 1, 1, 1, 1, 0,
+    ]);
+    expect(await read("lock.acquisitions", labels), "it is no lock").toBeUndefined();
+  });
+});
+
+describe("spans", () => {
+  let exporter: InMemorySpanExporter;
+
+  beforeEach(() => {
+    exporter = new InMemorySpanExporter();
+    const provider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] });
+    stops.push(() => provider.shutdown(), otel.startTraces({ tracer: provider.getTracer("test") }));
+  });
+
+  const spans = (name: string): ReadableSpan[] => exporter.getFinishedSpans().filter((span) => span.name === name);
+
+  test("of `once` say what became of each call, and are errors only where the work failed or nobody knows", async () => {
+    const failed = new Error("declined");
+    await once(holdfast, "pay:1", () => Promise.reject(failed)).catch(() => {});
+    const { token, attempt } = await once(holdfast, "pay:1", () => 1, { fingerprint: "a" });
+    await once(holdfast, "pay:1", () => 2, { fingerprint: "a" });
+    await once(holdfast, "pay:1", () => 3, { fingerprint: "b" }).catch(() => {});
+    const { ERROR, UNSET } = SpanStatusCode;
+    expect(
+      spans("holdfast.once").map(({ attributes, status }) => [attributes["holdfast.outcome"], status.code]),
+    ).toEqual([
+      ["executed", ERROR],
+      ["executed", UNSET],
+      ["replayed", UNSET],
+      ["mismatch", UNSET],
+    ]);
+    const [first, second, , mismatch] = spans("holdfast.once");
+    expect(first?.status.message).toBe("declined");
+    expect(second?.attributes).toMatchObject({
+      "holdfast.lock.name": "/pay:1",
+      "holdfast.lock.group": "/pay:*",
+      "holdfast.lock.kind": "once",
+      "holdfast.lock.token": token,
+      "holdfast.once.attempt": attempt,
+    });
+    expect(mismatch?.attributes).toMatchObject({ "error.type": "ERR_LOCK_ONCE_MISMATCH" });
+  });
+
+  test("of `lead` are one for each term, from before its work to after its release", async () => {
+    const election = holdfast.election("scheduler");
+    const term = await lead(election, (leadership) => leadership.term, { delayMaxMs: 0 });
+    const error = new Error("a bug");
+    await expect(lead(election, () => Promise.reject(error), { delayMaxMs: 0 })).rejects.toBe(error);
+    const [returned, broken] = spans("holdfast.lead");
+    expect(returned?.attributes).toMatchObject({
+      "holdfast.lock.name": "scheduler",
+      "holdfast.lock.kind": "election",
+      "holdfast.lock.token": term,
+      "holdfast.outcome": "returned",
+    });
+    expect(returned?.status.code).toBe(SpanStatusCode.UNSET);
+    expect(broken?.attributes).toMatchObject({ "holdfast.outcome": "failed", "error.type": "Error" });
+    expect(broken?.status).toEqual({ code: SpanStatusCode.ERROR, message: "a bug" });
+  });
+
+  test("that are open when tracing stops are ended, and nothing is told after that", async () => {
+    const ended = deferred<void>();
+    const running = once(holdfast, "pay:1", () => ended.promise);
+    await vi.waitFor(() => expect(holdfast.held()).toHaveLength(1), eventually);
+    stops.pop()?.();
+    expect(spans("holdfast.once")).toHaveLength(1);
+    ended.resolve();
+    await running;
+    await once(holdfast, "pay:2", () => 1);
+    expect(spans("holdfast.once")).toHaveLength(1);
+  });
+});

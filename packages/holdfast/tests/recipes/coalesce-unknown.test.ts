@@ -1,0 +1,171 @@
+/** Calls that come at one instant, and what became of requests that were not answered: on a real server. */
+import { Redis } from "ioredis";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { startProxy, type TcpProxy } from "../../../../tests/support/tcp-proxy.js";
+import { systemRuntime } from "../../src/core/runtime.js";
+import * as scripts from "../../src/generated/recipes-scripts.js";
+import { createHoldfastOn } from "../../src/holdfast.js";
+import type { Holdfast } from "../../src/index.js";
+import { type CoalesceLease, type CoalesceOptions, type CoalesceResult, coalesce } from "../../src/recipes/index.js";
+import { eventually, held, useQueueScene } from "./queue-scene.js";
+
+const scene = useQueueScene();
+const join = { mode: "join" } as const;
+const commandTimeoutMs = 100;
+const cancel = { cancelRunning: true };
+const isBegin = new RegExp(`^evalsha ${scripts.recipesCoalesceBegin.sha1}`, "i");
+
+function run<Value>(
+  work: (lease: CoalesceLease) => Value | Promise<Value>,
+  options: CoalesceOptions = {},
+  holdfast: Holdfast = scene.holdfast,
+): Promise<CoalesceResult<Value>> {
+  return coalesce(holdfast, scene.name, work, options);
+}
+
+const key = (suffix = ""): string => `hf:coalesce:{${scene.name}}${suffix}`;
+
+async function waiting(count: number, set: "waiting" | "joining" = "waiting"): Promise<void> {
+  await vi.waitFor(async () => expect(await scene.redis.zcard(key(`:${set}`))).toBe(count), eventually);
+}
+
+test("of two at one instant that would join and cancel, one runs, uncancelled, and the other joins it", async () => {
+  const { holdfast, proxy } = await scene.reach();
+  await run(() => 0, {}, holdfast);
+  const begin = proxy.hold(isBegin);
+  const signals: AbortSignal[] = [];
+  const work = held<string>();
+  const first = run(
+    (lease) => {
+      signals.push(lease.signal);
+      return work.work();
+    },
+    { ...join, ...cancel },
+    holdfast,
+  );
+  await begin.reached;
+  const second = run(() => "never", { ...join, ...cancel }, scene.other);
+  await waiting(1, "joining");
+  begin.release();
+  await work.began;
+  expect(signals[0]?.aborted).toBe(false);
+  work.end("shared");
+  expect(await first).toEqual({ outcome: "ran", value: "shared" });
+  expect(await second).toEqual({ outcome: "joined", value: "shared" });
+});
+
+test("those who joined a run that is then asked to end, and ends, share the next", async () => {
+  const first = held<void>();
+  const running = run(first.work);
+  await first.began;
+  const aborted = held<void>();
+  const oldest = run(async ({ signal }) => {
+    signal.addEventListener("abort", () => aborted.end());
+    await aborted.work();
+    signal.throwIfAborted();
+  }, join);
+  await waiting(1, "joining");
+  const joining = run(() => "never", join, scene.other);
+  await waiting(2, "joining");
+  first.end();
+  await running;
+  await aborted.began;
+  const newest = run(() => "newest", cancel, scene.other);
+  expect(await oldest).toMatchObject({ outcome: "superseded", by: { clientName: "second" } });
+  expect(await newest).toEqual({ outcome: "ran", value: "newest" });
+  expect(await joining).toEqual({ outcome: "joined", value: "newest" });
+});
+
+/** So many pass for every request that is under way in this process. */
+async function timeOuts(count: number): Promise<void> {
+  const sinceMs = performance.now();
+  await vi.waitFor(() => expect(performance.now() - sinceMs).toBeGreaterThan(commandTimeoutMs * count), eventually);
+}
+
+/** The next call through that proxy begins on the server, and nobody hears of it, until the promise resolves. */
+async function beginUnheard(proxy: TcpProxy): Promise<void> {
+  await proxy.cutBeforeReply(isBegin);
+  proxy.refuse(true);
+}
+
+test("whoever does not hear that it has begun asks until it knows, and runs", async () => {
+  const { holdfast, proxy } = await scene.reach({ commandTimeoutMs });
+  await run(() => 0, {}, holdfast);
+  const first = held<void>();
+  const running = run(first.work, { leaseMs: 600_000 });
+  await first.began;
+  const older = run(() => "older", {}, scene.other);
+  await waiting(1);
+  const unheard = beginUnheard(proxy);
+  const newest = run(() => "newest", { leaseMs: 600_000 }, holdfast);
+  await waiting(2);
+  first.end();
+  await running;
+  await unheard;
+  expect(await older).toMatchObject({ outcome: "superseded" });
+  await timeOuts(5);
+  proxy.refuse(false);
+  expect(await newest, "who was superseded by it relies on that").toEqual({ outcome: "ran", value: "newest" });
+});
+
+test("whoever gives up before it hears that it has begun is told why, and has run nothing", async () => {
+  const { holdfast, proxy } = await scene.reach({ commandTimeoutMs });
+  await run(() => 0, {}, holdfast);
+  const unheard = beginUnheard(proxy);
+  const controller = new AbortController();
+  const work = vi.fn();
+  const leaving = run(work, { leaseMs: 600_000, signal: controller.signal }, holdfast);
+  leaving.catch(() => {});
+  await unheard;
+  const why = new Error("client gone");
+  controller.abort(why);
+  await expect(leaving).rejects.toBe(why);
+  expect(work).not.toHaveBeenCalled();
+});
+
+/** A client whose clock goes on by hours while it is cut off. */
+async function reachWithClock(): Promise<{ holdfast: Holdfast; proxy: TcpProxy; forward(ms: number): void }> {
+  const proxy = await startProxy(scene.server.port);
+  const client = new Redis({ port: proxy.port, retryStrategy: () => 20 });
+  client.on("error", () => {});
+  let aheadMs = 0;
+  const runtime = {
+    ...systemRuntime,
+    monotonicMs: () => systemRuntime.monotonicMs() + aheadMs,
+    wallMs: () => systemRuntime.wallMs() + aheadMs,
+  };
+  const holdfast = createHoldfastOn(runtime, { redis: client, commandTimeoutMs });
+  onTestFinished(async () => {
+    await holdfast.close();
+    client.disconnect();
+    await proxy.close();
+  });
+  return { holdfast, proxy, forward: (ms) => (aheadMs += ms) };
+}
+
+const cutOff = { leaseMs: 86_400_000 };
+
+test("a call that was cut off when it was made is no newer for arriving late", async () => {
+  const { holdfast, proxy, forward } = await reachWithClock();
+  await run(() => 0, {}, holdfast);
+  proxy.refuse(true);
+  proxy.cutAll();
+  const older = vi.fn();
+  const call = run(older, cutOff, holdfast);
+  await timeOuts(2);
+  expect(await run(() => "newer", {}, scene.other)).toEqual({ outcome: "ran", value: "newer" });
+  forward(3_600_000);
+  proxy.refuse(false);
+  expect(await call).toMatchObject({ outcome: "superseded", by: { clientName: "second" } });
+  expect(older).not.toHaveBeenCalled();
+});
+
+test("a call that was cut off runs if nothing began after it was made", async () => {
+  const { holdfast, proxy } = await reachWithClock();
+  await run(() => 0, {}, holdfast);
+  expect(await run(() => "before", {}, scene.other)).toEqual({ outcome: "ran", value: "before" });
+  const lost = proxy.cutBeforeRequest(new RegExp(`^evalsha ${scripts.recipesCoalesceAcquire.sha1}`, "i"));
+  const call = run(() => "after", cutOff, holdfast);
+  await lost;
+  expect(await call).toEqual({ outcome: "ran", value: "after" });
+});
