@@ -13,7 +13,7 @@ export const QUORUM: readonly Tooth[] = [
     id: "even-quorum",
     bugs: ["B06"],
     mistake: "an even number of servers is accepted, and two callers share their votes evenly",
-    patches: [patch("holdfast-options.ts", "if (length % 2 === 0) {", "if (length < 0) {")],
+    patches: [patch("choose-stores.ts", "if (length % 2 === 0) {", "if (length < 0) {")],
     catcher: test(OPTIONS, "4 servers are refused, with the reason"),
   },
   {
