@@ -68,9 +68,9 @@ test("with every message lost, candidates follow each other all the same", async
   proxy.dropMessages(true);
   const [first, second] = [scene.another(proxy.port), scene.another(proxy.port)];
   const running = held<number>();
-  const leading = lead(first.election(scene.name), running.work, { leaseMs: 1_000, ...NOW });
+  const leading = lead(first.election(scene.name), running.work, { leaseMs: 5_000, ...NOW });
   await running.began;
-  const next = lead(second.election(scene.name), () => 2, { leaseMs: 1_000, ...NOW });
+  const next = lead(second.election(scene.name), () => 2, { leaseMs: 5_000, ...NOW });
   await vi.waitFor(async () => expect((await first.election(scene.name).inspect()).waiterCount).toBe(1), eventually);
   running.end(1);
   expect(await leading).toBe(1);
