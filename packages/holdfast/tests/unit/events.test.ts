@@ -31,6 +31,7 @@ const of = (name: string): Record<string, unknown>[] =>
 test("every channel has the name that is documented", () => {
   expect(Object.fromEntries(Object.entries(channels).map(([short, { name }]) => [short, name]))).toEqual({
     acquire: "holdfast:acquire",
+    command: "holdfast:command",
     wait: "holdfast:wait",
     grant: "holdfast:grant",
     ungranted: "holdfast:ungranted",
