@@ -169,3 +169,31 @@ test("a call that was cut off runs if nothing began after it was made", async ()
   await lost;
   expect(await call).toEqual({ outcome: "ran", value: "after" });
 });
+
+test("a call that was cut off does not end a newer run, whatever its client has kept of it", async () => {
+  const { holdfast, proxy } = await reachWithClock();
+  await run(() => 0, {}, holdfast);
+  const late = proxy.hold(new RegExp(`^evalsha ${scripts.recipesCoalesceAcquire.sha1}`, "i"));
+  const older = vi.fn();
+  const call = run(older, { ...cutOff, ...cancel }, holdfast);
+  await late.reached;
+  await timeOuts(2);
+  const newer = held<string>();
+  let signal: AbortSignal | undefined;
+  const running = run(
+    (lease) => {
+      signal = lease.signal;
+      return newer.work();
+    },
+    {},
+    scene.other,
+  );
+  await newer.began;
+  late.release();
+  expect(await call).toMatchObject({ outcome: "superseded", by: { clientName: "second" } });
+  expect(older).not.toHaveBeenCalled();
+  expect(signal?.aborted).toBe(false);
+  expect(await scene.redis.hget(key(":run"), "cancel"), "somebody wants it to end").toBeNull();
+  newer.end("newer");
+  expect(await running).toEqual({ outcome: "ran", value: "newer" });
+});

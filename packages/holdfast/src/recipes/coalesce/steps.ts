@@ -109,9 +109,18 @@ export class CoalesceSteps implements Steps {
   }
 
   /** @throws Superseded, Joined  no waiting helps */
-  async acquire({ owner, leaseMs }: Claim, enqueue: boolean, timeoutMs: number): Promise<Attempt> {
+  async acquire(claim: Claim, enqueue: boolean, timeoutMs: number): Promise<Attempt> {
+    const isFirst = this.#arrival === 0;
+    const attempt = await this.#ask(claim, enqueue, timeoutMs);
+    if (!isFirst || !this.#place.cancelRunning || attempt.outcome === "granted") return attempt;
+    return await this.#ask(claim, enqueue, timeoutMs);
+  }
+
+  async #ask({ owner, leaseMs }: Claim, enqueue: boolean, timeoutMs: number): Promise<Attempt> {
     const { mode, cancelRunning } = this.#place;
-    const flags = { joins: mode === "join" ? 1 : 0, enqueue: enqueue ? 1 : 0, cancel: cancelRunning ? 1 : 0 };
+    // A request whose copy may come late must not end a run that began after this call: whoever asks for an end says when it came.
+    const cancel = cancelRunning && this.#arrival !== 0 ? 1 : 0;
+    const flags = { joins: mode === "join" ? 1 : 0, enqueue: enqueue ? 1 : 0, cancel };
     const args = { owner, leaseMs, ...flags, arrival: this.#arrival, ageUs: this.#ageUs(), inbox: this.inbox };
     const reply = await call(this, recipesCoalesceAcquire, this.#keys, args, timeoutMs).catch((error: unknown) => {
       this.#isLate ||= this.#arrival === 0;
