@@ -7,7 +7,7 @@
 
 import type { Reply } from "holdfast";
 import type { Arguments, HistoryRecord, Kind, Outcome, Refusal } from "../history/index.js";
-import { nameOfLease } from "../history/lease-names.js";
+import { claimOf, nameOfLease } from "../history/lease-names.js";
 import { type About, type Draft, historyName } from "./draft.js";
 import { GivingBack, ownerOf } from "./giving-back.js";
 import { lockOf } from "./lock-of.js";
@@ -114,10 +114,12 @@ export class Recorder {
   }
 
   /** How long the server may keep a lease from now on, at most. */
-  longestMs({ owner, args }: Draft): number {
-    const extended = this.#operations.filter((other) => other.verb === "extend" && other.owner === owner);
-    const lengths = extended.map(({ args: { leaseMs = 0 } }) => leaseMs);
-    return Math.max(args.leaseMs ?? 0, args.longestMs ?? 0, ...lengths);
+  longestMs(draft: Draft): number {
+    // A lease that was handed on goes on with what the first of its claim, and all since, have asked for.
+    const asked = this.#operations.filter(
+      (other) => (other.verb === "extend" || other.verb === "acquire") && claimOf(other) === claimOf(draft),
+    );
+    return Math.max(0, ...[draft, ...asked].flatMap(({ args }) => [args.leaseMs ?? 0, args.longestMs ?? 0]));
   }
 
   /** When the first call returned with a lease of this claim; undefined if none has. */

@@ -259,4 +259,10 @@ export const REGRESSION_SEEDS: readonly RegressionSeed[] = [
     was: "whoever wanted more permits than there were for a moment was to keep its place in the queue",
   },
   { seed: 70034527, kind: "semaphore", profile: "promised", was: "the same, told late" },
+  {
+    seed: 500111571,
+    kind: "reentrant-mutex",
+    profile: "none",
+    was: "of a claim that was handed on and then adopted, the length that its first lease had asked for was forgotten",
+  },
 ];
