@@ -530,7 +530,7 @@ export const recipesCoalesceBegin = {
     { code: 1, outcome: "begun", values: [], rest: "by" },
     { code: 2, outcome: "lost", values: [], rest: null },
   ],
-  sha1: "8e401ead8b05de589b5e17ecb573c81f179ff4cd",
+  sha1: "138bacfcab38886dd1873a3ef88466d18a2214d9",
   source: `-- holdfast recipes/coalesce/begin
 local owner, token, ageUs, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
@@ -538,7 +538,7 @@ if redis.call('GET', KEYS[1]) ~= owner or redis.call('GET', KEYS[2]) ~= token th
   return {2}
 end
 ${luaTell}
-local run = redis.call('HMGET', KEYS[5], 'begun', 'at', 'arrival', 'cancel')
+local run = redis.call('HMGET', KEYS[5], 'begun', 'at', 'arrival', 'cancel', 'by')
 if run[1] ~= token then
   local time = redis.call('TIME')
   local now = time[1] * 1000000 + time[2]
@@ -553,7 +553,7 @@ if run[1] ~= token then
   local arrival = string.format('%.0f', math.max(at, tonumber(before)))
   local joining = redis.call('ZREVRANGE', KEYS[4], 0, 0, 'WITHSCORES')[2] or 0
   local covers = string.format('%.0f', math.max(now, tonumber(joining)))
-  redis.call('HSET', KEYS[5], 'begun', token, 'by', owner, 'arrival', arrival, 'covers', covers, 'before', before)
+  redis.call('HSET', KEYS[5], 'begun', token, 'by', owner, 'arrival', arrival, 'covers', covers, 'before', before, 'beforeBy', run[5] or '')
   redis.call('PEXPIRE', KEYS[5], redis.call('PTTL', KEYS[1]) + 600000)
   for _, waiter in ipairs(redis.call('ZRANGEBYSCORE', KEYS[3], 0, arrival, 'LIMIT', 0, 10000)) do
     local client, number = string.match(waiter, '^([^/]+)/(%d+)/')
@@ -581,7 +581,7 @@ export const recipesCoalesceEnd = {
     { code: 4, outcome: "forgotten", values: [], rest: null },
     { code: 5, outcome: "wanted", values: [], rest: null },
   ],
-  sha1: "42f0937523d6d01641ee0f6aa8394badc046f255",
+  sha1: "ee11d0c47406b34ca927000fa9ac711055b6a393",
   source: `-- holdfast recipes/coalesce/end
 local owner, token, inbox, state, value = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
@@ -589,10 +589,10 @@ ${luaTell}
 ${luaCoalesceNext}
 local holder = redis.call('GET', KEYS[1])
 if holder == owner then
-  local run = redis.call('HMGET', KEYS[5], 'begun', 'covers', 'before')
+  local run = redis.call('HMGET', KEYS[5], 'begun', 'covers', 'before', 'beforeBy')
   local joined = {}
   if run[1] == token and state == 'unbegun' then
-    redis.call('HSET', KEYS[5], 'begun', '', 'arrival', run[3] or '0')
+    redis.call('HSET', KEYS[5], 'begun', '', 'arrival', run[3] or '0', 'by', run[4] or '')
   elseif run[1] == token and state ~= 'superseded' then
     joined = redis.call('ZRANGEBYSCORE', KEYS[4], 0, run[2], 'LIMIT', 0, 10000)
   end
@@ -620,7 +620,7 @@ ${luaWhyLost}
 return whyLost(holder, token)` as string,
   grants: true,
   withoutGrant: {
-    sha1: "173eaa72ae474c80de85937d1199aca228abfa2e",
+    sha1: "151ee3d1e62781fc4abac1833e19575b857047ec",
     source: `-- holdfast recipes/coalesce/end
 local owner, token, inbox, state, value = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
@@ -629,10 +629,10 @@ ${luaCoalesceNext}
 handOff = function() end
 local holder = redis.call('GET', KEYS[1])
 if holder == owner then
-  local run = redis.call('HMGET', KEYS[5], 'begun', 'covers', 'before')
+  local run = redis.call('HMGET', KEYS[5], 'begun', 'covers', 'before', 'beforeBy')
   local joined = {}
   if run[1] == token and state == 'unbegun' then
-    redis.call('HSET', KEYS[5], 'begun', '', 'arrival', run[3] or '0')
+    redis.call('HSET', KEYS[5], 'begun', '', 'arrival', run[3] or '0', 'by', run[4] or '')
   elseif run[1] == token and state ~= 'superseded' then
     joined = redis.call('ZRANGEBYSCORE', KEYS[4], 0, run[2], 'LIMIT', 0, 10000)
   end

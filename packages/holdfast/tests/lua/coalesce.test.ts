@@ -54,6 +54,19 @@ test("a call that never came to its work supersedes nobody who has not been told
   expect(await acquire(older)).toEqual([0, expect.any(Number), arrival - 1]);
 });
 
+test("whoever came before one that had begun is told of it, and not of a later one that never did", async () => {
+  const [, first = 0, at = 0] = (await acquire({ owner: A })) as number[];
+  const begun = { owner: A, token: first, ageUs: 0, inbox: INBOX };
+  await send(recipesCoalesceBegin, begun);
+  expect(await send(recipesCoalesceEnd, { ...begun, state: "done", value: "" })).toBe(1);
+  const later = "B/2/30000/1";
+  const [, second = 0] = (await acquire({ owner: later })) as number[];
+  const unheard = { owner: later, token: second, ageUs: 0, inbox: INBOX };
+  await send(recipesCoalesceBegin, unheard);
+  expect(await send(recipesCoalesceEnd, { ...unheard, state: "unbegun" })).toBe(1);
+  expect(await acquire({ owner: "C/3/30000/1", arrival: at - 1 })).toEqual([3, A]);
+});
+
 test("a call that was kept from arriving came when it was made, and not before what had begun by then", async () => {
   const [, token = 0, arrival = 0] = (await acquire({ owner: A })) as number[];
   await send(recipesCoalesceBegin, { owner: A, token, ageUs: 0, inbox: INBOX });

@@ -53,7 +53,11 @@ async function peek(request: IncomingMessage, bytesMax: number): Promise<Buffer>
       chunks.push(chunk);
       bytes += chunk.length;
     }
-    if (bytes > bytesMax) throw new BodyTooLarge();
+    if (bytes > bytesMax) {
+      // Node drops the rest of a body by itself only if nothing of it was read; and behind the rest is the next request.
+      request.resume();
+      throw new BodyTooLarge();
+    }
     if (request.complete) break;
     await readable(request);
   }

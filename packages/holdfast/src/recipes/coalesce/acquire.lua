@@ -10,8 +10,8 @@
   KEYS[3] waiting  sorted set, owner of a claim that waits to be the newest -> arrival, in microseconds, each later than all before
   KEYS[4] joining  sorted set, owner of a claim that would join another's run -> arrival
   KEYS[5] run      hash: granted, at (its arrival), cancel (who asked it to end); of the last call that began: begun (its token), by
-                   (its owner), arrival, covers (who joins has arrived until then), before (the arrival of the one that began before
-                   it); of the last one that others joined: covered, state, value
+                   (its owner), arrival, covers (who joins has arrived until then), before and beforeBy (arrival and owner of the one that
+                   began before it); of the last one that others joined: covered, state, value
   ARGV[1] owner    id of this claim
   ARGV[2] leaseMs  length of its lease
   ARGV[3] joins    1 if it would join, 0 if the newest is to win

@@ -22,7 +22,7 @@ if redis.call('GET', KEYS[1]) ~= owner or redis.call('GET', KEYS[2]) ~= token th
   return {2}
 end
 -- include tell
-local run = redis.call('HMGET', KEYS[5], 'begun', 'at', 'arrival', 'cancel')
+local run = redis.call('HMGET', KEYS[5], 'begun', 'at', 'arrival', 'cancel', 'by')
 if run[1] ~= token then
   local time = redis.call('TIME')
   local now = time[1] * 1000000 + time[2]
@@ -38,7 +38,7 @@ if run[1] ~= token then
   local arrival = string.format('%.0f', math.max(at, tonumber(before)))
   local joining = redis.call('ZREVRANGE', KEYS[4], 0, 0, 'WITHSCORES')[2] or 0
   local covers = string.format('%.0f', math.max(now, tonumber(joining)))
-  redis.call('HSET', KEYS[5], 'begun', token, 'by', owner, 'arrival', arrival, 'covers', covers, 'before', before)
+  redis.call('HSET', KEYS[5], 'begun', token, 'by', owner, 'arrival', arrival, 'covers', covers, 'before', before, 'beforeBy', run[5] or '')
   redis.call('PEXPIRE', KEYS[5], redis.call('PTTL', KEYS[1]) + 600000)
   for _, waiter in ipairs(redis.call('ZRANGEBYSCORE', KEYS[3], 0, arrival, 'LIMIT', 0, 10000)) do
     local client, number = string.match(waiter, '^([^/]+)/(%d+)/')

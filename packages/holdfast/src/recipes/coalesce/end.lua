@@ -28,10 +28,10 @@ local owner, token, inbox, state, value = ARGV[1], ARGV[2], ARGV[3], ARGV[4], AR
 -- include coalesce-next
 local holder = redis.call('GET', KEYS[1])
 if holder == owner then
-  local run = redis.call('HMGET', KEYS[5], 'begun', 'covers', 'before')
+  local run = redis.call('HMGET', KEYS[5], 'begun', 'covers', 'before', 'beforeBy')
   local joined = {}
   if run[1] == token and state == 'unbegun' then
-    redis.call('HSET', KEYS[5], 'begun', '', 'arrival', run[3] or '0')
+    redis.call('HSET', KEYS[5], 'begun', '', 'arrival', run[3] or '0', 'by', run[4] or '')
   elseif run[1] == token and state ~= 'superseded' then
     joined = redis.call('ZRANGEBYSCORE', KEYS[4], 0, run[2], 'LIMIT', 0, 10000)
   end

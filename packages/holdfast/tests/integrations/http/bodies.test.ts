@@ -99,6 +99,24 @@ describe.each([
     expect(handle).not.toHaveBeenCalled();
   });
 
+  test("one that does not say how long it is is refused as well, and the next request on its connection is answered", async () => {
+    const made = app();
+    made.post("/payments/:id", forExpress(holdfast), vi.fn());
+    made.get("/health", (_request, response) => void response.send("well"));
+    const { host, hostname, port } = new URL(opened(await listen(made)));
+    const socket = connect(Number(port), hostname);
+    let heard = "";
+    socket.setEncoding("utf8").on("data", (text: string) => (heard += text));
+    const lines = ["POST /payments/1 HTTP/1.1", `host: ${host}`, `idempotency-key: ${key}`, "content-type: text/plain"];
+    socket.write(`${[...lines, "transfer-encoding: chunked", "", ""].join("\r\n")}`);
+    const chunk = "x".repeat(1_000_000);
+    for (let i = 0; i < 8; i += 1) socket.write(`${chunk.length.toString(16)}\r\n${chunk}\r\n`);
+    socket.write(`0\r\n\r\nGET /health HTTP/1.1\r\nhost: ${host}\r\nconnection: close\r\n\r\n`);
+    await once(socket, "close");
+    expect(heard.match(/HTTP\/1\.1 \d+/g)).toEqual(["HTTP/1.1 413", "HTTP/1.1 200"]);
+    expect(heard).toMatch(/well$/);
+  });
+
   test("forms are compared by their fields, and raw JSON as JSON", async () => {
     const made = app(express.urlencoded({ extended: false }), express.raw({ type: "application/json" }));
     const handle = vi.fn((_request, response) => response.json({}));
