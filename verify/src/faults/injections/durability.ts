@@ -105,6 +105,8 @@ export const staleRestart: Injection = {
   row: "J26",
   servers: FORGETFUL,
   async strike(stage) {
+    // The one that `twoHolders` needs for its majority.
+    stage.topology.quorum?.aim(stage.topology.quorum.majority - 1);
     const server = serverOf(stage);
     const file = join(server.directory, "dump.rdb");
     // A file from before the first lock says nothing of locks: to them it is an empty memory, which is another row.
