@@ -1,4 +1,5 @@
 import { type MakeLease, waitForGrant } from "../core/acquire.js";
+import { askAsHolder } from "../core/as-holder.js";
 import type { Engine } from "../core/engine.js";
 import { quote } from "../core/error-texts.js";
 import { LeaseLostError, WaitTimeoutError } from "../core/errors.js";
@@ -177,19 +178,15 @@ export class Condition {
 
   async #move(lease: Lease, held: Hold, signals: Signals, isAll: boolean): Promise<number> {
     const { owner, token, grant } = held;
-    let mayBeLost = true;
-    for (let moved = 0; ; ) {
+    const ask = (): ReturnType<typeof signal> => {
       signals.lastRequest += 1;
       const request = signals.lastRequest;
-      const reply = await insist(this.#engine, () =>
+      return insist(this.#engine, () =>
         signal(this.#place, { owner, token: grant.token }, request, isAll ? BATCH : 1, this.#engine.commandTimeoutMs),
       );
-      if (reply.outcome !== "signalled" && mayBeLost) {
-        mayBeLost = false;
-        // A failover may have lost it: then this puts it back, and else it throws.
-        await lease.extend(held.leaseMs);
-        continue;
-      }
+    };
+    for (let moved = 0; ; ) {
+      const reply = await askAsHolder(lease, ask, ({ outcome }) => outcome !== "signalled");
       if (reply.outcome !== "signalled") {
         const reason = held.validForMs() > 0 ? "server-lost" : "expired";
         held.lose(reason);

@@ -148,9 +148,12 @@ export class Hold implements Occupant, Holding, Kept {
     this.#onSettled?.("lost");
   }
 
-  /** Nothing renews it any more, nor watches its end, while a request that ends it is under way: a renewal would take that for a loss. */
+  /**
+   * Nothing renews it any more, nor watches its end, while a request that ends it is under way: a renewal would take that for a loss.
+   * It can still be extended, if that request hears that it is lost.
+   */
   rest(): void {
-    this.#upkeep.stop();
+    this.#upkeep.rest();
   }
 
   /** The holder ends it, in time. A second copy of its grant that comes now must not undo it before what ends it on the server. */

@@ -15,6 +15,8 @@ export interface Holding {
   readonly token: number;
   /** Time of the grant by this process's wall clock, in ms since 1970. */
   readonly heldSinceAtMs: number;
+  /** Length of the lease that a renewal asks for, in ms. */
+  readonly leaseMs: number;
 
   /** How long it may be trusted from now, in ms; 0 when it is over. Notices the end by itself. */
   validForMs(): number;

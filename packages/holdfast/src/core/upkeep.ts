@@ -48,6 +48,8 @@ export class Upkeep implements Looker, Renewable {
   readonly #kept: Kept;
   readonly #renewal: RenewalSchedule;
   #isOver = false;
+  /** It does nothing by itself any more; once it is over it does not in any case. */
+  #isResting = false;
   #timer: Timer | undefined;
   #isAsGranted = true;
   #mayBePutBack = false;
@@ -92,13 +94,13 @@ export class Upkeep implements Looker, Renewable {
 
   /** For the renewal of many. */
   get renewed(): Renewable["renewed"] {
-    if (this.#isOver) return undefined;
+    if (this.#isResting) return undefined;
     return { steps: this.#steps, grant: this.#kept.grant, leaseMs: this.term.leaseMs };
   }
 
   extended(sentAt: Moment, leaseMs: number): void {
     this.#renewal.settled();
-    if (this.#isOver) return;
+    if (this.#isResting) return;
     this.term.extended(sentAt, leaseMs);
     this.#renewal.succeeded(this.term.leaseMs);
     publishRenew(this.#steps, this.#kept, undefined, () => this.#kept.validForMs());
@@ -106,19 +108,25 @@ export class Upkeep implements Looker, Renewable {
 
   open(): void {
     this.#renewal.settled();
-    if (!this.#isOver) void this.#renew();
+    if (!this.#isResting) void this.#renew();
   }
 
   /** The hold is over. */
   stop(): void {
     this.#isOver = true;
+    this.rest();
+  }
+
+  /** Nothing is done by itself any more; its holder may still extend it, and so put it back. */
+  rest(): void {
+    this.#isResting = true;
     this.#timer?.cancel();
     this.#engine.lookout.leave(this.#kept.grant.claim.number, this);
   }
 
   /** A connection has come back: a renewal that failed meanwhile need not wait for its turn. */
   hurry(connection: "commands" | "inbox"): void {
-    if (!this.#options.renew || this.#isOver) return;
+    if (!this.#options.renew || this.#isResting) return;
     // The server may be another one now, which has lost it: the sooner it is asked, the sooner it is put back.
     const mayHaveLost = connection === "commands" && this.#steps.reclaim !== undefined;
     if (this.#renewal.hurry(mayHaveLost)) this.#arm();
@@ -126,7 +134,7 @@ export class Upkeep implements Looker, Renewable {
 
   /** It may have been released by force without our hearing of it: a renewal finds that out. */
   check(): void {
-    if (!this.#options.renew || this.#isOver) return;
+    if (!this.#options.renew || this.#isResting) return;
     if (this.#renewal.hurry(true)) this.#arm();
   }
 
@@ -158,7 +166,7 @@ export class Upkeep implements Looker, Renewable {
 
   /** Its holder asks for a lease of another length, which renewals go on with. @throws StoreError */
   async extend(leaseMs: number): Promise<"extended" | NotHeld> {
-    const outcome = await this.#extend(leaseMs, this.#engine.commandTimeoutMs);
+    const outcome = await this.#extend(leaseMs, this.#engine.commandTimeoutMs, () => !this.#isOver);
     if (outcome === "extended") {
       this.term.leaseMs = leaseMs;
       if (this.#options.renew) this.#renewal.restart(leaseMs);
@@ -176,7 +184,7 @@ export class Upkeep implements Looker, Renewable {
   #arm(at: Moment = now(this.#engine.runtime)): void {
     this.#timer?.cancel();
     this.#timer = undefined;
-    if (this.#isOver) return;
+    if (this.#isResting) return;
     const inMs = Math.min(
       this.term.leftMs(at),
       this.#options.maxHoldMs - this.term.heldMs(at.monotonicMs),
@@ -202,12 +210,12 @@ export class Upkeep implements Looker, Renewable {
     let failure: unknown;
     const { leaseMs } = this.term;
     try {
-      outcome = await this.#extend(leaseMs, answerInMs(leaseMs, this.#engine.commandTimeoutMs));
+      outcome = await this.#extend(leaseMs, answerInMs(leaseMs, this.#engine.commandTimeoutMs), () => !this.#isResting);
     } catch (error) {
       failure = error;
     }
     this.#renewal.settled();
-    if (this.#isOver) return;
+    if (this.#isResting) return;
     if (outcome === undefined) this.#renewal.failed(this.term.leaseMs);
     else if (outcome === "extended") this.#renewal.succeeded(this.term.leaseMs);
     else this.#refused();
@@ -215,13 +223,12 @@ export class Upkeep implements Looker, Renewable {
     this.#arm();
   }
 
-  async #extend(leaseMs: number, timeoutMs: number): Promise<"extended" | NotHeld> {
+  /** @param isWanted  whether it would still be put back for somebody, and not given back while the answer was on its way */
+  async #extend(leaseMs: number, timeoutMs: number, isWanted: () => boolean): Promise<"extended" | NotHeld> {
     const sentAt = now(this.#engine.runtime);
     this.term.asked(leaseMs);
     let outcome = await this.#steps.extend(this.#kept.grant, leaseMs, timeoutMs);
-    // Given back while the answer was on its way: it would be put back for nobody.
-    const isWanted = outcome !== "extended" && !this.#isOver;
-    if (isWanted && (await this.reclaim(leaseMs, timeoutMs))) outcome = "extended";
+    if (outcome !== "extended" && isWanted() && (await this.reclaim(leaseMs, timeoutMs))) outcome = "extended";
     if (outcome === "extended") this.term.extended(sentAt, leaseMs);
     return outcome;
   }

@@ -1,3 +1,4 @@
+import { askAsHolder } from "../core/as-holder.js";
 import type { Engine } from "../core/engine.js";
 import { LeaseLostError } from "../core/errors.js";
 import type { Hold } from "../core/hold.js";
@@ -54,12 +55,7 @@ export class Leadership extends Lease {
       insist(this.#engine, () =>
         this.#steps.proclaim({ owner, token }, value, number, leaseMs, this.#engine.commandTimeoutMs),
       );
-    let outcome = await ask();
-    if (outcome !== "proclaimed") {
-      // A failover may have lost it: then this puts it back, and else it throws.
-      await this.extend(this.#hold.leaseMs);
-      outcome = await ask();
-    }
+    const outcome = await askAsHolder(this, ask, (answer) => answer !== "proclaimed");
     if (outcome === "proclaimed") {
       if (number === this.#lastNumber) this.#value = value;
       return;

@@ -170,6 +170,16 @@ local function isUnder(grant, token)
   return last - token >= 0 and token - first >= 0
 end`;
 
+const luaRunId = `local function runId(info, replication)
+  local process = type(info) == 'string' and string.match(info, 'run_id:(%x+)')
+  local former = type(replication) == 'string' and string.match(replication, 'master_replid2:(%x+)')
+  if not process or not former then
+    return false, false
+  end
+  local isPromoted = string.find(former, '[^0]') ~= nil
+  return isPromoted and process .. '/' .. (string.match(replication, 'master_replid:(%x+)') or '') or process, isPromoted
+end`;
+
 const luaTellHolder = `local function tellHolder(inbox, client, message)
   redis.call('PUBLISH', (string.gsub(inbox, '{[^}]*}:$', '')) .. client, message)
 end`;
@@ -1080,6 +1090,49 @@ end
 redis.call('PUBLISH', ARGV[2], 'released')
 return {1}` as string,
   grants: false,
+} as const;
+
+/** recipes/once/reclaim: put back an attempt whose lease is still good, where a failover has lost it. */
+export const recipesOnceReclaim = {
+  name: "recipes/once/reclaim",
+  keys: ["record", "marker"],
+  args: ["owner", "token", "leaseMs", "keepMs", "fingerprint", "attempt", "firstMs", "isSaved", "saved"],
+  replies: [
+    { code: 0, outcome: "refused", values: [], rest: null },
+    { code: 1, outcome: "reclaimed", values: [], rest: null },
+  ],
+  sha1: "d86588f4785e5f4599f7f91aa01a8d81cc2f2c77",
+  source: `-- holdfast recipes/once/reclaim
+local owner, token, leaseMs, keepMs, fingerprint = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[5]
+local attempt, firstMs, isSaved, saved = ARGV[6], ARGV[7], ARGV[8] == '1', ARGV[9]
+
+${luaRunId}
+local run = runId(redis.pcall('INFO', 'server'), redis.pcall('INFO', 'replication'))
+if not run or redis.call('HGET', KEYS[2], 'run') == run then
+  return 0
+end
+
+local record = redis.call('HMGET', KEYS[1], 'state', 'owner', 'token', 'until')
+local state, last = record[1], tonumber(record[3] or 0)
+local isOwn = state == 'running' and record[2] == owner
+if last - token > 0 or (last - token == 0 and not isOwn) or state == 'done' or state == 'failed' or state == 'bare' then
+  return 0
+end
+local time = redis.call('TIME')
+local endUs = time[1] * 1000000 + time[2] + leaseMs * 1000
+if isOwn then
+  endUs = math.max(tonumber(record[4]), endUs)
+end
+redis.call('HDEL', KEYS[1], 'value', 'ended', 'resolved', 'saved')
+local sinceMs = string.format('%.0f', math.floor(token / 1000))
+redis.call('HSET', KEYS[1], 'print', fingerprint, 'state', 'running', 'owner', owner, 'token', token, 'attempt', attempt, 'first', firstMs, 'since', sinceMs, 'until', string.format('%.0f', endUs))
+if isSaved then
+  redis.call('HSET', KEYS[1], 'saved', saved)
+end
+redis.call('PEXPIRE', KEYS[1], keepMs)
+return 1` as string,
+  grants: false,
+  renews: true,
 } as const;
 
 /** recipes/once/resolve: end a call that is blocked, by whoever has found out how it ended. */

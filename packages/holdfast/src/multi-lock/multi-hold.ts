@@ -41,6 +41,10 @@ export class MultiHold implements Holding {
     return this.#highest.owner;
   }
 
+  get leaseMs(): number {
+    return Math.max(...this.#leases.map((lease) => Lease.holdingOf(lease).leaseMs));
+  }
+
   validForMs(): number {
     return this.#lostFor !== undefined ? 0 : Math.min(...this.#leases.map((lease) => lease.validForMs()));
   }

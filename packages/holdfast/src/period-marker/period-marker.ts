@@ -6,6 +6,7 @@
  */
 import { hostname } from "node:os";
 import { pid } from "node:process";
+import { askAsHolder } from "../core/as-holder.js";
 import { call } from "../core/call.js";
 import { LeaseLostError, UnsupportedError } from "../core/errors.js";
 import { Lease } from "../core/lease.js";
@@ -123,12 +124,16 @@ export async function startOfPeriod(holdfast: Holdfast, lease: Lease, options: P
   // Of several servers each is asked before any is told: one that has a note speaks for those that missed it.
   const looked = place.stores.length > 1 ? await onMajority(place, (store) => ask(store, false)) : [];
   const found = alreadyIn(looked);
-  const answers = found === undefined ? await onMajority(place, (store) => ask(store, true)) : [];
+  const started = (answers: Answers): number => answers.filter(({ outcome }) => outcome === "started").length;
+  const isLost = (answers: Answers): boolean =>
+    alreadyIn(answers) === undefined && started(answers) < majorityOf(place);
+  const note = (): Promise<Answers> => onMajority(place, (store) => ask(store, true));
+  const answers = found === undefined ? await askAsHolder(lease, note, isLost) : [];
   const already = found ?? alreadyIn(answers);
   if (already !== undefined) {
     return { outcome: "already", lastRun: already.lastRun, opensAtMs: opensAtMs(division, already.countsMs) };
   }
-  if (answers.filter(({ outcome }) => outcome === "started").length < majorityOf(place)) {
+  if (started(answers) < majorityOf(place)) {
     throw new LeaseLostError(lease.name, { reason: "server-lost", token, owner });
   }
   return {
@@ -141,9 +146,9 @@ export async function startOfPeriod(holdfast: Holdfast, lease: Lease, options: P
   };
 }
 
-function alreadyIn(
-  answers: readonly Awaited<ReturnType<typeof start>>[],
-): { readonly lastRun: LastRun; readonly countsMs: number } | undefined {
+type Answers = readonly Awaited<ReturnType<typeof start>>[];
+
+function alreadyIn(answers: Answers): { readonly lastRun: LastRun; readonly countsMs: number } | undefined {
   const found = answers.flatMap((answer) => {
     return answer.outcome === "already"
       ? [{ lastRun: lastRunIn(answer.texts), countsMs: Number(answer.texts[10]) }]

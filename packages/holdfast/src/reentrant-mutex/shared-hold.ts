@@ -110,6 +110,10 @@ export class Entry implements Holding {
     return this.shared.hold.heldSinceAtMs;
   }
 
+  get leaseMs(): number {
+    return this.shared.hold.leaseMs;
+  }
+
   validForMs(): number {
     return this.shared.hold.validForMs();
   }

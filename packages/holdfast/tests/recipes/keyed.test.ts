@@ -266,7 +266,7 @@ describe("a server that forgets", () => {
     const first = held<string>();
     const running = run(first.work, { eventId: "e1" });
     await first.began;
-    await scene.redis.flushall();
+    await scene.redis.del(lock(), `${lock()}:fence`);
     first.end("applied");
     await expect(running).rejects.toMatchObject({ name: "WorkLostError", reason: "server-lost", value: "applied" });
     expect(await run(() => "again", { eventId: "e1" })).toEqual({ outcome: "ran", value: "again" });

@@ -5,6 +5,7 @@
  * object is granted, not on arrival, since those in front may be about to apply the same; and it is recorded when the work has
  * ended well, by one script that compares that the object is still this caller's.
  */
+import { askAsHolder } from "../../core/as-holder.js";
 import { behind } from "../../core/behind.js";
 import { LeaseLostError, StoreError } from "../../core/errors.js";
 import type { Lease } from "../../core/lease.js";
@@ -113,11 +114,18 @@ async function record(marks: Marks, lease: Lease, value: unknown): Promise<void>
   const { name, token, owner } = lease;
   let isRecorded: boolean;
   try {
-    isRecorded = await marks.record(lease);
+    isRecorded = await askAsHolder(
+      lease,
+      () => marks.record(lease),
+      (answer) => !answer,
+    );
   } catch (error) {
-    if (!(error instanceof StoreError)) throw error;
-    const { mayHaveRun, transient, cause } = error;
-    throw new UnrecordedError(name, { mayHaveRun, transient, cause }, value);
+    if (error instanceof StoreError) {
+      const { mayHaveRun, transient, cause } = error;
+      throw new UnrecordedError(name, { mayHaveRun, transient, cause }, value);
+    }
+    if (!(error instanceof LeaseLostError)) throw error;
+    isRecorded = false;
   }
   if (isRecorded) return;
   const { reason, forced } = lossOf(lease) ?? { reason: "server-lost" as const, forced: undefined };

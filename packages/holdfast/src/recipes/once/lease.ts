@@ -39,7 +39,7 @@ export class OnceLease extends Lease {
       throw new RangeError(`data must be at most ${SAVED_BYTES_MAX} bytes as text; got ${Buffer.byteLength(text)}`);
     }
     this.assertHeld();
-    if (await this.#steps.save(this.owner, text)) return;
+    if (await this.#steps.save(this, text)) return;
     throw new LeaseLostError(this.name, { reason: "server-lost", token: this.token, owner: this.owner });
   }
 }

@@ -6,7 +6,7 @@
  * which was late, one is recorded. Others wait for the message of that script, then ask again.
  */
 import { behind } from "../../core/behind.js";
-import { AcquireTimeoutError, StoreError } from "../../core/errors.js";
+import { AcquireTimeoutError, LeaseLostError, StoreError } from "../../core/errors.js";
 import type { Hold } from "../../core/hold.js";
 import { Lease } from "../../core/lease.js";
 import type { Holdfast } from "../../holdfast.js";
@@ -159,7 +159,10 @@ async function perform<Value>(
   hold.rest();
   let state: string | undefined;
   try {
-    state = await steps.settle(owner, ending);
+    state = await steps.settle(lease, ending).catch((error: unknown) => {
+      if (error instanceof LeaseLostError) return "";
+      throw error;
+    });
   } catch (error) {
     lease.end("released", "unknown");
     hold.end();

@@ -1,8 +1,10 @@
 /** The atomic steps of a call that is to be done once: each one script call. */
+import { askAsHolder } from "../../core/as-holder.js";
 import { type Caller, call } from "../../core/call.js";
 import type { Engine } from "../../core/engine.js";
 import { UnsupportedError } from "../../core/errors.js";
 import { insist } from "../../core/insist.js";
+import type { Lease } from "../../core/lease.js";
 import { lockKeys } from "../../core/names.js";
 import type { Attempt, Claim, Grant, NotHeld, State, Steps } from "../../core/steps.js";
 import type { Store } from "../../core/store.js";
@@ -11,6 +13,7 @@ import {
   recipesOnceExtend,
   recipesOnceInspect,
   recipesOnceLeave,
+  recipesOnceReclaim,
   recipesOnceResolve,
   recipesOnceSave,
   recipesOnceSettle,
@@ -92,6 +95,20 @@ export class OnceSteps implements Steps {
     return (granted, timeoutMs) => this.extend(granted, granted.claim.leaseMs, timeoutMs);
   }
 
+  get reclaim(): Steps["reclaim"] {
+    const marker = this.store.lineageKey?.(this.key);
+    if (marker === undefined) return undefined;
+    return async ({ claim: { owner }, token }, leaseMs, timeoutMs) => {
+      const granted = this.#grants.get(owner);
+      if (granted === undefined) return "refused";
+      const { attempt, firstMs, saved } = granted;
+      const lease = { owner, token, leaseMs, keepMs: this.#keepMs(leaseMs) };
+      const known = { fingerprint: this.#place.fingerprint, attempt, firstMs };
+      const args = { ...lease, ...known, isSaved: saved === undefined ? 0 : 1, saved: saved ?? "" };
+      return (await call(this.#caller, recipesOnceReclaim, { record: this.key, marker }, args, timeoutMs)).outcome;
+    };
+  }
+
   /** The work of the attempt that was granted to that owner begins. @returns what came with the grant */
   begins(owner: string): Granted {
     const granted = this.#grants.get(owner);
@@ -156,20 +173,28 @@ export class OnceSteps implements Steps {
    * Ends the attempt, and insists on an answer.
    *
    * @returns undefined if it is recorded; otherwise the state in which the call is without it, empty if there is none
-   * @throws StoreError  it may be recorded, or not
+   * @throws LeaseLostError  the call is not that attempt's any more
+   * @throws StoreError      it may be recorded, or not
    */
-  settle(owner: string, ending: Ending): Promise<string | undefined> {
+  settle(lease: Lease, ending: Ending): Promise<string | undefined> {
     const { engine } = this.#place;
-    return insist(engine, () => this.#settle(owner, ending, engine.commandTimeoutMs));
+    const ask = () => insist(engine, () => this.#settle(lease.owner, ending, engine.commandTimeoutMs));
+    return askAsHolder(lease, ask, (state) => state !== undefined);
   }
 
-  /** @returns false if the call is not that attempt's any more @throws StoreError */
-  async save(owner: string, data: string): Promise<boolean> {
+  /** @returns false if the call is not that attempt's any more @throws LeaseLostError  the same @throws StoreError */
+  async save(lease: Lease, data: string): Promise<boolean> {
     const { engine } = this.#place;
-    const reply = await insist(engine, () =>
-      call(this.#caller, recipesOnceSave, { record: this.key }, { owner, data }, engine.commandTimeoutMs),
-    );
-    return reply.outcome === "saved";
+    const { owner } = lease;
+    const ask = () =>
+      insist(engine, () =>
+        call(this.#caller, recipesOnceSave, { record: this.key }, { owner, data }, engine.commandTimeoutMs),
+      );
+    const reply = await askAsHolder(lease, ask, ({ outcome }) => outcome !== "saved");
+    if (reply.outcome !== "saved") return false;
+    const granted = this.#grants.get(owner);
+    if (granted !== undefined) this.#grants.set(owner, { ...granted, saved: data });
+    return true;
   }
 
   /** Ends a call that is blocked. @returns the state in which it is if it is not blocked @throws StoreError */

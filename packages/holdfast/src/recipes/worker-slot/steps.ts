@@ -46,7 +46,14 @@ export class SlotUse {
       // What is adopted elsewhere would not rest.
       exported: undefined,
       extend: (grant, leaseMs, timeoutMs) => this.#keep(grant, leaseMs, timeoutMs),
-      ...(reclaim && { reclaim: (grant, leaseMs, timeoutMs) => reclaim(grant, leaseMs + restMs, timeoutMs) }),
+      ...(reclaim && {
+        reclaim: async (grant, leaseMs, timeoutMs) => {
+          const outcome = await reclaim(grant, leaseMs + restMs, timeoutMs);
+          // What was noted is lost with it, and whoever has just begun does not know its own number before.
+          if (outcome === "reclaimed") await this.#keep(grant, leaseMs, timeoutMs);
+          return outcome;
+        },
+      }),
       // What is noted is sent first, for whoever has it next; but it is not worth a wait.
       release: async (grant, timeoutMs) => {
         this.inUse();

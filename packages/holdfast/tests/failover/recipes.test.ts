@@ -1,0 +1,107 @@
+/** What recipes write under a lease, on a server that took over and has lost the lease: it is put back, and it is written. */
+import { describe, expect, test } from "vitest";
+import { serverTimeMs, startOfPeriod } from "../../src/period-marker/index.js";
+import { inspectOnce, keyed, OnceLostError, once, workerSlot } from "../../src/recipes/index.js";
+import { LONG_MS, until } from "../../src/testing/delays.js";
+import { ioredis, nodeRedis, outcomeOf } from "../faults/scene.js";
+import { useFailoverScene } from "./failover-scene.js";
+
+const leaseMs = LONG_MS;
+
+describe.each([ioredis, nodeRedis])("a failover that loses, with $name:", { timeout: 60_000 }, (library) => {
+  const scene = useFailoverScene();
+
+  test("a call that is done once and ends is recorded, with what it has found", async () => {
+    const { name } = scene;
+    const holdfast = await scene.client(library);
+    await scene.cutReplication();
+    const work = async (): Promise<string> => {
+      await scene.failOver();
+      return "found";
+    };
+    const { value, token } = await once(holdfast, name, work, { leaseMs });
+    expect(value).toBe("found");
+    expect(await inspectOnce(await scene.client(library), name)).toMatchObject({ state: "done", attempt: 1, token });
+  });
+
+  test("a call that was begun before by another attempt stays the one after it, with what it has saved", async () => {
+    const { name } = scene;
+    const holdfast = await scene.client(library);
+    const given = { leaseMs, fingerprint: "the same", after: () => "release" as const };
+    const first = await once(holdfast, name, async (lease) => lease.save("first"), given);
+    await scene.cutReplication();
+    const work = async (lease: { save(data: unknown): Promise<void>; saved: unknown }): Promise<unknown> => {
+      await lease.save("second");
+      await scene.failOver();
+      // The first thing that is asked of the new server.
+      await lease.save("third");
+      return lease.saved;
+    };
+    const { value, token, attempt, firstAtMs } = await once(holdfast, name, work, { ...given, after: () => "block" });
+    expect({ value, attempt }).toEqual({ value: "first", attempt: 2 });
+    expect(firstAtMs).toBe(first.firstAtMs);
+    expect(await inspectOnce(holdfast, name)).toMatchObject({ state: "blocked", attempt: 2, token, firstAtMs });
+    const [record] = (await scene.replica.command("KEYS", "hf:once:*")) as string[];
+    expect(await scene.replica.command("HGET", record ?? "", "saved")).toBe('"third"');
+  });
+
+  test.each([
+    { what: "another attempt has followed since", state: "running", later: 1 },
+    { what: "somebody has resolved since", state: "done", later: -1 },
+  ])("a call that $what is not put back over that", async ({ state, later }) => {
+    const { name, master, replica } = scene;
+    const holdfast = await scene.client(library);
+    await scene.cutReplication();
+    const work = async ({ token }: { token: number }): Promise<void> => {
+      const [record = ""] = (await master.command("KEYS", "hf:once:*")) as string[];
+      const fields = (await master.command("HGETALL", record)) as string[];
+      await replica.command("REPLICAOF", "NO", "ONE");
+      const changed = ["state", state, "owner", "another", "token", String(token + later), "value", '"other"'];
+      await replica.command("HSET", record, ...fields, ...changed);
+      await scene.failOver();
+    };
+    const { error } = await outcomeOf(once(holdfast, name, work, { leaseMs }));
+    expect(error).toBeInstanceOf(OnceLostError);
+    expect(await inspectOnce(holdfast, name)).toMatchObject({ state });
+  });
+
+  test("an event that is applied at its turn is recorded", async () => {
+    const holdfast = await scene.client(library);
+    await scene.cutReplication();
+    const result = await keyed(holdfast, "events").run(scene.name, () => scene.failOver(), { leaseMs, eventId: "one" });
+    expect(result).toMatchObject({ outcome: "ran" });
+    expect(await scene.replica.command("KEYS", "hf:keyed:*:event:one")).toHaveLength(1);
+  });
+
+  test("a run of a period is started, and noted, by whoever holds a mutex or a permit", async () => {
+    const { name } = scene;
+    const holdfast = await scene.client(library);
+    const readAtMs = await serverTimeMs(holdfast, name);
+    await scene.cutReplication();
+    const unrenewed = { leaseMs, renew: false };
+    const leases = [
+      await holdfast.mutex(`${name}:mutex`).acquire(unrenewed),
+      await holdfast.semaphore(`${name}:permits`, { permits: 2 }).acquire(unrenewed),
+    ];
+    await scene.failOver();
+    for (const lease of leases) {
+      const start = await startOfPeriod(holdfast, lease, { every: "day", readAtMs });
+      expect(start.outcome).toBe("started");
+      expect(await startOfPeriod(holdfast, lease, { every: "day", readAtMs })).toMatchObject({ outcome: "started" });
+      expect(await lease.release()).toBe("released");
+    }
+  });
+
+  test("the number of a worker is put back with the note until when it may be in use", async () => {
+    const { name, replica } = scene;
+    const holdfast = await scene.client(library);
+    await scene.cutReplication();
+    // Only the renewal that comes with the new connection is before long.
+    const slot = await workerSlot(holdfast, name, { count: 2, leaseMs: 40 * leaseMs });
+    await scene.failOver();
+    const holders = `hf:semaphore:{${name}}:holders`;
+    await until(async () => (await replica.command("ZSCORE", holders, slot.owner)) !== null, "the number back");
+    await until(async () => (await replica.command("HLEN", `hf:worker-slot:{${name}}`)) === 1, "the note back");
+    expect(await slot.release()).toBe("released");
+  });
+});
