@@ -13,10 +13,16 @@ function program(): Program {
 }
 
 /** Starts a process that leads, and one that stands behind it. */
-async function leaderAndNext(
-  how: object,
-): Promise<{ leader: Program; next: Program; term: number; answer: Promise<unknown> }> {
+async function leaderAndNext(how: object): Promise<{
+  leader: Program;
+  next: Program;
+  term: number;
+  answer: Promise<unknown>;
+  following: Promise<unknown>;
+}> {
   const [leader, next] = [program(), program()];
+  // On a slow machine it may lead sooner than it should.
+  const following = next.heard("leading");
   const leading = leader.heard("leading");
   const answer = leader.call("lead", { value: "first", mark: `${scene.name}:mark`, ...how });
   answer.catch(() => {});
@@ -24,16 +30,15 @@ async function leaderAndNext(
   next.call("lead", { value: "next", mark: `${scene.name}:mark`, ...how }).catch(() => {});
   const election = scene.another().election(scene.name);
   await vi.waitFor(async () => expect((await election.inspect()).waiterCount).toBe(1), eventually);
-  return { leader, next, term, answer };
+  return { leader, next, term, answer, following };
 }
 
 // A process takes its time to start on a machine that does something else as well.
 describe("a leader", { timeout: 60_000 }, () => {
   test("that is killed is followed when its lease is over, in a higher term", async () => {
-    const { leader, next, term } = await leaderAndNext({ leaseMs: 500 });
+    const { leader, next, term, following } = await leaderAndNext({ leaseMs: 3_000 });
     try {
       const observer = follow(scene.another().election(scene.name));
-      const following = next.heard("leading");
       await leader.kill();
       const endsInMs = await scene.redis.pttl(`hf:election:{${scene.name}}`);
       const [seconds, micros] = await scene.redis.time();
@@ -52,9 +57,8 @@ describe("a leader", { timeout: 60_000 }, () => {
   });
 
   test("that is told to go by SIGTERM resigns, long before its lease would end", async () => {
-    const { leader, next, term, answer } = await leaderAndNext({ leaseMs: 600_000 });
+    const { leader, next, term, answer, following } = await leaderAndNext({ leaseMs: 600_000 });
     try {
-      const following = next.heard("leading");
       const resigned = leader.heard("resigned");
       process.kill(leader.pid, "SIGTERM");
       expect((await following) as number).toBeGreaterThan(term);

@@ -117,10 +117,14 @@ export const HOLDING: readonly Tooth[] = [
     bugs: ["B33"],
     mistake: "a renewal under way at the release arms the next one",
     patches: [
-      patch(UPKEEP, "    if (this.#isOver) return;\n    if (outcome === undefined)", "    if (outcome === undefined)"),
       patch(
         UPKEEP,
-        "    this.#timer = undefined;\n    if (this.#isOver) return;\n    const inMs",
+        "    if (this.#isResting) return;\n    if (outcome === undefined)",
+        "    if (outcome === undefined)",
+      ),
+      patch(
+        UPKEEP,
+        "    this.#timer = undefined;\n    if (this.#isResting) return;\n    const inMs",
         "    this.#timer = undefined;\n    const inMs",
       ),
       patch(
