@@ -1,7 +1,17 @@
 /** What is published: the command as a few files of CommonJS, which need nothing beside them, and do what the compiled do. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
@@ -27,6 +37,8 @@ let redis: RedisServer;
 
 beforeAll(async () => {
   [installed, redis] = await Promise.all([install(folder), startRedis()]);
+  // Whatever our own umask is: in a folder that others may write to, nothing is kept.
+  chmodSync(join(installed.home, "dist"), 0o755);
 });
 afterAll(async () => {
   await redis.stop();
