@@ -20,6 +20,7 @@ import { type RedisServer, startRedis } from "../../../tests/support/redis-serve
 import { generalHelp, loadVerb, verbHelp } from "../src/frame/help.js";
 import { VERBS } from "../src/frame/verbs-table.js";
 import { version } from "../src/frame/version.js";
+import { throughFullPipe } from "./support/full-pipe.js";
 import { addDependencies, type Installed, install } from "./support/installed.js";
 
 // Starting a process takes a machine that is busy many times as long; nothing here is measured.
@@ -113,6 +114,12 @@ describe("help and the version", () => {
     }
     const unknown = await call(installed.command, ["constructor", "--help"]);
     expect(unknown).toMatchObject({ code: 64, stderr: expect.stringContaining('no verb "constructor"') });
+  });
+
+  it("are whole in a pipe that takes only a part at first", async () => {
+    const expected = verbHelp(await loadVerb("run"));
+    const said = await throughFullPipe(join(folder, "pipe"), [process.execPath, installed.command, "run", "--help"]);
+    expect(said).toEqual({ code: 0, stdout: expected });
   });
 
   it("end as other output does when nobody reads them", async () => {
