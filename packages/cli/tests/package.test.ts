@@ -1,7 +1,17 @@
 /** What is published: the command as a few files of CommonJS, which need nothing beside them, and do what the compiled do. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
@@ -10,6 +20,7 @@ import { type RedisServer, startRedis } from "../../../tests/support/redis-serve
 import { generalHelp, loadVerb, verbHelp } from "../src/frame/help.js";
 import { VERBS } from "../src/frame/verbs-table.js";
 import { version } from "../src/frame/version.js";
+import { throughFullPipe } from "./support/full-pipe.js";
 import { addDependencies, type Installed, install } from "./support/installed.js";
 
 // Starting a process takes a machine that is busy many times as long; nothing here is measured.
@@ -27,6 +38,8 @@ let redis: RedisServer;
 
 beforeAll(async () => {
   [installed, redis] = await Promise.all([install(folder), startRedis()]);
+  // Whatever our own umask is: in a folder that others may write to, nothing is kept.
+  chmodSync(join(installed.home, "dist"), 0o755);
 });
 afterAll(async () => {
   await redis.stop();
@@ -101,6 +114,12 @@ describe("help and the version", () => {
     }
     const unknown = await call(installed.command, ["constructor", "--help"]);
     expect(unknown).toMatchObject({ code: 64, stderr: expect.stringContaining('no verb "constructor"') });
+  });
+
+  it("are whole in a pipe that takes only a part at first", async () => {
+    const expected = verbHelp(await loadVerb("run"));
+    const said = await throughFullPipe(join(folder, "pipe"), [process.execPath, installed.command, "run", "--help"]);
+    expect(said).toEqual({ code: 0, stdout: expected });
   });
 
   it("end as other output does when nobody reads them", async () => {

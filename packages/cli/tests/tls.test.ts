@@ -110,10 +110,43 @@ describe("over TLS", () => {
         expect.stringMatching(/^holdfast: Redis at .* could not be reached within 5s: /),
       ]);
     }
-    expect(ends.authority?.stderr).toMatch(/certificate/);
-    expect(ends.certificate?.stderr).toMatch(/certificate|handshake/);
+    expect(ends.authority?.stderr).toMatch(/certificate.*\(an authority that is not known here: --tls-ca\)\n$/);
+    expect(ends.certificate?.stderr).toMatch(/--tls-cert, --tls-key\)\n$/);
     expect(ends.plain?.stderr).not.toMatch(/--tls-cert/);
+    for (const { stderr } of Object.values(ends)) expect(stderr.trimEnd()).not.toContain("\n");
     const missing = await holdfast(["ls"], { ...trusted, HOLDFAST_TLS_CA: join(folder, "none.crt") });
     expect([missing.code, missing.stderr]).toEqual([64, expect.stringContaining("--tls-ca cannot be read")]);
+  });
+
+  it("asks whether a port that answers otherwise speaks TLS at all, before it speaks of certificates", async () => {
+    const { HOLDFAST_TLS_CA = "" } = trusted;
+    const env = { HOLDFAST_REDIS: `rediss://127.0.0.1:${server.port}`, HOLDFAST_TLS_CA };
+    const { code, stderr } = await holdfast(["ls", "--connect-timeout", "2s"], env);
+    expect(code).toBe(69);
+    expect(stderr).toMatch(/: [^\n]* \((?:does that port speak TLS\?|that port does not speak TLS)[^\n]*\n$/);
+  });
+
+  it("refuses flags that nothing could be done with, with 64 and at once", async () => {
+    const file = (name: string): string => join(folder, name);
+    await writeFile(file("text"), "no PEM\n");
+    const secure = ["-r", "rediss://127.0.0.1:1"];
+    const client = ["--tls-cert", file("client.crt")];
+    const cases: [words: string[], said: string][] = [
+      [["-r", "redis://127.0.0.1:1", "--tls-ca", file("ca.crt")], "--tls-ca needs a URL that begins with rediss://"],
+      [[...secure, ...client], "--tls-cert goes with --tls-key"],
+      [[...secure, "--tls-key", file("client.key")], "--tls-key goes with --tls-cert"],
+      [[...secure, ...client, "--tls-key", file("server.key")], "--tls-key must be the key of --tls-cert"],
+      [[...secure, ...client, "--tls-key", file("text")], "--tls-key must be the key of --tls-cert"],
+      [
+        [...secure, "--tls-cert", file("text"), "--tls-key", file("client.key")],
+        "--tls-cert must be a file with a certificate in PEM",
+      ],
+      [[...secure, "--tls-ca", file("text")], "--tls-ca must be a file with a certificate in PEM"],
+      [[...secure, "--tls-ca", file("ca.key")], "--tls-ca must be a file with a certificate in PEM"],
+    ];
+    const ends = await Promise.all(cases.map(([words]) => holdfast(["ls", ...words])));
+    for (const [at, [, said]] of cases.entries()) {
+      expect([ends[at]?.code, ends[at]?.stderr]).toEqual([64, expect.stringContaining(`holdfast: ${said}`)]);
+    }
   });
 });

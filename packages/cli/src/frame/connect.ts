@@ -4,7 +4,7 @@
  * Deadlines are our own. A client that cannot connect goes on trying until `--connect-timeout`, since a server that restarts
  * is away for a moment only; what Redis refuses (a password, an ACL) is reported at once.
  */
-import { readFileSync } from "node:fs";
+import type { Socket } from "node:net";
 import { userInfo } from "node:os";
 import { createHoldfast } from "holdfast";
 import { Cluster, Redis, type RedisOptions } from "ioredis";
@@ -14,6 +14,7 @@ import { isRefusal } from "./failures.js";
 import type { CommonFlags } from "./flags.js";
 import { keepSecret, redact } from "./redact.js";
 import { type ServerUrl, serverUrls } from "./server-url.js";
+import { fileOf, firstLineOf, tlsHint, tlsOf } from "./tls.js";
 import type { Connection, ConnectOptions } from "./verb.js";
 
 /** A client, whatever the topology. */
@@ -75,7 +76,8 @@ function clientsFor(urls: readonly ServerUrl[], common: CommonFlags): Client[] {
     return { ...(user === undefined ? {} : { username: user }), ...(secret === undefined ? {} : { password: secret }) };
   };
   const isSecure = urls.some((url) => url.isSecure);
-  const tls = isSecure ? { tls: tlsOf(common) } : {};
+  const files = tlsOf(common, isSecure);
+  const tls = isSecure ? { tls: files } : {};
   const plain = {
     lazyConnect: true,
     connectionName: "holdfast-cli",
@@ -117,7 +119,7 @@ function clientsFor(urls: readonly ServerUrl[], common: CommonFlags): Client[] {
             sentinelRetryStrategy: backoff,
             ...(first.username === undefined ? {} : { sentinelUsername: first.username }),
             ...(first.password === undefined ? {} : { sentinelPassword: first.password }),
-            ...(isSecure ? { enableTLSForSentinelMode: true, sentinelTLS: tlsOf(common) } : {}),
+            ...(isSecure ? { enableTLSForSentinelMode: true, sentinelTLS: files } : {}),
           }),
         ),
       ];
@@ -145,22 +147,6 @@ function passwordOf({ passwordFile }: CommonFlags): string | undefined {
   return password;
 }
 
-function tlsOf({ tls }: CommonFlags): { ca?: Buffer; cert?: Buffer; key?: Buffer } {
-  return {
-    ...(tls.ca === undefined ? {} : { ca: fileOf("--tls-ca", tls.ca) }),
-    ...(tls.cert === undefined ? {} : { cert: fileOf("--tls-cert", tls.cert) }),
-    ...(tls.key === undefined ? {} : { key: fileOf("--tls-key", tls.key) }),
-  };
-}
-
-function fileOf(flag: string, path: string): Buffer {
-  try {
-    return readFileSync(path);
-  } catch (error) {
-    throw usageError(`${flag} cannot be read: ${(error as Error).message}`);
-  }
-}
-
 /** Until enough of them answer: the one, or a majority of several. */
 function ready(clients: readonly Client[], common: CommonFlags, signal: AbortSignal | undefined): Promise<void> {
   const enough = Math.floor(clients.length / 2) + 1;
@@ -176,8 +162,9 @@ function ready(clients: readonly Client[], common: CommonFlags, signal: AbortSig
     const onAbort = (): void => end(() => reject(signal?.reason));
     const timer = setTimeout(() => {
       const which = clients.length === 1 ? "Redis" : `only ${readyCount} of ${clients.length} servers`;
-      const why = last === undefined ? "no answer" : redact(last.message || String((last as { code?: string }).code));
-      const hint = mayWantCertificate(common, why) ? " (does it want a client certificate? --tls-cert, --tls-key)" : "";
+      const said = last === undefined ? "no answer" : last.message || String((last as { code?: string }).code);
+      const why = firstLineOf(redact(said));
+      const hint = tlsHint(common, why);
       end(() =>
         reject(
           new CliError(
@@ -197,9 +184,8 @@ function ready(clients: readonly Client[], common: CommonFlags, signal: AbortSig
       const onError = (error: unknown): void => {
         if (!(error instanceof Error)) return;
         last = lastOf(error);
-        if (!isRefusal(last)) return;
-        const message = `Redis at ${common.urls.map(redact).join(" ")} refused: ${redact(last.message)}`;
-        end(() => reject(new CliError(EXIT.refused, message)));
+        const final = noDatabase(last, client) ?? refusal(last, common);
+        if (final !== undefined) end(() => reject(final));
       };
       client.on("error", onError);
       client.on("node error", onError);
@@ -208,9 +194,23 @@ function ready(clients: readonly Client[], common: CommonFlags, signal: AbortSig
   });
 }
 
-/** A server that refuses whoever has no certificate often says no more than that the connection is over. */
-function mayWantCertificate({ urls, tls }: CommonFlags, why: string): boolean {
-  return tls.cert === undefined && urls.some((url) => url.startsWith("rediss:")) && !/certificate|handshake/.test(why);
+/** Undefined if it is none. */
+function refusal(error: Error, { urls }: CommonFlags): CliError | undefined {
+  if (!isRefusal(error)) return undefined;
+  return new CliError(EXIT.refused, `Redis at ${urls.map(redact).join(" ")} refused: ${redact(error.message)}`);
+}
+
+/** The client library goes on in database 0 then, which nobody asked for. */
+const NO_SUCH_DATABASE = /DB index is out of range|invalid DB index|SELECT is not allowed/i;
+
+/** Undefined if the error says nothing of the database. */
+function noDatabase(error: Error, client: Client): CliError | undefined {
+  if (client instanceof Cluster || !NO_SUCH_DATABASE.test(error.message)) return undefined;
+  const { db, host, port } = client.options;
+  // Behind Sentinels the address is known to the connection only.
+  const { remoteAddress = host, remotePort = port } = (client.stream ?? {}) as Partial<Socket>;
+  const address = client.options.sentinels ? `${remoteAddress}:${remotePort}` : `${host}:${port}`;
+  return usageError(`database ${db} does not exist on ${address}`);
 }
 
 /** A cluster's own error says that all failed, and not why. */

@@ -21,7 +21,7 @@ const SENTINEL_PORT = 26_379;
 /**
  * The servers to connect to.
  *
- * @throws CliError 64  none; several without a word on how they belong together; or not a URL
+ * @throws CliError 64  none; several without a word on how they belong together; one twice in a quorum; or not a URL
  */
 export function serverUrls(verb: string, { urls, topology }: CommonFlags): readonly ServerUrl[] {
   if (urls.length === 0) {
@@ -38,8 +38,16 @@ export function serverUrls(verb: string, { urls, topology }: CommonFlags): reado
     throw usageError(`--redlock needs 3, 5, 7 or 9 URLs, each of an independent server; got ${urls.length}`);
   }
   const servers = urls.map((url) => serverOf(url, topology === "sentinel" ? SENTINEL_PORT : PORT));
+  if (topology === "redlock") checkIndependent(servers);
   if (topology === "cluster" && servers.some(({ db }) => db !== 0)) throw usageError("a cluster has only database 0");
   return servers;
+}
+
+/** A server that counts twice makes a majority of fewer machines than it seems, whatever its database. */
+function checkIndependent(servers: readonly ServerUrl[]): void {
+  const addresses = servers.map(({ host, port }) => `${host.toLowerCase()}:${port}`);
+  const twice = addresses.find((address, at) => addresses.indexOf(address) !== at);
+  if (twice !== undefined) throw usageError(`--redlock needs independent servers; ${twice} is there twice`);
 }
 
 function serverOf(text: string, port: number): ServerUrl {

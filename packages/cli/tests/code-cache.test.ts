@@ -1,0 +1,126 @@
+/** What the published command keeps beside it: who may read it, and whose is run. */
+import { execFile } from "node:child_process";
+import { createHash } from "node:crypto";
+import {
+  chmodSync,
+  chownSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { isTrusted } from "../src/start/code-cache.js";
+
+// Starting a process takes a machine that is busy many times as long; nothing here is measured.
+vi.setConfig({ testTimeout: 120_000 });
+
+const LOADER = new URL("../dist/start/code-cache.js", import.meta.url).href;
+const OURS = 'console.log("ours");';
+/** As long as ours: V8 looks at no more of a text than that. */
+const THEIRS = 'console.log("evil");';
+const STRANGER = 12_345;
+const OWNER = 1_000;
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "holdfast-code-cache-"));
+  chmodSync(folder, 0o755);
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+/** Starts a command of this text in a folder. @returns what it printed */
+async function start(umask = "022", home = folder, text = OURS): Promise<string> {
+  const file = join(home, "command.cjs");
+  writeFileSync(file, text);
+  const program = `import("${LOADER}").then(({ loadWithCache }) => loadWithCache(process.argv[1]))`;
+  const words = ["-c", 'umask "$1"; exec "$2" -e "$3" "$4"', "sh", umask, process.execPath, program, file];
+  return (await promisify(execFile)("sh", words, { timeout: 100_000 })).stdout.trim();
+}
+
+const cachesIn = (home: string): string[] => readdirSync(home).filter((name) => name.includes(".cache"));
+const modeOf = (path: string): number => statSync(path).mode & 0o777;
+
+/** Puts what V8 made of their text where ours is kept, with the digest that it should have. @returns its path */
+async function forge(): Promise<string> {
+  const elsewhere = join(folder, "elsewhere");
+  mkdirSync(elsewhere, { mode: 0o755 });
+  expect(await start("022", elsewhere, THEIRS)).toBe("evil");
+  const [name = ""] = cachesIn(elsewhere);
+  const compiled = readFileSync(join(elsewhere, name)).subarray(32);
+  const place = join(folder, name);
+  writeFileSync(place, Buffer.concat([createHash("sha256").update(OURS).update(compiled).digest(), compiled]));
+  chmodSync(place, 0o644);
+  return place;
+}
+
+describe("what is kept", () => {
+  it.each(["000", "022", "077"])("is for all to read and one to write, with umask %s", async (umask) => {
+    expect(await start(umask)).toBe("ours");
+    const [name = "", ...others] = cachesIn(folder);
+    expect(others).toEqual([]);
+    expect(modeOf(join(folder, name))).toBe(0o644);
+  });
+
+  it.each([0o1777, 0o777, 0o775])("is not, in a folder that others may write to (%o)", async (mode) => {
+    chmodSync(folder, mode);
+    expect(await start()).toBe("ours");
+    expect(cachesIn(folder)).toEqual([]);
+  });
+});
+
+describe("what was put there", () => {
+  it("is run if who owns the command put it there, or it would not show what the others show", async () => {
+    await forge();
+    expect(await start()).toBe("evil");
+  });
+
+  it.each([0o666, 0o664])("is not run if others may write it (%o), and made anew", async (mode) => {
+    const place = await forge();
+    chmodSync(place, mode);
+    expect(await start()).toBe("ours");
+    expect(modeOf(place)).toBe(0o644);
+    expect(await start()).toBe("ours");
+  });
+
+  it("is not run in a folder that others may write to", async () => {
+    await forge();
+    chmodSync(folder, 0o1777);
+    expect(await start()).toBe("ours");
+  });
+
+  it("is not run through a link", async () => {
+    const place = await forge();
+    renameSync(place, join(folder, "forged"));
+    symlinkSync("forged", place);
+    expect(await start()).toBe("ours");
+  });
+
+  it("does not keep the command waiting if it is a pipe", async () => {
+    const place = await forge();
+    rmSync(place);
+    await promisify(execFile)("mkfifo", [place]);
+    expect(await start()).toBe("ours");
+    expect(statSync(place).isFile()).toBe(true);
+  });
+
+  it("is not run if it is a stranger's", async () => {
+    const kept = (uid: number): Parameters<typeof isTrusted>[0] => ({ uid, mode: 0o100644, isFile: () => true });
+    expect(isTrusted(kept(STRANGER), OWNER)).toBe(false);
+    for (const uid of [OWNER, 0, process.geteuid?.() ?? 0]) expect(isTrusted(kept(uid), OWNER)).toBe(true);
+    // To give a file away takes root.
+    if (process.geteuid?.() !== 0) return;
+    const place = await forge();
+    chownSync(place, STRANGER, STRANGER);
+    expect(await start()).toBe("ours");
+    expect(statSync(place).uid).toBe(0);
+  });
+});

@@ -1,0 +1,53 @@
+/** What a URL says that the servers cannot do is told before anything is done elsewhere. */
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { type RedisSentinel, startSentinel } from "../../../tests/support/redis-sentinel.js";
+import { type RedisServer, startRedis } from "../../../tests/support/redis-server.js";
+import { commonFlags } from "../src/frame/flags.js";
+import { serverUrls } from "../src/frame/server-url.js";
+import { holdfast } from "./support/command.js";
+
+// Starting a process takes a machine that is busy many times as long; nothing here is measured.
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
+
+const PATIENT = ["--connect-timeout", "60s", "--command-timeout", "30s"];
+
+describe("a database that does not exist", () => {
+  let redis: RedisServer;
+  let sentinel: RedisSentinel;
+  beforeAll(async () => {
+    [redis, sentinel] = await Promise.all([startRedis(), startSentinel({ replicas: 1, downAfterMs: 60_000 })]);
+  });
+  afterAll(async () => void (await Promise.all([redis?.stop(), sentinel?.stop()])));
+
+  it("ends every verb with 64, and is not replaced by the first one", async () => {
+    const { code, stderr } = await holdfast(["run", "a", "-r", `${redis.url}/99`, ...PATIENT, "--", "true"]);
+    expect([code, stderr]).toEqual([64, `holdfast: database 99 does not exist on 127.0.0.1:${redis.port}\n`]);
+    expect((await holdfast(["run", "a", "-r", `${redis.url}/9`, ...PATIENT, "--", "true"])).code).toBe(0);
+    expect(await redis.command("SELECT", "0")).toBe("OK");
+    expect(await redis.command("DBSIZE")).toBe(0);
+  });
+
+  it("is told of the primary behind Sentinels", async () => {
+    const urls = sentinel.addresses.flatMap(({ host, port }) => ["-r", `redis://${host}:${port}/99`]);
+    const { code, stderr } = await holdfast(["ls", "--sentinel", sentinel.name, ...urls, ...PATIENT]);
+    const ports = sentinel.nodes.map(({ port }) => port);
+    expect(code).toBe(64);
+    const [, port] = /^holdfast: database 99 does not exist on 127\.0\.0\.1:(\d+)\n$/.exec(stderr) ?? [];
+    expect(ports).toContain(Number(port));
+  });
+});
+
+describe("a quorum", () => {
+  const urlsOf = (redis: string[]): unknown => serverUrls("run", commonFlags({ redis, redlock: true }, {}));
+
+  it.each([
+    [["redis://a", "redis://b", "redis://A:6379"], "a:6379"],
+    [["redis://a:1", "rediss://x:p@b:2/1", "redis://b:2/2"], "b:2"],
+  ])("that counts a server twice is refused: %j", (urls, twice) => {
+    expect(() => urlsOf(urls)).toThrow(`--redlock needs independent servers; ${twice} is there twice`);
+  });
+
+  it("of three ports is one", () => {
+    expect(urlsOf(["redis://a:1", "redis://a:2", "redis://a:3"])).toHaveLength(3);
+  });
+});
