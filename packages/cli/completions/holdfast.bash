@@ -45,7 +45,7 @@ _holdfast() {
   case $verb in
     run) flags="-n --nonblock -w --wait -E --conflict-exit-code --skip-ok -s --shared -x --exclusive -e -N --limit --lease --min-hold --max-hold --once-per --until-success --jitter -m --message --on-lost -k --kill-after -S --signal -c --command --foreground --leave-group --hold --through-pause --status-fd" ;;
     ls) flags="--kind --holder --waiting --held-over --all --sort -o --columns --no-headings --raw --limit --cursor --watch" ;;
-    show) flags="--watch" ;;
+    show) flags="--conditions --watch" ;;
     release) flags="--token --owner --force --yes -m --message" ;;
     top) flags="--interval --once -n --rows" ;;
     history) flags="--since --outcome --limit" ;;

@@ -87,6 +87,7 @@ complete -c holdfast -n '__holdfast_verb ls' -l limit -x -d 'at most N locks (20
 complete -c holdfast -n '__holdfast_verb ls' -l cursor -x -d 'goes on where a page ended'
 complete -c holdfast -n '__holdfast_verb ls' -l watch -d 'again every D (2s) until it is interrupted'
 complete -c holdfast -n '__holdfast_verb ls' -a '(__holdfast_names)'
+complete -c holdfast -n '__holdfast_verb show' -l conditions -d 'also who waits for conditions of the mutex'
 complete -c holdfast -n '__holdfast_verb show' -l watch -d 'again every D (2s) until it is interrupted'
 complete -c holdfast -n '__holdfast_verb show' -a '(__holdfast_names)'
 complete -c holdfast -n '__holdfast_verb release' -l token -x -d 'from whoever was granted this fencing token'

@@ -1,5 +1,6 @@
 /** Why the next waiter is not running, in one sentence for somebody who has just been woken up. */
 import type { LockEntry } from "holdfast/admin";
+import { unreadableSentence } from "../listing/sentences.js";
 import type { ExplainView, GraceView, HolderView, PauseView } from "./api.js";
 import { waitersOf } from "./views.js";
 
@@ -16,6 +17,8 @@ export interface Circumstances {
 export function explain(entry: LockEntry, { grace, pause, holders, isDead }: Circumstances): ExplainView {
   const waiters = waitersOf(entry);
   const [first] = holders;
+  const unreadable = unreadableSentence(entry);
+  if (unreadable !== undefined) return { code: "unreadable", text: `It ${unreadable}.`, untilAtMs: null };
   if (pause !== null) {
     const until =
       pause.untilAtMs === null ? "until somebody resumes it" : "until the pause ends or somebody resumes it";

@@ -1,8 +1,9 @@
 /** From what a page names to the lock itself, by public means only. */
-import type { Holdfast, Lock } from "holdfast";
+import type { Holdfast, Inspection, Lock } from "holdfast";
 import { LOCK_KINDS, type LockEntry, type LockKind } from "holdfast/admin";
 import type { LockPlace } from "./place.js";
 import { badRequest } from "./problem.js";
+import { isWrongType } from "./trouble.js";
 
 /** Of a semaphore that is only looked at or released: what it was declared with counts for nothing. */
 const ANY_NUMBER = 1;
@@ -42,16 +43,29 @@ export function lockAt(
   return make[kind]?.();
 }
 
+const UNREADABLE: Pick<Inspection, "holders" | "waiterCount" | "waiters" | "token"> = {
+  holders: [],
+  waiterCount: 0,
+  waiters: [],
+  token: undefined,
+};
+
 /** A mutex under a key of the application's own, which no look by name finds. @throws as the library */
 export async function mappedEntry(holdfast: Holdfast, { name, key = name }: LockPlace): Promise<LockEntry> {
-  const found = await holdfast.mutex(name, { key }).inspect();
+  const found = await holdfast
+    .mutex(name, { key })
+    .inspect()
+    .catch((error: unknown) => {
+      if (!isWrongType(error)) throw error;
+      return UNREADABLE;
+    });
   const alone = { mode: "exclusive", permits: 1 } as const;
   const [first] = found.holders;
   return {
     kind: "mutex",
     name,
     key,
-    state: first !== undefined ? "held" : found.waiterCount > 0 ? "awaited" : "free",
+    state: found === UNREADABLE ? "broken" : first !== undefined ? "held" : found.waiterCount > 0 ? "awaited" : "free",
     mode: first === undefined ? undefined : "exclusive",
     token: found.token,
     holders: found.holders.map((holder) => ({ ...holder, ...alone, slots: [] })),
@@ -64,6 +78,7 @@ export async function mappedEntry(holdfast: Holdfast, { name, key = name }: Lock
     leader: undefined,
     count: undefined,
     barrier: undefined,
+    ...(found === UNREADABLE ? { unreadable: { keys: [key] } } : {}),
   };
 }
 

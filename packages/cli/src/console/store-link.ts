@@ -7,7 +7,7 @@
 import type { StoreView } from "./api.js";
 import type { Backend, Link } from "./backend.js";
 import { HttpProblem } from "./problem.js";
-import { isTrouble, troubleOf } from "./trouble.js";
+import { isTrouble, isWrongType, troubleOf } from "./trouble.js";
 
 const FIRST_PAUSE_MS = 250;
 const LONGEST_PAUSE_MS = 5_000;
@@ -56,6 +56,11 @@ export class StoreLink {
       return result;
     } catch (error) {
       if (this.#closing.signal.aborted) throw new HttpProblem(503, "closed", "The console is closing.");
+      if (isWrongType(error)) {
+        this.#up();
+        const detail = "A key of this lock is of another type than Holdfast writes. Its page says which one it may be.";
+        throw new HttpProblem(409, "wrong-type", detail);
+      }
       if (!isTrouble(error)) throw error;
       this.#down(error);
       throw this.#problem(error);

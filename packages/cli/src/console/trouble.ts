@@ -85,8 +85,14 @@ export function troubleOf(error: unknown): Trouble {
   return { error: last, hint: UNKNOWN_HINT };
 }
 
+/** Whether a key of the wrong type is in the way: Redis is up, and has said so. */
+export function isWrongType(error: unknown): boolean {
+  return chainOf(error).some((text) => /\bWRONGTYPE\b/.test(text));
+}
+
 /** Whether it says that Redis cannot be reached or will not serve us, rather than that we asked something wrong. */
 export function isTrouble(error: unknown): boolean {
+  if (isWrongType(error)) return false;
   const { code, name } = (error ?? {}) as { readonly code?: unknown; readonly name?: unknown };
   // 69 and 77: the frame's own words for it, when it could not connect.
   return (

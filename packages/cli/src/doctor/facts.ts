@@ -97,6 +97,8 @@ export interface KeyFacts {
   readonly withoutExpiry: readonly string[];
   /** Keys below the prefix of which this version knows nothing. */
   readonly strange: readonly string[];
+  /** Keys where a lock has its own, of another type than a lock writes. */
+  readonly mistyped: readonly string[];
   /** Waiting claims, each as `key: owner`. */
   readonly waiting: readonly string[];
   /** Ids of the clients that have a record here. */

@@ -58,6 +58,7 @@ function summary(findings: readonly Finding[], address: string, tookMs: number):
     `${of("info")} info`,
     `${count(({ status }) => status === "unknown")} unknown`,
     `${count(({ status }) => status === "ok")} ok`,
+    `${count(({ status }) => status === "skipped")} skipped`,
   ];
   return `${counted(checks, "check")} of ${counted(nodes, "server")} at ${address} in ${(tookMs / 1_000).toFixed(1)} s: ${numbers.join(", ")}`;
 }

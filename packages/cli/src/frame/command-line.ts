@@ -1,5 +1,6 @@
 /** From the words of a command line to the flags of a verb. */
 import { parseArgs } from "node:util";
+import { shellWord } from "../text/shell-words.js";
 import { usageError } from "./exit-codes.js";
 import { COMMON_OPTIONS } from "./flags.js";
 import type { Options, Values } from "./values.js";
@@ -51,12 +52,7 @@ function refuseBareCommand(verb: Verb, words: readonly string[], options: Option
   const second = tokens.filter((token) => token.kind === "positional")[1];
   if (second === undefined) return;
   const line = ["holdfast", verb.name, ...words.slice(0, second.index), "--", ...words.slice(second.index)];
-  throw usageError(`-- must stand before the command: ${line.map(quoted).join(" ")}`);
-}
-
-/** A word as a shell would have to be given it. */
-function quoted(word: string): string {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+  throw usageError(`-- must stand before the command: ${line.map(shellWord).join(" ")}`);
 }
 
 /** Node's own message for an unknown flag advises to write `--`, which is wrong here. */

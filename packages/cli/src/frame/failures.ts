@@ -1,5 +1,6 @@
 /** Which exit code an error means. By its `code` and not its class, so that nothing has to be imported to find out. */
 import { CliError, EXIT } from "./exit-codes.js";
+import { plain } from "./output.js";
 
 const CODES: Readonly<Record<string, number>> = {
   ERR_LOCK_ACQUIRE_TIMEOUT: EXIT.notNow,
@@ -23,6 +24,12 @@ export function failureOf(error: unknown): CliError {
   const chain = causesOf(error);
   const [first] = chain;
   if (first === undefined) return new CliError(EXIT.internal, String(error));
+  const { code, capacity, lockName } = first as { code?: unknown; capacity?: unknown; lockName?: unknown };
+  if (code === "ERR_LOCK_CAPACITY_MISMATCH") {
+    // The library's own message speaks of what a program would call.
+    const message = `${plain(String(lockName))} has ${String(capacity)} permits, and -N says otherwise; whoever uses it must say the same: -N ${String(capacity)}`;
+    return new CliError(EXIT.otherKind, message, { cause: error });
+  }
   return new CliError(codeOf(first, chain), first.message.split("\n")[0] ?? "", { cause: error });
 }
 

@@ -17,9 +17,10 @@ export interface LockColumn extends Column<Row> {
   readonly raw: (row: Row) => string | undefined;
 }
 
-/** Readers that hold together, permits of a semaphore: `2 readers`, `3 of 5`; or the state in a word. */
+/** Readers that hold together, permits of a semaphore: `2 readers`, `3 of 5`; or the state in a word. Those who hold it go on while it is paused. */
 export function stateText(lock: ShownLock): string {
   const { state, permits, holders, count, barrier, waiterCount } = lock;
+  if (state === "paused" && holders.length > 0) return `paused, ${stateText({ ...lock, state: "held" })}`;
   if (state === "held" && permits !== undefined) return `${permits.used} of ${permits.limit ?? "?"}`;
   if (state === "held" && lock.mode === "shared")
     return holders.length === 1 ? "1 reader" : `${holders.length} readers`;
@@ -28,11 +29,10 @@ export function stateText(lock: ShownLock): string {
   return state;
 }
 
-/** Who has it: the person who paused it, the one holder, or how many there are. */
+/** Who has it: the one holder, or how many there are; or the person who paused it, once nobody holds it any more. */
 function holderText({ pause, holders }: ShownLock): string | undefined {
-  if (pause !== undefined) return pause.by;
   const [holder] = holders;
-  if (holder === undefined) return undefined;
+  if (holder === undefined) return pause?.by;
   return holders.length === 1 ? whoIs(holder) : `${holders.length} holders`;
 }
 
@@ -50,16 +50,17 @@ function ofEach({ lock }: Row, read: (holder: ShownLock["holders"][number]) => s
   return texts.size === 0 ? undefined : [...texts].join(",");
 }
 
-/** Since when it is as it is: paused, or held by the one who has it. */
+/** Since when it is as it is: held by the one who has it, or else paused. All columns of a row are about the same person. */
 export function sinceAtMs(row: Row): number | undefined {
-  return row.lock.pause === undefined ? ofHolder(row, (holder) => holder.sinceAtMs) : row.lock.pause.sinceAtMs;
+  const { pause, holders } = row.lock;
+  return holders.length === 0 ? pause?.sinceAtMs : ofHolder(row, (holder) => holder.sinceAtMs);
 }
 
 /** How long it stays so unless somebody renews or resumes it; Infinity for a foreign key without an end. */
 export function leftMs(row: Row): number | undefined {
-  const { pause } = row.lock;
-  if (pause === undefined) return ofHolder(row, (holder) => holder.leaseLeftMs);
-  return pause.untilAtMs === undefined ? undefined : Math.max(0, pause.untilAtMs - row.atMs);
+  const { pause, holders } = row.lock;
+  if (holders.length > 0) return ofHolder(row, (holder) => holder.leaseLeftMs);
+  return pause?.untilAtMs === undefined ? undefined : Math.max(0, pause.untilAtMs - row.atMs);
 }
 
 /** A lease's rest for people. */
@@ -108,7 +109,7 @@ const COLUMNS: Readonly<Record<string, LockColumn>> = {
     cell: ({ lock: { permits } }) => permits && `${permits.used}/${permits.limit ?? "?"}`,
     raw: ({ lock: { permits } }) => permits && `${permits.used}/${permits.limit ?? ""}`,
   },
-  label: plainColumn("LABEL", ({ lock }) => lock.label),
+  label: plainColumn("LABEL", ({ lock }) => (lock.holders[0] === undefined ? lock.label : lock.holders[0].label)),
   term: plainColumn("TERM", ({ lock }) => whole(lock.leader?.term)),
 };
 

@@ -1,6 +1,6 @@
 /** What a name is used as: in our own format as every kind, or in another system's. */
 import type { Holdfast, Inspection, Lock } from "holdfast";
-import { type LockEntry, type LookUpOptions, lookUp } from "holdfast/admin";
+import { type LockEntry, lookUp, lookUpConditions, type Surveyed } from "holdfast/admin";
 import { CliError, EXIT } from "../frame/exit-codes.js";
 import type { CommonFlags, Protocol } from "../frame/flags.js";
 import { dialectOf } from "./dialect.js";
@@ -26,14 +26,35 @@ export async function findLocks(
   holdfast: Holdfast,
   { protocol }: Pick<CommonFlags, "protocol">,
   name: string,
-  options: LookUpOptions = {},
 ): Promise<readonly Found[]> {
   if (protocol.format === "native") {
-    return byWeight(await lookUp(holdfast, name, options)).map((entry) => ({ entry, lock: lockOf(holdfast, entry) }));
+    return byWeight(await lookUp(holdfast, name)).map((entry) => ({ entry, lock: lockOf(holdfast, entry) }));
   }
   const lock = await foreignLock(holdfast, protocol, name);
   const entry = foreignEntry(protocol, await lock.inspect());
   return entry.state === "free" ? [] : [{ entry, lock }];
+}
+
+/** The mutex of that name with its conditions; undefined where there are none at all. @throws as `lookUpConditions` */
+export async function conditionsAt(
+  holdfast: Holdfast,
+  { topology }: Pick<CommonFlags, "topology">,
+  name: string,
+): Promise<Surveyed | undefined> {
+  return topology === "redlock" ? undefined : await lookUpConditions(holdfast, name);
+}
+
+/** All that the name is used as, the mutex with the conditions for which somebody waits. */
+export function withConditions(
+  holdfast: Holdfast,
+  found: readonly Found[],
+  [mutex]: Surveyed["locks"],
+): readonly Found[] {
+  if (mutex === undefined || mutex.conditions.length === 0) return found;
+  const known = found.find(({ entry }) => entry.kind === "mutex");
+  if (known === undefined) return [...found, { entry: mutex, lock: lockOf(holdfast, mutex) }];
+  const entry = { ...known.entry, conditions: mutex.conditions };
+  return found.map((one) => (one === known ? { ...known, entry } : one));
 }
 
 /** Imported when it is asked for: most never share a lock with another system. */

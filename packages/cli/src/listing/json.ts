@@ -27,6 +27,7 @@ export function lockJson(lock: ShownLock): { readonly [key: string]: Json } {
             untilAtMs: pause.untilAtMs ?? null,
           },
     ...(lock.key === undefined ? {} : { key: lock.key }),
+    ...(lock.unreadable === undefined ? {} : { unreadableKeys: lock.unreadable.keys }),
     ...(lock.leader === undefined ? {} : { leader: { value: lock.leader.value, term: lock.leader.term } }),
     ...(lock.count === undefined ? {} : { count: { left: lock.count.left, initial: lock.count.initial } }),
     ...(lock.barrier === undefined

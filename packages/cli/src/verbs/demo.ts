@@ -1,7 +1,7 @@
 /** `holdfast demo`: locks at work, on a store of its own or on a Redis. */
 import { createHoldfast, type Holdfast, type Store } from "holdfast";
 import { openBrowser } from "../console/browser.js";
-import { countKeys, removeKeys } from "../demo/leftovers.js";
+import { givePrefixBack, removeKeys, takePrefix } from "../demo/leftovers.js";
 import { type Play, type PlaySummary, play } from "../demo/play.js";
 import { hireHere, hireProcesses, PREFIX } from "../demo/staff.js";
 import { openWindow } from "../demo/window.js";
@@ -29,6 +29,9 @@ not looked at). With -r the workers are processes, on keys that begin with ${PRE
 before, and are removed at the end; look at them meanwhile: holdfast ls -r URL --prefix ${PREFIX} --watch.
 
 Exit code 0; 1 if ${PREFIX} is in use, or if a payment was settled twice or never.`;
+
+/** For processes that begin late, and what is cleared away at the end. */
+const MARKER_SPARE_MS = 600_000;
 
 /** The verb. */
 export const demo: Verb = {
@@ -115,8 +118,9 @@ async function playOnRedis(call: Call, facts: Omit<Play, "hire">): Promise<PlayS
   const { common, connect, streams } = call;
   const connection: Connection = await connect({ signal: facts.signal });
   try {
-    const before = await countKeys(connection.nodes());
-    if (before > 0) {
+    const [client] = connection.clients;
+    if (client === undefined) throw new TypeError("no client");
+    if (!(await takePrefix(client, connection.nodes(), 2 * facts.forMs + MARKER_SPARE_MS))) {
       throw new CliError(
         EXIT.no,
         `${connection.address} has keys that begin with ${PREFIX}: another demo runs, or one was killed; nothing was changed. Remove them if nobody needs them`,
@@ -124,14 +128,14 @@ async function playOnRedis(call: Call, facts: Omit<Play, "hire">): Promise<PlayS
     }
     facts.say(`Each worker is a process, on ${connection.address}.`);
     try {
-      const [redis] = connection.clients;
-      const holdfast = createHoldfast({ redis: redis as object, prefix: PREFIX, clientName: "console" });
+      const holdfast = createHoldfast({ redis: client, prefix: PREFIX, clientName: "console" });
       const place = { address: connection.address, servers: () => connection.nodes() };
       return await watched(call, holdfast, place, () =>
         play({ ...facts, hire: (shop, withLock) => hireProcesses(common, shop, withLock) }),
       );
     } finally {
       const removed = await removeKeys(connection.nodes());
+      await givePrefixBack(client);
       tell(streams, common, `removed ${removed} keys of ${PREFIX}`);
     }
   } finally {

@@ -2,7 +2,8 @@
 import type { Holdfast } from "holdfast";
 import { EXIT } from "../frame/exit-codes.js";
 import { jsonLine, plain, tell } from "../frame/output.js";
-import { nameOf, textOf } from "../frame/values.js";
+import { redact } from "../frame/redact.js";
+import { nameOf, textOf, textsOf } from "../frame/values.js";
 import type { Call, Verb } from "../frame/verb.js";
 import { findLocks, otherKindError } from "../listing/found.js";
 import { holderJson } from "../listing/json.js";
@@ -10,9 +11,10 @@ import { messageOf } from "../listing/message.js";
 import { notOnRedlock, onlyNative } from "../listing/native.js";
 import { tellPast } from "../listing/past.js";
 import { whoAmI } from "../listing/people.js";
-import { holderSentence, pauseSentence } from "../listing/sentences.js";
+import { holderSentence, pauseSentence, unreadableSentence } from "../listing/sentences.js";
 import { serverNowMs } from "../listing/server-time.js";
 import { endOf } from "../text/instants.js";
+import { shellWord } from "../text/shell-words.js";
 
 const HELP = `
 Keeps a lock from being granted until somebody resumes it. Whoever holds it goes on, and may renew, until it is
@@ -48,7 +50,7 @@ export const pause: Verb = {
     notOnRedlock(
       "pause",
       common,
-      `a pause stands at the head of a queue, and independent servers have none. Hold it instead: ${holdInstead(name)} waits for the present holder, and keeps everybody out until it is interrupted`,
+      `a pause stands at the head of a queue, and independent servers have none. Hold it instead: ${holdInstead(call, name)} waits for the present holder, and keeps everybody out until it is interrupted`,
     );
     const label = messageOf(call, "pause");
     const end = { for: textOf(values, "for"), until: textOf(values, "until") };
@@ -97,13 +99,16 @@ export const pause: Verb = {
   },
 };
 
-/** What does the same on independent servers, for as long as it runs. */
-function holdInstead(name: string): string {
-  return `holdfast run ${plain(name)} --redlock --hold -m WHY`;
+/** What does the same on independent servers, for as long as it runs: with those that were named here, without their passwords. */
+function holdInstead({ values }: Call, name: string): string {
+  const servers = textsOf(values, "redis").map((url) => ` -r ${shellWord(redact(url))}`);
+  return `holdfast run ${shellWord(plain(name))}${servers.join("")} --redlock --hold -m WHY`;
 }
 
 async function pausableKind({ common }: Call, holdfast: Holdfast, name: string): Promise<PauseKind> {
   const [found] = await findLocks(holdfast, common, name);
+  const unreadable = found && unreadableSentence(found.entry);
+  if (unreadable !== undefined) throw otherKindError(`${plain(name)} ${unreadable}`);
   const used = found?.entry.kind ?? "mutex";
   const kind = PAUSABLE.find((one) => one === used);
   if (kind !== undefined) return kind;

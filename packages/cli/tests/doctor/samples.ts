@@ -99,6 +99,7 @@ export function facts(version: Version, { info = {}, config = {}, ...rest }: Oth
       others: [],
       withoutExpiry: [],
       strange: [],
+      mistyped: [],
       waiting: [],
       clients: [],
     },

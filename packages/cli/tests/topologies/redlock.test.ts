@@ -114,12 +114,16 @@ describe("on independent servers", () => {
     await servers[2]?.kill();
     // Each question waits so long for the one that is down.
     const patience = ["--command-timeout", "10s"];
-    const [listed, shown, after] = await Promise.all([
+    const [listed, told, shown, after] = await Promise.all([
       place.ask("ls", "still", ...patience),
+      place.say("ls", "still", ...patience),
       place.ask("show", "still", ...patience),
       place.ask("doctor", "--only", "role", "--for", "60s"),
     ]);
     expect(listed).toMatchObject({ locks: [{ name: "still" }], unreachable: 1 });
+    expect(told.stderr).toBe(
+      `holdfast: 1 server did not answer (127.0.0.1:${ports[2]}): what is on it is missing here\n`,
+    );
     expect(shown).toMatchObject({ state: "held", holders: [{ token: lease.token }] });
     expect(after.checks).toHaveLength(3);
     expect(after.checks.filter(({ status }) => status === "finding")).toMatchObject([

@@ -124,11 +124,20 @@ describe("elect", () => {
     await next?.release();
   });
 
+  it("refuses with 65 a name that is in use as another kind, before it stands", async () => {
+    await stage.holdfast.semaphore("mixed", { permits: 2 }).acquire({ leaseMs: 600_000 });
+    const refused = await stage.say("elect", "mixed", "--delay", "0", "--", "true");
+    expect(refused.code).toBe(65);
+    expect(refused.stderr).toContain("mixed is in use as a semaphore (held by ");
+    expect(refused.stderr).toContain("and here it is an election: take another name");
+    expect(await stage.holdfast.election("mixed").leader()).toBeNull();
+  });
+
   it("refuses at once with 75 while the election is paused", async () => {
     await stage.holdfast.pause("closed", { kind: "election", label: "no changes", by: "ana@ops-1" });
     const { code, stderr } = await stage.say("elect", "closed", "--delay", "0");
     expect(code).toBe(75);
-    expect(stderr).toContain("no changes");
+    expect(stderr).toMatch(/^holdfast: closed is paused by ana@ops-1 since \S+: "no changes"\n$/);
   });
 
   it("tells each change on a line of its own with --listen, the present state first", async () => {

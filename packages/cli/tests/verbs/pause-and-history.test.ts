@@ -46,6 +46,36 @@ describe("pause", () => {
     expect(await stage.ask("resume", "pool")).toMatchObject({ resumed: true, kind: "semaphore" });
   });
 
+  it("leaves the present holder in the list, with its own times, token and label", async () => {
+    const lease = await stage.holdfast.mutex("busy").acquire({ leaseMs: 3_600_000, label: "release 4.2" });
+    await stage.say("pause", "busy", "-m", "db maintenance");
+    const columns = ["-o", "state,holder,token,label", "--no-headings"];
+    const row = async (): Promise<string[]> =>
+      (await stage.say("ls", "busy", ...columns)).stdout.trimEnd().split(/ {2,}/);
+    expect(await row()).toEqual([
+      "paused, held",
+      expect.stringMatching(new RegExp(`/${process.pid} tests$`)),
+      String(lease.token),
+      "release 4.2",
+    ]);
+    const times = await stage.say("ls", "busy", "--raw", "-o", "state,since,left");
+    const [state, since, left] = times.stdout.trimEnd().split("\t");
+    expect([state, Number(since)]).toEqual(["paused", Math.floor(lease.token / 1_000)]);
+    expect(Number(left)).toBeGreaterThan(0);
+    await lease.release();
+    expect(await row()).toEqual(["paused", expect.stringContaining("@"), "-", "db maintenance"]);
+  });
+
+  it("with --redlock says what to type instead, with the servers that were named and not their passwords", async () => {
+    const servers = ["-r", "redis://:secret@10.0.0.1:1", "-r", "redis://10.0.0.2:1"];
+    const { code, stderr } = await stage.say("pause", "a b", "--redlock", ...servers, "-m", "why");
+    expect(code).toBe(64);
+    expect(stderr).toMatch(
+      /holdfast run 'a b' -r \S*10\.0\.0\.1:1\S* -r redis:\/\/10\.0\.0\.2:1 --redlock --hold -m WHY/,
+    );
+    expect(stderr).not.toContain("secret");
+  });
+
   it("refuses with 65 what is in use as a kind that cannot be paused", async () => {
     await stage.holdfast.countDownLatch("gate").trySetCount(2);
     const { code, stderr } = await stage.say("pause", "gate", "-m", "why");

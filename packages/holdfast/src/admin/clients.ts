@@ -6,6 +6,7 @@ import { adminReadClient } from "../generated/admin-scripts.js";
 import type { Holdfast } from "../holdfast.js";
 import { checkKnown } from "../holdfast-options.js";
 import type { LockEntry, LockKind } from "./entry.js";
+import { isMistyped } from "./mistyped.js";
 import { eachOf, type Place, placeOf } from "./place.js";
 import { KeyScan, START } from "./scan.js";
 import { surveyAll } from "./survey.js";
@@ -135,7 +136,7 @@ async function newestRecord(place: Place, clientId: string): Promise<Record> {
   const reads = await Promise.allSettled(place.stores.map((store) => recordOn(store, place, clientId)));
   const found = reads.flatMap((read) => (read.status === "fulfilled" ? [read.value] : []));
   const [first] = reads;
-  if (found.length === 0 && first?.status === "rejected") throw first.reason;
+  if (found.length === 0 && first?.status === "rejected" && !isMistyped(first.reason)) throw first.reason;
   return found.toSorted((one, other) => (other.lastSeenAtMs ?? 0) - (one.lastSeenAtMs ?? 0))[0] ?? NO_RECORD;
 }
 

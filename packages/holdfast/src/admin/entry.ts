@@ -34,7 +34,7 @@ export type LockMode = "exclusive" | "shared";
  * - `paused`: a person keeps it from being granted; see `pause` for who, and `holders` for those who go on
  * - `counting`: a latch above zero
  * - `gathering`: a barrier at which somebody has arrived
- * - `broken`: a barrier whose last generation broke
+ * - `broken`: a barrier whose last generation broke; or a lock that cannot be read, see `unreadable`
  * - `free`: nothing of these
  */
 export type LockState = "held" | "awaited" | "paused" | "counting" | "gathering" | "broken" | "free";
@@ -86,7 +86,7 @@ export interface LockEntry {
   readonly pause: Pause | undefined;
   /** What the pause, or else the first holder, says it is for. */
   readonly label: string | undefined;
-  /** Of a mutex, as far as they were found: `lookUp` does not look for them. */
+  /** Of a mutex, as far as they were found: `lookUpConditions` and lists look for them, `lookUp` does not. */
   readonly conditions: readonly EntryCondition[];
   /** Of an election that somebody leads. */
   readonly leader: { readonly value: string; readonly term: number } | undefined;
@@ -96,4 +96,9 @@ export interface LockEntry {
   readonly barrier:
     | { readonly parties: number | undefined; readonly generation: number; readonly broken: BreakReason | undefined }
     | undefined;
+  /**
+   * Of a lock that cannot be read, since a key of it is of another type than ours: nobody gets it until that key is gone, and
+   * nothing else in this entry is known. `keys` are those of another type; several where it cannot be told which one it is.
+   */
+  readonly unreadable?: { readonly keys: readonly string[] };
 }

@@ -18,7 +18,7 @@ export {
 } from "./entry.js";
 export { appendHistory, type HistoryEvent, type HistoryWord, type KeepOptions } from "./history.js";
 export { HISTORY_OUTCOMES, type HistoryEntry, type HistoryOutcome } from "./history-entries.js";
-export { type LookUpOptions, lookUp } from "./look-up.js";
+export { type LookUpOptions, lookUp, lookUpConditions } from "./look-up.js";
 export { type ReadHistoryOptions, readHistory } from "./read-history.js";
 export {
   type HistoryRecorder,

@@ -6,18 +6,17 @@ import { LOCK_KINDS, type LockEntry } from "./entry.js";
 import { exactly } from "./glob.js";
 import { look } from "./look.js";
 import { identitiesOf, placeOf } from "./place.js";
-import { surveyAll, withConditions } from "./survey.js";
+import { type Surveyed, surveyAll } from "./survey.js";
 
 /** What to look for. */
 export interface LookUpOptions {
   /** Also the kinds that are free. @default false */
   readonly includeFree?: boolean;
-  /** Also who waits for conditions of the mutex. Only SCAN finds them, so that this costs what `surveyAll` does. @default false */
-  readonly includeConditions?: boolean;
 }
 
 /**
- * Every kind of that name which is held, awaited, paused, counting, gathering or broken. The requests leave together, and
+ * Every kind of that name which is held, awaited, paused, counting, gathering or broken. Who waits for conditions of the mutex
+ * is not among them: `lookUpConditions`. The requests leave together, and
  * those for the records of the clients that they name after them. Changes nothing.
  *
  * @param name  1 to 512 bytes
@@ -32,23 +31,25 @@ export async function lookUp(
   options: LookUpOptions = {},
 ): Promise<readonly LockEntry[]> {
   checkName(name);
-  const { includeFree = false, includeConditions = false } = checkKnown(options, ["includeFree", "includeConditions"]);
+  const { includeFree = false } = checkKnown(options, ["includeFree"]);
   const place = placeOf(holdfast);
   const identities = identitiesOf(place);
   const isQuorum = place.servers !== undefined;
   const kinds = LOCK_KINDS.filter((kind) => (kind === "redlock") === isQuorum);
-  const [looked, conditions] = await Promise.all([
-    Promise.all(kinds.map((kind) => look(place, { kind, name, key: undefined }, identities))),
-    includeConditions && !isQuorum ? conditionsOf(holdfast, name) : [],
-  ]);
-  return looked.flatMap(({ entry: found }) => {
-    const entry = found.kind === "mutex" ? withConditions(found, conditions) : found;
-    return includeFree || entry.state !== "free" ? [entry] : [];
-  });
+  const looked = await Promise.all(kinds.map((kind) => look(place, { kind, name, key: undefined }, identities)));
+  return looked.flatMap(({ entry }) => (includeFree || entry.state !== "free" ? [entry] : []));
 }
 
-/** @throws as `surveyAll` */
-async function conditionsOf(holdfast: Holdfast, name: string): Promise<LockEntry["conditions"]> {
-  const { locks } = await surveyAll(holdfast, { pattern: exactly(name), kinds: ["mutex"] });
-  return locks.flatMap(({ key, conditions }) => (key === undefined ? conditions : []));
+/**
+ * The mutex of that name with all its conditions for which somebody waits. Only SCAN finds those, so that this costs what
+ * `surveyAll` does, and takes the same rights. Changes nothing.
+ *
+ * @param name  1 to 512 bytes
+ * @returns as `surveyAll`: of `locks` the mutex of that name alone, or none if it is free and nobody waits
+ * @throws as `surveyAll`; TypeError, RangeError  a wrong name; nothing was sent
+ */
+export async function lookUpConditions(holdfast: Holdfast, name: string): Promise<Surveyed> {
+  checkName(name);
+  const { locks, ...extent } = await surveyAll(holdfast, { pattern: exactly(name), kinds: ["mutex"] });
+  return { locks: locks.filter(({ key }) => key === undefined), ...extent };
 }

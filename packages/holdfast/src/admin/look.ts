@@ -15,7 +15,9 @@ import { modeOf, readWriteLockSteps } from "../read-write-lock/read-write-lock.j
 import { semaphoreSteps } from "../semaphore/semaphore.js";
 import type { EntryHolder, EntryWaiter, LockEntry, LockKind, LockMode, LockState } from "./entry.js";
 import { keysOf, type Trace } from "./key-names.js";
+import { isMistyped } from "./mistyped.js";
 import type { Identities, Place } from "./place.js";
+import { brokenEntry, mistypedKeys } from "./unreadable.js";
 
 /** Which lock to look at. */
 export type Whose = Pick<Trace, "kind" | "name" | "key">;
@@ -43,8 +45,17 @@ export interface Looked {
   readonly hasFirstKey: boolean;
 }
 
-/** Looks at one lock. @throws StoreError, QuorumError */
+/** Looks at one lock; one that has a key of another type is told as broken. @throws StoreError, QuorumError */
 export async function look(place: Place, whose: Whose, identities: Identities): Promise<Looked> {
+  try {
+    return await lookInto(place, whose, identities);
+  } catch (error) {
+    if (!isMistyped(error)) throw error;
+    return { entry: brokenEntry(whose, await mistypedKeys(place, whose)), hasFirstKey: true };
+  }
+}
+
+async function lookInto(place: Place, whose: Whose, identities: Identities): Promise<Looked> {
   const seen = await SEE[whose.kind](place, whose);
   const { steps, state, own, idle, weigh = () => ({ mode: "exclusive", permits: 1 }) } = seen;
   const found: Inspection = await describe(identities, steps, state);
@@ -110,8 +121,22 @@ function stateOf(kind: LockKind, holders: number, waiters: number, idle: Seen["i
   return idle ?? "free";
 }
 
-/** Who waits for a condition of that mutex. @throws StoreError */
+/** Who waits for a condition of that mutex; or the key of the condition, if that is of another type. @throws StoreError */
 export async function lookAtCondition(
+  place: Place,
+  whose: Whose,
+  condition: string,
+  identities: Identities,
+): Promise<LockEntry["conditions"][number] | { readonly unreadable: string }> {
+  try {
+    return await lookIntoCondition(place, whose, condition, identities);
+  } catch (error) {
+    if (!isMistyped(error)) throw error;
+    return { unreadable: `${keysOf(place.prefix, whose).base}:condition:${encodeURIComponent(condition)}` };
+  }
+}
+
+async function lookIntoCondition(
   place: Place,
   whose: Whose,
   condition: string,

@@ -6,6 +6,7 @@ import type { ClientRecord } from "../core/presence.js";
 import type { Store } from "../core/store.js";
 import { adminHere } from "../generated/admin-scripts.js";
 import type { Holdfast } from "../holdfast.js";
+import { nothingIfMistyped } from "./mistyped.js";
 
 /** See the file header. */
 export interface Place extends Behind {
@@ -36,7 +37,7 @@ export function identitiesOf({ engine, timeoutMs }: Place): Identities {
     records: {
       announce: (keepMs) => engine.records.announce(keepMs),
       read(clientId) {
-        const reading = known.get(clientId) ?? engine.records.read(clientId, timeoutMs);
+        const reading = known.get(clientId) ?? engine.records.read(clientId, timeoutMs).catch(nothingIfMistyped);
         known.set(clientId, reading);
         return reading;
       },

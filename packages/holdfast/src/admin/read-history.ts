@@ -20,6 +20,7 @@ import {
 } from "./history-entries.js";
 import { unescaped } from "./key-names.js";
 import { look } from "./look.js";
+import { nothingIfMistyped } from "./mistyped.js";
 import { eachOf, identitiesOf, type Place, placeOf } from "./place.js";
 import { KeyScan, START } from "./scan.js";
 
@@ -126,7 +127,10 @@ async function eventsOf(
     let before = "+";
     for (;;) {
       const args = { sinceMs, before, most: PAGE };
-      const { words, nowMs } = await call({ store, name }, adminReadHistory, { history }, args, place.timeoutMs);
+      const reading = call({ store, name }, adminReadHistory, { history }, args, place.timeoutMs);
+      const reply = await reading.catch(nothingIfMistyped);
+      if (reply === undefined) return events;
+      const { words, nowMs } = reply;
       for (let at = 0; at + 2 < words.length; at += 3) {
         const event = eventOf(name, Number(words[at + 1]), words[at + 2] ?? "");
         // It was added after it happened, and so may be older than the part of the stream that was asked for.
@@ -167,7 +171,7 @@ async function holdsOf(place: Place, name: string, open: readonly Hold[]): Promi
       const known = LOCK_KINDS.find((one) => one === (kind === "reentrant-mutex" ? "mutex" : kind));
       if (known === undefined || (known === "redlock") !== (place.servers !== undefined)) return;
       const { entry } = await look(place, { kind: known, name: key ?? name, key }, identities);
-      looked.set(at, entry.holders);
+      if (entry.unreadable === undefined) looked.set(at, entry.holders);
     }),
   );
   return (hold) => {

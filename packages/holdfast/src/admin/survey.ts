@@ -9,6 +9,7 @@ import { type Trace, traceOf } from "./key-names.js";
 import { look, lookAtCondition } from "./look.js";
 import { eachOf, type Identities, identitiesOf, type Place, placeOf } from "./place.js";
 import { cursorText, KeyScan, type Progress, readCursor, type Wanted } from "./scan.js";
+import { brokenEntry } from "./unreadable.js";
 
 /** Which locks to list. */
 export interface SurveyOptions {
@@ -70,7 +71,7 @@ interface Wish {
  *
  * As with SCAN, what is there from the first page to the last is listed; what comes or goes meanwhile may be, or not. A lock
  * is on one page, but for a mutex with waiters for a condition, which may come once more for each such condition, and a paused
- * lock for which others wait, which may come twice; see `surveyAll`. Locks in the formats of other systems are not listed. A page costs a bounded number of requests, each of
+ * lock for which others wait, or one that cannot be read, which may come twice; see `surveyAll`. Locks in the formats of other systems are not listed. A page costs a bounded number of requests, each of
  * which keeps a server busy for a few milliseconds at most. Changes nothing.
  *
  * @throws StoreError   no server answered
@@ -168,7 +169,11 @@ async function examine(
     look(place, whose, identities),
     ...[...conditions].map((condition) => lookAtCondition(place, whose, condition, identities)),
   ]);
-  const awaited = looked.filter(({ waiterCount }) => waiterCount > 0);
+  const awaited = looked.flatMap((one) => ("unreadable" in one || one.waiterCount === 0 ? [] : [one]));
+  const wrong = looked.flatMap((one) => ("unreadable" in one ? [one.unreadable] : []));
+  const { keys = [] } = entry.unreadable ?? {};
+  // Of these no key tells where it is listed: rather twice than never. Whoever holds it cannot be asked for.
+  if (keys.length + wrong.length > 0) return withConditions(brokenEntry(whose, [...keys, ...wrong]), awaited);
   // A lock has several keys, which come on different pages: the first one lists it, or else the next.
   const isListedHere =
     awaited.length > 0 ||
@@ -187,7 +192,7 @@ function isNamed({ host, pid, clientName, owner, label }: LockEntry["holders"][n
 }
 
 /** The lock, and who waits for its conditions besides. */
-export function withConditions(lock: LockEntry, more: LockEntry["conditions"]): LockEntry {
+function withConditions(lock: LockEntry, more: LockEntry["conditions"]): LockEntry {
   if (more.length === 0) return lock;
   const known = new Map([...more, ...lock.conditions].map((condition) => [condition.name, condition]));
   return { ...lock, state: lock.state === "free" ? "awaited" : lock.state, conditions: [...known.values()] };

@@ -212,7 +212,8 @@ export class StoreError extends LockError {
   readonly transient: boolean;
   /**
    * In how many ms the server may grant locks again, counted from when it said so, if it refused because it took over
-   * from another or was restarted; undefined for every other failure.
+   * from another or was restarted; undefined for every other failure. Of a `QuorumError`: in how many ms so many servers may
+   * that a majority is not out of the question, if too many of them refused for that reason.
    */
   readonly resumesInMs: number | undefined;
   /**
@@ -249,9 +250,19 @@ export class QuorumError extends StoreError {
     const errors = facts.answers.map(({ error }) => error).filter((error) => error !== undefined);
     const forbidden = errors.find((error) => error instanceof StoreError && error.missingPermission !== undefined);
     const missingPermission = forbidden instanceof StoreError ? forbidden.missingPermission : undefined;
-    super(lockName, { ...facts, cause: errors[0], missingPermission }, quorumMessage(lockName, facts));
+    const resumesInMs = majorityResumesInMs(facts.answers);
+    super(lockName, { ...facts, cause: errors[0], missingPermission, resumesInMs }, quorumMessage(lockName, facts));
     this.answers = facts.answers;
   }
+}
+
+/** When a majority may grant again; undefined if it is not the grace of servers that keeps one from it. */
+function majorityResumesInMs(answers: readonly ServerAnswer[]): number | undefined {
+  const restsMs = answers.flatMap(({ error }) => {
+    return error instanceof StoreError && error.resumesInMs !== undefined ? [error.resumesInMs] : [];
+  });
+  const lacking = Math.floor(answers.length / 2) + 1 - (answers.length - restsMs.length);
+  return lacking > 0 ? restsMs.toSorted((one, other) => one - other)[lacking - 1] : undefined;
 }
 
 /** This client, server or kind cannot do what was asked, and never will. Nothing was done. */

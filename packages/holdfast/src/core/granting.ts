@@ -26,7 +26,8 @@ export function hold(
     const { kind, name: lockName, exported, permits: limit } = steps;
     // Without the name of the property where there is none: most locks have no key of their own.
     const mapped = exported?.key === undefined ? {} : { key: exported.key };
-    const counted = limit === undefined ? {} : { permits: { taken: claim.amount, limit } };
+    // A read-write lock is made of permits too, of which nobody is told.
+    const counted = limit === undefined || kind !== "semaphore" ? {} : { permits: { taken: claim.amount, limit } };
     const event: GrantEvent = { kind, lockName, owner: claim.owner, call, token, waitedMs, ...mapped, ...counted };
     channels.grant.publish(event);
   }

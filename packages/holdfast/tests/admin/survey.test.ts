@@ -4,7 +4,15 @@ import { embedded } from "@holdfast/embedded";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
-import { clients, LOCK_KINDS, type LockEntry, lookUp, survey, surveyAll } from "../../src/admin/index.js";
+import {
+  clients,
+  LOCK_KINDS,
+  type LockEntry,
+  lookUp,
+  lookUpConditions,
+  survey,
+  surveyAll,
+} from "../../src/admin/index.js";
 import { VERSION } from "../../src/client-record/client-record.js";
 import { createHoldfast, type Holdfast } from "../../src/index.js";
 import { LONG_MS, until } from "../../src/testing/delays.js";
@@ -156,12 +164,13 @@ describe("on one server", () => {
         { name: "empty: 100 %", waiterCount: 1 },
       ]),
     );
-    const looked = await lookUp(holdfast, "stock", { includeConditions: true });
+    const { locks: looked, ...extent } = await lookUpConditions(holdfast, "stock");
+    expect(extent).toEqual({ isComplete: true, unreachable: 0 });
     expect(looked.map(({ kind, state }) => ({ kind, state }))).toEqual([{ kind: "mutex", state: "awaited" }]);
     expect(looked[0]?.conditions.map(({ name }) => name).toSorted()).toEqual(["empty: 100 %", "full"]);
     // They are found by SCAN, which a look at one name does not do unasked.
     expect(await lookUp(holdfast, "stock")).toEqual([]);
-    expect(await lookUp(holdfast, "stoc?", { includeConditions: true })).toEqual([]);
+    expect((await lookUpConditions(holdfast, "stoc?")).locks).toEqual([]);
     stop.abort();
     await Promise.allSettled(waits);
   });

@@ -5,7 +5,8 @@ import type { ActionName } from "./session.js";
 
 /**
  * `awaited`: nobody holds it and somebody waits, as for a moment, or in a failover grace. `counting`: a latch above zero.
- * `gathering`: a barrier at which somebody has arrived. `broken`: a barrier whose last generation broke.
+ * `gathering`: a barrier at which somebody has arrived. `broken`: a barrier whose last generation broke;
+ * or a lock that cannot be read, since a key of it is of another type than ours.
  */
 export type LockState = "held" | "awaited" | "paused" | "counting" | "gathering" | "broken" | "free";
 
@@ -137,6 +138,7 @@ export interface ExplainView {
     | "dead-holder"
     | "no-permits"
     | "foreign"
+    | "unreadable"
     | "hand-over";
   readonly text: string;
   /** When it ends by itself, if nobody does anything; null if it does not. */

@@ -26,6 +26,7 @@ export interface Problem {
     | "too-many-attempts"
     | "busy"
     | "redis-down"
+    | "wrong-type"
     | "closed"
     | "unsupported"
     | "failed";

@@ -1,5 +1,6 @@
 /** Who else uses this database, and what was left in it. */
 import { parseOwner } from "holdfast/diagnosis";
+import { shellWord } from "../../text/shell-words.js";
 import { type Check, found, ok, skipped, unknown, type Verdict } from "../check.js";
 import type { KeyFacts, NodeFacts } from "../facts.js";
 import { counted, few } from "../words.js";
@@ -44,7 +45,8 @@ function orphansIn(keys: KeyFacts, nodes: readonly NodeFacts[]): string[] {
 /** What nobody will ever give back. */
 export const leftovers: Check = {
   id: "leftovers",
-  reads: "lock keys without an expiry, keys of unknown kind or form, waiting claims without a client",
+  reads:
+    "lock keys without an expiry, keys of unknown kind or form or of the wrong type, waiting claims without a client",
   levels: "warning",
   risk: "A name that can never be taken.",
   fix: "holdfast show NAME, then holdfast release NAME --force",
@@ -65,6 +67,15 @@ export const leftovers: Check = {
         ? found("warning", `${counted(keys.strange.length, "key")} of unknown kind or form: ${few(keys.strange)}`, {
             risk: "Another program uses this prefix, or another version of Holdfast: neither respects the other's locks.",
             fix: "one prefix for each program that is not Holdfast; one version of Holdfast in all processes",
+          })
+        : []),
+      ...(keys.mistyped.length > 0
+        ? found("warning", `${counted(keys.mistyped.length, "key")} of the wrong type: ${few(keys.mistyped)}`, {
+            risk: "Another program, or a hand, has written them: nobody gets these locks, and none of them can be released.",
+            fix: `look at it (redis-cli TYPE), and if nobody needs it: ${keys.mistyped
+              .slice(0, 3)
+              .map((key) => `redis-cli UNLINK ${shellWord(key)}`)
+              .join("; ")}`,
           })
         : []),
       ...(orphans.length > 0

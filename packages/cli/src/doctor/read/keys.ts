@@ -11,6 +11,7 @@ const SPARE_MS = 200;
 /** What tells of itself by another's rules: see docs/redis-keys.md. */
 const MAY_STAY = /^redisson-/;
 const HAS_OWNER = /^(mutex|election|redlock):\{.*\}$/s;
+const IS_HASH = /^(semaphore|read-write-lock|count-down-latch|barrier):\{.*\}$/s;
 const IS_QUEUE = /^(mutex|election|semaphore|read-write-lock):\{.*\}:queue$/s;
 
 /** @throws Error  SCAN is refused */
@@ -23,6 +24,7 @@ export async function readKeys(link: Link): Promise<KeyFacts | undefined> {
   const found = {
     withoutExpiry: [] as string[],
     strange: [] as string[],
+    mistyped: [] as string[],
     waiting: [] as string[],
     clients: [] as string[],
   };
@@ -55,7 +57,7 @@ function firstWord(name: string): string {
   return word === undefined ? name.slice(0, 64) : `${word}:*`;
 }
 
-type Found = { readonly [Name in "withoutExpiry" | "strange" | "waiting" | "clients"]: string[] };
+type Found = { readonly [Name in "withoutExpiry" | "strange" | "mistyped" | "waiting" | "clients"]: string[] };
 
 async function inspect({ redis, prefix }: Link, names: readonly string[], found: Found): Promise<void> {
   await Promise.all(
@@ -69,6 +71,7 @@ async function inspect({ redis, prefix }: Link, names: readonly string[], found:
       if (!MAY_STAY.test(family) && (await of(name, found, redis.call("PTTL", name))) === -1)
         found.withoutExpiry.push(name);
       if (HAS_OWNER.test(rest)) await lookAtOwner(redis, name, found);
+      if (IS_HASH.test(rest)) await of(name, found, redis.call("HLEN", name));
       if (IS_QUEUE.test(rest)) await lookAtQueue(redis, name, found);
     }),
   );
@@ -93,7 +96,7 @@ async function of(name: string, found: Found, asked: Promise<unknown>): Promise<
     return await asked;
   } catch (error) {
     const words = wordsOf(error);
-    if (/^WRONGTYPE\b/.test(words)) found.strange.push(name);
+    if (/^WRONGTYPE\b/.test(words)) found.mistyped.push(name);
     else if (!/^(ASK|MOVED|TRYAGAIN)\b/.test(words)) throw error;
     return undefined;
   }

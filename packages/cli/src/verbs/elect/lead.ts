@@ -1,16 +1,19 @@
 /** Standing for election, leading, and resigning. */
 import { channel } from "node:diagnostics_channel";
-import type { Election, Leadership, RenewEvent } from "holdfast";
+import { type Leadership, PausedError, type RenewEvent } from "holdfast";
 import { childEnvironment, heldNames } from "../../child/environment.js";
 import { ProcessGroup } from "../../child/process-group.js";
 import { exitCodeOf, Interrupted, SignalDesk } from "../../child/signals.js";
 import { type SupervisionEnd, supervise } from "../../child/supervision.js";
 import { defaultKillAfterMs, marginOf } from "../../child/time-table.js";
 import { sleep } from "../../frame/durations.js";
-import { EXIT, usageError } from "../../frame/exit-codes.js";
+import { CliError, EXIT, usageError } from "../../frame/exit-codes.js";
 import { failureOf } from "../../frame/failures.js";
 import type { Call, Connection } from "../../frame/verb.js";
 import { recordOwn } from "../../listing/past.js";
+import { serverNowMs } from "../../listing/server-time.js";
+import { pausedMessage } from "../run/messages.js";
+import { refuseOtherKinds } from "../run/other-kinds.js";
 import { type ElectionReport, electionReport } from "./report.js";
 
 /** How to stand. */
@@ -66,15 +69,14 @@ export async function lead(call: Call, candidacy: Candidacy): Promise<number> {
 
 async function leadOnce(
   call: Call,
-  { holdfast }: Connection,
+  connection: Connection,
   candidacy: Candidacy,
   desk: SignalDesk,
 ): Promise<LeadershipEnd> {
   const report = electionReport(call, candidacy.name);
-  const election = holdfast.election(candidacy.name);
   const stoodAtMs = performance.now();
   report.candidate();
-  const leadership = await win(election, candidacy, desk, report);
+  const leadership = await win(connection, candidacy, desk, report);
   report.elected(leadership, performance.now() - stoodAtMs);
   const stopWatching = watchRenewals(leadership, report);
   try {
@@ -94,19 +96,29 @@ async function leadOnce(
 
 const RETRY_MS = 1_000;
 
-/** Campaigns until it is won. A Redis that is away is asked again: a candidate stands by for as long as it lives. */
+/**
+ * Campaigns until it is won. A Redis that is away is asked again: a candidate stands by for as long as it lives.
+ *
+ * @throws CliError 65  the name is in use as another kind. @throws CliError 75  the election is paused
+ */
 async function win(
-  election: Election,
-  { value, leaseMs, delayMs, throughPause, label }: Candidacy,
+  connection: Connection,
+  { name, value, leaseMs, delayMs, throughPause, label }: Candidacy,
   desk: SignalDesk,
   report: ElectionReport,
 ): Promise<Leadership> {
   const named = label === undefined ? {} : { label };
   const options = { waitMs: Infinity, leaseMs, delayMs, throughPause, signal: desk.waiting, ...named };
-  for (;;) {
+  const { holdfast } = connection;
+  for (let isAlone = false; ; ) {
     try {
-      return await election.campaign(value, options);
+      if (!isAlone) await refuseOtherKinds(holdfast, name, "election");
+      isAlone = true;
+      return await holdfast.election(name).campaign(value, options);
     } catch (error) {
+      if (error instanceof PausedError) {
+        throw new CliError(EXIT.notNow, pausedMessage(name, error, await serverNowMs(connection)), { cause: error });
+      }
       if (error instanceof Interrupted || failureOf(error).code !== EXIT.unreachable || !isTransient(error))
         throw error;
       report.away(failureOf(error).message);

@@ -2,12 +2,14 @@
 import { LOCK_KINDS, type LockKind, survey } from "holdfast/admin";
 import { parseDuration } from "../../frame/durations.js";
 import { EXIT, usageError } from "../../frame/exit-codes.js";
-import { jsonLine, paintFor, table, tell } from "../../frame/output.js";
+import { jsonLine, paintFor, plain, table, tell } from "../../frame/output.js";
 import { durationOf, isGiven, textOf, textsOf, wholeOf, wordOf } from "../../frame/values.js";
 import type { Call, Connection, Verb } from "../../frame/verb.js";
 import { COLUMN_NAMES, columnsOf, type LockColumn, type Row, USUAL_COLUMNS } from "../../listing/columns.js";
 import { lockJson } from "../../listing/json.js";
+import { tellMissing } from "../../listing/missing.js";
 import { onlyNative } from "../../listing/native.js";
+import { unreadableSentence } from "../../listing/sentences.js";
 import { serverNowMs } from "../../listing/server-time.js";
 import { type Look, USUAL_WATCH, watch } from "../../live/watch.js";
 import { inOrder, SORTS, type Sort } from "./order.js";
@@ -56,7 +58,11 @@ export const ls: Verb = {
     const wish = wishOf(call);
     const connection = await call.connect();
     try {
-      const look = async (): Promise<Look> => lookAt(call, wish, await pageOf(connection, wish));
+      const look = async (): Promise<Look> => {
+        const page = await pageOf(connection, wish);
+        await tellMissing(call, connection, page);
+        return lookAt(call, wish, page);
+      };
       if (wish.everyMs !== undefined) return await watch(call, wish.everyMs, look);
       const { lines, json } = await look();
       call.streams.stdout.write(call.common.isJson ? jsonLine(json) : lines.map((line) => `${line}\n`).join(""));
@@ -154,7 +160,10 @@ function isWanted({ lock, atMs }: Row, { isWaiting, heldOverMs }: Wish): boolean
 }
 
 function lookAt({ streams, common }: Call, wish: Wish, { rows, nextCursor, unreachable }: Page): Look {
-  if (unreachable > 0) tell(streams, common, `${unreachable} servers did not answer: what is on them is missing here`);
+  for (const { lock } of rows) {
+    const unreadable = unreadableSentence(lock);
+    if (unreadable !== undefined) tell(streams, common, `${plain(lock.name)} (${lock.kind}) ${unreadable}`);
+  }
   const json = { locks: rows.map(({ lock }) => lockJson(lock)), nextCursor: nextCursor ?? null, unreachable };
   if (common.isJson) return { lines: [], json };
   if (nextCursor !== undefined && wish.everyMs === undefined) {

@@ -10,7 +10,7 @@ import { CliError, EXIT } from "../../frame/exit-codes.js";
 import { plain } from "../../frame/output.js";
 import { processOf } from "./messages.js";
 
-/** How each kind is called, and how to ask for it. */
+/** How each kind is called, and how to ask `run` for it. */
 const KINDS: Readonly<Record<string, { readonly called: string; readonly remedy: string }>> = {
   mutex: { called: "a mutex", remedy: "leave out -s, -x and -N" },
   "read-write-lock": { called: "a read-write lock", remedy: "add -x, or -s to share it with other readers" },
@@ -39,7 +39,7 @@ export async function refuseOtherKinds(holdfast: Holdfast, name: string, kind: s
     const who = holder === undefined ? `${waiterCount} wait for it` : `held by ${processOf(holder)}`;
     throw new CliError(
       EXIT.otherKind,
-      `${plain(name)} is in use as ${called} (${who}), and here it is ${KINDS[kind]?.called ?? kind}: ${remedy}`,
+      `${plain(name)} is in use as ${called} (${who}), and here it is ${KINDS[kind]?.called ?? kind}: ${kind === "election" ? "take another name" : remedy}`,
     );
   }
 }

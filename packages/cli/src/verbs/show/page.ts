@@ -6,7 +6,7 @@ import { leftText, stateText } from "../../listing/columns.js";
 import type { Found, ShownLock } from "../../listing/found.js";
 import { type HistoryEntry, historyColumns } from "../../listing/past.js";
 import { whoIs } from "../../listing/people.js";
-import { pauseSentence, quoted } from "../../listing/sentences.js";
+import { pauseSentence, quoted, unreadableSentence } from "../../listing/sentences.js";
 import { formatInstant } from "../../text/instants.js";
 
 /** What there is to show. */
@@ -38,6 +38,8 @@ export function pageLines({ name, found, history, atMs, out, color }: Page): str
 function lockLines(lock: ShownLock, atMs: number, paint: Paint): string[] {
   const { pause, permits, leader, waiters, waiterCount, conditions } = lock;
   const lines = [`${paint("bold", plain(lock.name))}: ${lock.kind}, ${stateText(lock)}`];
+  const unreadable = unreadableSentence(lock);
+  if (unreadable !== undefined) lines.push(`  ${unreadable}`);
   if (pause !== undefined) lines.push(`  paused   by ${pauseSentence(pause, atMs)}`);
   for (const holder of lock.holders) lines.push(...holderLines(holder, atMs));
   if (leader !== undefined) lines.push(`  value    ${leader.value === "" ? "-" : plain(leader.value)}`);

@@ -2,10 +2,11 @@
 import { parseDuration } from "../../frame/durations.js";
 import { EXIT } from "../../frame/exit-codes.js";
 import { jsonLine } from "../../frame/output.js";
-import { nameOf, textOf } from "../../frame/values.js";
+import { isGiven, nameOf, textOf } from "../../frame/values.js";
 import type { Call, Connection, Verb } from "../../frame/verb.js";
-import { type Found, findLocks } from "../../listing/found.js";
+import { conditionsAt, type Found, findLocks, withConditions } from "../../listing/found.js";
 import { lockJson, queueJson } from "../../listing/json.js";
+import { tellMissing } from "../../listing/missing.js";
 import { type HistoryEntry, historyJson, pastOf } from "../../listing/past.js";
 import { serverNowMs } from "../../listing/server-time.js";
 import { type Look, USUAL_WATCH, watch } from "../../live/watch.js";
@@ -16,6 +17,8 @@ Everything about one lock: its state, every holder with token and owner (for hol
 the order in which they will be served, permits, a pause, and the last lines of its history.
 
   -q, --quiet             prints nothing, and answers: exit code 0 if somebody holds it, 1 if nobody does
+      --conditions        also who waits for conditions of the mutex: goes over all keys of the database
+                          (SCAN, which the Redis user must be permitted)
       --watch [D]         again every D (${USUAL_WATCH}) until it is interrupted; with --json one line each
 
 Exit code 0. A name that is in use as several kinds (they do not exclude each other) is shown as each of them;
@@ -28,9 +31,9 @@ const HISTORY_MS = 30 * 86_400_000;
 /** The verb. */
 export const show: Verb = {
   name: "show",
-  usage: "holdfast show NAME [-q] [--watch [D]]",
+  usage: "holdfast show NAME [-q] [--conditions] [--watch [D]]",
   help: HELP,
-  options: { watch: { type: "string", bare: USUAL_WATCH } },
+  options: { conditions: { type: "boolean" }, watch: { type: "string", bare: USUAL_WATCH } },
   async run(call) {
     const { values, common, streams } = call;
     const name = nameOf("show", call.positionals);
@@ -53,14 +56,17 @@ export const show: Verb = {
   },
 };
 
-async function lookAt({ common, streams }: Call, connection: Connection, name: string): Promise<Look> {
+async function lookAt({ common, streams, values }: Call, connection: Connection, name: string): Promise<Look> {
   const { holdfast } = connection;
   const isNative = common.protocol.format === "native";
-  const [found, history, atMs] = await Promise.all([
-    findLocks(holdfast, common, name, { includeConditions: true }),
+  const [plainly, history, atMs, conditions] = await Promise.all([
+    findLocks(holdfast, common, name),
     isNative ? pastOf(holdfast, { name, sinceMs: HISTORY_MS, limit: HISTORY_LINES }) : [],
     serverNowMs(connection),
+    isNative && isGiven(values, "conditions") ? conditionsAt(holdfast, common, name) : undefined,
   ]);
+  const found = conditions === undefined ? plainly : withConditions(holdfast, plainly, conditions.locks);
+  if (conditions !== undefined) await tellMissing({ common, streams }, connection, conditions);
   const json = documentOf(name, found, history);
   if (common.isJson) return { lines: [], json };
   return { lines: pageLines({ name, found, history, atMs, out: streams.stdout, color: common.color }), json };

@@ -1,0 +1,38 @@
+/** Independent servers of which too many have just started: that is no outage, and cron need not hear of it. */
+import { Redis } from "ioredis";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
+import { type Place, placeOf } from "./place.js";
+
+let servers: readonly RedisServer[];
+let place: Place;
+beforeAll(async () => {
+  servers = await Promise.all([startRedis(), startRedis(), startRedis()]);
+  place = placeOf({
+    ports: servers.map(({ port }) => port),
+    env: { HOLDFAST_REDLOCK: "1" },
+    clients: servers.map(({ url }) => new Redis(url)),
+    isQuorum: true,
+    stop: async () => void (await Promise.all(servers.map((server) => server.stop()))),
+  });
+});
+afterAll(async () => {
+  await place?.close();
+});
+
+it("run ends with 75 and says until when they grant nothing, at once and after a wait; --skip-ok is silent", async () => {
+  // They grant nothing for as long as the lease of whoever asks first.
+  const words = ["run", "job", "--lease", "1h"];
+  const [refused, waited, skipped] = await Promise.all([
+    place.say(...words, "-n", "--", "true"),
+    place.say(...words, "-w", "1s", "--", "true"),
+    place.say(...words, "-n", "--skip-ok", "--", "true"),
+  ]);
+  for (const { code, stderr } of [refused, waited]) {
+    expect([code, stderr]).toEqual([75, expect.stringMatching(/^holdfast: job is granted to nobody until .*Z \(in /)]);
+  }
+  expect(skipped).toMatchObject({ code: 0, stdout: "", stderr: "" });
+  const { stderr } = await place.say(...words, "-n", "--json", "--", "true");
+  const result = JSON.parse(stderr.trim().split("\n").at(-1) ?? "");
+  expect(result).toMatchObject({ event: "result", outcome: "grace", code: 75 });
+});

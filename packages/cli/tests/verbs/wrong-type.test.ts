@@ -1,0 +1,63 @@
+/** Keys of the wrong type where a lock has its own: they are told, and hide nothing else. */
+import { expect, it } from "vitest";
+import { newStage } from "./harness.js";
+
+const stage = newStage();
+
+const LIST = "hf:mutex:{a list}";
+const TEXT = "hf:semaphore:{text}";
+const QUEUE = "hf:mutex:{good}:queue";
+
+it("ls, top, show and pause go on, and name the key; doctor says how to be rid of it", async () => {
+  const { redis, holdfast } = stage;
+  await holdfast.mutex("held").acquire({ leaseMs: 600_000 });
+  await redis.command("LPUSH", LIST, "junk");
+  await redis.command("SET", TEXT, "junk");
+  await redis.command("SET", QUEUE, "junk");
+  await redis.command("LPUSH", "hf:history:{held}", "junk");
+
+  const listed = await stage.say("ls", "-o", "name,kind,state", "--no-headings");
+  expect(listed.code).toBe(0);
+  expect(
+    listed.stdout
+      .trimEnd()
+      .split("\n")
+      .map((line) => line.split(/ {2,}/)),
+  ).toEqual([
+    ["a list", "mutex", "broken"],
+    ["good", "mutex", "broken"],
+    ["held", "mutex", "held"],
+    ["text", "semaphore", "broken"],
+  ]);
+  for (const key of [LIST, TEXT, QUEUE]) {
+    expect(listed.stderr).toContain(`the key ${key} is of another type than Holdfast writes`);
+    expect(listed.stderr).toContain(`redis-cli UNLINK '${key}'`);
+  }
+  const { locks } = await stage.ask("ls", "good");
+  expect(locks).toMatchObject([{ name: "good", state: "broken", unreadableKeys: [QUEUE] }]);
+
+  const top = await stage.ask("top", "--once");
+  expect(top.locks.map(({ name }) => name).toSorted()).toEqual(["a list", "good", "held", "text"]);
+
+  const shown = await stage.say("show", "text");
+  expect(shown.code).toBe(0);
+  expect(shown.stdout).toMatch(
+    /^text: semaphore, broken\n {2}cannot be read: the key hf:semaphore:\{text\} is of another type/,
+  );
+  expect(await stage.ask("show", "held")).toMatchObject({ state: "held", history: [] });
+
+  const paused = await stage.say("pause", "a list", "-m", "why");
+  expect([paused.code, paused.stderr]).toEqual([65, expect.stringContaining(`UNLINK '${LIST}'`)]);
+  expect(await stage.say("pause", "held", "-m", "why")).toMatchObject({ code: 0 });
+
+  const doctor = await stage.say("doctor", "--only", "leftovers", "--for", "60s");
+  expect(doctor.stdout).toContain("3 keys of the wrong type");
+  for (const key of [LIST, TEXT, QUEUE]) expect(doctor.stdout).toContain(`redis-cli UNLINK '${key}'`);
+});
+
+it("names those that are there where it cannot be told which one it is", async () => {
+  await stage.redis.command("SET", "hf:mutex:{two}", "x");
+  await stage.redis.command("LPUSH", "hf:mutex:{two}:fence", "junk");
+  const { stdout } = await stage.say("show", "two");
+  expect(stdout).toContain("one of the keys hf:mutex:{two}, hf:mutex:{two}:fence is of another type");
+});

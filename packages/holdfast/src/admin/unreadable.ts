@@ -1,0 +1,97 @@
+/**
+ * What becomes of a lock with a key of another type than ours, which another program or a hand has written: it alone cannot be
+ * read, and nothing else suffers from it.
+ */
+import { call } from "../core/call.js";
+import { adminWaiters } from "../generated/admin-scripts.js";
+import type { LockEntry, LockKind } from "./entry.js";
+import { keysOf, type Trace } from "./key-names.js";
+import { isMistyped } from "./mistyped.js";
+import type { Place } from "./place.js";
+
+/** What cannot be read. @param keys  those that are, or may be, of another type */
+export function brokenEntry(
+  { kind, name, key }: Pick<Trace, "kind" | "name" | "key">,
+  keys: readonly string[],
+): LockEntry {
+  return {
+    kind,
+    name,
+    key,
+    state: "broken",
+    mode: undefined,
+    token: undefined,
+    holders: [],
+    waiterCount: 0,
+    waiters: [],
+    permits: undefined,
+    pause: undefined,
+    label: undefined,
+    conditions: [],
+    leader: undefined,
+    count: undefined,
+    barrier: undefined,
+    unreadable: { keys },
+  };
+}
+
+type Suffixes = readonly string[];
+
+/** The keys that are sorted sets, and those that are not, by what follows the base; the lock's own is among the latter. */
+const SUFFIXES: Readonly<Record<LockKind, { readonly sorted: Suffixes; readonly others: Suffixes }>> = {
+  mutex: { sorted: [":queue"], others: [":fence"] },
+  election: { sorted: [":queue"], others: [":fence", ":value"] },
+  semaphore: { sorted: [":queue", ":holders", ":slots"], others: [":fence"] },
+  "read-write-lock": { sorted: [":queue", ":holders", ":slots"], others: [":fence"] },
+  "count-down-latch": { sorted: [":waiters", ":counted"], others: [] },
+  barrier: { sorted: [":arrived", ":leases", ":ended"], others: [] },
+  redlock: { sorted: [], others: [":fence"] },
+};
+
+/**
+ * Which keys of a lock that cannot be read are of another type.
+ *
+ * Each is read as a sorted set: no more rights are needed than for any look at a lock. So of keys that are none, those
+ * that are there are told, since one of them it is.
+ *
+ * @throws StoreError
+ */
+export async function mistypedKeys(
+  place: Place,
+  whose: Pick<Trace, "kind" | "name" | "key">,
+): Promise<readonly string[]> {
+  const { lock, base } = keysOf(place.prefix, whose);
+  const { sorted, others } = SUFFIXES[whose.kind];
+  const [wrong, rest] = await Promise.all([
+    asSortedSets(
+      place,
+      sorted.map((suffix) => base + suffix),
+    ),
+    asSortedSets(place, [lock, ...others.map((suffix) => base + suffix)]),
+  ]);
+  const certain = [...wrong.refused, ...rest.filled];
+  return certain.length > 0 ? certain : rest.refused;
+}
+
+interface AsSortedSets {
+  readonly refused: readonly string[];
+  readonly filled: readonly string[];
+}
+
+async function asSortedSets({ stores, timeoutMs }: Place, keys: readonly string[]): Promise<AsSortedSets> {
+  const refused: string[] = [];
+  const filled: string[] = [];
+  await Promise.all(
+    keys.map(async (queue) => {
+      const reads = await Promise.allSettled(
+        stores.map((store) => call({ store, name: queue }, adminWaiters, { queue }, { most: 1 }, timeoutMs)),
+      );
+      const [first] = reads;
+      if (reads.some((one) => one.status === "rejected" && isMistyped(one.reason))) refused.push(queue);
+      else if (reads.some((one) => one.status === "fulfilled" && one.value.texts.length > 0)) filled.push(queue);
+      else if (first?.status === "rejected" && reads.every((one) => one.status === "rejected")) throw first.reason;
+    }),
+  );
+  const inOrder = (some: readonly string[]): string[] => keys.filter((key) => some.includes(key));
+  return { refused: inOrder(refused), filled: inOrder(filled) };
+}
