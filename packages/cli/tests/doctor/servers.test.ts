@@ -53,13 +53,14 @@ test("a server that is set up as it should be has no critical finding, and nothi
       "role",
       "acl",
       "scripts",
-      "pubsub",
       "clock-runs",
       "stop-writes",
       "leftovers",
     ]) {
       expect(said(findings, id)).toMatch(/^ok/);
     }
+    // A warning on a machine that is slow with its messages.
+    expect(said(findings, "pubsub")).toMatch(/came after .*; 1 receiver counted/);
     expect((await redis.keys("*")).toSorted()).toEqual(before);
     expect(await redis.pubsub("CHANNELS", "hf:in:doctor*")).toEqual([]);
     lease.assertHeld();
