@@ -27,8 +27,11 @@ const SMALL = { minify: true, keepNames: true };
  *
  * @param {string} target
  * @returns {Promise<void>}
+ * @throws Error  the pages of the console were not built
  */
 export async function pack(target) {
+  const page = join(home, "dist/console/ui/index.html");
+  if (!existsSync(page)) throw new Error(`${page} is missing: npm run build writes it`);
   const manifest = JSON.parse(readFileSync(join(home, "package.json"), "utf8"));
   rmSync(target, { recursive: true, force: true });
   mkdirSync(target, { recursive: true });

@@ -26,6 +26,11 @@ describe("a duration", () => {
     expect(() => parseDuration("--wait", text)).toThrow(/--wait must be .*; got/);
   });
 
+  it("that may be a word as well is told with the words", () => {
+    const words = ["hour", "day"];
+    expect(() => parseDuration("--once-per", "3x", { words })).toThrow("--once-per must be hour, day or a duration");
+  });
+
   it.each([
     [250, "250ms"],
     [24_000, "24s"],

@@ -7,20 +7,30 @@ const PART = /(\d+(?:\.\d+)?)(ms|s|m|h|d)/g;
 /** As of leases: a year. Longer is a slip of the finger. */
 const LONGEST_MS = 31_536_000_000;
 
+/** What may be given: whole ms, both ends included. */
+interface Range {
+  readonly minMs?: number;
+  readonly maxMs?: number;
+  /** What may be given in place of a duration, which whoever asks has looked for. For the message. */
+  readonly words?: readonly string[];
+}
+
 /**
  * `250ms`, `30s`, `5m`, `1h`, `2d`, `1h30m`; a bare number is seconds, fractions allowed.
  *
  * @param flag   for the message, as it was typed: `--wait`
- * @param range  whole ms, both ends included
  * @returns whole ms, rounded
  * @throws CliError 64  not a duration, or out of range
  */
-export function parseDuration(flag: string, text: string, range: { minMs?: number; maxMs?: number } = {}): number {
+export function parseDuration(flag: string, text: string, range: Range = {}): number {
+  const { minMs = 0, maxMs = LONGEST_MS, words = [] } = range;
   const ms = durationOf(text);
   if (ms === undefined) {
-    throw usageError(`${flag} must be a duration such as 250ms, 30s, 5m, 1h30m or a number of seconds; got "${text}"`);
+    const others = words.length === 0 ? "" : `${words.join(", ")} or `;
+    throw usageError(
+      `${flag} must be ${others}a duration such as 250ms, 30s, 5m, 1h30m or a number of seconds; got "${text}"`,
+    );
   }
-  const { minMs = 0, maxMs = LONGEST_MS } = range;
   if (ms < minMs || ms > maxMs) {
     throw usageError(`${flag} must be ${formatMs(minMs)} to ${formatMs(maxMs)}; got "${text}"`);
   }

@@ -22,7 +22,8 @@ its address is printed, and on a terminal it is opened in a browser.
       --workers N         4; 1 to 50
       --for D             60s; at least 5s
       --chaos             kills a worker every few seconds
-      --open, --no-open   open the console in a browser (default: if stdout is a terminal)
+      --open              opens the console in a browser; the default where stdout is a terminal
+      --no-open           opens no browser
 
 Without -r it runs in this process on an embedded store and needs no Redis (HOLDFAST_REDIS and REDIS_URL are
 not looked at). With -r the workers are processes, on keys that begin with ${PREFIX}: which must not be there

@@ -61,6 +61,12 @@ describe("ls", () => {
     expect((await stage.say("ls", "evil*", "--raw", "-o", "name")).stdout).toBe(`${HOSTILE}\n`);
   });
 
+  it("refuses a cursor that no page ended with, with 64", async () => {
+    const { code, stderr } = await stage.say("ls", "--cursor", "zzz");
+    expect(code).toBe(64);
+    expect(stderr).toMatch(/^holdfast: --cursor must be .*zzz/);
+  });
+
   it("has the fields of the reference in JSON", async () => {
     const document = await stage.ask("ls", "--kind", "mutex", "--waiting");
     expect(document).toMatchObject({ v: 1, nextCursor: null });

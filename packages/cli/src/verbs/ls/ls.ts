@@ -144,6 +144,9 @@ async function pageOf(connection: Connection, wish: Wish): Promise<Page> {
       ...(kinds.length === 0 ? {} : { kinds }),
       ...(holder === undefined ? {} : { holder }),
       ...(cursor === undefined ? {} : { cursor }),
+    }).catch((error: unknown) => {
+      if (error instanceof TypeError && error.message.startsWith("cursor ")) throw usageError(`--${error.message}`);
+      throw error;
     });
     const atMs = await serverNowMs(connection);
     rows.push(...page.locks.map((lock) => ({ lock, atMs })).filter((row) => isWanted(row, wish)));

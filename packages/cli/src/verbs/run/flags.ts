@@ -190,7 +190,11 @@ function shapeOf(values: Values, topology: string, format: string): Shape {
 function periodOf(text: string | undefined): Period | undefined {
   if (text === undefined) return undefined;
   if (text === "hour" || text === "day" || text === "week") return { kind: "calendar", unit: text, text };
-  return { kind: "rolling", periodMs: parseDuration("--once-per", text, { minMs: 1_000 }), text };
+  return {
+    kind: "rolling",
+    periodMs: parseDuration("--once-per", text, { minMs: 1_000, words: ["hour", "day", "week"] }),
+    text,
+  };
 }
 
 function labelOf(text: string | undefined): string | undefined {
