@@ -30,9 +30,9 @@ function backoff(times: number): number {
 /** As `Call.connect`. */
 export async function connect(verb: string, common: CommonFlags, options: ConnectOptions): Promise<Connection> {
   const urls = serverUrls(verb, common);
-  const clients = clientsFor(urls, common);
+  const clients = clientsFor(urls, common, options);
   try {
-    await ready(clients, common, options.signal);
+    await ready(clients, common, options);
   } catch (error) {
     for (const client of clients) client.disconnect();
     throw error;
@@ -67,7 +67,11 @@ function userName(): string {
   }
 }
 
-function clientsFor(urls: readonly ServerUrl[], common: CommonFlags): Client[] {
+function clientsFor(
+  urls: readonly ServerUrl[],
+  common: CommonFlags,
+  { isBrokenToo = false }: ConnectOptions,
+): Client[] {
   const [first] = urls as [ServerUrl];
   const password = passwordOf(common);
   const credentials = ({ username, password: own }: ServerUrl): { username?: string; password?: string } => {
@@ -103,6 +107,8 @@ function clientsFor(urls: readonly ServerUrl[], common: CommonFlags): Client[] {
               lazyConnect: true,
               redisOptions: { ...shared, ...credentials(first) },
               clusterRetryStrategy: backoff,
+              // Else it waits for `cluster_state:ok`, and says nothing of it.
+              enableReadyCheck: !isBrokenToo,
             },
           ),
         ),
@@ -147,44 +153,55 @@ function passwordOf({ passwordFile }: CommonFlags): string | undefined {
   return password;
 }
 
-/** Until enough of them answer: the one, or a majority of several. */
-function ready(clients: readonly Client[], common: CommonFlags, signal: AbortSignal | undefined): Promise<void> {
-  const enough = Math.floor(clients.length / 2) + 1;
+/** Until enough of them answer: the one, or a majority of several; or any, to look into what is broken. */
+function ready(
+  clients: readonly Client[],
+  common: CommonFlags,
+  { signal, isBrokenToo = false }: ConnectOptions,
+): Promise<void> {
+  const enough = isBrokenToo ? 1 : Math.floor(clients.length / 2) + 1;
   const { connectTimeoutMs } = common;
   return new Promise((resolve, reject) => {
-    let readyCount = 0;
-    let last: Error | undefined;
+    const isReady = new Set<Client>();
+    const isConnected = new Set<Client>();
+    const last = new Map<Client, Error>();
     const end = (settle: () => void): void => {
       clearTimeout(timer);
       signal?.removeEventListener("abort", onAbort);
       settle();
     };
+    const whyNot = (client: Client): string => {
+      if (client instanceof Cluster && isConnected.has(client) && !last.has(client))
+        return "its nodes answer, but cluster_state is not ok; look with: holdfast doctor --cluster";
+      const error = last.get(client);
+      const said = error === undefined ? "no answer" : error.message || String((error as { code?: string }).code);
+      return firstLineOf(redact(said));
+    };
     const onAbort = (): void => end(() => reject(signal?.reason));
     const timer = setTimeout(() => {
-      const which = clients.length === 1 ? "Redis" : `only ${readyCount} of ${clients.length} servers`;
-      const said = last === undefined ? "no answer" : last.message || String((last as { code?: string }).code);
-      const why = firstLineOf(redact(said));
-      const hint = tlsHint(common, why);
-      end(() =>
-        reject(
-          new CliError(
-            EXIT.unreachable,
-            `${which} at ${common.urls.map(redact).join(" ")} could ${clients.length === 1 ? "not " : ""}be reached within ${formatMs(connectTimeoutMs)}: ${why}${hint}`,
-          ),
-        ),
-      );
+      const urls = common.urls.map(redact);
+      const within = `reached within ${formatMs(connectTimeoutMs)}`;
+      const [only] = clients;
+      const reasons = clients.flatMap((client, at) => (isReady.has(client) ? [] : `${urls[at]}: ${whyNot(client)}`));
+      const text =
+        clients.length === 1
+          ? `Redis at ${urls.join(" ")} could not be ${within}: ${whyNot(only as Client)}`
+          : `only ${isReady.size} of ${clients.length} servers could be ${within}: ${reasons.join("; ")}`;
+      end(() => reject(new CliError(EXIT.unreachable, `${text}${tlsHint(common, text)}`)));
     }, connectTimeoutMs);
     signal?.addEventListener("abort", onAbort);
     if (signal?.aborted) return onAbort();
     for (const client of clients) {
+      client.once("connect", () => isConnected.add(client));
       client.once("ready", () => {
-        readyCount += 1;
-        if (readyCount === enough) end(resolve);
+        isReady.add(client);
+        if (isReady.size === enough) end(resolve);
       });
       const onError = (error: unknown): void => {
         if (!(error instanceof Error)) return;
-        last = lastOf(error);
-        const final = noDatabase(last, client) ?? refusal(last, common);
+        const latest = lastOf(error);
+        last.set(client, latest);
+        const final = noDatabase(latest, client) ?? refusal(latest, common);
         if (final !== undefined) end(() => reject(final));
       };
       client.on("error", onError);

@@ -52,6 +52,8 @@ export interface Call {
 export interface ConnectOptions {
   /** Ends the attempt; then `connect` rejects with its reason. */
   readonly signal?: AbortSignal;
+  /** Whoever answers is enough, also a cluster that serves nobody, or one of several servers: to look into what is wrong. */
+  readonly isBrokenToo?: boolean;
 }
 
 /** A way to the locks, and to the servers behind them. */

@@ -44,7 +44,7 @@ async function run({ values, positionals, common, streams, connect }: Call): Pro
   const leaseMs = durationOf(values, "lease", { minMs: 100 }) ?? 30_000;
   const forMs = durationOf(values, "for", { minMs: 500, maxMs: 3_600_000 }) ?? 5_000;
   const startMs = performance.now();
-  const connection = await connect();
+  const connection = await connect({ isBrokenToo: true });
   try {
     const targets = await targetsOf(connection);
     const { topology, prefix, address } = connection;

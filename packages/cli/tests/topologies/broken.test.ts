@@ -1,0 +1,45 @@
+/** What is broken so far that nobody is served: the doctor looks into it all the same, and others say who says so. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
+import { until } from "../../../holdfast/src/testing/delays.js";
+import { holdfast } from "../support/command.js";
+
+let node: RedisServer;
+let other: RedisServer;
+
+beforeAll(async () => {
+  [node, other] = await Promise.all([
+    // The bus of the cluster is 10 000 ports above.
+    startRedis({ belowPort: 50_000, args: ["--cluster-enabled", "yes", "--cluster-announce-ip", "127.0.0.1"] }),
+    startRedis(),
+  ]);
+});
+afterAll(() => Promise.all([node, other].map((server) => server?.stop())));
+
+const url = (port: number): string => `redis://127.0.0.1:${port}`;
+
+test("a cluster without one of its slots is found critical; who only wants a lock is told where to look", async () => {
+  await node.command("CLUSTER", "ADDSLOTSRANGE", "0", "16383");
+  const state = async (): Promise<string> => String(await node.command("CLUSTER", "INFO"));
+  await until(async () => (await state()).includes("cluster_state:ok"), "a whole cluster");
+  await node.command("CLUSTER", "DELSLOTS", "16000");
+  await until(async () => (await state()).includes("cluster_state:fail"), "a broken cluster");
+  const where = ["--cluster", "-r", url(node.port)];
+  const examined = await holdfast(["doctor", ...where, "--only", "cluster"], {});
+  expect([examined.code, examined.stdout]).toEqual([1, expect.stringContaining("1 slot without a server")]);
+  const refused = await holdfast(["ls", ...where, "--connect-timeout", "1s"], {});
+  expect([refused.code, refused.stderr]).toEqual([69, expect.stringContaining("holdfast doctor --cluster")]);
+});
+
+test("of independent servers each that is away is named, and the doctor examines those that are not", async () => {
+  const away = [1, 2].map((port) => url(port));
+  const where = ["--redlock", ...[url(other.port), ...away].flatMap((each) => ["-r", each])];
+  const refused = await holdfast(["ls", ...where, "--connect-timeout", "1s"], {});
+  expect(refused.code).toBe(69);
+  expect(refused.stderr).toMatch(
+    /^holdfast: only 1 of 3 servers could be reached within 1s: .*:1: .*ECONNREFUSED.*:2: /,
+  );
+  const examined = await holdfast(["doctor", ...where, "--only", "memory", "--connect-timeout", "1s"], {});
+  expect([examined.code, examined.stdout]).toEqual([expect.any(Number), expect.stringContaining(`${other.port}`)]);
+  expect(examined.code).not.toBe(69);
+});
