@@ -47,16 +47,7 @@ test("a server that is set up as it should be has no critical finding, and nothi
     expectNothingCritical(findings);
     expect(new Set(findings.map(({ id }) => id))).toEqual(new Set(CHECK_IDS));
     expect(findings.filter(({ status }) => status === "unknown")).toEqual([]);
-    for (const id of [
-      "eviction",
-      "memory",
-      "role",
-      "acl",
-      "scripts",
-      "clock-runs",
-      "stop-writes",
-      "leftovers",
-    ]) {
+    for (const id of ["eviction", "memory", "role", "acl", "scripts", "clock-runs", "stop-writes", "leftovers"]) {
       expect(said(findings, id)).toMatch(/^ok/);
     }
     // A warning on a machine that is slow with its messages.
