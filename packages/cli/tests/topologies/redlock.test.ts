@@ -110,7 +110,7 @@ describe("on independent servers", () => {
     const quorum = checks.filter(({ id }) => id === "redlock");
     expect(quorum.map(({ status }) => status)).toEqual(["ok", "ok", "ok"]);
 
-    const lease = await place.holdfast.redlock("still").acquire({ leaseMs: 300_000, waitMs: 60_000 });
+    await place.holdfast.redlock("still").acquire({ leaseMs: 300_000, waitMs: 60_000 });
     await servers[2]?.kill();
     // Each question waits so long for the one that is down.
     const patience = ["--command-timeout", "10s"];
