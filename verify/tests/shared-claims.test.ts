@@ -5,8 +5,10 @@ import type { Call } from "../src/simulation/network.js";
 import { planOf } from "../src/simulation/plan.js";
 import type { SimulatedProcess } from "../src/simulation/process.js";
 import { runPlan } from "../src/simulation/run.js";
-import { BATCH_MS, BLOCK, SharedClaims } from "../src/simulation/shared-claims.js";
+import { BATCH_MS, SharedClaims } from "../src/simulation/shared-claims.js";
 
+/** As its owner id says. */
+const BLOCK = 32;
 const OWNER = "p0-0-id/1/1000/32/c1";
 const TOKEN = 1_000;
 

@@ -14,6 +14,12 @@ import type { Granted } from "./wait-ends.js";
 /** How many leases a grant is good for, and so how many tokens it reserves. */
 export const BLOCK = 32;
 
+/**
+ * The same, where the last grant served `BLOCK` and more: with empty sections that many take no longer than the hand-over that follows.
+ * Reserved for every claim, they would let the tokens of one that is alone, and quick, outrun the clock from which they rise.
+ */
+export const CROWD_BLOCK = 128;
+
 /** A batch that has taken so long goes on after the others: a hand-over costs a hundredth of it. */
 const BATCH_MS = 20;
 
@@ -29,7 +35,7 @@ export class Batch implements Turn {
   #isOver = false;
 
   /**
-   * @param callers  32 at most, in the order in which they came
+   * @param callers  as many as the claim is good for at most, in the order in which they came
    * @param onLeft   told when it is over before all were served; with those who still wait
    */
   constructor(engine: Engine, granted: Granted, callers: readonly Caller[], onLeft: (left: readonly Caller[]) => void) {
@@ -56,7 +62,7 @@ export class Batch implements Turn {
     const { claim, token, slots, setAt, mayStillRun } = this.#granted;
     const waitedMs = caller.patience.waitedMs();
     const call = caller.patience.startedAt;
-    const granted = { claim, token: token + BLOCK - 1, slots, setAt, waitedMs, call, mayStillRun };
+    const granted = { claim, token: token + claim.amount - 1, slots, setAt, waitedMs, call, mayStillRun };
     const isLast = this.#next === this.#callers.length;
     if (isLast) this.#forget();
     const ownToken = token + this.#served - 1;

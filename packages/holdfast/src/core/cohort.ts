@@ -3,7 +3,7 @@
  * without a round trip.
  *
  * The claim stands in the server's queue for everybody who waits here. When it is granted, those who were waiting
- * already are its batch, 32 at most: they hold the lock one after the other, each with a token of its own out of those
+ * already are its batch, 32 at most, or 128 in a crowd: they hold the lock one after the other, each with a token of its own out of those
  * that the grant reserves. Whoever comes later waits for the next claim, which queues at once. So other processes are
  * served after one batch, and a batch that takes long is broken off.
  *
@@ -13,7 +13,7 @@
  *
  * The idea is that of cohort locks (Dice, Marathe, Shavit 2012); see docs/adr/060-cohorts.md.
  */
-import { Batch, BLOCK } from "./batch.js";
+import { Batch, BLOCK, CROWD_BLOCK } from "./batch.js";
 import { Caller, type CallerEnds, NOBODY } from "./caller.js";
 import { depart } from "./departure.js";
 import type { Engine } from "./engine.js";
@@ -45,6 +45,7 @@ export class Cohort {
   /** Whoever the claim on its way was asked for: it had called before, whatever the clocks do. */
   #asker: Caller | undefined;
   #batch: Batch | undefined;
+  #isCrowd = false;
   /** Of the claims: it is for each caller by itself to give up. */
   #patient: ResolvedOptions | undefined;
 
@@ -112,9 +113,10 @@ export class Cohort {
   /** Asks for a claim, for everybody who waits. @param keepsPlace  whether they have waited before, so that no pause refuses them */
   #ask(asker: Caller, keepsPlace = false): void {
     const { steps, options } = asker;
+    const block = this.#isCrowd ? CROWD_BLOCK : BLOCK;
     let claim: Claim;
     try {
-      claim = this.#engine.newClaim(steps.name, this.#leaseMs, BLOCK, this.#label);
+      claim = this.#engine.newClaim(steps.name, this.#leaseMs, block, this.#label);
     } catch (error) {
       this.#failed(error);
       return;
@@ -145,9 +147,10 @@ export class Cohort {
 
   #granted(granted: Granted, steps: Steps): void {
     this.#waiter = undefined;
-    const most = Math.min(BLOCK, this.#waiting.length);
+    const most = Math.min(granted.claim.amount, this.#waiting.length);
     let served = 0;
     while (served < most && this.#isServedBy(granted, this.#waiting[served])) served += 1;
+    this.#isCrowd = served >= BLOCK;
     const callers = this.#waiting.splice(0, served);
     this.#asker = undefined;
     const batch = new Batch(this.#engine, granted, callers, (left) => this.#over(left));

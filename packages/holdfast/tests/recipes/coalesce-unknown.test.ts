@@ -170,6 +170,20 @@ test("a call that was cut off runs if nothing began after it was made", async ()
   expect(await call).toEqual({ outcome: "ran", value: "after" });
 });
 
+test("a call that was cut off, began, and lost its lease unheard is not superseded by itself", async () => {
+  const { holdfast, proxy, forward } = await reachWithClock();
+  await run(() => 0, {}, holdfast);
+  const lost = proxy.cutBeforeRequest(new RegExp(`^evalsha ${scripts.recipesCoalesceAcquire.sha1}`, "i"));
+  const unheard = beginUnheard(proxy);
+  const call = run(() => "late", cutOff, holdfast);
+  await lost;
+  await unheard;
+  await scene.redis.del(key());
+  forward(cutOff.leaseMs);
+  proxy.refuse(false);
+  expect(await call).toEqual({ outcome: "ran", value: "late" });
+});
+
 test("a call that was cut off does not end a newer run, whatever its client has kept of it", async () => {
   const { holdfast, proxy } = await reachWithClock();
   await run(() => 0, {}, holdfast);

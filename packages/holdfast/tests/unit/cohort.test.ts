@@ -144,6 +144,38 @@ describe("a batch", () => {
     expect(leaseOf(waiting[BLOCK]).token).toBe(TOKEN + 100);
   });
 
+  test("of a crowd is four times as large, as long as there is one", async () => {
+    const crowd = callers(5 * BLOCK);
+    await world.runtime.advance(5);
+    const amounts: number[] = [];
+    for (let served = 0, batch = 0; batch < 4; batch += 1) {
+      const { number, amount } = world.sentOf("acquire").at(-1)?.claim ?? { number: 0, amount: 0 };
+      amounts.push(amount);
+      await grant(undefined, TOKEN + batch * 1_000);
+      for (let i = 0; i < amount && served < crowd.length; i += 1) {
+        expect(leaseOf(crowd[served]).token).toBe(TOKEN + batch * 1_000 + i);
+        await leaseOf(crowd[served++]).release();
+        await world.runtime.advance(0);
+      }
+      if (served === crowd.length) crowd.push(...callers(1));
+      if (newest() === number) await world.runtime.advance(5);
+    }
+    expect(amounts).toEqual([BLOCK, 4 * BLOCK, 4 * BLOCK, BLOCK]);
+  });
+
+  test("of a crowd reserves as many tokens as it may serve", async () => {
+    const crowd = callers(BLOCK + 1);
+    await world.runtime.advance(5);
+    await grant();
+    for (const caller of crowd.slice(0, BLOCK)) {
+      await leaseOf(caller).release();
+      await world.runtime.advance(0);
+    }
+    await grant(undefined, TOKEN + 100);
+    const exported = await leaseOf(crowd[BLOCK]).export();
+    expect(exported).toMatchObject({ token: TOKEN + 100, reservedTo: TOKEN + 100 + 4 * BLOCK - 1 });
+  });
+
   test("that has taken 20 ms is broken off: the claim is given back first, then the rest asks for another", async () => {
     const waiting = callers(3);
     await world.runtime.advance(5);

@@ -24,7 +24,7 @@ export const SHARING: readonly Tooth[] = [
     id: "batch-past-its-tokens",
     bugs: [],
     mistake: "a grant serves more callers than it has reserved tokens for",
-    patches: [patch(COHORT, "Math.min(BLOCK, this.#waiting.length)", "this.#waiting.length")],
+    patches: [patch(COHORT, "Math.min(granted.claim.amount, this.#waiting.length)", "this.#waiting.length")],
     catcher: simulation("mutex", "L6"),
   },
   {

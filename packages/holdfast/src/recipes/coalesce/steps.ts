@@ -76,6 +76,8 @@ export class CoalesceSteps implements Steps {
   #arrival = 0;
   /** Its first request had no answer, so that the next one may arrive long after this call was made. */
   #isLate = false;
+  /** Owners of its claims that may have begun. */
+  readonly #begunAs = new Set<string>();
   #lease: CoalesceLease | undefined;
   /** Owner of the claim that wants this run to end. */
   supersededBy: string | undefined;
@@ -116,7 +118,8 @@ export class CoalesceSteps implements Steps {
     return await this.#ask(claim, enqueue, timeoutMs);
   }
 
-  async #ask({ owner, leaseMs }: Claim, enqueue: boolean, timeoutMs: number): Promise<Attempt> {
+  async #ask(claim: Claim, enqueue: boolean, timeoutMs: number): Promise<Attempt> {
+    const { owner, leaseMs } = claim;
     const { mode, cancelRunning } = this.#place;
     // A request whose copy may come late must not end a run that began after this call: whoever asks for an end says when it came.
     const cancel = cancelRunning && this.#arrival !== 0 ? 1 : 0;
@@ -131,8 +134,14 @@ export class CoalesceSteps implements Steps {
         // A lease that is lost before the call begins is followed by another, in the same place.
         this.#arrival = reply.arrival;
         return { outcome: "granted", token: reply.token };
-      case "superseded":
-        throw new Superseded(reply.by[0] ?? "");
+      case "superseded": {
+        const by = reply.by[0] ?? "";
+        if (!this.#isLate || !this.#begunAs.has(by)) throw new Superseded(by);
+        // It began, and lost its lease before it knew. Its age is a bound whose slack varies from request to request, so that it
+        // may seem older than itself; what counts is the arrival with which it began.
+        this.#isLate = false;
+        return await this.#ask(claim, enqueue, timeoutMs);
+      }
       case "joined": {
         const [state, text = ""] = reply.words;
         throw new Joined({ state: state as RunEnd["state"], text });
@@ -157,6 +166,7 @@ export class CoalesceSteps implements Steps {
     const { engine } = this.#place;
     const { inbox } = this;
     const { owner, token } = lease;
+    this.#begunAs.add(owner);
     for (;;) {
       try {
         const reply = await insist(engine, () => {
