@@ -173,10 +173,12 @@ test("a call that was cut off runs if nothing began after it was made", async ()
 test("a call that was cut off, began, and lost its lease unheard is not superseded by itself", async () => {
   const { holdfast, proxy, forward } = await reachWithClock();
   await run(() => 0, {}, holdfast);
-  const lost = proxy.cutBeforeRequest(new RegExp(`^evalsha ${scripts.recipesCoalesceAcquire.sha1}`, "i"));
-  const unheard = beginUnheard(proxy);
+  proxy.refuse(true);
+  proxy.cutAll();
   const call = run(() => "late", cutOff, holdfast);
-  await lost;
+  await timeOuts(2);
+  const unheard = beginUnheard(proxy);
+  proxy.refuse(false);
   await unheard;
   await scene.redis.del(key());
   forward(cutOff.leaseMs);
