@@ -15,6 +15,7 @@
  * | `holdfast:pause` | this process has paused a lock |
  * | `holdfast:resume` | this process has ended a pause |
  * | `tracing:holdfast:once:…`, `tracing:holdfast:lead:…` | a call of `once`, a term of `lead`, from its start to its end; made in recipes/tracing.ts |
+ * | `tracing:holdfast:cache:…` | a call of `get` of a cache; made there as well |
  * | `holdfast:idempotency` | a request with an `Idempotency-Key` was answered; made in integrations/http/events.ts |
  *
  * Lock names are data of the application: do not use them as metric labels without thought.

@@ -23,10 +23,32 @@ export interface LeadTrace {
   outcome: string | undefined;
 }
 
+/**
+ * How a caller of a cache got its value: `fresh` or `stale`, since it was there; `loaded`, by its own loader under the lease; `alone`,
+ * by its own loader without one, as when the server does not answer or it has waited for too long; `joined`, after waiting for a load
+ * of another caller, here or elsewhere. Or how it got none: `failed` or `aborted`.
+ */
+export type CacheOutcome = "fresh" | "stale" | "loaded" | "alone" | "joined" | "failed" | "aborted";
+
+/**
+ * `tracing:holdfast:cache:…`: a call of `get`, unless it is refused before it asks for anything. Node adds `result` or `error`; the
+ * result is the value itself.
+ */
+export interface CacheTrace {
+  readonly kind: "cache";
+  /** Of the entry: the cache's own and the key. */
+  readonly lockName: string;
+  readonly cacheName: string;
+  /** Undefined until it ends. */
+  outcome: CacheOutcome | undefined;
+}
+
 /** See `OnceTrace`. */
 export const onceTracing: TracingChannel<unknown, OnceTrace> = tracingChannel("holdfast:once");
 /** See `LeadTrace`. */
 export const leadTracing: TracingChannel<unknown, LeadTrace> = tracingChannel("holdfast:lead");
+/** See `CacheTrace`. */
+export const cacheTracing: TracingChannel<unknown, CacheTrace> = tracingChannel("holdfast:cache");
 
 /** Calls it, and tells of it if anybody listens. */
 export function traced<Trace extends object, Value>(

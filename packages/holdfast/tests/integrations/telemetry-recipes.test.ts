@@ -1,12 +1,6 @@
 /** Permits, commands, requests and recipes in the real `prom-client` and the real SDK of OpenTelemetry, on a real server. */
 import { SpanStatusCode } from "@opentelemetry/api";
 import {
-  AggregationTemporality,
-  InMemoryMetricExporter,
-  MeterProvider,
-  PeriodicExportingMetricReader,
-} from "@opentelemetry/sdk-metrics";
-import {
   BasicTracerProvider,
   InMemorySpanExporter,
   type ReadableSpan,
@@ -14,15 +8,14 @@ import {
 } from "@opentelemetry/sdk-trace-base";
 import { Hono } from "hono";
 import { Redis } from "ioredis";
-import { Registry } from "prom-client";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
 import { createHoldfast, type Holdfast } from "../../src/index.js";
 import { idempotency } from "../../src/integrations/hono/index.js";
 import * as otel from "../../src/integrations/otel/index.js";
-import * as prometheus from "../../src/integrations/prometheus/index.js";
 import { lead, once } from "../../src/recipes/index.js";
 import { deferred } from "../../src/testing/delays.js";
+import { ofOpenTelemetry, ofPrometheus, type Read } from "./series.js";
 
 const eventually = { timeout: 15_000, interval: 10 };
 let server: RedisServer;
@@ -51,54 +44,17 @@ afterEach(async () => {
   await redis.flushall();
 });
 
-/** What was collected of one metric: of each series its labels, and its value or how many there were. */
-type Series = readonly { readonly labels: Readonly<Record<string, unknown>>; readonly value: number }[];
-
-function ofPrometheus(): (name: string) => Promise<Series> {
-  const register = new Registry();
-  stops.push(prometheus.startMetrics({ register }));
-  return async (name) => {
-    const plain = `holdfast_${name.replaceAll(".", "_")}`;
-    const metrics = await register.getMetricsAsJSON();
-    const metric = metrics.find((each) => each.name.replace(/_total$|_seconds$/, "") === plain);
-    expect(metric, name).toBeDefined();
-    const all = (metric?.values ?? []) as { metricName?: string; labels: object; value: number }[];
-    return all
-      .filter(({ metricName = "_count" }) => metricName.endsWith("_count"))
-      .map(({ labels, value }) => ({ labels: { ...labels }, value }));
-  };
-}
-
-function ofOpenTelemetry(): (name: string) => Promise<Series> {
-  const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE);
-  const reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: 3_600_000 });
-  const provider = new MeterProvider({ readers: [reader] });
-  stops.push(() => provider.shutdown(), otel.startMetrics({ meter: provider.getMeter("test") }));
-  return async (name) => {
-    exporter.reset();
-    await provider.forceFlush();
-    const metrics = exporter.getMetrics().flatMap(({ scopeMetrics }) => scopeMetrics.flatMap((scope) => scope.metrics));
-    const metric = metrics.find(({ descriptor }) => descriptor.name === `holdfast.${name}`);
-    return (metric?.dataPoints ?? []).map(({ attributes, value }) => ({
-      labels: Object.fromEntries(
-        Object.entries(attributes).map(([key, is]) => [key.replace(/^holdfast\.(lock\.)?/, "").replace(".", "_"), is]),
-      ),
-      value: typeof value === "number" ? value : (value as { count: number }).count,
-    }));
-  };
-}
-
 describe.each([
   ["prom-client", ofPrometheus],
   ["OpenTelemetry", ofOpenTelemetry],
 ])("in %s", (_, collector) => {
-  let series: (name: string) => Promise<Series>;
+  let series: Read;
   const read = async (name: string, labels: Readonly<Record<string, string>>): Promise<number | undefined> =>
     (await series(name)).find((each) => Object.entries(labels).every(([label, is]) => each.labels[label] === is))
       ?.value;
 
   beforeEach(() => {
-    series = collector();
+    series = collector(stops);
   });
 
   test("permits in use are those of all leases that this process holds, beside what it declares", async () => {

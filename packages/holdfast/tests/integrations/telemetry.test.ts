@@ -543,19 +543,19 @@ test.each([
   expect(prometheus.groupOf(name)).toBe(group);
 });
 
-test("the dashboards name no metric and no label that there is not", async () => {
+test("the dashboards show every metric, and name no metric and no label that there is not", async () => {
   const register = new Registry();
   stops.push(prometheus.startMetrics({ register }));
   await holdfast.mutex("a").run(() => {});
   const folder = new URL("../../../../docs/grafana/", import.meta.url);
   const files = readdirSync(folder).filter((file) => file.endsWith(".json"));
   expect(files.length).toBeGreaterThan(0);
-  const known = new Set(
-    register.getMetricsAsArray().flatMap((metric) => {
-      const { name, type } = metric as unknown as { name: string; type: string };
-      return type === "histogram" ? [`${name}_bucket`, `${name}_sum`, `${name}_count`] : [name];
-    }),
-  );
+  const namesOf = register.getMetricsAsArray().map((metric) => {
+    const { name, type } = metric as unknown as { name: string; type: string };
+    return type === "histogram" ? [`${name}_bucket`, `${name}_sum`, `${name}_count`] : [name];
+  });
+  const known = new Set(namesOf.flat());
+  const shown = new Set<string>();
   for (const file of files) {
     const text = readFileSync(new URL(file, folder), "utf8");
     const dashboard = JSON.parse(text) as { panels: { targets?: { expr: string }[] }[]; title: string };
@@ -564,11 +564,13 @@ test("the dashboards name no metric and no label that there is not", async () =>
     const named = expressions.flatMap((expr) => expr.match(/holdfast_\w+/g) ?? []);
     expect(named.length).toBeGreaterThan(10);
     for (const name of named) expect(known, `${file} names ${name}`).toContain(name);
+    for (const name of named) shown.add(name);
     for (const label of expressions.flatMap((expr) =>
       [...expr.matchAll(/by \(([^)]*)\)/g)].flatMap(([, list = ""]) => list.split(/,\s*/)),
     ))
-      expect(["le", "group", "kind", "outcome", "reason", "instance"]).toContain(label);
+      expect(["le", "group", "kind", "outcome", "reason", "instance", "script", "error_type"]).toContain(label);
   }
+  expect(namesOf.filter((names) => !names.some((name) => shown.has(name)))).toEqual([]);
 });
 
 test("every metric and warning is described", () => {

@@ -64,7 +64,8 @@ export const COUNTERS: Readonly<
     | "once"
     | "runsEnded"
     | "runsSkipped"
-    | "requests",
+    | "requests"
+    | "cacheGets",
     CounterDefinition
   >
 > = {
@@ -129,6 +130,13 @@ export const COUNTERS: Readonly<
     unit: "{request}",
     label: "outcome",
     zeros: ["carried-out", "released", "unstored", "replayed", "running", "mismatch", "unavailable"],
+  },
+  cacheGets: {
+    name: "holdfast.cache.gets",
+    help: "Values that were asked of a cache, by how the caller got it; their group is that of the cache's name.",
+    unit: "{call}",
+    label: "outcome",
+    zeros: ["fresh", "stale", "loaded", "alone", "joined", "failed", "aborted"],
   },
 };
 

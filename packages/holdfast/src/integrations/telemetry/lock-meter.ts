@@ -20,6 +20,7 @@ import { type GroupOptions, Groups } from "./groups.js";
 import { listen } from "./listening.js";
 import { onceOutcome } from "./once-outcome.js";
 import { OpenCalls } from "./open-calls.js";
+import type { CacheEvent, RequestEvent, RunEvent } from "./told.js";
 
 /** Whose number it is. */
 export interface Labels {
@@ -57,6 +58,8 @@ export class LockMeter {
   readonly #groups: Groups;
   /** One object for each pair, so that it can be compared. */
   readonly #labels = new Map<string, Labels>();
+  /** Of what is no lock: where zeros stand already. */
+  readonly #shown = new Set<string>();
   readonly #calls = new OpenCalls<Labels>(() => {});
   readonly #held = new Map<string, Held>();
   readonly #limits = new Map<Labels, number>();
@@ -78,7 +81,10 @@ export class LockMeter {
       "holdfast:acquire": unlessMulti((event: AcquireEvent) => this.#calls.begin(event, this.#labelsOf(event))),
       "holdfast:run:ended": (event: RunEvent) => this.#run("runsEnded", event, event.outcome),
       "holdfast:run:skipped": (event: RunEvent) => this.#run("runsSkipped", event, event.reason),
-      "holdfast:idempotency": (event: RequestEvent) => this.#answered(event),
+      "holdfast:idempotency": ({ method, route, outcome }: RequestEvent) =>
+        this.#beside("requests", REQUEST, `${method} ${route}`, outcome),
+      "tracing:holdfast:cache:asyncEnd": ({ kind, cacheName, outcome }: CacheEvent) =>
+        this.#beside("cacheGets", kind, cacheName, outcome),
       "holdfast:command": ({ script, durationMs, error }: CommandEvent) =>
         sink.command(script, durationMs / 1_000, error === undefined ? undefined : errorTypeOf(error)),
     });
@@ -187,11 +193,13 @@ export class LockMeter {
     this.#sink.add(counter, labels, 1, value);
   }
 
-  #answered({ method, route, outcome }: RequestEvent): void {
-    // It is no lock, and is not among those that are read.
-    const labels = { group: this.#groups.of(`${method} ${route}`), kind: REQUEST };
-    this.#showZeros("requests", labels);
-    this.#sink.add("requests", labels, 1, outcome);
+  /** Counts what is no lock, and is not among those that are read. */
+  #beside(counter: CounterName, kind: string, name: string, outcome: string | undefined): void {
+    const labels = { group: this.#groups.of(name), kind };
+    const key = `${counter} ${labels.group}`;
+    if (!this.#shown.has(key)) this.#showZeros(counter, labels);
+    this.#shown.add(key);
+    this.#sink.add(counter, labels, 1, outcome);
   }
 
   #labelsOf({ kind, lockName }: Pick<LockEvent, "kind" | "lockName">): Labels {
@@ -216,21 +224,6 @@ const ELECTION = "election";
 const ONCE = "once";
 const SEMAPHORE = "semaphore";
 const REQUEST = "http";
-
-/** What the integrations for HTTP tell of a request. */
-interface RequestEvent {
-  readonly method: string;
-  readonly route: string;
-  readonly outcome: string;
-}
-
-/** What recipes for schedulers tell of a run. */
-interface RunEvent {
-  readonly kind: string;
-  readonly lockName: string;
-  readonly outcome?: string;
-  readonly reason?: string;
-}
 
 function unlessMulti<Event extends LockEvent>(handle: (event: Event) => void): (event: Event) => void {
   return (event) => {

@@ -9,6 +9,7 @@ import { behind } from "../../core/behind.js";
 import type { Engine } from "../../core/engine.js";
 import type { Holdfast } from "../../holdfast.js";
 import { checkBytes, nameOf } from "../names.js";
+import { type CacheTrace, cacheTracing, traced } from "../tracing.js";
 import { resolveWait, type WaitOptions } from "../wait-options.js";
 import type { CallerFacts } from "./callers.js";
 import { Flight } from "./flight.js";
@@ -77,9 +78,12 @@ export class Cache<Value> {
     this.#engine.assertOpen(name);
     signal?.throwIfAborted();
     const untilMs = this.#engine.runtime.monotonicMs() + waitMs;
-    return new Promise((resolve, reject) => {
-      this.#join(name, { load, untilMs, signal, resolve, reject });
-    });
+    const begin = (): CacheTrace => ({ kind: "cache", lockName: name, cacheName: this.name, outcome: undefined });
+    const ask = (trace: CacheTrace | undefined): Promise<Value> =>
+      new Promise((resolve, reject) => {
+        this.#join(name, { load, untilMs, signal, trace, resolve, reject });
+      });
+    return traced(cacheTracing, begin, ask);
   }
 
   /**

@@ -1,4 +1,5 @@
 /** The callers of one flight, each with its own deadline and its own way to be told. */
+import type { CacheOutcome, CacheTrace } from "../tracing.js";
 import type { Loader } from "./lease.js";
 
 /** What a caller asked for, and how to tell it. */
@@ -7,6 +8,8 @@ export interface CallerFacts<Value> {
   /** Until when it waits for other processes, by the monotonic clock. */
   readonly untilMs: number;
   readonly signal: AbortSignal | undefined;
+  /** Undefined while nobody listens. */
+  readonly trace: CacheTrace | undefined;
   readonly resolve: (value: Value) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -60,19 +63,20 @@ export class Callers<Value> {
   }
 
   /** Tells one of them, unless it has left. */
-  reject(caller: CacheCaller<Value>, error: unknown): void {
-    if (this.#leave(caller)) caller.facts.reject(error);
+  resolve(caller: CacheCaller<Value>, value: Value, outcome: CacheOutcome): void {
+    if (this.#leave(caller, outcome)) caller.facts.resolve(value);
+  }
+
+  /** Tells one of them, unless it has left. */
+  reject(caller: CacheCaller<Value>, error: unknown, outcome: CacheOutcome = "failed"): void {
+    if (this.#leave(caller, outcome)) caller.facts.reject(error);
   }
 
   /** Tells those who had joined before that load began. */
-  resolveOlder(round: number, value: Value): void {
+  resolveOlder(round: number, value: Value, outcome: CacheOutcome): void {
     for (const caller of [...this.#all]) {
-      if (caller.round < round && this.#leave(caller)) caller.facts.resolve(value);
+      if (caller.round < round) this.resolve(caller, value, outcome);
     }
-  }
-
-  resolveAll(value: Value): void {
-    this.resolveOlder(Infinity, value);
   }
 
   rejectAll(error: unknown): void {
@@ -81,13 +85,16 @@ export class Callers<Value> {
 
   #abort(caller: CacheCaller<Value>): void {
     const reason = caller.facts.signal?.reason;
-    this.reject(caller, reason);
+    this.reject(caller, reason, "aborted");
     if (this.#all.size === 0) this.#onLastLeft(reason);
   }
 
-  #leave(caller: CacheCaller<Value>): boolean {
-    caller.facts.signal?.removeEventListener("abort", caller.onAbort);
-    return this.#all.delete(caller);
+  #leave(caller: CacheCaller<Value>, outcome: CacheOutcome): boolean {
+    const { signal, trace } = caller.facts;
+    signal?.removeEventListener("abort", caller.onAbort);
+    if (!this.#all.delete(caller)) return false;
+    if (trace !== undefined) trace.outcome = outcome;
+    return true;
   }
 
   #deadlines(): number[] {

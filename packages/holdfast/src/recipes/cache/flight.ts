@@ -8,12 +8,11 @@ import type { Engine, Occupant } from "../../core/engine.js";
 import { ClosedError, StoreError } from "../../core/errors.js";
 import type { Hold } from "../../core/hold.js";
 import { SHORTEST_CALL_MS } from "../../core/questions.js";
-import { jsonCodec } from "../codec.js";
-import type { KeptFailure } from "../failure.js";
+import type { CacheOutcome } from "../tracing.js";
 import { type CacheCaller, type CallerFacts, Callers } from "./callers.js";
 import { Ear } from "./ear.js";
-import { CacheLoadError } from "./errors.js";
 import { type Answer, Inquiry } from "./inquiry.js";
+import { failureIn, valueIn } from "./kept.js";
 import { Load, type LoadOutcome, type LoadPlace } from "./load.js";
 import { AGAIN, ALONE, AT_ONCE, parse } from "./messages.js";
 import { reload } from "./reload.js";
@@ -123,12 +122,18 @@ export class Flight<Value> implements Occupant {
       if (looked.outcome === "granted") await answer.giveBack();
       return;
     }
-    const known = looked.text === undefined ? undefined : this.#decoded(looked.text);
+    const known = valueIn(this.#place, looked.text);
     if (looked.outcome === "granted") this.#begin(answer.begin(looked.token), known);
-    else if (known !== undefined) this.#resolveAll(known.value);
+    else if (known !== undefined) this.#resolveAll(known.value, this.#howFound(looked.outcome));
     else if (looked.outcome === "loading") this.#wait(looked.token, looked.restMs);
     // What another version of the program has written is of no use here, and is left to it.
     else this.#loadAlone();
+  }
+
+  /** What was there at the first question was read; what is there later was waited for. */
+  #howFound(outcome: "fresh" | "loading"): CacheOutcome {
+    if (outcome === "loading") return "stale";
+    return this.#awaitedToken === 0 && this.#round === 0 ? "fresh" : "joined";
   }
 
   /** No longer than the most patient caller wants to wait. */
@@ -161,7 +166,7 @@ export class Flight<Value> implements Occupant {
       void this.#run(held, first);
       return;
     }
-    this.#resolveAll(stale.value);
+    this.#resolveAll(stale.value, "stale");
     void reload(this.#place, held, first.facts.load);
   }
 
@@ -177,21 +182,26 @@ export class Flight<Value> implements Occupant {
     const load = new Load(this.#place, held, of.facts.load);
     this.#load = load;
     const outcome = await load.outcome;
-    if (outcome.ok) await this.#loaded(load, outcome);
+    if (outcome.ok) await this.#loaded(load, outcome, of);
     else await this.#failed(load, outcome.error, of);
   }
 
-  async #loaded(load: Load<Value>, outcome: LoadOutcome<Value> & { readonly ok: true }): Promise<void> {
+  async #loaded(
+    load: Load<Value>,
+    outcome: LoadOutcome<Value> & { readonly ok: true },
+    of: CacheCaller<Value>,
+  ): Promise<void> {
     const { value } = outcome;
     const isKept = await load.keep(value, outcome.isNegative);
     if (this.#phase === "over") return;
     this.#load = undefined;
+    this.#callers.resolve(of, value, load.isAlone ? "alone" : "loaded");
     if (isKept && !this.#isOutdated) {
-      this.#resolveAll(value);
+      this.#resolveAll(value, "joined");
       return;
     }
     // Whoever came after the load had begun may have come after the invalidation.
-    this.#callers.resolveOlder(this.#round, value);
+    this.#callers.resolveOlder(this.#round, value, "joined");
     this.#goOn(0);
   }
 
@@ -238,11 +248,11 @@ export class Flight<Value> implements Occupant {
     const listens = this.#phase !== "over" && (this.#load === undefined || this.#load.isAlone);
     if (!listens || (told !== undefined && told.token < this.#awaitedToken)) return;
     if (told?.sort === "filled") {
-      const known = this.#decoded(told.text);
-      if (known !== undefined) this.#resolveAll(known.value);
+      const known = valueIn(this.#place, told.text);
+      if (known !== undefined) this.#resolveAll(known.value, "joined");
       else this.#askSoon();
     } else if (told?.sort === "failed") {
-      if (this.#load === undefined) this.#rejectAll(failureIn(this.#place.steps.name, told.text));
+      if (this.#load === undefined) this.#rejectAll(failureIn(this.#place, told.text));
     } else if (message === ALONE && this.#phase === "waiting") {
       this.#loadAlone();
     } else if (message === AGAIN && this.#phase === "waiting") {
@@ -252,18 +262,9 @@ export class Flight<Value> implements Occupant {
     }
   }
 
-  #decoded(text: string): { readonly value: Value } | undefined {
-    try {
-      // What is kept under this name is of this type, as far as all who share it agree.
-      return { value: this.#place.options.codec.decode(text) as Value };
-    } catch {
-      return undefined;
-    }
-  }
-
-  #resolveAll(value: Value): void {
+  #resolveAll(value: Value, outcome: CacheOutcome): void {
     this.#end();
-    this.#callers.resolveAll(value);
+    this.#callers.resolveOlder(Infinity, value, outcome);
   }
 
   #rejectAll(error: unknown): void {
@@ -281,9 +282,4 @@ export class Flight<Value> implements Occupant {
     // A load alone whose value came from elsewhere meanwhile.
     this.#load?.abort(new Error("the value is here"));
   }
-}
-
-function failureIn(name: string, text: string): CacheLoadError {
-  // Written by `Load`, in a script of ours.
-  return new CacheLoadError(name, jsonCodec.decode(text) as KeptFailure);
 }

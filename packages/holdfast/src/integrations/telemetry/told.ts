@@ -1,0 +1,23 @@
+/** What is told of other things than locks, as far as it is counted. */
+
+/** What the integrations for HTTP tell of a request. */
+export interface RequestEvent {
+  readonly method: string;
+  readonly route: string;
+  readonly outcome: string;
+}
+
+/** What recipes for schedulers tell of a run. */
+export interface RunEvent {
+  readonly kind: string;
+  readonly lockName: string;
+  readonly outcome?: string;
+  readonly reason?: string;
+}
+
+/** What a cache tells of a call that has ended. */
+export interface CacheEvent {
+  readonly kind: string;
+  readonly cacheName: string;
+  readonly outcome: string | undefined;
+}

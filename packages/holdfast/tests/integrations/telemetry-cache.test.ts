@@ -1,0 +1,242 @@
+/** How callers of a cache got their values, as it is told and counted, on a real server. */
+import { subscribe, tracingChannel, unsubscribe } from "node:diagnostics_channel";
+import { Redis } from "ioredis";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
+import { createHoldfast, type Holdfast } from "../../src/index.js";
+import { type Cache, type CacheOptions, cache, type LoadLease } from "../../src/recipes/index.js";
+import { deferred } from "../../src/testing/delays.js";
+import { ofOpenTelemetry, ofPrometheus, type Read } from "./series.js";
+
+// Nothing here is about time, and a machine that does much else may take its own.
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
+const eventually = { timeout: 60_000, interval: 10 };
+const commandTimeoutMs = 60_000;
+const patient = { waitMs: Infinity };
+const entry = "hf:cache:{user/42}";
+const ENDED = "tracing:holdfast:cache:asyncEnd";
+let server: RedisServer;
+let redis: Redis;
+let clients: Redis[];
+let holdfasts: Holdfast[];
+let stops: (() => unknown)[];
+
+beforeAll(async () => {
+  server = await startRedis();
+  redis = new Redis({ port: server.port });
+});
+
+afterAll(async () => {
+  redis?.disconnect();
+  await server?.stop();
+});
+
+beforeEach(() => {
+  stops = [];
+  clients = [new Redis({ port: server.port }), new Redis({ port: server.port })];
+  holdfasts = clients.map((client) => createHoldfast({ redis: client, commandTimeoutMs }));
+});
+
+afterEach(async () => {
+  await Promise.all(holdfasts.map((each) => each.close()));
+  for (const client of clients) client.disconnect();
+  for (const stop of stops.toReversed()) await stop();
+  expect(tracingChannel("holdfast:cache").hasSubscribers).toBe(false);
+  await redis.flushall();
+});
+
+/** Two processes that share a cache, as far as two clients stand for them. */
+function pair(options: CacheOptions<string> = {}): [here: Cache<string>, there: Cache<string>] {
+  const make = (at: number): Cache<string> =>
+    cache(holdfasts[at] as Holdfast, "user", { leaseMs: 120_000, ...options });
+  return [make(0), make(1)];
+}
+
+/** A loader that goes on until it is told how to end. */
+function held(): { load: (lease: LoadLease) => Promise<string>; began: Promise<void>; end: (value: string) => void } {
+  const begun = deferred<void>();
+  const ended = deferred<string>();
+  const load = (): Promise<string> => {
+    begun.resolve();
+    return ended.promise;
+  };
+  return { load, began: begun.promise, end: ended.resolve };
+}
+
+/** Resolves when somebody in another process waits for the entry, and hears of it. */
+async function waitsFor(): Promise<void> {
+  await vi.waitFor(async () => {
+    expect(await redis.hget(entry, "waited")).toBe("1");
+    expect(await redis.pubsub("NUMSUB", `${entry}:filled`)).toContain(1);
+  }, eventually);
+}
+
+const never = (): Promise<never> => new Promise(() => {});
+
+describe("a call tells how it got its value:", () => {
+  let heard: { lockName: string; outcome: string; error?: unknown }[];
+  /** What was told since it was last asked, in the order of the calls' ends. */
+  const outcomes = (): string[] => heard.splice(0).map(({ outcome }) => outcome);
+
+  beforeEach(() => {
+    heard = [];
+    const listener = (message: unknown): void => void heard.push(message as (typeof heard)[number]);
+    subscribe(ENDED, listener);
+    stops.push(() => unsubscribe(ENDED, listener));
+  });
+
+  test("from its own load, from that of another caller here or elsewhere, or since it was there", async () => {
+    const [here, there] = pair();
+    const loading = held();
+    const first = here.get("42", loading.load);
+    await loading.began;
+    const others = [here.get("42", never), there.get("42", never, patient)];
+    await waitsFor();
+    loading.end("ana");
+    await Promise.all([first, ...others]);
+    expect(heard[0]).toMatchObject({ kind: "cache", lockName: "user/42", cacheName: "user", outcome: "loaded" });
+    expect(outcomes()).toEqual(["loaded", "joined", "joined"]);
+    await Promise.all([there.get("42", never), there.get("42", never)]);
+    expect(outcomes()).toEqual(["fresh", "fresh"]);
+  });
+
+  test("a value that is read after a wait for its load was waited for", async () => {
+    const [here, there] = pair();
+    const loading = held();
+    const first = here.get("42", loading.load);
+    await loading.began;
+    const waiting = there.get("42", never, patient);
+    await waitsFor();
+    // Too large for a message.
+    loading.end("x".repeat(10_000));
+    await first;
+    expect(outcomes()).toEqual(["loaded"]);
+    await waiting;
+    expect(outcomes()).toEqual(["joined"]);
+  });
+
+  test("an old value, whoever loads it anew", async () => {
+    const [here, there] = pair({ staleMs: 600_000 });
+    await here.get("42", () => "old");
+    await redis.hset(entry, "fresh", 0);
+    heard = [];
+    const loading = held();
+    expect(await here.get("42", loading.load)).toBe("old");
+    await loading.began;
+    expect(await there.get("42", never)).toBe("old");
+    expect(outcomes()).toEqual(["stale", "stale"]);
+    loading.end("new");
+    await vi.waitFor(async () => expect(await there.get("42", never)).toBe("new"), eventually);
+    expect(outcomes().at(-1)).toBe("fresh");
+  });
+
+  test("loaded alone after it had waited for too long, once for all who wait here", async () => {
+    const [here, there] = pair();
+    const loading = held();
+    const first = here.get("42", loading.load);
+    await loading.began;
+    const load = (): string => "alone";
+    await Promise.all([there.get("42", load, { waitMs: 0 }), there.get("42", load, patient)]);
+    expect(outcomes()).toEqual(["alone", "joined"]);
+    loading.end("ana");
+    await first;
+    expect(outcomes()).toEqual(["loaded"]);
+  });
+
+  test("loaded alone while the server does not answer, or not at all", async () => {
+    const own = await startRedis();
+    const client = new Redis({ port: own.port, retryStrategy: () => null });
+    client.on("error", () => {});
+    const local = createHoldfast({ redis: client });
+    await own.stop();
+    expect(await cache(local, "user").get("42", () => "ana")).toBe("ana");
+    expect(outcomes()).toEqual(["alone"]);
+    const refusing = cache(local, "strict", { whenUnavailable: "reject" }).get("42", never);
+    await expect(refusing).rejects.toMatchObject({ code: "ERR_LOCK_STORE" });
+    expect(outcomes()).toEqual(["failed"]);
+    await local.close();
+    client.disconnect();
+  });
+
+  test("from its own load after that of another caller has failed, which has its error", async () => {
+    const [here] = pair();
+    const error = new Error("down");
+    const settled = await Promise.allSettled([
+      here.get("42", () => Promise.reject(error)),
+      here.get("42", () => "ana"),
+    ]);
+    expect(settled.map(({ status }) => status)).toEqual(["rejected", "fulfilled"]);
+    expect(heard[0]).toMatchObject({ error });
+    expect(outcomes()).toEqual(["failed", "loaded"]);
+  });
+
+  test("none, with those who waited for the last load that may fail", async () => {
+    const [here] = pair({ attemptsMax: 1 });
+    await Promise.allSettled([here.get("42", () => Promise.reject(new Error("down"))), here.get("42", never)]);
+    expect(outcomes()).toEqual(["failed", "failed"]);
+  });
+
+  test("none when it gives up, while its load goes to those who are left", async () => {
+    const [here] = pair();
+    const loading = held();
+    const controller = new AbortController();
+    const first = here.get("42", loading.load, { signal: controller.signal });
+    await loading.began;
+    const second = here.get("42", never);
+    controller.abort(new Error("no longer"));
+    await expect(first).rejects.toThrow("no longer");
+    expect(outcomes()).toEqual(["aborted"]);
+    loading.end("ana");
+    await second;
+    expect(outcomes()).toEqual(["joined"]);
+  });
+
+  test("nothing, if it is refused before it asks", async () => {
+    const [here] = pair();
+    await expect(here.get("", never)).rejects.toThrow("key");
+    await expect(here.get("42", never, { signal: AbortSignal.abort(new Error("before")) })).rejects.toThrow("before");
+    await holdfasts[0]?.close();
+    await expect(here.get("42", never)).rejects.toMatchObject({ code: "ERR_LOCK_CLOSED" });
+    expect(heard).toEqual([]);
+  });
+});
+
+describe.each([
+  ["prom-client", ofPrometheus],
+  ["OpenTelemetry", ofOpenTelemetry],
+])("in %s", (_, collector) => {
+  let series: Read;
+
+  beforeEach(() => {
+    series = collector(stops);
+  });
+
+  test("calls are counted by how they got their values, for each cache and not for each key", async () => {
+    const tenants = cache<string>(holdfasts[0] as Holdfast, "tenant:7");
+    await tenants.get("ana", () => "a");
+    await tenants.get("ana", never);
+    await tenants.get("ana", never);
+    await tenants.get("bob", () => "b");
+    await tenants.get("eve", () => Promise.reject(new Error("down"))).catch(() => {});
+    await cache<string>(holdfasts[0] as Holdfast, "user").get("42", () => "u");
+    const counts = { fresh: 2, stale: 0, loaded: 2, alone: 0, joined: 0, failed: 1, aborted: 0 };
+    const all = await series("cache.gets");
+    expect(all.filter(({ labels }) => labels.group === "tenant:*")).toEqual(
+      Object.entries(counts).map(([outcome, value]) => ({
+        labels: { group: "tenant:*", kind: "cache", outcome },
+        value,
+      })),
+    );
+    expect(all.filter(({ value }) => value > 0).map(({ labels }) => labels.group)).toContain("user");
+    expect(all).toHaveLength(2 * Object.keys(counts).length);
+    const held = (await series("lock.held")).map(({ labels }) => labels.group);
+    expect(held, "a cache is no lock; the lease of each load is one").not.toContain("user");
+  });
+
+  test("who stops hears no more", async () => {
+    const users = cache<string>(holdfasts[0] as Holdfast, "user");
+    stops.pop()?.();
+    expect(tracingChannel("holdfast:cache").hasSubscribers).toBe(false);
+    expect(await users.get("42", () => "ana")).toBe("ana");
+  });
+});
