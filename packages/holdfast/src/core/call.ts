@@ -5,7 +5,7 @@ import type { Store } from "./store.js";
 
 /** A store as one lock uses it: every failure names the lock. */
 export interface Caller {
-  readonly store: Pick<Store, "run">;
+  readonly store: Pick<Store, "run" | "server">;
   /** Name of the lock. */
   readonly name: string;
 }
@@ -38,7 +38,7 @@ export function call<Key extends string, Arg extends string, Form extends ReplyF
   const argList: (string | number)[] = [];
   for (const name of script.args) argList.push(args[name]);
   const sent = store.run(script, keyList, argList, timeoutMs);
-  return (channels.command.hasSubscribers ? told(lockName, script.name, sent) : sent).then(
+  return (channels.command.hasSubscribers ? told(store, lockName, script.name, sent) : sent).then(
     (reply) => decode(lockName, script, reply),
     (error: unknown) => {
       if (!(error instanceof StoreError)) throw error;
@@ -49,7 +49,12 @@ export function call<Key extends string, Arg extends string, Form extends ReplyF
 }
 
 /** The same answer; and how long it took, for whoever listens. */
-async function told(lockName: string, script: string, sent: Promise<Reply>): Promise<Reply> {
+async function told(
+  store: Pick<Store, "server">,
+  lockName: string,
+  script: string,
+  sent: Promise<Reply>,
+): Promise<Reply> {
   const sentAtMs = performance.now();
   let error: unknown;
   try {
@@ -58,7 +63,8 @@ async function told(lockName: string, script: string, sent: Promise<Reply>): Pro
     error = thrown;
     throw thrown;
   } finally {
-    const event: CommandEvent = { lockName, script, durationMs: performance.now() - sentAtMs, error };
+    const durationMs = performance.now() - sentAtMs;
+    const event: CommandEvent = { lockName, script, durationMs, error, server: store.server?.() };
     channels.command.publish(event);
   }
 }

@@ -22,6 +22,7 @@
  */
 import { type Channel, channel } from "node:diagnostics_channel";
 import type { Forced, LossReason, Pause } from "./errors.js";
+import type { ServerAddress } from "./store.js";
 
 /** What every message says. */
 export interface LockEvent {
@@ -117,6 +118,8 @@ export interface CommandEvent {
   readonly durationMs: number;
   /** Undefined if the server has answered. */
   readonly error: unknown;
+  /** Which one it was, when it answered; undefined if the client library does not say, as where there are several. */
+  readonly server: ServerAddress | undefined;
 }
 
 /** What this process does in the place of others. */

@@ -66,8 +66,22 @@ export interface Store {
    */
   readonly confirmsGrants?: boolean;
 
+  /**
+   * Where scripts go at present, as the client library tells it; undefined if it does not, as where names live on several servers.
+   * For telemetry alone, so that it must be right in most cases, and quick in all.
+   */
+  server?(): ServerAddress | undefined;
+
   /** Closes what the store itself opened, never what the caller passed in. A second call does nothing. */
   close(): Promise<void>;
+}
+
+/** Where a server is, in the words in which the client was told of it. */
+export interface ServerAddress {
+  /** Name, IP address, or path of a socket. */
+  readonly host: string;
+  /** Undefined for a socket that has a path. */
+  readonly port: number | undefined;
 }
 
 /** An open ear on one channel. */

@@ -16,8 +16,8 @@ import { type Moment, now } from "./validity.js";
 
 /** The lookout comes by in time before what is further off, though it may be late itself. */
 const NEAR_MS = 2 * LOOK_MS;
-/** Of leases that are renewed together, so that renewing one as much earlier changes little. */
-const EARLY_MS = 1.5 * LOOK_MS;
+/** Of leases that are renewed together: at the look that is nearest to a third of the lease, half a look away at most. */
+const EARLY_MS = LOOK_MS / 2;
 const BULK_LEASE_MS = 15_000;
 
 /** How a hold is kept. */

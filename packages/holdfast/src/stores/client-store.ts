@@ -30,6 +30,8 @@ export interface ClientParts {
   /** Calls `onBack` whenever the caller's client is ready again after a loss; answers with what takes that back. */
   watch(onBack: () => void): () => void;
   readonly terms: Terms;
+  /** As `Store.server`. */
+  readonly server?: Store["server"];
 }
 
 /** What has to be so for a grant of this store to count. */
@@ -51,7 +53,8 @@ export function overNodes(nodes: ClusterNodes): ClientParts["inboxes"] {
 }
 
 /** The store port over the parts of one client library. */
-export function clientStore({ kind, client, inboxes, watch, terms: { grace, replicas } }: ClientParts): Store {
+export function clientStore({ kind, client, inboxes, watch, terms, server }: ClientParts): Store {
+  const { grace, replicas } = terms;
   if (replicas !== undefined && client.acknowledged === undefined) {
     throw new UnsupportedError(
       "replicas",
@@ -74,6 +77,7 @@ export function clientStore({ kind, client, inboxes, watch, terms: { grace, repl
     kind,
     run: (script, keys, args, timeoutMs) => runScript(client, script, keys, args, timeoutMs, gate, replicas),
     confirmsGrants: replicas !== undefined,
+    ...(server === undefined ? {} : { server }),
     lineageKey: (key) => gate?.markerOf(key),
     inbox: (channel, onMessage, timeoutMs) => hub.open(channel, onMessage, timeoutMs),
     ...(openShard === undefined ? {} : { shardInbox: openShard }),

@@ -1,6 +1,6 @@
 /** Holdfast on a client of ioredis 5 or 6, or of iovalkey, that the caller owns and closes. */
 
-import type { Replicas, Store } from "../core/store.js";
+import type { Replicas, ServerAddress, Store } from "../core/store.js";
 import { clientStore, type OpenEar, overOneEar, type Terms } from "./client-store.js";
 import type { Ear, EarEvents } from "./inbox-hub.js";
 import { type ScriptClient, toArgument } from "./script-runner.js";
@@ -12,9 +12,21 @@ import { sharedWatch } from "./shared-watch.js";
  */
 export interface IoredisClient {
   readonly status: string;
-  readonly options?: { readonly retryStrategy?: unknown };
+  readonly options?: {
+    readonly retryStrategy?: unknown;
+    readonly host?: string;
+    readonly port?: number;
+    readonly path?: string | null;
+    readonly sentinels?: unknown;
+  };
   /** The socket, as soon as there is one. */
-  readonly stream?: { unref?(): unknown; cork?(): void; uncork?(): void };
+  readonly stream?: {
+    unref?(): unknown;
+    cork?(): void;
+    uncork?(): void;
+    readonly remoteAddress?: string;
+    readonly remotePort?: number;
+  };
   evalsha(sha1: string, numberOfKeys: number, ...inputs: string[]): Promise<unknown>;
   /** Commands that leave together, one after the other. */
   pipeline(): IoredisPipeline;
@@ -116,6 +128,7 @@ export function ioredisStore(redis: IoredisClient, openEar: OpenEar = duplicateO
     inboxes: overOneEar(openEar),
     watch: sharedWatch(redis, watch),
     terms,
+    server: () => serverOf(redis),
   });
 }
 
@@ -137,6 +150,17 @@ export function ioredisEar(subscriber: IoredisClient, events: EarEvents): Ear {
       if (subscriber.status !== "end") subscriber.disconnect();
     },
   };
+}
+
+/** Behind Sentinel it is the socket that knows who the master is. */
+function serverOf({ options, stream }: IoredisClient): ServerAddress | undefined {
+  const { host, port, path, sentinels } = options ?? {};
+  if (sentinels === undefined || sentinels === null) {
+    if (typeof path === "string") return { host: path, port: undefined };
+    return host === undefined ? undefined : { host, port };
+  }
+  const address = stream?.remoteAddress;
+  return address === undefined ? undefined : { host: address, port: stream?.remotePort };
 }
 
 /** Keys and arguments as the library takes them. */

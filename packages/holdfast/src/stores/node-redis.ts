@@ -1,7 +1,7 @@
 /** Holdfast on a client, pool or sentinel of node-redis 4 to 6 (`redis`, `@redis/client`) that the caller owns. */
 
 import { UnsupportedError } from "../core/errors.js";
-import type { Replicas, Store } from "../core/store.js";
+import type { Replicas, ServerAddress, Store } from "../core/store.js";
 import { clientStore, type OpenEar, overOneEar, type Terms } from "./client-store.js";
 import type { Ear, EarEvents } from "./inbox-hub.js";
 import { type ScriptClient, toArgument } from "./script-runner.js";
@@ -11,7 +11,14 @@ import { sharedWatch } from "./shared-watch.js";
 export interface NodeRedisClient {
   readonly isOpen?: boolean;
   readonly isReady?: boolean;
-  readonly options?: { readonly socket?: { readonly reconnectStrategy?: unknown } };
+  readonly options?: {
+    readonly socket?: {
+      readonly reconnectStrategy?: unknown;
+      readonly host?: string;
+      readonly port?: number | string;
+      readonly path?: string;
+    };
+  };
   evalSha(sha1: string, inputs: { keys: string[]; arguments: string[] }): Promise<unknown>;
   scriptLoad(source: string): Promise<unknown>;
   /** A pool has none of the following. */
@@ -110,7 +117,15 @@ export function nodeRedisStore(
     inboxes: overOneEar(openEar),
     watch: sharedWatch(redis, watch),
     terms,
+    server: () => serverOf(redis),
   });
+}
+
+/** Where it says nothing, the library goes to the defaults. A pool says nothing of any of its clients. */
+function serverOf({ options, getMasterNode, duplicate }: NodeRedisClient): ServerAddress | undefined {
+  if (getMasterNode !== undefined || duplicate === undefined) return undefined;
+  const { host = "localhost", port = 6_379, path } = options?.socket ?? {};
+  return path === undefined ? { host, port: Number(port) } : { host: path, port: undefined };
 }
 
 /** Listens on `subscriber`, a connection that from now on does nothing else; connects it if need be. */

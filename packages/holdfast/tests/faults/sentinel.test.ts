@@ -1,6 +1,8 @@
 /** A master behind sentinels that is replaced, under locks that are held and waited for. */
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { type RedisSentinel, type SentinelNode, startSentinel } from "../../../../tests/support/redis-sentinel.js";
+import type { CommandEvent } from "../../src/core/events.js";
 import type { Mutex } from "../../src/index.js";
 import { LONG_MS, until } from "../../src/testing/delays.js";
 import { olderSentinels, sentinels, useClients } from "./topology-scene.js";
@@ -78,4 +80,19 @@ describe.each(thorough)("$name", (library) => {
     },
     60_000,
   );
+
+  test("telemetry hears where commands go: to the master that is now, or nothing", async () => {
+    const client = await scene.client(library, topology);
+    const servers: CommandEvent["server"][] = [];
+    const hear = (event: unknown): void => {
+      const { lockName, server } = event as CommandEvent; // what this channel publishes
+      if (lockName === scene.name) servers.push(server);
+    };
+    subscribe("holdfast:command", hear);
+    onTestFinished(() => void unsubscribe("holdfast:command", hear));
+    await client.mutex(scene.name).run(() => {}, { waitMs: 2 * LONG_MS });
+    const { port } = await topology.master();
+    const said = library.name.startsWith("node-redis") ? undefined : { host: "127.0.0.1", port };
+    expect(new Set(servers.map((server) => JSON.stringify(server)))).toEqual(new Set([JSON.stringify(said)]));
+  });
 });

@@ -82,7 +82,12 @@ describe.each([
     await expect(holdfast.semaphore("broken", { permits: 1 }).tryAcquire()).rejects.toThrow();
     expect(await read("store.command.duration", { script: "permits/acquire", error_type: "ERR_LOCK_STORE" })).toBe(1);
     const known = new Set((await series("store.command.duration")).flatMap(({ labels }) => Object.keys(labels)));
-    expect([...known].sort(), "no name, no owner").toEqual(["error_type", "script"]);
+    expect([...known].sort(), "no name, no owner").toEqual(["error_type", "script", "server_address", "server_port"]);
+    const acquired = (await series("store.command.duration")).filter(({ labels }) => labels.script === "mutex/acquire");
+    const { host, port } = redis.options;
+    expect(acquired.map(({ labels }) => [labels.server_address, String(labels.server_port)])).toEqual([
+      [host, String(port)],
+    ]);
   });
 
   test("requests over HTTP are counted by route and by how they were answered", async () => {

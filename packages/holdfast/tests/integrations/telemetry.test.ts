@@ -568,7 +568,18 @@ test("the dashboards show every metric, and name no metric and no label that the
     for (const label of expressions.flatMap((expr) =>
       [...expr.matchAll(/by \(([^)]*)\)/g)].flatMap(([, list = ""]) => list.split(/,\s*/)),
     ))
-      expect(["le", "group", "kind", "outcome", "reason", "instance", "script", "error_type"]).toContain(label);
+      expect([
+        "le",
+        "group",
+        "kind",
+        "outcome",
+        "reason",
+        "instance",
+        "script",
+        "error_type",
+        "server_address",
+        "server_port",
+      ]).toContain(label);
   }
   expect(namesOf.filter((names) => !names.some((name) => shown.has(name)))).toEqual([]);
 });

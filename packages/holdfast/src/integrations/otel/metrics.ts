@@ -54,8 +54,13 @@ export function startMetrics(options: MetricsOptions = {}): () => void {
   const commands = meter.createHistogram(commandName, { description, unit, advice });
   const locks = new LockMeter(
     {
-      command: (script, seconds, errorType) =>
-        commands.record(seconds, { "holdfast.script": script, ...(errorType && { "error.type": errorType }) }),
+      command: ({ script, server, errorType }, seconds) =>
+        commands.record(seconds, {
+          "holdfast.script": script,
+          ...(server && { "server.address": server.host }),
+          ...(server?.port && { "server.port": server.port }),
+          ...(errorType && { "error.type": errorType }),
+        }),
       add: (name, labels, by, value) => counters.get(name)?.add(by, attributesOf(COUNTERS[name], labels, value)),
       record: (name, labels, seconds, value) =>
         histograms.get(name)?.record(seconds, attributesOf(HISTOGRAMS[name], labels, value)),

@@ -11,6 +11,8 @@ export interface PrometheusOptions extends GroupOptions {
   readonly register?: Registry;
 }
 
+const COMMAND_LABELS = ["script", "server_address", "server_port", "error_type"];
+
 /**
  * Measures all locks of this process from now on, in metrics that begin with `holdfast_`. Nothing is measured before.
  *
@@ -27,7 +29,7 @@ export function startMetrics(options: PrometheusOptions = {}): () => void {
   const about = (definition: Definition, ending: string): Described => {
     const name = `${definition.name.replaceAll(".", "_")}${definition.unit === "s" ? "_seconds" : ""}${ending}`;
     const own = definition.label === undefined ? [] : [definition.label];
-    const labelNames = definition === COMMAND ? ["script", "error_type"] : ["group", "kind", ...own];
+    const labelNames = definition === COMMAND ? COMMAND_LABELS : ["group", "kind", ...own];
     return { name, help: definition.help, labelNames, registers: [register] };
   };
   const add = <Metric>(make: (described: Described) => Metric, definition: Definition, ending = ""): Metric => {
@@ -50,7 +52,10 @@ export function startMetrics(options: PrometheusOptions = {}): () => void {
       definition.label === undefined || value === undefined ? {} : { [definition.label]: value };
     const meter = new LockMeter(
       {
-        command: (script, seconds, errorType = "") => commands.observe({ script, error_type: errorType }, seconds),
+        command: ({ script, server, errorType = "" }, seconds) => {
+          const { host = "", port = "" } = server ?? {};
+          commands.observe({ script, server_address: host, server_port: port, error_type: errorType }, seconds);
+        },
         add: (name, labels, by, value) => counters[name].inc({ ...labels, ...labelled(COUNTERS[name], value) }, by),
         record: (name, labels, seconds, value) =>
           histograms[name].observe({ ...labels, ...labelled(HISTOGRAMS[name], value) }, seconds),

@@ -28,13 +28,20 @@ export interface Labels {
   readonly kind: string;
 }
 
+/** Which script it was, where it went if that is known, and what sort of error it ended with, if it was not answered. */
+export interface CommandLabels {
+  readonly script: string;
+  readonly server: CommandEvent["server"];
+  readonly errorType: string | undefined;
+}
+
 /** Where numbers go. */
 export interface Sink {
   /** @param by  0 to let it be seen that there is none */
   add(counter: CounterName, labels: Labels, by: number, value?: string): void;
   record(histogram: HistogramName, labels: Labels, seconds: number, value: string): void;
-  /** A script was called. @param errorType  undefined if it was answered */
-  command(script: string, seconds: number, errorType: string | undefined): void;
+  /** A script was called. */
+  command(told: CommandLabels, seconds: number): void;
 }
 
 interface Held {
@@ -85,8 +92,11 @@ export class LockMeter {
         this.#beside("requests", REQUEST, `${method} ${route}`, outcome),
       "tracing:holdfast:cache:asyncEnd": ({ kind, cacheName, outcome }: CacheEvent) =>
         this.#beside("cacheGets", kind, cacheName, outcome),
-      "holdfast:command": ({ script, durationMs, error }: CommandEvent) =>
-        sink.command(script, durationMs / 1_000, error === undefined ? undefined : errorTypeOf(error)),
+      "holdfast:command": ({ script, durationMs, error, server }: CommandEvent) =>
+        sink.command(
+          { script, server, errorType: error === undefined ? undefined : errorTypeOf(error) },
+          durationMs / 1_000,
+        ),
     });
   }
 
