@@ -10,7 +10,7 @@ import { StoreError } from "./errors.js";
 import { answerInMs } from "./renewal.js";
 import type { Runtime } from "./runtime.js";
 import type { Grant, Steps } from "./steps.js";
-import { type Moment, now } from "./validity.js";
+import { type Moment, now, validUntil } from "./validity.js";
 
 /** Leases of one request: few enough that nobody else waits long for the server. */
 const MOST = 128;
@@ -23,8 +23,8 @@ const ROUND_TRIPS = 8;
 export interface Renewable {
   /** Undefined if nobody wants it any more. */
   readonly renewed: { readonly steps: Steps; readonly grant: Grant; readonly leaseMs: number } | undefined;
-  /** It has begun anew with this length, by a request that was sent at `sentAt`. */
-  extended(sentAt: Moment, leaseMs: number): void;
+  /** It has begun anew, as was answered at `at`, and may be trusted until `until`. */
+  extended(until: Moment, at: Moment): void;
   /** It was refused, or nobody knows: it has to ask by itself. */
   open(): void;
 }
@@ -74,19 +74,33 @@ export class BulkRenewal {
   }
 
   async #renew(leases: readonly Renewable[]): Promise<void> {
-    const wanted = leases.flatMap((lease) => (lease.renewed === undefined ? [] : [{ lease, ...lease.renewed }]));
-    const renewAll = wanted[0]?.steps.renewAll;
+    const wanted: Renewable[] = [];
+    const asked: NonNullable<Renewable["renewed"]>[] = [];
+    let shortestMs = Infinity;
+    for (const lease of leases) {
+      const { renewed } = lease;
+      if (renewed === undefined) continue;
+      wanted.push(lease);
+      asked.push(renewed);
+      shortestMs = Math.min(shortestMs, renewed.leaseMs);
+    }
+    const renewAll = asked[0]?.steps.renewAll;
     if (renewAll === undefined) {
-      for (const { lease } of wanted) lease.open();
+      for (const lease of wanted) lease.open();
       return;
     }
     const sentAt = now(this.#runtime);
     try {
-      const shortestMs = Math.min(...wanted.map(({ leaseMs }) => leaseMs));
-      const refused = new Set(await renewAll(wanted, answerInMs(shortestMs, this.#timeoutMs)));
-      wanted.forEach(({ lease, leaseMs }, place) => {
+      const refused = new Set(await renewAll(asked, answerInMs(shortestMs, this.#timeoutMs)));
+      // The clocks are read once for all, and those of one length share one object: a tenth of what each of them takes.
+      const at = now(this.#runtime);
+      const untilOf = new Map<number, Moment>();
+      wanted.forEach((lease, place) => {
+        const leaseMs = asked[place]?.leaseMs ?? 0;
+        const until = untilOf.get(leaseMs) ?? validUntil(sentAt, leaseMs);
+        untilOf.set(leaseMs, until);
         if (refused.has(place)) lease.open();
-        else lease.extended(sentAt, leaseMs);
+        else lease.extended(until, at);
       });
     } catch (error) {
       this.#isRefused ||= !(error instanceof StoreError) || !error.transient;

@@ -40,9 +40,9 @@ export class RenewalSchedule {
   }
 
   /** The lease has begun anew. */
-  succeeded(leaseMs: number): void {
+  succeeded(leaseMs: number, nowMs?: number): void {
     this.#retryMs = RETRY_MIN_MS;
-    this.restart(leaseMs);
+    this.restart(leaseMs, nowMs);
   }
 
   /** Nobody knows; short enough for three tries before the lease is over, however short it is. */
@@ -52,8 +52,8 @@ export class RenewalSchedule {
   }
 
   /** The caller has begun the lease anew, now and with this length. */
-  restart(leaseMs: number): void {
-    this.#nextAtMs = this.#runtime.monotonicMs() + leaseMs / 3;
+  restart(leaseMs: number, nowMs: number = this.#runtime.monotonicMs()): void {
+    this.#nextAtMs = nowMs + leaseMs / 3;
   }
 
   /**

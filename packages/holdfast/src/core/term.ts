@@ -42,8 +42,8 @@ export class Term {
     this.#longestMs = Math.max(this.#longestMs, leaseMs);
   }
 
-  /** It said yes to a request that was sent at `sentAt`. */
-  extended(sentAt: Moment, leaseMs: number): void {
-    this.#validUntil = later(this.#validUntil, validUntil(sentAt, leaseMs), this.#runtime);
+  /** It said yes, at `at`, to a request by which the lease may be trusted until `until`. */
+  extended(until: Moment, at: Moment): void {
+    this.#validUntil = later(this.#validUntil, until, at);
   }
 }

@@ -12,7 +12,7 @@ import { answerInMs, publishRenew, RenewalSchedule } from "./renewal.js";
 import type { Timer } from "./runtime.js";
 import type { Grant, NotHeld, Steps } from "./steps.js";
 import { Term } from "./term.js";
-import { type Moment, now } from "./validity.js";
+import { type Moment, now, validUntil } from "./validity.js";
 
 /** The lookout comes by in time before what is further off, though it may be late itself. */
 const NEAR_MS = 2 * LOOK_MS;
@@ -71,20 +71,26 @@ export class Upkeep implements Looker, Renewable {
     this.#arm();
   }
 
-  /** For the lookout. */
+  /** For the lookout, once a second for each lease that is held: most of the time nothing is near. */
   look(at: Moment, isCrowded: boolean): void {
-    if (this.term.leftMs(at) <= 0) this.#kept.validForMs();
-    else if (this.#timer === undefined && !(isCrowded && this.#leftToOthers(at))) this.#arm(at);
+    const leftMs = this.term.leftMs(at);
+    if (leftMs <= 0) {
+      this.#kept.validForMs();
+      return;
+    }
+    if (this.#timer !== undefined) return;
+    const endsInMs = Math.min(leftMs, this.#options.maxHoldMs - this.term.heldMs(at.monotonicMs));
+    const dueInMs = this.#renewal.dueInMs(at.monotonicMs);
+    if (Math.min(endsInMs, dueInMs) > NEAR_MS) return;
+    if (!(isCrowded && this.#leftToOthers(endsInMs, dueInMs))) this.#arm(at);
   }
 
   /** Whether nothing comes soon but its renewal, which is one of many. */
-  #leftToOthers(at: Moment): boolean {
-    const { renew, maxHoldMs } = this.#options;
+  #leftToOthers(endsInMs: number, dueInMs: number): boolean {
     const { bulkRenewal } = this.#engine;
-    if (!renew || this.term.leaseMs < BULK_LEASE_MS || this.#steps.renewAll === undefined) return false;
-    const endsInMs = Math.min(this.term.leftMs(at), maxHoldMs - this.term.heldMs(at.monotonicMs));
+    if (!this.#options.renew || this.term.leaseMs < BULK_LEASE_MS || this.#steps.renewAll === undefined) return false;
     if (endsInMs <= NEAR_MS || !bulkRenewal.isPossible) return false;
-    if (this.#renewal.dueInMs(at.monotonicMs) <= EARLY_MS) {
+    if (dueInMs <= EARLY_MS) {
       this.#renewal.begun();
       this.term.asked(this.term.leaseMs);
       bulkRenewal.add(this);
@@ -98,11 +104,11 @@ export class Upkeep implements Looker, Renewable {
     return { steps: this.#steps, grant: this.#kept.grant, leaseMs: this.term.leaseMs };
   }
 
-  extended(sentAt: Moment, leaseMs: number): void {
+  extended(until: Moment, at: Moment): void {
     this.#renewal.settled();
     if (this.#isResting) return;
-    this.term.extended(sentAt, leaseMs);
-    this.#renewal.succeeded(this.term.leaseMs);
+    this.term.extended(until, at);
+    this.#renewal.succeeded(this.term.leaseMs, at.monotonicMs);
     publishRenew(this.#steps, this.#kept, undefined, () => this.#kept.validForMs());
   }
 
@@ -229,7 +235,7 @@ export class Upkeep implements Looker, Renewable {
     this.term.asked(leaseMs);
     let outcome = await this.#steps.extend(this.#kept.grant, leaseMs, timeoutMs);
     if (outcome !== "extended" && isWanted() && (await this.reclaim(leaseMs, timeoutMs))) outcome = "extended";
-    if (outcome === "extended") this.term.extended(sentAt, leaseMs);
+    if (outcome === "extended") this.term.extended(validUntil(sentAt, leaseMs), now(this.#engine.runtime));
     return outcome;
   }
 

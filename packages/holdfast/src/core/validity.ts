@@ -40,13 +40,13 @@ export function msFrom(at: Moment, moment: Moment): number {
 }
 
 /**
- * The one of two moments that is further off, by the clocks as they stand.
+ * The one of two moments that is further off, by the clocks as they stand at `at`.
  *
  * Not the later clock by clock: after the wall clock was set back, a moment from before would stand too far in
  * the future, and a host that is then suspended would not notice that its lease is over.
  */
-export function later(a: Moment, b: Moment, runtime: Runtime): Moment {
-  return msUntil(a, runtime) > msUntil(b, runtime) ? a : b;
+export function later(a: Moment, b: Moment, at: Moment): Moment {
+  return msFrom(at, a) > msFrom(at, b) ? a : b;
 }
 
 /** What a waiter knows of the server's clock: it showed `serverUs` at some time after `sentAt`. */

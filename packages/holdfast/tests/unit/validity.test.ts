@@ -45,9 +45,10 @@ describe("validity", () => {
     runtime.stepWall(-3_600_000);
     runtime.block(10_000);
     const second = validUntil(now(runtime), 30_000);
-    expect(later(first, second, runtime)).toBe(second);
-    expect(later(second, first, runtime)).toBe(second);
-    expect(later(second, validUntil(now(runtime), 100), runtime)).toBe(second);
+    const at = now(runtime);
+    expect(later(first, second, at)).toBe(second);
+    expect(later(second, first, at)).toBe(second);
+    expect(later(second, validUntil(at, 100), at)).toBe(second);
   });
 
   test("is over here before it is over on the server, with any rates that differ by less than 1 %", () => {
