@@ -65,6 +65,12 @@ describe("a table of profiles", () => {
     ]);
     expect(profileText(table)).toContain("Most of holdfast's own: acquire lock.js 25.0.");
   });
+
+  it("says nothing of functions where none was profiled", () => {
+    const onServer = tableOf(workload, [{ name: "raw", spent: { operations: 10, profiles: [], serverUs: 50 } }]);
+    expect(onServer.lines.map(cellsOf)).toEqual([["0.0", "0.0", "0.0", "0.0", "0.0", "0.0", "0.0", "5.0", "1.00 ×"]]);
+    expect(profileText(onServer)).not.toContain("Most of");
+  });
 });
 
 it("is one run of its own, of all workloads or some", () => {

@@ -9,7 +9,7 @@ import type { Adapter } from "./adapter.js";
 import { newIoredis } from "./client.js";
 
 /** One script call, as the library makes it. */
-interface Call {
+export interface Call {
   readonly script: Script;
   readonly keys: readonly string[];
   readonly args: readonly (string | number)[];
@@ -55,7 +55,7 @@ export const scripts: Adapter = {
 };
 
 /** What the library sends for a free mutex; asked of it, so that it is always what is sent. */
-async function callsOfAPair(): Promise<[Call, Call]> {
+export async function callsOfAPair(): Promise<[Call, Call]> {
   const { createHoldfast } = await import("holdfast");
   const calls: Call[] = [];
   const store: Store = {

@@ -118,8 +118,7 @@ function whereTheTimeGoes({ machine, autoPipelining, leaseMs, tables }: ProfileR
         ["", ...HEADS],
         lines.map((line) => [line.name, ...profileCells(line)]),
       ),
-      "",
-      heaviestText(heaviest),
+      ...heaviestText(heaviest).flatMap((text) => ["", text]),
     ]),
   ];
 }

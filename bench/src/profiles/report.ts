@@ -78,14 +78,15 @@ export function profileText({ title, unit, lines, heaviest }: ProfileTable): str
   const padded = drawn.map((cells) =>
     cells.map((cell, i) => (i === 0 ? cell.padEnd(widths[i] ?? 0) : cell.padStart(widths[i] ?? 0))).join("  "),
   );
-  return [`\n${title}: µs of a processor for each ${unit}`, ...padded, heaviestText(heaviest)]
+  return [`\n${title}: µs of a processor for each ${unit}`, ...padded, ...heaviestText(heaviest)]
     .map((line, i) => (i === 0 ? line : `  ${line}`))
     .join("\n");
 }
 
 /** Where most of our own part is. */
-export function heaviestText(heaviest: ProfileTable["heaviest"]): string {
-  return `Most of holdfast's own: ${heaviest.map(({ name, us }) => `${name} ${shown(us)}`).join(", ")}.`;
+export function heaviestText(heaviest: ProfileTable["heaviest"]): readonly string[] {
+  if (heaviest.length === 0) return [];
+  return [`Most of holdfast's own: ${heaviest.map(({ name, us }) => `${name} ${shown(us)}`).join(", ")}.`];
 }
 
 function lineOf(name: string, { operations, profiles, serverUs }: Spent): ProfileLine {

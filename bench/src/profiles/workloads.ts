@@ -7,6 +7,7 @@ import { processorOf, type Server } from "../server.js";
 import { machineMs } from "../worker/clock.js";
 import type { Crowd, CrowdDone, Hop, Order, PairsDone, Profile, Profiled, ProfileOf } from "../worker/orders.js";
 import { NUMBERS_PER_SECTION } from "../worker/section-log.js";
+import { SERVER_PARTS, spentOnServer } from "./server-parts.js";
 
 const US_PER_SECOND = 1e6;
 const WARM_UP = { task: "pairs", seconds: 1, parallel: 16 } as const;
@@ -56,6 +57,14 @@ export const WORKLOADS: readonly Workload[] = [
     contestants: ["raw", "holdfast/scripts", "holdfast", "verrou"],
     seconds: 2,
     run: (name, conditions) => pairs(name, conditions.connection, [conditions.server], 128, conditions.seconds),
+  },
+  {
+    name: "server",
+    title: "a free lock on the server, part by part",
+    unit: "pair",
+    contestants: SERVER_PARTS,
+    seconds: 1,
+    run: spentOnServer,
   },
   {
     name: "gap",

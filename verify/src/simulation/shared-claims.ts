@@ -155,5 +155,7 @@ export class SharedClaims {
 
 /** How many tokens a claim reserves, as its owner id tells the server. */
 function reservedBy(owner: string): number {
-  return Number(owner.split("/")[3]);
+  const amount = Number(owner.split("/")[3]);
+  if (!(amount >= 1)) throw new Error(`${owner} does not say how many tokens it reserves`);
+  return amount;
 }

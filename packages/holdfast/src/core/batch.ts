@@ -15,10 +15,15 @@ import type { Granted } from "./wait-ends.js";
 export const BLOCK = 32;
 
 /**
- * The same, where the last grant served `BLOCK` and more: with empty sections that many take no longer than the hand-over that follows.
- * Reserved for every claim, they would let the tokens of one that is alone, and quick, outrun the clock from which they rise.
+ * The same, in a crowd: 32 empty sections take no longer than the hand-over that follows. Reserved for every claim, they would let the
+ * tokens of one that is alone, and quick, outrun the clock from which they rise.
  */
 export const CROWD_BLOCK = 128;
+
+/** Whether a grant that was good for `block` leases, and began a batch of so many, has met a crowd: at least half of what is reserved is used. */
+export function isCrowd(size: number, block: number): boolean {
+  return size >= Math.min(block, CROWD_BLOCK / 2);
+}
 
 /** A batch that has taken so long goes on after the others: a hand-over costs a hundredth of it. */
 const BATCH_MS = 20;

@@ -16,7 +16,7 @@ import { type Moment, now, validUntil } from "./validity.js";
 const MOST = 128;
 /** Requests at a time, so that what others send comes in between; more where so many wait that it would take too long. */
 const AT_A_TIME = 4;
-/** In so many round trips all are through that wait, however far the server is: none waits here until its lease is over. */
+/** In so many round trips all are through that wait; who has waited for too long by then, since each is slow, asks by itself. */
 const ROUND_TRIPS = 8;
 
 /** A lease whose renewal is due. */
@@ -34,6 +34,8 @@ export class BulkRenewal {
   readonly #runtime: Runtime;
   readonly #timeoutMs: number;
   #waiting: Renewable[] = [];
+  /** When each of them has waited for as long as it might wait for an answer, on the monotonic clock. */
+  #lateAtMs: number[] = [];
   #underWay = 0;
   #atATime = AT_A_TIME;
   #isPlanned = false;
@@ -53,6 +55,7 @@ export class BulkRenewal {
   /** Renews it with others that are added in this turn. */
   add(lease: Renewable): void {
     this.#waiting.push(lease);
+    this.#lateAtMs.push(this.#runtime.monotonicMs() + answerInMs(lease.renewed?.leaseMs ?? 0, this.#timeoutMs));
     if (this.#isPlanned) return;
     this.#isPlanned = true;
     queueMicrotask(() => {
@@ -62,15 +65,32 @@ export class BulkRenewal {
   }
 
   #send(): void {
+    this.#openLate();
     this.#atATime = Math.max(this.#atATime, Math.ceil(this.#waiting.length / MOST / ROUND_TRIPS));
     while (this.#underWay < this.#atATime && this.#waiting.length > 0) {
       this.#underWay += 1;
-      void this.#renew(this.#waiting.splice(0, MOST)).then(() => {
+      void this.#renew(this.#take(MOST)).then(() => {
         this.#underWay -= 1;
         this.#send();
       });
     }
     if (this.#waiting.length === 0) this.#atATime = AT_A_TIME;
+  }
+
+  #openLate(): void {
+    const nowMs = this.#runtime.monotonicMs();
+    if (this.#lateAtMs.every((lateAtMs) => lateAtMs > nowMs)) return;
+    const isLate = this.#lateAtMs.map((lateAtMs) => lateAtMs <= nowMs);
+    const late = this.#waiting.filter((_, i) => isLate[i]);
+    this.#waiting = this.#waiting.filter((_, i) => !isLate[i]);
+    this.#lateAtMs = this.#lateAtMs.filter((lateAtMs) => lateAtMs > nowMs);
+    for (const lease of late) lease.open();
+  }
+
+  /** The first so many of those that wait, who wait no more. */
+  #take(count: number): Renewable[] {
+    this.#lateAtMs.splice(0, count);
+    return this.#waiting.splice(0, count);
   }
 
   async #renew(leases: readonly Renewable[]): Promise<void> {
@@ -105,7 +125,7 @@ export class BulkRenewal {
     } catch (error) {
       this.#isRefused ||= !(error instanceof StoreError) || !error.transient;
       // Those that wait would find the same, each after a deadline.
-      const rest = this.#waiting.splice(0);
+      const rest = this.#take(this.#waiting.length);
       for (const lease of [...leases, ...rest]) lease.open();
     }
   }

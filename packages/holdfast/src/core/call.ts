@@ -64,8 +64,17 @@ async function told(
     throw thrown;
   } finally {
     const durationMs = performance.now() - sentAtMs;
-    const event: CommandEvent = { lockName, script, durationMs, error, server: store.server?.() };
+    const event: CommandEvent = { lockName, script, durationMs, error, server: serverOf(store) };
     channels.command.publish(event);
+  }
+}
+
+/** What a store of the user's own has under that name, or throws, must not take the place of the answer. */
+function serverOf(store: Pick<Store, "server">): CommandEvent["server"] {
+  try {
+    return typeof store.server === "function" ? store.server() : undefined;
+  } catch {
+    return undefined;
   }
 }
 

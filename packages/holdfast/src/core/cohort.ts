@@ -13,7 +13,7 @@
  *
  * The idea is that of cohort locks (Dice, Marathe, Shavit 2012); see docs/adr/060-cohorts.md.
  */
-import { Batch, BLOCK, CROWD_BLOCK } from "./batch.js";
+import { Batch, BLOCK, CROWD_BLOCK, isCrowd } from "./batch.js";
 import { Caller, type CallerEnds, NOBODY } from "./caller.js";
 import { depart } from "./departure.js";
 import type { Engine } from "./engine.js";
@@ -150,7 +150,7 @@ export class Cohort {
     const most = Math.min(granted.claim.amount, this.#waiting.length);
     let served = 0;
     while (served < most && this.#isServedBy(granted, this.#waiting[served])) served += 1;
-    this.#isCrowd = served >= BLOCK;
+    this.#isCrowd = isCrowd(served, granted.claim.amount);
     const callers = this.#waiting.splice(0, served);
     this.#asker = undefined;
     const batch = new Batch(this.#engine, granted, callers, (left) => this.#over(left));

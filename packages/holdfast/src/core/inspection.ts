@@ -13,7 +13,7 @@ export interface Inspection {
   readonly holders: readonly Holder[];
   /**
    * Fencing token of the present grant, or of the last one; undefined if the lock has not been used for a while.
-   * Callers that share a claim (`fairness: "cohort"`) have up to 31 more after it, in turn.
+   * Callers that share a claim (`fairness: "cohort"`) have up to 127 more after it, in turn.
    */
   readonly token: number | undefined;
   /** How many claims wait in the queue. */

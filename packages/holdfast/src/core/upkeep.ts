@@ -16,7 +16,7 @@ import { type Moment, now, validUntil } from "./validity.js";
 
 /** The lookout comes by in time before what is further off, though it may be late itself. */
 const NEAR_MS = 2 * LOOK_MS;
-/** Of leases that are renewed together: at the look that is nearest to a third of the lease, half a look away at most. */
+/** Of leases that are renewed together: at the look that is nearest to a third of the lease. */
 const EARLY_MS = LOOK_MS / 2;
 const BULK_LEASE_MS = 15_000;
 

@@ -446,10 +446,10 @@ export const recipesCoalesceAcquire = {
     { code: 0, outcome: "granted", values: ["token", "arrival"], rest: null },
     { code: 1, outcome: "waiting", values: ["restMs", "nowUs", "arrival"], rest: null },
     { code: 2, outcome: "refused", values: ["restMs", "nowUs", "arrival"], rest: null },
-    { code: 3, outcome: "superseded", values: [], rest: "by" },
+    { code: 3, outcome: "superseded", values: ["begunUs"], rest: "by" },
     { code: 4, outcome: "joined", values: [], rest: "words" },
   ],
-  sha1: "ac035c4537f9674388078709507b5f9a29491c06",
+  sha1: "84c142638f06c1cb8c27c7752e4cfd73c7772fab",
   source: `-- holdfast recipes/coalesce/acquire
 local owner, leaseMs, joins, ageUs, enqueue, inbox = ARGV[1], ARGV[2], ARGV[3] == '1', ARGV[5], ARGV[6], ARGV[8]
 local time = redis.call('TIME')
@@ -487,7 +487,7 @@ end
 
 if not joins and arrival - (run[1] or 0) < 0 then
   redis.call('ZREM', KEYS[3], owner)
-  return {3, run[2]}
+  return {3, run[1], run[2]}
 end
 if joins and arrival - (run[4] or 0) <= 0 then
   redis.call('ZREM', KEYS[4], owner)

@@ -186,6 +186,27 @@ test("a call that was cut off, began, and lost its lease unheard is not supersed
   expect(await call).toEqual({ outcome: "ran", value: "late" });
 });
 
+test("and then it counts as having come when it began, not when it was granted", async () => {
+  const { holdfast, proxy, forward } = await reachWithClock();
+  await run(() => 0, {}, holdfast);
+  proxy.refuse(true);
+  proxy.cutAll();
+  const call = run(() => "late", cutOff, holdfast);
+  await timeOuts(2);
+  const unheard = beginUnheard(proxy);
+  proxy.refuse(false);
+  await unheard;
+  const began = `${Number(await scene.redis.hget(key(":run"), "arrival")) - 5_000_000}`;
+  await scene.redis.hset(key(":run"), "arrival", began);
+  await scene.redis.set(key(), "another/1/1000/1/", "PX", 1_000);
+  forward(cutOff.leaseMs);
+  proxy.refuse(false);
+  await waiting(1);
+  const [waiter = ""] = await scene.redis.zrange(key(":waiting"), 0, 0);
+  expect(await scene.redis.zscore(key(":waiting"), waiter)).toBe(began);
+  expect(await call).toEqual({ outcome: "ran", value: "late" });
+});
+
 test("a call that was cut off does not end a newer run, whatever its client has kept of it", async () => {
   const { holdfast, proxy } = await reachWithClock();
   await run(() => 0, {}, holdfast);

@@ -1,4 +1,5 @@
-import { describe, expect, test } from "vitest";
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { call } from "../../src/core/call.js";
 import { StoreError } from "../../src/core/errors.js";
 import type { Reply, Script } from "../../src/core/script.js";
@@ -47,6 +48,22 @@ describe("a call", () => {
       new StoreError("mutex/release", { mayHaveRun: false, transient: true, cause }),
     );
     await expect(failing).rejects.toMatchObject({ lockName: "a", mayHaveRun: false, transient: true, cause });
+  });
+
+  test.each([
+    ["a function", () => ({ host: "here", port: 1 }), { host: "here", port: 1 }],
+    ["a function that throws", () => expect.unreachable(), undefined],
+    ["something of the user's own", "here:1", undefined],
+  ])("tells the server that the store names by %s, and no answer is lost over it", async (_, server, told) => {
+    const heard: unknown[] = [];
+    const hear = (event: unknown): void => void heard.push(event);
+    subscribe("holdfast:command", hear);
+    onTestFinished(() => void unsubscribe("holdfast:command", hear));
+    const store = Object.assign(new Answering(1), { server }) as never;
+    expect(await call({ store, name: "a" }, mutexRelease, {} as never, {} as never, 1_000)).toEqual({
+      outcome: "released",
+    });
+    expect(heard).toMatchObject([{ script: "mutex/release", error: undefined, server: told }]);
   });
 
   test("passes on what is not a failure of the store", async () => {

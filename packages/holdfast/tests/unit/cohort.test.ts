@@ -163,6 +163,23 @@ describe("a batch", () => {
     expect(amounts).toEqual([BLOCK, 4 * BLOCK, 4 * BLOCK, BLOCK]);
   });
 
+  test("of some forty callers that come again and again reserves 128 tokens every other time", async () => {
+    const waiting = callers(40);
+    await world.runtime.advance(5);
+    const amounts: number[] = [];
+    for (let batch = 0; batch < 6; batch += 1) {
+      amounts.push(world.sentOf("acquire").at(-1)?.claim?.amount ?? 0);
+      await grant(undefined, TOKEN + batch * 1_000);
+      for (const caller of waiting.splice(0, Math.min(waiting.length, amounts.at(-1) ?? 0))) {
+        await leaseOf(caller).release();
+        waiting.push(...callers(1));
+        await world.runtime.advance(0);
+      }
+      await world.runtime.advance(5);
+    }
+    expect(amounts).toEqual([BLOCK, 4 * BLOCK, BLOCK, 4 * BLOCK, BLOCK, 4 * BLOCK]);
+  });
+
   test("of a crowd reserves as many tokens as it may serve", async () => {
     const crowd = callers(BLOCK + 1);
     await world.runtime.advance(5);

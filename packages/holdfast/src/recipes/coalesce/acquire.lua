@@ -24,7 +24,7 @@
   REPLY   {0, token, arrival}          granted
           {1, restMs, nowUs, arrival}  waiting: the present lease ends in restMs
           {2, restMs, nowUs, arrival}  refused, and does not wait
-          {3, by...}                   superseded: a later call has begun, by that owner
+          {3, begunUs, by...}          superseded: a later call has begun, by that owner, and counts as having arrived then
           {4, words...}                joined: how the run ended, and with what
 ]]
 local owner, leaseMs, joins, ageUs, enqueue, inbox = ARGV[1], ARGV[2], ARGV[3] == '1', ARGV[5], ARGV[6], ARGV[8]
@@ -65,7 +65,7 @@ end
 
 if not joins and arrival - (run[1] or 0) < 0 then
   redis.call('ZREM', KEYS[3], owner)
-  return {3, run[2]}
+  return {3, run[1], run[2]}
 end
 if joins and arrival - (run[4] or 0) <= 0 then
   redis.call('ZREM', KEYS[4], owner)

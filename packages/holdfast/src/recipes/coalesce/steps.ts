@@ -138,8 +138,9 @@ export class CoalesceSteps implements Steps {
         const by = reply.by[0] ?? "";
         if (!this.#isLate || !this.#begunAs.has(by)) throw new Superseded(by);
         // It began, and lost its lease before it knew. Its age is a bound whose slack varies from request to request, so that it
-        // may seem older than itself; what counts is the arrival with which it began.
+        // may seem older than itself; what counts is the arrival with which it began, which is no later than that of its grant.
         this.#isLate = false;
+        this.#arrival = Math.min(this.#arrival, reply.begunUs);
         return await this.#ask(claim, enqueue, timeoutMs);
       }
       case "joined": {
