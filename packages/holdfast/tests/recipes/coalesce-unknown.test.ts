@@ -202,7 +202,7 @@ test("and then it counts as having come when it began, not when it was granted",
   forward(cutOff.leaseMs);
   proxy.refuse(false);
   await waiting(1);
-  const [waiter = ""] = await scene.redis.zrange(key(":waiting"), 0, 0);
+  const [waiter = ""] = await scene.redis.zrange(key(":waiting"), "0", "0");
   expect(await scene.redis.zscore(key(":waiting"), waiter)).toBe(began);
   expect(await call).toEqual({ outcome: "ran", value: "late" });
 });
