@@ -14,6 +14,7 @@ const eventually = { timeout: 60_000, interval: 10 };
 const commandTimeoutMs = 60_000;
 const patient = { waitMs: Infinity };
 const entry = "hf:cache:{user/42}";
+const STARTED = "tracing:holdfast:cache:start";
 const ENDED = "tracing:holdfast:cache:asyncEnd";
 let server: RedisServer;
 let redis: Redis;
@@ -130,6 +131,26 @@ describe("a call tells how it got its value:", () => {
     expect(outcomes().at(-1)).toBe("fresh");
   });
 
+  test.each([
+    ["somebody loads anew", "120000000"],
+    ["nobody loads anew", "-120000000"],
+  ])("an old value that came while it waited, and that %s, was waited for", async (_who, restUs) => {
+    const [here, there] = pair({ staleMs: 600_000 });
+    const loading = held();
+    const first = here.get("42", loading.load);
+    await loading.began;
+    const waiting = there.get("42", () => "new", patient);
+    await waitsFor();
+    const nowUs = Date.now() * 1_000;
+    const old = { value: '"old"', fresh: 0, stale: nowUs + 600_000_000, until: nowUs + Number(restUs) };
+    await redis.hset(entry, old);
+    await redis.publish(`${entry}:filled`, "?");
+    expect(await waiting).toBe("old");
+    expect(outcomes()).toEqual(["joined"]);
+    loading.end("ana");
+    await first;
+  });
+
   test("loaded alone after it had waited for too long, once for all who wait here", async () => {
     const [here, there] = pair();
     const loading = held();
@@ -199,6 +220,15 @@ describe("a call tells how it got its value:", () => {
     await expect(here.get("42", never)).rejects.toMatchObject({ code: "ERR_LOCK_CLOSED" });
     expect(heard).toEqual([]);
   });
+
+  test("none, if somebody who hears of its start closes this Holdfast", async () => {
+    const [here] = pair();
+    const close = (): void => void holdfasts[0]?.close();
+    subscribe(STARTED, close);
+    stops.push(() => unsubscribe(STARTED, close));
+    await expect(here.get("42", never)).rejects.toMatchObject({ code: "ERR_LOCK_CLOSED" });
+    expect(outcomes()).toEqual(["failed"]);
+  });
 });
 
 describe.each([
@@ -231,6 +261,24 @@ describe.each([
     expect(all).toHaveLength(2 * Object.keys(counts).length);
     const held = (await series("lock.held")).map(({ labels }) => labels.group);
     expect(held, "a cache is no lock; the lease of each load is one").not.toContain("user");
+  });
+
+  test("a call that has begun shows zeros, so that its failure is seen to be counted", async () => {
+    const begun = deferred<void>();
+    const ended = deferred<string>();
+    const load = (): Promise<string> => {
+      begun.resolve();
+      return ended.promise;
+    };
+    const failing = cache<string>(holdfasts[0] as Holdfast, "user").get("42", load);
+    await begun.promise;
+    const zeros = { fresh: 0, stale: 0, loaded: 0, alone: 0, joined: 0, failed: 0, aborted: 0 };
+    const counts = async (): Promise<object> =>
+      Object.fromEntries((await series("cache.gets")).map(({ labels, value }) => [labels.outcome, value]));
+    expect(await counts()).toEqual(zeros);
+    ended.reject(new Error("down"));
+    await expect(failing).rejects.toThrow("down");
+    expect(await counts()).toEqual({ ...zeros, failed: 1 });
   });
 
   test("who stops hears no more", async () => {

@@ -19,7 +19,8 @@ import {
   type HistogramName,
 } from "../telemetry/definitions.js";
 import { GROUP_OPTIONS, type GroupOptions } from "../telemetry/groups.js";
-import { type Labels, LockMeter } from "../telemetry/lock-meter.js";
+import { LockMeter } from "../telemetry/lock-meter.js";
+import type { Labels } from "../telemetry/sink.js";
 
 /** Where the metrics go, and what their groups are. */
 export interface MetricsOptions extends GroupOptions {

@@ -14,35 +14,14 @@ import type {
   UngrantedEvent,
   WaitEvent,
 } from "../../core/events.js";
-import { COUNTERS, type CounterName, type GaugeName, type HistogramName } from "./definitions.js";
+import { COUNTERS, type CounterName, type GaugeName } from "./definitions.js";
 import { errorTypeOf } from "./error-type.js";
 import { type GroupOptions, Groups } from "./groups.js";
 import { listen } from "./listening.js";
 import { onceOutcome } from "./once-outcome.js";
 import { OpenCalls } from "./open-calls.js";
+import type { Labels, Sink } from "./sink.js";
 import type { CacheEvent, RequestEvent, RunEvent } from "./told.js";
-
-/** Whose number it is. */
-export interface Labels {
-  readonly group: string;
-  readonly kind: string;
-}
-
-/** Which script it was, where it went if that is known, and what sort of error it ended with, if it was not answered. */
-export interface CommandLabels {
-  readonly script: string;
-  readonly server: CommandEvent["server"];
-  readonly errorType: string | undefined;
-}
-
-/** Where numbers go. */
-export interface Sink {
-  /** @param by  0 to let it be seen that there is none */
-  add(counter: CounterName, labels: Labels, by: number, value?: string): void;
-  record(histogram: HistogramName, labels: Labels, seconds: number, value: string): void;
-  /** A script was called. */
-  command(told: CommandLabels, seconds: number): void;
-}
 
 interface Held {
   readonly labels: Labels;
@@ -56,6 +35,7 @@ interface Held {
 const MULTI_LOCK = "multi-lock";
 const LOST_IDS_MAX = 1_000;
 const OF_EVERY_LOCK: readonly CounterName[] = ["acquisitions", "renewals", "lost", "releases"];
+const OF_EVERY_RUN: readonly CounterName[] = ["runsEnded", "runsSkipped"];
 
 /** See the file header. */
 export class LockMeter {
@@ -86,10 +66,14 @@ export class LockMeter {
       "holdfast:renew": unlessMulti((event: RenewEvent) => this.#renewed(event)),
       "holdfast:wait": unlessMulti((event: WaitEvent) => this.#calls.wait(event)),
       "holdfast:acquire": unlessMulti((event: AcquireEvent) => this.#calls.begin(event, this.#labelsOf(event))),
+      // A counter that begins above zero does not seem to have risen.
+      "holdfast:run:started": (event: RunEvent) => void this.#runLabels(event),
       "holdfast:run:ended": (event: RunEvent) => this.#run("runsEnded", event, event.outcome),
       "holdfast:run:skipped": (event: RunEvent) => this.#run("runsSkipped", event, event.reason),
       "holdfast:idempotency": ({ method, route, outcome }: RequestEvent) =>
         this.#beside("requests", REQUEST, `${method} ${route}`, outcome),
+      "tracing:holdfast:cache:start": ({ kind, cacheName }: CacheEvent) =>
+        void this.#labelsBeside("cacheGets", kind, cacheName),
       "tracing:holdfast:cache:asyncEnd": ({ kind, cacheName, outcome }: CacheEvent) =>
         this.#beside("cacheGets", kind, cacheName, outcome),
       "holdfast:command": ({ script, durationMs, error, server }: CommandEvent) =>
@@ -198,18 +182,26 @@ export class LockMeter {
   }
 
   #run(counter: CounterName, event: RunEvent, value: string | undefined): void {
+    this.#sink.add(counter, this.#runLabels(event), 1, value);
+  }
+
+  #runLabels(event: RunEvent): Labels {
     const labels = this.#labelsOf(event);
-    this.#showZeros(counter, labels);
-    this.#sink.add(counter, labels, 1, value);
+    for (const counter of OF_EVERY_RUN) this.#showZeros(counter, labels);
+    return labels;
   }
 
   /** Counts what is no lock, and is not among those that are read. */
   #beside(counter: CounterName, kind: string, name: string, outcome: string | undefined): void {
+    this.#sink.add(counter, this.#labelsBeside(counter, kind, name), 1, outcome);
+  }
+
+  #labelsBeside(counter: CounterName, kind: string, name: string): Labels {
     const labels = { group: this.#groups.of(name), kind };
     const key = `${counter} ${labels.group}`;
     if (!this.#shown.has(key)) this.#showZeros(counter, labels);
     this.#shown.add(key);
-    this.#sink.add(counter, labels, 1, outcome);
+    return labels;
   }
 
   #labelsOf({ kind, lockName }: Pick<LockEvent, "kind" | "lockName">): Labels {

@@ -15,9 +15,10 @@ export interface RunEvent {
   readonly reason?: string;
 }
 
-/** What a cache tells of a call that has ended. */
+/** What a cache tells of a call, at its start and at its end. */
 export interface CacheEvent {
   readonly kind: string;
   readonly cacheName: string;
+  /** Undefined until it ends. */
   readonly outcome: string | undefined;
 }

@@ -81,7 +81,13 @@ export class Cache<Value> {
     const begin = (): CacheTrace => ({ kind: "cache", lockName: name, cacheName: this.name, outcome: undefined });
     const ask = (trace: CacheTrace | undefined): Promise<Value> =>
       new Promise((resolve, reject) => {
-        this.#join(name, { load, untilMs, signal, trace, resolve, reject });
+        try {
+          this.#join(name, { load, untilMs, signal, trace, resolve, reject });
+        } catch (error) {
+          // Whoever heard of the start has closed this Holdfast.
+          if (trace !== undefined) trace.outcome = "failed";
+          reject(error);
+        }
       });
     return traced(cacheTracing, begin, ask);
   }

@@ -17,6 +17,7 @@ import { Load, type LoadOutcome, type LoadPlace } from "./load.js";
 import { AGAIN, ALONE, AT_ONCE, parse } from "./messages.js";
 import { reload } from "./reload.js";
 import { Rest } from "./rest.js";
+import type { Look } from "./steps.js";
 
 /** How long it sleeps at most before it asks again: a message can be lost with its connection. */
 const RECHECK_MS = 5_000;
@@ -131,9 +132,9 @@ export class Flight<Value> implements Occupant {
   }
 
   /** What was there at the first question was read; what is there later was waited for. */
-  #howFound(outcome: "fresh" | "loading"): CacheOutcome {
-    if (outcome === "loading") return "stale";
-    return this.#awaitedToken === 0 && this.#round === 0 ? "fresh" : "joined";
+  #howFound(outcome: Look["outcome"]): CacheOutcome {
+    if (this.#awaitedToken > 0 || this.#round > 0) return "joined";
+    return outcome === "fresh" ? "fresh" : "stale";
   }
 
   /** No longer than the most patient caller wants to wait. */
@@ -166,7 +167,7 @@ export class Flight<Value> implements Occupant {
       void this.#run(held, first);
       return;
     }
-    this.#resolveAll(stale.value, "stale");
+    this.#resolveAll(stale.value, this.#howFound("granted"));
     void reload(this.#place, held, first.facts.load);
   }
 
