@@ -1,7 +1,8 @@
 /** What profiles come to: for each contestant the processor time of an operation, by whose code it was. */
 import type { Machine } from "../machine.js";
 import type { Share } from "../worker/orders.js";
-import type { Spent, Workload } from "./workloads.js";
+import type { Spent } from "./spent.js";
+import type { Workload } from "./workloads.js";
 
 /** What `--profile` measured. */
 export interface ProfileReport {

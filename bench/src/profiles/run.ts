@@ -2,7 +2,8 @@
 import type { Conditions } from "../measurements/entry.js";
 import { startServers, stopAll } from "../server.js";
 import { type ProfileTable, tableOf } from "./report.js";
-import type { Spent, Workload } from "./workloads.js";
+import type { Spent } from "./spent.js";
+import type { Workload } from "./workloads.js";
 
 /** @param seconds  length of one run; undefined: each workload has its own */
 export async function profileAll(

@@ -5,7 +5,7 @@
 import type { Redis } from "ioredis";
 import { type Call, callsOfAPair } from "../adapters/scripts.js";
 import type { Conditions } from "../measurements/entry.js";
-import type { Spent } from "./workloads.js";
+import type { Spent } from "./spent.js";
 
 /** So many locks at a time, so that the server always has work. */
 const PARALLEL = 32;

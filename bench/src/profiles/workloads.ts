@@ -5,22 +5,14 @@ import type { Conditions } from "../measurements/entry.js";
 import { upFor } from "../measurements/redlock.js";
 import { processorOf, type Server } from "../server.js";
 import { machineMs } from "../worker/clock.js";
-import type { Crowd, CrowdDone, Hop, Order, PairsDone, Profile, Profiled, ProfileOf } from "../worker/orders.js";
+import type { Crowd, CrowdDone, Hop, Order, PairsDone, Profiled, ProfileOf } from "../worker/orders.js";
 import { NUMBERS_PER_SECTION } from "../worker/section-log.js";
 import { SERVER_PARTS, spentOnServer } from "./server-parts.js";
+import type { Spent } from "./spent.js";
 
 const US_PER_SECOND = 1e6;
 const WARM_UP = { task: "pairs", seconds: 1, parallel: 16 } as const;
 const HOP = "publish";
-
-/** What a contestant used. */
-export interface Spent {
-  readonly operations: number;
-  /** Of each process. */
-  readonly profiles: readonly Profile[];
-  /** Processor time of all servers. */
-  readonly serverUs: number;
-}
 
 /** One table. */
 export interface Workload {

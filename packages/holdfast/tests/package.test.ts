@@ -16,9 +16,9 @@ import { pack } from "../scripts/pack.mjs";
  * Since other entry points share its core, that is a file of its own: two files compress less well than one, by 700 bytes.
  * Elections count their terms and say how they stand: 400 bytes. To tell of calls that end without a lease, and which call it was,
  * takes 500 more. In what order the files stand in the bundle makes up to 1 500 bytes: 900 of these came with a file that was split.
- * Telemetry hears to which server a command went, and a crowd has larger batches: 250 bytes.
+ * Telemetry hears to which server a command went, and a crowd has larger batches, and nobody queues for a renewal until it is late: 500 bytes.
  */
-const MOST_BYTES = 69_100;
+const MOST_BYTES = 69_300;
 
 const home = fileURLToPath(new URL("..", import.meta.url));
 const packed = mkdtempSync(join(home, ".cache-pack-"));

@@ -189,7 +189,7 @@ describe("a batch", () => {
       await world.runtime.advance(0);
     }
     await grant(undefined, TOKEN + 100);
-    const exported = await leaseOf(crowd[BLOCK]).export();
+    const exported = leaseOf(crowd[BLOCK]).export();
     expect(exported).toMatchObject({ token: TOKEN + 100, reservedTo: TOKEN + 100 + 4 * BLOCK - 1 });
   });
 
