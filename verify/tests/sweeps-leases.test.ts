@@ -5,6 +5,8 @@ import { leaseExclusion, loudLoss, ownersOnly } from "../src/sweeps/index.js";
 import { operations } from "./histories.js";
 import { judged, lost, sample, seen, turn } from "./sweep-cases.js";
 
+const interrupted: typeof turn = (...at) => ({ ...turn(...at), wasInterrupted: true });
+
 describe("S2, one holder at a time", () => {
   judged((records) => leaseExclusion(historyOf(records)), "mutex", [
     ["nothing granted", "empty", "A acquire 0-1 no busy"],
@@ -164,6 +166,17 @@ describe("S4, loss is loud", () => {
     ["never told", "violation", lease, turn(95, 97)],
     ["released before the mark", "empty", lease, "A release 50-51 ok", turn(95, 97)],
     ["a process that never ran again", "empty", lease, turn(80, 85)],
+    ["a process that was interrupted", "empty", lease, interrupted(95, 97)],
+    [
+      "held after a pause shorter than it, and a turn that was interrupted",
+      "ok",
+      lease,
+      turn(2, 3),
+      interrupted(90, 91),
+      turn(170, 180),
+      "A extend 90-175 ok valid=190",
+      sample(0, 180, true, { validUntilMs: 190 }),
+    ],
     ["over after a pause longer than it", "ok", lease, turn(2, 3), turn(200, 210), lost(0, 201), sample(0, 200, false)],
     [
       "held after a pause longer than it",

@@ -146,6 +146,8 @@ export interface Turn {
   readonly process: string;
   readonly beganMs: number;
   readonly endedMs: number;
+  /** True if the process had no time left after it to do what was due. */
+  readonly wasInterrupted?: boolean;
 }
 
 /** The server's word that an acquire is in the queue reached its caller. */

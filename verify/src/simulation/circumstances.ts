@@ -49,21 +49,23 @@ export function circumstancesOf({ setup, judge, network, recorder }: World): Cir
   };
 }
 
-/** Without the turns after which a process had no time left to do what was due. */
-export function withoutInterruptedTurns(records: readonly HistoryRecord[], endMs: number): HistoryRecord[] {
+/** Marks the turns after which a process had no time left to do what was due. */
+export function withInterruptedTurns(records: readonly HistoryRecord[], endMs: number): HistoryRecord[] {
   const stops = records.filter(
     (record) => record.type === "fault" && (record.id.startsWith("kill-") || record.id.startsWith("freeze-")),
   );
-  return records.filter((record) => {
-    if (record.type !== "turn") return true;
-    if (record.beganMs > endMs - NEXT_LOOK_MS) return false;
-    return !stops.some(
-      (stop) =>
-        stop.type === "fault" &&
-        stop.target === record.process &&
-        record.beganMs <= stop.beganMs &&
-        record.beganMs > stop.beganMs - NEXT_LOOK_MS,
-    );
+  return records.map((record) => {
+    if (record.type !== "turn") return record;
+    const wasInterrupted =
+      record.beganMs > endMs - NEXT_LOOK_MS ||
+      stops.some(
+        (stop) =>
+          stop.type === "fault" &&
+          stop.target === record.process &&
+          record.beganMs <= stop.beganMs &&
+          record.beganMs > stop.beganMs - NEXT_LOOK_MS,
+      );
+    return wasInterrupted ? { ...record, wasInterrupted } : record;
   });
 }
 

@@ -26,7 +26,8 @@ export function begin(
 }
 
 /**
- * L2 and L3: in calm weather somebody comes to an end within a lease and a re-check, as long as anybody waits.
+ * L2 and L3: in calm weather somebody comes to an end within a lease (or the patience of those who wait for more to come) and a
+ * re-check, as long as anybody waits.
  *
  * @param quietMs  how long servers may grant nothing, besides
  */
@@ -35,7 +36,8 @@ export function watchProgress(world: World, quietMs = 0): void {
     0,
     ...world.setup.sessions.map(({ leaseMs, holdMs, extendMs }) => Math.max(leaseMs, extendMs ?? 0) + 2 * holdMs),
   );
-  const windowMs = (longestMs + RECHECK_MS + 1_000 + quietMs) * 1.02;
+  const { patienceMs = 0 } = kindOf(world.setup.kind);
+  const windowMs = (Math.max(longestMs, patienceMs) + RECHECK_MS + 1_000 + quietMs) * 1.02;
   const startMs = world.nowMs;
   const look = (): void => {
     const sinceMs = Math.max(world.judge.lastEndMs, startMs);

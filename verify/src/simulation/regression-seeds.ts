@@ -265,4 +265,17 @@ export const REGRESSION_SEEDS: readonly RegressionSeed[] = [
     profile: "none",
     was: "of a claim that was handed on and then adopted, the length that its first lease had asked for was forgotten",
   },
+  {
+    seed: 710115560,
+    kind: "barrier",
+    profile: "none",
+    was: "the last one at a barrier, for whom nobody came any more, was to be done before its wait was over",
+  },
+  {
+    seed: 710028686,
+    kind: "read-write-lock",
+    profile: "promised",
+    was: "what a process did within a second before it froze was taken for a part of its pause",
+  },
+  { seed: 710137900, kind: "semaphore", profile: "promised", was: "the same" },
 ];

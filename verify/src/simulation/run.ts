@@ -2,7 +2,7 @@
 import { loadInterpreter } from "@holdfast/embedded";
 import { type History, type HistoryRecord, historyOf } from "../history/index.js";
 import { judgeHistory } from "./aftermath.js";
-import { circumstancesOf, scanKeys, withoutInterruptedTurns } from "./circumstances.js";
+import { circumstancesOf, scanKeys, withInterruptedTurns } from "./circumstances.js";
 import { describe, schedule } from "./faults.js";
 import type { Finding } from "./finding.js";
 import { FreeWatch, stillHeld } from "./free-watch.js";
@@ -64,7 +64,7 @@ export async function runPlan(plan: Plan, tampering: Tampering = {}, traces = fa
   }
   const unreal = guard.found.map((text) => ({ property: "determinism", atMs: world.nowMs, text }));
   for (const resource of world.resources.values()) resource.finish(world.recorder);
-  const records = withoutInterruptedTurns(world.recorder.finish(), world.nowMs);
+  const records = withInterruptedTurns(world.recorder.finish(), world.nowMs);
   const history = historyOf(records);
   const { found, unknown, checked } = judgeHistory(history, circumstancesOf(world));
   const undecided = unknown.map((name) => ({ property: "S1", atMs: world.nowMs, text: `no verdict on "${name}"` }));

@@ -22,6 +22,8 @@ export interface Scene {
 /** How one kind is driven. A new kind is one more file that exports one, and a line in kinds/table.ts. */
 export interface Kind {
   readonly name: string;
+  /** Whoever waits here may wait for somebody who never comes: it gives up after so long at most. Absent: somebody always comes. */
+  readonly patienceMs?: number;
   /** Does what the session says, in its process. */
   run(scene: Scene): Promise<void>;
   /** A script has run, with that answer. */

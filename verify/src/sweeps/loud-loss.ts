@@ -15,7 +15,7 @@ export interface LoudLossOptions {
  * S4: a lease that is over says so at once, and never again the contrary.
  *
  * (a) no sample is true at or after what was known as `validUntilMs`; (b) the samples of a lease are true, then false;
- * (c) the signal comes no later than the end of the first turn that began past its mark; (d) after a pause, or a turn,
+ * (c) the signal comes no later than the end of the first turn that began past its mark and was not interrupted; (d) after a pause, or a turn,
  * longer than the lease the first sample is false.
  */
 export function loudLoss(history: History, options: LoudLossOptions): SweepResult {
@@ -23,6 +23,7 @@ export function loudLoss(history: History, options: LoudLossOptions): SweepResul
   const lost = new Map(history.lost.map((record) => [record.leaseId, record]));
   const turns = groupBy(history.turns, ({ process }) => process);
   for (const list of turns.values()) list.sort((a, b) => a.beganMs - b.beganMs);
+  const whole = new Map(Array.from(turns, ([process, list]) => [process, list.filter((turn) => !turn.wasInterrupted)]));
   const leases = leasesOf(history);
   const shortestMs = Math.min(
     ...new Set(leases.map(({ acquire }) => acquire.args.leaseMs ?? Number.POSITIVE_INFINITY)),
@@ -30,9 +31,8 @@ export function loudLoss(history: History, options: LoudLossOptions): SweepResul
   const pauses = new Map(Array.from(turns, ([process, list]) => [process, pausesOf(list, shortestMs)]));
   const endMs = lastInstant(history);
   for (const lease of leases) {
-    const own = turns.get(lease.acquire.process) ?? [];
     samplesAgree(findings, lease);
-    signalIsDue(findings, lease, own, lost.get(lease.acquire.id), endMs, options);
+    signalIsDue(findings, lease, whole.get(lease.acquire.process) ?? [], lost.get(lease.acquire.id), endMs, options);
     pausesShow(findings, lease, pauses.get(lease.acquire.process) ?? []);
   }
   return findings.result();

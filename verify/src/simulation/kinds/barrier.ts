@@ -8,6 +8,7 @@ import { type Arrival, judgeBarrier } from "./barrier-model.js";
 
 /** So many parties has every barrier. */
 const PARTIES = 3;
+const PATIENCE_MS = 8_000;
 
 const arrivalsOf = new WeakMap<World, Map<string, Arrival[]>>();
 
@@ -32,6 +33,7 @@ function newArrival(world: World, lockName: string): Arrival {
 /** A barrier for three; now and then somebody resets it. */
 export const barrier: Kind = {
   name: "barrier",
+  patienceMs: PATIENCE_MS,
 
   ran(world, _, call) {
     if (call.script.name.startsWith("barrier/")) decisionsOn(world, lockOf(call)).ran(world, call);
@@ -40,7 +42,7 @@ export const barrier: Kind = {
   async run(scene) {
     const { lockName, session, member, world } = scene;
     const lock = member.holdfast.barrier(lockName, { parties: PARTIES });
-    const waitMs = session.isTry ? 0 : Math.min(session.waitMs, 8_000);
+    const waitMs = session.isTry ? 0 : Math.min(session.waitMs, PATIENCE_MS);
     if (session.end === "force") await lock.reset().catch(() => {});
     await call(
       scene,

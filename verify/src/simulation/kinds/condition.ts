@@ -13,6 +13,7 @@ const WAIT_MS = 6_000;
 /** A condition of a mutex: half of the callers wait for a signal, the others signal one or all. */
 export const condition: Kind = {
   name: "condition",
+  patienceMs: WAIT_MS,
   ran(world, _, call, outcome, reply) {
     const account = accountOf(world);
     if (call.script.name === "condition/signal" && outcome === "signalled")

@@ -37,9 +37,12 @@ function sentOf(world: World): Sent {
   return sent;
 }
 
+const PATIENCE_MS = 8_000;
+
 /** A latch that one caller in four sets, two count down, and one waits for. */
 export const countDownLatch: Kind = {
   name: "count-down-latch",
+  patienceMs: PATIENCE_MS,
 
   ran(world, process, call, outcome) {
     const { script, args } = call;
@@ -126,7 +129,7 @@ async function countDown(scene: Scene, latch: CountDownLatch): Promise<null> {
 
 async function wait(scene: Scene, latch: CountDownLatch): Promise<void> {
   const { session, world, judge } = scene;
-  const waitMs = Math.min(session.waitMs, 8_000);
+  const waitMs = Math.min(session.waitMs, PATIENCE_MS);
   const draft = recorded(scene, "await", { waitMs });
   const own = { label: `s${session.id}`, lockName: scene.lockName, returnMs: Number.POSITIVE_INFINITY };
   sentOf(world).waits.push(own);

@@ -1,7 +1,7 @@
 /** One run on several servers, from its plan to its verdict. */
 import { loadInterpreter } from "@holdfast/embedded";
 import { historyOf } from "../../history/index.js";
-import { withoutInterruptedTurns } from "../circumstances.js";
+import { withInterruptedTurns } from "../circumstances.js";
 import { labelOf } from "../crowds.js";
 import { Guard, realTurn } from "../guard.js";
 import { exclusive } from "../kinds/mutex.js";
@@ -52,7 +52,7 @@ export async function runTopology(plan: TopologyPlan, settings: Settings = {}, t
   }
   const unreal = guard.found.map((text) => ({ property: "determinism", atMs: world.nowMs, text }));
   for (const resource of world.resources.values()) resource.finish(world.recorder);
-  const records = withoutInterruptedTurns(world.recorder.finish(), world.nowMs);
+  const records = withInterruptedTurns(world.recorder.finish(), world.nowMs);
   const history = historyOf(records);
   const { found, checked } = judgeTopology(history, world.judge, plan);
   return {
