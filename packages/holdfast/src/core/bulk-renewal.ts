@@ -36,6 +36,8 @@ export class BulkRenewal {
   #waiting: Renewable[] = [];
   /** When each of them has waited for as long as it might wait for an answer, on the monotonic clock. */
   #lateAtMs: number[] = [];
+  /** None of them is late before that, so that nobody has to look: tens of thousands may wait. */
+  #firstLateAtMs = Infinity;
   #underWay = 0;
   #atATime = AT_A_TIME;
   #isPlanned = false;
@@ -55,7 +57,9 @@ export class BulkRenewal {
   /** Renews it with others that are added in this turn. */
   add(lease: Renewable): void {
     this.#waiting.push(lease);
-    this.#lateAtMs.push(this.#runtime.monotonicMs() + answerInMs(lease.renewed?.leaseMs ?? 0, this.#timeoutMs));
+    const lateAtMs = this.#runtime.monotonicMs() + answerInMs(lease.renewed?.leaseMs ?? 0, this.#timeoutMs);
+    this.#lateAtMs.push(lateAtMs);
+    this.#firstLateAtMs = Math.min(this.#firstLateAtMs, lateAtMs);
     if (this.#isPlanned) return;
     this.#isPlanned = true;
     queueMicrotask(() => {
@@ -79,11 +83,12 @@ export class BulkRenewal {
 
   #openLate(): void {
     const nowMs = this.#runtime.monotonicMs();
-    if (this.#lateAtMs.every((lateAtMs) => lateAtMs > nowMs)) return;
+    if (nowMs < this.#firstLateAtMs) return;
     const isLate = this.#lateAtMs.map((lateAtMs) => lateAtMs <= nowMs);
     const late = this.#waiting.filter((_, i) => isLate[i]);
     this.#waiting = this.#waiting.filter((_, i) => !isLate[i]);
     this.#lateAtMs = this.#lateAtMs.filter((lateAtMs) => lateAtMs > nowMs);
+    this.#firstLateAtMs = this.#lateAtMs.reduce((first, lateAtMs) => Math.min(first, lateAtMs), Infinity);
     for (const lease of late) lease.open();
   }
 
