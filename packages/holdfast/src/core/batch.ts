@@ -20,7 +20,7 @@ export const BLOCK = 32;
  */
 export const CROWD_BLOCK = 128;
 
-/** Whether a grant that was good for `block` leases, and began a batch of so many, has met a crowd: at least half of what is reserved is used. */
+/** Whether a grant that was good for `block` leases, and begins a batch of so many, has met a crowd: its batch is full, or half of 128. */
 export function isCrowd(size: number, block: number): boolean {
   return size >= Math.min(block, CROWD_BLOCK / 2);
 }

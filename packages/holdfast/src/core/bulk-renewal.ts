@@ -34,7 +34,7 @@ export class BulkRenewal {
   readonly #runtime: Runtime;
   readonly #timeoutMs: number;
   #waiting: Renewable[] = [];
-  /** When each of them has waited for as long as it might wait for an answer, on the monotonic clock. */
+  /** When each of them has waited for a sixth of its lease, so that there is time for two tries of its own; on the monotonic clock. */
   #lateAtMs: number[] = [];
   /** None of them is late before that, so that nobody has to look: tens of thousands may wait. */
   #firstLateAtMs = Infinity;
@@ -57,7 +57,7 @@ export class BulkRenewal {
   /** Renews it with others that are added in this turn. */
   add(lease: Renewable): void {
     this.#waiting.push(lease);
-    const lateAtMs = this.#runtime.monotonicMs() + answerInMs(lease.renewed?.leaseMs ?? 0, this.#timeoutMs);
+    const lateAtMs = this.#runtime.monotonicMs() + (lease.renewed?.leaseMs ?? 0) / 6;
     this.#lateAtMs.push(lateAtMs);
     this.#firstLateAtMs = Math.min(this.#firstLateAtMs, lateAtMs);
     if (this.#isPlanned) return;

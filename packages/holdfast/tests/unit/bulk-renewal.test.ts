@@ -171,6 +171,23 @@ test("who would wait for too long behind others, since each answer is slow, asks
   expect(ends).toEqual({ extended: 2 * 512, open: 4_096 - 2 * 512 });
 });
 
+test("nobody is late for a short time-out: what waits is measured by its lease", async () => {
+  const bulk = new BulkRenewal(runtime, 100);
+  let extended = 0;
+  const renewAll = (): Promise<readonly number[]> =>
+    new Promise((resolve) => runtime.startTimer(() => resolve([]), 30, false));
+  const lease = {
+    renewed: { steps: { renewAll } as never, grant: {} as never, leaseMs: 60_000 },
+    extended: () => {
+      extended += 1;
+    },
+    open: () => expect.unreachable("all are through in time"),
+  };
+  for (let i = 0; i < 20_000; i += 1) bulk.add(lease);
+  await runtime.advance(300);
+  expect(extended).toBe(20_000);
+});
+
 test("however many wait, and however far the server is, all are through in some round trips", async () => {
   const roundTripMs = 1_000;
   const bulk = new BulkRenewal(runtime, 10_000);
