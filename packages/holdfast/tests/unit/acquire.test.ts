@@ -1,0 +1,143 @@
+/** The ends of an acquire, a run and an adoption, as a scripted server brings them about. */
+import { beforeEach, describe, expect, test } from "vitest";
+import { adopt, run } from "../../src/core/acquire.js";
+import { AcquireTimeoutError, LeaseLostError, LockError, PausedError, StoreError } from "../../src/core/errors.js";
+import { Lease } from "../../src/core/lease.js";
+import { lost, NOBODY, ScriptedLock, watch } from "./scripted-lock.js";
+
+const LEASE_MS = 5_000;
+const HELD = {
+  ...NOBODY,
+  holders: [{ owner: "other/3/30000/1/backup", token: 7, leaseLeftMs: 400 }],
+  waiterCount: 2,
+};
+
+let world: ScriptedLock;
+beforeEach(() => {
+  world = new ScriptedLock();
+});
+
+describe("an acquire that does not wait, of a lock that is taken", () => {
+  beforeEach(() => {
+    world.answers.acquire = async () => ({ outcome: "refused", restMs: 400, nowUs: 1 });
+  });
+
+  test("looks who has it, and who is ahead", async () => {
+    world.answers.inspect = async () => HELD;
+    const error = await world.lock.acquire({ waitMs: 0 }).catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(AcquireTimeoutError);
+    expect(error).toMatchObject({ holder: { label: "backup", token: 7 }, isOwn: false, waitersAhead: 2 });
+  });
+
+  test("says why it could not look", async () => {
+    const cause = lost();
+    world.answers.inspect = () => Promise.reject(cause);
+    const error = await world.lock.acquire({ waitMs: 0 }).catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(AcquireTimeoutError);
+    expect(error).toMatchObject({ holder: undefined, cause });
+  });
+
+  test.each([false, true])("names the pause, unless it waits through pauses (%s)", async (throughPause) => {
+    const untilAtMs = world.runtime.wallMs() + 60_000;
+    const pause = { owner: "pause", label: "why", by: "ops", sinceAtMs: 1, untilAtMs };
+    world.answers.inspect = async () => ({ ...HELD, pause }) as never;
+    const error = await world.lock.acquire({ waitMs: 0, throughPause }).catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(throughPause ? AcquireTimeoutError : PausedError);
+  });
+
+  test("knows its own", async () => {
+    const mine = new ScriptedLock();
+    const lease = await mine.lock.acquire();
+    mine.answers.acquire = world.answers.acquire;
+    mine.answers.inspect = async () => ({
+      ...HELD,
+      holders: [{ owner: lease.owner, token: 7, leaseLeftMs: 400 }],
+    });
+    await expect(mine.lock.acquire({ waitMs: 0 })).rejects.toMatchObject({ isOwn: true });
+  });
+});
+
+describe("work under a lease", () => {
+  const acquire = (): Promise<Lease> => world.lock.acquire({ leaseMs: LEASE_MS, renew: false });
+
+  test("that is no function is refused before anything is asked", async () => {
+    await expect(run(acquire, "work" as never)).rejects.toThrow("work must be a function; got string");
+    expect(world.sent).toEqual([]);
+  });
+
+  test("has ended well, although nobody knows of the release, if the lease was good", async () => {
+    world.answers.release = () => Promise.reject(lost());
+    const running = watch(run(acquire, () => "done"));
+    await world.runtime.advance(2 * LEASE_MS);
+    expect(running).toMatchObject({ state: "fulfilled", value: "done" });
+  });
+
+  test("has not, if the lease was over by then and nobody knows whether somebody else was granted", async () => {
+    world.answers.extend = () => Promise.reject(lost());
+    const running = watch(
+      run(acquire, () => {
+        world.runtime.block(2 * LEASE_MS);
+        return "done";
+      }),
+    );
+    await world.runtime.advance(2 * LEASE_MS);
+    expect(running.error).toBeInstanceOf(LockError);
+  });
+
+  test("has not, if somebody else was granted meanwhile", async () => {
+    world.answers.release = async () => "claimed";
+    await expect(run(acquire, () => "done")).rejects.toBeInstanceOf(LeaseLostError);
+  });
+
+  test("that throws is what is heard, whatever becomes of the release", async () => {
+    world.answers.release = async () => "claimed";
+    const mine = new Error("mine");
+    await expect(run(acquire, () => Promise.reject(mine))).rejects.toBe(mine);
+    expect(world.sentOf("release")).not.toEqual([]);
+  });
+});
+
+describe("an adoption", () => {
+  const adopting = (): Promise<Lease> => {
+    const exported = { owner: "a/1/5000/32/import", token: 7, reservedTo: 38, leaseMs: LEASE_MS, renew: false };
+    return adopt(world.engine, world.steps, { ...exported, name: "scripted", kind: "mutex" } as never, (hold) => {
+      return new Lease(hold);
+    });
+  };
+
+  test("keeps its token, and the label and block of the claim", async () => {
+    expect(await adopting()).toMatchObject({ token: 7 });
+    expect(world.sentOf("adopt")[0]?.claim?.owner).toMatch(/\/5000\/32\/import$/);
+  });
+
+  test.each([
+    ["forgotten", "server-lost"],
+    ["claimed", "expired"],
+    ["unclaimed", "expired"],
+  ] as const)("of a lease that is %s is told as %s", async (outcome, reason) => {
+    world.answers.adopt = async () => outcome;
+    const error = await adopting().catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(LeaseLostError);
+    expect(error).toMatchObject({ reason, token: 7, owner: "a/1/5000/32/import" });
+  });
+
+  test("whose answer is lost is asked for once more, by the same claim, and no third time", async () => {
+    world.answers.adopt = () => Promise.reject(lost());
+    await expect(adopting()).rejects.toBeInstanceOf(StoreError);
+    const numbers = world.sentOf("adopt").map(({ claim }) => claim?.number);
+    expect(numbers).toHaveLength(2);
+    expect(new Set(numbers).size).toBe(1);
+    expect(world.sentOf("leave")).toHaveLength(1);
+  });
+
+  test("of a Holdfast that closes meanwhile is given back", async () => {
+    let closing: Promise<unknown> = Promise.resolve();
+    world.answers.adopt = async () => {
+      closing = world.engine.close();
+      return "adopted";
+    };
+    await expect(adopting()).rejects.toMatchObject({ code: "ERR_LOCK_CLOSED" });
+    await closing;
+    expect(world.sentOf("leave")).toHaveLength(1);
+  });
+});
