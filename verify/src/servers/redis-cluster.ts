@@ -147,8 +147,19 @@ function clusterOf(nodes: readonly ClusterNode[], nodeTimeoutMs: number): RedisC
     },
     async moveSlot(slot, to, between = async () => {}) {
       const from = await masterOf(slot);
-      await to.command("CLUSTER", "SETSLOT", slot, "IMPORTING", from.id);
-      await from.command("CLUSTER", "SETSLOT", slot, "MIGRATING", to.id);
+      // Just after a failover, who is the new master is news that goes round.
+      const set = (one: Pick<ClusterNode, "command">, ...words: string[]): Promise<void> =>
+        until(() =>
+          one.command("CLUSTER", "SETSLOT", slot, ...words).then(
+            () => true,
+            (error: unknown) => {
+              if (String(error).includes("Target node is not a master")) return false;
+              throw error;
+            },
+          ),
+        );
+      await set(to, "IMPORTING", from.id);
+      await set(from, "MIGRATING", to.id);
       for (;;) {
         const keys = (await from.command("CLUSTER", "GETKEYSINSLOT", slot, 100)) as string[];
         if (keys.length === 0) break;
@@ -158,13 +169,13 @@ function clusterOf(nodes: readonly ClusterNode[], nodeTimeoutMs: number): RedisC
         }
       }
       await between();
-      await to.command("CLUSTER", "SETSLOT", slot, "NODE", to.id);
-      await from.command("CLUSTER", "SETSLOT", slot, "NODE", to.id);
+      await set(to, "NODE", to.id);
+      await set(from, "NODE", to.id);
       // The others would hear of it in time.
       for (const other of (await view(nodes)).filter(
         ({ slots, id }) => slots.length > 0 && id !== to.id && id !== from.id,
       )) {
-        await node(other.id).command("CLUSTER", "SETSLOT", slot, "NODE", to.id);
+        await set(node(other.id), "NODE", to.id);
       }
     },
     settled: () =>

@@ -41,7 +41,11 @@ test("whoever came before a call that has begun is superseded", async () => {
   const [, , arrival = 0] = (await acquire({ owner: A })) as number[];
   await server.redis.hset(`${BASE}:run`, "begun", 1, "by", A, "arrival", arrival, "covers", arrival);
   await server.redis.del(BASE);
-  expect(await acquire({ owner: "B/2/30000/1", arrival: arrival - 1 })).toEqual([3, A]);
+  expect(await acquire({ owner: "B/2/30000/1", arrival: arrival - 1 })).toEqual([
+    3,
+    expect.stringMatching(/^\d{16}$/),
+    A,
+  ]);
 });
 
 test("a call that never came to its work supersedes nobody who has not been told", async () => {
@@ -49,7 +53,7 @@ test("a call that never came to its work supersedes nobody who has not been told
   const given = { owner: A, token, ageUs: 0, inbox: INBOX, value: "" };
   expect(await send(recipesCoalesceBegin, given)).toEqual([1]);
   const older = { owner: "B/2/30000/1", arrival: arrival - 1 };
-  expect(await acquire(older)).toEqual([3, A]);
+  expect(await acquire(older)).toEqual([3, expect.stringMatching(/^\d{16}$/), A]);
   expect(await send(recipesCoalesceEnd, { ...given, state: "unbegun" })).toBe(1);
   expect(await acquire(older)).toEqual([0, expect.any(Number), arrival - 1]);
 });
@@ -64,7 +68,7 @@ test("whoever came before one that had begun is told of it, and not of a later o
   const unheard = { owner: later, token: second, ageUs: 0, inbox: INBOX };
   await send(recipesCoalesceBegin, unheard);
   expect(await send(recipesCoalesceEnd, { ...unheard, state: "unbegun" })).toBe(1);
-  expect(await acquire({ owner: "C/3/30000/1", arrival: at - 1 })).toEqual([3, A]);
+  expect(await acquire({ owner: "C/3/30000/1", arrival: at - 1 })).toEqual([3, expect.stringMatching(/^\d{16}$/), A]);
 });
 
 test("a call that was kept from arriving came when it was made, and not before what had begun by then", async () => {
@@ -72,7 +76,7 @@ test("a call that was kept from arriving came when it was made, and not before w
   await send(recipesCoalesceBegin, { owner: A, token, ageUs: 0, inbox: INBOX });
   await server.redis.del(BASE);
   const late = { owner: "B/2/30000/1", ageUs: 3_600_000_000 };
-  expect(await acquire(late)).toEqual([3, A]);
+  expect(await acquire(late)).toEqual([3, expect.stringMatching(/^\d{16}$/), A]);
   const [outcome, second = 0, at = 0] = (await acquire({ ...late, ageUs: 1 })) as number[];
   expect(outcome).toBe(0);
   expect(at).toBeGreaterThan(arrival);

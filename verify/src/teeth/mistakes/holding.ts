@@ -70,7 +70,11 @@ export const HOLDING: readonly Tooth[] = [
     bugs: ["B29"],
     mistake: "a lease is renewed once and never again",
     patches: [
-      patch("core/renewal.ts", "    this.restart(leaseMs);\n  }", "    this.#nextAtMs = leaseMs * Infinity;\n  }"),
+      patch(
+        "core/renewal.ts",
+        "    this.restart(leaseMs, nowMs);\n  }",
+        "    this.#nextAtMs = leaseMs * Infinity;\n  }",
+      ),
     ],
     catcher: { by: "simulation", kind: "mutex", profile: "none", finds: ["S1"] },
   },
