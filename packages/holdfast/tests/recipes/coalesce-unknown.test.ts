@@ -170,7 +170,8 @@ test("a call that was cut off runs if nothing began after it was made", async ()
   expect(await call).toEqual({ outcome: "ran", value: "after" });
 });
 
-test("a call that was cut off, began, and lost its lease unheard is not superseded by itself", async () => {
+/** A call that was cut off when it was made, has begun since on the server, and has not heard of it. */
+async function lateAndUnheard(): Promise<{ call: Promise<unknown>; proxy: TcpProxy; forward(ms: number): void }> {
   const { holdfast, proxy, forward } = await reachWithClock();
   await run(() => 0, {}, holdfast);
   proxy.refuse(true);
@@ -180,6 +181,11 @@ test("a call that was cut off, began, and lost its lease unheard is not supersed
   const unheard = beginUnheard(proxy);
   proxy.refuse(false);
   await unheard;
+  return { call, proxy, forward };
+}
+
+test("a call that was cut off, began, and lost its lease unheard is not superseded by itself", async () => {
+  const { call, proxy, forward } = await lateAndUnheard();
   await scene.redis.del(key());
   forward(cutOff.leaseMs);
   proxy.refuse(false);
@@ -187,15 +193,7 @@ test("a call that was cut off, began, and lost its lease unheard is not supersed
 });
 
 test("and then it counts as having come when it began, not when it was granted", async () => {
-  const { holdfast, proxy, forward } = await reachWithClock();
-  await run(() => 0, {}, holdfast);
-  proxy.refuse(true);
-  proxy.cutAll();
-  const call = run(() => "late", cutOff, holdfast);
-  await timeOuts(2);
-  const unheard = beginUnheard(proxy);
-  proxy.refuse(false);
-  await unheard;
+  const { call, proxy, forward } = await lateAndUnheard();
   const began = `${Number(await scene.redis.hget(key(":run"), "arrival")) - 5_000_000}`;
   await scene.redis.hset(key(":run"), "arrival", began);
   await scene.redis.set(key(), "another/1/1000/1/", "PX", 1_000);
