@@ -18,6 +18,8 @@ export interface Arguments {
   readonly curves: readonly CurvePlan[];
   /** Empty unless it is profiled in place of being measured. */
   readonly profiles: readonly Workload[];
+  /** Whether a hand-over is followed moment by moment in place of being measured. */
+  readonly moments: boolean;
   /** Where documents are written. */
   readonly docsFolder: string;
   readonly measurements: readonly Measurement[];
@@ -45,8 +47,9 @@ export const USAGE: string = `npm run bench -- [options]
   --auto-pipelining   ioredis with enableAutoPipelining, which is off by default, for all contestants on it
   --curves            how speed and cost grow with waiters, processes, held leases and masters, in place of the measurements
   --profile           whose code takes how much processor time, in place of the measurements
+  --moments           a hand-over between processes, moment by moment, in place of the measurements
   --json              print JSON; the exit code is 1 where a target was missed
-  --write-docs        write docs/benchmarks.md, its pictures and its numbers (with --curves or --profile: those of it)
+  --write-docs        write docs/benchmarks.md, its pictures and its numbers (with --curves, --profile or --moments: those of it)
   --docs-folder PATH  write them there in place of docs
   --help              print this
 Lists are separated by commas.`;
@@ -66,6 +69,7 @@ export function parseArguments(words: readonly string[]): Arguments {
       "auto-pipelining": { type: "boolean", default: false },
       curves: { type: "boolean", default: false },
       profile: { type: "boolean", default: false },
+      moments: { type: "boolean", default: false },
       json: { type: "boolean", default: false },
       "write-docs": { type: "boolean", default: false },
       "docs-folder": { type: "string", default: DOCS },
@@ -75,14 +79,20 @@ export function parseArguments(words: readonly string[]): Arguments {
   // A document with a part of the results would pass for the whole.
   if (values["write-docs"] && (values.only ?? values.adapters) !== undefined)
     throw new RangeError("--write-docs writes all results; leave out --only and --adapters");
-  if (values.curves && values.profile) throw new RangeError("--curves and --profile are two runs; give one of them");
-  const isMeasured = !values.curves && !values.profile;
+  const others = (["curves", "profile", "moments"] as const)
+    .filter((other) => values[other])
+    .map((other) => `--${other}`);
+  if (others.length > 1) throw new RangeError(`${others.join(" and ")} are runs of their own; give one of them`);
+  if (values.moments && values.only !== undefined)
+    throw new RangeError("--only has nothing to choose from with --moments");
+  const isMeasured = others.length === 0;
   return {
     docsFolder: values["docs-folder"],
     help: values.help,
     json: values.json,
     writeDocs: values["write-docs"],
     curves: values.curves ? chosen("--only", values.only, CURVES) : [],
+    moments: values.moments,
     profiles: values.profile ? chosen("--only", values.only, WORKLOADS) : [],
     measurements: isMeasured ? chosen("--only", values.only, MEASUREMENTS) : [],
     adapters: chosen("--adapters", values.adapters, ADAPTERS),

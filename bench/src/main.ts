@@ -2,9 +2,11 @@
 import { type Arguments, parseArguments, USAGE } from "./arguments.js";
 import { type Comparison, compare } from "./compare.js";
 import { type Curve, curveText } from "./curves/report.js";
-import { withoutSections, writeCurves, writeProfiles, writeReport } from "./documents/write.js";
+import { withoutSections, writeCurves, writeMoments, writeProfiles, writeReport } from "./documents/write.js";
 import { machine } from "./machine.js";
 import type { Conditions } from "./measurements/entry.js";
+import { measureMoments } from "./moments/measure.js";
+import { momentsText } from "./moments/report.js";
 import { profileText } from "./profiles/report.js";
 import { profileAll } from "./profiles/run.js";
 import { contestantOf, environment, heading, type Report, sentence, table } from "./report.js";
@@ -30,6 +32,7 @@ async function run(wanted: Arguments): Promise<void> {
   try {
     if (wanted.curves.length > 0) await drawCurves(wanted, server);
     else if (wanted.profiles.length > 0) await profile(wanted, server);
+    else if (wanted.moments) await followHandOvers(wanted, server);
     else await measure(wanted, server);
   } finally {
     await server.stop();
@@ -96,6 +99,16 @@ async function profile(wanted: Arguments, server: Server): Promise<void> {
   if (wanted.json) console.log(JSON.stringify(report));
   else console.log([...environment(facts, wanted.autoPipelining, LEASE_MS), ...tables.map(profileText)].join("\n"));
   if (wanted.writeDocs) writeProfiles(wanted.docsFolder, report);
+}
+
+async function followHandOvers(wanted: Arguments, server: Server): Promise<void> {
+  const { autoPipelining } = wanted;
+  const facts = machine(server.version);
+  const lines = await measureMoments(conditionsOf(wanted, server), wanted.seconds, progress);
+  progress("");
+  if (wanted.json) console.log(JSON.stringify({ machine: facts, autoPipelining, leaseMs: LEASE_MS, lines }));
+  else console.log([...environment(facts, autoPipelining, LEASE_MS), momentsText(lines)].join("\n"));
+  if (wanted.writeDocs) writeMoments(wanted.docsFolder, { machine: facts, autoPipelining, leaseMs: LEASE_MS, lines });
 }
 
 function conditionsOf(wanted: Arguments, server: Server): Omit<Conditions, "seconds"> {

@@ -2,6 +2,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { CurveReport } from "../curves/report.js";
+import type { MomentsReport } from "../moments/report.js";
 import { pictures } from "../pictures/bars.js";
 import { lines } from "../pictures/lines.js";
 import { timeline } from "../pictures/timeline.js";
@@ -13,6 +14,7 @@ import { markdown } from "./markdown.js";
 const RESULTS = "results.json";
 const CURVES = "curves.json";
 const PROFILES = "profiles.json";
+const MOMENTS = "moments.json";
 const SHOWN_MS = 20;
 
 /** What is drawn of is not what was measured, and is long. */
@@ -50,6 +52,12 @@ export function writeProfiles(folder: string, report: ProfileReport): void {
   writeDocument(folder);
 }
 
+/** Writes when each thing happens in a hand-over, and the document anew. */
+export function writeMoments(folder: string, report: MomentsReport): void {
+  writeFileSync(join(folderIn(folder), MOMENTS), `${JSON.stringify(report, null, 2)}\n`);
+  writeDocument(folder);
+}
+
 /** The document as the numbers in the folder have it. */
 export function documentOf(folder: string): string {
   const own = join(folder, "benchmarks");
@@ -57,6 +65,7 @@ export function documentOf(folder: string): string {
     report: read<Report>(join(own, RESULTS)),
     curves: read<CurveReport>(join(own, CURVES)),
     profiles: read<ProfileReport>(join(own, PROFILES)),
+    moments: read<MomentsReport>(join(own, MOMENTS)),
   });
 }
 

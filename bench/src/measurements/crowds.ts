@@ -67,8 +67,7 @@ export async function runCrowd(
       crew.all<CrowdDone>(() => order, checkUntilMs - machineMs()),
       secondsBetween(server.control, fromMs, untilMs),
     ]);
-    const all = done.flatMap(({ sections }, process) => read(sections, process));
-    all.sort((a, b) => a.startedAtMs - b.startedAtMs);
+    const all = sectionsOf(done);
     checkExclusion(all);
     const sections = all.filter(({ startedAtMs }) => startedAtMs >= fromMs && startedAtMs < untilMs);
     const waits = sections.map(({ askedAtMs, startedAtMs }) => startedAtMs - askedAtMs);
@@ -105,6 +104,13 @@ async function secondsBetween(
     serverSeconds: (await processorOf(control)) - before.server,
     machineSeconds: machineSeconds() - before.machine,
   };
+}
+
+/** Of all processes, in the order in which they began. */
+export function sectionsOf(done: readonly Pick<CrowdDone, "sections">[]): Section[] {
+  return done
+    .flatMap(({ sections }, process) => read(sections, process))
+    .toSorted((a, b) => a.startedAtMs - b.startedAtMs);
 }
 
 function read(numbers: Float64Array, process: number): Section[] {

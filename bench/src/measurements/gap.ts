@@ -7,6 +7,7 @@ import { Crew } from "../crew.js";
 import { target } from "../results.js";
 import { quantile } from "../statistics.js";
 import { machineMs } from "../worker/clock.js";
+import type { HopDone } from "../worker/orders.js";
 import { runCrowd } from "./crowds.js";
 import { entriesOf, onePerWayToWait } from "./entries.js";
 import type { Conditions, Entry, Prepared, Section } from "./entry.js";
@@ -61,8 +62,8 @@ const hop: Entry = {
       async run() {
         const untilMs = machineMs() + seconds * 1_000;
         const order = { task: "hop", ring: PROCESSES, pauseMs: SECTION_MS, untilMs } as const;
-        const hops = await crew.all<readonly number[]>((index) => ({ ...order, index }), seconds * 1_000);
-        const hopsUs = hops.flat().map((ms) => ms * US_PER_MS);
+        const hops = await crew.all<readonly HopDone[]>((index) => ({ ...order, index }), seconds * 1_000);
+        const hopsUs = hops.flat().map(({ sentAtMs, cameAtMs }) => (cameAtMs - sentAtMs) * US_PER_MS);
         return { values: [quantile(hopsUs, 0.5), quantile(hopsUs, 0.99), hopsUs.length / seconds] };
       },
       close: () => crew.end(),

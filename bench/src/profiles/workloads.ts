@@ -5,7 +5,7 @@ import type { Conditions } from "../measurements/entry.js";
 import { upFor } from "../measurements/redlock.js";
 import { processorOf, type Server } from "../server.js";
 import { machineMs } from "../worker/clock.js";
-import type { Crowd, CrowdDone, Hop, Order, PairsDone, Profiled, ProfileOf } from "../worker/orders.js";
+import type { Crowd, CrowdDone, Hop, HopDone, Order, PairsDone, Profiled, ProfileOf } from "../worker/orders.js";
 import { NUMBERS_PER_SECTION } from "../worker/section-log.js";
 import { SERVER_PARTS, spentOnServer } from "./server-parts.js";
 import type { Spent } from "./spent.js";
@@ -121,7 +121,7 @@ async function hops({ connection, seconds, server }: Conditions, ring: number, p
       return (index) => ({ task: "hop", index, ring, pauseMs, untilMs });
     };
     await crew.all(orderFor(WARM_UP.seconds), WARM_UP.seconds * 1_000);
-    return spent<readonly number[]>(crew, [server], orderFor(seconds), seconds, (done) => done.length);
+    return spent<readonly HopDone[]>(crew, [server], orderFor(seconds), seconds, (done) => done.length);
   });
 }
 

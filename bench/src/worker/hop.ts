@@ -3,23 +3,23 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Connection } from "../adapters/adapter.js";
 import { newIoredis } from "../adapters/client.js";
 import { machineMs } from "./clock.js";
-import type { Hop } from "./orders.js";
+import type { Hop, HopDone } from "./orders.js";
 
-/** Connects one process of the ring; `run` answers with how long the messages took that came to it, in ms. */
+/** Connects one process of the ring; `run` answers with the messages that came to it. */
 export async function openHop(
   connection: Connection,
-): Promise<{ run(order: Hop): Promise<number[]>; close(): Promise<void> }> {
+): Promise<{ run(order: Hop): Promise<HopDone[]>; close(): Promise<void> }> {
   const publisher = await newIoredis(connection);
   const subscriber = await newIoredis(connection);
   return {
     async run({ index, ring, pauseMs, untilMs }) {
-      const hopsMs: number[] = [];
+      const hops: HopDone[] = [];
       const pass = async (): Promise<void> => {
         await sleep(pauseMs);
         if (machineMs() < untilMs) await publisher.publish(channelOf((index + 1) % ring), `${machineMs()}`);
       };
       const onMessage = (_channel: string, sentAtMs: string): void => {
-        hopsMs.push(machineMs() - Number(sentAtMs));
+        hops.push({ sentAtMs: Number(sentAtMs), cameAtMs: machineMs() });
         void pass();
       };
       subscriber.on("message", onMessage);
@@ -33,7 +33,7 @@ export async function openHop(
       }
       await sleep(Math.max(0, untilMs - machineMs()));
       subscriber.off("message", onMessage);
-      return hopsMs;
+      return hops;
     },
     async close() {
       await Promise.all([publisher.quit(), subscriber.quit()]);

@@ -8,6 +8,7 @@ import { Holdings } from "./leases.js";
 import type { Order } from "./orders.js";
 import { pairsFor, timesFor } from "./pairs.js";
 import { profiled } from "./profile.js";
+import { traced } from "./traffic.js";
 
 /** A name in place of an adapter's, for the ring that only publishes. */
 const HOP = "publish";
@@ -43,6 +44,7 @@ async function open(adapter: Adapter): Promise<Contestant> {
 
 async function obey(order: Order): Promise<unknown> {
   if (order.task === "profile") return profiled(() => obey(order.order));
+  if (order.task === "trace") return traced(() => obey(order.order));
   if (order.task === "hop") return hop?.run(order);
   if (contestant === undefined) throw new Error(`${name} holds no locks`);
   switch (order.task) {

@@ -64,6 +64,12 @@ export interface Hop {
   readonly untilMs: number;
 }
 
+/** A message that came to a process of the ring: when it was to be sent, and when it was there. */
+export interface HopDone {
+  readonly sentAtMs: number;
+  readonly cameAtMs: number;
+}
+
 /** One waits for a name that is held all the time. */
 export interface Wait {
   readonly task: "wait";
@@ -101,7 +107,7 @@ export interface WatchDone {
 /** Whatever it is, while somebody looks where the processor time goes. */
 export interface ProfileOf {
   readonly task: "profile";
-  readonly order: Exclude<Order, ProfileOf>;
+  readonly order: Exclude<Order, ProfileOf | TraceOf>;
 }
 
 /** Whose code was at work: the lock's, its client's, Node's JavaScript, the event loop and the kernel, the collector, ours that measures. */
@@ -119,5 +125,26 @@ export interface Profiled<Result> {
   readonly profile: Profile;
 }
 
+/** Whatever it is, while somebody notes when something is written to a socket and when something comes. */
+export interface TraceOf {
+  readonly task: "trace";
+  readonly order: Exclude<Order, ProfileOf | TraceOf>;
+}
+
+/** Instants on the machine's clock, in their order. */
+export interface Traffic {
+  readonly writtenMs: readonly number[];
+  /** Answers to requests. */
+  readonly answeredMs: readonly number[];
+  /** Messages of a channel. */
+  readonly toldMs: readonly number[];
+}
+
+/** What an order came to, and when something was said meanwhile. */
+export interface Traced<Result> {
+  readonly result: Result;
+  readonly traffic: Traffic;
+}
+
 /** Any of them. */
-export type Order = OneAtATime | Pairs | Crowd | Hop | Wait | Keep | Hold | Watch | ProfileOf;
+export type Order = OneAtATime | Pairs | Crowd | Hop | Wait | Keep | Hold | Watch | ProfileOf | TraceOf;

@@ -1,0 +1,47 @@
+/** A hand-over, moment by moment, on paper. */
+import type { Machine } from "../machine.js";
+import { MOMENTS, type Moment } from "./hand-over.js";
+import type { MomentsLine } from "./measure.js";
+
+/** What `--moments` measured. */
+export interface MomentsReport {
+  readonly machine: Machine;
+  readonly autoPipelining: boolean;
+  readonly leaseMs: number;
+  readonly lines: readonly MomentsLine[];
+}
+
+/** What the table is of. */
+export const MOMENTS_TITLE = "a hand-over, moment by moment: 4 processes × 8 callers, sections of 1 ms";
+/** What its numbers are. */
+export const MOMENTS_UNIT =
+  "µs since the end of the section, or since the message was to be sent; p50 of all hand-overs between processes";
+
+const WORDS: Readonly<Record<Moment, string>> = {
+  written: "first write",
+  answered: "its answer",
+  told: "message at the next",
+  started: "next begins",
+};
+
+/** The heads over `momentCells`. */
+export const MOMENT_HEADS: readonly string[] = ["hand-overs", ...MOMENTS.map((moment) => WORDS[moment]), "p90"];
+
+/** The cells of a line. */
+export function momentCells({ handOvers, us, p90 }: MomentsLine): readonly string[] {
+  const numbers = [handOvers, ...MOMENTS.map((moment) => us[moment]), p90];
+  return numbers.map((number) => Math.round(number).toLocaleString("en-US"));
+}
+
+/** A table on paper. */
+export function momentsText(lines: readonly MomentsLine[]): string {
+  const drawn = [["", ...MOMENT_HEADS], ...lines.map((line) => [line.name, ...momentCells(line)])];
+  const widths = MOMENT_HEADS.map((head, i) =>
+    Math.max(head.length, ...drawn.map((cells) => (cells[i + 1] ?? "").length)),
+  );
+  const first = Math.max(...drawn.map(([name = ""]) => name.length));
+  const rows = drawn.map(([name = "", ...cells]) =>
+    [name.padEnd(first), ...cells.map((cell, i) => cell.padStart(widths[i] ?? 0))].join("  "),
+  );
+  return [`\n${MOMENTS_TITLE}; ${MOMENTS_UNIT}`, ...rows.map((row) => `  ${row}`)].join("\n");
+}
