@@ -15,7 +15,9 @@ export async function leasesCurve(conditions: Conditions, onRun: OnRun): Promise
   const points: { readonly x: number; readonly held: Held }[] = [];
   for (const leases of LEASES) {
     onRun(`leases: ${leases}`);
-    points.push({ x: leases, held: await runLeases("holdfast", { ...conditions, leases }) });
+    // Few are granted at once and renewed at once, at the very end of a time that begins with them; so it begins between two renewals.
+    const held = await runLeases("holdfast", { ...conditions, leases }, conditions.seconds / 2);
+    points.push({ x: leases, held });
   }
   const drawn = [
     { name: "process", of: ({ processPercent }: Held) => processPercent },

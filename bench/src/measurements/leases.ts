@@ -1,4 +1,5 @@
 /** What leases cost that are only held: memory in the process and on the server, and processor time for their renewals. */
+import { setTimeout as sleep } from "node:timers/promises";
 import { Crew } from "../crew.js";
 import { target } from "../results.js";
 import { infoNumber, processorOf } from "../server.js";
@@ -62,10 +63,15 @@ export const leases: Measurement = {
   },
 };
 
-/** Holds `conditions.leases` leases in a fresh process and looks on. */
+/**
+ * Holds `conditions.leases` leases in a fresh process and looks on.
+ *
+ * @param afterSeconds  how long after the last grant it begins to look
+ */
 export async function runLeases(
   name: string,
   { connection, seconds, leases: count, server: { control } }: Conditions,
+  afterSeconds = 0,
 ): Promise<Held> {
   await control.flushall();
   const crew = await Crew.start({ name, connection, processes: 1, weighing: true });
@@ -73,6 +79,7 @@ export async function runLeases(
     const memoryBefore = await infoNumber(control, "memory", "used_memory");
     const [hold] = await crew.all<HoldDone>(() => ({ task: "hold", leases: count }), FILL_MS);
     const bytesOnServer = (await infoNumber(control, "memory", "used_memory")) - memoryBefore;
+    await sleep(afterSeconds * 1_000);
     const serverBefore = await processorOf(control);
     const [watch] = await crew.all<WatchDone>(() => ({ task: "watch", seconds }), seconds * 1_000);
     const serverSeconds = (await processorOf(control)) - serverBefore;

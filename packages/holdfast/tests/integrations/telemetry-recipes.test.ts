@@ -156,6 +156,8 @@ describe("spans", () => {
       "holdfast.lock.kind": "once",
       "holdfast.lock.token": token,
       "holdfast.once.attempt": attempt,
+      "server.address": redis.options.host,
+      "server.port": server.port,
     });
     expect(mismatch?.attributes).toMatchObject({ "error.type": "ERR_LOCK_ONCE_MISMATCH" });
   });
@@ -171,6 +173,8 @@ describe("spans", () => {
       "holdfast.lock.kind": "election",
       "holdfast.lock.token": term,
       "holdfast.outcome": "returned",
+      "server.address": redis.options.host,
+      "server.port": server.port,
     });
     expect(returned?.status.code).toBe(SpanStatusCode.UNSET);
     expect(broken?.attributes).toMatchObject({ "holdfast.outcome": "failed", "error.type": "Error" });

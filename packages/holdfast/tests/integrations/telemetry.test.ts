@@ -489,6 +489,8 @@ describe("spans", () => {
         "holdfast.lock.group": "order:*",
         "holdfast.lock.kind": "mutex",
         "holdfast.lock.token": token,
+        "server.address": redis.options.host,
+        "server.port": server.port,
       });
     }
     expect(acquire?.events.map(({ name }) => name)).toEqual(["waiting"]);

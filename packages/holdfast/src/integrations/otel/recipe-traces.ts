@@ -3,6 +3,7 @@ import { type Attributes, context, type Span, SpanStatusCode, type Tracer } from
 import { errorTypeOf } from "../telemetry/error-type.js";
 import type { Groups } from "../telemetry/groups.js";
 import type { Handlers } from "../telemetry/listening.js";
+import type { Servers } from "./servers.js";
 
 /** What recipes tell; see recipes/tracing.ts. */
 interface RecipeTrace {
@@ -30,13 +31,15 @@ const ANSWERS: Readonly<Record<string, string>> = {
 export class RecipeTracing {
   readonly #tracer: Tracer;
   readonly #groups: Groups;
+  readonly #servers: Servers;
   readonly #open = new Map<object, Span>();
   /** What to do with the messages of their channels. */
   readonly handlers: Handlers;
 
-  constructor(tracer: Tracer, groups: Groups) {
+  constructor(tracer: Tracer, groups: Groups, servers: Servers) {
     this.#tracer = tracer;
     this.#groups = groups;
+    this.#servers = servers;
     const ended = (trace: RecipeTrace): void => this.#ended(trace);
     this.handlers = {
       "tracing:holdfast:once:asyncEnd": ended,
@@ -79,7 +82,11 @@ export class RecipeTracing {
       "db.system.name": "redis",
       ...(lockName === undefined
         ? {}
-        : { "holdfast.lock.name": lockName, "holdfast.lock.group": this.#groups.of(lockName) }),
+        : {
+            "holdfast.lock.name": lockName,
+            "holdfast.lock.group": this.#groups.of(lockName),
+            ...this.#servers.of(kind, lockName),
+          }),
       ...(number === undefined ? {} : { "holdfast.lock.token": number }),
       ...(attempt === undefined ? {} : { "holdfast.once.attempt": attempt }),
     };

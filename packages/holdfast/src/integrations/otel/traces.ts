@@ -16,6 +16,7 @@ import {
 } from "@opentelemetry/api";
 import type {
   AcquireEvent,
+  CommandEvent,
   GrantEvent,
   LockEvent,
   LostEvent,
@@ -31,6 +32,7 @@ import { GROUP_OPTIONS, type GroupOptions, Groups } from "../telemetry/groups.js
 import { listen } from "../telemetry/listening.js";
 import { OpenCalls } from "../telemetry/open-calls.js";
 import { RecipeTracing } from "./recipe-traces.js";
+import { Servers } from "./servers.js";
 
 /** Where the spans go, and what their groups are. */
 export interface TracesOptions extends GroupOptions {
@@ -62,8 +64,9 @@ export function startTraces(options: TracesOptions = {}): () => void {
     throw new TypeError(`tracer must be a Tracer of OpenTelemetry; got ${show(tracer)}`);
   }
   const shared = new Groups(groups);
-  const tracing = new LockTracing(tracer, shared);
-  const recipes = new RecipeTracing(tracer, shared);
+  const servers = new Servers();
+  const tracing = new LockTracing(tracer, shared, servers);
+  const recipes = new RecipeTracing(tracer, shared, servers);
   const stop = listen({
     ...recipes.handlers,
     "holdfast:grant": (event: GrantEvent) => tracing.granted(event),
@@ -73,6 +76,7 @@ export function startTraces(options: TracesOptions = {}): () => void {
     "holdfast:renew": (event: RenewEvent) => tracing.renewed(event),
     "holdfast:wait": (event: WaitEvent) => tracing.waits(event),
     "holdfast:acquire": (event: AcquireEvent) => tracing.asked(event),
+    "holdfast:command": (event: CommandEvent) => servers.heard(event),
   });
   return () => {
     stop();
@@ -84,12 +88,14 @@ export function startTraces(options: TracesOptions = {}): () => void {
 class LockTracing {
   readonly #tracer: Tracer;
   readonly #groups: Groups;
+  readonly #servers: Servers;
   readonly #asked = new OpenCalls<Asked>(({ span }) => void span.addEvent("waiting"));
   readonly #held = new Map<string, Held>();
 
-  constructor(tracer: Tracer, groups: Groups) {
+  constructor(tracer: Tracer, groups: Groups, servers: Servers) {
     this.#tracer = tracer;
     this.#groups = groups;
+    this.#servers = servers;
   }
 
   asked(event: AcquireEvent): void {
@@ -105,7 +111,7 @@ class LockTracing {
   granted(event: GrantEvent): void {
     const asked = this.#asked.end(event.call)?.kept;
     if (asked !== undefined) {
-      asked.span.setAttributes({ "holdfast.lock.token": event.token });
+      asked.span.setAttributes({ "holdfast.lock.token": event.token, ...this.#serverOf(event) });
       endAcquire(asked.span, "granted", event.waitedMs);
     }
     const held = this.#held.get(idOf(event));
@@ -113,15 +119,17 @@ class LockTracing {
       held.leases += 1;
       return;
     }
-    const attributes = { ...this.#about(event), "holdfast.lock.token": event.token };
+    const attributes = { ...this.#about(event), ...this.#serverOf(event), "holdfast.lock.token": event.token };
     const links = asked === undefined ? [] : [{ context: asked.span.spanContext() }];
     const span = this.#tracer.startSpan("holdfast.hold", { attributes, links }, asked?.parent ?? context.active());
     this.#held.set(idOf(event), { span, leases: 1 });
   }
 
-  ungranted({ call, outcome, waitedMs, error }: UngrantedEvent): void {
+  ungranted(event: UngrantedEvent): void {
+    const { call, outcome, waitedMs, error } = event;
     const span = this.#asked.end(call)?.kept.span;
     if (span === undefined) return;
+    span.setAttributes(this.#serverOf(event));
     if (error !== undefined) span.setAttributes({ "error.type": errorTypeOf(error) });
     // That it is taken, paused, or was given up is an answer. That nobody knows is not.
     if (outcome === "unknown") fail(span, error);
@@ -172,6 +180,11 @@ class LockTracing {
     const held = this.#held.get(idOf(event));
     this.#held.delete(idOf(event));
     return held?.span;
+  }
+
+  /** Known only when something was answered. */
+  #serverOf({ kind, lockName }: LockEvent): Attributes {
+    return this.#servers.of(kind, lockName);
   }
 
   #about({ kind, lockName }: LockEvent): Attributes {
