@@ -77,8 +77,10 @@ export function parseArguments(words: readonly string[]): Arguments {
     },
   });
   // A document with a part of the results would pass for the whole.
-  if (values["write-docs"] && (values.only ?? values.adapters) !== undefined)
-    throw new RangeError("--write-docs writes all results; leave out --only and --adapters");
+  // Of curves each stands for itself.
+  const isPart = values.adapters !== undefined || (values.only !== undefined && !values.curves);
+  if (values["write-docs"] && isPart)
+    throw new RangeError("--write-docs writes all results; leave out --only, but with --curves, and --adapters");
   const others = (["curves", "profile", "moments"] as const)
     .filter((other) => values[other])
     .map((other) => `--${other}`);

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { parseArguments } from "../src/arguments.js";
+import type { MeasuredCurve } from "../src/curves/report.js";
 import { documentOf, writeCurves, writeReport } from "../src/documents/write.js";
 import type { Section } from "../src/measurements/entry.js";
 import type { Report } from "../src/report.js";
@@ -98,6 +99,23 @@ describe("the document of the benchmark", () => {
     expect(documentOf(folder)).toBe(text);
   });
 
+  it("keeps the curves that were not measured again, and says where each was", () => {
+    const figures = { x: "leases", y: "%", columns: ["%"] };
+    const curveOf = (name: string, y: number): MeasuredCurve => {
+      const lines = [{ name: "ours", points: [{ x: 1, y, cells: [`${y}`] }] }];
+      return { name, title: `of ${name}`, figures, lines, sentences: [] };
+    };
+    const { machine, autoPipelining, leaseMs, repetitions } = REPORT;
+    const common = { autoPipelining, leaseMs, repetitions };
+    writeCurves(folder, { ...common, machine, curves: [curveOf("masters", 1), curveOf("leases", 2)] });
+    writeCurves(folder, { ...common, machine: { ...machine, cpu: "another" }, curves: [curveOf("leases", 3)] });
+    const [before = "", after = ""] = readFileSync(join(folder, "benchmarks.md"), "utf8").split("### Of leases");
+    expect(before).toContain("| ours | 1 | 1 |");
+    expect(before).not.toContain("another");
+    expect(after).toContain("| ours | 1 | 3 |");
+    expect(after).toContain("cores, another");
+  });
+
   it("is, in this repository, the one that its numbers have", () => {
     const file = join(DOCS, "benchmarks.md");
     // Before the first results there is neither of them.
@@ -107,7 +125,8 @@ describe("the document of the benchmark", () => {
 
   it("is not written with a part of the results", () => {
     expect(() => parseArguments(["--write-docs", "--only", "hot"])).toThrow("leave out --only");
-    expect(() => parseArguments(["--write-docs", "--curves", "--only", "masters"])).toThrow("leave out --only");
+    expect(() => parseArguments(["--write-docs", "--profile", "--only", "gap"])).toThrow("leave out --only");
+    expect(parseArguments(["--write-docs", "--curves", "--only", "masters"]).writeDocs).toBe(true);
     expect(parseArguments(["--write-docs"]).writeDocs).toBe(true);
   });
 });

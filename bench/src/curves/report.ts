@@ -6,7 +6,13 @@ export interface CurveReport {
   readonly autoPipelining: boolean;
   readonly leaseMs: number;
   readonly repetitions: number;
-  readonly curves: readonly Curve[];
+  readonly curves: readonly MeasuredCurve[];
+}
+
+/** A curve that stands beside others of another run. */
+export interface MeasuredCurve extends Curve {
+  /** Where it was measured, if that is not the machine of the others. */
+  readonly measuredOn?: Machine;
 }
 
 /** How something grows with something else. */

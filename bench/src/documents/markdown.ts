@@ -149,12 +149,20 @@ function scale({ machine, autoPipelining, leaseMs, curves }: CurveReport): reado
     "## Scale",
     "",
     ...environment(machine, autoPipelining, leaseMs).map((line) => `- ${line}`),
-    ...curves.flatMap(({ name, title, sentences, figures, lines }) => [
+    ...curves.flatMap(({ name, title, sentences, figures, lines, measuredOn }) => [
       "",
       `### ${capitalized(title)}`,
       "",
       `\`npm run bench -- --curves --only ${name}\``,
       "",
+      ...(measuredOn === undefined
+        ? []
+        : [
+            "Measured later than the others:",
+            "",
+            ...environment(measuredOn, autoPipelining, leaseMs).map((line) => `- ${line}`),
+            "",
+          ]),
       `![${title}](benchmarks/curve-${name}.svg)`,
       "",
       ...sentences,

@@ -37,12 +37,13 @@ export function writeReport(folder: string, report: Report): void {
   writeDocument(folder);
 }
 
-/** Writes the curves, and the document anew. */
+/** Writes the curves, and the document anew. Those that were not measured this time stay, each with its machine. */
 export function writeCurves(folder: string, report: CurveReport): void {
   const own = folderIn(folder);
   for (const { name, title, figures, lines: all } of report.curves)
     writeFileSync(join(own, `curve-${name}.svg`), lines(title, figures.x, figures.y, all));
-  writeFileSync(join(own, CURVES), `${JSON.stringify(report, null, 2)}\n`);
+  const before = read<CurveReport>(join(own, CURVES));
+  writeFileSync(join(own, CURVES), `${JSON.stringify(merged(before, report), null, 2)}\n`);
   writeDocument(folder);
 }
 
@@ -71,6 +72,19 @@ export function documentOf(folder: string): string {
 
 function writeDocument(folder: string): void {
   writeFileSync(join(folder, "benchmarks.md"), documentOf(folder));
+}
+
+function merged(before: CurveReport | undefined, now: CurveReport): CurveReport {
+  const fresh = new Map(now.curves.map((curve) => [curve.name, curve]));
+  const isKept = before?.curves.some(({ name }) => !fresh.has(name)) === true;
+  if (before === undefined || !isKept) return now;
+  return {
+    ...before,
+    curves: before.curves.map((curve) => {
+      const again = fresh.get(curve.name);
+      return again === undefined ? curve : { ...again, measuredOn: now.machine };
+    }),
+  };
 }
 
 /** Ours both ways, and the fastest peer. */
