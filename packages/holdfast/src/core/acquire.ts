@@ -206,6 +206,6 @@ export function waitForGrant<Kept = Granted>(
         }
       },
     });
-    publishAcquire(steps, claim, options, waiter.startedAt);
+    publishAcquire(steps, claim, options, waiter.startedAt, engine.store);
   });
 }

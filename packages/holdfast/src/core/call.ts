@@ -1,5 +1,5 @@
 import { StoreError } from "./errors.js";
-import { type CommandEvent, channels } from "./events.js";
+import { type CommandEvent, channels, serverOf } from "./events.js";
 import type { Outcome, Reply, ReplyForm, Script } from "./script.js";
 import type { Store } from "./store.js";
 
@@ -66,15 +66,6 @@ async function told(
     const durationMs = performance.now() - sentAtMs;
     const event: CommandEvent = { lockName, script, durationMs, error, server: serverOf(store) };
     channels.command.publish(event);
-  }
-}
-
-/** What a store of the user's own has under that name, or throws, must not take the place of the answer. */
-function serverOf(store: Pick<Store, "server">): CommandEvent["server"] {
-  try {
-    return typeof store.server === "function" ? store.server() : undefined;
-  } catch {
-    return undefined;
   }
 }
 

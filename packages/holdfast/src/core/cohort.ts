@@ -103,7 +103,7 @@ export class Cohort {
     if (joined === undefined) this.#ask(caller);
     const { startedAt } = caller.patience;
     if (this.#waiter !== undefined) caller.claim = this.#waiter;
-    publishAcquire(steps, caller.claim, options, startedAt);
+    publishAcquire(steps, caller.claim, options, startedAt, this.#engine.store);
     if (joined !== undefined) publishWait(steps, joined, joined.isQueued, startedAt);
     // Until the first answer, which takes no longer than a command may, a near deadline is as for a single caller.
     if (this.#waiter?.isAnswered === true) caller.patience.startDeadline();

@@ -22,7 +22,7 @@
  */
 import { type Channel, channel } from "node:diagnostics_channel";
 import type { Forced, LossReason, Pause } from "./errors.js";
-import type { ServerAddress } from "./store.js";
+import type { ServerAddress, Store } from "./store.js";
 
 /** What every message says. */
 export interface LockEvent {
@@ -41,6 +41,8 @@ export interface CallEvent extends LockEvent {
 export interface AcquireEvent extends CallEvent {
   readonly waitMs: number;
   readonly leaseMs: number;
+  /** Where it is asked for; undefined if the client library does not say, or there are several. */
+  readonly server: ServerAddress | undefined;
 }
 
 /** `holdfast:wait` */
@@ -194,14 +196,25 @@ export function publishWait(
   channels.wait.publish(event);
 }
 
-/** Somebody has called for a lock, behind that claim. */
+/** Where requests go now. What a store of the user's own has under that name, or throws, must not get in the way of a lock. */
+export function serverOf(store: Pick<Store, "server"> | undefined): ServerAddress | undefined {
+  try {
+    return typeof store?.server === "function" ? store.server() : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Somebody has called for a lock, behind that claim. @param store  where; undefined on several servers */
 export function publishAcquire(
   { kind, name }: { kind: string; name: string },
   claim: Named,
   { waitMs, leaseMs }: { waitMs: number; leaseMs: number },
   call: object,
+  store: Pick<Store, "server"> | undefined,
 ): void {
   if (!channels.acquire.hasSubscribers) return;
-  const event: AcquireEvent = { kind, lockName: name, owner: claim.owner, call, waitMs, leaseMs };
+  const server = serverOf(store);
+  const event: AcquireEvent = { kind, lockName: name, owner: claim.owner, call, waitMs, leaseMs, server };
   channels.acquire.publish(event);
 }

@@ -70,7 +70,7 @@ export class ForeignWaiter implements Occupant, InLine {
     const { runtime } = engine;
     this.#call = { steps, options, runtime, claim: () => this.#claim, startedAt: () => startedAt };
     this.#ends = tellingEnds(wait.ends, this.#call);
-    publishAcquire(steps, this.#claim, options, startedAt);
+    publishAcquire(steps, this.#claim, options, startedAt, engine.store);
     engine.admit(this.#claim, this);
     line.join(this);
     if (this.#waiter === undefined && !this.#isSettled) this.#patience.stay();

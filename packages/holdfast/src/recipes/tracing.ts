@@ -3,6 +3,7 @@
  * the message. Nothing is built or sent while nobody listens.
  */
 import { type TracingChannel, tracingChannel } from "node:diagnostics_channel";
+import type { ServerAddress } from "../core/store.js";
 
 /** `tracing:holdfast:once:…`: a call of `once`. Node adds `result` or `error`. */
 export interface OnceTrace {
@@ -12,6 +13,8 @@ export interface OnceTrace {
   /** Of the attempt that has run here; undefined if none has. */
   token: number | undefined;
   attempt: number | undefined;
+  /** Where it is asked for; undefined until the arguments were checked, and if the client library does not say. */
+  server: ServerAddress | undefined;
 }
 
 /** `tracing:holdfast:lead:…`: a term of `lead`, from before its work to after its release. Node adds `result` or `error`. */
@@ -19,6 +22,8 @@ export interface LeadTrace {
   readonly kind: "election";
   readonly lockName: string;
   readonly term: number;
+  /** Undefined if the client library does not say. */
+  readonly server: ServerAddress | undefined;
   /** How it ended, as it is told to `stopped`. */
   outcome: string | undefined;
 }

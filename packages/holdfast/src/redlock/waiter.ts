@@ -67,7 +67,7 @@ export class RedlockWaiter implements Occupant, InLine {
     const { startedAt } = this.#patience;
     const { runtime } = engine;
     this.#ends = tellingEnds(ends, { steps, options, runtime, claim: () => this.#claim, startedAt: () => startedAt });
-    publishAcquire(steps, this.#claim, options, startedAt);
+    publishAcquire(steps, this.#claim, options, startedAt, undefined);
     engine.admit(this.#claim, this);
     if (options.waitMs === 0) {
       this.#attempt(undefined);

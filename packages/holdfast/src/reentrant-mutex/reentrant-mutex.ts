@@ -2,7 +2,7 @@ import { acquire, run, tryAcquire } from "../core/acquire.js";
 import type { Cohorts } from "../core/cohorts.js";
 import type { Engine } from "../core/engine.js";
 import { UnsupportedError } from "../core/errors.js";
-import { type AcquireEvent, channels, type GrantEvent } from "../core/events.js";
+import { type AcquireEvent, channels, type GrantEvent, serverOf } from "../core/events.js";
 import { Lease } from "../core/lease.js";
 import { Lock } from "../core/lock.js";
 import { show } from "../core/names.js";
@@ -175,7 +175,7 @@ export class ReentrantMutex extends Lock<ReentrantLease> {
   #publish({ owner, token }: Lease, { waitMs, leaseMs }: ResolvedOptions): void {
     const about = { kind: this.steps.kind, lockName: this.name, owner, call: {} };
     if (channels.acquire.hasSubscribers) {
-      const event: AcquireEvent = { ...about, waitMs, leaseMs };
+      const event: AcquireEvent = { ...about, waitMs, leaseMs, server: serverOf(this.engine.store) };
       channels.acquire.publish(event);
     }
     if (channels.grant.hasSubscribers) {

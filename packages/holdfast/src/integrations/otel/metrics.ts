@@ -21,6 +21,7 @@ import {
 import { GROUP_OPTIONS, type GroupOptions } from "../telemetry/groups.js";
 import { LockMeter } from "../telemetry/lock-meter.js";
 import type { Labels } from "../telemetry/sink.js";
+import { serverAttributes } from "./server-attributes.js";
 
 /** Where the metrics go, and what their groups are. */
 export interface MetricsOptions extends GroupOptions {
@@ -58,8 +59,7 @@ export function startMetrics(options: MetricsOptions = {}): () => void {
       command: ({ script, server, errorType }, seconds) =>
         commands.record(seconds, {
           "holdfast.script": script,
-          ...(server && { "server.address": server.host }),
-          ...(server?.port && { "server.port": server.port }),
+          ...serverAttributes(server),
           ...(errorType && { "error.type": errorType }),
         }),
       add: (name, labels, by, value) => counters.get(name)?.add(by, attributesOf(COUNTERS[name], labels, value)),

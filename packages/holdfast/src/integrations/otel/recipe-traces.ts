@@ -1,9 +1,10 @@
 /** Spans of what recipes do: one for each call of `once`, and one for each term of `lead`. */
 import { type Attributes, context, type Span, SpanStatusCode, type Tracer } from "@opentelemetry/api";
+import type { ServerAddress } from "../../core/store.js";
 import { errorTypeOf } from "../telemetry/error-type.js";
 import type { Groups } from "../telemetry/groups.js";
 import type { Handlers } from "../telemetry/listening.js";
-import type { Servers } from "./servers.js";
+import { serverAttributes } from "./server-attributes.js";
 
 /** What recipes tell; see recipes/tracing.ts. */
 interface RecipeTrace {
@@ -12,6 +13,7 @@ interface RecipeTrace {
   readonly token?: number | undefined;
   readonly term?: number;
   readonly attempt?: number | undefined;
+  readonly server?: ServerAddress | undefined;
   readonly outcome?: string | undefined;
   /** What `once` has found. */
   readonly result?: unknown;
@@ -31,15 +33,13 @@ const ANSWERS: Readonly<Record<string, string>> = {
 export class RecipeTracing {
   readonly #tracer: Tracer;
   readonly #groups: Groups;
-  readonly #servers: Servers;
   readonly #open = new Map<object, Span>();
   /** What to do with the messages of their channels. */
   readonly handlers: Handlers;
 
-  constructor(tracer: Tracer, groups: Groups, servers: Servers) {
+  constructor(tracer: Tracer, groups: Groups) {
     this.#tracer = tracer;
     this.#groups = groups;
-    this.#servers = servers;
     const ended = (trace: RecipeTrace): void => this.#ended(trace);
     this.handlers = {
       "tracing:holdfast:once:asyncEnd": ended,
@@ -75,18 +75,15 @@ export class RecipeTracing {
     span.end();
   }
 
-  #about({ kind, lockName, token, term, attempt }: RecipeTrace): Attributes {
+  #about({ kind, lockName, token, term, attempt, server }: RecipeTrace): Attributes {
     const number = token ?? term;
     return {
       "holdfast.lock.kind": kind,
       "db.system.name": "redis",
       ...(lockName === undefined
         ? {}
-        : {
-            "holdfast.lock.name": lockName,
-            "holdfast.lock.group": this.#groups.of(lockName),
-            ...this.#servers.of(kind, lockName),
-          }),
+        : { "holdfast.lock.name": lockName, "holdfast.lock.group": this.#groups.of(lockName) }),
+      ...serverAttributes(server),
       ...(number === undefined ? {} : { "holdfast.lock.token": number }),
       ...(attempt === undefined ? {} : { "holdfast.once.attempt": attempt }),
     };

@@ -16,7 +16,6 @@ import {
 } from "@opentelemetry/api";
 import type {
   AcquireEvent,
-  CommandEvent,
   GrantEvent,
   LockEvent,
   LostEvent,
@@ -32,7 +31,7 @@ import { GROUP_OPTIONS, type GroupOptions, Groups } from "../telemetry/groups.js
 import { listen } from "../telemetry/listening.js";
 import { OpenCalls } from "../telemetry/open-calls.js";
 import { RecipeTracing } from "./recipe-traces.js";
-import { Servers } from "./servers.js";
+import { serverAttributes } from "./server-attributes.js";
 
 /** Where the spans go, and what their groups are. */
 export interface TracesOptions extends GroupOptions {
@@ -43,6 +42,7 @@ export interface TracesOptions extends GroupOptions {
 interface Asked {
   readonly span: Span;
   readonly parent: Context;
+  readonly server: Attributes;
 }
 
 interface Held {
@@ -64,9 +64,8 @@ export function startTraces(options: TracesOptions = {}): () => void {
     throw new TypeError(`tracer must be a Tracer of OpenTelemetry; got ${show(tracer)}`);
   }
   const shared = new Groups(groups);
-  const servers = new Servers();
-  const tracing = new LockTracing(tracer, shared, servers);
-  const recipes = new RecipeTracing(tracer, shared, servers);
+  const tracing = new LockTracing(tracer, shared);
+  const recipes = new RecipeTracing(tracer, shared);
   const stop = listen({
     ...recipes.handlers,
     "holdfast:grant": (event: GrantEvent) => tracing.granted(event),
@@ -76,7 +75,6 @@ export function startTraces(options: TracesOptions = {}): () => void {
     "holdfast:renew": (event: RenewEvent) => tracing.renewed(event),
     "holdfast:wait": (event: WaitEvent) => tracing.waits(event),
     "holdfast:acquire": (event: AcquireEvent) => tracing.asked(event),
-    "holdfast:command": (event: CommandEvent) => servers.heard(event),
   });
   return () => {
     stop();
@@ -88,20 +86,20 @@ export function startTraces(options: TracesOptions = {}): () => void {
 class LockTracing {
   readonly #tracer: Tracer;
   readonly #groups: Groups;
-  readonly #servers: Servers;
   readonly #asked = new OpenCalls<Asked>(({ span }) => void span.addEvent("waiting"));
   readonly #held = new Map<string, Held>();
 
-  constructor(tracer: Tracer, groups: Groups, servers: Servers) {
+  constructor(tracer: Tracer, groups: Groups) {
     this.#tracer = tracer;
     this.#groups = groups;
-    this.#servers = servers;
   }
 
   asked(event: AcquireEvent): void {
     const parent = context.active();
-    const span = this.#tracer.startSpan("holdfast.acquire", { attributes: this.#about(event) }, parent);
-    this.#asked.begin(event, { span, parent });
+    const server = serverAttributes(event.server);
+    const attributes = { ...this.#about(event), ...server };
+    const span = this.#tracer.startSpan("holdfast.acquire", { attributes }, parent);
+    this.#asked.begin(event, { span, parent, server });
   }
 
   waits(event: WaitEvent): void {
@@ -111,7 +109,7 @@ class LockTracing {
   granted(event: GrantEvent): void {
     const asked = this.#asked.end(event.call)?.kept;
     if (asked !== undefined) {
-      asked.span.setAttributes({ "holdfast.lock.token": event.token, ...this.#serverOf(event) });
+      asked.span.setAttributes({ "holdfast.lock.token": event.token });
       endAcquire(asked.span, "granted", event.waitedMs);
     }
     const held = this.#held.get(idOf(event));
@@ -119,17 +117,15 @@ class LockTracing {
       held.leases += 1;
       return;
     }
-    const attributes = { ...this.#about(event), ...this.#serverOf(event), "holdfast.lock.token": event.token };
+    const attributes = { ...this.#about(event), ...asked?.server, "holdfast.lock.token": event.token };
     const links = asked === undefined ? [] : [{ context: asked.span.spanContext() }];
     const span = this.#tracer.startSpan("holdfast.hold", { attributes, links }, asked?.parent ?? context.active());
     this.#held.set(idOf(event), { span, leases: 1 });
   }
 
-  ungranted(event: UngrantedEvent): void {
-    const { call, outcome, waitedMs, error } = event;
+  ungranted({ call, outcome, waitedMs, error }: UngrantedEvent): void {
     const span = this.#asked.end(call)?.kept.span;
     if (span === undefined) return;
-    span.setAttributes(this.#serverOf(event));
     if (error !== undefined) span.setAttributes({ "error.type": errorTypeOf(error) });
     // That it is taken, paused, or was given up is an answer. That nobody knows is not.
     if (outcome === "unknown") fail(span, error);
@@ -180,11 +176,6 @@ class LockTracing {
     const held = this.#held.get(idOf(event));
     this.#held.delete(idOf(event));
     return held?.span;
-  }
-
-  /** Known only when something was answered. */
-  #serverOf({ kind, lockName }: LockEvent): Attributes {
-    return this.#servers.of(kind, lockName);
   }
 
   #about({ kind, lockName }: LockEvent): Attributes {

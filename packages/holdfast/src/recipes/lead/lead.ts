@@ -7,6 +7,7 @@
 import { acquire } from "../../core/acquire.js";
 import type { Engine } from "../../core/engine.js";
 import { ClosedError, LeaseLostError, StoreError } from "../../core/errors.js";
+import { serverOf } from "../../core/events.js";
 import type { ReleaseOutcome } from "../../core/lease.js";
 import { Lock, type LockParts } from "../../core/lock.js";
 import { show } from "../../core/names.js";
@@ -172,7 +173,13 @@ class Candidate<Value> implements Office {
   /** One term, from its first moment to its last. */
   #serve(leadership: LeadLease): Promise<Value | undefined> {
     const { name: lockName, token: term } = leadership;
-    const begin = (): LeadTrace => ({ kind: "election", lockName, term, outcome: undefined });
+    const begin = (): LeadTrace => ({
+      kind: "election",
+      lockName,
+      term,
+      server: serverOf(this.engine.store),
+      outcome: undefined,
+    });
     return traced(leadTracing, begin, (trace) => this.#term(leadership, trace));
   }
 

@@ -7,8 +7,10 @@
  */
 import { behind } from "../../core/behind.js";
 import { AcquireTimeoutError, LeaseLostError, StoreError } from "../../core/errors.js";
+import { serverOf } from "../../core/events.js";
 import type { Hold } from "../../core/hold.js";
 import { Lease } from "../../core/lease.js";
+import type { Store } from "../../core/store.js";
 import type { Holdfast } from "../../holdfast.js";
 import { ForeignLock } from "../../interop/foreign-lock.js";
 import type { KeptFailure } from "../failure.js";
@@ -39,6 +41,9 @@ export interface OnceResult<Value> {
   /** When the first attempt began, in ms since 1970 by the server's clock. */
   readonly firstAtMs: number;
 }
+
+/** Of a call whose arguments were not checked yet. */
+const NOTHING_KNOWN = { lockName: undefined, token: undefined, attempt: undefined, server: undefined };
 
 /** How long a waiter that is not told anything sleeps at most: a message can be lost with its connection. */
 const RECHECK_MS = 2_000;
@@ -72,7 +77,7 @@ export function once<Value>(
   work: (lease: OnceLease) => Value | Promise<Value>,
   options: OnceOptions<Value> = {},
 ): Promise<OnceResult<Value>> {
-  const begin = (): OnceTrace => ({ kind: "once", lockName: undefined, token: undefined, attempt: undefined });
+  const begin = (): OnceTrace => ({ kind: "once", ...NOTHING_KNOWN });
   return traced(onceTracing, begin, (trace) => callOnce(holdfast, key, work, options, trace));
 }
 
@@ -85,8 +90,8 @@ async function callOnce<Value>(
 ): Promise<OnceResult<Value>> {
   const resolved = resolveOptions(options);
   if (typeof work !== "function") throw new TypeError(`work must be a function; got ${typeof work}`);
-  const { lock, steps } = made(holdfast, key, resolved);
-  if (trace !== undefined) trace.lockName = steps.name;
+  const { lock, steps, store } = made(holdfast, key, resolved);
+  if (trace !== undefined) Object.assign(trace, { lockName: steps.name, server: serverOf(store) });
   const { leaseMs, maxHoldMs, label, signal } = resolved;
   const waitMs = resolved.whenRunning === "reject" ? 0 : resolved.waitMs;
   let lease: OnceLease;
@@ -109,7 +114,7 @@ function made(
   holdfast: Holdfast,
   key: string,
   { scope, fingerprint, strictFingerprint, keepMs, savedCodec }: ResolvedOnce,
-): { lock: ForeignLock<OnceLease>; steps: OnceSteps } {
+): { lock: ForeignLock<OnceLease>; steps: OnceSteps; store: Store } {
   const name = nameOf(scope, checkBytes("key", key));
   const { engine, defaults, prefix } = behind(holdfast, name);
   const print = fingerprintOf(fingerprint);
@@ -124,7 +129,7 @@ function made(
     line: `once ${steps.key} ${print} ${strictFingerprint}`,
     listen: (_claim, onNews) => engine.store.inbox(steps.channel, onNews, engine.commandTimeoutMs),
   });
-  return { lock, steps };
+  return { lock, steps, store: engine.store };
 }
 
 function replayed<Value>(
