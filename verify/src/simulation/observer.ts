@@ -64,6 +64,12 @@ export class Observer {
     return holdersOf(keys, this.#after, this.#clock.nowUs()).has(owner);
   }
 
+  /** How many permits that owner holds of the semaphore, or read-write lock, of the call; undefined if it holds none. */
+  permitsOf({ keys }: Call, owner: string): number | undefined {
+    const record = holdersOf(keys, this.#after, this.#clock.nowUs()).get(owner);
+    return record === undefined ? undefined : Number.parseInt(record, 10);
+  }
+
   /** Whether anybody does. */
   isHeld({ script, keys }: Call): boolean {
     return this.#isThere(keys[script.name.startsWith("permits/") ? 2 : 0]);

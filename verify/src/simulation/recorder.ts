@@ -40,6 +40,7 @@ export class Recorder {
   readonly #givingBack = new GivingBack();
   /** Owners that go on with the grant of another. */
   readonly #adopted = new Set<string>();
+  readonly #adoptedPermits = new Map<string, number>();
   #ids = 0;
 
   constructor(kind: string, now: () => number) {
@@ -173,6 +174,7 @@ export class Recorder {
     this.witness?.ran(process, call, outcome);
     this.#givingBack.ran(call, outcome, this.#now());
     this.truth.ran(process, call, outcome, reply, this.#now());
+    if (outcome === "adopted") this.#adopts(call);
     const draft = this.#extensions.get(call);
     if (draft === undefined || outcome !== "extended") return;
     if (draft.returnMs === Number.POSITIVE_INFINITY) {
@@ -185,6 +187,13 @@ export class Recorder {
     again.returnMs = Number.POSITIVE_INFINITY;
     delete again.refusal;
     this.#operations.push(again);
+  }
+
+  /** Its owner says what was asked for; a writer may have become a reader since. */
+  #adopts(call: Call): void {
+    const owner = ownerOf(call);
+    const permits = call.script.name === "permits/adopt" ? this.witness?.observer.permitsOf(call, owner) : undefined;
+    if (permits !== undefined) this.#adoptedPermits.set(owner, permits);
   }
 
   /** What has no answer is sent over another connection, and may have been sent over the one before. */
@@ -228,7 +237,8 @@ export class Recorder {
 
   /** A grant that no call returned with, which the server made then and no sooner, and what gave it back. */
   #unheard(claim: ServerTruth["grants"][number]["claim"], atMs: number): void {
-    const { process, lockName, owner, leaseMs, amount } = claim;
+    const { process, lockName, owner, leaseMs } = claim;
+    const amount = this.#adoptedPermits.get(owner) ?? claim.amount;
     // Whoever stood still at its turn was served, and queues once more when it takes notice.
     const waiting = this.#operations.find((call) => call.verb === "acquire" && call.owner === owner.split("/")[4]);
     if (waiting !== undefined) this.#records.push({ type: "missed", atMs, lockName, operationId: waiting.id });

@@ -278,4 +278,10 @@ export const REGRESSION_SEEDS: readonly RegressionSeed[] = [
     was: "what a process did within a second before it froze was taken for a part of its pause",
   },
   { seed: 710137900, kind: "semaphore", profile: "promised", was: "the same" },
+  {
+    seed: 720130448,
+    kind: "read-write-lock",
+    profile: "promised",
+    was: "a writer that had become a reader was still a writer where it was adopted and nobody heard of it",
+  },
 ];
