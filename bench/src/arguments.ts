@@ -85,8 +85,8 @@ export function parseArguments(words: readonly string[]): Arguments {
     .filter((other) => values[other])
     .map((other) => `--${other}`);
   if (others.length > 1) throw new RangeError(`${others.join(" and ")} are runs of their own; give one of them`);
-  if (values.moments && values.only !== undefined)
-    throw new RangeError("--only has nothing to choose from with --moments");
+  if (values.moments && (values.only ?? values.adapters) !== undefined)
+    throw new RangeError("--moments has nothing to choose from; leave out --only and --adapters");
   const isMeasured = others.length === 0;
   return {
     docsFolder: values["docs-folder"],

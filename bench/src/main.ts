@@ -1,7 +1,7 @@
 /** npm run bench: us beside the others, in one run on one machine. Ratios are the result; absolute numbers are context. */
 import { type Arguments, parseArguments, USAGE } from "./arguments.js";
 import { type Comparison, compare } from "./compare.js";
-import { type Curve, curveText } from "./curves/report.js";
+import { curveText, type MeasuredCurve } from "./curves/report.js";
 import { withoutSections, writeCurves, writeMoments, writeProfiles, writeReport } from "./documents/write.js";
 import { machine } from "./machine.js";
 import type { Conditions } from "./measurements/entry.js";
@@ -78,14 +78,15 @@ async function measure(wanted: Arguments, server: Server): Promise<void> {
 async function drawCurves(wanted: Arguments, server: Server): Promise<void> {
   const { repetitions, autoPipelining } = wanted;
   const facts = machine(server.version);
-  const curves: Curve[] = [];
+  const conditions = { machine: facts, autoPipelining, leaseMs: LEASE_MS, repetitions };
+  const curves: MeasuredCurve[] = [];
   for (const { seconds, measure } of wanted.curves) {
     await server.control.flushall();
-    const conditions = { ...conditionsOf(wanted, server), seconds: wanted.seconds ?? seconds };
-    curves.push(await measure(conditions, facts.cores, progress));
+    const own = { ...conditionsOf(wanted, server), seconds: wanted.seconds ?? seconds };
+    curves.push({ ...(await measure(own, facts.cores, progress)), conditions });
   }
   progress("");
-  const report = { machine: facts, autoPipelining, leaseMs: LEASE_MS, repetitions, curves };
+  const report = { curves };
   if (wanted.json) console.log(JSON.stringify(report));
   else console.log([...environment(facts, autoPipelining, LEASE_MS), ...curves.map(curveText)].join("\n"));
   if (wanted.writeDocs) writeCurves(wanted.docsFolder, report);

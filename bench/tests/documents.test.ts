@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { parseArguments } from "../src/arguments.js";
-import type { MeasuredCurve } from "../src/curves/report.js";
+import type { CurveConditions, MeasuredCurve } from "../src/curves/report.js";
 import { documentOf, writeCurves, writeReport } from "../src/documents/write.js";
 import type { Section } from "../src/measurements/entry.js";
 import type { Report } from "../src/report.js";
@@ -90,7 +90,8 @@ describe("the document of the benchmark", () => {
     const figures = { x: "masters", y: "pairs/s", columns: ["pairs/s"] };
     const curve = { name: "masters", title: "pairs/s, by masters", figures, lines, sentences: ["ours grows."] };
     const { machine, autoPipelining, leaseMs, repetitions } = REPORT;
-    writeCurves(folder, { machine, autoPipelining, leaseMs, repetitions, curves: [curve] });
+    const conditions = { machine, autoPipelining, leaseMs, repetitions };
+    writeCurves(folder, { curves: [{ ...curve, conditions }] });
     const text = readFileSync(join(folder, "benchmarks.md"), "utf8");
     expect(text).toContain("![pairs/s, by masters](benchmarks/curve-masters.svg)\n\nours grows.");
     expect(text).toContain("| raw | 2 | 20 |");
@@ -101,19 +102,23 @@ describe("the document of the benchmark", () => {
 
   it("keeps the curves that were not measured again, and says where each was", () => {
     const figures = { x: "leases", y: "%", columns: ["%"] };
-    const curveOf = (name: string, y: number): MeasuredCurve => {
-      const lines = [{ name: "ours", points: [{ x: 1, y, cells: [`${y}`] }] }];
-      return { name, title: `of ${name}`, figures, lines, sentences: [] };
-    };
     const { machine, autoPipelining, leaseMs, repetitions } = REPORT;
-    const common = { autoPipelining, leaseMs, repetitions };
-    writeCurves(folder, { ...common, machine, curves: [curveOf("masters", 1), curveOf("leases", 2)] });
-    writeCurves(folder, { ...common, machine: { ...machine, cpu: "another" }, curves: [curveOf("leases", 3)] });
-    const [before = "", after = ""] = readFileSync(join(folder, "benchmarks.md"), "utf8").split("### Of leases");
-    expect(before).toContain("| ours | 1 | 1 |");
-    expect(before).not.toContain("another");
-    expect(after).toContain("| ours | 1 | 3 |");
-    expect(after).toContain("cores, another");
+    const here = { machine, autoPipelining, leaseMs, repetitions };
+    const there = { ...here, machine: { ...machine, cpu: "another" }, autoPipelining: true };
+    const curveOf = (name: string, y: number, conditions: CurveConditions): MeasuredCurve => {
+      const lines = [{ name: "ours", points: [{ x: 1, y, cells: [`${y}`] }] }];
+      return { name, title: `of ${name}`, figures, lines, sentences: [], conditions };
+    };
+    writeCurves(folder, { curves: [curveOf("masters", 1, here), curveOf("leases", 2, here)] });
+    writeCurves(folder, { curves: [curveOf("leases", 3, there), curveOf("waiters", 4, there)] });
+    const text = readFileSync(join(folder, "benchmarks.md"), "utf8");
+    const [, masters = "", leases = "", waiters = ""] = text.split("### Of ");
+    expect(masters).toContain("| ours | 1 | 1 |");
+    expect(masters).not.toContain("another");
+    expect(leases).toContain("| ours | 1 | 3 |");
+    expect(leases).toContain("cores, another");
+    expect(leases).toContain("auto-pipelining on");
+    expect(waiters).toContain("| ours | 1 | 4 |");
   });
 
   it("is, in this repository, the one that its numbers have", () => {

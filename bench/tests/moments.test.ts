@@ -21,10 +21,10 @@ it("finds in a hand-over the release, its answer, and the message that woke the 
     ],
     [first, second],
   );
-  expect(followed.handOvers).toBe(1);
+  expect(followed).toMatchObject({ handOvers: 2, leftOut: 1 });
   const rounded = Object.fromEntries(Object.entries(followed.us).map(([moment, us]) => [moment, Math.round(us)]));
   expect(rounded).toEqual({ written: 100, answered: 400, told: 600, started: 1_000 });
-  expect(momentsText([{ name: "holdfast", ...followed }])).toContain("1,000");
+  expect(momentsText([{ name: "holdfast", everyMs: 8, ...followed }])).toContain("1,000");
 });
 
 it("notes what goes through sockets, tells messages from answers, and leaves sockets as they were", async () => {
@@ -72,8 +72,9 @@ it("follows real hand-overs, ours and those of bare messages", async () => {
       "publish, every 8 ms",
       "holdfast",
     ]);
-    for (const { handOvers, us } of lines) {
+    for (const { handOvers, leftOut, us } of lines) {
       expect(handOvers).toBeGreaterThan(0);
+      expect(leftOut).toBeLessThan(handOvers / 2);
       expect(us.written).toBeGreaterThan(0);
       expect(us.answered).toBeGreaterThan(us.written);
       expect(us.told).toBeGreaterThan(us.written);
@@ -87,5 +88,6 @@ it("follows real hand-overs, ours and those of bare messages", async () => {
 it("is one run of its own", () => {
   expect(parseArguments(["--moments"])).toMatchObject({ moments: true, measurements: [], curves: [], profiles: [] });
   expect(() => parseArguments(["--moments", "--profile"])).toThrow("--profile and --moments");
-  expect(() => parseArguments(["--moments", "--only", "gap"])).toThrow("--only");
+  for (const option of ["--only", "--adapters"])
+    expect(() => parseArguments(["--moments", option, "holdfast"])).toThrow("leave out --only and --adapters");
 });

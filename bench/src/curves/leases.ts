@@ -9,14 +9,16 @@ const LEASES = [1, 10, 100, 1_000, 10_000, 100_000];
 /** Below so many, what else the process does in that time is more than the leases. */
 const TELLING = 1_000;
 const BENT = 1.25;
+const RENEWALS_PER_LEASE = 3;
 
 /** One process, ever more leases. */
 export async function leasesCurve(conditions: Conditions, onRun: OnRun): Promise<Curve> {
+  const betweenRenewalsSeconds = conditions.connection.leaseMs / 1_000 / RENEWALS_PER_LEASE / 2;
   const points: { readonly x: number; readonly held: Held }[] = [];
   for (const leases of LEASES) {
     onRun(`leases: ${leases}`);
     // Few are granted at once and renewed at once, at the very end of a time that begins with them; so it begins between two renewals.
-    const held = await runLeases("holdfast", { ...conditions, leases }, conditions.seconds / 2);
+    const held = await runLeases("holdfast", { ...conditions, leases }, betweenRenewalsSeconds);
     points.push({ x: leases, held });
   }
   const drawn = [

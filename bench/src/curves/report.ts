@@ -2,17 +2,20 @@ import type { Machine } from "../machine.js";
 
 /** What `--curves` measured. */
 export interface CurveReport {
+  readonly curves: readonly MeasuredCurve[];
+}
+
+/** Under what it was measured: each may be measured by itself. */
+export interface CurveConditions {
   readonly machine: Machine;
   readonly autoPipelining: boolean;
   readonly leaseMs: number;
   readonly repetitions: number;
-  readonly curves: readonly MeasuredCurve[];
 }
 
-/** A curve that stands beside others of another run. */
+/** A curve, and under what it was measured. */
 export interface MeasuredCurve extends Curve {
-  /** Where it was measured, if that is not the machine of the others. */
-  readonly measuredOn?: Machine;
+  readonly conditions: CurveConditions;
 }
 
 /** How something grows with something else. */

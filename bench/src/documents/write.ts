@@ -1,7 +1,7 @@
 /** Writes docs/benchmarks.md and the folder beside it: numbers as JSON, and the pictures made of them. */
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { CurveReport } from "../curves/report.js";
+import type { CurveReport, MeasuredCurve } from "../curves/report.js";
 import type { MomentsReport } from "../moments/report.js";
 import { pictures } from "../pictures/bars.js";
 import { lines } from "../pictures/lines.js";
@@ -37,13 +37,13 @@ export function writeReport(folder: string, report: Report): void {
   writeDocument(folder);
 }
 
-/** Writes the curves, and the document anew. Those that were not measured this time stay, each with its machine. */
+/** Writes the curves, and the document anew. Those that were not measured this time stay, each with its conditions. */
 export function writeCurves(folder: string, report: CurveReport): void {
   const own = folderIn(folder);
   for (const { name, title, figures, lines: all } of report.curves)
     writeFileSync(join(own, `curve-${name}.svg`), lines(title, figures.x, figures.y, all));
-  const before = read<CurveReport>(join(own, CURVES));
-  writeFileSync(join(own, CURVES), `${JSON.stringify(merged(before, report), null, 2)}\n`);
+  const curves = merged(read<CurveReport>(join(own, CURVES))?.curves ?? [], report.curves);
+  writeFileSync(join(own, CURVES), `${JSON.stringify({ curves }, null, 2)}\n`);
   writeDocument(folder);
 }
 
@@ -74,17 +74,11 @@ function writeDocument(folder: string): void {
   writeFileSync(join(folder, "benchmarks.md"), documentOf(folder));
 }
 
-function merged(before: CurveReport | undefined, now: CurveReport): CurveReport {
-  const fresh = new Map(now.curves.map((curve) => [curve.name, curve]));
-  const isKept = before?.curves.some(({ name }) => !fresh.has(name)) === true;
-  if (before === undefined || !isKept) return now;
-  return {
-    ...before,
-    curves: before.curves.map((curve) => {
-      const again = fresh.get(curve.name);
-      return again === undefined ? curve : { ...again, measuredOn: now.machine };
-    }),
-  };
+/** Those that were there, each replaced where it was measured again, then those that are new. */
+function merged(before: readonly MeasuredCurve[], now: readonly MeasuredCurve[]): readonly MeasuredCurve[] {
+  const again = new Map(now.map((curve) => [curve.name, curve]));
+  const isNew = ({ name }: MeasuredCurve): boolean => !before.some((curve) => curve.name === name);
+  return [...before.map((curve) => again.get(curve.name) ?? curve), ...now.filter(isNew)];
 }
 
 /** Ours both ways, and the fastest peer. */

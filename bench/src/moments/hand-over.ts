@@ -15,9 +15,12 @@ export const MOMENTS = ["written", "answered", "told", "started"] as const;
 /** One of them. */
 export type Moment = (typeof MOMENTS)[number];
 
-/** Of all hand-overs that could be followed, the time of each moment since the end of the section before it, p50 in µs. */
+/** The time of each moment since the end of the section before it, p50 in µs. */
 export interface Followed {
+  /** All that there were; the times are of those that could be followed. */
   readonly handOvers: number;
+  /** Those that no message of the process that ended has brought about after the end. */
+  readonly leftOut: number;
   readonly us: Readonly<Record<Moment, number>>;
   /** The slowest tenth takes at least so long, in µs. */
   readonly p90: number;
@@ -27,7 +30,8 @@ const US_PER_MS = 1_000;
 
 /**
  * Finds the moments of each hand-over: the first write of the process that ended and the answer to it, and the last message that came
- * to the next process before it began. One that was not handed over by a message after the end is left out.
+ * to the next process before it began. That the first write is the release holds where the process has nothing else to ask for: all of
+ * its callers stand in the queue already, and its leases are too young for renewals.
  *
  * @param traffics  of each process, each in the order of time
  */
@@ -46,7 +50,8 @@ export function follow(handOvers: readonly HandOver[], traffics: readonly Traffi
   }
   const p50 = (moment: Moment): number => quantile(since[moment], 0.5);
   return {
-    handOvers: since.started.length,
+    handOvers: handOvers.length,
+    leftOut: handOvers.length - since.started.length,
     us: { written: p50("written"), answered: p50("answered"), told: p50("told"), started: p50("started") },
     p90: quantile(since.started, 0.9),
   };

@@ -2,6 +2,7 @@
  * A hand-over between processes, moment by moment, beside bare messages between as many processes: in the rhythm in which somebody is
  * told every millisecond, and in that of a cohort, where the other processes sleep while one of them does all that it has.
  */
+import { setTimeout as sleep } from "node:timers/promises";
 import { Crew } from "../crew.js";
 import { checkExclusion, sectionsOf } from "../measurements/crowds.js";
 import type { Conditions, Section } from "../measurements/entry.js";
@@ -15,12 +16,15 @@ const SECTION_MS = 1;
 /** Warming up takes as long as a run, and no longer than this. */
 const WARM_UP_SECONDS = 1;
 const SECONDS = 5;
+const DRAINED_MS = 300;
 const MS_PER_SECOND = 1_000;
 const HOP = "publish";
 
 /** One line of the table. */
 export interface MomentsLine extends Followed {
   readonly name: string;
+  /** Time from one hand-over to the next one, in ms. */
+  readonly everyMs: number;
 }
 
 /** Who takes part. */
@@ -53,13 +57,15 @@ export async function measureMoments(
     try {
       const warmUpSeconds = Math.min(WARM_UP_SECONDS, seconds);
       await crew.all(orderFor("warm-up", warmUpSeconds), warmUpSeconds * MS_PER_SECOND);
-      // Whoever still waits there is left waiting, and is in nobody's way under another name.
+      // Who still waits there is served first, and would be seen.
+      await sleep(DRAINED_MS);
       const order = orderFor("moments", seconds);
       const traceOf = (index: number): Order => ({ task: "trace", order: order(index) });
       const done = await crew.all<Traced<unknown>>(traceOf, seconds * MS_PER_SECOND);
       const found = handOvers(done.map(({ result }) => result));
       lines.push({
         name,
+        everyMs: (seconds * MS_PER_SECOND) / found.length,
         ...follow(
           found,
           done.map(({ traffic }) => traffic),

@@ -15,7 +15,10 @@ export interface MomentsReport {
 export const MOMENTS_TITLE = "a hand-over, moment by moment: 4 processes × 8 callers, sections of 1 ms";
 /** What its numbers are. */
 export const MOMENTS_UNIT =
-  "µs since the end of the section, or since the message was to be sent; p50 of all hand-overs between processes";
+  "µs since the end of the section, or since the message was to be sent; p50 of the hand-overs between processes that could be followed. The answer comes to the process that ended, the message to the next one: neither waits for the other";
+/** What the rows without a lock are for. */
+export const MOMENTS_RHYTHMS =
+  "bare messages go round between as many processes: in the rhythm of the gap's yardstick, and in that in which locks go from one process to another, which is after 8 sections of 1 ms";
 
 const WORDS: Readonly<Record<Moment, string>> = {
   written: "first write",
@@ -25,12 +28,24 @@ const WORDS: Readonly<Record<Moment, string>> = {
 };
 
 /** The heads over `momentCells`. */
-export const MOMENT_HEADS: readonly string[] = ["hand-overs", ...MOMENTS.map((moment) => WORDS[moment]), "p90"];
+export const MOMENT_HEADS: readonly string[] = [
+  "hand-overs",
+  "left out",
+  "one in, ms",
+  ...MOMENTS.map((moment) => WORDS[moment]),
+  "p90",
+];
 
 /** The cells of a line. */
-export function momentCells({ handOvers, us, p90 }: MomentsLine): readonly string[] {
-  const numbers = [handOvers, ...MOMENTS.map((moment) => us[moment]), p90];
-  return numbers.map((number) => Math.round(number).toLocaleString("en-US"));
+export function momentCells({ handOvers, leftOut, everyMs, us, p90 }: MomentsLine): readonly string[] {
+  const whole = (number: number): string => Math.round(number).toLocaleString("en-US");
+  return [
+    whole(handOvers),
+    whole(leftOut),
+    everyMs.toFixed(1),
+    ...MOMENTS.map((moment) => whole(us[moment])),
+    whole(p90),
+  ];
 }
 
 /** A table on paper. */
@@ -43,5 +58,5 @@ export function momentsText(lines: readonly MomentsLine[]): string {
   const rows = drawn.map(([name = "", ...cells]) =>
     [name.padEnd(first), ...cells.map((cell, i) => cell.padStart(widths[i] ?? 0))].join("  "),
   );
-  return [`\n${MOMENTS_TITLE}; ${MOMENTS_UNIT}`, ...rows.map((row) => `  ${row}`)].join("\n");
+  return [`\n${MOMENTS_TITLE}`, `  ${MOMENTS_UNIT}`, ...rows.map((row) => `  ${row}`)].join("\n");
 }
