@@ -52,6 +52,32 @@ const request = (sha1: string): RegExp => new RegExp(`^evalsha ${sha1}`, "i");
 /** Kills a caller at the moment that `reached` names. */
 type Moment = (dying: Program, proxy: TcpProxy) => Promise<unknown>;
 
+interface Called {
+  readonly value: number;
+  readonly replayed: boolean;
+  readonly attempt: number;
+}
+
+test("of fifty processes that call at once one runs, and the others get its value", { timeout: 120_000 }, async () => {
+  const fifty: Program[] = [];
+  // A few at a time: each of them takes its time to start.
+  await Promise.all(
+    Array.from({ length: 5 }, async () => {
+      for (let n = 0; n < 10; n += 1) {
+        const started = program();
+        fifty.push(started);
+        await started.call("ready");
+      }
+    }),
+  );
+  const atMs = Date.now() + 500;
+  const all = await Promise.all(fifty.map((each) => each.call<Called>("callAt", { key, atMs })));
+  expect(all.filter(({ replayed }) => !replayed)).toHaveLength(1);
+  expect(all.filter(({ replayed }) => replayed)).toHaveLength(49);
+  for (const { value, attempt } of all) expect([value, attempt]).toEqual([all[0]?.value, 1]);
+  expect(await redis.get(`${key}:effects`)).toBe("1");
+});
+
 // A process takes its time to start on a machine that does something else as well.
 describe("processes that die or stand still", { timeout: 60_000 }, () => {
   test.each<[string, { reached: Moment; runs: number; point: object | undefined; workMs: number }]>([
