@@ -3,9 +3,10 @@ import { FlowProducer, type Job, UnrecoverableError, WaitingChildrenError, type 
 import { Redis } from "ioredis";
 import { describe, expect, test, vi } from "vitest";
 import { startProgram } from "../../../../tests/support/program.js";
+import { startRedis } from "../../../../tests/support/redis-server.js";
 import { startProxy } from "../../../../tests/support/tcp-proxy.js";
 import { mutexAcquire } from "../../src/generated/scripts.js";
-import { createHoldfast, type Lease, LeaseLostError } from "../../src/index.js";
+import { createHoldfast, type Holdfast, type Lease, LeaseLostError } from "../../src/index.js";
 import { type LockedProcessor, type Refusal, WorkLostError, withLock } from "../../src/integrations/bullmq/index.js";
 import { deferred } from "../../src/testing/delays.js";
 import { Bench, type Bill, crowd, ended, eventually, held } from "./bullmq-bench.js";
@@ -283,6 +284,71 @@ test("a reply that is lost after the grant changes nothing, and nothing is left"
   await local.close();
   client.disconnect();
   await proxy.close();
+});
+
+/** A Holdfast with a connection of its own to that port. */
+function holdfastOn(port: number): Holdfast {
+  const client = new Redis({ port, retryStrategy: () => 20 });
+  client.on("error", () => {});
+  const made = createHoldfast({ redis: client });
+  bench.atEnd(async () => {
+    await made.close();
+    client.disconnect();
+  });
+  return made;
+}
+
+test("a job that waits for its lock, and is not told of its turn, finds out by itself", async () => {
+  const proxy = await startProxy(bench.server.port);
+  bench.atEnd(() => proxy.close());
+  const far = holdfastOn(proxy.port);
+  const lease = await bench.takeLock();
+  const options = { whenBusy: { waitMs: 600_000 } };
+  const end = ended(
+    bench.worker(
+      withLock(
+        far,
+        () => bench.key,
+        async () => "billed",
+        options,
+      ),
+    ),
+  );
+  await bench.add();
+  const lock = bench.holdfast.mutex(bench.key);
+  await vi.waitFor(async () => expect((await lock.inspect()).waiterCount).toBe(1), eventually);
+  proxy.dropMessages(true);
+  await lease.release();
+  expect((await end).value).toBe("billed");
+  await vi.waitFor(() => expect(proxy.counts.droppedMessages).toBeGreaterThan(0), eventually);
+  expect((await lock.inspect()).holders).toEqual([]);
+});
+
+test("a job whose lock is gone with a server that came back empty has failed, with its value, and is tried again", async () => {
+  const server = await startRedis();
+  bench.atEnd(() => server.stop());
+  const first = deferred<void>();
+  let runs = 0;
+  const run: Run = async (_job, _token, signal) => {
+    runs += 1;
+    if (runs > 1) return `again, ${signal.aborted}`;
+    first.resolve();
+    await aborted(signal);
+    return { invoice: 7 };
+  };
+  // The jobs are on another server than the locks.
+  const options = { leaseMs: 1_000, whenBusy: { waitMs: 600_000 } };
+  const worker = bench.worker(withLock<Bill, unknown>(holdfastOn(server.port), () => bench.key, run, options));
+  const end = ended(worker);
+  await bench.add({ attempts: 2 });
+  await first.promise;
+  await server.kill();
+  await server.restart();
+  const { error } = await end;
+  expect(error).toBeInstanceOf(WorkLostError);
+  expect(error).toMatchObject({ value: { invoice: 7 } });
+  expect((await ended(worker)).value).toBe("again, false");
+  expect(runs).toBe(2);
 });
 
 describe("what is refused at once", () => {

@@ -10,6 +10,7 @@ import { type Program, startProgram } from "../../../../tests/support/program.js
 import { mutexAcquire } from "../../src/generated/scripts.js";
 import { keyed } from "../../src/recipes/index.js";
 import { eventually, held, useQueueScene } from "./queue-scene.js";
+import { endsAtMs, expectTakeover, serverMs } from "./takeover.js";
 
 const SOAK = Number(process.env.HOLDFAST_SOAK_EVENTS ?? 0);
 const [PROCESSES, OBJECTS, EVENTS] = SOAK > 0 ? [10, 50, SOAK] : [4, 5, 20];
@@ -128,9 +129,13 @@ describe("processes that die or stand still", { timeout: 120_000 }, () => {
     await dying.kill();
     await killed;
     const token = Number(await redis.get(`${lock()}:fence`));
+    const leaseMs = await endsAtMs(redis, lock());
+    const askedMs = await serverMs(redis);
     const next = await keyed(holdfast, "test").run(name, (lease) => lease.token, { eventId: "e1", waitMs: 60_000 });
     expect(next.outcome).toBe("ran");
-    expect("value" in next && next.value).toBeGreaterThan(token);
+    const second = "value" in next ? next.value : 0;
+    expect(second).toBeGreaterThan(token);
+    expectTakeover(second, { leaseMs, askedMs });
     expect(await redis.lrange(`${name}:applied`, 0, -1)).toEqual([]);
   });
 

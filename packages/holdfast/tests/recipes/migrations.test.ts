@@ -7,6 +7,7 @@ import { type Program, startProgram } from "../../../../tests/support/program.js
 import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
 import { createHoldfast } from "../../src/index.js";
 import { inspectOnce, once } from "../../src/recipes/index.js";
+import { expectTakeover } from "./takeover.js";
 
 interface Started {
   readonly by: number;
@@ -80,15 +81,18 @@ describe.skipIf(isMissing)("of pods that migrate when they start", { timeout: 12
   test("one that is killed in the middle is followed within its lease, and nothing of it is left", async () => {
     const dying = pod();
     const step = dying.heard("step");
-    const killed = dying.call("start", { version, leaseMs: 1_000, steps: 1_000, stepMs: 60_000 }).catch(() => {});
+    const killed = dying.call("start", { version, leaseMs: 3_000, steps: 1_000, stepMs: 60_000 }).catch(() => {});
     await step;
     const next = pod();
     const following = next.call<Started>("start", { version, steps: 3, stepMs: 1 });
+    const record = `hf:once:{/migrate:${version}}`;
+    await vi.waitFor(async () => expect(await redis.pubsub("NUMSUB", `${record}:ended`)).toContain(1), eventually);
     await dying.kill();
     await killed;
-    const until = Number(await redis.hget(`hf:once:{/migrate:${version}}`, "until")) / 1_000;
-    expect(until - Date.now()).toBeLessThanOrEqual(1_000);
+    const leaseMs = Number(await redis.hget(record, "until")) / 1_000;
+    expect(leaseMs - Date.now()).toBeLessThanOrEqual(3_000);
     expect(await following).toEqual({ by: next.pid, replayed: false, attempt: 2 });
+    expectTakeover(Number(await redis.hget(record, "token")), { leaseMs });
     expect(await rows()).toEqual([0, 1, 2].map((each) => ({ step: each, pid: next.pid })));
   });
 

@@ -2,7 +2,6 @@
 import { randomUUID } from "node:crypto";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
-import { type Program, startProgram } from "../../../../tests/support/program.js";
 import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
 import { startProxy } from "../../../../tests/support/tcp-proxy.js";
 import { createHoldfast, type Holdfast } from "../../src/index.js";
@@ -72,10 +71,6 @@ function held<Value>(): {
     began,
     end,
   };
-}
-
-function program(): Program {
-  return startProgram(new URL("./programs/runner.mjs", import.meta.url), { port: server.port });
 }
 
 describe("of many calls with one key", () => {
@@ -376,51 +371,13 @@ describe("what becomes of it", () => {
   });
 });
 
-// A process takes its time to start on a machine that does something else as well.
-describe("processes that die or stand still", { timeout: 60_000 }, () => {
-  test("a killed one is followed within its lease, with what it had saved", async () => {
-    const dying = program();
-    const saved = dying.heard("saved");
-    const killed = dying.call("run", { key, leaseMs: 1_000, workMs: 60_000, mark: "dead" }).catch(() => {});
-    await saved;
-    await dying.kill();
-    await killed;
-    const lasting = Number(await redis.hget(record(), "until")) / 1_000;
-    const result = await once(holdfast, key, ({ saved: point }) => ({ point, at: Date.now() }), { waitMs: 60_000 });
-    expect(result).toMatchObject({ attempt: 2, value: { point: { by: "dead" } } });
-    expect(result.value.at).toBeGreaterThanOrEqual(Math.floor(lasting));
-    const [token] = (await redis.lindex(`${key}:runs`, 0))?.split(" ").slice(-1) ?? [];
-    expect(result.token).toBeGreaterThan(Number(token));
-  });
-
-  test("one that was stopped beyond its lease is too late: the second result is stored, and the first is told", async () => {
-    const late = program();
-    try {
-      const saved = late.heard("saved");
-      const answer = late.call("run", { key, leaseMs: 500, workMs: 0, mark: "late" });
-      await saved;
-      late.freeze();
-      const isIn = (await redis.hget(record(), "state")) === "done";
-      const second = await once(holdfast, key, () => "second", { waitMs: 60_000 });
-      late.resume();
-      // It may have ended in the moment before it was stopped.
-      const told =
-        isIn || second.replayed ? { value: second.value } : { error: "OnceLostError", value: "late after null" };
-      expect(await answer).toMatchObject(told);
-      expect(await once(other, key, () => "third")).toMatchObject({ value: second.value, replayed: true });
-    } finally {
-      await late.kill();
-    }
-  });
-
-  test("a record that was deleted is none, and whoever runs it is told so", async () => {
-    const running = held<number>();
-    const first = once(holdfast, key, running.work);
-    await running.began;
-    await redis.del(record());
-    running.end(1);
-    await expect(first).rejects.toMatchObject({ name: "OnceLostError", value: 1, reason: "server-lost" });
-  });
+test("a record that was deleted is none, and whoever runs it is told so", async () => {
+  const running = held<number>();
+  const first = once(holdfast, key, running.work);
+  await running.began;
+  await redis.del(record());
+  running.end(1);
+  await expect(first).rejects.toMatchObject({ name: "OnceLostError", value: 1, reason: "server-lost" });
 });
 
 describe("replies that are lost", () => {

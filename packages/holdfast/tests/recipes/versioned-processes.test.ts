@@ -1,15 +1,17 @@
 /**
- * Counting in one versioned value from many processes, over connections that are cut again and again.
+ * Counting in one versioned value from many processes, over connections that are cut again and again, and by some that die or stand still.
  *
  * `HOLDFAST_VERSIONED_TIMES=200` counts to 10 000 in place of 1 000.
  */
 import { randomUUID } from "node:crypto";
 import { Redis } from "ioredis";
-import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { type Program, startProgram } from "../../../../tests/support/program.js";
 import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
 import { startProxy } from "../../../../tests/support/tcp-proxy.js";
 import { recipesVersionedWrite } from "../../src/generated/recipes-scripts.js";
+import { createHoldfast, type Holdfast } from "../../src/index.js";
+import { versioned } from "../../src/recipes/index.js";
 import { deferred } from "../../src/testing/delays.js";
 
 const WRITERS = 50;
@@ -21,14 +23,17 @@ const WRITES_BETWEEN = 40;
 vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 });
 let server: RedisServer;
 let redis: Redis;
+let holdfast: Holdfast;
 let name: string;
 
 beforeAll(async () => {
   server = await startRedis();
   redis = new Redis({ port: server.port });
+  holdfast = createHoldfast({ redis });
 });
 
 afterAll(async () => {
+  await holdfast?.close();
   redis?.disconnect();
   await server?.stop();
 });
@@ -37,8 +42,8 @@ beforeEach(() => {
   name = randomUUID();
 });
 
-function start(port: number): Program {
-  return startProgram(new URL("./programs/incrementer.mjs", import.meta.url), { port });
+function start(port: number, leaseMs?: number): Program {
+  return startProgram(new URL("./programs/incrementer.mjs", import.meta.url), { port, leaseMs });
 }
 
 test(`${WRITERS} writers who count on ${TIMES} times come to ${WRITERS * TIMES}, however many replies are lost`, {
@@ -101,4 +106,65 @@ test("a writer that is killed, under the mutex or without, keeps nobody else fro
   } finally {
     await program.kill();
   }
+});
+
+describe("a writer that stands still under the mutex", { timeout: 60_000 }, () => {
+  /** Counts one on, while another one is first; so it comes under the mutex. @returns whether it got the mutex */
+  async function countPromoted(): Promise<boolean> {
+    const total = versioned<number>(holdfast, name);
+    let attempts = 0;
+    let wasHeld = false;
+    await total.update(
+      async (old = 0) => {
+        attempts += 1;
+        if (attempts === 1) await total.update(() => old + 1);
+        wasHeld = holdfast.held().some((lease) => lease.name === name);
+        return old + 1;
+      },
+      { promoteAfter: 1, waitMs: 60_000 },
+    );
+    return wasHeld;
+  }
+
+  /** Lets it go on until it has answered: it stops a moment after it has said so. */
+  async function thawed(late: Program, answer: Promise<unknown>): Promise<unknown> {
+    const waking = setInterval(() => late.resume(), 20);
+    return await answer.finally(() => clearInterval(waking));
+  }
+
+  test.each([
+    ["is counted on anew", 100, { seen: [0, 1, 2], value: 3 }, 3],
+    ["is given up at its limit", 2, { seen: [0, 1], error: "ConflictError" }, 2],
+  ])(
+    "within its lease keeps nobody from writing; its own late write is judged by version, and %s",
+    async (_, attemptsMax, found, total) => {
+      const late = start(server.port, 600_000);
+      try {
+        const promoted = late.heard("promoted");
+        const answer = late.call("countLate", { name, attemptsMax });
+        await promoted;
+        expect((await holdfast.mutex(name).inspect()).holders).toHaveLength(1);
+        await versioned<number>(holdfast, name).update((old = 0) => old + 1);
+        expect(await thawed(late, answer)).toEqual(found);
+        expect(await redis.hget(`hf:versioned:{${name}}`, "value")).toBe(String(total));
+        expect((await holdfast.mutex(name).inspect()).holders).toEqual([]);
+      } finally {
+        await late.kill();
+      }
+    },
+  );
+
+  test("beyond its lease is followed under the mutex, and what others wrote meanwhile is not lost", async () => {
+    const late = start(server.port, 500);
+    try {
+      const promoted = late.heard("promoted");
+      const answer = late.call("countLate", { name, attemptsMax: 100 });
+      await promoted;
+      expect(await countPromoted()).toBe(true);
+      expect(await thawed(late, answer)).toEqual({ seen: [0, 1, 3], value: 4 });
+      expect(await redis.hget(`hf:versioned:{${name}}`, "value")).toBe("4");
+    } finally {
+      await late.kill();
+    }
+  });
 });

@@ -1,7 +1,7 @@
-/** Servers that forget, fail over or stay silent, under requests with a key. The core is the same for each framework; one stands for all. */
+/** Servers that forget, fail over or stay silent, under requests with a key. */
 import { randomUUID } from "node:crypto";
 import { Redis } from "ioredis";
-import { afterEach, beforeEach, expect, onTestFinished, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { startSentinel } from "../../../../../tests/support/redis-sentinel.js";
 import { startRedis } from "../../../../../tests/support/redis-server.js";
 import { startProxy } from "../../../../../tests/support/tcp-proxy.js";
@@ -11,7 +11,6 @@ import { deferred } from "../../../src/testing/delays.js";
 import { ADAPTERS, type Plan } from "./adapters.js";
 import { post, type Reply } from "./client.js";
 
-const [express5] = ADAPTERS;
 let key: string;
 let open: (() => unknown)[];
 
@@ -33,12 +32,6 @@ function holdfastOn(redis: Redis): Holdfast {
   return holdfast;
 }
 
-async function serve(holdfast: Holdfast, plan: Plan): Promise<string> {
-  const site = await express5?.serve(holdfast, plan);
-  open.push(() => site?.close());
-  return site?.url ?? "";
-}
-
 /** Works until it is told to end. */
 function held(): { handle: ReturnType<typeof vi.fn>; began: Promise<void>; end: () => void } {
   const [began, ended] = [deferred<void>(), deferred<void>()];
@@ -50,69 +43,77 @@ function held(): { handle: ReturnType<typeof vi.fn>; began: Promise<void>; end: 
   return { handle: handle as never, began: began.promise, end: () => ended.resolve() };
 }
 
-test("a waiter that is told nothing gets the answer all the same", async () => {
-  const server = await startRedis();
-  const proxy = await startProxy(server.port);
-  open.push(
-    () => server.stop(),
-    () => proxy.close(),
-  );
-  proxy.dropMessages(true);
-  const { handle, began, end } = held();
-  const plan: Plan = { handle: handle as never, options: { whenRunning: { waitMs: 60_000 } } };
-  const redis = new Redis({ port: server.port });
-  const near = await serve(holdfastOn(redis), plan);
-  const far = await serve(holdfastOn(new Redis({ port: proxy.port })), plan);
-  const first = post(near, { key, body: {} });
-  await began;
-  const waiting = post(far, { key, body: {} });
-  const news = `hf:once:{/${onceKeyOf("POST", "/payments/:id", key)}}:ended`;
-  await vi.waitFor(async () => expect(await redis.pubsub("NUMSUB", news)).toContain(1), { timeout: 15_000 });
-  end();
-  expect((await first).text).toBe('{"run":1}');
-  const reply = await waiting;
-  expect([reply.text, reply.headers["idempotency-replayed"]]).toEqual(['{"run":1}', "true"]);
-  await vi.waitFor(() => expect(proxy.counts.droppedMessages).toBeGreaterThan(0), { timeout: 15_000 });
-});
+describe.each(ADAPTERS)("$name", (adapter) => {
+  async function serve(holdfast: Holdfast, plan: Plan): Promise<string> {
+    const site = await adapter.serve(holdfast, plan);
+    open.push(() => site.close());
+    return site.url;
+  }
 
-test("a server that came back empty has forgotten the key: the answer is sent, and says that it is not kept", async () => {
-  const server = await startRedis();
-  open.push(() => server.stop());
-  const { handle, began, end } = held();
-  const url = await serve(holdfastOn(new Redis({ port: server.port, retryStrategy: () => 20 })), {
-    handle: handle as never,
+  test("a waiter that is told nothing gets the answer all the same", async () => {
+    const server = await startRedis();
+    const proxy = await startProxy(server.port);
+    open.push(
+      () => server.stop(),
+      () => proxy.close(),
+    );
+    proxy.dropMessages(true);
+    const { handle, began, end } = held();
+    const plan: Plan = { handle: handle as never, options: { whenRunning: { waitMs: 60_000 } } };
+    const redis = new Redis({ port: server.port });
+    const near = await serve(holdfastOn(redis), plan);
+    const far = await serve(holdfastOn(new Redis({ port: proxy.port })), plan);
+    const first = post(near, { key, body: {} });
+    await began;
+    const waiting = post(far, { key, body: {} });
+    const news = `hf:once:{/${onceKeyOf("POST", "/payments/:id", key)}}:ended`;
+    await vi.waitFor(async () => expect(await redis.pubsub("NUMSUB", news)).toContain(1), { timeout: 15_000 });
+    end();
+    expect((await first).text).toBe('{"run":1}');
+    const reply = await waiting;
+    expect([reply.text, reply.headers["idempotency-replayed"]]).toEqual(['{"run":1}', "true"]);
+    await vi.waitFor(() => expect(proxy.counts.droppedMessages).toBeGreaterThan(0), { timeout: 15_000 });
   });
-  const first = post(url, { key, body: {} });
-  await began;
-  await server.kill();
-  await server.restart();
-  end();
-  const reply = await first;
-  expect([reply.status, reply.headers["idempotency-status"]]).toEqual([201, "unstored"]);
-});
 
-test("after a failover the new master gives the recorded answer", { timeout: 60_000 }, async () => {
-  const topology = await startSentinel({ replicas: 1 });
-  onTestFinished(() => topology.stop());
-  const redis = new Redis({ sentinels: [...topology.addresses], name: topology.name });
-  const { handle, end } = held();
-  end();
-  const url = await serve(holdfastOn(redis), { handle: handle as never });
-  const first = await post(url, { key, body: {} });
-  expect(first.status).toBe(201);
-  await redis.wait(1, 15_000);
-  await topology.failover();
-  const answered: Reply[] = [];
-  await vi.waitFor(
-    async () => {
-      const reply = await post(url, { key, body: {} });
-      answered.push(reply);
-      expect(reply.status).toBe(201);
-    },
-    { timeout: 45_000, interval: 100 },
-  );
-  // Until it may grant again, and while there was none, it was 503, and nothing else.
-  expect(answered.slice(0, -1).every(({ status }) => status === 503)).toBe(true);
-  expect(answered.at(-1)?.text).toBe('{"run":1}');
-  expect(handle).toHaveBeenCalledTimes(1);
+  test("a server that came back empty has forgotten the key: the answer is sent, and says that it is not kept", async () => {
+    const server = await startRedis();
+    open.push(() => server.stop());
+    const { handle, began, end } = held();
+    const url = await serve(holdfastOn(new Redis({ port: server.port, retryStrategy: () => 20 })), {
+      handle: handle as never,
+    });
+    const first = post(url, { key, body: {} });
+    await began;
+    await server.kill();
+    await server.restart();
+    end();
+    const reply = await first;
+    expect([reply.status, reply.headers["idempotency-status"]]).toEqual([201, "unstored"]);
+  });
+
+  test("after a failover the new master gives the recorded answer", { timeout: 60_000 }, async () => {
+    const topology = await startSentinel({ replicas: 1 });
+    onTestFinished(() => topology.stop());
+    const redis = new Redis({ sentinels: [...topology.addresses], name: topology.name });
+    const { handle, end } = held();
+    end();
+    const url = await serve(holdfastOn(redis), { handle: handle as never });
+    const first = await post(url, { key, body: {} });
+    expect(first.status).toBe(201);
+    await redis.wait(1, 15_000);
+    await topology.failover();
+    const answered: Reply[] = [];
+    await vi.waitFor(
+      async () => {
+        const reply = await post(url, { key, body: {} });
+        answered.push(reply);
+        expect(reply.status).toBe(201);
+      },
+      { timeout: 45_000, interval: 100 },
+    );
+    // Until it may grant again, and while there was none, it was 503, and nothing else.
+    expect(answered.slice(0, -1).every(({ status }) => status === 503)).toBe(true);
+    expect(answered.at(-1)?.text).toBe('{"run":1}');
+    expect(handle).toHaveBeenCalledTimes(1);
+  });
 });

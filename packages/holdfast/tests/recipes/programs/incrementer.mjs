@@ -7,7 +7,7 @@ import { args, serve, tell } from "../../faults/programs/serve.mjs";
 
 const redis = new Redis({ port: args.port, retryStrategy: () => 20 });
 redis.on("error", () => {});
-const holdfast = createHoldfast({ redis, commandTimeoutMs: 60_000 });
+const holdfast = createHoldfast({ redis, commandTimeoutMs: 60_000, leaseMs: args.leaseMs ?? 30_000 });
 
 serve({
   /**
@@ -38,6 +38,37 @@ serve({
     for (let n = 0; ; n += 1) {
       await total.update((old) => Number(old ?? 0) + 1, { attemptsMax: 100_000, promoteAfter: 1, waitMs: Infinity });
       if (n === 0) await tell("counting");
+    }
+  },
+
+  /**
+   * Counts one on, comes under the mutex with that, is stopped there by its own hand, and writes when somebody lets it go on.
+   *
+   * @param {{ name: string, attemptsMax: number }} input
+   * @returns what it has seen in each attempt, and what became of it
+   */
+  async countLate({ name, attemptsMax }) {
+    const total = versioned(holdfast, name);
+    /** @type {number[]} */
+    const seen = [];
+    /** @param {unknown} old */
+    const change = async (old) => {
+      const count = Number(old ?? 0);
+      seen.push(count);
+      // Another one is first, in its own process: it comes under the mutex with the second attempt.
+      if (seen.length === 1) await total.update(() => count + 1);
+      if (seen.length === 2) {
+        await tell("promoted");
+        process.kill(process.pid, "SIGSTOP");
+      }
+      return count + 1;
+    };
+    try {
+      const { value } = await total.update(change, { attemptsMax, promoteAfter: 1, waitMs: Infinity });
+      return { seen, value };
+    } catch (error) {
+      if (!(error instanceof Error)) throw error;
+      return { seen, error: error.name };
     }
   },
 });

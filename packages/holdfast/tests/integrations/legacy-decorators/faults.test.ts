@@ -1,0 +1,95 @@
+/** Locked methods whose process dies while they run, or whose server's reply is lost. */
+import { randomUUID } from "node:crypto";
+import { Injectable, Module } from "@nestjs/common";
+import { NestFactory } from "@nestjs/core";
+import { Redis } from "ioredis";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { startProgram } from "../../../../../tests/support/program.js";
+import { type RedisServer, startRedis } from "../../../../../tests/support/redis-server.js";
+import { startProxy } from "../../../../../tests/support/tcp-proxy.js";
+import { mutexAcquire } from "../../../src/generated/scripts.js";
+import { createHoldfast, type Holdfast, type Lease } from "../../../src/index.js";
+import { HeldLease, HoldfastModule, Locked } from "../../../src/integrations/nestjs/index.js";
+import { endsAtMs, expectTakeover, serverMs } from "../../recipes/takeover.js";
+
+let server: RedisServer;
+let redis: Redis;
+let direct: Holdfast;
+let id: string;
+const closing: (() => unknown)[] = [];
+
+beforeAll(async () => {
+  server = await startRedis();
+  redis = new Redis({ port: server.port });
+  direct = createHoldfast({ redis });
+});
+
+beforeEach(() => {
+  id = randomUUID();
+});
+
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close();
+});
+
+afterAll(async () => {
+  await direct?.close();
+  redis?.disconnect();
+  await server?.stop();
+});
+
+@Injectable()
+class Invoices {
+  readonly tokens: number[] = [];
+
+  // Whoever does not get the grant that it has missed would wait in vain for that lease to end.
+  @Locked({ name: (id: string) => `invoice:${id}`, leaseMs: 600_000, waitMs: 60_000 })
+  async close(id: string, @HeldLease() lease?: Lease): Promise<string> {
+    lease?.assertHeld();
+    this.tokens.push(lease?.token ?? 0);
+    return `closed ${id}`;
+  }
+}
+
+async function invoicesOn(port: number): Promise<Invoices> {
+  const client = new Redis({ port, retryStrategy: () => 20 });
+  client.on("error", () => {});
+  closing.push(() => client.disconnect());
+  @Module({ imports: [HoldfastModule.forRoot({ redis: client })], providers: [Invoices] })
+  class App {}
+  const app = await NestFactory.createApplicationContext(App, { logger: false, abortOnError: false });
+  closing.push(() => app.close());
+  return app.get(Invoices);
+}
+
+test("a method whose process is killed is followed when its lease is over, and soon after", async () => {
+  const invoices = await invoicesOn(server.port);
+  const url = new URL("../programs/nest-service.mjs", import.meta.url);
+  const dying = startProgram(url, { port: server.port, leaseMs: 1_000, workMs: 600_000 });
+  closing.push(() => dying.kill());
+  const began = dying.heard("began");
+  const killed = dying.call("close", { id });
+  killed.catch(() => {});
+  await Promise.race([began, killed]);
+  const lock = direct.mutex(`invoice:${id}`);
+  const [holder] = (await lock.inspect()).holders;
+  await dying.kill();
+  const leaseMs = await endsAtMs(redis, `hf:mutex:{invoice:${id}}`);
+  const askedMs = await serverMs(redis);
+  expect(await invoices.close(id)).toBe(`closed ${id}`);
+  const [token = 0] = invoices.tokens;
+  expect(token).toBeGreaterThan(holder?.token as number);
+  expectTakeover(token, { leaseMs, askedMs });
+});
+
+test("a method whose grant was answered by a lost reply runs once, and gives its lock back", async () => {
+  const proxy = await startProxy(server.port);
+  closing.push(() => proxy.close());
+  const invoices = await invoicesOn(proxy.port);
+  await invoices.close(`${id}/warm`);
+  const struck = proxy.cutBeforeReply(new RegExp(`^evalsha ${mutexAcquire.sha1}`, "i"));
+  expect(await invoices.close(id)).toBe(`closed ${id}`);
+  await struck;
+  expect(invoices.tokens).toHaveLength(2);
+  expect((await direct.mutex(`invoice:${id}`).inspect()).holders).toEqual([]);
+});

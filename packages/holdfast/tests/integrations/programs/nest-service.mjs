@@ -1,0 +1,33 @@
+// @ts-check
+/** An application of Nest in a process of its own; its decorators are called as TypeScript's `experimentalDecorators` calls them. */
+import { Injectable, Module } from "@nestjs/common";
+import { NestFactory } from "@nestjs/core";
+import { HoldfastModule, Locked } from "holdfast/nestjs";
+import { Redis } from "ioredis";
+import { args, serve, tell } from "../../faults/programs/serve.mjs";
+
+const redis = new Redis({ port: args.port });
+
+class Invoices {
+  /** @param {string} _id */
+  async close(_id) {
+    await tell("began");
+    await new Promise((resolve) => setTimeout(resolve, args.workMs));
+  }
+}
+const options = { name: (/** @type {string} */ id) => `invoice:${id}`, leaseMs: args.leaseMs, noLease: true };
+const close = /** @type {any} */ (Object.getOwnPropertyDescriptor(Invoices.prototype, "close"));
+/** @type {any} */ (Locked)(options)(Invoices.prototype, "close", close);
+Object.defineProperty(Invoices.prototype, "close", close);
+Injectable()(Invoices);
+
+class App {}
+Module({ imports: [HoldfastModule.forRoot({ redis })], providers: [Invoices] })(App);
+
+serve({
+  /** @param {{ id: string }} input */
+  async close({ id }) {
+    const app = await NestFactory.createApplicationContext(App, { logger: false, abortOnError: false });
+    await app.get(Invoices).close(id);
+  },
+});

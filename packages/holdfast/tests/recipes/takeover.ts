@@ -1,0 +1,35 @@
+/** When the next one begins after a holder that died, by the clock of the server. */
+import type { Redis } from "ioredis";
+import { expect } from "vitest";
+
+/**
+ * How long after the end of a lease the next one has begun. Meant is a second; the rest is for a machine that does something else
+ * as well. Whoever waits for the end of its own wait instead, a minute at the least, is far beyond it.
+ */
+const TAKEOVER_MS = 5_000;
+/** The clock of a server and its expiry are read in turn. */
+const READING_MS = 50;
+
+/** The clock of the server. */
+export async function serverMs(redis: Redis): Promise<number> {
+  const [seconds, micros] = await redis.time();
+  return Number(seconds) * 1_000 + Number(micros) / 1_000;
+}
+
+/** When the key ends, by the clock of the server; now if it is gone. */
+export async function endsAtMs(redis: Redis, key: string): Promise<number> {
+  const restMs = await redis.pttl(key);
+  return (await serverMs(redis)) + Math.max(0, restMs);
+}
+
+/**
+ * Not before the lease was over, and soon after.
+ *
+ * @param token    of the next one: the moment in which it was granted, in microseconds of the server
+ * @param leaseMs  when the lease of the dead one is over; `askedMs`  since when the next one has waited, if that was later
+ */
+export function expectTakeover(token: number, { leaseMs, askedMs = 0 }: { leaseMs: number; askedMs?: number }): void {
+  const beganMs = token / 1_000;
+  expect(beganMs).toBeGreaterThan(leaseMs - READING_MS);
+  expect(beganMs).toBeLessThan(Math.max(leaseMs, askedMs) + TAKEOVER_MS);
+}
