@@ -29,6 +29,11 @@ export interface LockEvent {
   readonly kind: string;
   readonly lockName: string;
   readonly owner: string;
+  /**
+   * Which side of a read-write lock it was asked for, also after the lease has changed sides; absent of all other kinds, and of
+   * what is done to the lock and not to a side of it: `holdfast:forced`, `:pause` and `:resume`.
+   */
+  readonly mode?: "read" | "write";
 }
 
 /** What is told of one call. */
@@ -179,20 +184,27 @@ export const channels: {
   resume: channel("holdfast:resume"),
 };
 
+/** The lock that an event is about. */
+export interface ToldLock {
+  readonly kind: string;
+  readonly name: string;
+  readonly mode?: "read" | "write" | undefined;
+}
+
+/** What every message says. Without the name of the property where there is no mode: most locks have none. */
+export function aboutLock({ kind, name: lockName, mode }: ToldLock, owner: string): LockEvent {
+  return mode === undefined ? { kind, lockName, owner } : { kind, lockName, owner, mode };
+}
+
 /** A claim, whose id is made when it is asked for. */
 interface Named {
   readonly owner: string;
 }
 
 /** Somebody waits behind that claim. @param call  who; undefined for all who have called */
-export function publishWait(
-  { kind, name }: { kind: string; name: string },
-  claim: Named,
-  queued: boolean,
-  call?: object,
-): void {
+export function publishWait(lock: ToldLock, claim: Named, queued: boolean, call?: object): void {
   if (!channels.wait.hasSubscribers) return;
-  const event: WaitEvent = { kind, lockName: name, owner: claim.owner, queued, ...(call && { call }) };
+  const event: WaitEvent = { ...aboutLock(lock, claim.owner), queued, ...(call && { call }) };
   channels.wait.publish(event);
 }
 
@@ -207,7 +219,7 @@ export function serverOf(store: Pick<Store, "server"> | undefined): ServerAddres
 
 /** Somebody has called for a lock, behind that claim. @param store  where; undefined on several servers */
 export function publishAcquire(
-  { kind, name }: { kind: string; name: string },
+  lock: ToldLock,
   claim: Named,
   { waitMs, leaseMs }: { waitMs: number; leaseMs: number },
   call: object,
@@ -215,6 +227,6 @@ export function publishAcquire(
 ): void {
   if (!channels.acquire.hasSubscribers) return;
   const server = serverOf(store);
-  const event: AcquireEvent = { kind, lockName: name, owner: claim.owner, call, waitMs, leaseMs, server };
+  const event: AcquireEvent = { ...aboutLock(lock, claim.owner), call, waitMs, leaseMs, server };
   channels.acquire.publish(event);
 }

@@ -1,6 +1,6 @@
 /** What becomes of a grant: a hold, and a word to who listens. */
 import type { Engine } from "./engine.js";
-import { channels, type GrantEvent } from "./events.js";
+import { aboutLock, channels, type GrantEvent } from "./events.js";
 import { Hold } from "./hold.js";
 import type { Steps } from "./steps.js";
 import type { Turn } from "./turn.js";
@@ -23,12 +23,12 @@ export function hold(
 ): Hold {
   if (channels.grant.hasSubscribers) {
     const { claim, waitedMs, call } = granted;
-    const { kind, name: lockName, exported, permits: limit } = steps;
+    const { kind, exported, permits: limit } = steps;
     // Without the name of the property where there is none: most locks have no key of their own.
     const mapped = exported?.key === undefined ? {} : { key: exported.key };
     // A read-write lock is made of permits too, of which nobody is told.
     const counted = limit === undefined || kind !== "semaphore" ? {} : { permits: { taken: claim.amount, limit } };
-    const event: GrantEvent = { kind, lockName, owner: claim.owner, call, token, waitedMs, ...mapped, ...counted };
+    const event: GrantEvent = { ...aboutLock(steps, claim.owner), call, token, waitedMs, ...mapped, ...counted };
     channels.grant.publish(event);
   }
   const { claim, token: lastToken, slots, setAt, mayStillRun } = granted;

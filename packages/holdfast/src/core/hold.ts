@@ -77,6 +77,10 @@ export class Hold implements Occupant, Holding, Kept {
     return this.#steps.name;
   }
 
+  get mode(): "read" | "write" | undefined {
+    return this.#steps.mode;
+  }
+
   /** The key of the lock, the same for whatever means the same lock. */
   get lockKey(): string {
     return this.#steps.key;

@@ -11,6 +11,8 @@ export type Ended = "released" | NotHeld;
 export interface Holding {
   readonly kind: string;
   readonly lockName: string;
+  /** Of a read-write lock: the side that was asked for. */
+  readonly mode?: "read" | "write" | undefined;
   readonly owner: string;
   readonly token: number;
   /** Time of the grant by this process's wall clock, in ms since 1970. */

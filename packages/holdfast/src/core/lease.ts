@@ -1,7 +1,7 @@
 /** What a caller holds. Everything about keeping it is in hold.ts; this is the caller's view. */
 import type { Forced, LossReason, OverReason } from "./error-facts.js";
 import { LeaseLostError } from "./errors.js";
-import { channels, type LostEvent, type ReleaseEvent } from "./events.js";
+import { aboutLock, channels, type LockEvent, type LostEvent, type ReleaseEvent } from "./events.js";
 import type { Ended, ExportedLease, Holding } from "./holding.js";
 import { checkLeaseMs } from "./options.js";
 
@@ -189,7 +189,8 @@ export class Lease implements AsyncDisposable {
     channels.release.publish(event);
   }
 
-  #about(): { kind: string; lockName: string; owner: string; token: number } {
-    return { kind: this.#holding.kind, lockName: this.name, owner: this.owner, token: this.token };
+  #about(): LockEvent & { readonly token: number } {
+    const { kind, mode } = this.#holding;
+    return { ...aboutLock({ kind, name: this.name, mode }, this.owner), token: this.token };
   }
 }

@@ -1,5 +1,5 @@
 /** When a lease is renewed next: every third of it; and after a renewal that failed soon again, with growing pauses. */
-import { channels, type RenewEvent } from "./events.js";
+import { aboutLock, channels, type RenewEvent } from "./events.js";
 import type { Runtime } from "./runtime.js";
 import type { LookSteps } from "./steps.js";
 
@@ -70,16 +70,14 @@ export class RenewalSchedule {
 
 /** Tells whoever watches how a renewal ended. */
 export function publishRenew(
-  { kind, name }: LookSteps,
+  steps: LookSteps,
   { owner, token }: { readonly owner: string; readonly token: number },
   failure: unknown,
   validForMs: () => number,
 ): void {
   if (!channels.renew.hasSubscribers) return;
   const event: RenewEvent = {
-    kind,
-    lockName: name,
-    owner,
+    ...aboutLock(steps, owner),
     token,
     error: failure === undefined ? undefined : failure instanceof Error ? failure : new Error(String(failure)),
     validForMs: validForMs(),

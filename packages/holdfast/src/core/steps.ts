@@ -59,6 +59,8 @@ export type NotHeld = "unclaimed" | "claimed" | "forgotten";
 export interface LookSteps {
   readonly kind: string;
   readonly name: string;
+  /** Of one side of a read-write lock: which one. */
+  readonly mode?: "read" | "write";
 
   /** Who holds and who waits; `ahead` is how many wait before `owner`, or undefined. */
   inspect(owner: string | undefined, timeoutMs: number): Promise<State>;

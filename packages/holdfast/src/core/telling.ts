@@ -1,13 +1,13 @@
 /** Tells of calls that end without a lease, to whoever listened when they began. */
 import { ClosedError, PausedError, StoreError } from "./errors.js";
-import { channels, type UngrantedEvent, type UngrantedOutcome } from "./events.js";
+import { aboutLock, channels, type ToldLock, type UngrantedEvent, type UngrantedOutcome } from "./events.js";
 import type { Runtime } from "./runtime.js";
 import type { Moment } from "./validity.js";
 import type { TimedOut } from "./wait-ends.js";
 
 /** A call of which is told. */
 export interface ToldCall {
-  readonly steps: { readonly kind: string; readonly name: string };
+  readonly steps: ToldLock;
   readonly options: { readonly waitMs: number; readonly signal: AbortSignal | undefined };
   readonly runtime: Runtime;
   /** The claim behind which it waits; asked for when it has ended. */
@@ -50,9 +50,7 @@ export function publishUngranted(
   const call = startedAt();
   const waitedMs = runtime.monotonicMs() - call.monotonicMs;
   const event: UngrantedEvent = {
-    kind: steps.kind,
-    lockName: steps.name,
-    owner: claim().owner,
+    ...aboutLock(steps, claim().owner),
     call,
     outcome,
     waitedMs,

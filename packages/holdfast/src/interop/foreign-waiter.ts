@@ -129,11 +129,12 @@ export class ForeignWaiter implements Occupant, InLine {
   /** The steps as one waiter takes them: with pauses of its own between two questions, and with an end to them. */
   #steps(): WaitSteps {
     const { steps } = this.#wait;
-    const { confirm, holdsNothing } = steps;
+    const { confirm, holdsNothing, mode } = steps;
     return {
       kind: steps.kind,
       name: steps.name,
       asksAgain: true,
+      ...(mode === undefined ? {} : { mode }),
       ...(steps.keepsPlaces === true ? { keepsPlaces: true } : {}),
       ...(holdsNothing === undefined ? {} : { holdsNothing }),
       ...(confirm === undefined ? {} : { confirm: (granted, timeoutMs) => confirm.call(steps, granted, timeoutMs) }),

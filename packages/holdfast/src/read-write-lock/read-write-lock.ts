@@ -146,7 +146,7 @@ export class ReadWriteSide extends Lock<ReadWriteLease> {
 
   /** Sides come from a ReadWriteLock. @internal */
   constructor(engine: Engine, steps: PermitsSteps, defaults: ResolvedOptions, mode: ReadWriteMode) {
-    super(engine, steps, { ...defaults, amount: WEIGHTS[mode] }, leasesOf(engine, steps, mode));
+    super(engine, { ...steps, mode }, { ...defaults, amount: WEIGHTS[mode] }, leasesOf(engine, steps, mode));
     this.#permits = steps;
   }
 

@@ -70,7 +70,7 @@ describe.each([
     expect(await read("semaphore.permits.used", labels)).toBe(0);
     expect(await read("semaphore.permits.limit", labels)).toBe(10);
     for (const name of ["semaphore.permits.used", "semaphore.permits.limit"]) {
-      expect((await series(name)).map((each) => each.labels)).toEqual([labels]);
+      expect((await series(name)).map((each) => each.labels)).toMatchObject([labels]);
     }
   });
 

@@ -23,6 +23,7 @@ import { type RedisServer, startRedis } from "../../../../tests/support/redis-se
 import { createHoldfast, type Holdfast } from "../../src/index.js";
 import * as otel from "../../src/integrations/otel/index.js";
 import * as prometheus from "../../src/integrations/prometheus/index.js";
+import { redisson } from "../../src/interop/redisson/index.js";
 import { once } from "../../src/recipes/index.js";
 import { storeFor } from "../../src/stores/detect.js";
 
@@ -127,7 +128,7 @@ function ofOpenTelemetry(): Collector {
     const metric = metrics.find(({ descriptor }) => descriptor.name === `holdfast.${base}`);
     const fits = (metric?.dataPoints ?? []).filter(({ attributes }) =>
       Object.entries(wanted).every(([label, is]) => {
-        const key = label === "group" || label === "kind" ? `holdfast.lock.${label}` : `holdfast.${label}`;
+        const key = ["group", "kind", "mode"].includes(label) ? `holdfast.lock.${label}` : `holdfast.${label}`;
         return attributes[key] === is;
       }),
     );
@@ -407,6 +408,52 @@ describe.each([
     expect(await read("lock.held")).toBe(0);
   });
 
+  test("readers and writers of one lock are told apart, and each of what happens to them is counted as theirs", async () => {
+    const [read1, write] = [holdfast.readWriteLock("doc").read, other.readWriteLock("doc").write];
+    const of = (mode: string): Record<string, string> => ({ group: "doc", kind: "read-write-lock", mode });
+    const readers = [await read1.acquire({ leaseMs: 2_400 }), await read1.acquire()];
+    expect([await read("lock.held", of("read")), await read("lock.held", of("write"))]).toEqual([2, 0]);
+    const writing = write.acquire({ waitMs: 60_000 });
+    await vi.waitFor(async () => expect(await read("lock.waiting", of("write"))).toBe(1), eventually);
+    expect(await read("lock.waiting", of("read"))).toBe(0);
+    const counted = { ...of("read"), outcome: "renewed" };
+    await vi.waitFor(async () => expect(await read("lock.renewals", counted)).toBeGreaterThan(0), eventually);
+    expect(await read("lock.renewals", of("write"))).toBe(0);
+    for (const reader of readers) await reader.release();
+    const writer = await writing;
+    expect([await read("lock.held", of("read")), await read("lock.held", of("write"))]).toEqual([0, 1]);
+    expect(await read1.tryAcquire()).toBeNull();
+    await write.forceRelease({ owner: writer.owner });
+    await vi.waitFor(async () => expect(await read("lock.lost", of("write"))).toBe(1), eventually);
+
+    const outcomesOf = (mode: string): Promise<number[]> =>
+      Promise.all(["granted", "refused"].map((outcome) => read("lock.acquisitions", { ...of(mode), outcome })));
+    expect([await outcomesOf("read"), await outcomesOf("write")]).toEqual([
+      [2, 1],
+      [1, 0],
+    ]);
+    expect(await read("lock.wait.duration#count", of("read"))).toBe(0);
+    expect(await read("lock.wait.duration#count", of("write"))).toBe(1);
+    expect(await read("lock.releases", { ...of("read"), outcome: "released" })).toBe(2);
+    expect(await read("lock.hold.duration#count", of("read"))).toBe(2);
+    expect(await read("lock.hold.duration#count", { ...of("write"), outcome: "lost" })).toBe(1);
+    expect(await read("lock.lost", of("read"))).toBe(0);
+  });
+
+  test("a reader that has become a writer, with another token, is one hold of a reader until its end", async () => {
+    const labels = { kind: "read-write-lock" };
+    const lease = await holdfast.readWriteLock("doc").read.acquire();
+    const { token } = lease;
+    expect(await lease.tryUpgrade()).toBe(lease);
+    expect(lease.token).toBeGreaterThan(token);
+    expect(await read("lock.held", { ...labels, mode: "read" })).toBe(1);
+    expect(await read("lock.held", labels)).toBe(1);
+    await lease.release();
+    expect(await read("lock.held", labels)).toBe(0);
+    expect(await read("lock.hold.duration#count", { ...labels, mode: "read", outcome: "released" })).toBe(1);
+    expect(await read("lock.hold.duration#count", labels)).toBe(1);
+  });
+
   test("a lock that is entered again is held once", async () => {
     const mutex = holdfast.reentrantMutex("deep");
     await mutex.run(async () => {
@@ -518,6 +565,31 @@ describe("spans", () => {
     });
   });
 
+  test("of a read-write lock say which side it is, and one that is upgraded ends with its release", async () => {
+    const lock = holdfast.readWriteLock("doc");
+    const reader = await lock.read.acquire();
+    expect(await lock.write.tryAcquire()).toBeNull();
+    expect(await reader.tryUpgrade()).toBe(reader);
+    await reader.release();
+    await lock.write.run(() => {});
+    await holdfast.mutex("doc").run(() => {});
+    const modesOf = (name: string): unknown[] => spans(name).map(({ attributes }) => attributes["holdfast.lock.mode"]);
+    expect(modesOf("holdfast.acquire")).toEqual(["read", "write", "write", undefined]);
+    expect(modesOf("holdfast.hold")).toEqual(["read", "write", undefined]);
+    expect(spans("holdfast.hold")[0]?.attributes).toMatchObject({ "holdfast.outcome": "released" });
+  });
+
+  test("of a read-write lock in the format of Redisson say so as well, whether it is granted or not", async () => {
+    const lock = redisson(holdfast).readWriteLock("doc");
+    const writer = await lock.write.acquire();
+    await expect(lock.read.acquire({ waitMs: 300 })).rejects.toThrow("doc");
+    await writer.release();
+    await lock.read.run(() => {});
+    const modesOf = (name: string): unknown[] => spans(name).map(({ attributes }) => attributes["holdfast.lock.mode"]);
+    expect(modesOf("holdfast.acquire")).toEqual(["write", "read", "read"]);
+    expect(modesOf("holdfast.hold")).toEqual(["write", "read"]);
+  });
+
   test("that are open when tracing stops are ended", async () => {
     const lease = await holdfast.mutex("job").acquire();
     stops.pop()?.();
@@ -551,6 +623,19 @@ class Contexts implements ContextManager {
     return this;
   }
 }
+
+test("in prom-client every series of a lock has a mode, which is empty where there are no sides", async () => {
+  const register = new Registry();
+  stops.push(prometheus.startMetrics({ register }));
+  await holdfast.mutex("a").run(() => {});
+  await holdfast.readWriteLock("a").read.run(() => {});
+  const metrics = await register.getMetricsAsJSON();
+  const labels = metrics.flatMap(({ values }) => values.map((value) => value.labels as Record<string, unknown>));
+  const ofLocks = labels.filter((each) => "kind" in each);
+  expect(new Set(ofLocks.map(({ kind, mode }) => `${kind} ${mode}`))).toEqual(
+    new Set(["mutex ", "read-write-lock read"]),
+  );
+});
 
 test.each([
   ["order:8e03978e-40d5-43e8-bc93-6894a57f9324:pay", "order:*:pay"],
@@ -596,6 +681,7 @@ test("the dashboards show every metric, and name no metric and no label that the
         "le",
         "group",
         "kind",
+        "mode",
         "outcome",
         "reason",
         "instance",

@@ -90,7 +90,8 @@ function gaugeOf(meter: Meter, name: GaugeName): Observable {
     : meter.createObservableGauge(full, { description, unit });
 }
 
-function attributesOf({ label }: Definition, { group, kind }: Labels, value?: string): Attributes {
+function attributesOf({ label }: Definition, { group, kind, mode }: Labels, value?: string): Attributes {
   const own = label === undefined || value === undefined ? {} : { [`holdfast.${label}`]: value };
-  return { "holdfast.lock.group": group, "holdfast.lock.kind": kind, ...own };
+  const side = mode === undefined ? {} : { "holdfast.lock.mode": mode };
+  return { "holdfast.lock.group": group, "holdfast.lock.kind": kind, ...side, ...own };
 }

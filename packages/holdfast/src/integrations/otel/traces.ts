@@ -28,6 +28,7 @@ import { show } from "../../core/names.js";
 import { checkKnown } from "../../holdfast-options.js";
 import { errorTypeOf } from "../telemetry/error-type.js";
 import { GROUP_OPTIONS, type GroupOptions, Groups } from "../telemetry/groups.js";
+import { idOf } from "../telemetry/hold-id.js";
 import { listen } from "../telemetry/listening.js";
 import { OpenCalls } from "../telemetry/open-calls.js";
 import { RecipeTracing } from "./recipe-traces.js";
@@ -178,11 +179,12 @@ class LockTracing {
     return held?.span;
   }
 
-  #about({ kind, lockName }: LockEvent): Attributes {
+  #about({ kind, lockName, mode }: LockEvent): Attributes {
     return {
       "holdfast.lock.name": lockName,
       "holdfast.lock.group": this.#groups.of(lockName),
       "holdfast.lock.kind": kind,
+      ...(mode === undefined ? {} : { "holdfast.lock.mode": mode }),
       "db.system.name": "redis",
     };
   }
@@ -195,8 +197,4 @@ function endAcquire(span: Span, outcome: string, waitedMs: number): void {
 
 function fail(span: Span, error: unknown): void {
   span.setStatus({ code: SpanStatusCode.ERROR, message: error instanceof Error ? error.message : String(error) });
-}
-
-function idOf({ lockName, owner, token }: LockEvent & { readonly token: number }): string {
-  return `${owner} ${token} ${lockName}`;
 }

@@ -4,6 +4,7 @@ import { checkKnown } from "../../holdfast-options.js";
 import { COMMAND, COUNTERS, type Definition, GAUGES, type GaugeName, HISTOGRAMS } from "../telemetry/definitions.js";
 import { GROUP_OPTIONS, type GroupOptions } from "../telemetry/groups.js";
 import { LockMeter } from "../telemetry/lock-meter.js";
+import type { Labels } from "../telemetry/sink.js";
 
 /** Where the metrics go, and what their groups are. */
 export interface PrometheusOptions extends GroupOptions {
@@ -29,7 +30,7 @@ export function startMetrics(options: PrometheusOptions = {}): () => void {
   const about = (definition: Definition, ending: string): Described => {
     const name = `${definition.name.replaceAll(".", "_")}${definition.unit === "s" ? "_seconds" : ""}${ending}`;
     const own = definition.label === undefined ? [] : [definition.label];
-    const labelNames = definition === COMMAND ? COMMAND_LABELS : ["group", "kind", ...own];
+    const labelNames = definition === COMMAND ? COMMAND_LABELS : ["group", "kind", "mode", ...own];
     return { name, help: definition.help, labelNames, registers: [register] };
   };
   const add = <Metric>(make: (described: Described) => Metric, definition: Definition, ending = ""): Metric => {
@@ -48,24 +49,22 @@ export function startMetrics(options: PrometheusOptions = {}): () => void {
     );
     const commands = add((described) => new Histogram({ ...described, buckets: [...COMMAND.buckets] }), COMMAND);
     const counters = mapValues(COUNTERS, (each) => add((described) => new Counter(described), each, "_total"));
-    const labelled = (definition: Definition, value: string | undefined): Record<string, string> =>
-      definition.label === undefined || value === undefined ? {} : { [definition.label]: value };
     const meter = new LockMeter(
       {
         command: ({ script, server, errorType = "" }, seconds) => {
           const { host = "", port = "" } = server ?? {};
           commands.observe({ script, server_address: host, server_port: port, error_type: errorType }, seconds);
         },
-        add: (name, labels, by, value) => counters[name].inc({ ...labels, ...labelled(COUNTERS[name], value) }, by),
+        add: (name, labels, by, value) => counters[name].inc(labelled(COUNTERS[name], labels, value), by),
         record: (name, labels, seconds, value) =>
-          histograms[name].observe({ ...labels, ...labelled(HISTOGRAMS[name], value) }, seconds),
+          histograms[name].observe(labelled(HISTOGRAMS[name], labels, value), seconds),
       },
       groups,
     );
     try {
       for (const name of Object.keys(GAUGES) as GaugeName[]) {
         const collect = function (this: Gauge): void {
-          for (const [labels, value] of meter.read(name)) this.set({ ...labels }, value);
+          for (const [labels, value] of meter.read(name)) this.set(labelled(GAUGES[name], labels), value);
         };
         add((described) => new Gauge({ ...described, collect }), GAUGES[name]);
       }
@@ -81,6 +80,11 @@ export function startMetrics(options: PrometheusOptions = {}): () => void {
     remove();
     throw error;
   }
+}
+
+/** Every series has every label: what there is not is empty. */
+function labelled({ label }: Definition, { group, kind, mode }: Labels, value?: string): Record<string, string> {
+  return { group, kind, mode: mode ?? "", ...(label !== undefined && value !== undefined && { [label]: value }) };
 }
 
 interface Described {

@@ -7,7 +7,7 @@ const UP_TO_A_MINUTE: readonly number[] = [
 /** As long as work may take. */
 const UP_TO_AN_HOUR: readonly number[] = [...UP_TO_A_MINUTE, 300, 900, 3600];
 
-/** A metric. All have the labels `group` and `kind`, and at most one more. */
+/** A metric. All have the labels `group` and `kind`, `mode` for a read-write lock, and at most one more. */
 export interface Definition {
   /** As OpenTelemetry names it. */
   readonly name: string;

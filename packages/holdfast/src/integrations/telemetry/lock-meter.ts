@@ -17,6 +17,7 @@ import type {
 import { COUNTERS, type CounterName, type GaugeName } from "./definitions.js";
 import { errorTypeOf } from "./error-type.js";
 import { type GroupOptions, Groups } from "./groups.js";
+import { idOf } from "./hold-id.js";
 import { listen } from "./listening.js";
 import { onceOutcome } from "./once-outcome.js";
 import { OpenCalls } from "./open-calls.js";
@@ -43,7 +44,7 @@ export class LockMeter {
   readonly stop: () => void;
   readonly #sink: Sink;
   readonly #groups: Groups;
-  /** One object for each pair, so that it can be compared. */
+  /** One object for each set, so that it can be compared. */
   readonly #labels = new Map<string, Labels>();
   /** Of what is no lock: where zeros stand already. */
   readonly #shown = new Set<string>();
@@ -84,7 +85,7 @@ export class LockMeter {
     });
   }
 
-  /** What a gauge shows now: one number for each group and kind that there has been. */
+  /** What a gauge shows now: one number for each group, kind and mode that there has been. */
   read(gauge: GaugeName): Iterable<readonly [Labels, number]> {
     const values = new Map([...this.#labels.values()].map((labels) => [labels, 0]));
     const change = (labels: Labels, to: (value: number) => number): void => {
@@ -204,12 +205,12 @@ export class LockMeter {
     return labels;
   }
 
-  #labelsOf({ kind, lockName }: Pick<LockEvent, "kind" | "lockName">): Labels {
+  #labelsOf({ kind, lockName, mode }: Pick<LockEvent, "kind" | "lockName" | "mode">): Labels {
     const group = this.#groups.of(lockName);
-    const key = `${kind} ${group}`;
+    const key = `${kind} ${mode ?? ""} ${group}`;
     const known = this.#labels.get(key);
     if (known !== undefined) return known;
-    const labels = { group, kind };
+    const labels: Labels = mode === undefined ? { group, kind } : { group, kind, mode };
     this.#labels.set(key, labels);
     for (const counter of OF_EVERY_LOCK) this.#showZeros(counter, labels);
     if (kind === ONCE) this.#showZeros("once", labels);
@@ -231,8 +232,4 @@ function unlessMulti<Event extends LockEvent>(handle: (event: Event) => void): (
   return (event) => {
     if (event.kind !== MULTI_LOCK) handle(event);
   };
-}
-
-function idOf({ lockName, owner, token }: LockEvent & { readonly token: number }): string {
-  return `${owner} ${token} ${lockName}`;
 }

@@ -6,6 +6,8 @@ import type { CounterName, HistogramName } from "./definitions.js";
 export interface Labels {
   readonly group: string;
   readonly kind: string;
+  /** Which side of a read-write lock; absent for all else. */
+  readonly mode?: "read" | "write";
 }
 
 /** Which script it was, where it went if that is known, and what sort of error it ended with, if it was not answered. */

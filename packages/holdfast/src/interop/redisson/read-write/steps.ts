@@ -53,6 +53,7 @@ export function readSteps(place: Place): Steps {
 
   return {
     ...sharedSteps(place),
+    mode: "read",
 
     async acquire({ owner, leaseMs }: Claim, _enqueue: boolean, timeoutMs: number): Promise<Attempt> {
       const args = { name: raw, owner, leaseMs };
@@ -101,6 +102,7 @@ export function writeSteps(place: Place): Steps {
 
   return {
     ...sharedSteps(place),
+    mode: "write",
 
     async acquire({ owner, leaseMs }: Claim, _enqueue: boolean, timeoutMs: number): Promise<Attempt> {
       const args = { name: raw, owner, leaseMs };
