@@ -1,4 +1,4 @@
-/** A sale: so many items, more buyers, in several processes at once; and a count at the end. */
+/** A sale: so many items, more buyers, in several processes at once, killed or not; and a count at the end. */
 import { type ChildProcess, fork } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
@@ -12,6 +12,8 @@ export interface SaleSize {
   readonly items: number;
   readonly buyers: number;
   readonly processes: number;
+  /** Whether each process is killed in the middle, and another one asks for the same orders again. @default false */
+  readonly withKills?: boolean;
 }
 
 /** What came of it. */
@@ -22,29 +24,50 @@ export interface SaleEnd {
   readonly numbers: number;
   /** On the shelf. */
   readonly left: number;
+  /** Processes that ended by SIGKILL. */
+  readonly killed: number;
   /** From the word to the last answer. */
   readonly tookMs: number;
 }
 
 /** Holds a sale on a shop of its own. */
-export async function hold(way: Way, redisUrl: string, { items, buyers, processes }: SaleSize): Promise<SaleEnd> {
+export async function hold(way: Way, redisUrl: string, size: SaleSize): Promise<SaleEnd> {
+  const { items, buyers, processes, withKills = false } = size;
   const name = `sale:${randomUUID()}`;
   const redis = new Redis(redisUrl);
   const holdfast = createHoldfast({ redis });
   const item = shop(way, { redis, holdfast, name });
   await item.open(items);
-  const crowd = Array.from({ length: processes }, () => fork(new URL("./buyers.js", import.meta.url)));
+  const crowd: ChildProcess[] = [];
+  const prepare = async (task: BuyersTask): Promise<ChildProcess> => {
+    const child = fork(new URL("./buyers.js", import.meta.url));
+    crowd.push(child);
+    await ask(child, task);
+    return child;
+  };
   try {
-    const tasks = crowd.map((_, at): BuyersTask => {
+    const tasks = Array.from({ length: processes }, (_, at): BuyersTask => {
       const own = Math.floor(buyers / processes) + (at < buyers % processes ? 1 : 0);
-      return { redisUrl, way, name, at, buyers: own };
+      return { redisUrl, way, name, at, buyers: own, isKilled: withKills };
     });
-    await Promise.all(crowd.map((child, at) => ask(child, tasks[at] as BuyersTask)));
+    const children = await Promise.all(tasks.map(prepare));
     const startedAtMs = performance.now();
-    const ends = await Promise.all(crowd.map((child) => ask<BuyersEnd>(child, "go")));
+    let killed = 0;
+    const serve = async (child: ChildProcess, task: BuyersTask): Promise<BuyersEnd> => {
+      if (!task.isKilled) return await ask<BuyersEnd>(child, "go");
+      const ended = once(child, "exit");
+      child.send("go");
+      const [code, signal] = await ended;
+      if (signal !== "SIGKILL") throw new Error(`buyers ended (${signal ?? code}) before they were killed`);
+      killed += 1;
+      // What the dead have bought nobody knows: everything is asked again, under the same ids.
+      const again = { ...task, isKilled: false };
+      return await serve(await prepare(again), again);
+    };
+    const ends = await Promise.all(children.map((child, at) => serve(child, tasks[at] as BuyersTask)));
     const tookMs = performance.now() - startedAtMs;
     const orders = ends.flatMap((end) => end.orders);
-    return { sold: orders.length, numbers: new Set(orders).size, left: await item.left(), tookMs };
+    return { sold: orders.length, numbers: new Set(orders).size, left: await item.left(), killed, tookMs };
   } finally {
     for (const child of crowd) child.kill();
     for await (const keys of redis.scanStream({ match: `*${name}*`, count: 1_000 })) {

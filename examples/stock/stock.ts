@@ -1,5 +1,6 @@
 /**
- * A hundred items and a thousand buyers in four processes: sold without a lock, under a lock, and by a guarded counter.
+ * A hundred items and a thousand buyers in four processes: sold without a lock, under a lock, and by a guarded counter. Then by
+ * the counter once more, while each of the processes is killed in the middle, and another one asks for its orders again.
  *
  * Needs a Redis (REDIS_URL).
  */
@@ -18,3 +19,7 @@ for (const way of ["unlocked", "locked", "guarded"] as const) {
   if (way === "unlocked") assert(sold > SIZE.items, "read, then set, and somebody comes in between");
   else assert.deepEqual([sold, left], [SIZE.items, 0]);
 }
+const { sold, numbers, left, killed } = await hold("guarded", redisUrl, { ...SIZE, withKills: true });
+process.stdout.write(`stock: guarded  ${sold} sold, ${left} left, with ${killed} processes killed on the way\n`);
+assert.equal(numbers, sold, "no two orders have the same number");
+assert.deepEqual([sold, left, killed], [SIZE.items, 0, SIZE.processes]);

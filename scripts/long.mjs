@@ -1,0 +1,44 @@
+// @ts-check
+/**
+ * npm run test:long [-- FILTER and options of vitest]: the recipes with their processes that are killed, at full size, one file
+ * after the other. `npm test` plays the same files small; some of them hold for how long things take only here.
+ *
+ * The last line is `N passed, N failed`.
+ */
+import { argv, exit } from "node:process";
+
+import { runTests } from "./run-tests.mjs";
+import { build, dependencies, redisServer, stop } from "./setup.mjs";
+
+const FOLDER = "packages/holdfast/tests/recipes";
+
+/** What each file reads its size from. */
+const SIZES = [
+  { file: "soak", variable: "HOLDFAST_SOAK_KEYS", size: 10_000 },
+  { file: "fence", variable: "HOLDFAST_SOAK_WRITES", size: 10_000 },
+  { file: "versioned-processes", variable: "HOLDFAST_VERSIONED_TIMES", size: 200 },
+  { file: "cache-processes", variable: "HOLDFAST_CACHE_PROCESSES", size: 50 },
+  { file: "coalesce-processes", variable: "HOLDFAST_SOAK_CALLS", size: 20_000 },
+  { file: "keyed-processes", variable: "HOLDFAST_SOAK_EVENTS", size: 100 },
+  { file: "worker-slot-processes", variable: "HOLDFAST_SOAK_SLOTS", size: 1 },
+  { file: "scheduled-soak", variable: "HOLDFAST_SOAK_TICKS", size: 60 },
+];
+
+const args = argv.slice(2);
+const options = args.filter((arg) => arg.startsWith("-"));
+const filters = args.filter((arg) => !arg.startsWith("-"));
+const chosen = SIZES.map(({ file, ...size }) => ({ ...size, path: `${FOLDER}/${file}.test.ts` })).filter(
+  ({ path }) => filters.length === 0 || filters.some((filter) => path.includes(filter)),
+);
+if (chosen.length === 0) stop(`no file of ${FOLDER} that has a full size is called ${filters.join(" or ")}`);
+
+await dependencies();
+await build();
+const redis = await redisServer();
+const sizes = Object.fromEntries(chosen.map(({ variable, size }) => [variable, String(size)]));
+exit(
+  await runTests(["--no-file-parallelism", ...options, ...chosen.map(({ path }) => path)], {
+    HOLDFAST_REDIS_SERVER: redis,
+    ...sizes,
+  }),
+);
