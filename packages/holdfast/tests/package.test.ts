@@ -17,8 +17,9 @@ import { pack } from "../scripts/pack.mjs";
  * Elections count their terms and say how they stand: 400 bytes. To tell of calls that end without a lease, and which call it was,
  * takes 500 more. In what order the files stand in the bundle makes up to 1 500 bytes: 900 of these came with a file that was split.
  * Telemetry hears to which server a command went, and a crowd has larger batches, and nobody queues for a renewal until it is late: 500 bytes.
+ * An acquire tells where it is asked for, and a lock on which of its sides: 100 bytes.
  */
-const MOST_BYTES = 69_300;
+const MOST_BYTES = 69_400;
 
 const home = fileURLToPath(new URL("..", import.meta.url));
 const packed = mkdtempSync(join(home, ".cache-pack-"));

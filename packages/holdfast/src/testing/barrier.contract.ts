@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import type { ArriveOptions, Barrier } from "../barrier/barrier.js";
 import { BrokenBarrierError, CapacityMismatchError, ClosedError, WaitTimeoutError } from "../core/errors.js";
-import { BRIEF_LEASE_MS, LONG_MS, SHORT_MS, sleep, until } from "./delays.js";
+import { LONG_MS, SHORT_MS, sleep, until, withLeaseInTime } from "./delays.js";
 import { type StoreUnderTest, useScene } from "./subject.js";
 
 /** Registers the cases. Call it inside a `describe` that names the store. */
@@ -101,13 +101,18 @@ export function barrierContract(subject: StoreUnderTest): void {
     expect(await staying).toMatchObject({ reason: "left", by: { clientName: "closing" } });
   });
 
-  test("an arrival is kept alive for as long as its party waits", async () => {
-    const one = arrive(first(2), { leaseMs: BRIEF_LEASE_MS });
-    await arrived(1);
-    await sleep(3 * BRIEF_LEASE_MS);
-    expect(await second(2).arrive({ waitMs: 0 })).toEqual({ generation: 1, index: 1 });
-    expect(await one).toEqual({ generation: 1, index: 0 });
-  });
+  test("an arrival is kept alive for as long as its party waits", () =>
+    withLeaseInTime(async (leaseMs) => {
+      const name = `${scene.name}:${leaseMs}`;
+      const [here, there] = [scene.holdfast, scene.rivalHoldfast].map((holdfast) =>
+        holdfast.barrier(name, { parties: 2 }),
+      );
+      const one = arrive(here as Barrier, { leaseMs });
+      await until(async () => (await there?.inspect())?.arrived.length === 1, "one to arrive");
+      await sleep(3 * leaseMs);
+      expect(await there?.arrive({ waitMs: 0 })).toEqual({ generation: 1, index: 1 });
+      expect(await one).toEqual({ generation: 1, index: 0 });
+    }));
 
   test("a reset breaks the present generation for those who wait, and begins the next", async () => {
     const waiting = [arrive(first()), arrive(second())];

@@ -205,4 +205,4 @@ export const ROWS: readonly Row[] = [
   },
 ];
 
-test.each(ROWS)("$id: $says", { timeout: eventually.timeout * 2 }, (row) => row.play(scene));
+test.each(ROWS)("$id: $says", { timeout: eventually.timeout * 8 }, (row) => row.play(scene));
