@@ -18,10 +18,10 @@ await first.release();
 await second;
 
 const text = await register.metrics(); // what /metrics answers
-assert.match(text, /^holdfast_lock_acquisitions_total\{group="order:\*",kind="mutex",outcome="granted"\} 2$/m);
+assert.match(text, /^holdfast_lock_acquisitions_total\{group="order:\*",kind="mutex",mode="",outcome="granted"\} 2$/m);
 assert.match(text, /^holdfast_lock_wait_duration_seconds_count\{.*outcome="granted".*\} 1$/m);
 assert.match(text, /^holdfast_lock_hold_duration_seconds_count\{.*outcome="released".*\} 2$/m);
-assert.match(text, /^holdfast_lock_lost_total\{group="order:\*",kind="mutex",reason="expired"\} 0$/m);
+assert.match(text, /^holdfast_lock_lost_total\{group="order:\*",kind="mutex",mode="",reason="expired"\} 0$/m);
 
 // Names have ids in them, and a label must not: say which of them are one.
 stop();

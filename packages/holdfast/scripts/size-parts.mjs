@@ -53,7 +53,7 @@ console.log(`${kB(whole).padStart(6)} kB  all of it`);
 
 /** @param {string} path */
 function partOf(path) {
-  if (/^core\/error/.test(path)) return TITLES.errors ?? path;
+  if (path.startsWith(`core${sep}error`)) return TITLES.errors ?? path;
   const [folder = path, ...rest] = path.split(sep);
   return rest.length === 0 ? "entry and options" : (TITLES[folder] ?? folder);
 }

@@ -632,7 +632,7 @@ test("in prom-client every series of a lock has a mode, which is empty where the
   const metrics = await register.getMetricsAsJSON();
   const labels = metrics.flatMap(({ values }) => values.map((value) => value.labels as Record<string, unknown>));
   const ofLocks = labels.filter((each) => "kind" in each);
-  expect(new Set(ofLocks.map(({ kind, mode }) => `${kind} ${mode}`))).toEqual(
+  expect(new Set(ofLocks.map(({ kind, mode }) => `${String(kind)} ${String(mode)}`))).toEqual(
     new Set(["mutex ", "read-write-lock read"]),
   );
 });
