@@ -1,10 +1,12 @@
 package peers;
 
+import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.atomic.AtomicLong;
 import org.redisson.api.RBucket;
+import org.redisson.api.RScript;
 import org.redisson.api.RedissonClient;
 import org.redisson.client.codec.StringCodec;
 
@@ -29,7 +31,7 @@ final class Contention {
         request.number("forMs"),
         attempt,
         () -> {
-          long seen = Long.parseLong(String.valueOf(counter.get()));
+          long seen = Long.parseLong(onMaster(client, counter));
           Thread.sleep(pause());
           counter.set(String.valueOf(seen + 1));
         },
@@ -46,15 +48,26 @@ final class Contention {
             request.number("forMs"),
             attempt,
             () -> {
-              String seen = counter.get();
+              String seen = onMaster(client, counter);
               Thread.sleep(pause());
-              if (!seen.equals(counter.get())) {
+              if (!seen.equals(onMaster(client, counter))) {
                 changes.incrementAndGet();
               }
             },
             unlock);
     result.put("changes", changes.get());
     return result;
+  }
+
+  /** A bucket is read from a replica, unless the client is told otherwise, and a replica lags behind whoever wrote last. */
+  private static String onMaster(RedissonClient client, RBucket<String> counter) {
+    return client
+        .getScript(StringCodec.INSTANCE)
+        .eval(
+            RScript.Mode.READ_WRITE,
+            "return redis.call('GET', KEYS[1])",
+            RScript.ReturnType.VALUE,
+            Collections.singletonList(counter.getName()));
   }
 
   /** Work that only one may do at a time. */
