@@ -102,14 +102,11 @@ function doubtClocks(world: World, process: SimulatedProcess): void {
 
 /** Leaves a record of the fault. A process that is gone already is not killed again. */
 function note({ recorder, nowMs }: World, fault: FaultEvent, target: string): void {
-  const lasts = "forMs" in fault ? fault.forMs : "backInMs" in fault ? fault.backInMs : 0;
-  // What was late, or was held back, may come that much after the end.
-  const afterMs = lateAfterMs(fault);
   recorder.add({
     type: "fault",
     id: `${fault.what}-${fault.id}`,
     beganMs: nowMs,
-    endedMs: fault.what === "kill" ? Number.POSITIVE_INFINITY : nowMs + lasts + afterMs,
+    endedMs: fault.what === "kill" ? Number.POSITIVE_INFINITY : nowMs + lastsMs(fault),
     target,
     proof: JSON.stringify(fault),
   });
@@ -123,6 +120,21 @@ function note({ recorder, nowMs }: World, fault: FaultEvent, target: string): vo
     target,
     proof: "the server has not noticed yet that the connection is gone",
   });
+}
+
+/** When the last of them is over, the death of a process and its connections too; -Infinity if nothing goes wrong. */
+export function lastEndMs(faults: readonly FaultEvent[]): number {
+  // A clock that goes as it may is none.
+  const ends = faults
+    .filter(({ what }) => what !== "drift")
+    .map((fault) => fault.atMs + Math.max(lastsMs(fault), "goneInMs" in fault ? fault.goneInMs : 0));
+  return Math.max(Number.NEGATIVE_INFINITY, ...ends);
+}
+
+/** How long it lasts; what was late, or was held back, may come somewhat after the end. */
+function lastsMs(fault: FaultEvent): number {
+  const forMs = "forMs" in fault ? fault.forMs : "backInMs" in fault ? fault.backInMs : 0;
+  return forMs + lateAfterMs(fault);
 }
 
 /** How long after its end something of it may still arrive. */

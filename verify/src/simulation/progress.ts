@@ -6,7 +6,7 @@ import type { Kind, Scene } from "./scene.js";
 import type { World } from "./world.js";
 
 /** With fair weather a waiter asks again after 5 s, and whoever holds is gone after its lease. */
-const RECHECK_MS = 5_100;
+export const RECHECK_MS = 5_100;
 /** Longer than anything can take that ends by itself. */
 export const CALM_MS = 120_000;
 

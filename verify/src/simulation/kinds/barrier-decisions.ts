@@ -1,21 +1,20 @@
 /**
- * L2 of a barrier where nothing goes wrong: once a generation has passed or broken on the server, all of its parties are
- * told, and not only at their next question; and what broke has a cause.
+ * L2 of a barrier: once a generation has passed or broken on the server, all of its parties are told, and not only at their
+ * next question; and, where nothing goes wrong, what broke has a cause.
  */
 import type { Call } from "../network.js";
 import { membersOf } from "../observer.js";
+import type { SimulatedProcess } from "../process.js";
 import type { World } from "../world.js";
 import type { Arrival } from "./barrier-model.js";
-
-/**
- * How long after the decision everybody has returned: a message of 10 ms at most, a question about it, and what is asked of
- * whom broke it.
- */
-export const TOLD_MS = 80;
+import { toldByMs } from "./told.js";
 
 /** Codes of the script: the lease of an arrival ended; somebody began anew. */
 const LEASE_ENDED = 1;
 const RESET = 5;
+
+/** An arrival, and in which process. */
+export type OwnArrival = Arrival & { readonly process: SimulatedProcess };
 
 /** How a generation ended on the server. */
 interface Decision {
@@ -44,24 +43,30 @@ export class BarrierDecisions {
       this.#decisions.set(generation, { atMs: nowMs, why: undefined });
   }
 
-  /** @returns what is wrong, in words; and how many arrivals were judged */
-  judge(arrivals: readonly Arrival[]): { readonly wrong: readonly string[]; readonly told: number } {
+  /** @returns what is wrong with when its parties heard of it, in words; and how many arrivals were judged */
+  heard(world: World, arrivals: readonly OwnArrival[]): { readonly wrong: readonly string[]; readonly told: number } {
     const wrong: string[] = [];
     let told = 0;
-    for (const { end, callMs, returnMs } of arrivals) {
+    for (const { end, process, callMs, returnMs } of arrivals) {
       const decision = end.what === "unknown" ? undefined : this.#decisions.get(end.generation);
       if (end.what === "unknown" || decision === undefined) continue;
       told += 1;
+      if (returnMs <= toldByMs(world, { process, callMs, decidedMs: decision.atMs })) continue;
       const lateMs = returnMs - Math.max(decision.atMs, callMs);
-      if (lateMs > TOLD_MS)
-        wrong.push(`generation ${end.generation} ${end.what}, and a party heard of it ${lateMs.toFixed(1)} ms later`);
+      wrong.push(`generation ${end.generation} ${end.what}, and a party heard of it ${lateMs.toFixed(1)} ms later`);
     }
+    return { wrong, told };
+  }
+
+  /** @returns which generations broke without a cause, in words; where nothing goes wrong */
+  causeless(arrivals: readonly Arrival[]): readonly string[] {
+    const wrong: string[] = [];
     const leavers = arrivals.filter(({ end }) => end.what === "unknown").length;
     for (const [generation, { why }] of this.#decisions) {
       if (why === undefined) continue;
       const hasCause = why === RESET ? this.#resetCount > 0 : why !== LEASE_ENDED && leavers > 0;
       if (!hasCause) wrong.push(`generation ${generation} broke for reason ${why}, and nobody had given cause`);
     }
-    return { wrong, told };
+    return wrong;
   }
 }

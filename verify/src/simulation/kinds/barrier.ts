@@ -1,16 +1,17 @@
 import { BrokenBarrierError } from "holdfast";
 import { call } from "../calling.js";
+import { lastEndMs } from "../faults.js";
 import { lockOf } from "../lock-of.js";
-import type { Kind } from "../scene.js";
+import type { Kind, Scene } from "../scene.js";
 import type { World } from "../world.js";
-import { BarrierDecisions } from "./barrier-decisions.js";
-import { type Arrival, judgeBarrier } from "./barrier-model.js";
+import { BarrierDecisions, type OwnArrival } from "./barrier-decisions.js";
+import { judgeBarrier } from "./barrier-model.js";
 
 /** So many parties has every barrier. */
 const PARTIES = 3;
 const PATIENCE_MS = 8_000;
 
-const arrivalsOf = new WeakMap<World, Map<string, Arrival[]>>();
+const arrivalsOf = new WeakMap<World, Map<string, OwnArrival[]>>();
 
 const decisionsOf = new WeakMap<World, Map<string, BarrierDecisions>>();
 
@@ -22,10 +23,15 @@ function decisionsOn(world: World, lockName: string): BarrierDecisions {
   return decisions;
 }
 
-function newArrival(world: World, lockName: string): Arrival {
-  const all = arrivalsOf.get(world) ?? new Map<string, Arrival[]>();
+function newArrival({ world, lockName, member: { process } }: Scene): OwnArrival {
+  const all = arrivalsOf.get(world) ?? new Map<string, OwnArrival[]>();
   arrivalsOf.set(world, all);
-  const arrival: Arrival = { callMs: world.nowMs, returnMs: Number.POSITIVE_INFINITY, end: { what: "unknown" } };
+  const arrival: OwnArrival = {
+    process,
+    callMs: world.nowMs,
+    returnMs: Number.POSITIVE_INFINITY,
+    end: { what: "unknown" },
+  };
   all.set(lockName, [...(all.get(lockName) ?? []), arrival]);
   return arrival;
 }
@@ -48,7 +54,7 @@ export const barrier: Kind = {
       scene,
       async (signal) => {
         const options = { waitMs, leaseMs: session.leaseMs, label: `s${session.id}`, ...(signal && { signal }) };
-        const arrival = newArrival(world, lockName);
+        const arrival = newArrival(scene);
         try {
           const passage = await lock.arrive(options);
           world.judge.grantCount += 1;
@@ -71,10 +77,13 @@ export const barrier: Kind = {
       const { wrong, passed } = judgeBarrier(arrivals, PARTIES);
       for (let generation = 0; generation < passed; generation += 1) judge.decided("S1 of a barrier");
       for (const text of wrong) judge.violated("S1", `${lockName}: ${text}`);
-      if (setup.faults.length > 0) continue;
-      const heard = decisionsOn(world, lockName).judge(arrivals);
+      // A server that has forgotten counts its generations anew.
+      if (judge.lostAt("exclusion") < Number.POSITIVE_INFINITY) continue;
+      const decisions = decisionsOn(world, lockName);
+      const heard = decisions.heard(world, arrivals);
       for (let arrival = 0; arrival < heard.told; arrival += 1) judge.decided("L2 of a barrier");
-      for (const text of heard.wrong) judge.violated("L2", `${lockName}: ${text}`);
+      const causeless = lastEndMs(setup.faults) > Number.NEGATIVE_INFINITY ? [] : decisions.causeless(arrivals);
+      for (const text of [...heard.wrong, ...causeless]) judge.violated("L2", `${lockName}: ${text}`);
     }
   },
 };

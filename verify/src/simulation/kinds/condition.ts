@@ -19,6 +19,7 @@ export const condition: Kind = {
     if (call.script.name === "condition/signal" && outcome === "signalled")
       account.signalled(call, lockOf(call), reply);
     if (call.script.name === "condition/leave") account.left(call, lockOf(call), outcome);
+    account.ran(call);
   },
   finish: (world) => accountOf(world).finish(),
   run: (scene) => (scene.session.amount % 2 === 0 ? waiter(scene) : signaller(scene)),

@@ -8,7 +8,7 @@ import { membersOf } from "../observer.js";
 import type { SimulatedProcess } from "../process.js";
 import type { Kind, Scene } from "../scene.js";
 import type { World } from "../world.js";
-import { TOLD_MS } from "./barrier-decisions.js";
+import { toldByMs } from "./told.js";
 
 /** What the judge of a latch has to know besides what its callers were told. */
 interface Sent {
@@ -20,7 +20,17 @@ interface Sent {
   readonly waiting: Map<string, number>;
   /** When the count of a latch came to zero on the server. */
   readonly opened: { readonly lockName: string; readonly atMs: number }[];
-  readonly waits: { readonly label: string; readonly lockName: string; returnMs: number }[];
+  readonly waits: Wait[];
+}
+
+/** One call of `await`. */
+interface Wait {
+  readonly process: SimulatedProcess;
+  readonly label: string;
+  readonly lockName: string;
+  readonly callMs: number;
+  /** Infinity if it never returned, since its process died. */
+  returnMs: number;
 }
 
 const sentIn = new WeakMap<World, Sent>();
@@ -71,15 +81,18 @@ export const countDownLatch: Kind = {
   },
 
   finish(world) {
-    if (world.setup.faults.length > 0) return;
+    const { judge } = world;
+    // A server that has forgotten does not know who waited.
+    if (judge.lostAt("exclusion") < Number.POSITIVE_INFINITY) return;
     const { opened, waits, waiting } = sentOf(world);
     for (const { lockName, atMs } of opened)
       for (const wait of waits) {
         const sinceMs = waiting.get(wait.label) ?? Number.POSITIVE_INFINITY;
         if (wait.lockName !== lockName || sinceMs > atMs || wait.returnMs < atMs) continue;
-        world.judge.decided("L2 of a latch");
-        if (wait.returnMs > atMs + TOLD_MS)
-          world.judge.violated(
+        if (wait.returnMs === Number.POSITIVE_INFINITY) continue;
+        judge.decided("L2 of a latch");
+        if (wait.returnMs > toldByMs(world, { ...wait, decidedMs: atMs }))
+          judge.violated(
             "L2",
             `${wait.label} waited for ${lockName} when it opened at ${atMs.toFixed(1)} ms, and until ${wait.returnMs.toFixed(1)} ms`,
           );
@@ -131,7 +144,13 @@ async function wait(scene: Scene, latch: CountDownLatch): Promise<void> {
   const { session, world, judge } = scene;
   const waitMs = Math.min(session.waitMs, PATIENCE_MS);
   const draft = recorded(scene, "await", { waitMs });
-  const own = { label: `s${session.id}`, lockName: scene.lockName, returnMs: Number.POSITIVE_INFINITY };
+  const own: Wait = {
+    process: scene.member.process,
+    label: `s${session.id}`,
+    lockName: scene.lockName,
+    callMs: world.nowMs,
+    returnMs: Number.POSITIVE_INFINITY,
+  };
   sentOf(world).waits.push(own);
   await call(
     scene,

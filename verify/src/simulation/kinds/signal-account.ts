@@ -1,5 +1,5 @@
 /**
- * L3 of a condition: no signal is lost that somebody alive waits for.
+ * L3 of a condition: no signal is lost that somebody alive waits for; and L2: who was given the mutex again is told.
  *
  * The server moves waiters in one step, so what it held before and after tells whom a signal reached. From then on that
  * waiter owes something for it: it returns with the mutex, or it gives up and hands the signal to the next in the same
@@ -7,13 +7,16 @@
  */
 import type { Reply } from "holdfast";
 import type { Call } from "../network.js";
-import { membersOf } from "../observer.js";
+import { membersOf, type Observer } from "../observer.js";
 import type { World } from "../world.js";
+import { toldByMs } from "./told.js";
 
 /** One signal that has reached a waiter. */
 interface Debt {
   readonly lockName: string;
   readonly sinceMs: number;
+  /** When the waiter was given the mutex, of which it may not know yet. */
+  grantedMs?: number;
 }
 
 /** What a step of the server did to those who wait for a signal. */
@@ -59,12 +62,21 @@ export class SignalAccount {
     this.#owe(lockName, moves);
   }
 
+  /** A script has run that may have given the mutex to somebody who was signalled. */
+  ran({ keys: [lock = ""] }: Call): void {
+    const holder = this.#observer.after.get(lock)?.value;
+    const debt = typeof holder === "string" ? this.#debts.get(holder) : undefined;
+    if (debt !== undefined) debt.grantedMs ??= this.#world.nowMs;
+  }
+
   /** The server has let somebody leave. */
   left(call: Call, lockName: string, outcome: string | undefined): void {
     const [, , leaver = "", entered] = call.args.map(String);
     this.#left.add(leaver);
-    if (!this.#debts.has(leaver) || outcome !== "passed" || entered === "2") return;
+    const debt = this.#debts.get(leaver);
+    if (debt === undefined || outcome !== "passed" || entered === "2") return;
     this.#debts.delete(leaver);
+    this.#checkTold(leaver, debt);
     this.#world.judge.decided("L3");
     const moves = this.#movesOf(call, leaver);
     if (moves.moved.length === 0 && moves.left.length > 0)
@@ -99,9 +111,29 @@ export class SignalAccount {
       if (this.#isReachable(owner)) this.#lost(`${owner} waited on ${lockName} and could be reached, and was dropped`);
   }
 
-  #movesOf({ keys: [lock = "", , queue, condition] }: Call, leaver?: string): Moves {
+  /** L2: who gives up was not given the mutex so long ago that it had to know. */
+  #checkTold(leaver: string, { lockName, grantedMs }: Debt): void {
+    const world = this.#world;
+    const process = this.#memberOf(leaver)?.process;
+    if (process === undefined || grantedMs === undefined) return;
+    world.judge.decided("L2 of a condition");
+    // When its call began is not known here; faults may have hindered it from the beginning.
+    if (world.nowMs <= toldByMs(world, { process, callMs: Number.NEGATIVE_INFINITY, decidedMs: grantedMs })) return;
+    if (world.judge.lostAt("exclusion") < Number.POSITIVE_INFINITY) return;
+    world.judge.violated(
+      "L2",
+      `${leaver} had ${lockName} since ${grantedMs.toFixed(1)} ms, was not told, and gives up`,
+    );
+  }
+
+  get #observer(): Observer {
     const observer = this.#world.recorder.witness?.observer;
     if (observer === undefined) throw new Error("nobody observes the server");
+    return observer;
+  }
+
+  #movesOf({ keys: [lock = "", , queue, condition] }: Call, leaver?: string): Moves {
+    const observer = this.#observer;
     const after = membersOf(observer.after, condition);
     const queued = membersOf(observer.after, queue);
     const holder = observer.after.get(lock)?.value;
