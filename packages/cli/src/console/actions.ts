@@ -111,6 +111,7 @@ async function pause(backend: Backend, ask: Ask): Promise<Done> {
       what: "paused",
       kind: place.kind,
       name: place.name,
+      key,
       reason,
       by: viewer.who,
       untilAtMs: untilAtMs ?? undefined,
@@ -140,6 +141,7 @@ async function extendPause(backend: Backend, ask: Ask): Promise<Done> {
       what: "paused",
       kind: place.kind,
       name: place.name,
+      key,
       reason,
       by: viewer.who,
       untilAtMs: untilAtMs ?? undefined,
@@ -163,7 +165,7 @@ async function resume(backend: Backend, ask: Ask): Promise<Done> {
       ...(key === undefined ? {} : { key }),
     });
     if (outcome.outcome !== "resumed") throw notThatPause(place, outcome);
-    await remember(backend, { what: "resumed", kind: place.kind, name: place.name, reason, by: viewer.who });
+    await remember(backend, { what: "resumed", kind: place.kind, name: place.name, key, reason, by: viewer.who });
     return {
       message: `Resumed ${place.name}. ${outcome.waiterCount} were waiting, and are served in their order.`,
       place,

@@ -9,6 +9,7 @@ export type FactFamily =
   | "keys"
   | "latency"
   | "lineage"
+  | "pauses"
   | "permissions"
   | "scripts"
   | "slow"
@@ -44,6 +45,7 @@ export interface NodeFacts {
   readonly keys?: KeyFacts;
   readonly latency?: LatencyFacts;
   readonly lineage?: LineageFacts;
+  readonly pauses?: PauseFacts;
   readonly permissions?: PermissionFacts;
   readonly scripts?: ScriptFacts;
   readonly slow?: SlowFacts;
@@ -128,6 +130,34 @@ export interface LineageFacts {
     readonly sinceMs: number;
     readonly longestMs: number;
   };
+}
+
+/** What histories tell of pauses, beside what stands. */
+export interface PauseFacts {
+  /** The server's clock after the last look. */
+  readonly nowMs: number;
+  /** How many histories were read. */
+  readonly histories: number;
+  /** Why others were not: there are too many, or there was no time. */
+  readonly stopped?: "many" | "late";
+  /** Of each lock the last pause, if nobody is told to have resumed since. */
+  readonly told: readonly ToldPause[];
+}
+
+/** A pause as a history tells of it. */
+export interface ToldPause {
+  /** `mutex`, `election`, `semaphore` or `read-write-lock`. */
+  readonly kind: string;
+  readonly name: string;
+  /** The `key` option of the mutex. */
+  readonly key?: string;
+  readonly by?: string;
+  readonly label?: string;
+  readonly atMs: number;
+  /** Undefined if somebody has to resume. */
+  readonly untilAtMs?: number;
+  /** Whether the lock is paused, or was resumed since; undefined if this server cannot tell. */
+  readonly stands?: boolean;
 }
 
 /** What this user may do. Each is the server's word of refusal; undefined if it may, or if it could not be tried. */

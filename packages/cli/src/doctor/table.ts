@@ -7,6 +7,7 @@ import { cluster, redlock } from "./checks/groups.js";
 import { leftovers, shared } from "./checks/keys.js";
 import { busy, connections, latency } from "./checks/load.js";
 import { eviction, memory } from "./checks/memory.js";
+import { lostPauses } from "./checks/pauses.js";
 import { persistence, restartWipe, stopWrites } from "./checks/persistence.js";
 import { pubsub, scripts, version } from "./checks/scripting.js";
 
@@ -14,7 +15,7 @@ import { pubsub, scripts, version } from "./checks/scripting.js";
 export const CHECKS: readonly Check[] = [
   ...[eviction, memory, persistence, restartWipe, grace, role, replicas, replicaLag],
   ...[exposure, acl, version, scripts, pubsub, cluster, redlock],
-  ...[clockSkew, clockRuns, latency, busy, stopWrites, connections, shared, leftovers],
+  ...[clockSkew, clockRuns, latency, busy, stopWrites, connections, shared, leftovers, lostPauses],
 ];
 
 /** Their ids. */

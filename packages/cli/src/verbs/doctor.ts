@@ -22,7 +22,8 @@ but one key and one channel of its own below the prefix, which are gone at the e
       --only IDS   some checks only, with commas: --only eviction,acl
       --lease D    the shortest lease your programs use (30s): answers must come in time for it
       --for D      how long to look at each node, at most (5s). What has not answered by then is
-                   unknown; a database of many keys needs more for "shared" and "leftovers"
+                   unknown; a database of many keys needs more for "shared", "leftovers" and
+                   "lost-pauses"
 
 Checks: ${wrapped(CHECK_IDS)}
 

@@ -9,7 +9,7 @@ import { doctor } from "../../src/verbs/doctor.js";
 const DOCUMENT = fileURLToPath(new URL("../../../../docs/doctor.md", import.meta.url));
 const SECTION = /(<!-- checks: [^>]*-->\n)[\s\S]*(<!-- end of checks -->)/;
 
-/** The checks as the binding table of the command line has them. */
+/** The checks as the binding table of the command line has them, and behind them that of which the recipes speak. */
 const ALL = [
   ...[
     "eviction",
@@ -35,7 +35,7 @@ const ALL = [
     "busy",
     "stop-writes",
   ],
-  ...["connections", "shared", "leftovers"],
+  ...["connections", "shared", "leftovers", "lost-pauses"],
 ];
 
 function section({ id, reads, levels, risk, fix }: Check): string {

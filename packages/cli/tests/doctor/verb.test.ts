@@ -46,7 +46,7 @@ test("a server without a critical finding is 0, and 1 where warnings count", asy
   );
   expect(lenient.out).not.toContain("OK\n");
   expect(lenient.out).toMatch(
-    /\n23 checks of 1 server at redis:\/\/127\.0\.0\.1:\d+ in [\d.]+ s: 0 critical, 1 warning, /,
+    /\n24 checks of 1 server at redis:\/\/127\.0\.0\.1:\d+ in [\d.]+ s: 0 critical, 1 warning, /,
   );
   expect((await holdfast("doctor", "-r", url, "--strict", "-q")).code).toBe(1);
   expect((await holdfast("doctor", "-r", url, "--strict", "--only", "role,acl", "-v")).out).toMatch(

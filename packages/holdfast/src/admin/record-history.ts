@@ -199,12 +199,12 @@ class Recorder implements HistoryRecorder {
     });
   }
 
-  #paused({ kind, lockName: name, pause: { by, label, untilAtMs, owner } }: PauseEvent): void {
-    this.#outbox.add({ kind, name, what: "paused", by, label, untilAtMs, id: `paused ${owner}` });
+  #paused({ kind, lockName: name, key, pause: { by, label, untilAtMs, owner } }: PauseEvent): void {
+    this.#outbox.add({ kind, name, key, what: "paused", by, label, untilAtMs, id: `paused ${owner}` });
   }
 
-  #resumed({ kind, lockName: name, pause: { label, owner }, by, pausedForMs }: ResumeEvent): void {
-    this.#outbox.add({ kind, name, what: "resumed", by, label, heldMs: pausedForMs, id: `resumed ${owner}` });
+  #resumed({ kind, lockName: name, key, pause: { label, owner }, by, pausedForMs }: ResumeEvent): void {
+    this.#outbox.add({ kind, name, key, what: "resumed", by, label, heldMs: pausedForMs, id: `resumed ${owner}` });
   }
 
   /** One end for each hold: the first that was told of it. */

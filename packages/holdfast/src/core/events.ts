@@ -144,11 +144,15 @@ export interface ForcedEvent extends DeedEvent {
 
 /** `holdfast:pause`. `owner` is the claim of the pause. */
 export interface PauseEvent extends DeedEvent {
+  /** The `key` option of the mutex; absent if it has none. */
+  readonly key?: string;
   readonly pause: Pause;
 }
 
 /** `holdfast:resume`. `owner` is the claim of the pause. */
 export interface ResumeEvent extends DeedEvent {
+  /** The `key` option of the mutex; absent if it has none. */
+  readonly key?: string;
   readonly pause: Pause;
   /** Who resumed, in their own words. */
   readonly by: string;

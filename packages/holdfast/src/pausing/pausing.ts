@@ -133,6 +133,7 @@ export async function pause({ engine, prefix }: PausingOn, name: string, options
       lockName: name,
       owner: begun.owner,
       clientId: engine.clientId,
+      ...(key === undefined ? {} : { key }),
       pause: begun,
     };
     channels.pause.publish(event);
@@ -171,7 +172,8 @@ export async function resume(
   const waiterCount = reply.waiters;
   if (channels.resume.hasSubscribers) {
     const about = { kind: place.steps.kind, lockName: name, owner: ended.owner, clientId: engine.clientId };
-    const event: ResumeEvent = { ...about, pause: ended, by: who, pausedForMs, waiterCount };
+    const keyed = key === undefined ? {} : { key };
+    const event: ResumeEvent = { ...about, ...keyed, pause: ended, by: who, pausedForMs, waiterCount };
     channels.resume.publish(event);
   }
   return { outcome: "resumed", pause: ended, pausedForMs, waiterCount };

@@ -10,6 +10,7 @@ import { parseInfo } from "./info.js";
 import { readKeys } from "./keys.js";
 import { readLineage } from "./lineage.js";
 import { isReply, type Link, wordsOf } from "./link.js";
+import { readPauses } from "./pauses.js";
 import { readPermissions } from "./permissions.js";
 import { readScripts } from "./scripts.js";
 import { readFlushers, readSlow } from "./slow.js";
@@ -126,7 +127,8 @@ async function read(redis: Redis, another: Link["another"], options: ReadOptions
     const began = start;
     await read("clock", () => readClock(link, began));
   }
-  await read("keys", () => readKeys(link));
+  // Both take all the time that is left, if there are many keys.
+  await Promise.all([read("keys", () => readKeys(link)), read("pauses", () => readPauses(link))]);
   return {
     ...(facts as Partial<Read>),
     info,

@@ -1,0 +1,99 @@
+/** Pauses that a server has forgotten. */
+import { formatInstant } from "../../text/instants.js";
+import { shellWord } from "../../text/shell-words.js";
+import { type Check, found, ok, skipped, unknown, type Verdict } from "../check.js";
+import type { NodeFacts, PauseFacts, ToldPause } from "../facts.js";
+import { counted, few } from "../words.js";
+
+/** How many are told one by one. */
+const MOST_TOLD = 10;
+
+/** Whether a pause that nobody ended is gone. */
+export const lostPauses: Check = {
+  id: "lost-pauses",
+  reads:
+    "histories (`<prefix>:history:{…}`: up to 5 000 of each node, the last 1 000 events of each), and whether the last pause of each lock, if nobody resumed it and its end has not come, still stands",
+  levels: "warning",
+  risk: "A failover, or a server that lost its memory, may have lost it: the lock is granted while somebody works on what it protects. Or somebody resumed it whose program keeps no history.",
+  fix: "holdfast pause NAME -m WHY, if the work goes on, and holdfast resume NAME when it is done: then the history has its end, too",
+  families: ["pauses"],
+  run(facts, { nodes }) {
+    const { role, topology, pauses, hidden } = facts;
+    if (role === "slave") return skipped("a replica");
+    if (topology === "redlock") return skipped("independent servers have no queue, so nothing is paused there");
+    if (pauses === undefined) {
+      return unknown(
+        `no history could be read (${hidden.get("pauses") ?? "no answer"})`,
+        "permit SCAN and XREVRANGE to this user",
+      );
+    }
+    return hasNoHistory(nodes) ? noHistory(facts, nodes) : verdictsOn(pauses);
+  },
+};
+
+/** Whether no node tells of anything. */
+function hasNoHistory(nodes: readonly NodeFacts[]): boolean {
+  return nodes.every(({ pauses }) => pauses === undefined || (pauses.histories === 0 && pauses.stopped === undefined));
+}
+
+/** Said once: in a cluster each name has its history on a node of its own. */
+function noHistory(facts: NodeFacts, nodes: readonly NodeFacts[]): Verdict[] {
+  if (facts !== nodes.find(({ pauses }) => pauses !== undefined)) return [];
+  return unknown(
+    "nobody keeps a history, so nobody can tell whether a pause was lost",
+    "recordHistory of holdfast/admin in programs that pause; holdfast pause and the console keep one by themselves",
+  );
+}
+
+function verdictsOn({ nowMs, histories, stopped, told }: PauseFacts): Verdict[] {
+  const running = told.filter(({ untilAtMs }) => untilAtMs === undefined || untilAtMs > nowMs);
+  const lost = running.filter(({ stands }) => stands === false);
+  const unseen = running.filter(({ stands }) => stands === undefined);
+  const extent = histories === 1 ? "1 history" : `${histories} histories`;
+  const rest = lost.slice(MOST_TOLD);
+  const verdicts: Verdict[] = [
+    ...lost.slice(0, MOST_TOLD).flatMap((pause) => found("warning", sentenceOf(pause), { fix: fixOf(pause) })),
+    ...(rest.length > 0
+      ? found(
+          "warning",
+          `${counted(rest.length, "other pause")} not there any more: ${few(rest.map(({ name }) => name))}`,
+        )
+      : []),
+    ...(unseen.length > 0
+      ? unknown(
+          `whether ${few(unseen.map(nameOf))} is still paused cannot be seen from this server`,
+          "inspect() of that lock, with its key option, shows the pause",
+        )
+      : []),
+    ...(stopped === undefined
+      ? []
+      : unknown(
+          `not all histories were read: ${extent}, and then ${stopped === "many" ? "there were too many" : "there was no time left"}`,
+          stopped === "many"
+            ? "holdfast history NAME and holdfast show NAME for what you paused"
+            : "give it more time: --for 1m",
+        )),
+  ];
+  return verdicts.length > 0 ? verdicts : ok(`${extent}: no pause is gone that nobody has ended`);
+}
+
+function nameOf({ kind, name, key }: ToldPause): string {
+  return `${kind} ${name}${key === undefined ? "" : ` (key ${key})`}`;
+}
+
+function sentenceOf(pause: ToldPause): string {
+  const { by = "somebody", label, atMs, untilAtMs } = pause;
+  const why = label === undefined ? "" : ` ("${label}")`;
+  const until = untilAtMs === undefined ? "until somebody resumes" : `until ${formatInstant(untilAtMs)}`;
+  return `${nameOf(pause)} was paused by ${by}${why} since ${formatInstant(atMs)} ${until}, and is not paused any more`;
+}
+
+/** The command knows neither keys nor kinds: it pauses what the name is in use as, or else a mutex. */
+function fixOf({ kind, name, key, label = "WHY", untilAtMs }: ToldPause): string {
+  const again =
+    kind === "mutex" && key === undefined
+      ? `holdfast pause ${shellWord(name)} -m ${shellWord(label)}${untilAtMs === undefined ? "" : ` --until ${new Date(untilAtMs).toISOString()}`}`
+      : `pause() of that ${kind} in a program that keeps a history`;
+  const resume = kind === "mutex" && key === undefined ? `holdfast resume ${shellWord(name)}` : "resume()";
+  return `${again}, if the work goes on, and ${resume} when it is done: then the history has its end, too`;
+}

@@ -1,0 +1,227 @@
+/** Pauses that the history tells of and the server has forgotten, as a failover that loses the last writes forgets them. */
+import { createHoldfast, type Holdfast } from "holdfast";
+import { appendHistory, type HistoryRecorder, recordHistory } from "holdfast/admin";
+import { leastPrivilege } from "holdfast/diagnosis";
+import { Cluster, Redis, type RedisOptions } from "ioredis";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from "vitest";
+import { startCluster } from "../../../../tests/support/redis-cluster.js";
+import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
+import type { Finding } from "../../src/doctor/check.js";
+import { judge } from "../../src/doctor/examine.js";
+import type { PauseFacts, ToldPause } from "../../src/doctor/facts.js";
+import { MOST_HISTORIES } from "../../src/doctor/read/pauses.js";
+import { targetsOf } from "../../src/doctor/target.js";
+import { at, examined, said } from "./examining.js";
+import { facts } from "./samples.js";
+
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 60_000 });
+
+const ID = "lost-pauses";
+const WORDS = { label: "db maintenance", by: "ana" };
+
+let server: RedisServer;
+let redis: Redis;
+let holdfast: Holdfast;
+let recorder: HistoryRecorder;
+
+beforeAll(async () => {
+  server = await startRedis();
+  redis = new Redis(server.port);
+});
+afterAll(async () => {
+  redis?.disconnect();
+  await server?.stop();
+});
+beforeEach(() => {
+  holdfast = createHoldfast({ redis });
+  recorder = recordHistory(holdfast);
+});
+afterEach(async () => {
+  await recorder.stop();
+  await holdfast.close();
+  await redis.flushall();
+});
+
+async function told(): Promise<string> {
+  return said(await found(), ID);
+}
+
+async function found(options: RedisOptions = {}): Promise<readonly Finding[]> {
+  await recorder.flush();
+  return await examined([at(server.port, options)], [ID], { forMs: 60_000 });
+}
+
+/** All that the server knows of the locks of a name, but for its history. */
+async function forget(from: Redis, name: string): Promise<void> {
+  const keys = (await from.keys("*")).filter((key) => key.includes(name) && !key.startsWith("hf:history:"));
+  expect(keys).not.toEqual([]);
+  await from.del(...keys);
+}
+
+const KINDS = ["mutex", "reentrant-mutex", "semaphore", "read-write-lock", "election"] as const;
+
+test.each(KINDS)("%s: a pause is no matter while it stands, and is told when the server has lost it", async (kind) => {
+  await holdfast.pause("deploy", { ...WORDS, kind });
+  await holdfast.pause("other", { ...WORDS, kind });
+  expect(await told()).toBe("ok: 2 histories: no pause is gone that nobody has ended");
+  await forget(redis, "deploy");
+  expect(await told()).toMatch(
+    new RegExp(
+      `^warning: ${kind.replace("reentrant-", "")} deploy was paused by ana \\("db maintenance"\\) since 2\\d{3}-.*Z until somebody resumes, and is not paused any more$`,
+    ),
+  );
+});
+
+test("a pause that waits for permits to be given back stands too", async () => {
+  const lease = await holdfast.semaphore("pool", { permits: 3 }).acquire();
+  await holdfast.pause("pool", { ...WORDS, kind: "semaphore" });
+  expect(await redis.zcard("hf:semaphore:{pool}:queue")).toBe(1);
+  expect(await told()).toMatch(/^ok/);
+  await lease.release();
+  expect(await redis.zcard("hf:semaphore:{pool}:queue")).toBe(0);
+  expect(await told()).toMatch(/^ok/);
+});
+
+test("a pause that waits for the holder of a mutex stands, and is lost with the queue", async () => {
+  const lease = await holdfast.mutex("deploy").acquire();
+  await holdfast.pause("deploy", WORDS);
+  expect(await told()).toMatch(/^ok/);
+  await redis.del("hf:mutex:{deploy}:queue");
+  expect(await told()).toMatch(/^warning: mutex deploy was paused by ana/);
+  await lease.release();
+});
+
+test("a pause that somebody resumed is over, whether or not the history was told", async () => {
+  await holdfast.pause("deploy", WORDS);
+  await holdfast.resume("deploy", { by: "ben" });
+  expect(await told()).toMatch(/^ok/);
+  // What the lock itself remembers of it for a while.
+  await redis.del("hf:mutex:{deploy}:resumed");
+  expect(await told()).toMatch(/^ok/);
+
+  await holdfast.pause("quiet", WORDS);
+  await recorder.stop();
+  await holdfast.resume("quiet", { by: "ben" });
+  expect(await told()).toMatch(/^ok/);
+  await redis.del("hf:mutex:{quiet}:resumed");
+  expect(await told()).toMatch(/^warning: mutex quiet was paused by ana/);
+});
+
+test("a pause that ended by itself is over; one whose end is to come is told with it, and how to pause again", async () => {
+  const [seconds] = await redis.time();
+  const soonMs = (Number(seconds) + 5) * 1_000;
+  await holdfast.pause("short", { ...WORDS, untilAtMs: soonMs });
+  await vi.waitFor(async () => expect(await redis.exists("hf:mutex:{short}")).toBe(0), 60_000);
+  expect(await told()).toMatch(/^ok: 1 history:/);
+
+  const untilAtMs = (Number(seconds) + 7_200) * 1_000;
+  await holdfast.pause("it's long", { ...WORDS, untilAtMs });
+  await forget(redis, "it's long");
+  const [finding] = await found();
+  const until = new Date(untilAtMs).toISOString();
+  expect(finding?.measured).toContain(` until ${until.slice(0, 19).replace("T", " ")}Z, and is not`);
+  expect(finding?.fix).toContain(`holdfast pause 'it'\\''s long' -m 'db maintenance' --until ${until}, if`);
+  expect(finding?.risk).toMatch(/failover.*lost its memory/);
+});
+
+test("a mutex with a key is looked at where its key is", async () => {
+  await holdfast.pause("stock", { ...WORDS, key: "legacy:stock" });
+  expect(await told()).toMatch(/^ok/);
+  await redis.del("legacy:stock");
+  expect(await told()).toMatch(/^warning: mutex stock \(key legacy:stock\) was paused by ana/);
+});
+
+test("what happened counts in its own order, not in that in which it was written", async () => {
+  const event = { kind: "mutex", name: "deploy", by: "ana" } as const;
+  await appendHistory(holdfast, { ...event, what: "resumed" });
+  await appendHistory(holdfast, { ...event, what: "paused", label: "early", agoMs: 60_000 });
+  expect(await told()).toMatch(/^ok/);
+});
+
+test("without any history it says that it cannot know, once", async () => {
+  const findings = await found();
+  expect(findings).toEqual([expect.objectContaining({ id: ID, status: "unknown", severity: "info" })]);
+  expect(findings[0]?.measured).toBe("nobody keeps a history, so nobody can tell whether a pause was lost");
+  expect(findings[0]?.fix).toContain("recordHistory");
+});
+
+test("it takes the rights of the smallest user and those for looking, and says which are missing", async () => {
+  await holdfast.pause("deploy", WORDS);
+  await forget(redis, "deploy");
+  const { server: rules } = leastPrivilege("hf");
+  const look = async (username: string): Promise<string> => said(await found({ username, password: "secret" }), ID);
+  await redis.call("ACL", "SETUSER", "looks", "on", ">secret", "resetchannels", ...rules, "+scan", "+xrevrange");
+  expect(await look("looks")).toMatch(/^warning: mutex deploy/);
+  await redis.call("ACL", "SETUSER", "works", "on", ">secret", "resetchannels", ...rules, "+scan");
+  expect(await look("works")).toMatch(/^unknown: no history could be read \(.*(permission|NOPERM|can't run)/);
+});
+
+test("of very many histories some are read, and it says that it stopped", async () => {
+  await redis.eval(
+    "for i = 1, tonumber(ARGV[1]) do redis.call('XADD', 'hf:history:{n' .. i .. '}', '*', 'at', 1, 'entry', '{}') end",
+    0,
+    MOST_HISTORIES + 1,
+  );
+  expect(await told()).toBe(
+    `unknown: not all histories were read: ${MOST_HISTORIES} histories, and then there were too many`,
+  );
+});
+
+test("in a cluster each node tells of its own", async () => {
+  const cluster = await startCluster({ masters: 2 });
+  const client = new Cluster([{ host: "127.0.0.1", port: cluster.ports[0] as number }]);
+  const spread = createHoldfast({ redis: client });
+  const recording = recordHistory(spread);
+  try {
+    const look = async (): Promise<readonly string[]> => {
+      await recording.flush();
+      const targets = await targetsOf({ topology: "cluster", clients: [client] });
+      const findings = await examined(targets, [ID], { topology: "cluster", forMs: 60_000 });
+      return findings
+        .filter(({ status }) => status !== "skipped")
+        .map(({ status, measured }) => `${status}: ${measured}`);
+    };
+    expect(await look()).toEqual([expect.stringMatching(/^unknown: nobody keeps a history/)]);
+    // The first is in the upper half of the slots, and the others are in the lower.
+    for (const name of ["a", "b", "c"]) await spread.pause(name, WORDS);
+    expect((await look()).toSorted()).toEqual([
+      "ok: 1 history: no pause is gone that nobody has ended",
+      "ok: 2 histories: no pause is gone that nobody has ended",
+    ]);
+    await client.del("hf:mutex:{a}");
+    expect((await look()).toSorted()).toEqual([
+      expect.stringMatching(/^finding: mutex a was paused by ana/),
+      "ok: 2 histories: no pause is gone that nobody has ended",
+    ]);
+  } finally {
+    await recording.stop();
+    await spread.close();
+    client.disconnect();
+    await cluster.stop();
+  }
+});
+
+const PAUSED: ToldPause = { kind: "mutex", name: "deploy", by: "ana", label: "db", atMs: 1_000, stands: false };
+
+function verdicts(pauses: Partial<PauseFacts>, rest: object = {}): string[] {
+  const its: PauseFacts = { nowMs: 5_000, histories: 3, told: [], ...pauses };
+  return judge([facts("Redis 7.2", { pauses: its, ...rest })])
+    .filter(({ id }) => id === ID)
+    .map(({ status, measured }) => `${status}: ${measured}`);
+}
+
+test("what the check makes of facts", () => {
+  expect(verdicts({ told: [{ ...PAUSED, stands: true }] })).toEqual([expect.stringMatching(/^ok: 3 histories/)]);
+  expect(verdicts({ told: [{ ...PAUSED, untilAtMs: 5_000 }] })).toEqual([expect.stringMatching(/^ok/)]);
+  expect(verdicts({ told: [{ ...PAUSED, untilAtMs: 5_001 }] })).toEqual([
+    'finding: mutex deploy was paused by ana ("db") since 1970-01-01 00:00:01Z until 1970-01-01 00:00:05Z, and is not paused any more',
+  ]);
+  const { stands: _, ...unseen } = PAUSED;
+  expect(verdicts({ told: [{ ...unseen, key: "k" }] })).toEqual([
+    "unknown: whether mutex deploy (key k) is still paused cannot be seen from this server",
+  ]);
+  expect(verdicts({ stopped: "late" })).toEqual([expect.stringMatching(/^unknown: .*3 histories.* no time left/)]);
+  expect(verdicts({ told: Array.from({ length: 13 }, () => PAUSED) })).toHaveLength(11);
+  expect(verdicts({}, { role: "slave" })).toEqual(["skipped: a replica"]);
+  expect(verdicts({}, { topology: "redlock" })).toEqual([expect.stringMatching(/^skipped: independent servers/)]);
+});
