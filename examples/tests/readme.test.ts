@@ -10,28 +10,11 @@ const DOCUMENTS = [
   "docs/safety.md",
   "docs/locks-in-plain-words.md",
   "docs/interop.md",
+  "docs/pausing.md",
   // The index has no code.
   ...readdirSync(new URL(`../../${RECIPES}`, import.meta.url)).flatMap((file) =>
     file === "README.md" ? [] : [`${RECIPES}${file}`],
   ),
-  "docs/recipes/bullmq.md",
-  "docs/recipes/counter.md",
-  "docs/recipes/fenced-writes.md",
-  "docs/recipes/nestjs.md",
-  "docs/recipes/once.md",
-  "docs/recipes/migrations.md",
-  "docs/recipes/shutdown.md",
-  "docs/recipes/telemetry.md",
-  "docs/recipes/when-not-to-lock.md",
-  "docs/recipes/keyed.md",
-  "docs/recipes/coalesce.md",
-  "docs/recipes/cache.md",
-  "docs/recipes/versioned.md",
-  "docs/recipes/lead.md",
-  "docs/recipes/worker-slot.md",
-  "docs/recipes/cache.md",
-  "docs/recipes/versioned.md",
-  "docs/recipes/idempotency-key.md",
 ];
 
 /** One fenced block, and the line that says which file it is from. */

@@ -70,6 +70,9 @@ const WEIGHTS: Readonly<Record<HistoryWord, number>> = {
   resumed: 5,
 };
 
+/** The kind whose leases may change their token; each of them has an owner of its own. */
+export const CHANGING = "read-write-lock";
+
 /** A hold of which no end was told. */
 export interface OpenHold {
   readonly kind: string;
@@ -94,22 +97,32 @@ export function openIn(events: readonly ReadEvent[]): readonly OpenHold[] {
   return groupsOf(events).flatMap((group) => openHoldOf(group) ?? []);
 }
 
-/** A token tells a hold from all others of its name; who ended one by force may have named its owner alone. */
+/**
+ * A token tells a hold from all others of its name; of a read-write lock the owner does, since a lease that changes sides gets another
+ * token. Who ended one by force may have named its token alone, or its owner alone.
+ */
 function groupsOf(events: readonly ReadEvent[]): ReadEvent[][] {
   const groups = new Map<string, ReadEvent[]>();
+  const ofToken = new Map<number, ReadEvent[]>();
   const ofOwner = new Map<string, ReadEvent[]>();
   const add = (id: string, event: ReadEvent): void => {
     const group = groups.get(id) ?? [];
     groups.set(id, group);
     group.push(event);
-    if (event.token !== undefined && event.owner !== undefined) ofOwner.set(event.owner, group);
+    if (event.token === undefined || event.owner === undefined) return;
+    ofToken.set(event.token, group);
+    ofOwner.set(event.owner, group);
   };
-  for (const event of events) if (event.token !== undefined) add(`token ${event.token}`, event);
+  const isWhole = ({ token, owner }: ReadEvent): boolean => token !== undefined && owner !== undefined;
   for (const event of events) {
-    if (event.token !== undefined) continue;
-    const group = event.what === "forced" ? ofOwner.get(event.owner ?? "") : undefined;
-    if (group === undefined) add(`id ${event.id}`, event);
-    else group.push(event);
+    if (isWhole(event)) add(event.kind === CHANGING ? `owner ${event.owner}` : `token ${event.token}`, event);
+  }
+  for (const event of events) {
+    const { token, owner = "", what } = event;
+    if (isWhole(event)) continue;
+    const named = token === undefined ? what === "forced" && ofOwner.get(owner) : ofToken.get(token);
+    if (named) named.push(event);
+    else add(token === undefined ? `id ${event.id}` : `token ${token}`, event);
   }
   return [...groups.values()];
 }

@@ -11,6 +11,7 @@ import { type EntryHolder, LOCK_KINDS } from "./entry.js";
 import { readGlob } from "./glob.js";
 import { historyKey } from "./history.js";
 import {
+  CHANGING,
   entriesOf,
   HISTORY_OUTCOMES,
   type HistoryEntry,
@@ -184,10 +185,11 @@ async function holdsOf(place: Place, name: string, open: readonly Hold[]): Promi
 
 /**
  * A claim that several callers share has some tokens in a row, of which the server names the first. Servers of a quorum may
- * each stand higher than the token on which a majority agreed; there each attempt has an owner of its own.
+ * each stand higher than the token on which a majority agreed, and a lease that changes sides gets another one; there each attempt has an
+ * owner of its own.
  */
 function isAmong({ kind, owner, token }: Hold, first: number): boolean {
-  if (kind === "redlock") return true;
+  if (kind === "redlock" || kind === CHANGING) return true;
   const isShared = kind === "mutex" || kind === "reentrant-mutex" || kind === "election";
   const many = isShared ? (parseOwner(owner)?.amount ?? 1) : 1;
   return first <= token && token < first + many;

@@ -18,6 +18,7 @@ import {
   type ReleaseEvent,
   type ResumeEvent,
 } from "../core/events.js";
+import { idOf } from "../core/hold-id.js";
 import { show } from "../core/names.js";
 import { checkWhole } from "../core/options.js";
 import { parseOwner } from "../core/owner.js";
@@ -219,7 +220,8 @@ class Recorder implements HistoryRecorder {
     forgetOldest(this.#ended, REMEMBERED);
     // A start that nobody has seen yet need not be written by itself.
     const known = this.#outbox.takeBack(event.lockName, hold) ?? this.#about(event);
-    this.#outbox.add({ ...known, ...end }, hold);
+    // The token that it had last: whoever took it away by force has named that one.
+    this.#outbox.add({ ...known, token: event.token, ...end }, hold);
   }
 
   #about({ kind, lockName, owner, token }: LockEvent & { readonly token: number }): Omit<HistoryEvent, "what"> {
@@ -230,10 +232,6 @@ class Recorder implements HistoryRecorder {
   #nowMs(): number {
     return this.#place.engine.runtime.monotonicMs();
   }
-}
-
-function idOf({ lockName, owner, token }: LockEvent & { readonly token: number }): string {
-  return `${owner} ${token} ${lockName}`;
 }
 
 function forgetOldest(known: Map<string, unknown> | Set<string>, most: number): void {

@@ -1,7 +1,7 @@
 /** Metrics and traces of locks on a real server, in the real `prom-client` and the real SDK of OpenTelemetry. */
 
 import { AsyncLocalStorage } from "node:async_hooks";
-import { channel } from "node:diagnostics_channel";
+import { channel, subscribe, unsubscribe } from "node:diagnostics_channel";
 import { readdirSync, readFileSync } from "node:fs";
 import { type Context, type ContextManager, context, ROOT_CONTEXT, SpanStatusCode, trace } from "@opentelemetry/api";
 import {
@@ -580,14 +580,34 @@ describe("spans", () => {
   });
 
   test("of a read-write lock in the format of Redisson say so as well, whether it is granted or not", async () => {
+    const waits: unknown[] = [];
+    const listener = (event: unknown): void => void waits.push(event);
+    subscribe("holdfast:wait", listener);
+    stops.push(() => unsubscribe("holdfast:wait", listener));
     const lock = redisson(holdfast).readWriteLock("doc");
     const writer = await lock.write.acquire();
-    await expect(lock.read.acquire({ waitMs: 300 })).rejects.toThrow("doc");
+    const leaving = new AbortController();
+    const waiting = lock.read.acquire({ waitMs: 60_000, signal: leaving.signal });
+    await vi.waitFor(() => expect(waits).toHaveLength(1), eventually);
+    leaving.abort(new Error("no longer"));
+    await expect(waiting).rejects.toThrow("no longer");
     await writer.release();
     await lock.read.run(() => {});
-    const modesOf = (name: string): unknown[] => spans(name).map(({ attributes }) => attributes["holdfast.lock.mode"]);
-    expect(modesOf("holdfast.acquire")).toEqual(["write", "read", "read"]);
-    expect(modesOf("holdfast.hold")).toEqual(["write", "read"]);
+    const told = (name: string): unknown[] =>
+      spans(name).map(({ attributes }) =>
+        ["kind", "mode"].map((one) => attributes[`holdfast.lock.${one}`]).concat(attributes["holdfast.outcome"]),
+      );
+    const kind = "redisson.read-write-lock";
+    expect(told("holdfast.acquire")).toEqual([
+      [`${kind}.write`, "write", "granted"],
+      [`${kind}.read`, "read", "aborted"],
+      [`${kind}.read`, "read", "granted"],
+    ]);
+    expect(told("holdfast.hold")).toEqual([
+      [`${kind}.write`, "write", "released"],
+      [`${kind}.read`, "read", "released"],
+    ]);
+    expect(waits).toMatchObject([{ kind: `${kind}.read`, mode: "read" }]);
   });
 
   test("that are open when tracing stops are ended", async () => {

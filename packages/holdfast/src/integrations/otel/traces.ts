@@ -24,11 +24,11 @@ import type {
   UngrantedEvent,
   WaitEvent,
 } from "../../core/events.js";
+import { idOf } from "../../core/hold-id.js";
 import { show } from "../../core/names.js";
 import { checkKnown } from "../../holdfast-options.js";
 import { errorTypeOf } from "../telemetry/error-type.js";
 import { GROUP_OPTIONS, type GroupOptions, Groups } from "../telemetry/groups.js";
-import { idOf } from "../telemetry/hold-id.js";
 import { listen } from "../telemetry/listening.js";
 import { OpenCalls } from "../telemetry/open-calls.js";
 import { RecipeTracing } from "./recipe-traces.js";

@@ -14,10 +14,10 @@ import type {
   UngrantedEvent,
   WaitEvent,
 } from "../../core/events.js";
+import { idOf } from "../../core/hold-id.js";
 import { COUNTERS, type CounterName, type GaugeName } from "./definitions.js";
 import { errorTypeOf } from "./error-type.js";
 import { type GroupOptions, Groups } from "./groups.js";
-import { idOf } from "./hold-id.js";
 import { listen } from "./listening.js";
 import { onceOutcome } from "./once-outcome.js";
 import { OpenCalls } from "./open-calls.js";

@@ -1,4 +1,4 @@
-import type { LockEvent } from "../../core/events.js";
+import type { LockEvent } from "./events.js";
 
 /**
  * What tells a hold from all others of this process, from its grant to its end.
