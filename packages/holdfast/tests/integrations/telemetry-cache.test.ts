@@ -221,6 +221,18 @@ describe("a call tells how it got its value:", () => {
     expect(heard).toEqual([]);
   });
 
+  test("who hears of its start may abort it, and it asks for nothing", async () => {
+    const [here] = pair();
+    const controller = new AbortController();
+    const abort = (): void => controller.abort(new Error("no longer wanted"));
+    subscribe(STARTED, abort);
+    stops.push(() => unsubscribe(STARTED, abort));
+    await expect(here.get("42", never, { ...patient, signal: controller.signal })).rejects.toThrow("no longer wanted");
+    expect(outcomes()).toEqual(["aborted"]);
+    unsubscribe(STARTED, abort);
+    expect(await here.get("42", () => "ana")).toBe("ana");
+  });
+
   test("none, if somebody who hears of its start closes this Holdfast", async () => {
     const [here] = pair();
     const close = (): void => void holdfasts[0]?.close();

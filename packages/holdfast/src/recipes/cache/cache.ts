@@ -82,10 +82,11 @@ export class Cache<Value> {
     const ask = (trace: CacheTrace | undefined): Promise<Value> =>
       new Promise((resolve, reject) => {
         try {
+          signal?.throwIfAborted();
           this.#join(name, { load, untilMs, signal, trace, resolve, reject });
         } catch (error) {
-          // Whoever heard of the start has closed this Holdfast.
-          if (trace !== undefined) trace.outcome = "failed";
+          // Whoever heard of the start has closed this Holdfast, or aborted the call.
+          if (trace !== undefined) trace.outcome = signal?.aborted ? "aborted" : "failed";
           reject(error);
         }
       });
