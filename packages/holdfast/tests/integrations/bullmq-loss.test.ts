@@ -9,6 +9,7 @@ import { mutexAcquire } from "../../src/generated/scripts.js";
 import { createHoldfast, type Holdfast, type Lease, LeaseLostError } from "../../src/index.js";
 import { type LockedProcessor, type Refusal, WorkLostError, withLock } from "../../src/integrations/bullmq/index.js";
 import { deferred } from "../../src/testing/delays.js";
+import { endsAtMs, expectTakeover, serverMs } from "../recipes/takeover.js";
 import { Bench, type Bill, crowd, ended, eventually, held } from "./bullmq-bench.js";
 
 const bench = new Bench();
@@ -229,22 +230,18 @@ describe("with the rest of BullMQ", () => {
 describe("processes that die or stand still", { timeout: 60_000 }, () => {
   const url = new URL("./programs/bullmq-worker.mjs", import.meta.url);
 
-  test("a killed worker is followed within its lease", async () => {
+  test("a killed worker is followed when its lease is over, and soon after", async () => {
     const dying = startProgram(url, { port: bench.server.port });
     const began = dying.heard("began");
     await dying.call("work", { queueName: bench.queueName, key: bench.key, leaseMs: 1_000 });
     await bench.add();
     await began;
     await dying.kill();
-    const processor = withLock(
-      bench.other,
-      () => bench.key,
-      async () => "billed",
-      { whenBusy: { delayMs: 20 } },
-    );
-    const end = ended(bench.worker(processor, { stalledInterval: 100 }));
+    const leaseMs = await endsAtMs(bench.redis, `hf:mutex:{${bench.key}}`);
+    const end = ended(lockedWorker(async (_job, _token, _signal, { token }) => token, { stalledInterval: 100 }));
     await bench.queue().add("next", { n: 2 });
-    expect((await end).value).toBe("billed");
+    const askedMs = await serverMs(bench.redis);
+    expectTakeover((await end).value as number, { leaseMs, askedMs });
   });
 
   test("one that was stopped beyond its lease learns that it is too late", async () => {

@@ -1,4 +1,4 @@
-/** Services that die or stand still with a request in their hands, as processes. */
+/** Services as processes: with many requests at once, and some that die or stand still with one in their hands. */
 import { randomUUID } from "node:crypto";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
@@ -8,6 +8,7 @@ import { ADAPTERS } from "./adapters.js";
 import { post, type Reply } from "./client.js";
 
 const LEASE_MS = 1_000;
+const RUNNING = "urn:holdfast:idempotency:running";
 let server: RedisServer;
 let redis: Redis;
 let key: string;
@@ -26,8 +27,8 @@ beforeEach(() => {
 
 /** A process takes its time to start on a machine that does something else as well. */
 describe.each(ADAPTERS)("$name", { timeout: 60_000 }, ({ name: framework }) => {
-  async function start(mark: string, workMs: number): Promise<{ program: Program; url: string }> {
-    const args = { port: server.port, framework, leaseMs: LEASE_MS, mark, workMs };
+  async function start(mark: string, workMs: number, leaseMs = LEASE_MS): Promise<{ program: Program; url: string }> {
+    const args = { port: server.port, framework, leaseMs, mark, workMs };
     const program = startProgram(new URL("./server.mjs", import.meta.url), args);
     const { url } = await program.call<{ url: string }>("listen");
     return { program, url };
@@ -38,7 +39,7 @@ describe.each(ADAPTERS)("$name", { timeout: 60_000 }, ({ name: framework }) => {
     return await vi.waitFor(
       async () => {
         const reply = await post(url, { key, body: {} });
-        expect(JSON.parse(reply.text).type).not.toBe("urn:holdfast:idempotency:running");
+        expect(JSON.parse(reply.text).type).not.toBe(RUNNING);
         return reply;
       },
       { timeout: 50_000, interval: 20 },
@@ -89,6 +90,30 @@ describe.each(ADAPTERS)("$name", { timeout: 60_000 }, ({ name: framework }) => {
       expect((await post(late.url, { key, body: {} })).text).toBe(reply.text);
     } finally {
       await Promise.all([late.program.kill(), next.program.kill()]);
+    }
+  });
+
+  test("fifty requests at once with one key, over three of them, are one run; the others hear that it goes on, or get its answer", async () => {
+    const services = await Promise.all(["a", "b", "c"].map((mark) => start(mark, 50, 600_000)));
+    const fifty = (): Promise<Reply[]> =>
+      Promise.all(Array.from({ length: 50 }, (_, at) => post(services[at % 3]?.url ?? "", { key, body: {} })));
+    try {
+      const atOnce = await fifty();
+      const first = atOnce.filter(({ status, headers }) => status === 200 && !("idempotency-replayed" in headers));
+      expect(first).toHaveLength(1);
+      const answer = first[0]?.text;
+      expect(JSON.parse(answer ?? "")).toMatchObject({ attempt: 1 });
+      for (const { status, headers, text } of atOnce) {
+        if (status === 200) expect(text).toBe(answer);
+        else expect([status, headers["retry-after"], JSON.parse(text).type]).toEqual([409, "1", RUNNING]);
+      }
+      // Now there is nothing that runs.
+      for (const { status, headers, text } of await fifty()) {
+        expect([status, headers["idempotency-replayed"], text]).toEqual([200, "true", answer]);
+      }
+      expect(await redis.llen(`runs:${key}`)).toBe(1);
+    } finally {
+      await Promise.all(services.map(({ program }) => program.kill()));
     }
   });
 });

@@ -14,7 +14,8 @@ import { Redis } from "ioredis";
 import { args, serve, tell } from "../../faults/programs/serve.mjs";
 
 const redis = new Redis({ port: args.port });
-const holdfast = createHoldfast({ redis });
+// On a machine that is slow many requests at once take their time.
+const holdfast = createHoldfast({ redis, commandTimeoutMs: 30_000 });
 const { leaseMs, workMs, mark } = args;
 
 /** @param {string} key @param {import("holdfast/recipes").OnceLease | undefined} lease */

@@ -1,41 +1,20 @@
 /** Locked methods whose process dies while they run, or whose server's reply is lost. */
-import { randomUUID } from "node:crypto";
 import { Injectable, Module } from "@nestjs/common";
 import { NestFactory } from "@nestjs/core";
 import { Redis } from "ioredis";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { afterEach, expect, test } from "vitest";
 import { startProgram } from "../../../../../tests/support/program.js";
-import { type RedisServer, startRedis } from "../../../../../tests/support/redis-server.js";
 import { startProxy } from "../../../../../tests/support/tcp-proxy.js";
 import { mutexAcquire } from "../../../src/generated/scripts.js";
-import { createHoldfast, type Holdfast, type Lease } from "../../../src/index.js";
+import type { Lease } from "../../../src/index.js";
 import { HeldLease, HoldfastModule, Locked } from "../../../src/integrations/nestjs/index.js";
+import { useQueueScene } from "../../recipes/queue-scene.js";
 import { endsAtMs, expectTakeover, serverMs } from "../../recipes/takeover.js";
 
-let server: RedisServer;
-let redis: Redis;
-let direct: Holdfast;
-let id: string;
+const scene = useQueueScene();
 const closing: (() => unknown)[] = [];
-
-beforeAll(async () => {
-  server = await startRedis();
-  redis = new Redis({ port: server.port });
-  direct = createHoldfast({ redis });
-});
-
-beforeEach(() => {
-  id = randomUUID();
-});
-
 afterEach(async () => {
   for (const close of closing.splice(0).reverse()) await close();
-});
-
-afterAll(async () => {
-  await direct?.close();
-  redis?.disconnect();
-  await server?.stop();
 });
 
 @Injectable()
@@ -63,6 +42,7 @@ async function invoicesOn(port: number): Promise<Invoices> {
 }
 
 test("a method whose process is killed is followed when its lease is over, and soon after", async () => {
+  const { server, redis, holdfast, name: id } = scene;
   const invoices = await invoicesOn(server.port);
   const url = new URL("../programs/nest-service.mjs", import.meta.url);
   const dying = startProgram(url, { port: server.port, leaseMs: 1_000, workMs: 600_000 });
@@ -71,7 +51,7 @@ test("a method whose process is killed is followed when its lease is over, and s
   const killed = dying.call("close", { id });
   killed.catch(() => {});
   await Promise.race([began, killed]);
-  const lock = direct.mutex(`invoice:${id}`);
+  const lock = holdfast.mutex(`invoice:${id}`);
   const [holder] = (await lock.inspect()).holders;
   await dying.kill();
   const leaseMs = await endsAtMs(redis, `hf:mutex:{invoice:${id}}`);
@@ -83,6 +63,7 @@ test("a method whose process is killed is followed when its lease is over, and s
 });
 
 test("a method whose grant was answered by a lost reply runs once, and gives its lock back", async () => {
+  const { server, holdfast, name: id } = scene;
   const proxy = await startProxy(server.port);
   closing.push(() => proxy.close());
   const invoices = await invoicesOn(proxy.port);
@@ -91,5 +72,5 @@ test("a method whose grant was answered by a lost reply runs once, and gives its
   expect(await invoices.close(id)).toBe(`closed ${id}`);
   await struck;
   expect(invoices.tokens).toHaveLength(2);
-  expect((await direct.mutex(`invoice:${id}`).inspect()).holders).toEqual([]);
+  expect((await holdfast.mutex(`invoice:${id}`).inspect()).holders).toEqual([]);
 });

@@ -58,27 +58,4 @@ serve({
       }),
     );
   },
-
-  /** Has its connection. */
-  ready: () => redis.ping(),
-
-  /**
-   * Calls at that moment, or at once if it is past.
-   *
-   * @param {{ key: string, atMs: number }} input
-   */
-  async callAt({ key, atMs }) {
-    await sleep(Math.max(0, atMs - Date.now()));
-    const calledMs = Date.now();
-    const { value, replayed, attempt } = await once(
-      holdfast,
-      key,
-      async (lease) => {
-        await redis.incr(`${key}:effects`);
-        return lease.token;
-      },
-      { waitMs: 60_000 },
-    );
-    return { value, replayed, attempt, calledMs };
-  },
 });

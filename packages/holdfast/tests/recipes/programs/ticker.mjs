@@ -5,24 +5,11 @@
  */
 import { subscribe } from "node:diagnostics_channel";
 import { args, serve, tell } from "../../faults/programs/serve.mjs";
+import { setClock } from "./wrong-clock.mjs";
 
 const { port, instance, offsetMs, everyMs, workMs, cron } = args;
 
-const RealDate = Date;
-/** What this host takes for the time. */
-globalThis.Date = /** @type {any} */ (
-  class extends RealDate {
-    /** @param {any[]} given */
-    constructor(...given) {
-      // @ts-expect-error whatever a Date takes
-      super(...(given.length === 0 ? [RealDate.now() + offsetMs] : given));
-    }
-    /** @override */
-    static now() {
-      return RealDate.now() + offsetMs;
-    }
-  }
-);
+setClock(offsetMs);
 
 const { createHoldfast } = await import("holdfast");
 const { runCoordinator } = await import("holdfast/node-cron");

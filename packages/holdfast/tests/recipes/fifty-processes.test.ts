@@ -1,0 +1,180 @@
+/** Every recipe called by fifty processes at once, and what it promises then. */
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { type Program, startProgram } from "../../../../tests/support/program.js";
+import { coalesce, counter, keyed, versioned } from "../../src/recipes/index.js";
+import { eventually, held, useQueueScene } from "./queue-scene.js";
+
+const PROCESSES = 50;
+/** How many of them start at once: each takes its time. */
+const STARTING = 5;
+const leaseMs = 600_000;
+
+vi.setConfig({ testTimeout: 240_000, hookTimeout: 300_000 });
+const scene = useQueueScene();
+const programs: Program[] = [];
+
+beforeAll(async () => {
+  const url = new URL("./programs/caller.mjs", import.meta.url);
+  await Promise.all(
+    Array.from({ length: STARTING }, async () => {
+      for (let count = 0; count < PROCESSES / STARTING; count += 1) {
+        const started = startProgram(url, { port: scene.server.port });
+        programs.push(started);
+        await started.call("ready");
+      }
+    }),
+  );
+});
+
+afterAll(async () => {
+  await Promise.all(programs.map((program) => program.kill()));
+});
+
+/** All of them call in the same moment; what they have to say may differ. */
+async function allCall<Answer>(recipe: string, input: (at: number) => object = () => ({})): Promise<Answer[]> {
+  const atMs = Date.now() + 300;
+  return await Promise.all(
+    programs.map((program, at) => program.call<Answer>("call", { name: scene.name, ...input(at), recipe, atMs })),
+  );
+}
+
+/** Who was inside, in the order of their turns; no two at once. */
+async function visits(of = scene.name): Promise<readonly string[]> {
+  const seen = await scene.redis.lrange(`${of}:visits`, 0, -1);
+  const turns = seen.filter((each) => each.startsWith("begin ")).map((each) => each.slice("begin ".length));
+  expect(seen).toEqual(turns.flatMap((turn) => [`begin ${turn}`, `end ${turn}`]));
+  return turns;
+}
+
+function tally(answers: readonly unknown[]): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const answer of answers) counts[String(answer)] = (counts[String(answer)] ?? 0) + 1;
+  return counts;
+}
+
+const upTo = (count: number, first = 0): readonly number[] => Array.from({ length: count }, (_, at) => first + at);
+const sorted = (numbers: readonly number[]): readonly number[] => numbers.toSorted((a, b) => a - b);
+
+test("once: one runs, and the others get its value", async () => {
+  const all = await allCall<{ value: number; replayed: boolean; attempt: number }>("once");
+  expect(tally(all.map(({ replayed }) => replayed))).toEqual({ false: 1, true: PROCESSES - 1 });
+  for (const { value, attempt } of all) expect([value, attempt]).toEqual([all[0]?.value, 1]);
+  expect(await visits()).toHaveLength(1);
+});
+
+test("lead: one leads at a time, in a higher term than all before, and in the end there is one leader", async () => {
+  const { holdfast, name, redis } = scene;
+  const leading = allCall("lead", () => ({ terms: PROCESSES }));
+  const list = `${name}:visits`;
+  // Each begins its term, and all but the last have ended it.
+  await vi.waitFor(async () => expect(await redis.llen(list)).toBe(2 * PROCESSES - 1), eventually);
+  const roles = await Promise.all(programs.map((program) => program.call<string>("role", { name })));
+  expect(tally(roles)).toEqual({ leader: 1, follower: PROCESSES - 1 });
+  const last = programs[roles.indexOf("leader")];
+  const leader = await holdfast.election(name).leader();
+  expect(leader?.pid).toBe(last?.pid);
+  await last?.call("resign", { name });
+  await leading;
+  const terms = (await visits()).map(Number);
+  expect(terms).toHaveLength(PROCESSES);
+  expect(terms).toEqual(sorted([...new Set(terms)]));
+  expect(leader?.term).toBe(terms.at(-1));
+  expect(await holdfast.election(name).leader()).toBeNull();
+});
+
+test("scheduled: one runs in the period, and the others hear that it is done", async () => {
+  expect(tally(await allCall("scheduled"))).toEqual({ ran: 1, "already-done": PROCESSES - 1 });
+  expect(await visits()).toHaveLength(1);
+});
+
+test("versioned: each counts one on, and none is lost", async () => {
+  const { holdfast, name } = scene;
+  const all = await allCall<{ value: number; version: number }>("versioned");
+  expect(sorted(all.map(({ value }) => value))).toEqual(upTo(PROCESSES, 1));
+  expect(new Set(all.map(({ version }) => version)).size).toBe(PROCESSES);
+  expect((await versioned(holdfast, name).get()).value).toBe(PROCESSES);
+});
+
+test("counter: of 20 in stock 20 are sold, and asking again sells no more", async () => {
+  const { holdfast, name } = scene;
+  await counter(holdfast, name).put(20, { requestId: "delivery" });
+  const left = await allCall<number | null>("counter");
+  expect(sorted(left.filter((one) => one !== null))).toEqual(upTo(20));
+  expect(await allCall<number | null>("counter")).toEqual(left);
+  expect(await counter(holdfast, name).read()).toBe(0);
+});
+
+test("keyed: each object has one at a time, in the order of their arrival", async () => {
+  const { holdfast, name, redis } = scene;
+  const objects = upTo(5).map((at) => `${name}:${at}`);
+  const firsts = objects.map(() => held<void>());
+  const running = objects.map((object, at) =>
+    keyed(holdfast, "test").run(object, firsts[at]?.work ?? (() => {}), { leaseMs }),
+  );
+  await Promise.all(firsts.map(({ began }) => began));
+  const calling = allCall<string>("keyed", (at) => ({ name: objects[at % objects.length] }));
+  const queues = objects.map((object) => `hf:mutex:{keyed/test/${object}}:queue`);
+  for (const queue of queues) {
+    await vi.waitFor(async () => expect(await redis.zcard(queue)).toBe(PROCESSES / objects.length), eventually);
+  }
+  const arrived = await Promise.all(queues.map((queue) => redis.zrange(queue, "0", "-1")));
+  for (const first of firsts) first.end();
+  await Promise.all(running);
+  expect(tally(await calling)).toEqual({ ran: PROCESSES });
+  expect(await Promise.all(objects.map((object) => visits(object)))).toEqual(arrived);
+});
+
+test("fence: a lower token is refused once a higher one was seen, and what was written last has the highest", async () => {
+  const { name, redis } = scene;
+  const tokens = await Promise.all(programs.map((program) => program.call<number>("token", { name })));
+  const highest = Math.max(...tokens);
+  const write = (): Promise<("written" | number)[]> => allCall("fence", (at) => ({ token: tokens[at] }));
+  for (const [at, answer] of (await write()).entries()) {
+    if (answer !== "written") expect(answer).toBeGreaterThan(tokens[at] as number);
+  }
+  expect(await redis.get(`${name}:data`)).toBe(String(highest));
+  // From now on there is a holder that came later than all others.
+  expect(await write()).toEqual(tokens.map((token) => (token === highest ? "written" : highest)));
+  expect(await redis.get(`${name}:data`)).toBe(String(highest));
+});
+
+test("worker slots: as many have a number as there are, each another one", async () => {
+  const { holdfast, name } = scene;
+  const numbers = await allCall<number | undefined>("slot", () => ({ count: 20 }));
+  expect(sorted(numbers.filter((one) => one !== undefined))).toEqual(upTo(20));
+  await Promise.all(programs.map((program) => program.call("giveBack")));
+  expect(await holdfast.semaphore(name, { permits: 20 }).inspect()).toMatchObject({ used: 0 });
+});
+
+describe("coalesce", () => {
+  test.each([
+    ["newest", "waiting", "superseded"],
+    ["join", "joining", "joined"],
+  ] as const)("%s: during one run they come to one run more", async (mode, set, others) => {
+    const { holdfast, name, redis } = scene;
+    const first = held<void>();
+    const running = coalesce(holdfast, name, first.work, { leaseMs });
+    await first.began;
+    const calling = allCall<{ outcome: string; value?: { begun: number } }>("coalesce", () => ({ mode }));
+    const waiting = `hf:coalesce:{${name}}:${set}`;
+    await vi.waitFor(async () => expect(await redis.zcard(waiting)).toBe(PROCESSES), eventually);
+    first.end();
+    await running;
+    const all = await calling;
+    expect(tally(all.map(({ outcome }) => outcome))).toEqual({ ran: 1, [others]: PROCESSES - 1 });
+    expect(await visits()).toEqual([String(PROCESSES)]);
+  });
+
+  test.each(["newest", "join"] as const)("%s: no two run at once, and one begins after the last call", async (mode) => {
+    const all = await allCall<{ outcome: string }>("coalesce", () => ({ mode }));
+    const runs = await visits();
+    expect(runs).toHaveLength(all.filter(({ outcome }) => outcome === "ran").length);
+    expect(runs.at(-1)).toBe(String(PROCESSES));
+  });
+});
+
+test("cache: a cold value is loaded once, and all get it", async () => {
+  const pids = await allCall<number>("cache");
+  expect(tally(pids)).toEqual({ [String(pids[0])]: PROCESSES });
+  expect(await visits()).toHaveLength(1);
+});

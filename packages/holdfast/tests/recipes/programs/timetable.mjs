@@ -1,0 +1,50 @@
+// @ts-check
+/** A host with a wrong clock that calls many scheduled jobs by one timetable, and notes what came of each call. */
+import { subscribe } from "node:diagnostics_channel";
+import { createHoldfast } from "holdfast";
+import { scheduled } from "holdfast/recipes";
+import { Redis } from "ioredis";
+import { args, serve } from "../../faults/programs/serve.mjs";
+import { realMs, setClock } from "./wrong-clock.mjs";
+
+setClock(args.offsetMs);
+const redis = new Redis({ port: args.port });
+const holdfast = createHoldfast({ redis, commandTimeoutMs: 60_000 });
+
+/** When the last call of each job came, by the clock of the server. @type {Map<string, number>} */
+const calledAtMs = new Map();
+for (const channel of ["holdfast:run:started", "holdfast:run:skipped"]) {
+  subscribe(channel, (message) => {
+    const { lockName, tick } = /** @type {any} */ (message);
+    calledAtMs.set(lockName, Date.parse(tick));
+  });
+}
+
+serve({
+  /** Has its connection, and the server has the scripts. */
+  async ready() {
+    await scheduled(holdfast, `warm:${process.pid}`, () => {}, { everyMs: 1_000 })();
+  },
+
+  /**
+   * The ticks go round the jobs, one every so often; here each comes a little sooner or later than that.
+   *
+   * @param {{ jobs: string[], ticks: number, tickMs: number, startAtMs: number, shiftMs: number }} input
+   */
+  async play({ jobs, ticks, tickMs, startAtMs, shiftMs }) {
+    const everyMs = jobs.length * tickMs;
+    /** @param {number} tick */
+    const call = async (tick) => {
+      const job = jobs[tick % jobs.length] ?? "";
+      const start = async (/** @type {import("holdfast").Lease} */ { token }) => {
+        await redis.rpush(`${job}:starts`, tick);
+        return token;
+      };
+      await new Promise((resolve) => setTimeout(resolve, startAtMs + tick * tickMs + shiftMs - realMs()));
+      // Nobody is to be thought dead who is only slow.
+      const result = await scheduled(holdfast, job, start, { everyMs, leaseMs: 60_000 })();
+      return { job, tick, atMs: calledAtMs.get(job), result: { ...result, error: undefined } };
+    };
+    return await Promise.all(Array.from({ length: ticks }, (_, tick) => call(tick)));
+  },
+});
