@@ -2,7 +2,7 @@
 
 import { historyName } from "./draft.js";
 import type { Member } from "./member.js";
-import type { FaultEvent } from "./plan.js";
+import type { FaultEvent, Plan } from "./plan.js";
 import type { SimulatedProcess } from "./process.js";
 import type { World } from "./world.js";
 
@@ -122,13 +122,13 @@ function note({ recorder, nowMs }: World, fault: FaultEvent, target: string): vo
   });
 }
 
-/** When the last of them is over, the death of a process and its connections too; -Infinity if nothing goes wrong. */
-export function lastEndMs(faults: readonly FaultEvent[]): number {
+/** When all is over that goes wrong in a run, the death of a process and its connections too; -Infinity if nothing does. */
+export function lastEndMs({ faults, strikesEndMs = Number.NEGATIVE_INFINITY }: Plan): number {
   // A clock that goes as it may is none.
   const ends = faults
     .filter(({ what }) => what !== "drift")
     .map((fault) => fault.atMs + Math.max(lastsMs(fault), "goneInMs" in fault ? fault.goneInMs : 0));
-  return Math.max(Number.NEGATIVE_INFINITY, ...ends);
+  return Math.max(strikesEndMs, ...ends);
 }
 
 /** How long it lasts; what was late, or was held back, may come somewhat after the end. */

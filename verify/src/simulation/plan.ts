@@ -35,6 +35,8 @@ export interface Plan {
   readonly faults: readonly FaultEvent[];
   /** From here on nothing goes wrong any more. */
   readonly calmFromMs: number;
+  /** When all is over that goes wrong besides `faults`; absent if nothing does. */
+  readonly strikesEndMs?: number;
 }
 
 const SESSIONS_END_MS = 9_000;

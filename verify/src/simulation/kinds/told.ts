@@ -24,7 +24,7 @@ export function toldByMs(
     decidedMs,
   }: { readonly process: SimulatedProcess; readonly callMs: number; readonly decidedMs: number },
 ): number {
-  const faultsEndMs = lastEndMs(setup.faults);
+  const faultsEndMs = lastEndMs(setup);
   // A question that was lost is given up after its time-out, and asked again.
   const askedMs =
     callMs > faultsEndMs ? callMs : faultsEndMs + process.longestTrueMs(RECHECK_MS + 2 * setup.commandTimeoutMs);

@@ -94,6 +94,7 @@ export function topologyPlanOf(seed: number, topology: Topology, kind = "mutex")
     sessions.push(...callers.map((session) => (isLong ? lengthened(session, random) : varied(session, seed))));
   }
   const longestMs = Math.max(0, ...sessions.map((session) => Math.max(session.leaseMs, session.extendMs ?? 0)));
+  const calmFromMs = isCalm ? base.calmFromMs : FAULTS_END_MS + LATE_MS + (isLong ? LONG_TO_LEAVE_MS : 2 * longestMs);
   return {
     ...base,
     profile: isCalm ? "none" : "promised",
@@ -104,7 +105,8 @@ export function topologyPlanOf(seed: number, topology: Topology, kind = "mutex")
     longestMs,
     isLong,
     strikes: strikes.sort((a, b) => a.atMs - b.atMs),
-    calmFromMs: isCalm ? base.calmFromMs : FAULTS_END_MS + LATE_MS + (isLong ? LONG_TO_LEAVE_MS : 2 * longestMs),
+    calmFromMs,
+    ...(isCalm ? {} : { strikesEndMs: calmFromMs }),
   };
 }
 
