@@ -122,13 +122,28 @@ function note({ recorder, nowMs }: World, fault: FaultEvent, target: string): vo
   });
 }
 
-/** When all is over that goes wrong in a run, the death of a process and its connections too; -Infinity if nothing does. */
-export function lastEndMs({ faults, strikesEndMs = Number.NEGATIVE_INFINITY }: Plan): number {
-  // A clock that goes as it may is none.
-  const ends = faults
+/** From when to when something of a run goes wrong. */
+export interface Hindrance {
+  readonly beganMs: number;
+  readonly endedMs: number;
+}
+
+/** What may hinder a process, in the order in which it begins: what befalls itself or the server. */
+export function hindrances({ faults, strikesEndMs }: Plan, process?: SimulatedProcess): Hindrance[] {
+  const own = faults
+    // A clock that goes as it may hinders nobody.
     .filter(({ what }) => what !== "drift")
-    .map((fault) => fault.atMs + Math.max(lastsMs(fault), "goneInMs" in fault ? fault.goneInMs : 0));
-  return Math.max(strikesEndMs, ...ends);
+    .filter((fault) => process === undefined || isOfServer(fault) || process.name === `p${fault.process}`)
+    .map((fault) => ({
+      beganMs: fault.atMs,
+      endedMs: fault.atMs + Math.max(lastsMs(fault), "goneInMs" in fault ? fault.goneInMs : 0),
+    }));
+  const all = strikesEndMs === undefined ? own : [...own, { beganMs: 0, endedMs: strikesEndMs }];
+  return all.sort((a, b) => a.beganMs - b.beganMs);
+}
+
+function isOfServer({ what }: FaultEvent): boolean {
+  return what === "flush-scripts" || what.includes("server");
 }
 
 /** How long it lasts; what was late, or was held back, may come somewhat after the end. */

@@ -1,6 +1,6 @@
 import { BrokenBarrierError } from "holdfast";
 import { call } from "../calling.js";
-import { lastEndMs } from "../faults.js";
+import { hindrances } from "../faults.js";
 import { lockOf } from "../lock-of.js";
 import type { Kind, Scene } from "../scene.js";
 import type { World } from "../world.js";
@@ -82,7 +82,7 @@ export const barrier: Kind = {
       const decisions = decisionsOn(world, lockName);
       const heard = decisions.heard(world, arrivals);
       for (let arrival = 0; arrival < heard.told; arrival += 1) judge.decided("L2 of a barrier");
-      const causeless = lastEndMs(setup) > Number.NEGATIVE_INFINITY ? [] : decisions.causeless(arrivals);
+      const causeless = hindrances(setup).length > 0 ? [] : decisions.causeless(arrivals);
       for (const text of [...heard.wrong, ...causeless]) judge.violated("L2", `${lockName}: ${text}`);
     }
   },

@@ -60,7 +60,7 @@ async function waiter(scene: Scene): Promise<void> {
     claimOf(scene),
   );
   if (again === undefined) return;
-  accountOf(scene.world).returned(again.lease.owner);
+  accountOf(scene.world).returned(again.lease.owner, again.attempt.callMs);
   const next = judge.granted(again.attempt, again.lease, lockName, 1, 1, again.lease);
   await holdProgram(scene, again.lease, [next], exclusive(mutex, lockName));
 }

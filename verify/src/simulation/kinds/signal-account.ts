@@ -84,10 +84,12 @@ export class SignalAccount {
     this.#owe(lockName, moves);
   }
 
-  /** A wait returned with the mutex. */
-  returned(owner: string): void {
+  /** A wait that began at `callMs` returned with the mutex. */
+  returned(owner: string, callMs: number): void {
     this.#left.add(owner);
+    const debt = this.#debts.get(owner);
     this.#debts.delete(owner);
+    if (debt !== undefined) this.#checkTold(owner, debt, callMs);
   }
 
   /** Another server takes over, which may know neither who waited nor whom a signal has reached. */
@@ -111,18 +113,18 @@ export class SignalAccount {
       if (this.#isReachable(owner)) this.#lost(`${owner} waited on ${lockName} and could be reached, and was dropped`);
   }
 
-  /** L2: who gives up was not given the mutex so long ago that it had to know. */
-  #checkTold(leaver: string, { lockName, grantedMs }: Debt): void {
+  /** L2: whose wait ends was not given the mutex so long ago that it had to know. */
+  #checkTold(owner: string, { lockName, grantedMs }: Debt, callMs = Number.NEGATIVE_INFINITY): void {
     const world = this.#world;
-    const process = this.#memberOf(leaver)?.process;
+    const process = this.#memberOf(owner)?.process;
     if (process === undefined || grantedMs === undefined) return;
-    world.judge.decided("L2 of a condition");
-    // When its call began is not known here; faults may have hindered it from the beginning.
-    if (world.nowMs <= toldByMs(world, { process, callMs: Number.NEGATIVE_INFINITY, decidedMs: grantedMs })) return;
     if (world.judge.lostAt("exclusion") < Number.POSITIVE_INFINITY) return;
+    world.judge.decided("L2 of a condition");
+    if (world.nowMs <= toldByMs(world, { process, callMs, decidedMs: grantedMs })) return;
+    const tookMs = (world.nowMs - grantedMs).toFixed(1);
     world.judge.violated(
       "L2",
-      `${leaver} had ${lockName} since ${grantedMs.toFixed(1)} ms, was not told, and gives up`,
+      `${owner} had ${lockName} since ${grantedMs.toFixed(1)} ms, and heard nothing for ${tookMs} ms`,
     );
   }
 

@@ -2,9 +2,9 @@
  * By when whoever waits for others has to hear that it need not wait any longer.
  *
  * A message tells it, at once. Where the message was lost, or nobody listened, the next question of the waiter does: that is
- * made within one re-check of the last fault's end, and from then on it listens again.
+ * made within one re-check of that fault's end, and from then on it listens again.
  */
-import { lastEndMs } from "../faults.js";
+import { hindrances } from "../faults.js";
 import type { SimulatedProcess } from "../process.js";
 import { RECHECK_MS } from "../progress.js";
 import type { World } from "../world.js";
@@ -15,18 +15,21 @@ import type { World } from "../world.js";
  */
 const TOLD_MS = 80;
 
-/** When a call of `process` that began at `callMs` has to have returned, if it was decided at `decidedMs`. */
-export function toldByMs(
-  { setup }: World,
-  {
-    process,
-    callMs,
-    decidedMs,
-  }: { readonly process: SimulatedProcess; readonly callMs: number; readonly decidedMs: number },
-): number {
-  const faultsEndMs = lastEndMs(setup);
+/** What a caller waited for, and when it was decided. */
+export interface Decided {
+  readonly process: SimulatedProcess;
+  /** When its call began; -Infinity if that is not known. */
+  readonly callMs: number;
+  readonly decidedMs: number;
+}
+
+/** When the call has to have returned. Only what went wrong before that, for its process or on the server, makes it later. */
+export function toldByMs({ setup }: World, { process, callMs, decidedMs }: Decided): number {
   // A question that was lost is given up after its time-out, and asked again.
-  const askedMs =
-    callMs > faultsEndMs ? callMs : faultsEndMs + process.longestTrueMs(RECHECK_MS + 2 * setup.commandTimeoutMs);
-  return Math.max(decidedMs, askedMs) + TOLD_MS;
+  const askedAgainMs = process.longestTrueMs(RECHECK_MS + 2 * setup.commandTimeoutMs);
+  let untilMs = Math.max(callMs, decidedMs) + TOLD_MS;
+  for (const { beganMs, endedMs } of hindrances(setup, process)) {
+    if (beganMs <= untilMs && endedMs >= callMs) untilMs = Math.max(untilMs, endedMs + askedAgainMs + TOLD_MS);
+  }
+  return untilMs;
 }

@@ -30,6 +30,33 @@ export const OTHER_SCRIPTS: readonly Mutation[] = [
     tampering: rewrite("condition/signal", ["redis.call('ZADD', KEYS[3], latest + 1, waiter)", ""]),
   },
   {
+    name: "who gets the mutex after a signal is not told",
+    seed: 1,
+    bug: "condition",
+    kind: "condition",
+    finds: ["L2"],
+    tampering: rewrite("mutex/release", ["redis.call('PUBLISH', channel, message)", ""]),
+  },
+  {
+    name: "a count that comes to zero tells only who came first",
+    seed: 1,
+    bug: "latch",
+    kind: "count-down-latch",
+    finds: ["L2"],
+    tampering: rewrite("count-down-latch/count-down", ["ZRANGE', KEYS[3], 0, 9999", "ZRANGE', KEYS[3], 0, 0"]),
+  },
+  {
+    name: "a generation that passes tells only who came first",
+    seed: 1,
+    bug: "barrier",
+    kind: "barrier",
+    finds: ["L2"],
+    tampering: rewrite("barrier/arrive", [
+      "else\n    local client, number = string.match(party",
+      "elseif index == 1 then\n    local client, number = string.match(party",
+    ]),
+  },
+  {
     name: "a signal to all reaches the first",
     seed: 1,
     bug: "condition",
