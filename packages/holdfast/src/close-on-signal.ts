@@ -1,9 +1,18 @@
-import type { CloseOptions, CloseOutcome } from "./core/closing.js";
+import type { CloseOutcome } from "./core/closing.js";
 import type { Holdfast } from "./holdfast.js";
 import { graceOf } from "./holdfast-options.js";
 
+/** Less than Kubernetes waits before it kills, which is 30 s. */
+const DEFAULT_GRACE_MS = 25_000;
+
 /** How to close when a signal comes. */
-export interface CloseOnSignalOptions extends CloseOptions {
+export interface CloseOnSignalOptions {
+  /**
+   * Longest wait for the work under leases that are held, in ms: nothing is given back under it, and what has not ended is left to run
+   * out. It must be over before whoever sent the signal loses patience, and kills. Whole milliseconds, 0 to 86 400 000.
+   * @default 25_000
+   */
+  readonly graceMs?: number;
   /** Told when it is closed, as for a line in a log. */
   readonly onClosed?: (outcome: CloseOutcome) => void;
 }
@@ -22,9 +31,9 @@ export interface CloseOnSignalOptions extends CloseOptions {
 export function closeOnSignal(
   holdfast: Pick<Holdfast, "close">,
   signals: readonly NodeJS.Signals[],
-  { onClosed, ...options }: CloseOnSignalOptions = {},
+  { onClosed, graceMs = DEFAULT_GRACE_MS, ...others }: CloseOnSignalOptions = {},
 ): () => void {
-  graceOf(options);
+  graceOf({ ...others, graceMs });
   let isClosing = false;
   const stop = (): void => {
     for (const signal of signals) process.off(signal, close);
@@ -35,7 +44,7 @@ export function closeOnSignal(
       return;
     }
     isClosing = true;
-    void holdfast.close(options).then((outcome) => {
+    void holdfast.close({ graceMs }).then((outcome) => {
       stop();
       onClosed?.(outcome);
     });

@@ -101,3 +101,17 @@ test("nothing is listened for before it is asked, nor after it is stopped or clo
   expect(await closed).toEqual({ released: [], unsettled: [] });
   expect(process.listenerCount("SIGUSR2")).toBe(before);
 });
+
+test("nothing is given back under work that runs, unless a second signal comes", async () => {
+  const holdfast = await scene.client(ioredis);
+  const lease = await holdfast.mutex(scene.name).acquire({ leaseMs: 600_000 });
+  const aborted = new Promise((resolve) => lease.signal.addEventListener("abort", resolve));
+  const closed = new Promise((resolve) => closeOnSignal(holdfast, ["SIGUSR2"], { onClosed: resolve }));
+  process.kill(process.pid, "SIGUSR2");
+  await aborted;
+  const other = await scene.client(ioredis);
+  expect((await other.mutex(scene.name).inspect()).holders).toMatchObject([{ owner: lease.owner }]);
+  process.kill(process.pid, "SIGUSR2");
+  expect(await closed).toMatchObject({ released: [], unsettled: [{ name: scene.name }] });
+  expect((await other.mutex(scene.name).inspect()).holders).toMatchObject([{ owner: lease.owner }]);
+});
