@@ -112,6 +112,7 @@ async function pause(backend: Backend, ask: Ask): Promise<Done> {
       kind: place.kind,
       name: place.name,
       key,
+      owner: made.owner,
       reason,
       by: viewer.who,
       untilAtMs: untilAtMs ?? undefined,
@@ -142,6 +143,7 @@ async function extendPause(backend: Backend, ask: Ask): Promise<Done> {
       kind: place.kind,
       name: place.name,
       key,
+      owner: extended.pause.owner,
       reason,
       by: viewer.who,
       untilAtMs: untilAtMs ?? undefined,
@@ -165,7 +167,16 @@ async function resume(backend: Backend, ask: Ask): Promise<Done> {
       ...(key === undefined ? {} : { key }),
     });
     if (outcome.outcome !== "resumed") throw notThatPause(place, outcome);
-    await remember(backend, { what: "resumed", kind: place.kind, name: place.name, key, reason, by: viewer.who });
+    const { owner } = outcome.pause;
+    await remember(backend, {
+      what: "resumed",
+      kind: place.kind,
+      name: place.name,
+      key,
+      owner,
+      reason,
+      by: viewer.who,
+    });
     return {
       message: `Resumed ${place.name}. ${outcome.waiterCount} were waiting, and are served in their order.`,
       place,

@@ -66,8 +66,9 @@ export const pause: Verb = {
       const { outcome, pause: standing, holders, waiterCount } = begun;
       const isNew = outcome === "paused";
       if (isNew) {
-        const { by } = standing;
-        const trouble = await tellPast(holdfast, { what: "paused", kind, name, by, label, reason: label, ...until });
+        const { by, owner } = standing;
+        const paused = { what: "paused", kind, name, by, owner, label, reason: label, ...until } as const;
+        const trouble = await tellPast(holdfast, paused);
         if (trouble !== undefined) tell(streams, common, trouble);
       }
       if (common.isJson) {

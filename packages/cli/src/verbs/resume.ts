@@ -42,6 +42,7 @@ export const resume: Verb = {
           kind,
           name,
           by,
+          owner: pause.owner,
           label: pause.label,
           heldMs: pausedForMs,
           reason: message,

@@ -99,7 +99,8 @@ export function openIn(events: readonly ReadEvent[]): readonly OpenHold[] {
 
 /**
  * A token tells a hold from all others of its name; of a read-write lock the owner does, since a lease that changes sides gets another
- * token. Who ended one by force may have named its token alone, or its owner alone.
+ * token. Who ended one by force may have named its token alone, or its owner alone. Of what a person did to a pause, both the program
+ * that did it and the page that asked for it may tell, each with the owner of the pause.
  */
 function groupsOf(events: readonly ReadEvent[]): ReadEvent[][] {
   const groups = new Map<string, ReadEvent[]>();
@@ -122,9 +123,18 @@ function groupsOf(events: readonly ReadEvent[]): ReadEvent[][] {
     if (isWhole(event)) continue;
     const named = token === undefined ? what === "forced" && ofOwner.get(owner) : ofToken.get(token);
     if (named) named.push(event);
-    else add(token === undefined ? `id ${event.id}` : `token ${token}`, event);
+    else
+      add(
+        token === undefined ? `id ${isDeed(what) && owner !== "" ? `${what} ${owner}` : event.id}` : `token ${token}`,
+        event,
+      );
   }
   return [...groups.values()];
+}
+
+/** What is done to a lock as a whole, and is no hold. */
+function isDeed(what: HistoryWord): boolean {
+  return what === "paused" || what === "resumed";
 }
 
 function openHoldOf(group: readonly ReadEvent[]): OpenHold | undefined {
@@ -139,7 +149,9 @@ function entryOf(group: readonly ReadEvent[], isHeld: (hold: OpenHold) => boolea
   const granted = group.find(({ what }) => what === "granted");
   const told = <Field extends keyof ReadEvent>(field: Field): ReadEvent[Field] | undefined =>
     byWeight.find((event) => event[field] !== undefined)?.[field];
-  const [kind, owner, token] = [granted?.kind ?? main.kind, told("owner"), told("token")];
+  const [kind, token] = [granted?.kind ?? main.kind, told("token")];
+  // A pause is nobody's hold: who did it stands in `by`.
+  const owner = isDeed(main.what) ? undefined : told("owner");
   const heldMs = told("heldMs");
   const open = openHoldOf(group);
   const outcome = main.what !== "granted" ? main.what : open !== undefined && isHeld(open) ? "held" : "expired";

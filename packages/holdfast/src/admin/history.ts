@@ -43,7 +43,7 @@ export interface HistoryEvent {
   readonly name: string;
   /** The `key` option of a mutex. */
   readonly key?: string | undefined;
-  /** Of whose hold, or of who did not run. */
+  /** Of whose hold, or of who did not run; of a pause, or its end, the `owner` of the pause. At most 2 048 bytes. */
   readonly owner?: string | undefined;
   readonly token?: number | undefined;
   /** Where the holder is, or who did not run; with `pid` and `clientName`. @default this process; of `forced` nothing */
@@ -175,7 +175,10 @@ function checkEvent(event: HistoryEvent): HistoryEvent {
     const text: unknown = event[field];
     if (text === undefined && field !== "kind") continue;
     if (typeof text !== "string") throw new TypeError(`${field} must be a string; got ${show(text)}`);
-    if (Buffer.byteLength(text) > 1_024) throw new RangeError(`${field} must be at most 1024 bytes; got ${show(text)}`);
+    // That of a pause has the words of a person in it, percent-encoded.
+    const most = field === "owner" ? 2_048 : 1_024;
+    if (Buffer.byteLength(text) > most)
+      throw new RangeError(`${field} must be at most ${most} bytes; got ${show(text)}`);
   }
   if (event.label !== undefined) checkLabel(event.label);
   for (const field of ["token", "pid", "waitedMs", "heldMs", "untilAtMs", "agoMs"] as const) {

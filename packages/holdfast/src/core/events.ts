@@ -12,7 +12,7 @@
  * | `holdfast:release` | a lease was released, or handed over to another process |
  * | `holdfast:command` | a script was called, and has answered or not |
  * | `holdfast:forced` | this process has taken a lock away from its holder |
- * | `holdfast:pause` | this process has paused a lock |
+ * | `holdfast:pause` | this process has paused a lock, or given a pause another end |
  * | `holdfast:resume` | this process has ended a pause |
  * | `tracing:holdfast:once:…`, `tracing:holdfast:lead:…` | a call of `once`, a term of `lead`, from its start to its end; made in recipes/tracing.ts |
  * | `tracing:holdfast:cache:…` | a call of `get` of a cache; made there as well |
@@ -147,6 +147,8 @@ export interface PauseEvent extends DeedEvent {
   /** The `key` option of the mutex; absent if it has none. */
   readonly key?: string;
   readonly pause: Pause;
+  /** Of a pause that has another end now: the `owner` it had before. Absent where a pause begins. */
+  readonly former?: string;
 }
 
 /** `holdfast:resume`. `owner` is the claim of the pause. */

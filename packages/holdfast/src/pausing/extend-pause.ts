@@ -2,6 +2,7 @@
 import { behind } from "../core/behind.js";
 import { call } from "../core/call.js";
 import type { Pause } from "../core/errors.js";
+import { channels, type PauseEvent } from "../core/events.js";
 import { insist } from "../core/insist.js";
 import { checkWhole } from "../core/options.js";
 import { NEVER_MS } from "../core/owner.js";
@@ -63,7 +64,15 @@ export async function extendPause(
       : call(caller, pausingExtend, place.keys, args, engine.commandTimeoutMs);
   });
   if (reply.outcome === "over") throw endHasPassed(untilAtMs, reply.nowMs);
-  if (reply.outcome === "extended") return { outcome: "extended", pause: pauseIn(name, [renewed]) };
+  if (reply.outcome === "extended") {
+    const extended = pauseIn(name, [renewed]);
+    if (channels.pause.hasSubscribers) {
+      const about = { kind: place.steps.kind, lockName: name, owner: renewed, clientId: engine.clientId };
+      const event: PauseEvent = { ...about, ...(key === undefined ? {} : { key }), pause: extended, former: meant };
+      channels.pause.publish(event);
+    }
+    return { outcome: "extended", pause: extended };
+  }
   return reply.texts.length === 0
     ? { outcome: "not-paused" }
     : { outcome: "other-pause", pause: pauseIn(name, reply.texts) };

@@ -1,0 +1,71 @@
+/** What a history tells of pauses: also of another end, and once, whoever tells it. */
+import { embedded } from "@holdfast/embedded";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { appendHistory, extendPause, type HistoryRecorder, readHistory, recordHistory } from "../../src/admin/index.js";
+import { channels, type PauseEvent } from "../../src/core/events.js";
+import { createHoldfast, type Holdfast } from "../../src/index.js";
+
+const FAR_MS = 8_000_000_000_000;
+const NAME = "deploy";
+
+let holdfast: Holdfast;
+let recorder: HistoryRecorder;
+beforeEach(() => {
+  holdfast = createHoldfast({ store: embedded() });
+  recorder = recordHistory(holdfast);
+});
+afterEach(async () => {
+  await recorder.stop();
+  await holdfast.close();
+});
+
+async function told(): Promise<readonly object[]> {
+  await recorder.flush();
+  const entries = await readHistory(holdfast, { name: NAME });
+  return entries
+    .map(({ outcome, by, reason, untilAtMs, owner }) => ({ outcome, by, reason, untilAtMs, owner }))
+    .toSorted((one, other) => (other.untilAtMs ?? 0) - (one.untilAtMs ?? 0));
+}
+
+test.each(["mutex", "semaphore"] as const)(
+  "%s: another end of a pause is told, with what it was before",
+  async (kind) => {
+    const events: PauseEvent[] = [];
+    const listener = (event: unknown): void => void events.push(event as PauseEvent);
+    channels.pause.subscribe(listener);
+    try {
+      const { pause } = await holdfast.pause(NAME, { label: "db", by: "ana", kind });
+      const again = { pause: pause.owner, untilAtMs: FAR_MS, kind };
+      const extended = await extendPause(holdfast, NAME, again);
+      expect(extended.outcome).toBe("extended");
+      // It is another pause by now, so nothing happens.
+      expect((await extendPause(holdfast, NAME, { ...again, untilAtMs: FAR_MS - 1 })).outcome).toBe("other-pause");
+      expect(events).toMatchObject([
+        { kind, owner: pause.owner, pause: { untilAtMs: undefined } },
+        { kind, former: pause.owner, pause: { by: "ana", label: "db", untilAtMs: FAR_MS } },
+      ]);
+      expect(events[0]).not.toHaveProperty("former");
+      expect(events[1]?.owner).toBe(events[1]?.pause.owner);
+    } finally {
+      channels.pause.unsubscribe(listener);
+    }
+    expect(await told()).toMatchObject([
+      { outcome: "paused", by: "ana", untilAtMs: FAR_MS },
+      { outcome: "paused", by: "ana", untilAtMs: undefined },
+    ]);
+  },
+);
+
+test("what a page tells of a pause besides the program that did it is one entry with that, and nobody's hold", async () => {
+  const words = { label: "é".repeat(128), by: "ü".repeat(128) };
+  const { pause } = await holdfast.pause(NAME, { ...words, untilAtMs: FAR_MS });
+  const own = { kind: "mutex", name: NAME, reason: "by the page", untilAtMs: FAR_MS } as const;
+  expect(pause.owner.length).toBeGreaterThan(1_024);
+  await appendHistory(holdfast, { ...own, what: "paused", owner: pause.owner });
+  await holdfast.resume(NAME, { by: "ben" });
+  await appendHistory(holdfast, { ...own, what: "resumed", owner: pause.owner, untilAtMs: undefined });
+  expect(await told()).toEqual([
+    { outcome: "paused", by: words.by, reason: "by the page", untilAtMs: FAR_MS, owner: undefined },
+    { outcome: "resumed", by: "ben", reason: "by the page", untilAtMs: undefined, owner: undefined },
+  ]);
+});

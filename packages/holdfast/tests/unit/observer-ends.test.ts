@@ -1,0 +1,179 @@
+/** How an observation ends, and that nothing of it goes on then. */
+import { getEventListeners } from "node:events";
+import { beforeEach, describe, expect, test } from "vitest";
+import { ClosedError, StoreError } from "../../src/core/errors.js";
+import { Followed } from "./followed.js";
+import { settle } from "./manual-runtime.js";
+import { Answer, watch } from "./scripted-lock.js";
+
+const DONE = { done: true, value: undefined };
+const NOTHING = { ears: 0, claims: 0, timers: 0 };
+
+let followed: Followed;
+beforeEach(() => {
+  followed = new Followed();
+});
+
+test("while it goes on there is something that ends", async () => {
+  await followed.begun();
+  expect(followed.left).toEqual({ ears: 1, claims: 1, timers: 1 });
+});
+
+describe("who stops it", () => {
+  test.each(["return", "throw"] as const)("by %s() ends a next() that waits, and all of it", async (how) => {
+    const states = await followed.begun();
+    const waiting = watch(states.next());
+    const enough = new Error("enough");
+    const ending = watch(how === "return" ? states.return() : states.throw(enough));
+    await settle();
+    expect(waiting.value).toEqual(DONE);
+    expect([ending.value, ending.error]).toEqual(how === "return" ? [DONE, undefined] : [undefined, enough]);
+    expect(await states.next()).toEqual(DONE);
+    expect(followed.left).toEqual(NOTHING);
+    followed.ear?.push();
+    followed.world.store.reconnect("inbox");
+    await followed.world.runtime.advance(60_000);
+    expect(followed.reads).toEqual([]);
+  });
+
+  test("while an answer is under way is not told it, and asks no more", async () => {
+    const states = await followed.begun();
+    const answer = new Answer<number>();
+    followed.read = () => answer.promise;
+    followed.ear?.push();
+    followed.ear?.push();
+    const waiting = watch(states.next());
+    await states.return();
+    answer.resolve(2);
+    await followed.world.runtime.advance(60_000);
+    expect(waiting.value).toEqual(DONE);
+    expect(followed.reads).toHaveLength(1);
+    expect(followed.left).toEqual(NOTHING);
+  });
+
+  test("before it listens listens no longer once it does", async () => {
+    const subscribed = new Answer<void>();
+    followed.world.store.subscribe = () => subscribed.promise;
+    const states = await followed.begun();
+    await states.return();
+    expect(followed.ear).toBeUndefined();
+    subscribed.resolve();
+    await settle();
+    expect(followed.ear?.isOpen).toBe(false);
+    expect(followed.reads).toEqual([]);
+  });
+
+  test("between two states need not take the next one", async () => {
+    const states = await followed.begun();
+    followed.state = 2;
+    followed.ear?.push();
+    await settle();
+    await states.return();
+    expect(await states.next()).toEqual(DONE);
+    expect(followed.left).toEqual(NOTHING);
+  });
+});
+
+describe("a signal", () => {
+  test("that aborts rejects the next() that waits with its reason, once", async () => {
+    const controller = new AbortController();
+    const states = await followed.begun({ signal: controller.signal });
+    const waiting = watch(states.next());
+    controller.abort("enough");
+    await settle();
+    expect([waiting.state, waiting.error]).toEqual(["rejected", "enough"]);
+    expect(await states.next()).toEqual(DONE);
+    expect(followed.left).toEqual(NOTHING);
+  });
+
+  test("that aborts between two states rejects the next call, though there is news", async () => {
+    const controller = new AbortController();
+    const states = await followed.begun({ signal: controller.signal });
+    followed.state = 2;
+    followed.ear?.push();
+    await settle();
+    controller.abort("enough");
+    expect(followed.left).toEqual(NOTHING);
+    await expect(states.next()).rejects.toBe("enough");
+    expect(await states.next()).toEqual(DONE);
+  });
+
+  test("that has aborted already lets nothing begin", async () => {
+    const states = followed.observe({ signal: AbortSignal.abort("enough") });
+    await expect(states.next()).rejects.toBe("enough");
+    expect([followed.reads, followed.left]).toEqual([[], NOTHING]);
+  });
+
+  test("that goes on is left without a listener", async () => {
+    const { signal } = new AbortController();
+    const states = await followed.begun({ signal });
+    expect(getEventListeners(signal, "abort")).toHaveLength(1);
+    await states.return();
+    expect(getEventListeners(signal, "abort")).toEqual([]);
+  });
+});
+
+describe("a failure", () => {
+  const refusal = new StoreError("followed", { mayHaveRun: false, transient: false, cause: new Error("WRONGTYPE") });
+
+  test.each([
+    ["for good of the server", refusal],
+    ["of another kind", new TypeError("not a number")],
+  ])("%s is told to the reader, and ends it", async (_name, failure) => {
+    const states = await followed.begun();
+    const waiting = watch(states.next());
+    followed.read = () => Promise.reject(failure);
+    followed.ear?.push();
+    await settle();
+    expect(waiting.error).toBe(failure);
+    expect(await states.next()).toEqual(DONE);
+    expect(followed.left).toEqual(NOTHING);
+    await followed.world.runtime.advance(60_000);
+    expect(followed.reads).toHaveLength(1);
+  });
+});
+
+describe("the end of the Holdfast", () => {
+  test("is told to the reader as such, and need not wait for it", async () => {
+    const states = await followed.begun();
+    const waiting = watch(states.next());
+    const closing = watch(followed.world.engine.close());
+    await settle();
+    expect(waiting.error).toBeInstanceOf(ClosedError);
+    expect(waiting.error).toMatchObject({ lockName: "followed" });
+    expect(closing.value).toEqual({ released: [], unsettled: [] });
+    expect(followed.left).toEqual(NOTHING);
+  });
+
+  test("with a grace ends it at once, though others work on", async () => {
+    const states = await followed.begun();
+    const waiting = watch(states.next());
+    await followed.world.lock.acquire();
+    const closing = watch(followed.world.engine.close(60_000));
+    await settle();
+    expect([waiting.state, closing.state]).toEqual(["rejected", "pending"]);
+    expect(followed.left).toMatchObject({ ears: 0, timers: 0 });
+  });
+
+  test("lets none begin", async () => {
+    await followed.world.engine.close();
+    await expect(followed.observe().next()).rejects.toThrow(ClosedError);
+    expect(followed.reads).toEqual([]);
+  });
+});
+
+describe("wrong options", () => {
+  test.each([
+    [null, "options must be an object; got null"],
+    ["now", 'options must be an object; got "now"'],
+    [{ timeoutMs: 1 }, 'there is no option "timeoutMs"; the option is signal'],
+    [new AbortController().signal, "an AbortSignal in place of { signal }"],
+    [{ signal: {} }, "signal must be an AbortSignal"],
+    [{ signal: null }, "signal must be an AbortSignal; got null"],
+  ])("%o are refused, and nothing is asked", async (options, says) => {
+    const reading = followed.observe(options as never).next();
+    await expect(reading).rejects.toThrow(TypeError);
+    await expect(reading).rejects.toThrow(says);
+    expect([followed.reads, followed.left]).toEqual([[], NOTHING]);
+  });
+});
