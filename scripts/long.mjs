@@ -1,7 +1,8 @@
 // @ts-check
 /**
- * npm run test:long [-- FILTER and options of vitest]: the recipes with their processes that are killed, at full size, one file
- * after the other. `npm test` plays the same files small; some of them hold for how long things take only here.
+ * npm run test:long [-- FILTER and options of vitest]: the recipes with their processes that are killed and the writers of
+ * PostgreSQL, at full size, one file after the other. `npm test` plays the same files small; some of them hold for how long
+ * things take only here.
  *
  * The last line is `N passed, N failed`.
  */
@@ -10,18 +11,19 @@ import { argv, exit } from "node:process";
 import { runTests } from "./run-tests.mjs";
 import { build, dependencies, redisServer, stop } from "./setup.mjs";
 
-const FOLDER = "packages/holdfast/tests/recipes";
+const FOLDER = "packages/holdfast/tests";
 
 /** What each file reads its size from. */
 const SIZES = [
-  { file: "soak", variable: "HOLDFAST_SOAK_KEYS", size: 10_000 },
-  { file: "fence", variable: "HOLDFAST_SOAK_WRITES", size: 10_000 },
-  { file: "versioned-processes", variable: "HOLDFAST_VERSIONED_TIMES", size: 200 },
-  { file: "cache-processes", variable: "HOLDFAST_CACHE_PROCESSES", size: 50 },
-  { file: "coalesce-processes", variable: "HOLDFAST_SOAK_CALLS", size: 20_000 },
-  { file: "keyed-processes", variable: "HOLDFAST_SOAK_EVENTS", size: 100 },
-  { file: "worker-slot-processes", variable: "HOLDFAST_SOAK_SLOTS", size: 1 },
-  { file: "scheduled-soak", variable: "HOLDFAST_SOAK_TICKS", size: 60 },
+  { file: "recipes/soak", variable: "HOLDFAST_SOAK_KEYS", size: 10_000 },
+  { file: "recipes/fence", variable: "HOLDFAST_SOAK_WRITES", size: 10_000 },
+  { file: "integrations/pg", variable: "HOLDFAST_SOAK_WRITES", size: 10_000 },
+  { file: "recipes/versioned-processes", variable: "HOLDFAST_VERSIONED_TIMES", size: 200 },
+  { file: "recipes/cache-processes", variable: "HOLDFAST_CACHE_PROCESSES", size: 50 },
+  { file: "recipes/coalesce-processes", variable: "HOLDFAST_SOAK_CALLS", size: 20_000 },
+  { file: "recipes/keyed-processes", variable: "HOLDFAST_SOAK_EVENTS", size: 100 },
+  { file: "recipes/worker-slot-processes", variable: "HOLDFAST_SOAK_SLOTS", size: 1 },
+  { file: "recipes/scheduled-soak", variable: "HOLDFAST_SOAK_TICKS", size: 60 },
 ];
 
 const args = argv.slice(2);

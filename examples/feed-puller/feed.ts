@@ -4,19 +4,21 @@ import { createServer } from "node:http";
 
 const PAGE = 10;
 
-/** The feed, and how often it was asked. */
+/** The feed, and what it was asked. */
 export interface Feed {
   readonly url: string;
-  readonly requests: number;
+  /** For which tick each request came, in ms of the server's clock. */
+  readonly ticks: readonly number[];
   close(): void;
 }
 
 /** Serves it on a free port of this machine. */
 export async function serveFeed(): Promise<Feed> {
-  let requests = 0;
+  const ticks: number[] = [];
   const server = createServer((request, response) => {
-    requests += 1;
-    const after = Number(new URL(request.url ?? "/", "http://feed").searchParams.get("after"));
+    const { searchParams } = new URL(request.url ?? "/", "http://feed");
+    const after = Number(searchParams.get("after"));
+    ticks.push(Date.parse(searchParams.get("tick") ?? ""));
     response.setHeader("content-type", "application/json");
     response.end(JSON.stringify(Array.from({ length: PAGE }, (_, at) => after + 1 + at)));
   }).listen(0, "127.0.0.1");
@@ -25,9 +27,7 @@ export async function serveFeed(): Promise<Feed> {
   if (address === null || typeof address === "string") throw new Error("a TCP server has a port");
   return {
     url: `http://127.0.0.1:${address.port}/`,
-    get requests() {
-      return requests;
-    },
+    ticks,
     close() {
       server.closeAllConnections();
       server.close();

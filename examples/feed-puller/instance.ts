@@ -1,10 +1,11 @@
 /** One instance of the service: a process with its own timer, like all the others. */
+import { subscribe } from "node:diagnostics_channel";
 import { once } from "node:events";
 import process from "node:process";
 import { setInterval } from "node:timers";
 import { setTimeout as pause } from "node:timers/promises";
 import { createHoldfast, type Lease } from "holdfast";
-import { scheduled } from "holdfast/recipes";
+import { type RunStartedEvent, scheduled } from "holdfast/recipes";
 import { Redis } from "ioredis";
 
 const [, , redisUrl = "", feedUrl = "", name = "", everyMs = ""] = process.argv;
@@ -19,10 +20,16 @@ const ADD = `
   for at = 3, #ARGV do redis.call('RPUSH', KEYS[1], ARGV[at]) end
   return 1`;
 
+/** Of the run that goes on: when it was called, by the server's clock. */
+let tick = "";
+subscribe("holdfast:run:started", (message) => {
+  ({ tick } = message as RunStartedEvent);
+});
+
 async function pull({ signal, token }: Lease): Promise<void> {
   process.send?.("pulling");
   const position = await redis.llen(`{${name}}:items`);
-  const response = await fetch(`${feedUrl}?after=${position}`, { signal });
+  const response = await fetch(`${feedUrl}?after=${position}&tick=${tick}`, { signal });
   const items = (await response.json()) as number[];
   await pause(100, undefined, { signal }); // works on them
   await redis.eval(ADD, 2, `{${name}}:items`, `{${name}}:token`, position, token, ...items);

@@ -2,7 +2,7 @@
 
 import { AsyncLocalStorage } from "node:async_hooks";
 import { channel, subscribe, unsubscribe } from "node:diagnostics_channel";
-import { readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { type Context, type ContextManager, context, ROOT_CONTEXT, SpanStatusCode, trace } from "@opentelemetry/api";
 import {
   AggregationTemporality,
@@ -670,57 +670,6 @@ test.each([
   ["", ""],
 ])("the group of %s is %s", (name, group) => {
   expect(prometheus.groupOf(name)).toBe(group);
-});
-
-test("the dashboards show every metric, and name no metric and no label that there is not", async () => {
-  const register = new Registry();
-  stops.push(prometheus.startMetrics({ register }));
-  await holdfast.mutex("a").run(() => {});
-  const folder = new URL("../../../../docs/grafana/", import.meta.url);
-  const files = readdirSync(folder).filter((file) => file.endsWith(".json"));
-  expect(files.length).toBeGreaterThan(0);
-  const namesOf = register.getMetricsAsArray().map((metric) => {
-    const { name, type } = metric as unknown as { name: string; type: string };
-    return type === "histogram" ? [`${name}_bucket`, `${name}_sum`, `${name}_count`] : [name];
-  });
-  const known = new Set(namesOf.flat());
-  const shown = new Set<string>();
-  for (const file of files) {
-    const text = readFileSync(new URL(file, folder), "utf8");
-    const dashboard = JSON.parse(text) as { panels: { targets?: { expr: string }[] }[]; title: string };
-    expect(dashboard.title).not.toBe("");
-    const expressions = dashboard.panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr));
-    const named = expressions.flatMap((expr) => expr.match(/holdfast_\w+/g) ?? []);
-    expect(named.length).toBeGreaterThan(10);
-    for (const name of named) expect(known, `${file} names ${name}`).toContain(name);
-    for (const name of named) shown.add(name);
-    for (const label of expressions.flatMap((expr) =>
-      [...expr.matchAll(/by \(([^)]*)\)/g)].flatMap(([, list = ""]) => list.split(/,\s*/)),
-    ))
-      expect([
-        "le",
-        "group",
-        "kind",
-        "mode",
-        "outcome",
-        "reason",
-        "instance",
-        "script",
-        "error_type",
-        "server_address",
-        "server_port",
-      ]).toContain(label);
-  }
-  expect(namesOf.filter((names) => !names.some((name) => shown.has(name)))).toEqual([]);
-});
-
-test("the dashboard leaves caches out of losses, since each invalidation during a load is one", () => {
-  const file = new URL("../../../../docs/grafana/locks.json", import.meta.url);
-  const dashboard = JSON.parse(readFileSync(file, "utf8")) as { panels: { targets?: { expr: string }[] }[] };
-  const expressions = dashboard.panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr));
-  const ofLosses = expressions.filter((expr) => expr.includes("holdfast_lock_lost_total"));
-  expect(ofLosses.length).toBeGreaterThan(0);
-  for (const expr of ofLosses) expect(expr).toContain('kind!="cache"');
 });
 
 test("every metric and warning is described", () => {

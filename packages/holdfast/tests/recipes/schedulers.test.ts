@@ -5,7 +5,7 @@ import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { setInterval } from "node:timers";
 import { embedded, Keyspace } from "@holdfast/embedded";
 import { NestFactory } from "@nestjs/core";
-import { Interval, Cron as NestCron, ScheduleModule } from "@nestjs/schedule";
+import { Interval, Cron as NestCron, ScheduleModule, SchedulerRegistry } from "@nestjs/schedule";
 import { Cron } from "croner";
 import { Redis } from "ioredis";
 import { createTask, schedule } from "node-cron";
@@ -127,7 +127,7 @@ describe("where the clocks change", () => {
   /** In 2027 an hour is left out on 28 March, and one comes twice on 31 October. */
   const weeks = { "in spring": "2027-03-26T12:00:00Z", "in autumn": "2027-10-29T12:00:00Z" };
 
-  const fires: Record<string, (pattern: string, from: Date, count: number) => Date[]> = {
+  const fires: Record<string, (pattern: string, from: Date, count: number) => Date[] | Promise<Date[]>> = {
     croner(pattern, from, count) {
       return new Cron(pattern, { timezone, paused: true }).nextRuns(count, from);
     },
@@ -138,6 +138,24 @@ describe("where the clocks change", () => {
       for (let at = from.getTime(); dates.length < count; at += 60_000) {
         if (task.match(new Date(at))) dates.push(new Date(at));
       }
+      return dates;
+    },
+    async "@nestjs/schedule"(pattern, from, count) {
+      class Reports {
+        daily(): void {}
+      }
+      decorate(Reports, "daily", NestCron(pattern, { name: "daily", timeZone: timezone, disabled: true }));
+      class App {}
+      const app = await NestFactory.createApplicationContext(
+        { module: App, imports: [ScheduleModule.forRoot()], providers: [Reports] },
+        { logger: false },
+      );
+      await app.init();
+      const { cronTime } = app.get(SchedulerRegistry).getCronJob("daily");
+      const dates: Date[] = [];
+      // As a job does that has just fired: it asks for the next time from then on.
+      while (dates.length < count) dates.push(cronTime.getNextDateFrom(dates.at(-1) ?? from, timezone).toJSDate());
+      await app.close();
       return dates;
     },
   };
@@ -151,7 +169,8 @@ describe("where the clocks change", () => {
       const keyspace = new Keyspace({ clock });
       const hosts = [1, 2].map(() => createHoldfast({ store: embedded({ keyspace }) }));
       const [one, two] = hosts.map((host) => scheduled(host, "job", () => {}, { everyMs: 86_400_000 }));
-      const dates = fires[scheduler]?.(`${minute} ${at} * * *`.replace(/^00/, "0"), new Date(from as string), 5) ?? [];
+      const pattern = `${minute} ${at} * * *`.replace(/^00/, "0");
+      const dates = (await fires[scheduler]?.(pattern, new Date(from as string), 5)) ?? [];
       const days = new Set<string>();
       for (const date of dates) {
         clock.atUs = date.getTime() * 1_000;

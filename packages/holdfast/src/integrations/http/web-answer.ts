@@ -30,8 +30,8 @@ export class WebAnswer {
   /** The answer, to be sent. */
   release(mark: Mark | undefined): Response {
     const { status, statusText } = this.#response;
-    // No Response can be made with the status of a protocol that changes.
-    if (status < 200) return this.#response;
+    // No Response can be made with the status of a protocol that changes, and only the same object says that all was sent.
+    if (status < 200 || this.#isSentElsewhere()) return this.#response;
     const headers = new Headers(this.#response.headers);
     if (mark !== undefined) headers.set("idempotency-status", mark);
     return new Response(this.#body(), { status, statusText, headers });
@@ -60,10 +60,16 @@ export class WebAnswer {
     return { kind: "whole", answer: { status, headers, body: Buffer.concat(this.#chunks) } };
   }
 
+  /** RESPONSE_ALREADY_SENT of Hono on Node: the handler has written to the response of `node:http`. */
+  #isSentElsewhere(): boolean {
+    return this.#response.headers.has("x-hono-already-sent");
+  }
+
   #isStreamByHeaders(): boolean {
     const { headers, status } = this.#response;
     return (
       status < 200 ||
+      this.#isSentElsewhere() ||
       mediaTypeOf(headers.get("content-type") ?? "") === "text/event-stream" ||
       headers.get("transfer-encoding") === "chunked" ||
       Number(headers.get("content-length") ?? 0) > this.#bodyBytesMax

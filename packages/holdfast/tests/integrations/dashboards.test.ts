@@ -1,0 +1,131 @@
+/** The dashboards of docs/grafana name metrics and labels that the real `prom-client` has after something of each kind has happened. */
+import { channel } from "node:diagnostics_channel";
+import { readdirSync, readFileSync } from "node:fs";
+import { Redis } from "ioredis";
+import { Registry } from "prom-client";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
+import { createHoldfast, type Holdfast } from "../../src/index.js";
+import { startMetrics } from "../../src/integrations/prometheus/index.js";
+import { cache, once } from "../../src/recipes/index.js";
+
+interface Dashboard {
+  readonly title: string;
+  readonly panels: readonly { readonly targets?: readonly { expr: string; legendFormat?: string }[] }[];
+  readonly templating: { readonly list: readonly { name: string; type: string; query: string }[] };
+}
+
+const FOLDER = new URL("../../../../docs/grafana/", import.meta.url);
+const dashboards = readdirSync(FOLDER)
+  .filter((file) => file.endsWith(".json"))
+  .map((file) => [file, JSON.parse(readFileSync(new URL(file, FOLDER), "utf8")) as Dashboard] as const);
+/** The labels of each name that Prometheus stores. */
+let emitted: Map<string, ReadonlySet<string>>;
+/** The names that belong together: those of a histogram are three. */
+let families: string[][];
+let server: RedisServer;
+let redis: Redis;
+let holdfast: Holdfast;
+
+beforeAll(async () => {
+  server = await startRedis();
+  redis = new Redis({ port: server.port });
+  holdfast = createHoldfast({ redis });
+  const register = new Registry();
+  const stop = startMetrics({ register });
+  try {
+    emitted = labelsIn(await playAll(register));
+    families = register.getMetricsAsArray().map((metric) => {
+      const { name, type } = metric as unknown as { name: string; type: string };
+      return type === "histogram" ? [`${name}_bucket`, `${name}_sum`, `${name}_count`] : [name];
+    });
+  } finally {
+    stop();
+  }
+});
+
+afterAll(async () => {
+  await holdfast?.close();
+  redis?.disconnect();
+  await server?.stop();
+});
+
+/** Something for every metric. @returns what Prometheus would be told meanwhile */
+async function playAll(register: Registry): Promise<string> {
+  await once(holdfast, "pay", () => 1);
+  await cache(holdfast, "prices", { freshMs: 60_000 }).get("a", () => 1);
+  const run = { kind: "mutex", lockName: "nightly", clientId: "c", tick: "t", owner: "o", token: 1 };
+  channel("holdfast:run:started").publish(run);
+  const request = { method: "POST", route: "/payments", key: "k", scope: undefined, status: 201, error: undefined };
+  channel("holdfast:idempotency").publish({ ...request, outcome: "carried-out" });
+  const leadership = await holdfast.election("scheduler").campaign("here");
+  const permit = await holdfast.semaphore("api", { permits: 2 }).acquire();
+  const held = await holdfast.mutex("a").acquire();
+  const waiting = holdfast.mutex("a").run(() => {}, { waitMs: 600_000 });
+  await held.release();
+  await waiting;
+  const text = await register.metrics();
+  await Promise.all([leadership.release(), permit.release()]);
+  return text;
+}
+
+/** Of the text format of Prometheus. */
+function labelsIn(text: string): Map<string, ReadonlySet<string>> {
+  const found = new Map<string, Set<string>>();
+  for (const [, name = "", list = ""] of text.matchAll(/^(holdfast_\w+)(?:\{(.*)\})? /gm)) {
+    const labels = found.get(name) ?? new Set();
+    for (const [, label = ""] of list.matchAll(/(\w+)="(?:[^"\\]|\\.)*"/g)) labels.add(label);
+    found.set(name, labels);
+  }
+  return found;
+}
+
+/** Each metric of an expression, and the labels that it is selected by. */
+function selectorsIn(expr: string): [name: string, labels: string[]][] {
+  return [...expr.matchAll(/(holdfast_\w+)(?:\{([^}]*)\})?/g)].map(([, name = "", list = ""]) => [
+    name,
+    [...list.replaceAll(/"[^"]*"/g, "").matchAll(/\w+/g)].map(([label]) => label),
+  ]);
+}
+
+/** What is left after sums and the like. */
+function groupedBy(expr: string): string[] {
+  return [...expr.matchAll(/by \(([^)]*)\)/g)].flatMap(([, list = ""]) => list.split(/,\s*/));
+}
+
+test.each(dashboards)("%s names no metric and no label that there is not", (_, { title, panels, templating }) => {
+  expect(title).not.toBe("");
+  const targets = panels.flatMap(({ targets: of = [] }) => of);
+  expect(targets.length).toBeGreaterThan(10);
+  for (const { expr, legendFormat = "" } of targets) {
+    const selectors = selectorsIn(expr);
+    expect(selectors.length, expr).toBeGreaterThan(0);
+    for (const [name, labels] of selectors) {
+      expect([...emitted.keys()], expr).toContain(name);
+      for (const label of [...labels, ...groupedBy(expr)])
+        expect([...(emitted.get(name) ?? [])], expr).toContain(label);
+    }
+    for (const [, label] of legendFormat.matchAll(/\{\{\s*(\w+)\s*\}\}/g))
+      expect(groupedBy(expr), expr).toContain(label);
+  }
+  const all = new Set([...emitted.values()].flatMap((labels) => [...labels]));
+  const variables = templating.list.filter(({ type }) => type === "query");
+  expect(variables.length).toBeGreaterThan(0);
+  for (const { query } of variables) expect([...all]).toContain(/, (\w+)\)$/.exec(query)?.[1]);
+});
+
+test("every metric is shown", () => {
+  const targets = dashboards.flatMap(([, { panels }]) => panels.flatMap(({ targets: of = [] }) => of));
+  const shown = new Set(targets.flatMap(({ expr }) => selectorsIn(expr).map(([name]) => name)));
+  expect(families.length).toBeGreaterThan(10);
+  expect(families.filter((names) => !names.some((name) => shown.has(name)))).toEqual([]);
+  // Whatever is not told here would be checked against nothing.
+  expect(families.filter(([name = ""]) => !emitted.has(name))).toEqual([]);
+});
+
+test("losses leave caches out, since each invalidation during a load is one", () => {
+  const targets = dashboards.flatMap(([, { panels }]) => panels.flatMap(({ targets: of = [] }) => of));
+  const ofLosses = targets.filter(({ expr }) => expr.includes("holdfast_lock_lost_total"));
+  expect(ofLosses.length).toBeGreaterThan(0);
+  for (const { expr } of ofLosses) expect(expr).toContain('kind!="cache"');
+});
