@@ -142,6 +142,26 @@ export interface PauseFacts {
   readonly stopped?: "many" | "late";
   /** Of each lock the last pause, if nobody is told to have resumed since. */
   readonly told: readonly ToldPause[];
+  /** Of mutexes with a key, whose pause another node may tell of. */
+  readonly ends?: readonly PauseEnd[];
+  /** Whether a history has, or may have had, more events than were read. */
+  readonly isCut?: boolean;
+}
+
+/** Which pause it is, from what stays of its owner when it is given another end. */
+export interface PauseIdentity {
+  readonly id: string;
+  readonly sinceAtMs: number;
+}
+
+/** That somebody has resumed, as a history tells of it. */
+export interface PauseEnd {
+  readonly kind: string;
+  readonly name: string;
+  readonly key?: string;
+  /** Undefined if nobody told which one was ended. */
+  readonly pause?: PauseIdentity;
+  readonly atMs: number;
 }
 
 /** A pause as a history tells of it. */
@@ -153,6 +173,9 @@ export interface ToldPause {
   readonly key?: string;
   readonly by?: string;
   readonly label?: string;
+  /** Undefined if nobody told which one it is. */
+  readonly pause?: PauseIdentity;
+  /** About when it happened: whoever told it said how long ago that was. */
   readonly atMs: number;
   /** Undefined if somebody has to resume. */
   readonly untilAtMs?: number;

@@ -29,3 +29,8 @@ export function few(items: readonly string[], most = 3): string {
   const rest = items.length - most;
   return rest > 0 ? `${items.slice(0, most).join(", ")} and ${rest} more` : items.join(", ");
 }
+
+/** Whether a server's words of refusal are about the rights of this user. */
+export function isRefused(words: string): boolean {
+  return /\bNOPERM\b|no permissions|can't run|unknown command/i.test(words);
+}

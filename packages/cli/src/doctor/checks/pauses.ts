@@ -2,9 +2,11 @@
 import { formatInstant } from "../../text/instants.js";
 import { shellWord } from "../../text/shell-words.js";
 import { type Check, found, ok, skipped, unknown, type Verdict } from "../check.js";
+import { isEndOf, isLater, lockOf, startOf } from "../deeds.js";
 import type { NodeFacts, PauseFacts, ToldPause } from "../facts.js";
-import { counted, few } from "../words.js";
+import { counted, few, isRefused } from "../words.js";
 
+const MORE_TIME = "give it more time: --for 1m";
 /** How many are told one by one. */
 const MOST_TOLD = 10;
 
@@ -22,18 +24,21 @@ export const lostPauses: Check = {
     if (role === "slave") return skipped("a replica");
     if (topology === "redlock") return skipped("independent servers have no queue, so nothing is paused there");
     if (pauses === undefined) {
+      const why = hidden.get("pauses") ?? "no answer";
       return unknown(
-        `no history could be read (${hidden.get("pauses") ?? "no answer"})`,
-        "permit SCAN and XREVRANGE to this user",
+        `no history could be read (${why})`,
+        isRefused(why) ? "permit SCAN and XREVRANGE to this user" : MORE_TIME,
       );
     }
-    return hasNoHistory(nodes) ? noHistory(facts, nodes) : verdictsOn(pauses);
+    return hasNoHistory(nodes) ? noHistory(facts, nodes) : verdictsOn(pauses, nodes);
   },
 };
 
-/** Whether no node tells of anything. */
+/** Whether no node tells of anything. One that could not be read may have some. */
 function hasNoHistory(nodes: readonly NodeFacts[]): boolean {
-  return nodes.every(({ pauses }) => pauses === undefined || (pauses.histories === 0 && pauses.stopped === undefined));
+  return nodes.every(
+    ({ role, pauses }) => role === "slave" || (pauses?.histories === 0 && pauses.stopped === undefined),
+  );
 }
 
 /** Said once: in a cluster each name has its history on a node of its own. */
@@ -45,8 +50,21 @@ function noHistory(facts: NodeFacts, nodes: readonly NodeFacts[]): Verdict[] {
   );
 }
 
-function verdictsOn({ nowMs, histories, stopped, told }: PauseFacts): Verdict[] {
-  const running = told.filter(({ untilAtMs }) => untilAtMs === undefined || untilAtMs > nowMs);
+/** Whether another node tells what became of it: a mutex with a key has a history for each name that it is called by. */
+function isOverElsewhere(told: ToldPause, nodes: readonly NodeFacts[]): boolean {
+  if (told.key === undefined) return false;
+  const isSame = (other: Pick<ToldPause, "kind" | "name" | "key">): boolean => lockOf(other) === lockOf(told);
+  return nodes.some(
+    ({ pauses }) =>
+      pauses?.ends?.some((end) => isSame(end) && isEndOf(end, told)) === true ||
+      pauses?.told.some((other) => isSame(other) && isLater(other, told)) === true,
+  );
+}
+
+function verdictsOn({ nowMs, histories, stopped, told, isCut }: PauseFacts, nodes: readonly NodeFacts[]): Verdict[] {
+  const running = told
+    .filter(({ untilAtMs }) => untilAtMs === undefined || untilAtMs > nowMs)
+    .filter((pause) => !isOverElsewhere(pause, nodes));
   const lost = running.filter(({ stands }) => stands === false);
   const unseen = running.filter(({ stands }) => stands === undefined);
   const extent = histories === 1 ? "1 history" : `${histories} histories`;
@@ -69,12 +87,14 @@ function verdictsOn({ nowMs, histories, stopped, told }: PauseFacts): Verdict[] 
       ? []
       : unknown(
           `not all histories were read: ${extent}, and then ${stopped === "many" ? "there were too many" : "there was no time left"}`,
-          stopped === "many"
-            ? "holdfast history NAME and holdfast show NAME for what you paused"
-            : "give it more time: --for 1m",
+          stopped === "many" ? "holdfast history NAME and holdfast show NAME for what you paused" : MORE_TIME,
         )),
   ];
-  return verdicts.length > 0 ? verdicts : ok(`${extent}: no pause is gone that nobody has ended`);
+  return verdicts.length > 0
+    ? verdicts
+    : ok(
+        `${extent}: no pause is gone that nobody has ended${isCut === true ? ", in what the histories still tell" : ""}`,
+      );
 }
 
 function nameOf({ kind, name, key }: ToldPause): string {
@@ -82,10 +102,10 @@ function nameOf({ kind, name, key }: ToldPause): string {
 }
 
 function sentenceOf(pause: ToldPause): string {
-  const { by = "somebody", label, atMs, untilAtMs } = pause;
+  const { by = "somebody", label, untilAtMs } = pause;
   const why = label === undefined ? "" : ` ("${label}")`;
   const until = untilAtMs === undefined ? "until somebody resumes" : `until ${formatInstant(untilAtMs)}`;
-  return `${nameOf(pause)} was paused by ${by}${why} since ${formatInstant(atMs)} ${until}, and is not paused any more`;
+  return `${nameOf(pause)} was paused by ${by}${why} since ${formatInstant(startOf(pause))} ${until}, and is not paused any more`;
 }
 
 /** The command knows neither keys nor kinds: it pauses what the name is in use as, or else a mutex. */

@@ -34,3 +34,19 @@ export function wordsOf(error: unknown): string {
   const { message = "", code } = error as { message?: string; code?: string };
   return (message || code || String(error)).split("\n")[0]?.trim() ?? "";
 }
+
+/** What is not there when the time is over is not waited for. */
+export async function within<Fact>(asked: Promise<Fact>, endAtMs: number): Promise<Fact> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(
+      () => reject(new Error("no answer in the time given by --for")),
+      Math.max(0, endAtMs - performance.now()),
+    );
+  });
+  try {
+    return await Promise.race([asked, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

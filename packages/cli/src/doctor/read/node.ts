@@ -9,7 +9,7 @@ import { readInbox } from "./inbox.js";
 import { parseInfo } from "./info.js";
 import { readKeys } from "./keys.js";
 import { readLineage } from "./lineage.js";
-import { isReply, type Link, wordsOf } from "./link.js";
+import { isReply, type Link, within, wordsOf } from "./link.js";
 import { readPauses } from "./pauses.js";
 import { readPermissions } from "./permissions.js";
 import { readScripts } from "./scripts.js";
@@ -167,20 +167,4 @@ async function configOf(redis: Redis): Promise<ReadonlyMap<string, string>> {
   }
   if (config.size === 0 && refusal !== undefined) throw refusal;
   return config;
-}
-
-/** What is not there when the time is over is not waited for. */
-async function within<Fact>(asked: Promise<Fact>, endAtMs: number): Promise<Fact> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(
-      () => reject(new Error("no answer in the time given by --for")),
-      Math.max(0, endAtMs - performance.now()),
-    );
-  });
-  try {
-    return await Promise.race([asked, late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

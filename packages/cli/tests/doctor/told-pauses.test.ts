@@ -1,0 +1,212 @@
+/** Which pause a history means, and how far what it tells is believed. */
+import { createHoldfast, type Holdfast } from "holdfast";
+import { appendHistory, extendPause, type HistoryRecorder, recordHistory } from "holdfast/admin";
+import { Redis } from "ioredis";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from "vitest";
+import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
+import { judge } from "../../src/doctor/examine.js";
+import type { NodeFacts, PauseFacts, ToldPause } from "../../src/doctor/facts.js";
+import type { Link } from "../../src/doctor/read/link.js";
+import { MOST_EVENTS, readPauses } from "../../src/doctor/read/pauses.js";
+import { at, examined, said } from "./examining.js";
+import { facts } from "./samples.js";
+
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 60_000 });
+
+const ID = "lost-pauses";
+const WORDS = { label: "db", by: "ana" };
+const RESUMED = { what: "resumed", kind: "mutex", name: "deploy", by: "ben" } as const;
+const FAR_MS = 8_000_000_000_000;
+
+let server: RedisServer;
+let redis: Redis;
+let holdfast: Holdfast;
+/** Of this one nothing is recorded. */
+let quiet: Holdfast;
+let recorder: HistoryRecorder;
+
+beforeAll(async () => {
+  server = await startRedis();
+  redis = new Redis(server.port);
+});
+afterAll(async () => {
+  redis?.disconnect();
+  await server?.stop();
+});
+beforeEach(() => {
+  holdfast = createHoldfast({ redis });
+  quiet = createHoldfast({ redis });
+  recorder = recordHistory(holdfast);
+});
+afterEach(async () => {
+  await recorder.stop();
+  await holdfast.close();
+  await quiet.close();
+  await redis.flushall();
+});
+
+async function told(): Promise<string> {
+  await recorder.flush();
+  return said(await examined([at(server.port)], [ID], { forMs: 60_000 }), ID);
+}
+
+test("a pause that was given another end is judged by that one", async () => {
+  const { pause } = await holdfast.pause("deploy", { ...WORDS, untilAtMs: FAR_MS });
+  await extendPause(holdfast, "deploy", { pause: pause.owner, untilAtMs: FAR_MS - 1_000 });
+  expect(await told()).toMatch(/^ok: 1 history/);
+  await redis.del("hf:mutex:{deploy}");
+  const until = new Date(FAR_MS - 1_000).toISOString().slice(0, 19).replace("T", " ");
+  expect(await told()).toContain(`until ${until}Z, and is not paused any more`);
+  await recorder.flush();
+  const { pause: again } = await holdfast.pause("deploy", { ...WORDS, untilAtMs: FAR_MS });
+  await extendPause(holdfast, "deploy", { pause: again.owner });
+  await holdfast.resume("deploy", { by: "ben" });
+  await redis.del("hf:mutex:{deploy}:resumed");
+  expect(await told()).toMatch(/^ok/);
+});
+
+test("the end of a pause is told late: it is not that of the next one, whenever it was", async () => {
+  const { pause: first } = await quiet.pause("deploy", WORDS);
+  await quiet.resume("deploy", { by: "ben" });
+  await holdfast.pause("deploy", WORDS);
+  await recorder.flush();
+  await appendHistory(quiet, { ...RESUMED, owner: first.owner });
+  await redis.set("hf:mutex:{deploy}:resumed", `x 0 ${FAR_MS} ${first.owner}`);
+  expect(await told()).toMatch(/^ok/);
+  await redis.del("hf:mutex:{deploy}");
+  expect(await told()).toMatch(/^warning: mutex deploy was paused by ana/);
+});
+
+test("the end of a pause is that of no other, whatever its time seems to be", async () => {
+  const { pause } = await holdfast.pause("deploy", WORDS);
+  await quiet.resume("deploy", { by: "ben" });
+  await appendHistory(quiet, { ...RESUMED, owner: pause.owner, agoMs: 60_000 });
+  await redis.del("hf:mutex:{deploy}:resumed");
+  expect(await told()).toMatch(/^ok/);
+});
+
+test("a mutex with a key is one, whichever name its history is told under", async () => {
+  await holdfast.pause("stock", { ...WORDS, key: "legacy:stock" });
+  await quiet.resume("stock", { by: "ben", key: "legacy:stock" });
+  await redis.del("hf:mutex:mapped:{legacy:stock}:resumed");
+  expect(await told()).toMatch(/^warning: mutex stock \(key legacy:stock\) was paused/);
+  await appendHistory(quiet, { ...RESUMED, name: "legacy:stock", key: "legacy:stock" });
+  expect(await told()).toBe("ok: 2 histories: no pause is gone that nobody has ended");
+});
+
+test("where a history is longer than what is read of it, it says so", async () => {
+  const fill = "for i = 1, tonumber(ARGV[1]) do redis.call('XADD', KEYS[1], '*', 'at', 1, 'entry', '{}') end";
+  await redis.eval(fill, 1, "hf:history:{busy}", MOST_EVENTS - 1);
+  expect(await told()).toBe("ok: 1 history: no pause is gone that nobody has ended");
+  await redis.eval(fill, 1, "hf:history:{busy}", 1);
+  expect(await told()).toBe("ok: 1 history: no pause is gone that nobody has ended, in what the histories still tell");
+});
+
+/** A server of so many histories, each with a pause that is gone. @param answer  of each script, in place of its own */
+function linkOf(histories: number, answer: (nth: number) => Promise<unknown>, forMs = 60_000): Link {
+  let asked = 0;
+  const call = async (command: string): Promise<unknown> => {
+    if (command === "TIME") return ["5", "0"];
+    if (command === "SCRIPT") return "sha";
+    if (command === "SCAN") return ["0", Array.from({ length: histories }, (_, n) => `hf:history:{${n}}`)];
+    if (command === "ZRANGE") return [];
+    if (command !== "EVALSHA") return null;
+    asked += 1;
+    return await answer(asked);
+  };
+  const its: Partial<Link> = { prefix: "hf", topology: "single", isPrimary: true, endAtMs: performance.now() + forMs };
+  return { ...its, redis: { call } } as Link;
+}
+
+const GONE = [1, "1000", JSON.stringify({ what: "paused", kind: "mutex", ...WORDS })];
+
+test("what was read before the server failed is kept, and nothing where the rights are missing", async () => {
+  const failing = async (words: string): Promise<PauseFacts | undefined> =>
+    await readPauses(
+      linkOf(9, async (nth) => {
+        if (nth > 4) throw new Error(words);
+        return GONE;
+      }),
+    );
+  const kept = await failing("Command timed out");
+  expect(kept).toMatchObject({ histories: 4, stopped: "late" });
+  expect(kept?.told).toHaveLength(4);
+  await expect(failing("NOPERM this user has no permissions")).rejects.toThrow("NOPERM");
+});
+
+test("what was read before the time was over is kept", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
+  try {
+    const reading = readPauses(linkOf(9, (nth) => (nth > 4 ? new Promise(() => {}) : Promise.resolve(GONE)), 5_000));
+    await vi.advanceTimersByTimeAsync(5_000);
+    expect(await reading).toMatchObject({ histories: 4, stopped: "late", nowMs: 9_900 });
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
+test("it asks for two histories at once, so that others are served in between", async () => {
+  let now = 0;
+  let most = 0;
+  const link = linkOf(20, async () => {
+    now += 1;
+    most = Math.max(most, now);
+    await new Promise(setImmediate);
+    now -= 1;
+    return GONE;
+  });
+  expect(await readPauses(link)).toMatchObject({ histories: 20 });
+  expect(most).toBe(2);
+});
+
+function judged(...nodes: readonly NodeFacts[]): string[] {
+  return judge(nodes)
+    .filter(({ id }) => id === ID)
+    .map(({ status, measured, fix }) => `${status}: ${measured}; ${fix}`);
+}
+
+function node(pauses: Partial<PauseFacts>): NodeFacts {
+  return facts("Redis 7.2", { pauses: { nowMs: 5_000, histories: 1, told: [], ...pauses } });
+}
+
+function unread(why: string): NodeFacts {
+  const { pauses: _, ...rest } = facts("Redis 7.2");
+  return { ...rest, hidden: new Map([["pauses", why]]) };
+}
+
+test("how to find out depends on why it is not known", () => {
+  for (const why of ["NOPERM this user has no permissions to run", "ERR can't run this command"]) {
+    expect(judged(unread(why))).toEqual([expect.stringMatching(/^unknown: .*; permit SCAN and XREVRANGE/)]);
+  }
+  for (const why of ["Command timed out", "no answer in the time given by --for"]) {
+    expect(judged(unread(why))).toEqual([expect.stringMatching(/^unknown: .*; give it more time: --for 1m$/)]);
+  }
+});
+
+test("of a node that could not be read nobody says that it has no history", () => {
+  const empty = node({ histories: 0 });
+  expect(judged(empty, unread("Command timed out"))).toEqual([
+    expect.stringMatching(/^ok: 0 histories/),
+    expect.stringMatching(/^unknown: no history could be read \(Command timed out\)/),
+  ]);
+  const replica = { ...unread(""), role: "slave" };
+  expect(judged(empty, replica)).toEqual([
+    expect.stringMatching(/^skipped: nobody keeps a history/),
+    expect.stringMatching(/^skipped: a replica/),
+  ]);
+});
+
+test("another node may tell what became of a pause of a mutex with a key, and of no other", () => {
+  const told: ToldPause = { kind: "mutex", name: "stock", key: "k", atMs: 1_000, stands: false };
+  const end = { kind: "mutex", name: "k", key: "k", atMs: 2_000 };
+  const [lost] = judged(node({ told: [told] }));
+  expect(lost).toMatch(/^finding: mutex stock \(key k\)/);
+  expect(judged(node({ told: [told] }), node({ ends: [end] }))[0]).toMatch(/^ok/);
+  expect(judged(node({ told: [told] }), node({ ends: [{ ...end, atMs: 999 }] }))[0]).toBe(lost);
+  expect(judged(node({ told: [told] }), node({ ends: [{ ...end, key: "other" }] }))[0]).toBe(lost);
+  const later = { ...told, name: "k", atMs: 1_500, untilAtMs: 4_000 };
+  expect(judged(node({ told: [told] }), node({ told: [later] }))).toEqual([
+    expect.stringMatching(/^ok/),
+    expect.stringMatching(/^ok/),
+  ]);
+});
