@@ -3,9 +3,10 @@
  * One of several instances of a service, with a clock of its own: a job on timers by `scheduled`, and one of node-cron by
  * its coordinator. What it does is in lists on the server, so that it is known of the dead too.
  */
+import { AsyncLocalStorage } from "node:async_hooks";
 import { subscribe } from "node:diagnostics_channel";
 import { args, serve, tell } from "../../faults/programs/serve.mjs";
-import { setClock } from "./wrong-clock.mjs";
+import { realMs, setClock } from "./wrong-clock.mjs";
 
 const { port, instance, offsetMs, everyMs, workMs, cron } = args;
 
@@ -18,7 +19,8 @@ const { Redis } = await import("ioredis");
 const { schedule, setRunCoordinator } = await import("node-cron");
 
 const redis = new Redis({ port });
-const holdfast = createHoldfast({ redis, clientName: instance });
+// What is slow here is the machine: no server goes away.
+const holdfast = createHoldfast({ redis, clientName: instance, commandTimeoutMs: 60_000 });
 
 /** @param {number} ms @param {AbortSignal} [signal] */
 const sleep = (ms, signal) =>
@@ -33,16 +35,20 @@ const sleep = (ms, signal) =>
 /** @param {string} list @param {object} entry */
 const note = (list, entry) => redis.rpush(list, JSON.stringify({ instance, ...entry }));
 
+/** Which call of the job this is, for what is told of it: its tick may be another by the clock of the server. */
+const asking = new AsyncLocalStorage();
+let asked = 0;
+
 subscribe("holdfast:run:skipped", (message) => {
   const { lockName, tick, reason } = /** @type {any} */ (message);
-  void note(`skips:${lockName}`, { tick, reason });
+  void note(`skips:${lockName}`, { call: asking.getStore() ?? tick, tick, reason });
 });
 
 const job = scheduled(
   holdfast,
   "job",
   async (lease) => {
-    await note("starts:job", { tick: nominal(), token: lease.token });
+    await note("starts:job", { call: asking.getStore(), tick: nominal(), token: lease.token });
     void tell("job");
     await sleep(Math.random() * workMs, lease.signal);
   },
@@ -58,17 +64,21 @@ function nominal() {
 function arm() {
   const nextAtMs = (Math.floor((Date.now() + everyMs / 4) / everyMs) + 1) * everyMs;
   setTimeout(() => {
-    void note("calls:job", { tick: nominal() });
-    job().catch((error) => note("errors:job", { error: String(error) }));
+    asked += 1;
+    void note("calls:job", { call: asked, tick: nominal() });
+    asking.run(asked, job).catch((error) => note("errors:job", { error: String(error) }));
     arm();
   }, nextAtMs - Date.now());
 }
 
 const coordinator = runCoordinator(holdfast, { history: true, jitterMaxMs: 50 });
+/** The key of a fire, by its time. @type {Map<string, string>} */
+const keys = new Map();
 setRunCoordinator({
   ...coordinator,
   shouldRun: async (key, ttlMs) => {
-    await note("calls:node-cron", { tick: key });
+    keys.set(new Date(key.slice(-"2000-01-01T00:00:00.000Z".length)).toISOString(), key);
+    await note("calls:node-cron", { call: key, tick: key });
     return await coordinator.shouldRun(key, ttlMs);
   },
   onComplete: (key) => coordinator.onComplete(key),
@@ -80,7 +90,8 @@ serve({
     schedule(
       cron,
       async ({ date }) => {
-        await note("starts:node-cron", { tick: date.toISOString() });
+        const tick = date.toISOString();
+        await note("starts:node-cron", { call: keys.get(tick), tick, atMs: realMs() });
         void tell("node-cron");
         await sleep(Math.random() * workMs);
       },

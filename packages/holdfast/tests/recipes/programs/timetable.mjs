@@ -43,7 +43,9 @@ serve({
       await new Promise((resolve) => setTimeout(resolve, startAtMs + tick * tickMs + shiftMs - realMs()));
       // Nobody is to be thought dead who is only slow.
       const result = await scheduled(holdfast, job, start, { everyMs, leaseMs: 60_000 })();
-      return { job, tick, atMs: calledAtMs.get(job), result: { ...result, error: undefined } };
+      // The clock of the server is that of this machine; what it says is rounded down.
+      const endedAtMs = realMs() + 1;
+      return { job, tick, atMs: calledAtMs.get(job), endedAtMs, result: { ...result, error: undefined } };
     };
     return await Promise.all(Array.from({ length: ticks }, (_, tick) => call(tick)));
   },
