@@ -15,15 +15,24 @@ const programs: Program[] = [];
 
 beforeAll(async () => {
   const url = new URL("./programs/caller.mjs", import.meta.url);
-  await Promise.all(
+  let hasFailed = false;
+  const start = async (): Promise<void> => {
+    const started = startProgram(url, { port: scene.server.port });
+    programs.push(started);
+    await started.call("ready");
+  };
+  const starting = await Promise.allSettled(
     Array.from({ length: STARTING }, async () => {
-      for (let count = 0; count < PROCESSES / STARTING; count += 1) {
-        const started = startProgram(url, { port: scene.server.port });
-        programs.push(started);
-        await started.call("ready");
+      for (let count = 0; count < PROCESSES / STARTING && !hasFailed; count += 1) {
+        await start().catch((error: unknown) => {
+          hasFailed = true;
+          throw error;
+        });
       }
     }),
   );
+  // Only when none of them starts another: what comes next kills all that there are.
+  for (const each of starting) if (each.status === "rejected") throw each.reason;
 });
 
 afterAll(async () => {

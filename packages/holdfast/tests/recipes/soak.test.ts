@@ -13,7 +13,8 @@ const KEYS = Number(process.env.HOLDFAST_SOAK_KEYS ?? 300);
 const IS_LONG = KEYS > 1_000;
 const AT_ONCE = 100;
 const PROCESSES = 4;
-const LEASE_MS = 1_000;
+/** What a slow machine does not lose by itself. */
+const LEASE_MS = IS_LONG ? 1_000 : 3_000;
 
 let server: RedisServer;
 let redis: Redis;
@@ -34,15 +35,23 @@ class Caller {
   #hasEnded = false;
   kills = 0;
 
-  async ask(keys: readonly string[]): Promise<unknown[]> {
-    for (;;) {
+  async ask(keys: readonly string[], stalls = false): Promise<unknown[]> {
+    for (let isFirst = true; ; isFirst = false) {
       try {
-        return await this.#program.call<unknown[]>("many", { keys, leaseMs: LEASE_MS });
+        return await this.#program.call<unknown[]>("many", { keys, leaseMs: LEASE_MS, stalls: stalls && isFirst });
       } catch (error) {
         // Ended with the test, which another caller's failure has ended: asking on would hide it.
         if (this.#hasEnded || !(error instanceof Error) || !error.message.includes("SIGKILL")) throw error;
       }
     }
+  }
+
+  /** Asks, and is then in the middle of a call that does not end before it is killed. @returns its key */
+  async stall(keys: readonly string[]): Promise<{ key: string; got: Promise<unknown[]> }> {
+    const running = this.#program.heard("running");
+    const got = this.ask(keys, true);
+    const key = await Promise.race([running, got.then(() => expect.fail("it has answered, and runs nothing"))]);
+    return { key: key as string, got };
   }
 
   async kill(): Promise<void> {
@@ -67,6 +76,9 @@ test(`of ${KEYS} keys, called for 1 to 5 times each, every one has one result, a
 }, async () => {
   const callers = Array.from({ length: PROCESSES }, () => new Caller());
   const answers = new Map<string, Set<unknown>>();
+  /** Keys of calls that a kill hit while they ran, and how many at most were with those that were killed. */
+  const hits: string[] = [];
+  let struck = 0;
   let longestMs = 0;
   try {
     for (let first = 0; first < KEYS; first += AT_ONCE) {
@@ -76,15 +88,20 @@ test(`of ${KEYS} keys, called for 1 to 5 times each, every one has one result, a
         for (let count = randomInt(1, 6); count > 0; count -= 1) asked[randomInt(PROCESSES)]?.push(key);
       }
       const startedAt = performance.now();
-      const all = callers.map(async (caller, at) => ({
-        keys: asked[at] ?? [],
-        got: await caller.ask(asked[at] ?? []),
-      }));
-      // In the middle of the work, as far as chance wants it.
-      if (randomInt(2) === 0) {
+      const victim = first === 0 || randomInt(2) === 0 ? randomInt(PROCESSES) : undefined;
+      const all = callers.map(async (caller, at) => {
+        const own = asked[at] ?? [];
+        if (at !== victim) return { keys: own, got: await caller.ask(own) };
+        // No other has that one, so that there is one for it to be in the middle of.
+        own.push(`call:of-the-dead:${first}`);
+        const { key, got } = await caller.stall(own);
+        // With more of its work running, as far as chance wants it.
         await new Promise((resolve) => setTimeout(resolve, randomInt(30)));
-        await callers[randomInt(PROCESSES)]?.kill();
-      }
+        await caller.kill();
+        hits.push(key);
+        struck += new Set(own).size;
+        return { keys: own, got: await got };
+      });
       for (const { keys: own, got } of await Promise.all(all)) {
         for (const [at, key] of own.entries()) answers.set(key, (answers.get(key) ?? new Set()).add(got[at]));
       }
@@ -93,12 +110,20 @@ test(`of ${KEYS} keys, called for 1 to 5 times each, every one has one result, a
   } finally {
     await Promise.all(callers.map((caller) => caller.end()));
   }
-  expect(answers.size).toBeGreaterThan(0);
+  expect(hits.length).toBeGreaterThan(0);
+  let effects = 0;
   for (const [key, got] of answers) {
     expect(got.size, key).toBe(1);
-    const [state, token] = await redis.hmget(`hf:once:{/${key}}`, "state", "token");
+    const [state, token, attempt] = await redis.hmget(`hf:once:{/${key}}`, "state", "token", "attempt");
     expect([state, got.has(Number(token))], key).toEqual(["done", true]);
+    const own = Number(await redis.get(`${key}:effects`));
+    expect(own, key).toBeGreaterThanOrEqual(hits.includes(key) ? 2 : 1);
+    // Each run of it is an attempt; one that was killed may not have come to its effect.
+    expect(own, key).toBeLessThanOrEqual(Number(attempt));
+    effects += own;
   }
+  // Whoever was not killed has done nothing twice.
+  expect(effects).toBeLessThanOrEqual(answers.size + struck);
   const kills = callers.reduce((sum, caller) => sum + caller.kills, 0);
   if (!IS_LONG) return;
   console.log(`${answers.size} keys, ${kills} kills, the slowest ${AT_ONCE} took ${Math.round(longestMs)} ms`);

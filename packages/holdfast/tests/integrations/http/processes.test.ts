@@ -1,7 +1,7 @@
 /** Services as processes: with many requests at once, and some that die or stand still with one in their hands. */
 import { randomUUID } from "node:crypto";
 import { Redis } from "ioredis";
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { type Program, startProgram } from "../../../../../tests/support/program.js";
 import { type RedisServer, startRedis } from "../../../../../tests/support/redis-server.js";
 import { ADAPTERS } from "./adapters.js";
@@ -12,6 +12,7 @@ const RUNNING = "urn:holdfast:idempotency:running";
 let server: RedisServer;
 let redis: Redis;
 let key: string;
+let programs: Program[] = [];
 
 beforeAll(async () => {
   server = await startRedis();
@@ -24,12 +25,18 @@ afterAll(async () => {
 beforeEach(() => {
   key = randomUUID();
 });
+afterEach(async () => {
+  await Promise.all(programs.map((program) => program.kill()));
+  programs = [];
+});
 
 /** A process takes its time to start on a machine that does something else as well. */
 describe.each(ADAPTERS)("$name", { timeout: 60_000 }, ({ name: framework }) => {
-  async function start(mark: string, workMs: number, leaseMs = LEASE_MS): Promise<{ program: Program; url: string }> {
+  /** Its handler works for so long, or until `finish` is called. */
+  async function start(mark: string, workMs?: number, leaseMs = LEASE_MS): Promise<{ program: Program; url: string }> {
     const args = { port: server.port, framework, leaseMs, mark, workMs };
     const program = startProgram(new URL("./server.mjs", import.meta.url), args);
+    programs.push(program);
     const { url } = await program.call<{ url: string }>("listen");
     return { program, url };
   }
@@ -53,67 +60,55 @@ describe.each(ADAPTERS)("$name", { timeout: 60_000 }, ({ name: framework }) => {
 
   test("one that was killed is followed on another, after its lease and not before", async () => {
     const [dying, next] = await Promise.all([start("dying", 60_000), start("next", 0)]);
-    try {
-      const began = dying.program.heard("began");
-      const lost = post(dying.url, { key, body: {} }).catch(() => "gone");
-      await began;
-      expect((await post(next.url, { key, body: {} })).status).toBe(409);
-      await dying.program.kill();
-      expect(await lost).toBe("gone");
-      const endsAtMs = await leaseEndsAtMs();
-      const reply = await untilAnswered(next.url);
-      expect(Date.now()).toBeGreaterThanOrEqual(Math.floor(endsAtMs));
-      expect(JSON.parse(reply.text)).toEqual({ by: "next", attempt: 2 });
-      const runs = await redis.lrange(`runs:${key}`, 0, -1);
-      expect(runs.map((run) => run.split(" ").slice(0, 2).join(" "))).toEqual(["dying 1", "next 2"]);
-      const [first, second] = runs.map((run) => Number(run.split(" ")[2]));
-      expect(second).toBeGreaterThan(first as number);
-    } finally {
-      await Promise.all([dying.program.kill(), next.program.kill()]);
-    }
+    const began = dying.program.heard("began");
+    const lost = post(dying.url, { key, body: {} }).catch(() => "gone");
+    await began;
+    expect((await post(next.url, { key, body: {} })).status).toBe(409);
+    await dying.program.kill();
+    expect(await lost).toBe("gone");
+    const endsAtMs = await leaseEndsAtMs();
+    const reply = await untilAnswered(next.url);
+    expect(Date.now()).toBeGreaterThanOrEqual(Math.floor(endsAtMs));
+    expect(JSON.parse(reply.text)).toEqual({ by: "next", attempt: 2 });
+    const runs = await redis.lrange(`runs:${key}`, 0, -1);
+    expect(runs.map((run) => run.split(" ").slice(0, 2).join(" "))).toEqual(["dying 1", "next 2"]);
+    const [first, second] = runs.map((run) => Number(run.split(" ")[2]));
+    expect(second).toBeGreaterThan(first as number);
   });
 
   test("one that stood still beyond its lease answers unstored, and the other's answer is kept", async () => {
-    const [late, next] = await Promise.all([start("late", 50), start("next", 0)]);
-    try {
-      const began = late.program.heard("began");
-      const first = post(late.url, { key, body: {} });
-      await began;
-      late.program.freeze();
-      const reply = await untilAnswered(next.url);
-      late.program.resume();
-      const { headers, text } = await first;
-      // It may have ended in the moment before it was stopped.
-      const isIn = reply.headers["idempotency-replayed"] === "true";
-      expect([headers["idempotency-status"], JSON.parse(text).by]).toEqual([isIn ? undefined : "unstored", "late"]);
-      expect(JSON.parse(reply.text).by).toBe(isIn ? "late" : "next");
-      expect((await post(late.url, { key, body: {} })).text).toBe(reply.text);
-    } finally {
-      await Promise.all([late.program.kill(), next.program.kill()]);
-    }
+    const [late, next] = await Promise.all([start("late"), start("next", 0)]);
+    const began = late.program.heard("began");
+    const first = post(late.url, { key, body: {} });
+    await began;
+    late.program.freeze();
+    const reply = await untilAnswered(next.url);
+    expect("idempotency-replayed" in reply.headers).toBe(false);
+    expect(JSON.parse(reply.text)).toEqual({ by: "next", attempt: 2 });
+    late.program.resume();
+    await late.program.call("finish");
+    const { headers, text } = await first;
+    expect([headers["idempotency-status"], JSON.parse(text).by]).toEqual(["unstored", "late"]);
+    expect((await post(late.url, { key, body: {} })).text).toBe(reply.text);
   });
 
   test("fifty requests at once with one key, over three of them, are one run; the others hear that it goes on, or get its answer", async () => {
     const services = await Promise.all(["a", "b", "c"].map((mark) => start(mark, 50, 600_000)));
     const fifty = (): Promise<Reply[]> =>
       Promise.all(Array.from({ length: 50 }, (_, at) => post(services[at % 3]?.url ?? "", { key, body: {} })));
-    try {
-      const atOnce = await fifty();
-      const first = atOnce.filter(({ status, headers }) => status === 200 && !("idempotency-replayed" in headers));
-      expect(first).toHaveLength(1);
-      const answer = first[0]?.text;
-      expect(JSON.parse(answer ?? "")).toMatchObject({ attempt: 1 });
-      for (const { status, headers, text } of atOnce) {
-        if (status === 200) expect(text).toBe(answer);
-        else expect([status, headers["retry-after"], JSON.parse(text).type]).toEqual([409, "1", RUNNING]);
-      }
-      // Now there is nothing that runs.
-      for (const { status, headers, text } of await fifty()) {
-        expect([status, headers["idempotency-replayed"], text]).toEqual([200, "true", answer]);
-      }
-      expect(await redis.llen(`runs:${key}`)).toBe(1);
-    } finally {
-      await Promise.all(services.map(({ program }) => program.kill()));
+    const atOnce = await fifty();
+    const first = atOnce.filter(({ status, headers }) => status === 200 && !("idempotency-replayed" in headers));
+    expect(first).toHaveLength(1);
+    const answer = first[0]?.text;
+    expect(JSON.parse(answer ?? "")).toMatchObject({ attempt: 1 });
+    for (const { status, headers, text } of atOnce) {
+      if (status === 200) expect(text).toBe(answer);
+      else expect([status, headers["retry-after"], JSON.parse(text).type]).toEqual([409, "1", RUNNING]);
     }
+    // Now there is nothing that runs.
+    for (const { status, headers, text } of await fifty()) {
+      expect([status, headers["idempotency-replayed"], text]).toEqual([200, "true", answer]);
+    }
+    expect(await redis.llen(`runs:${key}`)).toBe(1);
   });
 });

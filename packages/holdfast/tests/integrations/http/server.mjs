@@ -18,11 +18,17 @@ const redis = new Redis({ port: args.port });
 const holdfast = createHoldfast({ redis, commandTimeoutMs: 30_000 });
 const { leaseMs, workMs, mark } = args;
 
+/** @type {() => void} */
+let finish = () => {};
+const finished = new Promise((resolve) => {
+  finish = () => resolve(undefined);
+});
+
 /** @param {string} key @param {import("holdfast/recipes").OnceLease | undefined} lease */
 async function pay(key, lease) {
   await redis.rpush(`runs:${key}`, `${mark} ${lease?.attempt} ${lease?.token}`);
   await tell("began");
-  await new Promise((resolve) => setTimeout(resolve, workMs));
+  await (workMs === undefined ? finished : new Promise((resolve) => setTimeout(resolve, workMs)));
   return { by: mark, attempt: lease?.attempt };
 }
 
@@ -63,6 +69,8 @@ const frameworks = {
 };
 
 serve({
+  finish: () => finish(),
+
   async listen() {
     const server = await frameworks[args.framework]?.();
     if (!server.listening) await new Promise((resolve) => server.listen(0, "127.0.0.1", () => resolve(undefined)));

@@ -13,11 +13,17 @@ const holdfast = createHoldfast({ redis, commandTimeoutMs: args.commandTimeoutMs
 /** @param {number} ms */
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
+/** @type {() => void} */
+let finish = () => {};
+const finished = new Promise((resolve) => {
+  finish = () => resolve(undefined);
+});
+
 serve({
   /**
-   * So many calls at once; each load counts itself, says that it has begun, and takes so long.
+   * So many calls at once; each load counts itself, says that it has begun, and takes so long, or until `finish`.
    *
-   * @param {{ key: string, calls: number, leaseMs: number, loadMs: number, value: string, waitMs?: number }} input
+   * @param {{ key: string, calls: number, leaseMs: number, loadMs?: number, value: string, waitMs?: number }} input
    * @returns how often each value was got
    */
   async get({ key, calls, leaseMs, loadMs, value, waitMs = 120_000 }) {
@@ -25,7 +31,7 @@ serve({
     const load = async () => {
       await effects.incr(`${key}:loads`);
       await tell("loading");
-      await sleep(loadMs);
+      await (loadMs === undefined ? finished : sleep(loadMs));
       return value;
     };
     const got = await Promise.all(Array.from({ length: calls }, () => users.get(key, load, { waitMs })));
@@ -34,6 +40,8 @@ serve({
       return all;
     }, {});
   },
+
+  finish: () => finish(),
 
   /** So that nothing is timed that belongs to the start of a process. */
   async connect() {

@@ -3,7 +3,7 @@
 import { createHoldfast } from "holdfast";
 import { once } from "holdfast/recipes";
 import { Redis } from "ioredis";
-import { args, serve } from "../../faults/programs/serve.mjs";
+import { args, serve, tell } from "../../faults/programs/serve.mjs";
 
 const redis = new Redis({ port: args.port });
 const holdfast = createHoldfast({ redis });
@@ -11,11 +11,17 @@ const holdfast = createHoldfast({ redis });
 /** @param {number} ms */
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
+/** @type {() => void} */
+let finish = () => {};
+const finished = new Promise((resolve) => {
+  finish = () => resolve(undefined);
+});
+
 serve({
   /**
-   * Runs the call: counts that it did, saves a recovery point, says that it has, and works on for so long.
+   * Runs the call: counts that it did, saves a recovery point, says that it has, and works on for so long, or until `finish`.
    *
-   * @param {{ key: string, leaseMs: number, workMs: number, mark: string }} input
+   * @param {{ key: string, leaseMs: number, workMs?: number, mark: string }} input
    */
   async run({ key, leaseMs, workMs, mark }) {
     try {
@@ -26,7 +32,7 @@ serve({
           await redis.rpush(`${key}:runs`, `${mark} ${lease.attempt} ${lease.token}`);
           await lease.save({ by: mark });
           process.send?.({ name: "saved" });
-          await sleep(workMs);
+          await (workMs === undefined ? finished : sleep(workMs));
           return `${mark} after ${JSON.stringify(lease.saved ?? null)}`;
         },
         { leaseMs, waitMs: 60_000 },
@@ -37,19 +43,28 @@ serve({
     }
   },
 
+  finish: () => finish(),
+
   /**
-   * Many calls, each at once with others of other processes.
+   * Many calls, each at once with others of other processes. If it `stalls`, the first that runs here says so, and never ends.
    *
-   * @param {{ keys: string[], leaseMs: number }} input
+   * @param {{ keys: string[], leaseMs: number, stalls?: boolean }} input
    */
-  async many({ keys, leaseMs }) {
+  async many({ keys, leaseMs, stalls = false }) {
+    let isToStall = stalls;
     return await Promise.all(
       keys.map(async (key) => {
         const { value } = await once(
           holdfast,
           key,
           async (lease) => {
+            const isStalling = isToStall;
+            isToStall = false;
             await redis.incr(`${key}:effects`);
+            if (isStalling) {
+              await tell("running", key);
+              await new Promise(() => {});
+            }
             return lease.token;
           },
           { leaseMs, waitMs: 60_000 },
