@@ -1,12 +1,11 @@
 /** Sessions that begin, and whether they come to an end once nothing goes wrong any more. */
 import { kindOf } from "./kinds/table.js";
+import { RECHECK_MS } from "./kinds/told.js";
 import type { Session } from "./plan.js";
 import type { Random } from "./random.js";
 import type { Kind, Scene } from "./scene.js";
 import type { World } from "./world.js";
 
-/** With fair weather a waiter asks again after 5 s, and whoever holds is gone after its lease. */
-export const RECHECK_MS = 5_100;
 /** Longer than anything can take that ends by itself. */
 export const CALM_MS = 120_000;
 
