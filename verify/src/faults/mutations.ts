@@ -32,7 +32,12 @@ const PLAIN_HAND_OFF: readonly Change[] = [
 const WRAPS: Readonly<Record<string, Wrap>> = {
   "plain-counter": (store) => onScripts(store, plain),
   "release-compares-no-owner": (store) =>
-    onScripts(store, changing("mutex/release", [["if holder == owner", "if holder"]])),
+    onScripts(
+      store,
+      changing("mutex/release", [
+        ["local isOurs = holder == owner\nif isOurs then\n", "local isOurs = holder\nif false then\n"],
+      ]),
+    ),
   "acquire-ignores-the-holder": (store) =>
     onScripts(
       store,

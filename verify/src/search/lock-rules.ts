@@ -33,7 +33,7 @@ export const LOCK_RULES: readonly Rule[] = [
     "release-compares-owner",
     "a release ends only the caller's own hold",
     mutex([[1], [1], [1]], { delays: 2 }, false),
-    { script: "mutex/release", from: "if holder == owner and redis.call('EXISTS'", to: "if redis.call('EXISTS'" },
+    { script: "mutex/release", from: "if isOurs and redis.call('EXISTS'", to: "if redis.call('EXISTS'" },
   ),
   script(
     "extend-compares-owner",

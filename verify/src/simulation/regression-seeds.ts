@@ -284,4 +284,28 @@ export const REGRESSION_SEEDS: readonly RegressionSeed[] = [
     profile: "promised",
     was: "a writer that had become a reader was still a writer where it was adopted and nobody heard of it",
   },
+  {
+    seed: 241125966,
+    kind: "mutex",
+    profile: "promised",
+    was: "a claim that was ended by force, and granted anew by a late copy of its request, was given back as if nothing had been",
+  },
+  {
+    seed: 241131215,
+    kind: "read-write-lock",
+    profile: "promised",
+    was: "a late copy of a reader's request, answered with the token of a writer, was not known to begin its lease anew",
+  },
+  {
+    seed: 241120727,
+    kind: "barrier",
+    profile: "promised",
+    was: "who called while the process still waited for a question that was lost before was to be told at once",
+  },
+  {
+    seed: 241253179,
+    kind: "count-down-latch",
+    profile: "promised",
+    was: "who came at the instant at which a latch opened, but after it, was to have waited before",
+  },
 ];

@@ -35,6 +35,8 @@ const CLAIMING: ReadonlyMap<string, string> = new Map([
 export class ServerTruth {
   readonly #claims = new Map<string, SentClaim>();
   readonly #grants = new Map<string, ServerGrant>();
+  /** Tokens that a holder was given while it held, as to write what it had read. */
+  readonly #newTokens = new Set<string>();
   readonly #repeats: ServerGrant[] = [];
   readonly #lastMs = new Map<string, number>();
 
@@ -79,6 +81,8 @@ export class ServerTruth {
     reply: Reply,
     nowMs: number,
   ): void {
+    if (outcome === "reweighed" && typeof reply !== "number")
+      this.#newTokens.add(`${keyOf(process, String(args[0]).split("/")[1])} ${Number(reply[1])}`);
     const field = CLAIMING.get(script.name);
     if (field === undefined) return;
     const owners = String(args[script.args.indexOf(field)] ?? "").split(" ");
@@ -106,7 +110,7 @@ export class ServerTruth {
     const known = `${key} ${token}`;
     if (claim === undefined) return;
     this.#lastMs.set(claim.owner, atMs);
-    if (this.#grants.has(known)) this.#repeats.push({ claim, token, atMs });
+    if (this.#grants.has(known) || this.#newTokens.has(known)) this.#repeats.push({ claim, token, atMs });
     else this.#grants.set(known, { claim, token, atMs });
   }
 }

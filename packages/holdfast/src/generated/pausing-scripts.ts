@@ -28,8 +28,8 @@ const luaHandOff = `local function handOff(inbox, self, now)
       isGranted = tell(inbox .. client, string.format('+%s %.0f %.0f', number, first, now))
     end
     if isGranted then
-      redis.call('SET', KEYS[2], first + block - 1, 'PX', leaseMs + 600000)
       redis.call('SET', KEYS[1], waiter, 'PX', leaseMs)
+      redis.call('SET', KEYS[2], first + block - 1, 'PX', leaseMs + 600000)
       return waiter, first
     end
   end
@@ -550,7 +550,7 @@ export const pausingPause = {
     { code: 2, outcome: "over", values: ["nowMs"], rest: null },
     { code: 3, outcome: "ended", values: ["nowMs"], rest: null },
   ],
-  sha1: "2966bdd5d0d5dbf36bfadc5108a75d16f636e76c",
+  sha1: "ab1e37d0074aa55a4527ee0cdba9e84d388df48a",
   source: `-- holdfast pausing/pause
 local request, untilMs, words, inbox = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
 
@@ -582,7 +582,7 @@ end
 return {1, nowMs, pause}` as string,
   grants: true,
   withoutGrant: {
-    sha1: "f45c3a2f3eb289aa1582abcc37140ba6db7b06bf",
+    sha1: "bdbdf91ad0d1236bc5fcec24c356bce526ce9012",
     source: `-- holdfast pausing/pause
 local request, untilMs, words, inbox = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
 
@@ -716,7 +716,7 @@ export const pausingResume = {
     { code: 1, outcome: "resumed", values: ["nowMs", "waiters"], rest: "texts" },
     { code: 2, outcome: "other", values: ["nowMs"], rest: "texts" },
   ],
-  sha1: "eb01c1fcabb569276b09b429c283418aacf1409e",
+  sha1: "faedc62ebc8d143e43e278cb80e5808e261bf13c",
   source: `-- holdfast pausing/resume
 local request, inbox, only = ARGV[1], ARGV[2], ARGV[3]
 
@@ -753,7 +753,7 @@ end
 return {1, nowMs, waiters, pause}` as string,
   grants: true,
   withoutGrant: {
-    sha1: "451520f90691dd46f19b0e2ec15338195a9b0d76",
+    sha1: "7feeb7c6dfecd95192d4a946789b3b335746cd14",
     source: `-- holdfast pausing/resume
 local request, inbox, only = ARGV[1], ARGV[2], ARGV[3]
 

@@ -66,8 +66,8 @@ const luaHandOff = `local function handOff(inbox, self, now)
       isGranted = tell(inbox .. client, string.format('+%s %.0f %.0f', number, first, now))
     end
     if isGranted then
-      redis.call('SET', KEYS[2], first + block - 1, 'PX', leaseMs + 600000)
       redis.call('SET', KEYS[1], waiter, 'PX', leaseMs)
+      redis.call('SET', KEYS[2], first + block - 1, 'PX', leaseMs + 600000)
       return waiter, first
     end
   end
@@ -703,7 +703,7 @@ export const conditionLeave = {
     { code: 2, outcome: "passed", values: [], rest: null },
     { code: 3, outcome: "released", values: [], rest: null },
   ],
-  sha1: "d5ec2f26993eece2a545e6fc91c9ad381a202b6a",
+  sha1: "66c9400fcf04e1fb0747830709c408b8d9de7124",
   source: `-- holdfast condition/leave
 local from, token, owner, entered, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
@@ -740,7 +740,7 @@ end
 return 0` as string,
   grants: true,
   withoutGrant: {
-    sha1: "968edbfc182370526b8b5f7601f6ddb4de8b30b3",
+    sha1: "90491e32168445a7cdfef541c8ff7e5f633685a1",
     source: `-- holdfast condition/leave
 local from, token, owner, entered, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
@@ -825,7 +825,7 @@ export const conditionWait = {
     { code: 3, outcome: "claimed", values: [], rest: null },
     { code: 4, outcome: "forgotten", values: [], rest: null },
   ],
-  sha1: "ae9a4b2eda1cb878910a12b20b89f6d3fc09384d",
+  sha1: "408e3c80ba5be0d24f13b97e2e97fe32f943c110",
   source: `-- holdfast condition/wait
 local from, token, owner, again, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
@@ -865,7 +865,7 @@ end
 return {whyLost(holder, token)}` as string,
   grants: true,
   withoutGrant: {
-    sha1: "20452028ff59da09cc52ba3ad051d3bf10d33846",
+    sha1: "dc912a404cba1fc5f8e7f2dfa90c087ce602e248",
     source: `-- holdfast condition/wait
 local from, token, owner, again, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
@@ -1193,7 +1193,7 @@ export const electionResign = {
     { code: 3, outcome: "claimed", values: [], rest: null },
     { code: 4, outcome: "forgotten", values: [], rest: null },
   ],
-  sha1: "b2b90a7a2728cbabf670b8260681317ac78abf06",
+  sha1: "919104443f42ddb3a5b6cae17f20c3c09a40719a",
   source: `-- holdfast election/resign
 local owner, term, inbox, channel = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
@@ -1213,7 +1213,7 @@ redis.call('PUBLISH', channel, 'changed')
 return 1` as string,
   grants: true,
   withoutGrant: {
-    sha1: "ac06b7b59a5aa1cb07e3df94659f15482214c832",
+    sha1: "c881c8aa10acd1e4ed43d406ef75bfc3663dacd9",
     source: `-- holdfast election/resign
 local owner, term, inbox, channel = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
@@ -1293,7 +1293,7 @@ export const mutexAcquire = {
     { code: 0, outcome: "waiting", values: ["restMs", "nowUs"], rest: "pauses" },
     { code: 1, outcome: "refused", values: ["restMs", "nowUs"], rest: "pauses" },
   ],
-  sha1: "7d4c88e4ad76977757b1ac7d8a20ea851f43d0a9",
+  sha1: "65a5ec5d4960952e7da3e74e3217f39ab5b0b702",
   source: `-- holdfast mutex/acquire
 local owner, leaseMs, fenceMs, block, enqueue, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 
@@ -1432,7 +1432,7 @@ export const mutexForceRelease = {
     { code: 0, outcome: "unchanged", values: [], rest: null },
     { code: 1, outcome: "released", values: [], rest: null },
   ],
-  sha1: "cabb3d09ef3e3303a39f41e90e4e6fc54cacfcf9",
+  sha1: "051809149a18624b1f4be6861118842b243f962b",
   source: `-- holdfast mutex/force-release
 local owner, token, inbox, note = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
@@ -1465,7 +1465,7 @@ end
 return 1` as string,
   grants: true,
   withoutGrant: {
-    sha1: "2b5abd108a367ed34971a552820c15976756586d",
+    sha1: "04eccf21949c33b41a4ec773aa88aef117ef152a",
     source: `-- holdfast mutex/force-release
 local owner, token, inbox, note = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
@@ -1541,7 +1541,7 @@ export const mutexLeave = {
     { code: 1, outcome: "left", values: [], rest: null },
     { code: 2, outcome: "released", values: [], rest: null },
   ],
-  sha1: "d1c6cbf8d7d6d1373f37c46bdd70b30d90cf4688",
+  sha1: "fe6bcee6bd4ec6d109fdad4ca07d82565a5b14a3",
   source: `-- holdfast mutex/leave
 local owner, inbox = ARGV[1], ARGV[2]
 
@@ -1556,7 +1556,7 @@ end
 return redis.call('ZREM', KEYS[3], owner)` as string,
   grants: true,
   withoutGrant: {
-    sha1: "880c3d438053c63ca53e59a57c52ced5206d9381",
+    sha1: "258d7a806e60572d2708ed732555d71d76e7e1f6",
     source: `-- holdfast mutex/leave
 local owner, inbox = ARGV[1], ARGV[2]
 
@@ -1622,19 +1622,24 @@ export const mutexRelease = {
     { code: 3, outcome: "claimed", values: [], rest: null },
     { code: 4, outcome: "forgotten", values: [], rest: null },
   ],
-  sha1: "90ce9734c84253f17f425ee8cb2403f586d121d4",
+  sha1: "0b76191ce407b20d5cca5ed07cfb2df614e05779",
   source: `-- holdfast mutex/release
 local owner, token, inbox = ARGV[1], ARGV[2], ARGV[3]
 
 local holder = redis.call('GET', KEYS[1])
-if holder == owner and redis.call('EXISTS', KEYS[3]) == 0 then
+local isOurs = holder == owner
+if isOurs then
+  local last = redis.call('GET', KEYS[2])
+  isOurs = not last or last - token == 0
+end
+if isOurs and redis.call('EXISTS', KEYS[3]) == 0 then
   redis.call('DEL', KEYS[1])
   return 1
 end
 
 ${luaTell}
 ${luaHandOff}
-if holder == owner then
+if isOurs then
   if not handOff(inbox) then
     redis.call('DEL', KEYS[1])
   end
@@ -1645,12 +1650,17 @@ ${luaWhyLost}
 return whyLost(holder, token)` as string,
   grants: true,
   withoutGrant: {
-    sha1: "020c0208e6c55ab0588cd398bec262fd9e6a91af",
+    sha1: "920a9313fa9e4997b6da28abfeedae19cd5a215f",
     source: `-- holdfast mutex/release
 local owner, token, inbox = ARGV[1], ARGV[2], ARGV[3]
 
 local holder = redis.call('GET', KEYS[1])
-if holder == owner and redis.call('EXISTS', KEYS[3]) == 0 then
+local isOurs = holder == owner
+if isOurs then
+  local last = redis.call('GET', KEYS[2])
+  isOurs = not last or last - token == 0
+end
+if isOurs and redis.call('EXISTS', KEYS[3]) == 0 then
   redis.call('DEL', KEYS[1])
   return 1
 end
@@ -1658,7 +1668,7 @@ end
 ${luaTell}
 ${luaHandOff}
 handOff = function() end
-if holder == owner then
+if isOurs then
   if not handOff(inbox) then
     redis.call('DEL', KEYS[1])
   end

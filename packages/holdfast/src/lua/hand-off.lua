@@ -39,8 +39,9 @@ local function handOff(inbox, self, now)
       isGranted = tell(inbox .. client, string.format('+%s %.0f %.0f', number, first, now))
     end
     if isGranted then
-      redis.call('SET', KEYS[2], first + block - 1, 'PX', leaseMs + 600000)
+      -- What is no lease fails here, and the fence still tells of the holder that there is.
       redis.call('SET', KEYS[1], waiter, 'PX', leaseMs)
+      redis.call('SET', KEYS[2], first + block - 1, 'PX', leaseMs + 600000)
       return waiter, first
     end
   end

@@ -2,7 +2,9 @@
   mutex/release: give the mutex back, if it is still ours, to the next waiter.
 
   One step, so that there is no moment in which the mutex is free while somebody waits. Sent again it answers
-  3, since the next claim has been granted by then; core knows that it asked twice.
+  3, since the next claim has been granted by then; core knows that it asked twice. The token is compared too: a
+  claim that was ended by force is granted anew by a late copy of its request, and must learn that its own grant
+  had ended.
 
   KEYS[1] lock   string, owner of the claim that holds; expires with its lease
   KEYS[2] fence  string, last token issued
@@ -19,14 +21,19 @@
 local owner, token, inbox = ARGV[1], ARGV[2], ARGV[3]
 
 local holder = redis.call('GET', KEYS[1])
-if holder == owner and redis.call('EXISTS', KEYS[3]) == 0 then
+local isOurs = holder == owner
+if isOurs then
+  local last = redis.call('GET', KEYS[2])
+  isOurs = not last or last - token == 0
+end
+if isOurs and redis.call('EXISTS', KEYS[3]) == 0 then
   redis.call('DEL', KEYS[1])
   return 1
 end
 
 -- include tell
 -- include hand-off
-if holder == owner then
+if isOurs then
   if not handOff(inbox) then
     redis.call('DEL', KEYS[1])
   end

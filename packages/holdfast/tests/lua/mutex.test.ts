@@ -652,6 +652,16 @@ describe("sent again by the same owner", () => {
   });
 });
 
+test("release of a grant that was ended by force is refused, also where a late copy of its request was granted", async () => {
+  const token = Number(await server.run(mutexAcquire, { owner: A }));
+  await server.run(mutexForceRelease, { owner: A, token });
+  const again = Number(await server.run(mutexAcquire, { owner: A }));
+  expect(again).toBeGreaterThan(token);
+  expect(await server.run(mutexRelease, { owner: A, token })).toBe(3);
+  expect(await server.state()).toMatchObject({ lock: A });
+  expect(await server.run(mutexRelease, { owner: A, token: again })).toBe(1);
+});
+
 test("tokens rise and never repeat, with blocks of any size, by hand-over or not", async () => {
   let last = 0;
   for (let round = 0; round < 60; round += 1) {

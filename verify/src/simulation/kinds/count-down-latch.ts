@@ -88,7 +88,8 @@ export const countDownLatch: Kind = {
     for (const { lockName, atMs } of opened)
       for (const wait of waits) {
         const sinceMs = waiting.get(wait.label) ?? Number.POSITIVE_INFINITY;
-        if (wait.lockName !== lockName || sinceMs > atMs || wait.returnMs < atMs) continue;
+        // A server that stood still runs all at one instant: who is first known to wait then may have come after.
+        if (wait.lockName !== lockName || sinceMs >= atMs || wait.returnMs < atMs) continue;
         if (wait.returnMs === Number.POSITIVE_INFINITY) continue;
         judge.decided("L2 of a latch");
         if (wait.returnMs > toldByMs(world, { ...wait, decidedMs: atMs }))

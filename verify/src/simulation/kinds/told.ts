@@ -24,13 +24,18 @@ export interface Decided {
   readonly decidedMs: number;
 }
 
-/** When the call has to have returned. Only what went wrong before that, for its process or on the server, makes it later. */
+/**
+ * When the call has to have returned. Only what went wrong before that, for its process or on the server, makes it later; also
+ * before the call, as long as a question of the process that was lost then is still waited for by all.
+ */
 export function toldByMs({ setup }: World, { process, callMs, decidedMs }: Decided): number {
   // A question that was lost is given up after its time-out, and asked again.
   const askedAgainMs = process.longestTrueMs(RECHECK_MS + 2 * setup.commandTimeoutMs);
+  const givenUpMs = process.longestTrueMs(setup.commandTimeoutMs);
   let untilMs = Math.max(callMs, decidedMs) + TOLD_MS;
   for (const { beganMs, endedMs } of hindrances(setup, process)) {
-    if (beganMs <= untilMs && endedMs >= callMs) untilMs = Math.max(untilMs, endedMs + askedAgainMs + TOLD_MS);
+    if (beganMs <= untilMs && endedMs + givenUpMs >= callMs)
+      untilMs = Math.max(untilMs, endedMs + askedAgainMs + TOLD_MS);
   }
   return untilMs;
 }

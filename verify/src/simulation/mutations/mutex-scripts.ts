@@ -8,7 +8,10 @@ export const MUTEX_SCRIPTS: readonly Mutation[] = [
     bug: "B17",
     kind: "mutex",
     finds: ["S1", "S2"],
-    tampering: rewrite("mutex/release", ["if holder == owner", "if holder"]),
+    tampering: rewrite("mutex/release", [
+      "local isOurs = holder == owner\nif isOurs then\n",
+      "local isOurs = holder\nif false then\n",
+    ]),
   },
   {
     name: "leaving compares no owner",
