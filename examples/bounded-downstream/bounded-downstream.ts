@@ -22,18 +22,21 @@ const downstream = {
   busy: 0,
   most: 0,
   refused: 0,
-  async call(job: Job): Promise<void> {
+  async call(job: Job, signal?: AbortSignal): Promise<void> {
     if (this.busy + COST[job] > UNITS) this.refused += 1;
     this.busy += COST[job];
     this.most = Math.max(this.most, this.busy);
-    await pause(1);
-    this.busy -= COST[job];
+    try {
+      await pause(1, undefined, { signal });
+    } finally {
+      this.busy -= COST[job];
+    }
   },
 };
 
 async function bounded(holdfast: Holdfast, job: Job): Promise<void> {
   const units = holdfast.semaphore("warehouse-api", { permits: UNITS });
-  await units.run(() => downstream.call(job), { permits: COST[job], waitMs: 60_000, label: job });
+  await units.run(({ signal }) => downstream.call(job, signal), { permits: COST[job], waitMs: 60_000, label: job });
 }
 
 const keyspace = new Keyspace();

@@ -21,12 +21,13 @@ let checked = 0;
 
 /** What one page needs: all parts, of one and the same build. */
 async function readPage(holdfast: Holdfast): Promise<number> {
-  return holdfast.readWriteLock("catalogue").read.run(async () => {
+  return holdfast.readWriteLock("catalogue").read.run(async (lease) => {
     const builds: number[] = [];
     for (const part of PARTS) {
       builds.push(cache.get(part) ?? -1);
       await turn();
     }
+    lease.assertHeld(); // or somebody may have rebuilt it while it was read
     assert.equal(new Set(builds).size, 1, `a page of several builds: ${builds.join(", ")}`);
     return builds[0] ?? -1;
   });
@@ -37,6 +38,7 @@ async function rebuild(holdfast: Holdfast): Promise<void> {
   const build = (cache.get("prices") ?? 0) + 1;
   for (const part of PARTS) {
     await turn();
+    lease.assertHeld();
     cache.set(part, build);
   }
   // From here on pages are read again, but nobody can rebuild under our eyes.

@@ -29,7 +29,8 @@ const ledger: Entry[] = [];
 async function append(text: string, amount: number, fence: number): Promise<void> {
   const last = ledger.at(-1);
   await turn();
-  assert.ok(fence > (last?.fence ?? 0), "a writer whose time is over writes nothing");
+  // With what is there now, and not with what was read: a writer who stood still in between has read something old.
+  assert.ok(fence > (ledger.at(-1)?.fence ?? 0), "a writer whose time is over writes nothing");
   ledger.push({ text, total: (last?.total ?? 0) + amount, fence });
 }
 

@@ -21,9 +21,10 @@ const grants = new Set<number>();
 
 /** One line. Whoever calls it alone gets the lock for it. */
 async function append(line: string): Promise<void> {
-  await lock.run(async ({ token }) => {
-    grants.add(token);
+  await lock.run(async (lease) => {
+    grants.add(lease.token);
     await turn();
+    lease.assertHeld();
     lines.push(line);
   });
 }

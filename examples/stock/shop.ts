@@ -1,5 +1,5 @@
 /** One item for sale, in three ways: two steps with nothing around them, the same two steps under a lock, and one step. */
-import type { Holdfast } from "holdfast";
+import type { Holdfast, Lease } from "holdfast";
 import { counter } from "holdfast/recipes";
 import type { Redis } from "ioredis";
 
@@ -35,25 +35,33 @@ function orderNumber({ redis, name }: Pick<ShopPlace, "redis" | "name">): Promis
 }
 
 /** Reads, then sets: whoever reads in between sells the same item once more. */
+async function buyInTwoSteps(
+  { redis, name }: Pick<ShopPlace, "redis" | "name">,
+  lease?: Lease,
+): Promise<number | null> {
+  const left = Number(await redis.get(name));
+  if (left < 1) return null;
+  lease?.assertHeld();
+  await redis.set(name, left - 1);
+  return await orderNumber({ redis, name });
+}
+
 function unlocked({ redis, name }: Pick<ShopPlace, "redis" | "name">): Shop {
   return {
     open: async (items) => void (await redis.set(name, items)),
-    async buy() {
-      const left = Number(await redis.get(name));
-      if (left < 1) return null;
-      await redis.set(name, left - 1);
-      return await orderNumber({ redis, name });
-    },
+    buy: () => buyInTwoSteps({ redis, name }),
     left: async () => Number(await redis.get(name)),
   };
 }
 
-/** The same two steps, one buyer at a time. Right as long as nobody stands still under the lock: it takes `fencedSet` for that. */
+/**
+ * The same two steps, one buyer at a time. Who stood still after the reading sells nothing; who stands still on the way to the
+ * server may, and it takes `fencedSet` against that.
+ */
 function locked({ redis, holdfast, name }: ShopPlace): Shop {
-  const bare = unlocked({ redis, name });
   return {
-    ...bare,
-    buy: (orderId) => holdfast.mutex(name).run(() => bare.buy(orderId), { waitMs: 600_000 }),
+    ...unlocked({ redis, name }),
+    buy: () => holdfast.mutex(name).run((lease) => buyInTwoSteps({ redis, name }, lease), { waitMs: 600_000 }),
   };
 }
 

@@ -35,9 +35,11 @@ async function write(account: string, balance: number, token: number): Promise<v
 /** Moves the amount, if there is enough. */
 async function transfer(holdfast: Holdfast, from: string, to: string, amount: number): Promise<boolean> {
   const lock = holdfast.multiLock([`account:${from}`, `account:${to}`]);
-  return lock.run(async ({ leases: [payer, payee] }) => {
+  return lock.run(async (lease) => {
+    const [payer, payee] = lease.leases;
     const [before, after] = [await read(from), await read(to)];
     if (before < amount || payer === undefined || payee === undefined) return false;
+    lease.assertHeld(); // who is late before the first of the two writes does neither
     await write(from, before - amount, payer.token);
     await write(to, after + amount, payee.token);
     return true;
