@@ -1,66 +1,26 @@
 /** Every recipe called by fifty processes at once, and what it promises then. */
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { type Program, startProgram } from "../../../../tests/support/program.js";
+import { describe, expect, test, vi } from "vitest";
+import { startProgram } from "../../../../tests/support/program.js";
 import { coalesce, counter, keyed, versioned } from "../../src/recipes/index.js";
+import { PROCESSES, startMany, tally, visits as visitsOf } from "./many-processes.js";
 import { eventually, held, useQueueScene } from "./queue-scene.js";
 
-const PROCESSES = 50;
-/** How many of them start at once: each takes its time. */
-const STARTING = 5;
 const leaseMs = 600_000;
 
 vi.setConfig({ testTimeout: 240_000, hookTimeout: 300_000 });
 const scene = useQueueScene();
-const programs: Program[] = [];
-
-beforeAll(async () => {
-  const url = new URL("./programs/caller.mjs", import.meta.url);
-  let hasFailed = false;
-  const start = async (): Promise<void> => {
-    const started = startProgram(url, { port: scene.server.port });
-    programs.push(started);
-    await started.call("ready");
-  };
-  const starting = await Promise.allSettled(
-    Array.from({ length: STARTING }, async () => {
-      for (let count = 0; count < PROCESSES / STARTING && !hasFailed; count += 1) {
-        await start().catch((error: unknown) => {
-          hasFailed = true;
-          throw error;
-        });
-      }
-    }),
-  );
-  // Only when none of them starts another: what comes next kills all that there are.
-  for (const each of starting) if (each.status === "rejected") throw each.reason;
-});
-
-afterAll(async () => {
-  await Promise.all(programs.map((program) => program.kill()));
-});
+const many = startMany(() =>
+  startProgram(new URL("./programs/caller.mjs", import.meta.url), { port: scene.server.port }),
+);
+const { programs } = many;
 
 /** All of them call in the same moment; what they have to say may differ. */
 async function allCall<Answer>(recipe: string, input: (at: number) => object = () => ({})): Promise<Answer[]> {
   const atMs = Date.now() + 300;
-  return await Promise.all(
-    programs.map((program, at) => program.call<Answer>("call", { name: scene.name, ...input(at), recipe, atMs })),
-  );
+  return await many.all("call", (at) => ({ name: scene.name, ...input(at), recipe, atMs }));
 }
 
-/** Who was inside, in the order of their turns; no two at once. */
-async function visits(of = scene.name): Promise<readonly string[]> {
-  const seen = await scene.redis.lrange(`${of}:visits`, 0, -1);
-  const turns = seen.filter((each) => each.startsWith("begin ")).map((each) => each.slice("begin ".length));
-  expect(seen).toEqual(turns.flatMap((turn) => [`begin ${turn}`, `end ${turn}`]));
-  return turns;
-}
-
-function tally(answers: readonly unknown[]): Record<string, number> {
-  const counts: Record<string, number> = {};
-  for (const answer of answers) counts[String(answer)] = (counts[String(answer)] ?? 0) + 1;
-  return counts;
-}
-
+const visits = (of = scene.name): Promise<readonly string[]> => visitsOf(scene.redis, of);
 const upTo = (count: number, first = 0): readonly number[] => Array.from({ length: count }, (_, at) => first + at);
 const sorted = (numbers: readonly number[]): readonly number[] => numbers.toSorted((a, b) => a - b);
 

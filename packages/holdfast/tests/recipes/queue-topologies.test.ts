@@ -1,13 +1,12 @@
 /** Events in order and coalesced calls where servers fail, and on a cluster. */
 import { randomUUID } from "node:crypto";
-import { Cluster, Redis } from "ioredis";
-import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
+import { Cluster, type Redis } from "ioredis";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { type RedisCluster, startCluster } from "../../../../tests/support/redis-cluster.js";
-import { type RedisSentinel, startSentinel } from "../../../../tests/support/redis-sentinel.js";
-import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
 import { createHoldfast, type Holdfast } from "../../src/index.js";
 import { coalesce, keyed } from "../../src/recipes/index.js";
-import { eventually, held } from "./queue-scene.js";
+import { failingServers } from "./failing-servers.js";
+import { held } from "./queue-scene.js";
 
 const leaseMs = 2_000;
 let closers: (() => unknown)[] = [];
@@ -26,53 +25,7 @@ function holdfastOn(redis: Redis | Cluster): Holdfast {
   return holdfast;
 }
 
-/** Where there are servers of which one fails. */
-interface Stage {
-  readonly name: string;
-  start(): Promise<void>;
-  stop(): Promise<void>;
-  client(): Redis;
-  /** Resolves when there is a server again. */
-  fail(): Promise<void>;
-}
-
-let topology: RedisSentinel | undefined;
-let server: RedisServer | undefined;
-const stages: readonly Stage[] = [
-  {
-    name: "behind Sentinel, when the master is killed",
-    async start() {
-      topology = await startSentinel();
-    },
-    stop: async () => topology?.stop(),
-    client() {
-      const { name, addresses } = topology as RedisSentinel;
-      return new Redis({ name, sentinels: addresses.map((each) => ({ ...each })) });
-    },
-    async fail() {
-      const { master, settled } = topology as RedisSentinel;
-      const old = await master();
-      await old.kill();
-      onTestFinished(async () => {
-        await old.restart();
-        await old.command("REPLICAOF", "127.0.0.1", (await master()).port);
-        await settled();
-      });
-      await vi.waitFor(async () => expect((await master()).id).not.toBe(old.id), eventually);
-    },
-  },
-  {
-    name: "on a server that is restarted empty",
-    async start() {
-      server = await startRedis();
-    },
-    stop: async () => server?.stop(),
-    client: () => new Redis({ port: server?.port ?? 0, retryStrategy: () => 20 }),
-    fail: async () => server?.restart(),
-  },
-];
-
-describe.each(stages)("$name", { timeout: 120_000 }, (stage) => {
+describe.each(failingServers)("$name", { timeout: 120_000 }, (stage) => {
   beforeAll(() => stage.start(), 60_000);
   afterAll(() => stage.stop());
   const client = (): Holdfast => holdfastOn(stage.client());

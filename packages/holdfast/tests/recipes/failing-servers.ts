@@ -1,0 +1,53 @@
+/** Servers that fail while a recipe is at work: a master that is killed and followed by its replica, and one that comes back empty. */
+import { Redis } from "ioredis";
+import { expect, onTestFinished, vi } from "vitest";
+import { type RedisSentinel, startSentinel } from "../../../../tests/support/redis-sentinel.js";
+import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
+import { eventually } from "./queue-scene.js";
+
+/** Where there are servers of which one fails. */
+export interface FailingServers {
+  readonly name: string;
+  start(): Promise<void>;
+  stop(): Promise<void>;
+  client(): Redis;
+  /** Resolves when there is a server again. */
+  fail(): Promise<void>;
+}
+
+let topology: RedisSentinel | undefined;
+let server: RedisServer | undefined;
+/** One of each kind for a file. */
+export const failingServers: readonly FailingServers[] = [
+  {
+    name: "behind Sentinel, when the master is killed",
+    async start() {
+      topology = await startSentinel();
+    },
+    stop: async () => topology?.stop(),
+    client() {
+      const { name, addresses } = topology as RedisSentinel;
+      return new Redis({ name, sentinels: addresses.map((each) => ({ ...each })) });
+    },
+    async fail() {
+      const { master, settled } = topology as RedisSentinel;
+      const old = await master();
+      await old.kill();
+      onTestFinished(async () => {
+        await old.restart();
+        await old.command("REPLICAOF", "127.0.0.1", (await master()).port);
+        await settled();
+      });
+      await vi.waitFor(async () => expect((await master()).id).not.toBe(old.id), eventually);
+    },
+  },
+  {
+    name: "on a server that is restarted empty",
+    async start() {
+      server = await startRedis();
+    },
+    stop: async () => server?.stop(),
+    client: () => new Redis({ port: server?.port ?? 0, retryStrategy: () => 20 }),
+    fail: async () => server?.restart(),
+  },
+];
