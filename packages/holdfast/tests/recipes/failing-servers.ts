@@ -3,6 +3,7 @@ import { Redis } from "ioredis";
 import { expect, onTestFinished, vi } from "vitest";
 import { type RedisSentinel, startSentinel } from "../../../../tests/support/redis-sentinel.js";
 import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
+import type { HoldfastOptions } from "../../src/index.js";
 import { eventually } from "./queue-scene.js";
 
 /** Where there are servers of which one fails. */
@@ -11,6 +12,8 @@ export interface FailingServers {
   start(): Promise<void>;
   stop(): Promise<void>;
   client(): Redis;
+  /** With which nobody is granted what another still holds. */
+  readonly options: Pick<HoldfastOptions, "failoverGrace">;
   /** Resolves when there is a server again. */
   fail(): Promise<void>;
 }
@@ -29,6 +32,7 @@ export const failingServers: readonly FailingServers[] = [
       const { name, addresses } = topology as RedisSentinel;
       return new Redis({ name, sentinels: addresses.map((each) => ({ ...each })) });
     },
+    options: {},
     async fail() {
       const { master, settled } = topology as RedisSentinel;
       const old = await master();
@@ -48,6 +52,8 @@ export const failingServers: readonly FailingServers[] = [
     },
     stop: async () => server?.stop(),
     client: () => new Redis({ port: server?.port ?? 0, retryStrategy: () => 20 }),
+    // What comes back empty has no trace of what it was.
+    options: { failoverGrace: "strict" },
     fail: async () => server?.restart(),
   },
 ];

@@ -2,13 +2,13 @@
 import { Injectable, Module } from "@nestjs/common";
 import { NestFactory } from "@nestjs/core";
 import { Redis } from "ioredis";
-import { afterEach, expect, test } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 import { startProgram } from "../../../../../tests/support/program.js";
 import { startProxy } from "../../../../../tests/support/tcp-proxy.js";
 import { mutexAcquire } from "../../../src/generated/scripts.js";
-import type { Lease } from "../../../src/index.js";
+import { ClosedError, type Lease } from "../../../src/index.js";
 import { HeldLease, HoldfastModule, Locked } from "../../../src/integrations/nestjs/index.js";
-import { useQueueScene } from "../../recipes/queue-scene.js";
+import { eventually, useQueueScene } from "../../recipes/queue-scene.js";
 import { endsAtMs, expectTakeover, serverMs } from "../../recipes/takeover.js";
 
 const scene = useQueueScene();
@@ -45,7 +45,7 @@ test("a method whose process is killed is followed when its lease is over, and s
   const { server, redis, holdfast, name: id } = scene;
   const invoices = await invoicesOn(server.port);
   const url = new URL("../programs/nest-service.mjs", import.meta.url);
-  const dying = startProgram(url, { port: server.port, leaseMs: 1_000, workMs: 600_000 });
+  const dying = startProgram(url, { port: server.port, leaseMs: 1_000 });
   closing.push(() => dying.kill());
   const began = dying.heard("began");
   const killed = dying.call("close", { id });
@@ -73,4 +73,53 @@ test("a method whose grant was answered by a lost reply runs once, and gives its
   await struck;
   expect(invoices.tokens).toHaveLength(2);
   expect((await holdfast.mutex(`invoice:${id}`).inspect()).holders).toEqual([]);
+});
+
+test("a method that stands still beyond its lease is told that it is too late", async () => {
+  const { server, holdfast, name: id } = scene;
+  const url = new URL("../programs/nest-service.mjs", import.meta.url);
+  const late = startProgram(url, { port: server.port, leaseMs: 500 });
+  closing.push(() => late.kill());
+  const began = late.heard("began");
+  const closed = late.call("close", { id }).catch((error: unknown) => (error as Error).name);
+  await began;
+  late.freeze();
+  const lease = await holdfast.mutex(`invoice:${id}`).acquire({ waitMs: 60_000, leaseMs: 600_000 });
+  late.resume();
+  await late.call("finish");
+  expect(await closed).toBe("WorkLostError");
+  expect(lease.validForMs()).toBeGreaterThan(0);
+  await lease.release();
+});
+
+test("a method that waits and is not told of its turn finds out by itself", async () => {
+  const { server, holdfast, name: id } = scene;
+  const proxy = await startProxy(server.port);
+  closing.push(() => proxy.close());
+  const invoices = await invoicesOn(proxy.port);
+  const lock = holdfast.mutex(`invoice:${id}`);
+  const lease = await lock.acquire({ leaseMs: 600_000 });
+  const waiting = invoices.close(id);
+  await vi.waitFor(async () => expect((await lock.inspect()).waiterCount).toBe(1), eventually);
+  proxy.dropMessages(true);
+  await lease.release();
+  expect(await waiting).toBe(`closed ${id}`);
+  await vi.waitFor(() => expect(proxy.counts.droppedMessages).toBeGreaterThan(0), eventually);
+  expect((await lock.inspect()).holders).toEqual([]);
+});
+
+test("a method that waits while its application shuts down is not called, and leaves no place in the queue", async () => {
+  const { server, holdfast, name: id } = scene;
+  const invoices = await invoicesOn(server.port);
+  const lock = holdfast.mutex(`invoice:${id}`);
+  const lease = await lock.acquire();
+  const waiting = invoices.close(id);
+  const refused = expect(waiting).rejects.toThrow(ClosedError);
+  await vi.waitFor(async () => expect((await lock.inspect()).waiterCount).toBe(1), eventually);
+  await closing.pop()?.();
+  await refused;
+  expect(invoices.tokens).toEqual([]);
+  await vi.waitFor(async () => expect((await lock.inspect()).waiterCount).toBe(0), eventually);
+  await lease.release();
+  expect((await lock.inspect()).holders).toEqual([]);
 });

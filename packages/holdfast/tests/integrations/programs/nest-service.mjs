@@ -8,11 +8,17 @@ import { args, serve, tell } from "../../faults/programs/serve.mjs";
 
 const redis = new Redis({ port: args.port });
 
+let finish = () => {};
+/** @type {Promise<void>} */
+const finished = new Promise((resolve) => {
+  finish = resolve;
+});
+
 class Invoices {
   /** @param {string} _id */
   async close(_id) {
     await tell("began");
-    await new Promise((resolve) => setTimeout(resolve, args.workMs));
+    await finished;
   }
 }
 const options = { name: (/** @type {string} */ id) => `invoice:${id}`, leaseMs: args.leaseMs, noLease: true };
@@ -30,4 +36,6 @@ serve({
     const app = await NestFactory.createApplicationContext(App, { logger: false, abortOnError: false });
     await app.get(Invoices).close(id);
   },
+
+  finish: () => finish(),
 });

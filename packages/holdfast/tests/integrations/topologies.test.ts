@@ -1,0 +1,92 @@
+/** Jobs of BullMQ and fires of node-cron where the servers of the locks fail. */
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { createHoldfast, type Holdfast, type Lease, type LeaseLostError } from "../../src/index.js";
+import { withLock } from "../../src/integrations/bullmq/index.js";
+import { runCoordinator } from "../../src/integrations/node-cron/index.js";
+import { failingServers } from "../recipes/failing-servers.js";
+import { held } from "../recipes/queue-scene.js";
+import { Bench, type Bill, ended, eventually } from "./bullmq-bench.js";
+
+/** Its server has the jobs, and none of the locks. */
+const bench = new Bench();
+/** The longest of all: for so long a promoted server grants nothing. */
+const leaseMs = 2_000;
+
+describe.each(failingServers)("$name", { timeout: 240_000 }, (servers) => {
+  beforeAll(() => servers.start(), 60_000);
+  afterAll(() => servers.stop());
+
+  function client(): Holdfast {
+    const redis = servers.client();
+    redis.on("error", () => {});
+    const holdfast = createHoldfast({ redis, ...servers.options });
+    bench.atEnd(async () => {
+      await holdfast.close();
+      redis.disconnect();
+    });
+    return holdfast;
+  }
+
+  test("BullMQ: jobs of one key are still run one at a time, and whoever has lost the lock has failed", async () => {
+    const began = held<string>();
+    const inside = new Set<Lease>();
+    const run =
+      (work: () => Promise<string>) =>
+      async (_job: unknown, _token: unknown, _signal: unknown, lease: Lease): Promise<string> => {
+        // Whoever has lost it knows, and may be followed.
+        expect([...inside].filter((other) => other.validForMs() > 0)).toEqual([]);
+        inside.add(lease);
+        const value = await work();
+        inside.delete(lease);
+        return value;
+      };
+    const options = { leaseMs, whenBusy: { waitMs: 600_000 } };
+    const worker = (work: () => Promise<string>, holdfast: Holdfast): ReturnType<typeof bench.worker> =>
+      bench.worker(
+        withLock<Bill, string>(holdfast, () => bench.key, run(work), options),
+        { autorun: false },
+      );
+    const second = client();
+    await second.mutex(bench.key).run(() => {}, { leaseMs });
+    const [one, other] = [worker(began.work, client()), worker(async () => "second", second)];
+    const ends = [ended(one), ended(other)];
+    await bench.add();
+    void one.run();
+    await began.began;
+    await bench.add();
+    void other.run();
+    const lock = second.mutex(bench.key);
+    await vi.waitFor(async () => expect((await lock.inspect()).waiterCount).toBe(1), eventually);
+    await servers.fail();
+    began.end("first");
+    const [first, next] = await Promise.all(ends);
+    expect(next?.value).toBe("second");
+    if (first?.error !== undefined) expect(first.error as LeaseLostError).toMatchObject({ name: "WorkLostError" });
+    else expect(first?.value).toBe("first");
+  });
+
+  test("node-cron: nothing is thrown into the scheduler, and the next fire is run by one", async () => {
+    const name = randomUUID();
+    const coordinators = [client(), client()].map((holdfast) => runCoordinator(holdfast, { name }));
+    const ask = async (key: string): Promise<boolean[]> =>
+      await Promise.all(coordinators.map((coordinator) => coordinator.shouldRun(key, leaseMs)));
+    let fire = 0;
+    const fireUntilOneRuns = async (): Promise<void> =>
+      await vi.waitFor(
+        async () => {
+          fire += 1;
+          expect((await ask(`feed:${fire}`)).toSorted()).toEqual([false, true]);
+        },
+        { timeout: 100_000, interval: 100 },
+      );
+    await fireUntilOneRuns();
+    await servers.fail();
+    for (const coordinator of coordinators) await coordinator.onComplete(`feed:${fire}`);
+    await fireUntilOneRuns();
+    const counts = coordinators.map((coordinator) => coordinator.counts);
+    expect(counts.reduce((sum, { started }) => sum + started, 0)).toBe(2);
+    const reasons = counts.flatMap(({ skipped }) => Object.entries(skipped)).filter(([, count]) => count > 0);
+    for (const [reason] of reasons) expect(["already-done", "grace", "unavailable"]).toContain(reason);
+  });
+});
