@@ -76,7 +76,7 @@ describe.each(failingServers)("$name", { timeout: 240_000 }, (servers) => {
       await vi.waitFor(
         async () => {
           fire += 1;
-          expect((await ask(`feed:${fire}`)).toSorted()).toEqual([false, true]);
+          expect((await ask(`feed:${fire}`)).filter(Boolean)).toEqual([true]);
         },
         { timeout: 100_000, interval: 100 },
       );
