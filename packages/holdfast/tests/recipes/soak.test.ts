@@ -8,6 +8,7 @@ import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Program, startProgram } from "../../../../tests/support/program.js";
 import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
+import { expectTakeover } from "./takeover.js";
 
 const KEYS = Number(process.env.HOLDFAST_SOAK_KEYS ?? 300);
 const IS_LONG = KEYS > 1_000;
@@ -67,6 +68,37 @@ class Caller {
   }
 }
 
+/** A call whose runner may have been killed. */
+interface Left {
+  readonly key: string;
+  readonly attempt: number;
+  /** By the clock of the server. */
+  readonly endsAtMs: number;
+}
+
+/** Which of the keys are running. */
+async function leftRunning(keys: Iterable<string>): Promise<Left[]> {
+  const left: Left[] = [];
+  for (const key of keys) {
+    const [state, attempt, until] = await redis.hmget(`hf:once:{/${key}}`, "state", "attempt", "until");
+    if (state === "running") left.push({ key, attempt: Number(attempt), endsAtMs: Number(until) / 1_000 });
+  }
+  return left;
+}
+
+/** Each that has had another runner since had it when its lease was over, and soon after. @returns by how much, in ms */
+async function takeoversMs(left: readonly Left[]): Promise<number[]> {
+  const afterMs: number[] = [];
+  for (const { key, attempt, endsAtMs } of left) {
+    const [now, token] = await redis.hmget(`hf:once:{/${key}}`, "attempt", "token");
+    // Those of a runner that lives have ended as they began; who was killed twice was looked at twice.
+    if (Number(now) !== attempt + 1) continue;
+    expectTakeover(Number(token), { leaseMs: endsAtMs });
+    afterMs.push(Number(token) / 1_000 - endsAtMs);
+  }
+  return afterMs;
+}
+
 function start(): Program {
   return startProgram(new URL("./programs/runner.mjs", import.meta.url), { port: server.port });
 }
@@ -80,6 +112,7 @@ test(`of ${KEYS} keys, called for 1 to 5 times each, every one has one result, a
   const hits: string[] = [];
   let struck = 0;
   let longestMs = 0;
+  const takenOverMs: number[] = [];
   try {
     for (let first = 0; first < KEYS; first += AT_ONCE) {
       const keys = Array.from({ length: Math.min(AT_ONCE, KEYS - first) }, (_, at) => `call:${first + at}`);
@@ -88,6 +121,7 @@ test(`of ${KEYS} keys, called for 1 to 5 times each, every one has one result, a
         for (let count = randomInt(1, 6); count > 0; count -= 1) asked[randomInt(PROCESSES)]?.push(key);
       }
       const startedAt = performance.now();
+      let left: Left[] = [];
       const victim = first === 0 || randomInt(2) === 0 ? randomInt(PROCESSES) : undefined;
       const all = callers.map(async (caller, at) => {
         const own = asked[at] ?? [];
@@ -98,6 +132,7 @@ test(`of ${KEYS} keys, called for 1 to 5 times each, every one has one result, a
         // With more of its work running, as far as chance wants it.
         await new Promise((resolve) => setTimeout(resolve, randomInt(30)));
         await caller.kill();
+        left = await leftRunning(new Set(own));
         hits.push(key);
         struck += new Set(own).size;
         return { keys: own, got: await got };
@@ -106,11 +141,14 @@ test(`of ${KEYS} keys, called for 1 to 5 times each, every one has one result, a
         for (const [at, key] of own.entries()) answers.set(key, (answers.get(key) ?? new Set()).add(got[at]));
       }
       longestMs = Math.max(longestMs, performance.now() - startedAt);
+      takenOverMs.push(...(await takeoversMs(left)));
     }
   } finally {
     await Promise.all(callers.map((caller) => caller.end()));
   }
   expect(hits.length).toBeGreaterThan(0);
+  // One for each that was hit, and the others that were with the dead.
+  expect(takenOverMs.length).toBeGreaterThanOrEqual(hits.length);
   let effects = 0;
   for (const [key, got] of answers) {
     expect(got.size, key).toBe(1);
@@ -126,7 +164,12 @@ test(`of ${KEYS} keys, called for 1 to 5 times each, every one has one result, a
   expect(effects).toBeLessThanOrEqual(answers.size + struck);
   const kills = callers.reduce((sum, caller) => sum + caller.kills, 0);
   if (!IS_LONG) return;
-  console.log(`${answers.size} keys, ${kills} kills, the slowest ${AT_ONCE} took ${Math.round(longestMs)} ms`);
+  const latestMs = Math.max(...takenOverMs);
+  console.log(
+    `${answers.size} keys, ${kills} kills, the slowest ${AT_ONCE} took ${Math.round(longestMs)} ms;`,
+    `${takenOverMs.length} were taken over, ${Math.round(latestMs)} ms after the lease at the latest`,
+  );
+  expect(latestMs).toBeLessThan(1_000);
   expect(kills).toBeGreaterThan(10);
   // A process takes some time to start.
   expect(longestMs).toBeLessThan(LEASE_MS + 1_000 + 2_000);

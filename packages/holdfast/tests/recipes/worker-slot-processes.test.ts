@@ -30,7 +30,24 @@ function program(offsetMs = 0): Program {
 
 interface Taken {
   readonly numbers: readonly number[];
+  /** Of each. */
+  readonly tokens: readonly number[];
   readonly errors: readonly string[];
+}
+
+/** When the lease of each number ends on the server, with the rest that comes after it, in microseconds since 1970. */
+async function endsOfNumbers(name: string): Promise<Map<number, number>> {
+  const state = `hf:semaphore:{${name}}`;
+  const [grants, ends] = await Promise.all([
+    scene.redis.hgetall(state),
+    scene.redis.zrange(`${state}:holders`, "0", "-1", "WITHSCORES"),
+  ]);
+  const endsAt = new Map<number, number>();
+  for (let at = 0; at + 1 < ends.length; at += 2) {
+    const number = /^1\/\d+\/(\d+)$/.exec(grants[ends[at] ?? ""] ?? "")?.[1];
+    if (number !== undefined) endsAt.set(Number(number), Number(ends[at + 1]));
+  }
+  return endsAt;
 }
 
 describe("numbers", { timeout: 600_000 }, () => {
@@ -71,14 +88,20 @@ describe("numbers", { timeout: 600_000 }, () => {
     const { name } = scene;
     const how = { name, count: 20, many: 20, waitMs: 60_000 };
     const dying = program();
-    await dying.call("take", { ...how, leaseMs: 1_500, restMs: 500 });
+    const first = await dying.call<Taken>("take", { ...how, leaseMs: 1_500, restMs: 500 });
     await dying.kill();
-    const [earliest] = (await scene.redis.zrange(`hf:semaphore:{${name}}:holders`, "0", "0", "WITHSCORES")).slice(1);
+    const endsAt = await endsOfNumbers(name);
+    expect(endsAt.size).toBe(20);
+    for (const [at, number] of first.numbers.entries()) {
+      const grantedAt = first.tokens[at] ?? Number.NaN;
+      expect(endsAt.get(number), `number ${number}`).toBeGreaterThanOrEqual(grantedAt + 2_000_000);
+    }
     const next = await program().call<Taken>("take", how);
     expect(next.numbers.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 20 }, (_, at) => at));
     // A token is the time of its grant at the server.
-    const token = Number((await scene.redis.get(`hf:semaphore:{${name}}:fence`)) ?? 0);
-    expect(token).toBeGreaterThan(Number(earliest));
+    for (const [at, number] of next.numbers.entries()) {
+      expect(next.tokens[at], `number ${number}`).toBeGreaterThanOrEqual(endsAt.get(number) ?? Number.NaN);
+    }
   });
 
   test("of a process that was stopped are held no longer at its first line after that", async () => {

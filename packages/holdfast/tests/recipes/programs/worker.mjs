@@ -51,6 +51,7 @@ serve({
     slots = asked.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
     return {
       numbers: slots.map(({ number }) => number),
+      tokens: slots.map(({ token }) => token),
       errors: asked.flatMap((one) => (one.status === "rejected" ? [one.reason.code ?? one.reason.message] : [])),
     };
   },
