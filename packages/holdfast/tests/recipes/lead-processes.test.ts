@@ -6,8 +6,8 @@ import { lead } from "../../src/recipes/index.js";
 import { eventually, follow, heeding, useLeadScene } from "./lead-scene.js";
 import { endsAtMs, expectTakeover, serverMs } from "./takeover.js";
 
-/** How long after a SIGTERM another leads, on a machine that does something else as well; its lease would end far beyond that. */
-const RESIGNED_MS = 15_000;
+/** How long after a SIGTERM another leads. Meant is a second; the rest is for a machine that does something else as well. */
+const RESIGNED_MS = 5_000;
 const scene = useLeadScene();
 
 function program(): Program {
@@ -56,7 +56,7 @@ describe("a leader", { timeout: 60_000 }, () => {
     }
   });
 
-  test("that is told to go by SIGTERM resigns, long before its lease would end", async () => {
+  test("that is told to go by SIGTERM resigns, long before its lease would end", async ({ annotate }) => {
     const { leader, next, term, answer, following } = await leaderAndNext({ leaseMs: 600_000 });
     try {
       const resigned = leader.heard("resigned");
@@ -64,8 +64,10 @@ describe("a leader", { timeout: 60_000 }, () => {
       process.kill(leader.pid, "SIGTERM");
       const second = (await following) as number;
       expect(second).toBeGreaterThan(term);
-      // Meant is a second. A term is the moment in which it was granted, in microseconds of the server.
-      expect(second / 1_000 - toldMs).toBeLessThan(RESIGNED_MS);
+      // A term is the moment in which it was granted, in microseconds of the server.
+      const afterMs = second / 1_000 - toldMs;
+      await annotate(`the next one leads ${Math.round(afterMs)} ms after SIGTERM`);
+      expect(afterMs).toBeLessThan(RESIGNED_MS);
       expect(await resigned).toEqual({ role: "leader", outcome: "released" });
       expect(await answer).toEqual({ error: undefined });
     } finally {
