@@ -8,7 +8,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFin
 import { type Program, startProgram } from "../../../../tests/support/program.js";
 import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
 import { readHistory } from "../../src/admin/index.js";
-import { systemRuntime } from "../../src/core/runtime.js";
+import { type Runtime, systemRuntime } from "../../src/core/runtime.js";
 import { createHoldfastOn } from "../../src/holdfast.js";
 import { createHoldfast, type Holdfast, type Lease } from "../../src/index.js";
 import {
@@ -111,6 +111,30 @@ describe("of all instances that are called", () => {
     await job(local, undefined, { jitterMaxMs: 400 })();
     const [read, started] = await redis.hmget(`hf:period-marker:{${name}}`, "read", "started");
     expect(Number(started) - Number(read)).toBeGreaterThanOrEqual(399);
+    await local.close();
+    client.disconnect();
+  });
+
+  test("whoever comes out of its jitter when another has run since is refused, though it had found nobody before", async () => {
+    const waits = deferred<() => void>();
+    const jitterMaxMs = 600_000;
+    const runtime: Runtime = {
+      ...systemRuntime,
+      random: () => 0.5,
+      startTimer: (callback, delayMs, keepAlive) => {
+        if (delayMs === jitterMaxMs / 2) waits.resolve(callback);
+        return systemRuntime.startTimer(callback, delayMs, keepAlive && delayMs !== jitterMaxMs / 2);
+      },
+    };
+    const client = new Redis({ port: server.port });
+    const local = createHoldfastOn(runtime, { redis: client, commandTimeoutMs: 20_000 });
+    const late = vi.fn();
+    const result = job(local, late, { jitterMaxMs })();
+    const waited = await waits.promise;
+    expect(await job(other)()).toMatchObject({ outcome: "ran" });
+    waited();
+    expect(await result).toMatchObject({ outcome: "refused", reason: "already-done" });
+    expect(late).not.toHaveBeenCalled();
     await local.close();
     client.disconnect();
   });
