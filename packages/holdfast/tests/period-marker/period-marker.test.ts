@@ -131,7 +131,10 @@ describe.each([
     expect((await startOfPeriod(holdfast, lease, options)).outcome).toBe("started");
     if (first.outcome !== "started") throw new Error("nobody had started");
     expect(await first.end(0)).toBe(true);
-    expect(await first.end(0)).toBe(true);
+    const ended = await lastRunOf(holdfast, "job");
+    // Sent again it is the same end, whatever it says.
+    expect(await first.end(3)).toBe(true);
+    expect(await lastRunOf(holdfast, "job")).toEqual(ended);
     await lease.release();
     expect(await attempt(holdfast, { every: HOUR, readAtMs: MIDNIGHT + HOUR })).toBe("started");
     expect(await first.end(1)).toBe(false);
@@ -203,4 +206,36 @@ test("weeks begin on Monday", () => {
   expect(opensAtMs(week, MIDNIGHT)).toBe(Date.UTC(2026, 10, 23) - 30_000);
   expect(opensAtMs(week, Date.UTC(2026, 10, 22, 23, 59, 45))).toBe(Date.UTC(2026, 10, 30) - 30_000);
   expect(opensAtMs(divisionOf(DAY), MIDNIGHT)).toBe(MIDNIGHT + 0.9 * DAY);
+});
+
+test("a note that lives longer than a later one would is not cut short by it", async () => {
+  const keyspace = new Keyspace({ clock: { nowUs: () => 1_000_000_000_000 } });
+  const holdfast = made(createHoldfast({ store: embedded({ keyspace }) }));
+  for (const [every, readAtMs] of [
+    [30 * DAY, 1_000_000_000],
+    [HOUR, 1_000_000_000 + HOUR],
+  ] as const) {
+    const lease = await holdfast.mutex("job").acquire();
+    expect((await startOfPeriod(holdfast, lease, { every, readAtMs })).outcome).toBe("started");
+    await lease.release();
+  }
+  expect(keyspace.pttl("hf:period-marker:{job}")).toBe(67 * DAY);
+});
+
+test("of several servers one that has the note speaks for those that missed it, and nothing is noted there", async () => {
+  const keyspaces = [1, 2, 3].map(() => new Keyspace());
+  const [first] = keyspaces as [Keyspace];
+  const one = made(createHoldfast({ store: embedded({ keyspace: first }) }));
+  const all = made(createHoldfast({ redlock: keyspaces.map((keyspace) => embedded({ keyspace })) }));
+  const attempt = async (holdfast: Holdfast, lease: Lease, readAtMs: number): Promise<string> => {
+    const { outcome } = await startOfPeriod(holdfast, lease, { every: DAY, readAtMs });
+    await lease.release();
+    return outcome;
+  };
+  const noted = (): boolean[] => keyspaces.map((keyspace) => keyspace.pttl("hf:period-marker:{job}") > 0);
+  expect(await attempt(one, await one.mutex("job").acquire(), MIDNIGHT)).toBe("started");
+  expect(await attempt(all, await all.redlock("job").acquire(), MIDNIGHT + HOUR)).toBe("already");
+  expect(noted()).toEqual([true, false, false]);
+  expect(await attempt(all, await all.redlock("job").acquire(), MIDNIGHT + DAY)).toBe("started");
+  expect(noted().filter((is) => is).length).toBeGreaterThanOrEqual(2);
 });
