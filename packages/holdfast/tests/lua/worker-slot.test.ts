@@ -1,0 +1,103 @@
+/** The notes of workers' numbers, where an answer or a request comes late: of a grant that is not the one there is. */
+import { afterEach, beforeEach, expect, test } from "vitest";
+import type { Script } from "../../src/core/script.js";
+import {
+  recipesWorkerSlotBefore,
+  recipesWorkerSlotEnd,
+  recipesWorkerSlotKeep,
+} from "../../src/generated/recipes-scripts.js";
+import { createHoldfast, type Holdfast } from "../../src/index.js";
+import { type WorkerSlot, workerSlot } from "../../src/recipes/index.js";
+import { ScriptServer } from "./script-server.js";
+
+const server = new ScriptServer();
+const STATE = "hf:semaphore:{t}";
+const ENDS = "hf:worker-slot:{t}";
+const KEYS: Readonly<Record<string, string>> = {
+  state: STATE,
+  fence: `${STATE}:fence`,
+  holders: `${STATE}:holders`,
+  slots: `${STATE}:slots`,
+  ends: ENDS,
+};
+const AHEAD_MS = 4_000_000_000_000;
+
+let holdfast: Holdfast;
+let slot: WorkerSlot;
+
+beforeEach(async () => {
+  holdfast = createHoldfast({ redis: server.redis, commandTimeoutMs: 20_000 });
+  // Nothing of it is renewed during a test.
+  slot = await workerSlot(holdfast, "t", { count: 2, leaseMs: 3_600_000 });
+});
+afterEach(() => holdfast.close());
+
+async function send(script: Script, given: Readonly<Record<string, string | number>>): Promise<unknown> {
+  const keys = script.keys.map((key) => KEYS[key] ?? "");
+  return await server.redis.eval(
+    script.source,
+    keys.length,
+    ...keys,
+    ...script.args.map((name) => String(given[name])),
+  );
+}
+
+/** `<end> <token> <end before>` */
+async function note(): Promise<string[]> {
+  return ((await server.redis.hget(ENDS, "0")) ?? "").split(" ");
+}
+
+test("a number without a holder before it has none, and the note of another grant is not read", async () => {
+  expect(await send(recipesWorkerSlotBefore, { number: 0, token: slot.token })).toEqual([1, 0]);
+  expect(await send(recipesWorkerSlotBefore, { number: 0, token: slot.token - 1 })).toBe(0);
+  expect(await send(recipesWorkerSlotBefore, { number: 1, token: slot.token })).toBe(0);
+});
+
+test("an end that arrives late does not change the note of the next holder", async () => {
+  const noted = await note();
+  expect(noted[1]).toBe(String(slot.token));
+  const late = { number: 0, token: slot.token - 1, untilMs: 1_000 };
+  expect(await send(recipesWorkerSlotEnd, late)).toBe(0);
+  expect(await note()).toEqual(noted);
+  expect(await send(recipesWorkerSlotEnd, { ...late, number: 1 })).toBe(0);
+  expect(await server.redis.hlen(ENDS)).toBe(1);
+});
+
+test("an end says when that was, and never before the end of the holder before", async () => {
+  const { token } = slot;
+  expect(await send(recipesWorkerSlotEnd, { number: 0, token, untilMs: 2_000 })).toBe(1);
+  expect(await note()).toEqual(["2000", String(token), "0"]);
+  await server.redis.hset(ENDS, "0", `5000 ${token} 3000`);
+  expect(await send(recipesWorkerSlotEnd, { number: 0, token, untilMs: 2_000 })).toBe(1);
+  expect(await note()).toEqual(["3000", String(token), "3000"]);
+});
+
+test("a note goes forward alone, and what was there before the grant stays beside it", async () => {
+  const { owner, token } = slot;
+  await server.redis.hset(ENDS, "0", "7000 1 6000");
+  const keep = { owner, token, leaseMs: 60_000, untilMs: 5_000 };
+  expect(await send(recipesWorkerSlotKeep, keep)).toBe(1);
+  expect(await note()).toEqual(["7000", String(token), "7000"]);
+  expect(await send(recipesWorkerSlotKeep, { ...keep, untilMs: 8_000 })).toBe(1);
+  expect(await note()).toEqual(["8000", String(token), "7000"]);
+  // For the sake of a short lease no note ends sooner than a long one needs it.
+  expect(await server.redis.pttl(ENDS)).toBeGreaterThan(25 * 3_600_000 + 60_000);
+});
+
+test.each<[string, () => Promise<{ owner?: string; token?: number }>]>([
+  [
+    "whose lease is over",
+    async () => {
+      await server.redis.zadd(KEYS.holders as string, "XX", 1, slot.owner);
+      return {};
+    },
+  ],
+  ["that is another's", async () => ({ owner: "B/2/30000/1" })],
+  ["of an earlier grant", async () => ({ token: slot.token - 1 })],
+])("a number %s is not kept, and nothing is noted of it", async (_, happen) => {
+  const noted = await note();
+  const other = await happen();
+  const keep = { owner: slot.owner, token: slot.token, leaseMs: 60_000, untilMs: AHEAD_MS, ...other };
+  expect([2, 3, 4]).toContain(await send(recipesWorkerSlotKeep, keep));
+  expect(await note()).toEqual(noted);
+});
