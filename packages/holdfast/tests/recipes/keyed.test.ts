@@ -367,6 +367,11 @@ describe("nothing is left", () => {
     for (const key of keys) expect(await scene.redis.pttl(key), key).toBeGreaterThan(0);
   });
 
+  test("of an event without an id there is no note of its own", async () => {
+    await run(() => 1, { sequence: 5 });
+    expect(await scene.redis.keys(`${applied().replace(/[{}]/g, "?")}*`)).toEqual([applied()]);
+  });
+
   test("a shorter `keepMs` does not shorten what another caller has asked for", async () => {
     await run(() => 1, { sequence: 5, keepMs: 1_000_000 });
     await run(() => 2, { sequence: 6, keepMs: 1_000 });
