@@ -5,8 +5,11 @@ import {
   recipesOnceExtend,
   recipesOnceInspect,
   recipesOnceLeave,
+  recipesOnceReclaim,
+  recipesOnceResolve,
   recipesOnceSave,
 } from "../../src/generated/recipes-scripts.js";
+import { createHoldfast } from "../../src/index.js";
 import { INBOX, ScriptServer } from "./script-server.js";
 
 const server = new ScriptServer();
@@ -103,4 +106,95 @@ test("inspect says how long a lease lasts while it runs, and when it ended after
   expect(await send(recipesOnceInspect)).toEqual([1, 9, 1, 1, 2, 0, 0, "running", OWN]);
   await have({ ...RUNNING, state: "done", ended: "5" });
   expect(await send(recipesOnceInspect)).toEqual([1, 9, 1, 1, 2, 0, 5, "done", OWN]);
+});
+
+test("a resolution that arrives twice is one, and says the same", async () => {
+  await have({ ...RUNNING, state: "blocked", value: "why" });
+  const resolve = (state: string): Promise<unknown> => {
+    const args: Record = { state, value: "v", keepMs: "1000000", channel: `${INBOX}A` };
+    const words = recipesOnceResolve.args.map((name) => args[name] ?? "");
+    return server.redis.eval(recipesOnceResolve.source, 1, RECORD, ...words);
+  };
+  for (let times = 0; times < 2; times += 1) expect(await resolve("done")).toEqual([1]);
+  expect(await server.redis.hgetall(RECORD)).toEqual({ ...RUNNING, state: "done", value: "v", resolved: "done" });
+  expect(await server.messages()).toEqual(["A done"]);
+  // Another one comes too late.
+  expect(await resolve("released")).toEqual([2, "done"]);
+});
+
+/** What a holder knows of its call, for a server that has taken over. */
+const KNOWN = {
+  owner: OWN,
+  token: "9000",
+  leaseMs: "30000",
+  keepMs: "1000000",
+  fingerprint: "p",
+  attempt: "2",
+  firstMs: "1",
+  isSaved: "0",
+  saved: "",
+};
+const PUT_BACK = {
+  print: "p",
+  state: "running",
+  owner: OWN,
+  token: "9000",
+  attempt: "2",
+  first: "1",
+  since: "9",
+  until: expect.stringMatching(/^\d{16}$/),
+};
+
+async function reclaim(known: Record = {}): Promise<unknown> {
+  const args: Record = { ...KNOWN, ...known };
+  const words = recipesOnceReclaim.args.map((name) => args[name] ?? "");
+  return await server.redis.eval(recipesOnceReclaim.source, 2, RECORD, "hf:lineage", ...words);
+}
+
+test.each<[string, Record, Record]>([
+  ["that the server knows nothing of", {}, {}],
+  ["that it knows an earlier attempt of", { ...RUNNING, owner: OTHER, token: "8999", saved: "early" }, {}],
+  ["that was given back before", { ...RUNNING, state: "released", token: "8999", value: "v", ended: "7" }, {}],
+  [
+    "with what it had saved",
+    { ...RUNNING, token: "8999", saved: "early", until: String(PAST) },
+    { isSaved: "1", saved: "half" },
+  ],
+])("a call %s is put back by whoever has it", async (_, before, known) => {
+  if (before.state !== undefined) await have(before);
+  expect(await reclaim(known)).toBe(1);
+  const saved = known.saved === undefined ? {} : { saved: known.saved };
+  expect(await server.redis.hgetall(RECORD)).toEqual({ ...PUT_BACK, ...saved });
+  const restUs = Number(await server.redis.hget(RECORD, "until")) - (await server.nowUs());
+  expect(restUs).toBeLessThanOrEqual(30_000_000);
+  expect(restUs).toBeGreaterThan(10_000_000);
+  expect(await server.redis.pttl(RECORD)).toBeGreaterThan(KEPT_MS);
+});
+
+test("what is put back twice does not end sooner for it", async () => {
+  await have({ ...RUNNING, token: "9000" });
+  expect(await reclaim()).toBe(1);
+  expect(await server.redis.hget(RECORD, "until")).toBe(String(AHEAD));
+});
+
+test.each<[string, Record]>([
+  ["that a later attempt has", { ...RUNNING, owner: OTHER, token: "9001" }],
+  ["that another has by the same token", { ...RUNNING, owner: OTHER, token: "9000" }],
+  ["that has ended", { ...RUNNING, state: "released", token: "9000" }],
+  ["that is done", { ...RUNNING, state: "done", token: "8999" }],
+  ["that has failed", { ...RUNNING, state: "failed", token: "8999" }],
+  ["that is done, without its value", { ...RUNNING, state: "bare", token: "8999" }],
+])("a call %s is not put back", async (_, before) => {
+  await have(before);
+  expect(await reclaim()).toBe(0);
+  expect(await server.redis.hgetall(RECORD)).toEqual(before);
+});
+
+test("on a server that may grant nothing is put back: somebody may have begun there, and be done", async () => {
+  const holdfast = createHoldfast({ redis: server.redis, commandTimeoutMs: 20_000 });
+  await (await holdfast.mutex("any").acquire()).release();
+  expect(await server.redis.hget("hf:lineage", "run")).not.toBeNull();
+  expect(await reclaim()).toBe(0);
+  expect(await server.redis.exists(RECORD)).toBe(0);
+  await holdfast.close();
 });
