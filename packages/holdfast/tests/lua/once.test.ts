@@ -8,6 +8,7 @@ import {
   recipesOnceReclaim,
   recipesOnceResolve,
   recipesOnceSave,
+  recipesOnceSettle,
 } from "../../src/generated/recipes-scripts.js";
 import { createHoldfast } from "../../src/index.js";
 import { INBOX, ScriptServer } from "./script-server.js";
@@ -106,6 +107,22 @@ test("inspect says how long a lease lasts while it runs, and when it ended after
   expect(await send(recipesOnceInspect)).toEqual([1, 9, 1, 1, 2, 0, 0, "running", OWN]);
   await have({ ...RUNNING, state: "done", ended: "5" });
   expect(await send(recipesOnceInspect)).toEqual([1, 9, 1, 1, 2, 0, 5, "done", OWN]);
+});
+
+test("an end that arrives twice is one, and that of a late attempt is none", async () => {
+  const settle = (value: string): Promise<unknown> => {
+    const args: Record = { owner: OWN, state: "done", value, keepMs: "1000000", channel: `${INBOX}A` };
+    const words = recipesOnceSettle.args.map((name) => args[name] ?? "");
+    return server.redis.eval(recipesOnceSettle.source, 1, RECORD, ...words);
+  };
+  await have(RUNNING);
+  for (const value of ["v", "another"]) expect(await settle(value)).toEqual([1]);
+  const ended = expect.stringMatching(/^\d{13}$/);
+  expect(await server.redis.hgetall(RECORD)).toEqual({ ...RUNNING, state: "done", value: "v", ended });
+  expect(await server.messages()).toEqual(["A done"]);
+  await have({ ...RUNNING, owner: OTHER });
+  expect(await settle("v")).toEqual([2, "running"]);
+  expect(await server.redis.hgetall(RECORD)).toEqual({ ...RUNNING, owner: OTHER });
 });
 
 test("a resolution that arrives twice is one, and says the same", async () => {
