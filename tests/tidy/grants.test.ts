@@ -27,6 +27,7 @@ const PUT_BACK: ReadonlySet<string> = new Set([
   // A lease that is still good, on a server that has lost it; it has no other use.
   "mutex/reclaim",
   "permits/reclaim",
+  "recipes/coalesce/reclaim",
   // The pause that holds already.
   "pausing/extend",
   // Whoever the record beside the lock names.

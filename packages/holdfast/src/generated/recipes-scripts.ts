@@ -537,10 +537,10 @@ export const recipesCoalesceBegin = {
   keys: ["lock", "fence", "waiting", "joining", "run"],
   args: ["owner", "token", "ageUs", "inbox"],
   replies: [
-    { code: 1, outcome: "begun", values: [], rest: "by" },
+    { code: 1, outcome: "begun", values: ["arrivalUs", "coversUs"], rest: "by" },
     { code: 2, outcome: "lost", values: [], rest: null },
   ],
-  sha1: "138bacfcab38886dd1873a3ef88466d18a2214d9",
+  sha1: "d35d436864dd8c44987cd79afb288e7f7301263e",
   source: `-- holdfast recipes/coalesce/begin
 local owner, token, ageUs, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
@@ -548,7 +548,8 @@ if redis.call('GET', KEYS[1]) ~= owner or redis.call('GET', KEYS[2]) ~= token th
   return {2}
 end
 ${luaTell}
-local run = redis.call('HMGET', KEYS[5], 'begun', 'at', 'arrival', 'cancel', 'by')
+local run = redis.call('HMGET', KEYS[5], 'begun', 'at', 'arrival', 'cancel', 'by', 'covers')
+local arrival, covers = run[3], run[6]
 if run[1] ~= token then
   local time = redis.call('TIME')
   local now = time[1] * 1000000 + time[2]
@@ -560,9 +561,9 @@ if run[1] ~= token then
       return {2}
     end
   end
-  local arrival = string.format('%.0f', math.max(at, tonumber(before)))
+  arrival = string.format('%.0f', math.max(at, tonumber(before)))
   local joining = redis.call('ZREVRANGE', KEYS[4], 0, 0, 'WITHSCORES')[2] or 0
-  local covers = string.format('%.0f', math.max(now, tonumber(joining)))
+  covers = string.format('%.0f', math.max(now, tonumber(joining)))
   redis.call('HSET', KEYS[5], 'begun', token, 'by', owner, 'arrival', arrival, 'covers', covers, 'before', before, 'beforeBy', run[5] or '')
   redis.call('PEXPIRE', KEYS[5], redis.call('PTTL', KEYS[1]) + 600000)
   for _, waiter in ipairs(redis.call('ZRANGEBYSCORE', KEYS[3], 0, arrival, 'LIMIT', 0, 10000)) do
@@ -572,10 +573,11 @@ if run[1] ~= token then
     end
   end
 end
+local reply = {1, tonumber(arrival), tonumber(covers)}
 if run[4] then
-  return {1, run[4]}
+  reply[4] = run[4]
 end
-return {1}` as string,
+return reply` as string,
   grants: false,
 } as const;
 
@@ -591,7 +593,7 @@ export const recipesCoalesceEnd = {
     { code: 4, outcome: "forgotten", values: [], rest: null },
     { code: 5, outcome: "wanted", values: [], rest: null },
   ],
-  sha1: "ee11d0c47406b34ca927000fa9ac711055b6a393",
+  sha1: "e268bc716a07965d2d125214aa4f503171547ac3",
   source: `-- holdfast recipes/coalesce/end
 local owner, token, inbox, state, value = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
@@ -599,14 +601,15 @@ ${luaTell}
 ${luaCoalesceNext}
 local holder = redis.call('GET', KEYS[1])
 if holder == owner then
-  local run = redis.call('HMGET', KEYS[5], 'begun', 'covers', 'before', 'beforeBy')
-  local joined = {}
+  local run = redis.call('HMGET', KEYS[5], 'begun', 'covers', 'before', 'beforeBy', 'back')
+  local joined, isWanted = {}, false
   if run[1] == token and state == 'unbegun' then
     redis.call('HSET', KEYS[5], 'begun', '', 'arrival', run[3] or '0', 'by', run[4] or '')
   elseif run[1] == token and state ~= 'superseded' then
     joined = redis.call('ZRANGEBYSCORE', KEYS[4], 0, run[2], 'LIMIT', 0, 10000)
+    isWanted = joined[1] or run[5] == token
   end
-  if joined[1] then
+  if isWanted then
     if state == '' then
       return 5
     end
@@ -630,7 +633,7 @@ ${luaWhyLost}
 return whyLost(holder, token)` as string,
   grants: true,
   withoutGrant: {
-    sha1: "151ee3d1e62781fc4abac1833e19575b857047ec",
+    sha1: "309f72081b7fdfdec50900eb9312841415f69917",
     source: `-- holdfast recipes/coalesce/end
 local owner, token, inbox, state, value = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
@@ -639,14 +642,15 @@ ${luaCoalesceNext}
 handOff = function() end
 local holder = redis.call('GET', KEYS[1])
 if holder == owner then
-  local run = redis.call('HMGET', KEYS[5], 'begun', 'covers', 'before', 'beforeBy')
-  local joined = {}
+  local run = redis.call('HMGET', KEYS[5], 'begun', 'covers', 'before', 'beforeBy', 'back')
+  local joined, isWanted = {}, false
   if run[1] == token and state == 'unbegun' then
     redis.call('HSET', KEYS[5], 'begun', '', 'arrival', run[3] or '0', 'by', run[4] or '')
   elseif run[1] == token and state ~= 'superseded' then
     joined = redis.call('ZRANGEBYSCORE', KEYS[4], 0, run[2], 'LIMIT', 0, 10000)
+    isWanted = joined[1] or run[5] == token
   end
-  if joined[1] then
+  if isWanted then
     if state == '' then
       return 5
     end
@@ -795,6 +799,49 @@ if redis.call('GET', KEYS[1]) == owner then
 end
 return math.min(hasLeft, 1)` as string,
   },
+} as const;
+
+/** recipes/coalesce/reclaim: put back a run whose lease is still good, where a failover has lost it. */
+export const recipesCoalesceReclaim = {
+  name: "recipes/coalesce/reclaim",
+  keys: ["lock", "fence", "waiting", "joining", "run", "marker"],
+  args: ["owner", "token", "leaseMs", "arrivalUs", "coversUs"],
+  replies: [
+    { code: 0, outcome: "refused", values: [], rest: null },
+    { code: 1, outcome: "reclaimed", values: [], rest: null },
+  ],
+  sha1: "cadd72ca2b74909cdc80b5ae9305226541353212",
+  source: `-- holdfast recipes/coalesce/reclaim
+local owner, token, leaseMs, arrival, covers = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+
+${luaRunId}
+local thisRun = runId(redis.pcall('INFO', 'server'), redis.pcall('INFO', 'replication'))
+if not thisRun or redis.call('HGET', KEYS[6], 'run') == thisRun then
+  return 0
+end
+
+local holder = redis.call('GET', KEYS[1])
+local last = redis.call('GET', KEYS[2]) or '0'
+if last - token > 0 or (holder and holder ~= owner and last - token == 0) then
+  return 0
+end
+redis.call('SET', KEYS[1], owner, 'PX', leaseMs)
+redis.call('SET', KEYS[2], token, 'PX', leaseMs + 600000)
+redis.call('ZREM', KEYS[3], owner)
+redis.call('ZREM', KEYS[4], owner)
+
+local run = redis.call('HMGET', KEYS[5], 'granted', 'begun', 'arrival', 'by')
+if run[1] ~= owner then
+  redis.call('HDEL', KEYS[5], 'cancel')
+end
+if run[2] ~= token then
+  redis.call('HSET', KEYS[5], 'before', run[3] or '0', 'beforeBy', run[4] or '')
+end
+redis.call('HSET', KEYS[5], 'granted', owner, 'at', arrival, 'begun', token, 'by', owner, 'arrival', arrival, 'covers', covers, 'back', token)
+redis.call('PEXPIRE', KEYS[5], leaseMs + 600000)
+return 1` as string,
+  grants: false,
+  renews: true,
 } as const;
 
 /** recipes/counter/change: take from a count or put to it, unless it would go below its least, once for each request. */

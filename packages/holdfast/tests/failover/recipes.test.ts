@@ -1,8 +1,8 @@
 /** What recipes write under a lease, on a server that took over and has lost the lease: it is put back, and it is written. */
 import { describe, expect, test } from "vitest";
 import { serverTimeMs, startOfPeriod } from "../../src/period-marker/index.js";
-import { inspectOnce, keyed, OnceLostError, once, workerSlot } from "../../src/recipes/index.js";
-import { LONG_MS, until } from "../../src/testing/delays.js";
+import { coalesce, inspectOnce, keyed, OnceLostError, once, workerSlot } from "../../src/recipes/index.js";
+import { deferred, LONG_MS, until } from "../../src/testing/delays.js";
 import { ioredis, nodeRedis, outcomeOf } from "../faults/scene.js";
 import { useFailoverScene } from "./failover-scene.js";
 
@@ -90,6 +90,53 @@ describe.each([ioredis, nodeRedis])("a failover that loses, with $name:", { time
       expect(await startOfPeriod(holdfast, lease, { every: "day", readAtMs })).toMatchObject({ outcome: "started" });
       expect(await lease.release()).toBe("released");
     }
+  });
+
+  test("a coalesced run goes on, and whoever had joined it gets what it finds", async () => {
+    const { name, master, replica } = scene;
+    const [one, two, three] = await Promise.all([scene.client(library), scene.client(library), scene.client(library)]);
+    const before = deferred<void>();
+    const first = coalesce(one, name, () => before.promise, { mode: "join", leaseMs: 5_000 });
+    await until(async () => (await master.command("GET", `hf:coalesce:{${name}}`)) !== null, "the first run");
+    await scene.cutReplication();
+    const work = async (lease: { assertHeld(): void }): Promise<string> => {
+      await scene.failOver();
+      await until(
+        async () => (await replica.command("HGET", `hf:coalesce:{${name}}:run`, "back")) !== null,
+        "the run to be back",
+      );
+      lease.assertHeld();
+      return "found";
+    };
+    const waiting = (count: number): Promise<void> =>
+      until(async () => (await master.command("ZCARD", `hf:coalesce:{${name}}:joining`)) === count, "waiters");
+    const runs = coalesce(two, name, work, { mode: "join", leaseMs: 5_000 });
+    await waiting(1);
+    const joins = coalesce(three, name, () => "by itself", { mode: "join", leaseMs: 5_000 });
+    await waiting(2);
+    before.resolve();
+    expect(await first).toMatchObject({ outcome: "ran" });
+    expect(await runs).toEqual({ outcome: "ran", value: "found" });
+    expect(await joins).toEqual({ outcome: "joined", value: "found" });
+  });
+
+  test("of coalesced calls the newest runs after one that was put back, and not beside it", async () => {
+    const { name, replica } = scene;
+    const [one, two] = await Promise.all([scene.client(library), scene.client(library)]);
+    await scene.cutReplication();
+    let isRunning = false;
+    const work = async (): Promise<void> => {
+      isRunning = true;
+      await scene.failOver();
+      const hasAsked = async () => (await replica.command("ZCARD", `hf:coalesce:{${name}}:waiting`)) === 1;
+      await until(hasAsked, "the other call to ask where the grace is over");
+      isRunning = false;
+    };
+    const first = coalesce(one, name, work, { leaseMs: 5_000 });
+    await until(() => isRunning, "the first run");
+    const second = coalesce(two, name, () => isRunning, { leaseMs: 5_000 });
+    expect(await first).toMatchObject({ outcome: "ran" });
+    expect(await second).toEqual({ outcome: "ran", value: false });
   });
 
   test("the number of a worker is put back with the note until when it may be in use", async () => {

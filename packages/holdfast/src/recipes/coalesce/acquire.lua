@@ -11,7 +11,8 @@
   KEYS[4] joining  sorted set, owner of a claim that would join another's run -> arrival
   KEYS[5] run      hash: granted, at (its arrival), cancel (who asked it to end); of the last call that began: begun (its token), by
                    (its owner), arrival, covers (who joins has arrived until then), before and beforeBy (arrival and owner of the one that
-                   began before it); of the last one that others joined: covered, state, value
+                   began before it), back (its token, if a failover had lost it and it was put back); of the last one that others joined:
+                   covered, state, value
   ARGV[1] owner    id of this claim
   ARGV[2] leaseMs  length of its lease
   ARGV[3] joins    1 if it would join, 0 if the newest is to win

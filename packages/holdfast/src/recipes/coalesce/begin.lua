@@ -13,8 +13,9 @@
   ARGV[2] token    of its grant
   ARGV[3] ageUs    how long ago it should have arrived at the latest; 0 if its first request was answered in time, or if it would join
   ARGV[4] inbox    what a client id is appended to for the channel that the client listens on
-  REPLY   {1, by...}  begun; who has asked it to end by now, if anybody has
-          {2}         lost: it is not granted any more, or should not have been: a later call has begun
+  REPLY   {1, arrivalUs, coversUs, by...}  begun; when it counts as having arrived, until when those have who share what it finds,
+                                           and who has asked it to end by now, if anybody has
+          {2}                              lost: it is not granted any more, or should not have been: a later call has begun
 ]]
 local owner, token, ageUs, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
@@ -22,7 +23,8 @@ if redis.call('GET', KEYS[1]) ~= owner or redis.call('GET', KEYS[2]) ~= token th
   return {2}
 end
 -- include tell
-local run = redis.call('HMGET', KEYS[5], 'begun', 'at', 'arrival', 'cancel', 'by')
+local run = redis.call('HMGET', KEYS[5], 'begun', 'at', 'arrival', 'cancel', 'by', 'covers')
+local arrival, covers = run[3], run[6]
 if run[1] ~= token then
   local time = redis.call('TIME')
   local now = time[1] * 1000000 + time[2]
@@ -35,9 +37,9 @@ if run[1] ~= token then
       return {2}
     end
   end
-  local arrival = string.format('%.0f', math.max(at, tonumber(before)))
+  arrival = string.format('%.0f', math.max(at, tonumber(before)))
   local joining = redis.call('ZREVRANGE', KEYS[4], 0, 0, 'WITHSCORES')[2] or 0
-  local covers = string.format('%.0f', math.max(now, tonumber(joining)))
+  covers = string.format('%.0f', math.max(now, tonumber(joining)))
   redis.call('HSET', KEYS[5], 'begun', token, 'by', owner, 'arrival', arrival, 'covers', covers, 'before', before, 'beforeBy', run[5] or '')
   redis.call('PEXPIRE', KEYS[5], redis.call('PTTL', KEYS[1]) + 600000)
   for _, waiter in ipairs(redis.call('ZRANGEBYSCORE', KEYS[3], 0, arrival, 'LIMIT', 0, 10000)) do
@@ -48,7 +50,8 @@ if run[1] ~= token then
     end
   end
 end
+local reply = {1, tonumber(arrival), tonumber(covers)}
 if run[4] then
-  return {1, run[4]}
+  reply[4] = run[4]
 end
-return {1}
+return reply

@@ -20,7 +20,7 @@
           2        unclaimed: it had ended, and nobody was granted since
           3        claimed: it had ended, and somebody else was granted since
           4        forgotten: the server does not know that it ever was
-          5        wanted: somebody has joined; nothing was done, and it is to be sent again with the value
+          5        wanted: somebody may have joined; nothing was done, and it is to be sent again with the value
 ]]
 local owner, token, inbox, state, value = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
@@ -28,14 +28,16 @@ local owner, token, inbox, state, value = ARGV[1], ARGV[2], ARGV[3], ARGV[4], AR
 -- include coalesce-next
 local holder = redis.call('GET', KEYS[1])
 if holder == owner then
-  local run = redis.call('HMGET', KEYS[5], 'begun', 'covers', 'before', 'beforeBy')
-  local joined = {}
+  local run = redis.call('HMGET', KEYS[5], 'begun', 'covers', 'before', 'beforeBy', 'back')
+  local joined, isWanted = {}, false
   if run[1] == token and state == 'unbegun' then
     redis.call('HSET', KEYS[5], 'begun', '', 'arrival', run[3] or '0', 'by', run[4] or '')
   elseif run[1] == token and state ~= 'superseded' then
     joined = redis.call('ZRANGEBYSCORE', KEYS[4], 0, run[2], 'LIMIT', 0, 10000)
+    -- Of one that was put back, this server may not know yet who has joined it.
+    isWanted = joined[1] or run[5] == token
   end
-  if joined[1] then
+  if isWanted then
     if state == '' then
       return 5
     end

@@ -16,6 +16,7 @@ import {
   recipesCoalesceHeed,
   recipesCoalesceInspect,
   recipesCoalesceLeave,
+  recipesCoalesceReclaim,
 } from "../../generated/recipes-scripts.js";
 import { CoalesceLease } from "./lease.js";
 
@@ -78,6 +79,8 @@ export class CoalesceSteps implements Steps {
   #isLate = false;
   /** Owners of its claims that may have begun. */
   readonly #begunAs = new Set<string>();
+  /** Of the run that has begun, what a server that has lost it cannot know. */
+  #begun: { readonly owner: string; readonly arrivalUs: number; readonly coversUs: number } | undefined;
   #lease: CoalesceLease | undefined;
   /** Owner of the claim that wants this run to end. */
   supersededBy: string | undefined;
@@ -103,6 +106,19 @@ export class CoalesceSteps implements Steps {
   get confirm(): Steps["confirm"] {
     if (this.store.confirmsGrants !== true) return undefined;
     return (granted, timeoutMs) => this.extend(granted, granted.claim.leaseMs, timeoutMs);
+  }
+
+  /** A run that has not begun is not put back: its call waits again, in its place. */
+  get reclaim(): Steps["reclaim"] {
+    const marker = this.store.lineageKey?.(this.key);
+    if (marker === undefined) return undefined;
+    return async ({ claim: { owner }, token }, leaseMs, timeoutMs) => {
+      const begun = this.#begun;
+      if (begun?.owner !== owner) return "refused";
+      const { arrivalUs, coversUs } = begun;
+      const args = { owner, token, leaseMs, arrivalUs, coversUs };
+      return (await call(this, recipesCoalesceReclaim, { ...this.#keys, marker }, args, timeoutMs)).outcome;
+    };
   }
 
   leaseOn(hold: Hold): CoalesceLease {
@@ -175,6 +191,7 @@ export class CoalesceSteps implements Steps {
           return call(this, recipesCoalesceBegin, this.#keys, { owner, token, ageUs, inbox }, engine.commandTimeoutMs);
         });
         if (reply.outcome === "lost") return false;
+        this.#begun = { owner, arrivalUs: reply.arrivalUs, coversUs: reply.coversUs };
         this.#heeds(reply.by[0]);
         return true;
       } catch (error) {
