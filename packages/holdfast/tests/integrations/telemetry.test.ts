@@ -666,6 +666,7 @@ test.each([
   [`blob:${"x".repeat(33)}`, "blob:*"],
   ["node-cron/nightly:2026-11-23T07:00:00.000Z", "node-cron/nightly:*:*:*.*"],
   ["acme/POST /payments order-42", "*/POST /payments *"],
+  ["acme/POST /payments order 42 of ana", "*/POST /payments *"],
   ["nightly-report", "nightly-report"],
   ["", ""],
 ])("the group of %s is %s", (name, group) => {

@@ -35,8 +35,8 @@ const IDS: readonly RegExp[] = [
   /^\d{4}-\d\d-\d\d(T\d\d)?$/, // of a time, such as node-cron has in its keys, whose minutes are segments of their own
   /^\d+Z$/,
 ];
-/** The key of a request over HTTP, which its client chooses: `tenant/POST /payments 8e03978e`. */
-const REQUEST = /^[^/]*(\/(?:POST|PATCH|PUT|DELETE) .*) \S+$/;
+/** The key of a request over HTTP, which its client chooses, with spaces in it if it likes: `tenant/POST /payments 8e03978e`. */
+const REQUEST = /^[^/]*(\/(?:POST|PATCH|PUT|DELETE) \S*) ./;
 
 /**
  * The name with `*` for each segment that is a number, a UUID, a ULID, hexadecimal of 8 digits or more, an e-mail address, or
