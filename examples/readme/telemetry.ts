@@ -1,7 +1,16 @@
-/** What locks do, in metrics that Prometheus collects: how long callers wait and hold, and what is lost. */
+/** What locks do, in metrics that Prometheus collects: how long callers wait and hold, and what is lost. And in OpenTelemetry. */
 import { strict as assert } from "node:assert";
 import process from "node:process";
+import { metrics, trace } from "@opentelemetry/api";
+import {
+  AggregationTemporality,
+  InMemoryMetricExporter,
+  MeterProvider,
+  PeriodicExportingMetricReader,
+} from "@opentelemetry/sdk-metrics";
+import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from "@opentelemetry/sdk-trace-base";
 import { createHoldfast } from "holdfast";
+import * as otel from "holdfast/otel";
 import { startMetrics } from "holdfast/prometheus";
 import { Redis } from "ioredis";
 import { register } from "prom-client";
@@ -30,5 +39,28 @@ await holdfast.mutex("order:43").run(() => {});
 assert.match(await register.metrics(), /group="order"/);
 
 stopByArea();
+
+// What the setup of OpenTelemetry does in a program; there the exporters send to a collector.
+const spans = new InMemorySpanExporter();
+trace.setGlobalTracerProvider(new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(spans)] }));
+const measured = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE);
+const meters = new MeterProvider({ readers: [new PeriodicExportingMetricReader({ exporter: measured })] });
+metrics.setGlobalMeterProvider(meters);
+
+const stops = [otel.startMetrics(), otel.startTraces()]; // or with { meter }, { tracer }, where there are several
+
+await holdfast.mutex("order:44").run(() => {});
+for (const stopOne of stops) stopOne();
+assert.deepEqual(
+  spans.getFinishedSpans().map(({ name }) => name),
+  ["holdfast.acquire", "holdfast.hold"],
+);
+await meters.forceFlush();
+const [read] = measured.getMetrics();
+assert.ok(read?.scopeMetrics[0]?.metrics.some(({ descriptor }) => descriptor.name === "holdfast.lock.acquisitions"));
+
+await meters.shutdown();
+trace.disable();
+metrics.disable();
 await holdfast.close();
 redis.disconnect();

@@ -36,13 +36,22 @@ function blocksOf(markdown: string): Block[] {
   );
 }
 
+/** What may be in a block: what is compared with a file, or what is no program of ours, such as commands and their output. */
+const LANGUAGES = ["ts", "typescript", "sql", "sh", "console", "text", "json", ""];
+
 /** What is wrong with the blocks of a document; `read` gives the text of a file. */
 function complaints(markdown: string, read: (path: string) => string): string[] {
-  return blocksOf(markdown).flatMap(({ marker, code }) => {
+  // A fence that opens a block is followed by one that closes it.
+  const openings = [...markdown.matchAll(/^[ \t]*```(.*)$/gm)].filter((_, at) => at % 2 === 0);
+  const unread = openings.flatMap(([line, language = ""]) =>
+    line.startsWith("```") && LANGUAGES.includes(language) ? [] : [`nothing runs what is in: ${line}`],
+  );
+  const unlike = blocksOf(markdown).flatMap(({ marker, code }) => {
     const [, path] = /^(?:\/\/|--) (examples\/(?:readme|fencing|nestjs|stock)\/[a-z-]+\.ts)$/.exec(marker) ?? [];
     if (path === undefined) return [`no file is named by: ${marker}`];
     return `\n${read(path)}`.includes(`\n${code}\n`) ? [] : [`not a piece of ${path}: ${code.split("\n")[0]}`];
   });
+  return [...unread, ...unlike];
 }
 
 describe("a block of TypeScript or SQL", () => {
@@ -60,6 +69,15 @@ describe("a block of TypeScript or SQL", () => {
     expect(complaints(block("const a = 1;", "const b = 2;"), read)).toHaveLength(1);
     expect(complaints(block(marker, "const b = 3;"), read)).toHaveLength(1);
     expect(complaints(block(marker, "b = 2;"), read)).toHaveLength(1);
+  });
+
+  test("in another language, or where it is not looked for, is found", () => {
+    const block = (opening: string): string => `${opening}\nconst a = 1;\n${opening.replace(/\S+$/, "```")}\n`;
+    const read = (): string => "const a = 1;\n";
+    for (const opening of ["```js", "```javascript", "```ts title", "  ```ts"]) {
+      expect(complaints(block(opening), read), opening).toHaveLength(1);
+    }
+    expect(complaints(block("```sh"), read)).toEqual([]);
   });
 });
 

@@ -29,7 +29,7 @@ export interface WithLockOptions<Data = unknown, Result = unknown, Name extends 
   /** As in `acquire`: a processor that runs for longer loses its lease. @default Infinity */
   readonly maxHoldMs?: number;
 
-  /** Free text shown to whoever waits, at most 256 bytes. @default the names of queue and job */
+  /** Free text shown to whoever waits, at most 256 bytes. @default name of the queue and id of the job */
   readonly label?: string;
 
   /** The lock of a key, if it is no mutex: such as `(holdfast, name) => holdfast.semaphore(name, { permits: 3 })`. */

@@ -38,7 +38,9 @@ export interface HoldfastModuleAsyncOptions extends Pick<ModuleMetadata, "import
 
 /** What an application for tests is told, beside the defaults of `createHoldfast`. */
 export interface HoldfastModuleTestOptions
-  extends Omit<HoldfastModuleOptions, "redis" | "redlock" | "subscriber" | "failoverGrace" | "replicas"> {
+  extends Omit<HoldfastModuleOptions, "redis" | "redlock" | "subscriber" | "failoverGrace" | "replicas" | "graceMs"> {
+  /** As for an application; but a test has no work to be waited for. @default 0 */
+  readonly graceMs?: number;
   /** @default `embedded()` of `@holdfast/embedded`, which then has to be installed */
   readonly store?: Store;
 }

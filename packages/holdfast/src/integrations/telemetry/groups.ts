@@ -9,7 +9,8 @@ import { checkWhole } from "../../core/options.js";
 /** How names become groups. */
 export interface GroupOptions {
   /**
-   * The group of a name: few for all names. It is called for each lock that is acquired, and must be quick.
+   * The group of a name: few for all names. It is called for whatever is told of a lock, and must be quick, and give a name the same
+   * group each time.
    * @default {@link groupOf}, which puts `*` in the place of what looks like an id
    */
   readonly group?: (lockName: string) => string;
@@ -35,12 +36,13 @@ const IDS: readonly RegExp[] = [
   /^\d{4}-\d\d-\d\d(T\d\d)?$/, // of a time, such as node-cron has in its keys, whose minutes are segments of their own
   /^\d+Z$/,
 ];
-/** The key of a request over HTTP, which its client chooses: `tenant/POST /payments 8e03978e`. */
-const REQUEST = /^[^/]*(\/(?:POST|PATCH|PUT|DELETE) .*) \S+$/;
+/** The key of a request over HTTP, which its client chooses, with spaces in it if it likes: `tenant/POST /payments 8e03978e`. */
+const REQUEST = /^[^/]*(\/(?:POST|PATCH|PUT|DELETE) \S*) ./;
 
 /**
- * The name with `*` for each segment that is a number, a UUID, a ULID, hexadecimal of 8 digits or more, an e-mail address, or
- * longer than 32 characters. Segments end at `:` `/` `.` `|`: `order:8e03978e-40d5-43e8-bc93-6894a57f9324:pay` is `order:*:pay`.
+ * The name with `*` for each segment that is a number, a UUID, a ULID, hexadecimal of 8 digits or more, a date, an e-mail address, or
+ * longer than 32 characters. Segments end at `:` `/` `.` `|`: `order:8e03978e-40d5-43e8-bc93-6894a57f9324:pay` is `order:*:pay`. Of a request
+ * with an `Idempotency-Key` method and route are left.
  */
 export function groupOf(lockName: string): string {
   const [, route] = REQUEST.exec(lockName) ?? [];

@@ -40,7 +40,7 @@ export interface WorkerSlotOptions {
    */
   readonly restMs?: number;
 
-  /** Longest wait while all numbers are taken. Milliseconds, 0 or more; Infinity never gives up. @default 10_000 */
+  /** Longest wait while all numbers are taken. Milliseconds, 0 or more; Infinity never gives up. @default that of the Holdfast, 10_000 */
   readonly waitMs?: number;
 
   /** Ends the wait, and rejects with its reason. */
