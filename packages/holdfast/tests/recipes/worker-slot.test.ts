@@ -266,6 +266,21 @@ test("a Holdfast that closes gives its numbers back, and says until when they we
   expect(next.notBeforeAtMs).toBeGreaterThan(0);
 });
 
+test("a worker that heeds its signal alone, and is late, has used its number until it gives it back", async () => {
+  const proxy = await scene.proxy();
+  const slot = await take(scene.another(proxy.port), { leaseMs: 500 });
+  const aborted = new Promise((resolve) => slot.signal.addEventListener("abort", resolve));
+  proxy.stall();
+  await aborted;
+  // It may have made ids up to here, without a question.
+  const lastMs = Date.now();
+  proxy.resume();
+  await slot.release().catch(() => {});
+  const next = await take();
+  expect(next.number).toBe(slot.number);
+  expect(next.notBeforeAtMs).toBeGreaterThanOrEqual(lastMs);
+});
+
 test("every key has an end", async () => {
   await take();
   const keys = await scene.redis.keys(`hf:*{${scene.name}}*`);
@@ -287,6 +302,12 @@ test("there is none over several independent servers", async () => {
   const holdfast = createHoldfast({ redlock: [embedded(), embedded(), embedded()] });
   await expect(take(holdfast)).rejects.toThrow(UnsupportedError);
   await holdfast.close();
+});
+
+test("what is no Holdfast is refused by that name", async () => {
+  for (const wrong of [undefined, null, {}, "redis"]) {
+    await expect(workerSlot(wrong as never, "x", { count: 1 })).rejects.toThrow("holdfast must be what createHoldfast");
+  }
 });
 
 test.each([

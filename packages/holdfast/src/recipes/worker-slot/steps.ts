@@ -61,6 +61,8 @@ export class SlotUse {
         return ended;
       },
       leave: async (claim, timeoutMs) => {
+        // Who is late may have heeded its signal alone, and then nobody has told until when.
+        this.inUse();
         await Promise.all([this.#end(claim, timeoutMs), base.leave(claim, timeoutMs)]);
       },
     };
