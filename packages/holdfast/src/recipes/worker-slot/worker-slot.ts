@@ -66,7 +66,7 @@ export class SlotsTakenError extends AcquireTimeoutError {
 
 /** A number that no other living worker has: renewed until it is given back. */
 export class WorkerSlot extends Lease {
-  /** From 0 to `count` less one: the smallest that was free. */
+  /** From 0 to `count` less one: the smallest that was free. Higher where somebody has resized to more than `count`. */
   readonly number: number;
   readonly #use: SlotUse;
   #notBeforeAtMs = 0;
