@@ -4,7 +4,7 @@ import { Redis } from "ioredis";
 import { describe, expect, test, vi } from "vitest";
 import { startSentinel } from "../../../../tests/support/redis-sentinel.js";
 import { recipesWorkerSlotBefore, recipesWorkerSlotKeep } from "../../src/generated/recipes-scripts.js";
-import { permitsAcquire } from "../../src/generated/scripts.js";
+import { permitsAcquire, permitsRelease } from "../../src/generated/scripts.js";
 import {
   AcquireTimeoutError,
   CapacityMismatchError,
@@ -68,6 +68,21 @@ describe("a number", () => {
     expect(next.notBeforeAtMs).toBeLessThan(Date.now() - 300);
     expect(next.notBeforeAtMs).toBeGreaterThan(dead.acquiredAt.getTime());
     proxy.resume();
+  });
+
+  test("given back is of use to whoever waits at once, also where a semaphore was given back before and no number was", async () => {
+    const semaphore = scene.another().semaphore(scene.name, { permits: 1 });
+    const [holdfast, other] = [scene.another(), scene.another()];
+    await scene.redis.script("FLUSH");
+    await scene.redis.script("LOAD", permitsRelease.source);
+    const slot = await take(holdfast, { count: 1 });
+    const waiting = take(other, { count: 1, waitMs: 60_000 });
+    await vi.waitFor(async () => expect((await semaphore.inspect()).waiterCount).toBe(1), eventually);
+    await slot.release();
+    const next = await waiting;
+    expect(next.number).toBe(0);
+    // Not the end of the lease that the holder before had.
+    expect(next.notBeforeAtMs).toBeLessThanOrEqual(Date.now());
   });
 
   test("is not used before what its holder's clock has shown, however wrong that is", async () => {
