@@ -393,7 +393,9 @@ test("the embedded store gives the same answers", async () => {
 
 test("over several independent servers it is refused for what it is", async () => {
   const holdfast = createHoldfast({ redlock: [embedded(), embedded(), embedded()] });
-  expect(() => keyed(holdfast, "test")).toThrow(/^"keyed\/test\/" cannot be on several independent servers: it needs one/);
+  expect(() => keyed(holdfast, "test")).toThrow(
+    /^"keyed\/test\/" cannot be on several independent servers: it needs one/,
+  );
   await holdfast.close();
 });
 
