@@ -1,6 +1,7 @@
 import type { CloseOutcome } from "./core/closing.js";
+import { show } from "./core/names.js";
 import type { Holdfast } from "./holdfast.js";
-import { graceOf } from "./holdfast-options.js";
+import { checkKnown, graceOf } from "./holdfast-options.js";
 
 /** Less than Kubernetes waits before it kills, which is 30 s. */
 const DEFAULT_GRACE_MS = 25_000;
@@ -26,14 +27,18 @@ export interface CloseOnSignalOptions {
  *
  * @param signals  such as `["SIGTERM", "SIGINT"]`
  * @returns stops listening; a close that has begun goes on
- * @throws TypeError, RangeError  a wrong option
+ * @throws TypeError, RangeError  a wrong option, or no array; nothing is listened for
+ * @throws what Node throws for a signal that cannot be listened for, such as SIGKILL; nothing is listened for
  */
 export function closeOnSignal(
   holdfast: Pick<Holdfast, "close">,
   signals: readonly NodeJS.Signals[],
-  { onClosed, graceMs = DEFAULT_GRACE_MS, ...others }: CloseOnSignalOptions = {},
+  options: CloseOnSignalOptions = {},
 ): () => void {
-  graceOf({ ...others, graceMs });
+  const { onClosed, graceMs = DEFAULT_GRACE_MS } = checkKnown(options, ["graceMs", "onClosed"]);
+  graceOf({ graceMs });
+  // A name alone would be gone through letter by letter, and nothing would be heard.
+  if (!Array.isArray(signals)) throw new TypeError(`signals must be an array of signals; got ${show(signals)}`);
   let isClosing = false;
   const stop = (): void => {
     for (const signal of signals) process.off(signal, close);
@@ -49,6 +54,12 @@ export function closeOnSignal(
       onClosed?.(outcome);
     });
   };
-  for (const signal of signals) process.on(signal, close);
+  try {
+    for (const signal of signals) process.on(signal, close);
+  } catch (error) {
+    // A listener that nobody knows of would take away what the signals before it do by themselves.
+    stop();
+    throw error;
+  }
   return stop;
 }

@@ -2,7 +2,7 @@
 import type { Cohorts } from "./cohorts.js";
 import { depart } from "./departure.js";
 import type { Engine } from "./engine.js";
-import { AcquireTimeoutError, ClosedError, LeaseLostError, PausedError, StoreError } from "./errors.js";
+import { AcquireTimeoutError, LeaseLostError, PausedError, StoreError } from "./errors.js";
 import { publishAcquire } from "./events.js";
 import { hold } from "./granting.js";
 import { Hold } from "./hold.js";
@@ -136,9 +136,12 @@ export async function adopt<Held extends Lease>(
     const reason = outcome === "forgotten" ? "server-lost" : "expired";
     throw new LeaseLostError(steps.name, { reason, token: exported.token, owner });
   }
-  if (engine.isClosing) {
+  try {
+    // A close that has begun has asked whoever held then to end: this one it would take away under the work.
+    engine.assertOpen(steps.name);
+  } catch (error) {
     void depart(engine, steps, claim, false, engine.commandTimeoutMs);
-    throw new ClosedError(steps.name);
+    throw error;
   }
   // Of the tokens that its claim had reserved, it keeps its own.
   const kept = { token: exported.token, setAt, options: { renew, maxHoldMs }, mayStillRun: NOTHING_RUNS };

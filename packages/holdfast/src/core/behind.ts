@@ -47,10 +47,8 @@ export function behindAny(holdfast: unknown): Behind {
 export function behind(holdfast: unknown, lockName: string): Behind {
   const found = behindAny(holdfast);
   if (found.servers !== undefined) {
-    throw new UnsupportedError(
-      lockName,
-      "A lock in the format of another system cannot be on several independent servers.",
-    );
+    const what = "cannot be on several independent servers: it needs one, a cluster, or Sentinel";
+    throw new UnsupportedError(lockName, `${show(lockName)} ${what}.`);
   }
   return found;
 }

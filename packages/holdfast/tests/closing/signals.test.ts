@@ -118,6 +118,19 @@ test("nothing is listened for before it is asked, nor after it is stopped or clo
   expect(process.listenerCount("SIGUSR2")).toBe(before);
 });
 
+test.each<[string, readonly unknown[], RegExp]>([
+  ["no signals", [undefined], /^signals must be an array of signals; got undefined$/],
+  ["a name alone", ["SIGUSR2"], /^signals must be an array of signals; got "SIGUSR2"$/],
+  ["one that nobody can listen for", [["SIGUSR2", "SIGKILL"]], /EINVAL/],
+  ["no options", [["SIGUSR2"], null], /^options must be an object with graceMs, onClosed; got null$/],
+  ["an unknown option", [["SIGUSR2"], { grace: 1 }], /no option "grace"; the options are graceMs, onClosed$/],
+])("%s is refused at the call, and nothing is listened for", async (_, given, message) => {
+  const args = [await scene.client(ioredis), ...given] as unknown as Parameters<typeof closeOnSignal>;
+  const before = process.listenerCount("SIGUSR2");
+  expect(() => closeOnSignal(...args)).toThrow(message);
+  expect(process.listenerCount("SIGUSR2")).toBe(before);
+});
+
 test("nothing is given back under work that runs, unless a second signal comes", async () => {
   const holdfast = await scene.client(ioredis);
   const lease = await holdfast.mutex(scene.name).acquire({ leaseMs: 600_000 });

@@ -391,6 +391,14 @@ test("the embedded store gives the same answers", async () => {
   await expect(apply("o}{", () => 5)).rejects.toMatchObject({ name: "ClosedError" });
 });
 
+test("over several independent servers it is refused for what it is", async () => {
+  const holdfast = createHoldfast({ redlock: [embedded(), embedded(), embedded()] });
+  expect(() => keyed(holdfast, "test")).toThrow(
+    /^"keyed\/test\/" cannot be on several independent servers: it needs one/,
+  );
+  await holdfast.close();
+});
+
 test.each([
   [{ eventId: "" }, "eventId"],
   [{ eventId: 5 }, "eventId"],

@@ -1,12 +1,12 @@
-/** Events in order and coalesced calls where servers fail, and on a cluster. */
+/** Events in order and coalesced calls where servers fail, and on a cluster; and there the numbers of workers as well. */
 import { randomUUID } from "node:crypto";
 import { Cluster, type Redis } from "ioredis";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { type RedisCluster, startCluster } from "../../../../tests/support/redis-cluster.js";
 import { createHoldfast, type Holdfast } from "../../src/index.js";
-import { coalesce, keyed } from "../../src/recipes/index.js";
+import { coalesce, keyed, workerSlot } from "../../src/recipes/index.js";
 import { failingServers } from "./failing-servers.js";
-import { held } from "./queue-scene.js";
+import { eventually, held } from "./queue-scene.js";
 
 const leaseMs = 2_000;
 let closers: (() => unknown)[] = [];
@@ -157,6 +157,29 @@ describe("on a cluster", { timeout: 120_000 }, () => {
       expect(outcomes).toContain("ran");
       for (const outcome of outcomes) expect(["ran", "superseded"]).toContain(outcome);
       expect(["ran", "joined"]).toContain((await joining).outcome);
+    }
+  });
+
+  test("a number that is given back is the next worker's, who begins later, wherever it is", async () => {
+    const [first, second] = [client(), client()];
+    for (const name of Array.from({ length: 6 }, () => randomUUID())) {
+      const [slot, beside] = [
+        await workerSlot(first, name, { count: 2 }),
+        await workerSlot(second, name, { count: 2 }),
+      ];
+      const waiting = workerSlot(second, name, { count: 2, waitMs: 60_000 });
+      await vi.waitFor(
+        async () => expect((await second.semaphore(name, { permits: 2 }).inspect()).waiterCount).toBe(1),
+        eventually,
+      );
+      slot.assertHeld();
+      const lastMs = Date.now();
+      await slot.extend(60_000);
+      await slot.release();
+      const next = await waiting;
+      expect([slot.number, beside.number, next.number]).toEqual([0, 1, 0]);
+      expect(next.notBeforeAtMs).toBeGreaterThanOrEqual(lastMs);
+      await Promise.all([beside.release(), next.release()]);
     }
   });
 });

@@ -4,7 +4,7 @@ import { Redis } from "ioredis";
 import { describe, expect, test, vi } from "vitest";
 import { startSentinel } from "../../../../tests/support/redis-sentinel.js";
 import { recipesWorkerSlotBefore, recipesWorkerSlotKeep } from "../../src/generated/recipes-scripts.js";
-import { permitsAcquire } from "../../src/generated/scripts.js";
+import { permitsAcquire, permitsRelease } from "../../src/generated/scripts.js";
 import {
   AcquireTimeoutError,
   CapacityMismatchError,
@@ -68,6 +68,21 @@ describe("a number", () => {
     expect(next.notBeforeAtMs).toBeLessThan(Date.now() - 300);
     expect(next.notBeforeAtMs).toBeGreaterThan(dead.acquiredAt.getTime());
     proxy.resume();
+  });
+
+  test("given back is of use to whoever waits at once, also where a semaphore was given back before and no number was", async () => {
+    const semaphore = scene.another().semaphore(scene.name, { permits: 1 });
+    const [holdfast, other] = [scene.another(), scene.another()];
+    await scene.redis.script("FLUSH");
+    await scene.redis.script("LOAD", permitsRelease.source);
+    const slot = await take(holdfast, { count: 1 });
+    const waiting = take(other, { count: 1, waitMs: 60_000 });
+    await vi.waitFor(async () => expect((await semaphore.inspect()).waiterCount).toBe(1), eventually);
+    await slot.release();
+    const next = await waiting;
+    expect(next.number).toBe(0);
+    // Not the end of the lease that the holder before had.
+    expect(next.notBeforeAtMs).toBeLessThanOrEqual(Date.now());
   });
 
   test("is not used before what its holder's clock has shown, however wrong that is", async () => {
@@ -266,6 +281,21 @@ test("a Holdfast that closes gives its numbers back, and says until when they we
   expect(next.notBeforeAtMs).toBeGreaterThan(0);
 });
 
+test("a worker that heeds its signal alone, and is late, has used its number until it gives it back", async () => {
+  const proxy = await scene.proxy();
+  const slot = await take(scene.another(proxy.port), { leaseMs: 500 });
+  const aborted = new Promise((resolve) => slot.signal.addEventListener("abort", resolve));
+  proxy.stall();
+  await aborted;
+  // It may have made ids up to here, without a question.
+  const lastMs = Date.now();
+  proxy.resume();
+  await slot.release().catch(() => {});
+  const next = await take();
+  expect(next.number).toBe(slot.number);
+  expect(next.notBeforeAtMs).toBeGreaterThanOrEqual(lastMs);
+});
+
 test("every key has an end", async () => {
   await take();
   const keys = await scene.redis.keys(`hf:*{${scene.name}}*`);
@@ -287,6 +317,12 @@ test("there is none over several independent servers", async () => {
   const holdfast = createHoldfast({ redlock: [embedded(), embedded(), embedded()] });
   await expect(take(holdfast)).rejects.toThrow(UnsupportedError);
   await holdfast.close();
+});
+
+test("what is no Holdfast is refused by that name", async () => {
+  for (const wrong of [undefined, null, {}, "redis"]) {
+    await expect(workerSlot(wrong as never, "x", { count: 1 })).rejects.toThrow("holdfast must be what createHoldfast");
+  }
 });
 
 test.each([

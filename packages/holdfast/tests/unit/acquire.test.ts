@@ -1,6 +1,7 @@
 /** The ends of an acquire, a run and an adoption, as a scripted server brings them about. */
 import { beforeEach, describe, expect, test } from "vitest";
 import { adopt, run } from "../../src/core/acquire.js";
+import type { CloseOutcome } from "../../src/core/closing.js";
 import { AcquireTimeoutError, LeaseLostError, LockError, PausedError, StoreError } from "../../src/core/errors.js";
 import { Lease } from "../../src/core/lease.js";
 import { lost, NOBODY, ScriptedLock, watch } from "./scripted-lock.js";
@@ -139,5 +140,19 @@ describe("an adoption", () => {
     await expect(adopting()).rejects.toMatchObject({ code: "ERR_LOCK_CLOSED" });
     await closing;
     expect(world.sentOf("leave")).toHaveLength(1);
+  });
+
+  test("of a Holdfast that begins to close with a grace is given back as well, and nobody waits for it", async () => {
+    const other = await world.lock.acquire();
+    let closing: Promise<CloseOutcome> | undefined;
+    world.answers.adopt = async () => {
+      closing = world.engine.close(60_000);
+      return "adopted";
+    };
+    await expect(adopting()).rejects.toMatchObject({ code: "ERR_LOCK_CLOSED" });
+    expect(world.sentOf("leave")).toHaveLength(1);
+    expect(world.engine.held()).toMatchObject([{ owner: other.owner }]);
+    await other.release();
+    expect(await closing).toMatchObject({ released: [{ owner: other.owner }], unsettled: [] });
   });
 });

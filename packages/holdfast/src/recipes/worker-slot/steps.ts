@@ -8,6 +8,9 @@ import {
   recipesWorkerSlotKeep,
 } from "../../generated/recipes-scripts.js";
 
+/** So much of the time for an answer is for the note, when a number is given back. */
+const NOTE_SHARE = 1 / 4;
+
 /** See the file header. One for each number that somebody asks for. */
 export class SlotUse {
   readonly #engine: Engine;
@@ -54,15 +57,8 @@ export class SlotUse {
           return outcome;
         },
       }),
-      // What is noted is sent first, for whoever has it next; but it is not worth a wait.
-      release: async (grant, timeoutMs) => {
-        this.inUse();
-        const [, ended] = await Promise.all([this.#end(grant.claim, timeoutMs), base.release(grant, timeoutMs)]);
-        return ended;
-      },
-      leave: async (claim, timeoutMs) => {
-        await Promise.all([this.#end(claim, timeoutMs), base.leave(claim, timeoutMs)]);
-      },
+      release: async (grant, timeoutMs) => base.release(grant, await this.#end(grant.claim, timeoutMs)),
+      leave: async (claim, timeoutMs) => base.leave(claim, await this.#end(claim, timeoutMs)),
     };
   }
 
@@ -102,11 +98,20 @@ export class SlotUse {
     return reply.outcome === "known" ? reply.beforeMs : 0;
   }
 
-  /** Never rejects: without the note the next one begins later, and no harm is done. */
-  async #end({ owner }: Claim, timeoutMs: number): Promise<void> {
-    if (this.#grant?.claim.owner !== owner) return;
+  /**
+   * Notes that it is in use no longer than until now. Awaited before it is given back, since to be sent first is not to come first:
+   * a server that does not know this script yet is taught it, and meanwhile whoever waits would begin after the old note.
+   *
+   * @returns what is left of the time. Never rejects: without the note the next one begins later, and no harm is done
+   */
+  async #end({ owner }: Claim, timeoutMs: number): Promise<number> {
+    if (this.#grant?.claim.owner !== owner) return timeoutMs;
+    // Who is late may have heeded its signal alone, and then nobody has told until when.
+    this.inUse();
     const args = { ...this.#note(), untilMs: Math.ceil(this.#latestMs) };
-    await call(this.#caller, recipesWorkerSlotEnd, { ends: this.#ends }, args, timeoutMs).catch(() => {});
+    const noteMs = timeoutMs * NOTE_SHARE;
+    await call(this.#caller, recipesWorkerSlotEnd, { ends: this.#ends }, args, noteMs).catch(() => {});
+    return timeoutMs - noteMs;
   }
 
   #note(): { readonly number: number; readonly token: number } {

@@ -6,7 +6,7 @@
  * notes what its own clock can show at the end, after which the next one begins.
  */
 import { acquire } from "../../core/acquire.js";
-import { behind } from "../../core/behind.js";
+import { behind, behindAny } from "../../core/behind.js";
 import type { Engine } from "../../core/engine.js";
 import { AcquireTimeoutError } from "../../core/errors.js";
 import type { Hold } from "../../core/hold.js";
@@ -66,7 +66,7 @@ export class SlotsTakenError extends AcquireTimeoutError {
 
 /** A number that no other living worker has: renewed until it is given back. */
 export class WorkerSlot extends Lease {
-  /** From 0 to `count` less one: the smallest that was free. */
+  /** From 0 to `count` less one: the smallest that was free. Higher where somebody has resized to more than `count`. */
   readonly number: number;
   readonly #use: SlotUse;
   #notBeforeAtMs = 0;
@@ -124,6 +124,7 @@ export async function workerSlot(holdfast: Holdfast, name: string, options: Work
   const { count, leaseMs = 60_000, restMs = 30_000, ...rest } = checkKnown(options, NAMES);
   checkWhole("count", count, 1, 1_000_000);
   checkWhole("restMs", restMs, 0, YEAR_MS);
+  behindAny(holdfast);
   const semaphore = holdfast.semaphore(name, { permits: count as number }); // just checked
   const { engine, steps: base, defaults } = Lock.partsOf<SemaphoreLease>(semaphore);
   const how: ResolvedOptions = { ...resolve({ ...rest, leaseMs, renew: true }, defaults), maxHoldMs: Infinity };

@@ -81,13 +81,14 @@ serve({
   async generate({ name, file, ...how }) {
     let made = 0;
     for (;;) {
-      const slot = await workerSlot(holdfast, name, { ...how, waitMs: Number.POSITIVE_INFINITY }).catch(
-        () => undefined,
-      );
-      if (slot === undefined) continue;
-      const ids = new Ids(slot);
+      // A connection of its own, so that who leaves without a word is not heard of again.
+      const own = new Redis({ port: args.port });
+      own.on("error", () => {});
+      const alone = createHoldfast({ redis: own, commandTimeoutMs: 30_000 });
+      const slot = await workerSlot(alone, name, { ...how, waitMs: Number.POSITIVE_INFINITY }).catch(() => undefined);
+      const ids = slot && new Ids(slot);
       const endsAtMs = wallMs() + Math.random() * how.leaseMs * 4;
-      while (slot.validForMs() > 0 && wallMs() < endsAtMs) {
+      while (ids !== undefined && ids.slot.validForMs() > 0 && wallMs() < endsAtMs) {
         const batch = [];
         try {
           for (let i = 0; i < 20; i += 1) {
@@ -99,9 +100,10 @@ serve({
         made += batch.length;
         await new Promise((resolve) => setTimeout(resolve, Math.random() * 10));
       }
-      // Some leave without a word.
-      if (Math.random() < 0.5) await slot.release().catch(() => {});
+      if (Math.random() < 0.5) await slot?.release().catch(() => {});
       else await tell("left", made);
+      own.disconnect();
+      await alone.close();
     }
   },
 
