@@ -49,7 +49,7 @@ export function behind(holdfast: unknown, lockName: string): Behind {
   if (found.servers !== undefined) {
     throw new UnsupportedError(
       lockName,
-      "A lock in the format of another system cannot be on several independent servers.",
+      "It cannot be on several independent servers: what it consists of is kept on one.",
     );
   }
   return found;
