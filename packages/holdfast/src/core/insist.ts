@@ -1,3 +1,4 @@
+import { inDoubt } from "./doubt.js";
 import type { Engine } from "./engine.js";
 import { StoreError } from "./errors.js";
 
@@ -21,15 +22,9 @@ export async function insist<Answer>(
     } catch (error) {
       if (!(error instanceof StoreError)) throw error;
       mayHaveRun ||= error.mayHaveRun;
-      if (!error.transient || runtime.monotonicMs() >= stopAtMs) throw mayHaveRun ? inDoubt(error) : error;
+      if (!error.transient || runtime.monotonicMs() >= stopAtMs)
+        throw mayHaveRun ? inDoubt(error, error.lockName) : error;
       await new Promise<void>((resume) => runtime.startTimer(resume, PAUSE_MS, true));
     }
   }
-}
-
-/** What became of the last try is known, and of one before it not. */
-function inDoubt(error: StoreError): StoreError {
-  if (error.mayHaveRun) return error;
-  const { lockName, transient, cause, resumesInMs, missingPermission } = error;
-  return new StoreError(lockName, { mayHaveRun: true, transient, cause, resumesInMs, missingPermission });
 }
