@@ -43,7 +43,7 @@ async function play(isFenced: boolean): Promise<boolean> {
     return (await redis.get(key)) !== "the next holder's";
   } finally {
     late.kill("SIGKILL");
-    await redis.del(key);
+    await redis.del(key, `hf:fence:mapped:{${key}}`); // and what it has seen, which would stay for ever
   }
 }
 

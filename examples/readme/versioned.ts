@@ -8,12 +8,12 @@ import { Redis } from "ioredis";
 
 const redis = new Redis(process.env.REDIS_URL ?? "redis://127.0.0.1:6379");
 const holdfast = createHoldfast({ redis });
+const tenant = randomUUID();
 
 interface Limits {
   rps: number;
 }
-
-const limits = versioned<Limits>(holdfast, `limits:${randomUUID()}`);
+const limits = versioned<Limits>(holdfast, `limits:${tenant}`);
 
 // Version 0 says: only if there is none yet.
 await limits.compareAndSet(0, { rps: 100 });

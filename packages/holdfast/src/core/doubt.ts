@@ -40,8 +40,13 @@ export class Doubt {
    */
   told(error: unknown, isQueued: boolean, lockName: string): unknown {
     const isInDoubt = this.isUncertain || isQueued;
-    if (!(error instanceof StoreError) || error.mayHaveRun || !isInDoubt) return error;
-    const { transient, cause, resumesInMs, missingPermission } = error;
-    return new StoreError(lockName, { mayHaveRun: true, transient, cause, resumesInMs, missingPermission });
+    return error instanceof StoreError && isInDoubt ? inDoubt(error, lockName) : error;
   }
+}
+
+/** What became of the last try is known, and of one before it not. */
+export function inDoubt(error: StoreError, lockName: string): StoreError {
+  if (error.mayHaveRun) return error;
+  const { transient, cause, resumesInMs, missingPermission } = error;
+  return new StoreError(lockName, { mayHaveRun: true, transient, cause, resumesInMs, missingPermission });
 }

@@ -1,3 +1,4 @@
+import { inDoubt } from "./doubt.js";
 import type { Engine } from "./engine.js";
 import { StoreError } from "./errors.js";
 
@@ -7,7 +8,7 @@ const PAUSE_MS = 50;
  * Sends a request until it is answered, for about two command time-outs; the request must count once however
  * often it is sent.
  *
- * @throws StoreError  it was not answered in that time, or never will be
+ * @throws StoreError  it was not answered in that time, or never will be; `mayHaveRun` is true if any of the tries may have run
  */
 export async function insist<Answer>(
   engine: Pick<Engine, "runtime" | "commandTimeoutMs">,
@@ -15,11 +16,14 @@ export async function insist<Answer>(
 ): Promise<Answer> {
   const { runtime, commandTimeoutMs } = engine;
   const stopAtMs = runtime.monotonicMs() + commandTimeoutMs * 2;
-  for (;;) {
+  for (let mayHaveRun = false; ; ) {
     try {
       return await send();
     } catch (error) {
-      if (!(error instanceof StoreError) || !error.transient || runtime.monotonicMs() >= stopAtMs) throw error;
+      if (!(error instanceof StoreError)) throw error;
+      mayHaveRun ||= error.mayHaveRun;
+      if (!error.transient || runtime.monotonicMs() >= stopAtMs)
+        throw mayHaveRun ? inDoubt(error, error.lockName) : error;
       await new Promise<void>((resume) => runtime.startTimer(resume, PAUSE_MS, true));
     }
   }

@@ -1285,7 +1285,7 @@ export const recipesVersionedWrite = {
     { code: 1, outcome: "written", values: ["version"], rest: null },
     { code: 2, outcome: "conflict", values: ["version"], rest: "value" },
   ],
-  sha1: "d01a945dbf171aec8e3885815fbeac4e3789de2f",
+  sha1: "be27f474e28363d7e69f910956c7ff7a99eeda9b",
   source: `-- holdfast recipes/versioned/write
 local expected, request, rememberMs, buryMs, value, channel = tonumber(ARGV[1]), ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[5], ARGV[6]
 
@@ -1318,8 +1318,10 @@ else
   redis.call('PERSIST', KEYS[1])
 end
 redis.call('ZADD', KEYS[2], text, request)
-redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', string.format('%.0f', nowUs - rememberMs * 1000))
-redis.call('PEXPIRE', KEYS[2], rememberMs)
+if redis.call('PTTL', KEYS[2]) <= tonumber(rememberMs) then
+  redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', string.format('%.0f', nowUs - rememberMs * 1000))
+  redis.call('PEXPIRE', KEYS[2], rememberMs)
+end
 redis.call('PUBLISH', channel, text)
 return {1, version}` as string,
   grants: false,

@@ -9,9 +9,11 @@ export type Rules = readonly string[];
 
 const DOCUMENT = fileURLToPath(new URL("../../../../docs/safety.md", import.meta.url));
 
-const COMMANDS: readonly string[] = [
-  ...readFileSync(DOCUMENT, "utf8").matchAll(/^ACL SETUSER locks (?:.*\\\n)*.*$/gm),
-].map(([command]) => command);
+const TEXT = readFileSync(DOCUMENT, "utf8");
+
+const COMMANDS: readonly string[] = [...TEXT.matchAll(/^ACL SETUSER locks (?:.*\\\n)*.*$/gm)].map(
+  ([command]) => command,
+);
 
 function rulesAt(index: number): Rules {
   const command = COMMANDS[index];
@@ -33,6 +35,12 @@ export const FOR_LOOKING: Rules = rulesAt(3);
 
 /** What locks need that others share. */
 export const SHARED_LOCKS: Rules = rulesAt(4);
+
+/** What a recipe needs besides, by its row of the table; nothing, if it has none. */
+export function rulesOfRecipe(recipe: string): Rules {
+  const [, cell = ""] = new RegExp(`^\\| \`${recipe}\` of \`holdfast/recipes\` \\| (.*) \\|$`, "m").exec(TEXT) ?? [];
+  return [...cell.matchAll(/`([^`]+)`/g)].map(([, rule = ""]) => rule);
+}
 
 /** Permissions that were refused, by the server's own list of refusals. */
 export function refusedIn(log: unknown): string[] {

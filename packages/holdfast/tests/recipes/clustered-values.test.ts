@@ -1,11 +1,11 @@
-/** Fenced writes and counts in a cluster: keys of one thing lie in one slot, and follow it to another master. */
+/** Fenced writes, counts and versioned values in a cluster: keys of one thing lie in one slot, and follow it to another master. */
 import { randomUUID } from "node:crypto";
 import { Cluster } from "ioredis";
 import { createCluster } from "redis";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { type RedisCluster, startCluster } from "../../../../tests/support/redis-cluster.js";
 import { createHoldfast } from "../../src/index.js";
-import { counter, fencedSet, StaleTokenError } from "../../src/recipes/index.js";
+import { counter, fencedSet, StaleTokenError, versioned } from "../../src/recipes/index.js";
 import { clusterSlot } from "../../src/stores/cluster-slot.js";
 import type { RedisClient } from "../../src/stores/detect.js";
 
@@ -54,6 +54,37 @@ describe.each(Object.keys(libraries))("by %s", (library) => {
       await fencedSet(redis, { key: each, value: "third", lease: { name: key, token: 6 } });
     }
     expect(await stock.read()).toBe(7);
+    await holdfast.close();
+    await close();
+  });
+});
+
+describe.each(Object.keys(libraries))("by %s", (library) => {
+  test("a versioned value keeps its version and its watchers when its slot gets another master", async () => {
+    const { redis, close } = (await libraries[library]?.()) ?? expect.fail("no such library");
+    const holdfast = createHoldfast({ redis: redis as object, commandTimeoutMs: 30_000 });
+    const key = randomUUID();
+    const total = versioned<number>(holdfast, key);
+    const counted = (old = 0): number => old + 1;
+    // Without the mutex, which nobody is granted for a while after a failover.
+    const options = { attemptsMax: 1_000 };
+    const seen: (number | undefined)[] = [];
+    const watcher = total.watch();
+    const watching = (async () => {
+      for await (const { value } of watcher) seen.push(value);
+    })();
+    await Promise.all(Array.from({ length: 10 }, () => total.update(counted, options)));
+    const { version } = await total.get();
+    await vi.waitFor(() => expect(seen.at(-1)).toBe(10), { timeout: 60_000, interval: 20 });
+
+    await cluster.failover(clusterSlot(key));
+    expect(await total.get()).toEqual({ value: 10, version });
+    expect(await total.compareAndSet(0, 0)).toEqual({ ok: false, value: 10, version });
+    expect((await total.update(counted, options)).version).toBeGreaterThan(version);
+    await vi.waitFor(() => expect(seen.at(-1)).toBe(11), { timeout: 60_000, interval: 20 });
+    expect(seen.slice(1)).toEqual([...new Set(seen.slice(1))].toSorted((a, b) => Number(a) - Number(b)));
+    await watcher.return();
+    await watching;
     await holdfast.close();
     await close();
   });

@@ -7,7 +7,7 @@ import { startProgram } from "../../../../tests/support/program.js";
 import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
 import { startProxy, type TcpProxy } from "../../../../tests/support/tcp-proxy.js";
 import { recipesCounterChange } from "../../src/generated/recipes-scripts.js";
-import { createHoldfast, type Holdfast } from "../../src/index.js";
+import { createHoldfast, type Holdfast, UnsupportedError } from "../../src/index.js";
 import { CounterRequestError, counter } from "../../src/recipes/index.js";
 
 const isChange = new RegExp(`^evalsha ${recipesCounterChange.sha1}`, "i");
@@ -229,6 +229,26 @@ describe("what is lost on the way", () => {
     await proxy.close();
   });
 
+  test("a take that may have been carried out is not said to be undone by a client that cannot send it again", async () => {
+    const proxy = await startProxy(server.port);
+    const client = new Redis({ port: proxy.port, retryStrategy: () => 20, enableOfflineQueue: false });
+    client.on("error", () => {});
+    await vi.waitFor(() => client.ping(), eventually);
+    const local = createHoldfast({ redis: client, commandTimeoutMs: 200 });
+    const stock = counter(local, name);
+    await vi.waitFor(() => stock.put(10, { requestId: "p" }), eventually);
+    const struck = proxy.cutBeforeReply(isChange);
+    const unknown = stock.take(3, { requestId: "a" }).catch((error: unknown) => error);
+    proxy.refuse(true);
+    await struck;
+    expect(await unknown).toMatchObject({ code: "ERR_LOCK_STORE", mayHaveRun: true });
+    expect(((await unknown) as Error).message).toContain("it may have been carried out all the same");
+    expect(await counter(holdfast, name).read()).toBe(7);
+    await local.close();
+    client.disconnect();
+    await proxy.close();
+  });
+
   test("a server that has forgotten everything has nothing left to give", async () => {
     const own = await startRedis();
     const client = new Redis({ port: own.port });
@@ -261,6 +281,19 @@ describe("what is left behind", () => {
     }
   });
 
+  test("no request is kept where another count is, whatever ids and names are made of", async () => {
+    const stock = counter(holdfast, name);
+    const other = counter(holdfast, `${name}}:request:x`);
+    expect(await other.put(5, { requestId: "p" })).toBe(5);
+    expect(await stock.put(3, { requestId: "x}" })).toBe(3);
+    // Nor is one request another.
+    for (const [at, requestId] of ["%", "%7D", "%25", "}", "x%7D", "{x}"].entries()) {
+      expect(await stock.put(1, { requestId }), requestId).toBe(4 + at);
+    }
+    expect(await stock.put(3, { requestId: "x}" })).toBe(3);
+    expect(await other.read()).toBe(5);
+  });
+
   test("a request is forgotten after `keepMs`, and then it is a new one", async () => {
     const stock = counter(holdfast, name, { keepMs: 60_000 });
     await stock.put(10, { requestId: "p" });
@@ -271,6 +304,13 @@ describe("what is left behind", () => {
     await redis.del(request);
     expect(await stock.put(10, { requestId: "p" })).toBe(20);
   });
+});
+
+test("a count is not kept on a quorum of servers, and that is what is said", async () => {
+  const quorum = createHoldfast({ redlock: [embedded(), embedded(), embedded()] });
+  expect(() => counter(quorum, name)).toThrow(UnsupportedError);
+  expect(() => counter(quorum, name)).toThrow(/^It cannot be on several independent servers/);
+  await quorum.close();
 });
 
 test.each([

@@ -402,6 +402,16 @@ describe("a guard in this process", () => {
     expect(written).toEqual([0, 1, 2]);
   });
 
+  test("writes at once where nobody is before it, so it is not behind a later one that is let by in the same turn", async () => {
+    const guard = fenceGuard();
+    const written: string[] = [];
+    const first = guard.run("file", lease(1), () => written.push("first"));
+    guard.check("file", lease(2));
+    written.push("next");
+    await first;
+    expect(written).toEqual(["first", "next"]);
+  });
+
   test("passes on what the write throws, and lets the next one write", async () => {
     const guard = fenceGuard();
     const error = new Error("disk full");

@@ -86,7 +86,7 @@ describe.each(["a server", "an embedded store"])("on %s", (where) => {
     expect(await limits.delete()).toEqual({ ok: true, version });
   });
 
-  test("versions rise although the clock does not", async () => {
+  test("versions rise with each write", async () => {
     const limits = versioned<number>(own, name);
     let last = 0;
     for (let n = 0; n < 50; n += 1) {
@@ -247,6 +247,30 @@ describe("a reply that is lost", () => {
       await updating;
       expect(change).toHaveBeenCalledTimes(1);
       expect((await there.get()).value).toBe(2);
+    }));
+
+  test("for as long as its writer may ask again, also where others give up sooner", () =>
+    behindProxy(async (local, proxy) => {
+      const client = new Redis({ port: server.port });
+      const hasty = createHoldfast({ redis: client });
+      const [, there] = pair<number>();
+      await there.compareAndSet(0, 0);
+      const struck = proxy.cutBeforeReply(write);
+      const change = vi.fn((old: number | undefined) => (old ?? 0) + 1);
+      const updating = versioned<number>(local, name).update(change);
+      await struck;
+      proxy.refuse(true);
+      proxy.cutAll();
+      // As if half a minute had passed since.
+      const requests = `hf:versioned:{${name}}:requests`;
+      for (const id of await redis.zrange(requests, "0", "-1")) await redis.zincrby(requests, -30_000_000, id);
+      await versioned<number>(hasty, name).update((old) => (old ?? 0) + 1);
+      proxy.refuse(false);
+      await updating;
+      expect(change).toHaveBeenCalledTimes(1);
+      expect((await there.get()).value).toBe(2);
+      await hasty.close();
+      client.disconnect();
     }));
 
   test("of a deletion deletes once", () =>

@@ -136,7 +136,7 @@ class CounterOnServer implements Counter {
     const requestId = checkRequestId(checkKnown(request, ["requestId"]).requestId);
     const { engine } = this.#behind;
     engine.assertOpen(this.name);
-    const keys = { count: this.#key, request: `${this.#key}:request:${requestId}` };
+    const keys = { count: this.#key, request: `${this.#key}:request:${escaped(requestId)}` };
     const change = sign * amount;
     // Holdfast itself asks again for as long as that, and a request that is forgotten by then would count twice.
     const keepMs = Math.max(this.#options.keepMs, REMEMBER_MIN_MS, REMEMBER_TIMEOUTS * engine.commandTimeoutMs);
@@ -154,4 +154,9 @@ class CounterOnServer implements Counter {
         throw new RangeError(`amount must leave ${MOST} at most; there are ${reply.left}, and got ${amount}`);
     }
   }
+}
+
+/** The key of a count ends in a brace. No request's key may, or it could be that of another count. */
+function escaped(requestId: string): string {
+  return requestId.replace(/[%}]/g, encodeURIComponent);
 }

@@ -36,7 +36,7 @@ export function fenceGuard(): FenceGuard {
 class Guard implements FenceGuard {
   readonly #marks = new Map<string, Mark>();
   /** The end of the last write of each resource that is being written. */
-  readonly #writes = new Map<string, Promise<unknown>>();
+  readonly #writes = new Map<string, Promise<void>>();
 
   check(resource: string, lease: FencingLease): void {
     const fencing = checkFencing(lease);
@@ -49,20 +49,21 @@ class Guard implements FenceGuard {
     if (typeof write !== "function") throw new TypeError(`write must be a function; got ${show(write)}`);
     this.check(resource, lease);
     const before = this.#writes.get(resource);
-    const own = (async () => {
-      await before;
-      if (before !== undefined) this.check(resource, lease);
-      return await write();
-    })();
-    const ended = own.then(
-      () => {},
-      () => {},
-    );
+    let end = (): void => {};
+    const ended = new Promise<void>((resolve) => {
+      end = resolve;
+    });
     this.#writes.set(resource, ended);
     try {
-      return await own;
+      // Where nobody is before it, it begins to write in this very turn: in the next one somebody later may have been let by.
+      if (before !== undefined) {
+        await before;
+        this.check(resource, lease);
+      }
+      return await write();
     } finally {
       if (this.#writes.get(resource) === ended) this.#writes.delete(resource);
+      end();
     }
   }
 

@@ -43,7 +43,8 @@ const MARK_EXTRA_MS = 86_400_000;
  * Everybody has to write with it: a plain SET asks nobody.
  *
  * @param redis  the client, or the Holdfast, of the server that has the value; that need not be the server of the lock
- * @throws StaleTokenError   a later holder has been there; nothing was written
+ * @throws StaleTokenError   a later holder has been there; nothing was written. If an answer was lost on the way, the value may have
+ *                           been there until that holder wrote
  * @throws ForeignLockError  the value belongs to another lock; nothing was written
  * @throws StoreError        outcome unknown; calling it again is safe. @throws ClosedError
  * @throws TypeError, RangeError  a wrong argument; nothing was sent

@@ -2,7 +2,8 @@
   recipes/versioned/write: set the value, or delete it, if it still has the version that the writer has seen.
 
   Versions only rise: each is the server's time in µs, or one more than the last, whichever is more. A deleted value leaves its
-  version behind for a while. A request whose answer was lost is known by its id, however often the value was written since.
+  version behind for a while. A request whose answer was lost is known by its id, however often the value was written since. Clients
+  may remember for times of different length: nobody forgets for one that remembers longer.
 
   KEYS[1] record    hash: version, value; without the value it was deleted
   KEYS[2] requests  sorted set, ids of the requests that have won of late: version
@@ -46,7 +47,9 @@ else
   redis.call('PERSIST', KEYS[1])
 end
 redis.call('ZADD', KEYS[2], text, request)
-redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', string.format('%.0f', nowUs - rememberMs * 1000))
-redis.call('PEXPIRE', KEYS[2], rememberMs)
+if redis.call('PTTL', KEYS[2]) <= tonumber(rememberMs) then
+  redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', string.format('%.0f', nowUs - rememberMs * 1000))
+  redis.call('PEXPIRE', KEYS[2], rememberMs)
+end
 redis.call('PUBLISH', channel, text)
 return {1, version}

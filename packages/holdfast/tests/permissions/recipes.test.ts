@@ -1,0 +1,101 @@
+/** What recipes need beside what locks do, as docs/safety.md lists it; and that it takes no less. */
+import { randomUUID } from "node:crypto";
+import { Redis } from "ioredis";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
+import { createHoldfast, type Holdfast } from "../../src/holdfast.js";
+import { cache, coalesce, counter, fencedSet, keyed, once, scheduled, versioned } from "../../src/recipes/index.js";
+import { deferred } from "../../src/testing/delays.js";
+import { ON_ONE_SERVER, refusedIn, rulesOfRecipe } from "./acl.js";
+
+vi.setConfig({ testTimeout: 120_000 });
+const eventually = { timeout: 60_000, interval: 10 };
+
+type Use = (holdfast: Holdfast, name: string, other: Holdfast) => Promise<unknown>;
+
+/** Each on its own name, from the beginning to the end. */
+const RECIPES: Readonly<Record<string, Use>> = {
+  once: (holdfast, name) => once(holdfast, name, () => "done"),
+  // Only who is waited for tells anybody.
+  cache: async (holdfast, name, other) => {
+    const loading = deferred<string>();
+    const loaded = cache<string>(holdfast, name).get("one", () => loading.promise);
+    await vi.waitFor(async () => expect(await entryOf(name)).not.toEqual([]), eventually);
+    const waiting = cache<string>(other, name).get("one", () => "alone");
+    await vi.waitFor(async () => expect(await entryOf(name)).toContain("waited"), eventually);
+    loading.resolve("loaded");
+    await Promise.all([loaded, waiting]);
+    await cache<string>(holdfast, name).invalidate("one");
+  },
+  versioned: async (holdfast, name) => {
+    const value = versioned<number>(holdfast, name);
+    const watching = value.watch();
+    await watching.next();
+    await value.update((old) => (old ?? 0) + 1);
+    await watching.next();
+    await watching.return();
+    await value.delete();
+  },
+  counter: async (holdfast, name) => {
+    const stock = counter(holdfast, name);
+    await stock.put(2, { requestId: "delivery" });
+    await stock.take(1, { requestId: "sale" });
+    await stock.read();
+  },
+  fencedSet: (holdfast, name) => fencedSet(holdfast, { key: `data:${name}`, value: "x", lease: { name, token: 1 } }),
+  keyed: (holdfast, name) => keyed(holdfast, "events").run(name, () => {}, { eventId: "one", sequence: 1 }),
+  scheduled: (holdfast, name) => scheduled(holdfast, name, () => {}, { everyMs: 60_000 })(),
+  coalesce: (holdfast, name) => coalesce(holdfast, name, () => "done", { mode: "newest" }),
+};
+
+let server: RedisServer;
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server?.stop());
+
+/** Uses it as a user with these rules. @returns what it was refused */
+async function refusedTo(recipe: string, rules: readonly string[]): Promise<string[]> {
+  const username = randomUUID();
+  await server.command("ACL", "SETUSER", username, ...ON_ONE_SERVER, ...rules);
+  await server.command("ACL", "LOG", "RESET");
+  const clients = [1, 2].map(() => new Redis({ port: server.port, username, password: "secret" }));
+  for (const client of clients) client.on("error", () => {});
+  const [holdfast, other] = clients.map((redis) => createHoldfast({ redis })) as [Holdfast, Holdfast];
+  const name = randomUUID();
+  // Whoever is refused may wait for long; that it was refused is all there is to know.
+  let isOver = false;
+  void RECIPES[recipe]?.(holdfast, name, other)
+    .catch(() => {})
+    .finally(() => {
+      isOver = true;
+    });
+  await vi.waitFor(async () => expect(isOver || (await refusals()).length > 0).toBe(true), eventually);
+  const refused = await refusals();
+  await Promise.all([holdfast.close(), other.close()]);
+  for (const client of clients) client.disconnect();
+  return refused.map((each) => each.replaceAll(name, "name"));
+}
+
+/** Fields of what a cache has of its one entry. */
+async function entryOf(name: string): Promise<unknown[]> {
+  const [key] = (await server.command("KEYS", `hf:cache:*${name}*`)) as string[];
+  return key === undefined ? [] : ((await server.command("HKEYS", key)) as unknown[]);
+}
+
+async function refusals(): Promise<string[]> {
+  return refusedIn(await server.command("ACL", "LOG"));
+}
+
+describe.each(Object.keys(RECIPES))("%s", (recipe) => {
+  const rules = recipe === "fencedSet" ? ["~data:*"] : rulesOfRecipe(recipe);
+
+  test("is refused nothing, with what the document lists for it", async () => {
+    expect(await refusedTo(recipe, rules)).toEqual([]);
+  });
+
+  test.each(rules)("is refused something without %s", async (rule) => {
+    const others = rules.filter((each) => each !== rule);
+    expect(await refusedTo(recipe, others)).not.toEqual([]);
+  });
+});

@@ -1,0 +1,43 @@
+/** What whoever insists on an answer is told, if there is none. */
+import { expect, test } from "vitest";
+import { StoreError } from "../../src/core/errors.js";
+import { insist } from "../../src/core/insist.js";
+import { ManualRuntime } from "./manual-runtime.js";
+import { watch } from "./scripted-lock.js";
+
+const commandTimeoutMs = 100;
+
+function failure(mayHaveRun: boolean, transient: boolean, why: string): StoreError {
+  return new StoreError("stock", { mayHaveRun, transient, cause: new Error(why) });
+}
+
+test.each([
+  ["goes on not being sent", true],
+  ["is refused for good", false],
+])(
+  "a request that may have run is not said to have changed nothing, although the next one %s",
+  async (_, transient) => {
+    const runtime = new ManualRuntime();
+    let asked = 0;
+    const last = failure(false, transient, "the last one");
+    const insisting = watch(
+      insist({ runtime, commandTimeoutMs }, async () => {
+        asked += 1;
+        throw asked === 1 ? failure(true, true, "no answer") : last;
+      }),
+    );
+    await runtime.advance(commandTimeoutMs * 2 + 50);
+    expect(asked).toBeGreaterThan(1);
+    expect(insisting.error).toBeInstanceOf(StoreError);
+    expect(insisting.error).toMatchObject({ lockName: "stock", mayHaveRun: true, transient, cause: last.cause });
+    expect((insisting.error as Error).message).toContain("it may have been carried out all the same");
+  },
+);
+
+test("a request that was never sent is said to have changed nothing", async () => {
+  const runtime = new ManualRuntime();
+  const last = failure(false, true, "the last one");
+  const insisting = watch(insist({ runtime, commandTimeoutMs }, () => Promise.reject(last)));
+  await runtime.advance(commandTimeoutMs * 2 + 50);
+  expect(insisting.error).toBe(last);
+});
