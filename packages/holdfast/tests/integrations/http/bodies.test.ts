@@ -13,7 +13,8 @@ import { type RedisServer, startRedis } from "../../../../../tests/support/redis
 import { createHoldfast, type Holdfast } from "../../../src/index.js";
 import { idempotency as forExpress } from "../../../src/integrations/express/index.js";
 import { idempotency as forFastify } from "../../../src/integrations/fastify/index.js";
-import { idempotency as forHono } from "../../../src/integrations/hono/index.js";
+import { idempotency as forHono, onceKeyOf } from "../../../src/integrations/hono/index.js";
+import { inspectOnce } from "../../../src/recipes/index.js";
 import { ADAPTERS, listen, type Site } from "./adapters.js";
 import { post } from "./client.js";
 
@@ -257,6 +258,28 @@ test("hono: what was read before is compared, unless it cannot be known any more
     500,
     expect.stringContaining("was read before idempotency()"),
   ]);
+});
+
+test("hono: a key is one of its own route, whatever else matches the request", async () => {
+  const app = new Hono();
+  app.use("/api/*", forHono(holdfast));
+  for (const name of ["a", "b"]) {
+    app.post(`/${name}/:id`, forHono(holdfast), (c) => c.json({ name }));
+    app.post(`/api/${name}/:id`, (c) => c.json({ name }));
+  }
+  // As most services have it in the end.
+  app.all("*", (c) => c.text("there is no such thing", 404));
+  const headers = { "idempotency-key": key };
+  for (const path of ["/a/:id", "/b/:id", "/api/a/:id", "/api/b/:id"]) {
+    for (const replayed of [null, "true"]) {
+      const reply = await app.request(path.replace(":id", "7"), { method: "POST", headers });
+      expect([await reply.json(), reply.headers.get("idempotency-replayed")], path).toEqual([
+        { name: path.at(-5) },
+        replayed,
+      ]);
+    }
+    expect(await inspectOnce(holdfast, onceKeyOf("POST", path, key)), path).toMatchObject({ state: "done" });
+  }
 });
 
 test.each([
