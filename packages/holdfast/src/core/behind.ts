@@ -49,7 +49,7 @@ export function behind(holdfast: unknown, lockName: string): Behind {
   if (found.servers !== undefined) {
     throw new UnsupportedError(
       lockName,
-      "A lock in the format of another system cannot be on several independent servers.",
+      "What is kept on one server cannot be on several independent servers; only a redlock can.",
     );
   }
   return found;

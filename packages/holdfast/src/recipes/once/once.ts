@@ -69,6 +69,7 @@ const RECHECK_MS = 2_000;
  * @throws OnceUnrecordedError   `work` ended here, and whether that was recorded is unknown; its value is in `error.value`
  * @throws StoreError, EvictionError, ClosedError  `work` was not called
  * @throws TypeError, RangeError  a wrong argument; nothing was sent
+ * @throws UnsupportedError       this Holdfast is on several independent servers
  * @throws the reason of `signal`, if it ends the wait
  */
 export function once<Value>(

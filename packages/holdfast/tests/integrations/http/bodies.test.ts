@@ -10,7 +10,7 @@ import { Hono } from "hono";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { type RedisServer, startRedis } from "../../../../../tests/support/redis-server.js";
-import { createHoldfast, type Holdfast } from "../../../src/index.js";
+import { createHoldfast, type Holdfast, UnsupportedError } from "../../../src/index.js";
 import { idempotency as forExpress } from "../../../src/integrations/express/index.js";
 import { idempotency as forFastify } from "../../../src/integrations/fastify/index.js";
 import { idempotency as forHono, onceKeyOf } from "../../../src/integrations/hono/index.js";
@@ -352,4 +352,17 @@ test.each([
   [{ ttl: 5 }, "ttl"],
 ])("a wrong option is refused by its name, at once: %o", (options, name) => {
   for (const make of [forExpress, forFastify, forHono]) expect(() => make(holdfast, options as object)).toThrow(name);
+});
+
+test("what is no Holdfast, or is on several servers, is refused at once, and not at the first request", async () => {
+  const clients = [1, 2, 3].map(() => new Redis({ port: server.port }));
+  const quorum = createHoldfast({ redlock: clients });
+  for (const make of [forExpress, forFastify, forHono]) {
+    expect(() => make(redis as never)).toThrow("holdfast must be what createHoldfast returned");
+    expect(() => make(quorum)).toThrow(UnsupportedError);
+    // It is no lock of another system.
+    expect(() => make(quorum)).toThrow("only a redlock can");
+  }
+  await quorum.close();
+  for (const client of clients) client.disconnect();
 });
