@@ -171,7 +171,7 @@ async function perform<Value>(
     });
   } catch (error) {
     lease.end("released", "unknown");
-    hold.end();
+    hold.end("unknown");
     if (!outcome.ok) throw outcome.error;
     if (!(error instanceof StoreError)) throw error;
     const { mayHaveRun, transient, cause } = error;
@@ -179,7 +179,7 @@ async function perform<Value>(
   }
   if (state === undefined) {
     lease.end("released");
-    hold.end();
+    hold.end("released");
     if (ending.state === "released") {
       steps.ends(owner);
       hold.undoLateRequests();
