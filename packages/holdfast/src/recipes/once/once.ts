@@ -190,8 +190,19 @@ async function perform<Value>(
   if (!outcome.ok) throw outcome.error;
   if (refusal !== undefined) throw refusal.error;
   if (state !== undefined) {
-    const reason = wasValid ? "server-lost" : "expired";
+    const { reason } = lossOf(lease);
     throw new OnceLostError(steps.name, { reason, token, owner, value: outcome.value });
   }
   return { value: outcome.value, replayed: false, attempt, token, firstAtMs: lease.firstAt.getTime() };
+}
+
+/** Why a lease that is over was lost, in the words of its signal. */
+function lossOf(lease: OnceLease): LeaseLostError {
+  try {
+    lease.assertHeld();
+  } catch (error) {
+    if (error instanceof LeaseLostError) return error;
+    throw error;
+  }
+  throw new Error(`the lease on ${lease.name} is not over`);
 }
