@@ -308,7 +308,10 @@ describe("a call about something else under the same key", () => {
       }
       await second.catch(() => {});
       expect((await inspectOnce(other, key))?.state, how).toBe("released");
-      await expect(once(other, key, () => 2, options("two")), how).rejects.toThrow(OnceMismatchError);
+      await expect(
+        once(other, key, () => 2, options("two")),
+        how,
+      ).rejects.toThrow(OnceMismatchError);
       expect(await once(other, key, () => 3, options("one")), how).toMatchObject({ value: 3, replayed: false });
     }
   });
