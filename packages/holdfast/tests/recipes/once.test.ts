@@ -492,7 +492,8 @@ test.each([
   [{ valueBytesMax: -1 }, "valueBytesMax"],
   [{ codec: {} }, "codec"],
   [{ keep: 5 }, "keep"],
-  [{ fingerprint: () => {} }, "function"],
+  [{ fingerprint: () => {} }, "fingerprint must be of data that can be compared: a function"],
+  [{ fingerprint: { a: Symbol("b") } }, "fingerprint must be of data that can be compared: a symbol"],
 ])("a wrong option is refused by its name: %o", async (options, name) => {
   const work = vi.fn();
   await expect(once(holdfast, key, work, options as object)).rejects.toThrow(name);

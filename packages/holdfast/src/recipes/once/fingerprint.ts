@@ -12,8 +12,17 @@ export function fingerprintOf(content: unknown): string {
   if (content === undefined) return "";
   checkComparable(content);
   return createHash("sha256")
-    .update(JSON.stringify(sorted(JSON.parse(jsonCodec.encode(content)))))
+    .update(JSON.stringify(sorted(JSON.parse(asText(content)))))
     .digest("hex");
+}
+
+function asText(content: unknown): string {
+  try {
+    return jsonCodec.encode(content);
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    throw new TypeError(`fingerprint must be of data that can be compared: ${error.message}`, { cause: error });
+  }
 }
 
 /**
