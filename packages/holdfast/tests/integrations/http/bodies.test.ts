@@ -260,6 +260,22 @@ test("hono: what was read before is compared, unless it cannot be known any more
   ]);
 });
 
+test("fastify: a body that is null is a body", async () => {
+  const app = fastify();
+  const handle = vi.fn();
+  app.post("/payments/:id", { preHandler: forFastify(holdfast) }, async (request) => {
+    handle();
+    return { body: request.body };
+  });
+  await app.listen({ port: 0, host: "127.0.0.1" });
+  open.push(() => app.close());
+  const url = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
+  for (const _ of [1, 2])
+    expect(await post(url, { key, body: "null" })).toMatchObject({ status: 200, text: '{"body":null}' });
+  expect((await post(url, { key, body: "0" })).status).toBe(422);
+  expect(handle).toHaveBeenCalledTimes(1);
+});
+
 test("hono: a key is one of its own route, whatever else matches the request", async () => {
   const app = new Hono();
   app.use("/api/*", forHono(holdfast));
