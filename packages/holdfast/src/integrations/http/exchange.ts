@@ -251,8 +251,11 @@ function unlessTooLarge(error: unknown): undefined {
   if (!(error instanceof BodyTooLarge)) throw error;
 }
 
-function policyOf(keep: boolean | "block"): OncePolicy {
-  return keep === "block" ? "block" : keep ? "keep" : "release";
+/** @throws TypeError  what the caller's function said is none of these, as when it returns a promise */
+function policyOf(keep: unknown): OncePolicy {
+  if (keep === "block") return "block";
+  if (typeof keep === "boolean") return keep ? "keep" : "release";
+  throw new TypeError(`keep must return true, false or "block"; got ${show(keep)}`);
 }
 
 function statusOf(taken: Taken): number {
