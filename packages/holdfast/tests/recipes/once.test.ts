@@ -142,8 +142,8 @@ describe("while it runs", () => {
     const refused = await once(other, key, () => 2, { whenRunning: "reject" }).catch((error: unknown) => error);
     expect(refused).toBeInstanceOf(OnceRunningError);
     expect(refused).toMatchObject({
-      holder: { pid: process.pid },
-      message: expect.stringContaining("is being run by pid"),
+      holder: { pid: process.pid, sinceAtMs: expect.any(Number) },
+      message: expect.stringMatching(/is being run by pid \d+ on \S+ since \d{4}-/),
     });
     await expect(once(other, key, () => 2, { waitMs: 20 })).rejects.toThrow("did not end within 20 ms");
     running.end(1);
