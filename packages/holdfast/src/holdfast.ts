@@ -142,6 +142,8 @@ export interface Holdfast {
    * servers do not answer.
    * From then on every verb that would ask the server rejects with ClosedError, those that only look included.
    *
+   * A call of `once` whose work has begun is given back by its work alone.
+   *
    * With `graceMs` nothing is given back under work that runs: the signal of every lease aborts for the reason `closing`, and
    * each is renewed until it is released. What is not by the end of the grace is left to run out by itself. A second call
    * with `graceMs: 0` ends the grace.

@@ -143,13 +143,16 @@ export class Hold implements Occupant, Holding, Kept {
     return this.#upkeep.extend(leaseMs);
   }
 
-  /** Ends the hold in time and without a word to the server: a script has already undone it, or it goes on elsewhere. */
-  end(): void {
+  /**
+   * Ends the hold in time and without a word to the server: a script has already undone it, or it goes on elsewhere.
+   * @param how  as `close` counts it; `"lost"` is in neither of its lists
+   */
+  end(how: Settled = "lost"): void {
     if (this.#isOver) return;
     this.#stop();
     this.#forgetCopies();
     this.#turn?.over();
-    this.#onSettled?.("lost");
+    this.#onSettled?.(how);
   }
 
   /**
@@ -299,6 +302,10 @@ export class Hold implements Occupant, Holding, Kept {
   async close(): Promise<void> {
     if (this.#isOver) return;
     this.lose("closed");
+    if (this.#steps.isKept?.(this.owner) === true) {
+      this.#givenBack = Promise.resolve(false);
+      return;
+    }
     this.#givenBack = depart(this.#engine, this.#steps, this.#claimAsExtended(), false, this.#engine.commandTimeoutMs);
     await this.#givenBack;
   }

@@ -114,6 +114,12 @@ export interface WaitSteps extends LookSteps {
 /** One lock of one kind, as its atomic steps. */
 export interface Steps extends WaitSteps {
   /**
+   * Whether what that owner holds is not given back before its work has ended, whatever becomes of this Holdfast: then `leave`
+   * does nothing, and others get it when it has run out. Absent where `close` gives everything back.
+   */
+  readonly isKept?: (owner: string) => boolean;
+
+  /**
    * The key that stands for the lock on the server: two locks that exclude each other have the same, whatever
    * their kinds. Also the order in which several locks are taken, which must be the same for everybody.
    */

@@ -1011,19 +1011,19 @@ export const recipesOnceBegin = {
     { code: 3, outcome: "blocked", values: ["attempt", "sinceMs"], rest: "words" },
     { code: 4, outcome: "mismatch", values: ["attempt", "sinceMs"], rest: "words" },
   ],
-  sha1: "f13c9541e403f62e43ffd06381dd43ee3dd779f1",
+  sha1: "3eb93452475da5bfaa576f110824d0dac288942f",
   source: `-- holdfast recipes/once/begin
 local owner, leaseMs, keepMs, fingerprint, isStrict = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4], ARGV[5] == '1'
 local time = redis.call('TIME')
 local nowUs = time[1] * 1000000 + time[2]
 local nowMs = math.floor(nowUs / 1000)
 
-local record = redis.call('HMGET', KEYS[1], 'print', 'state', 'owner', 'until', 'token', 'attempt', 'first', 'since', 'saved', 'value', 'ended')
-local state, holder, untilUs, token, saved = record[2], record[3], tonumber(record[4] or 0), record[5], record[9]
+local record = redis.call('HMGET', KEYS[1], 'print', 'state', 'owner', 'until', 'token', 'attempt', 'first', 'since', 'saved', 'value', 'ended', 'died')
+local state, holder, untilUs, token, saved, died = record[2], record[3], tonumber(record[4] or 0), record[5], record[9], record[12]
 local attempt, firstMs, sinceMs = tonumber(record[6] or 0), tonumber(record[7] or nowMs), tonumber(record[8] or nowMs)
 
 local isAnother = state and record[1] ~= fingerprint
-if isAnother and (state ~= 'released' or saved or isStrict) then
+if isAnother and (state ~= 'released' or saved or died or isStrict) then
   return {4, attempt, sinceMs, state, holder or ''}
 end
 if state == 'done' or state == 'failed' or state == 'bare' then
@@ -1055,6 +1055,9 @@ end
 attempt, sinceMs, untilUs = attempt + 1, nowMs, 0
 token = string.format('%.0f', math.max(nowUs, tonumber(token or 0) + 1))
 redis.call('HDEL', KEYS[1], 'value', 'ended', 'resolved')
+if state == 'running' then
+  redis.call('HSET', KEYS[1], 'died', '1')
+end
 redis.call('HSET', KEYS[1], 'print', fingerprint, 'state', 'running', 'owner', owner, 'token', token, 'attempt', attempt, 'first', string.format('%.0f', firstMs), 'since', string.format('%.0f', sinceMs))
 return begin()` as string,
   grants: true,

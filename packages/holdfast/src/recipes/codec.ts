@@ -19,11 +19,12 @@ const TAG = "$";
  * Any JSON text decodes to what it says, so that another program can write it.
  */
 export const jsonCodec: Codec = {
-  encode: (value) => JSON.stringify(toJson(value, [])),
+  encode: (value) => JSON.stringify(toJson(value, new Set())),
   decode: (text) => fromJson(JSON.parse(text)),
 };
 
-function toJson(value: unknown, path: readonly object[]): unknown {
+/** @param path  what the value is in; with a copy for each level, a value that is deep would cost the square of its depth */
+function toJson(value: unknown, path: Set<object>): unknown {
   switch (typeof value) {
     case "undefined":
       return { [`${TAG}undefined`]: 0 };
@@ -34,8 +35,14 @@ function toJson(value: unknown, path: readonly object[]): unknown {
     case "string":
     case "boolean":
       return value;
-    case "object":
-      return value === null ? null : objectToJson(value, path);
+    case "object": {
+      if (value === null) return null;
+      if (path.has(value)) throw new TypeError("a value that contains itself cannot be kept");
+      path.add(value);
+      const json = objectToJson(value, path);
+      path.delete(value);
+      return json;
+    }
     default:
       throw new TypeError(`a ${typeof value} cannot be kept: ${show(value)}`);
   }
@@ -45,17 +52,15 @@ function nameOf(value: number): string {
   return Object.is(value, -0) ? "-0" : String(value);
 }
 
-function objectToJson(value: object, path: readonly object[]): unknown {
-  if (path.includes(value)) throw new TypeError("a value that contains itself cannot be kept");
-  const inner = [...path, value];
-  const all = (values: Iterable<unknown>): unknown[] => Array.from(values, (each) => toJson(each, inner));
+function objectToJson(value: object, path: Set<object>): unknown {
+  const all = (values: Iterable<unknown>): unknown[] => Array.from(values, (each) => toJson(each, path));
   if (Array.isArray(value)) return all(value);
   if (value instanceof Date) return { [`${TAG}date`]: value.getTime() };
   if (value instanceof Uint8Array) return { [`${TAG}bytes`]: Buffer.from(value).toString("base64") };
   if (value instanceof Map) return { [`${TAG}map`]: all(value) };
   if (value instanceof Set) return { [`${TAG}set`]: all(value) };
-  if ("toJSON" in value && typeof value.toJSON === "function") return toJson(value.toJSON(), inner);
-  const entries = Object.entries(value).map(([name, each]): [string, unknown] => [escaped(name), toJson(each, inner)]);
+  if ("toJSON" in value && typeof value.toJSON === "function") return toJson(value.toJSON(), path);
+  const entries = Object.entries(value).map(([name, each]): [string, unknown] => [escaped(name), toJson(each, path)]);
   return Object.fromEntries(entries);
 }
 

@@ -105,6 +105,20 @@ describe("a fingerprint", () => {
     expect(fingerprintOf(new Map([["a", 1]]))).not.toBe(fingerprintOf(new Map([["a", 2]])));
     expect(fingerprintOf(Object.create(null))).toBe(fingerprintOf({}));
   });
+
+  test("of what is deep costs about as much as of what is wide: a body of some KB must not stop the process", () => {
+    const depth = 1_200;
+    const deep: unknown = JSON.parse("[".repeat(depth) + "]".repeat(depth));
+    const wide: unknown = JSON.parse(`[${"[],".repeat(depth - 2)}[]]`);
+    const costUs = (content: unknown): number => {
+      const before = process.cpuUsage();
+      for (let times = 0; times < 5; times += 1) fingerprintOf(content);
+      return process.cpuUsage(before).user;
+    };
+    // Of several tries the best, since the machine may do something else meanwhile.
+    const bestUs = (content: unknown): number => Math.min(...Array.from({ length: 7 }, () => costUs(content)));
+    expect(bestUs(deep) / bestUs(wide)).toBeLessThan(6);
+  });
 });
 
 test("whatever is thrown can be kept as a failure", () => {

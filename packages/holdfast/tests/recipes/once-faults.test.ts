@@ -7,9 +7,9 @@ import { startProgram } from "../../../../tests/support/program.js";
 import { startSentinel } from "../../../../tests/support/redis-sentinel.js";
 import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
 import { startProxy, type TcpProxy } from "../../../../tests/support/tcp-proxy.js";
-import { recipesOnceBegin, recipesOnceLeave } from "../../src/generated/recipes-scripts.js";
+import { recipesOnceBegin, recipesOnceLeave, recipesOnceSettle } from "../../src/generated/recipes-scripts.js";
 import { createHoldfast, type Holdfast } from "../../src/index.js";
-import { once } from "../../src/recipes/index.js";
+import { OnceRunningError, OnceUnrecordedError, once } from "../../src/recipes/index.js";
 
 const eventually = { timeout: 30_000, interval: 10 };
 let server: RedisServer;
@@ -222,6 +222,40 @@ describe("a caller who leaves", () => {
   async function isGone(signal: AbortSignal): Promise<void> {
     await vi.waitFor(() => expect(getEventListeners(signal, "abort")).toEqual([]), eventually);
   }
+});
+
+describe("a Holdfast that closes", () => {
+  test("at once gives back no call whose work goes on, and says so", async () => {
+    const first = await running(holdfast);
+    const { released, unsettled } = await holdfast.close();
+    expect([released, unsettled]).toMatchObject([[], [{ kind: "once", name: `/${key}` }]]);
+    await expect(once(client(server.port), key, () => 2, { whenRunning: "reject" })).rejects.toThrow(OnceRunningError);
+    first.end();
+    expect(await first.ended).toMatchObject({ value: "first" });
+  });
+
+  test("waits for the end of a call, and says that it was given back", async () => {
+    const first = await running(holdfast);
+    const closed = holdfast.close({ graceMs: 60_000 });
+    first.end();
+    expect(await first.ended).toMatchObject({ value: "first", replayed: false });
+    expect(await closed).toMatchObject({ released: [{ kind: "once", name: `/${key}` }], unsettled: [] });
+  });
+
+  test("does not count a call as given back whose end the server has not confirmed", { timeout: 60_000 }, async () => {
+    const { proxy, far } = await proxied();
+    await once(far, `${key}:warm`, () => 1);
+    const first = await running(far);
+    const settle = proxy.hold(new RegExp(`^evalsha ${recipesOnceSettle.sha1}`, "i"));
+    const closed = far.close({ graceMs: 60_000 });
+    first.end();
+    await settle.reached;
+    const error = await first.ended.catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(OnceUnrecordedError);
+    expect(error).toMatchObject({ value: "first", mayHaveRun: true });
+    settle.release();
+    expect(await closed).toMatchObject({ released: [], unsettled: [{ kind: "once", name: `/${key}` }] });
+  });
 });
 
 test("a caller whose signal is aborted already asks nothing", async () => {

@@ -4,6 +4,7 @@ import { Redis } from "ioredis";
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
 import { startProxy } from "../../../../tests/support/tcp-proxy.js";
+import { recipesOnceLeave } from "../../src/generated/recipes-scripts.js";
 import { createHoldfast, type Holdfast } from "../../src/index.js";
 import {
   inspectOnce,
@@ -17,6 +18,7 @@ import {
   once,
   resolveOnce,
 } from "../../src/recipes/index.js";
+import { fingerprintOf } from "../../src/recipes/once/fingerprint.js";
 import { sleep, withLeaseInTime } from "../../src/testing/delays.js";
 
 const eventually = { timeout: 15_000, interval: 10 };
@@ -140,8 +142,8 @@ describe("while it runs", () => {
     const refused = await once(other, key, () => 2, { whenRunning: "reject" }).catch((error: unknown) => error);
     expect(refused).toBeInstanceOf(OnceRunningError);
     expect(refused).toMatchObject({
-      holder: { pid: process.pid },
-      message: expect.stringContaining("is being run by pid"),
+      holder: { pid: process.pid, sinceAtMs: expect.any(Number) },
+      message: expect.stringMatching(/is being run by pid \d+ on \S+ since \d{4}-/),
     });
     await expect(once(other, key, () => 2, { waitMs: 20 })).rejects.toThrow("did not end within 20 ms");
     running.end(1);
@@ -281,6 +283,39 @@ describe("a call about something else under the same key", () => {
     await expect(once(other, key, () => 2, options("two"))).rejects.toThrow(OnceMismatchError);
   });
 
+  test("is refused when that one has died, also after whoever took it over has given it back, or has not begun", async () => {
+    const dead = { state: "running", owner: "dead/1", until: 1, token: 7, attempt: 1, first: 1, since: 1 };
+    const fail = (): never => {
+      throw new Error("no answer");
+    };
+    const leave = async (): Promise<unknown> => {
+      const owner = String(await redis.hget(record(), "owner"));
+      const args: { readonly [name: string]: string } = { owner, channel: `${record()}:ended` };
+      const words = recipesOnceLeave.args.map((name) => args[name] ?? "");
+      return await redis.eval(recipesOnceLeave.source, 1, record(), ...words);
+    };
+    for (const how of ["given back", "left"]) {
+      key = randomUUID();
+      await redis.hset(record(), { ...dead, print: fingerprintOf("one") });
+      await redis.pexpire(record(), 60_000);
+      const running = held<number>();
+      const second = once(holdfast, key, how === "left" ? running.work : fail, options("one"));
+      if (how === "left") {
+        await running.began;
+        // As if its caller had given up before it heard of the grant.
+        expect(await leave()).toEqual([1]);
+        running.end(1);
+      }
+      await second.catch(() => {});
+      expect((await inspectOnce(other, key))?.state, how).toBe("released");
+      await expect(
+        once(other, key, () => 2, options("two")),
+        how,
+      ).rejects.toThrow(OnceMismatchError);
+      expect(await once(other, key, () => 3, options("one")), how).toMatchObject({ value: 3, replayed: false });
+    }
+  });
+
   test("is refused after that one was given back too, where it is to be", async () => {
     const strict = (fingerprint: string): object => ({ ...options(fingerprint), strictFingerprint: true });
     const fail = (): never => {
@@ -371,6 +406,15 @@ describe("what becomes of it", () => {
   });
 });
 
+test("whoever has run for too long and was followed is told that this was why", async () => {
+  const running = held<number>();
+  const first = once(holdfast, key, running.work, { leaseMs: 1_500, maxHoldMs: 100 });
+  await running.began;
+  expect(await once(other, key, () => 2, { waitMs: 60_000 })).toMatchObject({ value: 2, attempt: 2 });
+  running.end(1);
+  await expect(first).rejects.toMatchObject({ name: "OnceLostError", value: 1, reason: "max-hold" });
+});
+
 test("a record that was deleted is none, and whoever runs it is told so", async () => {
   const running = held<number>();
   const first = once(holdfast, key, running.work);
@@ -448,7 +492,8 @@ test.each([
   [{ valueBytesMax: -1 }, "valueBytesMax"],
   [{ codec: {} }, "codec"],
   [{ keep: 5 }, "keep"],
-  [{ fingerprint: () => {} }, "function"],
+  [{ fingerprint: () => {} }, "fingerprint must be of data that can be compared: a function"],
+  [{ fingerprint: { a: Symbol("b") } }, "fingerprint must be of data that can be compared: a symbol"],
 ])("a wrong option is refused by its name: %o", async (options, name) => {
   const work = vi.fn();
   await expect(once(holdfast, key, work, options as object)).rejects.toThrow(name);

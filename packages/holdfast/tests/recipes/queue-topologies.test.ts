@@ -1,10 +1,10 @@
-/** Events in order and coalesced calls where servers fail, and on a cluster; and there the numbers of workers as well. */
+/** Events in order, coalesced calls and calls that are done once, where servers fail and on a cluster; and there the numbers of workers as well. */
 import { randomUUID } from "node:crypto";
 import { Cluster, type Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { type RedisCluster, startCluster } from "../../../../tests/support/redis-cluster.js";
 import { createHoldfast, type Holdfast } from "../../src/index.js";
-import { coalesce, keyed, workerSlot } from "../../src/recipes/index.js";
+import { coalesce, keyed, OnceRunningError, once, workerSlot } from "../../src/recipes/index.js";
 import { failingServers } from "./failing-servers.js";
 import { eventually, held } from "./queue-scene.js";
 
@@ -131,6 +131,28 @@ describe("on a cluster", { timeout: 120_000 }, () => {
       expect(await again).toEqual({ outcome: "duplicate" });
       expect(await waiting).toMatchObject({ outcome: "ran" });
       expect(order).toEqual(["1"]);
+    }
+  });
+
+  test("a call runs once, and whoever waits gets its result or takes it over, wherever its record is", async () => {
+    const [first, second] = [client(), client()];
+    for (const key of Array.from({ length: 6 }, () => randomUUID())) {
+      const began = held<string>();
+      const running = once(first, key, began.work);
+      await began.began;
+      const waiting = once(second, key, () => "never");
+      await expect(once(second, key, () => "never", { whenRunning: "reject" })).rejects.toThrow(OnceRunningError);
+      began.end("first");
+      expect(await running).toMatchObject({ value: "first", replayed: false });
+      expect(await waiting).toMatchObject({ value: "first", replayed: true });
+
+      const failing = held<string>();
+      const given = once(first, `${key}:2`, failing.work);
+      await failing.began;
+      const next = once(second, `${key}:2`, (lease) => lease.attempt);
+      failing.end(Promise.reject(new Error("no")));
+      await expect(given).rejects.toThrow("no");
+      expect(await next).toMatchObject({ value: 2, replayed: false });
     }
   });
 

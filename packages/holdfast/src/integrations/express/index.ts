@@ -20,7 +20,8 @@ export type { IdempotencyOptions } from "../http/options.js";
  * `Idempotency-Replayed: true`. What else may happen is told as `application/problem+json`. The process may still die between an effect
  * and the record: give `leaseOf(request)?.token` to what is written, or the key to whatever is called.
  *
- * @throws TypeError, RangeError  a wrong option
+ * @throws TypeError, RangeError  a wrong argument
+ * @throws UnsupportedError       the Holdfast is on several independent servers
  */
 export function idempotency(holdfast: Holdfast, options: IdempotencyOptions<Request> = {}): RequestHandler {
   const shared = new Idempotency<Request>(holdfast, options);

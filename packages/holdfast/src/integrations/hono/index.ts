@@ -19,7 +19,8 @@ export type { IdempotencyOptions } from "../http/options.js";
  * `Idempotency-Replayed: true`. What else may happen is told as `application/problem+json`. The process may still die between an effect
  * and the record: give `leaseOf(c)?.token` to what is written, or the key to whatever is called.
  *
- * @throws TypeError, RangeError  a wrong option
+ * @throws TypeError, RangeError  a wrong argument
+ * @throws UnsupportedError       the Holdfast is on several independent servers
  */
 export function idempotency(holdfast: Holdfast, options: IdempotencyOptions<Context> = {}): MiddlewareHandler {
   const shared = new Idempotency<Context>(holdfast, options);
@@ -65,8 +66,7 @@ function describe(c: Context): Parameters<Idempotency<Context>["carryOut"]>[0] {
   const key = c.req.header("idempotency-key");
   return {
     method: c.req.method,
-    // The last one that matches is the handler.
-    route: c.req.matchedRoutes.at(-1)?.path ?? pathname,
+    route: routeOf(c) ?? pathname,
     target: pathname + search,
     keyHeader: key === undefined ? [] : [key],
     contentType: c.req.header("content-type") ?? "",
@@ -74,6 +74,18 @@ function describe(c: Context): Parameters<Idempotency<Context>["carryOut"]>[0] {
     body: (bytesMax) => bodyOf(c, bytesMax),
     signal: c.req.raw.signal,
   };
+}
+
+/**
+ * The pattern of the route on which the middleware stands; where that is of many routes, that of the handler. What else matches, such as
+ * an answer to whatever nobody has handled, says nothing of the request.
+ */
+function routeOf({ req: { matchedRoutes, routeIndex, method } }: Context): string | undefined {
+  const isOfOne = ({ path }: { readonly path: string }): boolean => !path.includes("*");
+  const own = matchedRoutes[routeIndex];
+  if (own !== undefined && isOfOne(own)) return own.path;
+  const handlers = matchedRoutes.filter((each) => each.method === method);
+  return (handlers.find(isOfOne) ?? handlers.at(-1) ?? matchedRoutes.at(-1))?.path;
 }
 
 /** What can be made bytes again that are the same for the same body; a form has a new boundary each time. */

@@ -12,7 +12,7 @@ export type IdempotencyOutcome = "carried-out" | "released" | "unstored" | "igno
 /** `holdfast:idempotency`: one for each POST and PATCH that was answered. */
 export interface IdempotencyEvent {
   readonly method: string;
-  /** As the framework has it, such as `/payments/:id`: fit for a label. */
+  /** As the framework has it, such as `/payments/:id`: fit for a label. Where Express knows no pattern, the path as it was sent. */
   readonly route: string;
   /** The key of `once`, and its scope; undefined where the request had no key. Data of your users. */
   readonly key: string | undefined;

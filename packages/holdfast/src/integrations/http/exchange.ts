@@ -4,6 +4,7 @@
  * The handler is the work of `once`, and its answer the value. An adapter takes the answer without sending it; it leaves when `once` has
  * recorded it, so that whoever has seen it can rely on getting it again. Adapters know headers and bodies, and nothing of keys.
  */
+import { behind } from "../../core/behind.js";
 import { ClosedError, EvictionError, StoreError } from "../../core/errors.js";
 import { show } from "../../core/names.js";
 import type { Holdfast } from "../../holdfast.js";
@@ -87,8 +88,13 @@ export class Idempotency<Request> {
   readonly options: ResolvedIdempotency<Request>;
   readonly #holdfast: Holdfast;
 
-  /** @throws TypeError, RangeError  a wrong option */
+  /**
+   * @throws TypeError, RangeError  a wrong argument
+   * @throws UnsupportedError       the Holdfast is on several independent servers
+   */
   constructor(holdfast: Holdfast, options: IdempotencyOptions<Request>) {
+    // When the service starts, and not by 500 to each of its requests.
+    behind(holdfast, "idempotency");
     this.#holdfast = holdfast;
     this.options = resolveIdempotency(options);
   }
@@ -245,8 +251,11 @@ function unlessTooLarge(error: unknown): undefined {
   if (!(error instanceof BodyTooLarge)) throw error;
 }
 
-function policyOf(keep: boolean | "block"): OncePolicy {
-  return keep === "block" ? "block" : keep ? "keep" : "release";
+/** @throws TypeError  what the caller's function said is none of these, as when it returns a promise */
+function policyOf(keep: unknown): OncePolicy {
+  if (keep === "block") return "block";
+  if (typeof keep === "boolean") return keep ? "keep" : "release";
+  throw new TypeError(`keep must return true, false or "block"; got ${show(keep)}`);
 }
 
 function statusOf(taken: Taken): number {

@@ -35,10 +35,15 @@ export function mediaTypeOf(contentType: string): string {
   return (contentType.split(";", 1)[0] ?? "").trim().toLowerCase();
 }
 
+/** Whether that is JSON, as `mediaTypeOf` has it. */
+export function isJson(mediaType: string): boolean {
+  return /^application\/(.+\+)?json$/.test(mediaType);
+}
+
 function bodyDigest(body: RequestBody, mediaType: string): string {
   if (body.kind === "none") return "";
   if (body.kind === "value") return digestOf(body.value);
-  if (/^application\/(.+\+)?json$/.test(mediaType)) {
+  if (isJson(mediaType)) {
     try {
       return digestOf(JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(body.bytes)));
     } catch {

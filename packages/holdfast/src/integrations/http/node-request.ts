@@ -2,7 +2,7 @@
 import { once } from "node:events";
 import type { IncomingMessage } from "node:http";
 import { BodyTooLarge } from "./exchange.js";
-import { mediaTypeOf, type RequestBody } from "./fingerprint.js";
+import { isJson, mediaTypeOf, type RequestBody } from "./fingerprint.js";
 
 /** The lines of the header `Idempotency-Key`. */
 export function keyHeaderOf({ headers, rawHeaders }: IncomingMessage): string[] {
@@ -30,7 +30,8 @@ export async function bodyOf(request: IncomingMessage, parsed: unknown, bytesMax
   if (!request.readableDidRead && !request.readableEnded)
     return { kind: "bytes", bytes: await peek(request, bytesMax) };
   // The files of a form are not in what its parser leaves.
-  if (!isLeft(parsed) || mediaType === "multipart/form-data") {
+  const isNull = parsed === null && isJson(mediaType);
+  if (!(isNull || isLeft(parsed)) || mediaType === "multipart/form-data") {
     throw new Error(
       `The body (${mediaType}) was read before idempotency(), and what it was is not known any more; parse it with something that leaves it as the body of the request, or say with the option fingerprint what it is about`,
     );

@@ -36,7 +36,7 @@ export interface IdempotencyOptions<Request = unknown> {
 
   /**
    * Whether an answer with that status is kept and given again. False: the next try is carried out. `"block"`: nobody knows what has
-   * happened, and tries get 409 until `resolveOnce`.
+   * happened, and tries get 409 until `resolveOnce`; so it is too where this throws or says anything else.
    * @default everything below 500 but 401, 403, 408, 409, 425 and 429
    */
   readonly keep?: (status: number) => boolean | "block";

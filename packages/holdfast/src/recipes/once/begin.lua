@@ -4,7 +4,7 @@
   Whoever was granted keeps the call while its lease is renewed; when that is over, the next one takes it over, with the
   recovery point that was saved. Sent again with the same owner it gives the same answer, and the lease begins anew.
 
-  KEYS[1] record       hash: print, state, owner, until, token, attempt, first, since; saved, value, ended, resolved
+  KEYS[1] record       hash: print, state, owner, until, token, attempt, first, since; saved, died, value, ended, resolved
   ARGV[1] owner        id of this attempt
   ARGV[2] leaseMs      length of its lease
   ARGV[3] keepMs       how long the record lives from now
@@ -22,13 +22,13 @@ local time = redis.call('TIME')
 local nowUs = time[1] * 1000000 + time[2]
 local nowMs = math.floor(nowUs / 1000)
 
-local record = redis.call('HMGET', KEYS[1], 'print', 'state', 'owner', 'until', 'token', 'attempt', 'first', 'since', 'saved', 'value', 'ended')
-local state, holder, untilUs, token, saved = record[2], record[3], tonumber(record[4] or 0), record[5], record[9]
+local record = redis.call('HMGET', KEYS[1], 'print', 'state', 'owner', 'until', 'token', 'attempt', 'first', 'since', 'saved', 'value', 'ended', 'died')
+local state, holder, untilUs, token, saved, died = record[2], record[3], tonumber(record[4] or 0), record[5], record[9], record[12]
 local attempt, firstMs, sinceMs = tonumber(record[6] or 0), tonumber(record[7] or nowMs), tonumber(record[8] or nowMs)
 
--- What was given back before it had come anywhere binds nobody, unless it is to.
+-- What was given back before it had come anywhere binds nobody, unless it is to. Of an attempt that died nobody knows how far it came.
 local isAnother = state and record[1] ~= fingerprint
-if isAnother and (state ~= 'released' or saved or isStrict) then
+if isAnother and (state ~= 'released' or saved or died or isStrict) then
   return {4, attempt, sinceMs, state, holder or ''}
 end
 if state == 'done' or state == 'failed' or state == 'bare' then
@@ -60,5 +60,8 @@ end
 attempt, sinceMs, untilUs = attempt + 1, nowMs, 0
 token = string.format('%.0f', math.max(nowUs, tonumber(token or 0) + 1))
 redis.call('HDEL', KEYS[1], 'value', 'ended', 'resolved')
+if state == 'running' then
+  redis.call('HSET', KEYS[1], 'died', '1')
+end
 redis.call('HSET', KEYS[1], 'print', fingerprint, 'state', 'running', 'owner', owner, 'token', token, 'attempt', attempt, 'first', string.format('%.0f', firstMs), 'since', string.format('%.0f', sinceMs))
 return begin()

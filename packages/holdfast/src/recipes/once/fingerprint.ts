@@ -12,8 +12,17 @@ export function fingerprintOf(content: unknown): string {
   if (content === undefined) return "";
   checkComparable(content);
   return createHash("sha256")
-    .update(JSON.stringify(sorted(JSON.parse(jsonCodec.encode(content)))))
+    .update(JSON.stringify(sorted(JSON.parse(asText(content)))))
     .digest("hex");
+}
+
+function asText(content: unknown): string {
+  try {
+    return jsonCodec.encode(content);
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    throw new TypeError(`fingerprint must be of data that can be compared: ${error.message}`, { cause: error });
+  }
 }
 
 /**
@@ -21,13 +30,13 @@ export function fingerprintOf(content: unknown): string {
  *
  * @throws TypeError  it contains such a thing
  */
-export function checkComparable(value: unknown, path: readonly unknown[] = []): void {
-  if (typeof value !== "object" || value === null || path.includes(value)) return;
+export function checkComparable(value: unknown, checked: Set<unknown> = new Set()): void {
+  if (typeof value !== "object" || value === null || checked.has(value)) return;
   if (value instanceof Date || value instanceof Uint8Array) return;
   if ("toJSON" in value && typeof value.toJSON === "function") return;
-  const inner = [...path, value];
+  checked.add(value);
   if (value instanceof Map || value instanceof Set) {
-    for (const each of value) checkComparable(each, inner);
+    for (const each of value) checkComparable(each, checked);
     return;
   }
   const parts = Object.values(value);
@@ -38,7 +47,7 @@ export function checkComparable(value: unknown, path: readonly unknown[] = []): 
       `fingerprint must be of data that can be compared; got a ${what}, which shows nothing of what is in it`,
     );
   }
-  for (const each of parts) checkComparable(each, inner);
+  for (const each of parts) checkComparable(each, checked);
 }
 
 function sorted(value: unknown): unknown {

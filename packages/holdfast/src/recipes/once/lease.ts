@@ -4,7 +4,10 @@ import { Lease } from "../../core/lease.js";
 import type { Codec } from "../codec.js";
 import type { Granted, OnceSteps } from "./steps.js";
 
-/** The lease of one attempt at a call: renewed while the work runs, with what the attempt before it has left. */
+/**
+ * The lease of one attempt at a call: renewed while the work runs, with what the attempt before it has left. It ends with its work.
+ * Work that releases or disposes it gives the call back, as `after` does with `"release"`: what it returns is not recorded.
+ */
 export class OnceLease extends Lease {
   /** 1 for the first attempt, and one more for each after it. */
   readonly attempt: number;

@@ -69,6 +69,7 @@ const RECHECK_MS = 2_000;
  * @throws OnceUnrecordedError   `work` ended here, and whether that was recorded is unknown; its value is in `error.value`
  * @throws StoreError, EvictionError, ClosedError  `work` was not called
  * @throws TypeError, RangeError  a wrong argument; nothing was sent
+ * @throws UnsupportedError       this Holdfast is on several independent servers
  * @throws the reason of `signal`, if it ends the wait
  */
 export function once<Value>(
@@ -170,7 +171,7 @@ async function perform<Value>(
     });
   } catch (error) {
     lease.end("released", "unknown");
-    hold.end();
+    hold.end("unknown");
     if (!outcome.ok) throw outcome.error;
     if (!(error instanceof StoreError)) throw error;
     const { mayHaveRun, transient, cause } = error;
@@ -178,7 +179,7 @@ async function perform<Value>(
   }
   if (state === undefined) {
     lease.end("released");
-    hold.end();
+    hold.end("released");
     if (ending.state === "released") {
       steps.ends(owner);
       hold.undoLateRequests();
@@ -189,8 +190,19 @@ async function perform<Value>(
   if (!outcome.ok) throw outcome.error;
   if (refusal !== undefined) throw refusal.error;
   if (state !== undefined) {
-    const reason = wasValid ? "server-lost" : "expired";
+    const { reason } = lossOf(lease);
     throw new OnceLostError(steps.name, { reason, token, owner, value: outcome.value });
   }
   return { value: outcome.value, replayed: false, attempt, token, firstAtMs: lease.firstAt.getTime() };
+}
+
+/** Why a lease that is over was lost, in the words of its signal. */
+function lossOf(lease: OnceLease): LeaseLostError {
+  try {
+    lease.assertHeld();
+  } catch (error) {
+    if (error instanceof LeaseLostError) return error;
+    throw error;
+  }
+  throw new Error(`the lease on ${lease.name} is not over`);
 }

@@ -25,8 +25,8 @@ export interface OnceOptions<Value = unknown> {
   readonly fingerprint?: unknown;
 
   /**
-   * Whether another fingerprint is also refused after the call was given back. With false it is not, unless something was saved:
-   * a call that came nowhere binds nobody.
+   * Whether another fingerprint is also refused after the call was given back. With false it is not, unless something was saved or
+   * an attempt has died: a call that came nowhere binds nobody.
    * @default false
    */
   readonly strictFingerprint?: boolean;

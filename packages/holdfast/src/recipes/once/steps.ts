@@ -164,8 +164,12 @@ export class OnceSteps implements Steps {
     return reply === undefined ? "released" : reply === "" ? "forgotten" : "claimed";
   }
 
+  isKept(owner: string): boolean {
+    return this.#begun.has(owner);
+  }
+
   async leave({ owner }: Claim, timeoutMs: number): Promise<void> {
-    if (this.#begun.has(owner)) return;
+    if (this.isKept(owner)) return;
     await call(this.#caller, recipesOnceLeave, { record: this.key }, { owner, channel: this.channel }, timeoutMs);
   }
 

@@ -10,10 +10,11 @@ import { Hono } from "hono";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { type RedisServer, startRedis } from "../../../../../tests/support/redis-server.js";
-import { createHoldfast, type Holdfast } from "../../../src/index.js";
+import { createHoldfast, type Holdfast, UnsupportedError } from "../../../src/index.js";
 import { idempotency as forExpress } from "../../../src/integrations/express/index.js";
 import { idempotency as forFastify } from "../../../src/integrations/fastify/index.js";
-import { idempotency as forHono } from "../../../src/integrations/hono/index.js";
+import { idempotency as forHono, onceKeyOf } from "../../../src/integrations/hono/index.js";
+import { inspectOnce } from "../../../src/recipes/index.js";
 import { ADAPTERS, listen, type Site } from "./adapters.js";
 import { post } from "./client.js";
 
@@ -259,6 +260,44 @@ test("hono: what was read before is compared, unless it cannot be known any more
   ]);
 });
 
+test("fastify: a body that is null is a body", async () => {
+  const app = fastify();
+  const handle = vi.fn();
+  app.post("/payments/:id", { preHandler: forFastify(holdfast) }, async (request) => {
+    handle();
+    return { body: request.body };
+  });
+  await app.listen({ port: 0, host: "127.0.0.1" });
+  open.push(() => app.close());
+  const url = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
+  for (const _ of [1, 2])
+    expect(await post(url, { key, body: "null" })).toMatchObject({ status: 200, text: '{"body":null}' });
+  expect((await post(url, { key, body: "0" })).status).toBe(422);
+  expect(handle).toHaveBeenCalledTimes(1);
+});
+
+test("hono: a key is one of its own route, whatever else matches the request", async () => {
+  const app = new Hono();
+  app.use("/api/*", forHono(holdfast));
+  for (const name of ["a", "b"]) {
+    app.post(`/${name}/:id`, forHono(holdfast), (c) => c.json({ name }));
+    app.post(`/api/${name}/:id`, (c) => c.json({ name }));
+  }
+  // As most services have it in the end.
+  app.all("*", (c) => c.text("there is no such thing", 404));
+  const headers = { "idempotency-key": key };
+  for (const path of ["/a/:id", "/b/:id", "/api/a/:id", "/api/b/:id"]) {
+    for (const replayed of [null, "true"]) {
+      const reply = await app.request(path.replace(":id", "7"), { method: "POST", headers });
+      expect([await reply.json(), reply.headers.get("idempotency-replayed")], path).toEqual([
+        { name: path.at(-5) },
+        replayed,
+      ]);
+    }
+    expect(await inspectOnce(holdfast, onceKeyOf("POST", path, key)), path).toMatchObject({ state: "done" });
+  }
+});
+
 test.each([
   ["says how long it is", true],
   ["does not say how long it is", false],
@@ -329,4 +368,17 @@ test.each([
   [{ ttl: 5 }, "ttl"],
 ])("a wrong option is refused by its name, at once: %o", (options, name) => {
   for (const make of [forExpress, forFastify, forHono]) expect(() => make(holdfast, options as object)).toThrow(name);
+});
+
+test("what is no Holdfast, or is on several servers, is refused at once, and not at the first request", async () => {
+  const clients = [1, 2, 3].map(() => new Redis({ port: server.port }));
+  const quorum = createHoldfast({ redlock: clients });
+  for (const make of [forExpress, forFastify, forHono]) {
+    expect(() => make(redis as never)).toThrow("holdfast must be what createHoldfast returned");
+    expect(() => make(quorum)).toThrow(UnsupportedError);
+    // It is no lock of another system.
+    expect(() => make(quorum)).toThrow("cannot be on several independent servers");
+  }
+  await quorum.close();
+  for (const client of clients) client.disconnect();
 });

@@ -359,6 +359,21 @@ describe.each(ADAPTERS)("$name", (adapter) => {
     expect(two.token).toBeGreaterThan(one.token);
   });
 
+  test.each([
+    ["a promise, which would keep every answer", async () => false],
+    ["nothing, which would keep none", () => undefined],
+  ])("what `keep` does not say clearly blocks the key: %s", async (_, keep) => {
+    const heard: IdempotencyEvent[] = [];
+    const listener = (event: unknown): void => void heard.push(event as IdempotencyEvent);
+    channel("holdfast:idempotency").subscribe(listener);
+    open.push(async () => channel("holdfast:idempotency").unsubscribe(listener));
+    const { url } = await serve(() => ({ status: 500 }), { keep: keep as never });
+    const first = await post(url, { key, body: {} });
+    expect([first.status, first.headers["idempotency-status"]]).toEqual([500, "unstored"]);
+    expect(String(heard[0]?.error)).toContain('keep must return true, false or "block"');
+    expect((await post(url, { key, body: {} })).text).toContain("urn:holdfast:idempotency:blocked");
+  });
+
   test("what `keep` throws blocks the key, and the answer is sent all the same", async () => {
     const keep = (): never => {
       throw new Error("a bug in keep");

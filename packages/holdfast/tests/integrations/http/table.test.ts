@@ -184,7 +184,7 @@ describe.each(ADAPTERS)("$name", (adapter) => {
       expect(handle).toHaveBeenCalledTimes(1);
     });
 
-    test.each(["running", "done", "released", "without its answer", "blocked"])(
+    test.each(["running", "abandoned", "done", "released", "without its answer", "blocked"])(
       "of another request that is %s is a mismatch",
       async (state) => {
         const end = deferred<void>();
@@ -199,6 +199,11 @@ describe.each(ADAPTERS)("$name", (adapter) => {
         const first = post(url, { key, body: { secret: 1 } });
         if (state === "running") await began.promise;
         else await first;
+        if (state === "abandoned") {
+          // As if its process had died before it could record anything.
+          const record = `hf:once:{/${onceKeyOf("POST", "/payments/:id", key)}}`;
+          await clients[0]?.hset(record, { state: "running", until: 1 });
+        }
         for (const changed of [
           { body: { secret: 2 } },
           { body: { secret: 1 }, path: "/payments/8" },
