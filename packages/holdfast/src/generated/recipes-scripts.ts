@@ -1011,7 +1011,7 @@ export const recipesOnceBegin = {
     { code: 3, outcome: "blocked", values: ["attempt", "sinceMs"], rest: "words" },
     { code: 4, outcome: "mismatch", values: ["attempt", "sinceMs"], rest: "words" },
   ],
-  sha1: "3eb93452475da5bfaa576f110824d0dac288942f",
+  sha1: "53f056d1db331d36ed28c45c85dbd2558200aee4",
   source: `-- holdfast recipes/once/begin
 local owner, leaseMs, keepMs, fingerprint, isStrict = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4], ARGV[5] == '1'
 local time = redis.call('TIME')
@@ -1054,7 +1054,7 @@ if isAnother then
 end
 attempt, sinceMs, untilUs = attempt + 1, nowMs, 0
 token = string.format('%.0f', math.max(nowUs, tonumber(token or 0) + 1))
-redis.call('HDEL', KEYS[1], 'value', 'ended', 'resolved')
+redis.call('HDEL', KEYS[1], 'value', 'ended', 'resolved', 'saves')
 if state == 'running' then
   redis.call('HSET', KEYS[1], 'died', '1')
 end
@@ -1216,18 +1216,21 @@ return {1}` as string,
 export const recipesOnceSave = {
   name: "recipes/once/save",
   keys: ["record"],
-  args: ["owner", "data"],
+  args: ["owner", "data", "number"],
   replies: [
     { code: 1, outcome: "saved", values: [], rest: null },
     { code: 2, outcome: "superseded", values: [], rest: null },
   ],
-  sha1: "501c8ded3b9cd7fda6d173cdf463816ea55abfcc",
+  sha1: "36acd05fbabaa2086607d57af96f88a877490ce1",
   source: `-- holdfast recipes/once/save
-local record = redis.call('HMGET', KEYS[1], 'state', 'owner')
+local number = ARGV[3]
+local record = redis.call('HMGET', KEYS[1], 'state', 'owner', 'saves')
 if record[1] ~= 'running' or record[2] ~= ARGV[1] then
   return {2}
 end
-redis.call('HSET', KEYS[1], 'saved', ARGV[2])
+if number - (record[3] or 0) > 0 then
+  redis.call('HSET', KEYS[1], 'saved', ARGV[2], 'saves', number)
+end
 return {1}` as string,
   grants: false,
 } as const;

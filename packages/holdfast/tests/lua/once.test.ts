@@ -2,6 +2,7 @@
 import { expect, test } from "vitest";
 import type { Script } from "../../src/core/script.js";
 import {
+  recipesOnceBegin,
   recipesOnceExtend,
   recipesOnceInspect,
   recipesOnceLeave,
@@ -107,6 +108,31 @@ test("inspect says how long a lease lasts while it runs, and when it ended after
   expect(await send(recipesOnceInspect)).toEqual([1, 9, 1, 1, 2, 0, 0, "running", OWN]);
   await have({ ...RUNNING, state: "done", ended: "5" });
   expect(await send(recipesOnceInspect)).toEqual([1, 9, 1, 1, 2, 0, 5, "done", OWN]);
+});
+
+test("a recovery point that arrives late leads back to none before, and each attempt counts its own", async () => {
+  const save = (owner: string, data: string, number: number): Promise<unknown> => {
+    const args: Record = { owner, data, number: String(number) };
+    const words = recipesOnceSave.args.map((name) => args[name] ?? "");
+    return server.redis.eval(recipesOnceSave.source, 1, RECORD, ...words);
+  };
+  await have({ ...RUNNING, until: String(PAST) });
+  for (const [data, number] of [
+    ["one", 1],
+    ["two", 2],
+    ["one", 1],
+    ["two", 2],
+  ] as const) {
+    expect(await save(OWN, data, number)).toEqual([1]);
+  }
+  expect(await server.redis.hmget(RECORD, "saved", "saves")).toEqual(["two", "2"]);
+  const args: Record = { owner: OTHER, leaseMs: "30000", keepMs: "1000000", fingerprint: "p", isStrict: "0" };
+  const words = recipesOnceBegin.args.map((name) => args[name] ?? "");
+  const begun = await server.redis.eval(recipesOnceBegin.source, 1, RECORD, ...words);
+  expect(begun).toEqual([0, expect.any(Number), 2, 1, "two"]);
+  expect(await save(OWN, "late", 3)).toEqual([2]);
+  expect(await save(OTHER, "three", 1)).toEqual([1]);
+  expect(await server.redis.hmget(RECORD, "saved", "saves")).toEqual(["three", "1"]);
 });
 
 test("an end that arrives twice is one, and that of a late attempt is none", async () => {

@@ -347,13 +347,17 @@ describe("what becomes of it", () => {
     });
   });
 
-  test("an error that is to be kept and cannot even be named is its caller's, and the call is done without it", async () => {
-    const failed = new Error("declined");
-    const codec = { encode: (): never => expect.unreachable("no words"), decode: () => undefined };
+  test.each([
+    ["no words for", { encode: (): never => expect.unreachable("no words"), decode: () => undefined }],
+    ["the same words for all but", { encode: () => "?", decode: () => 1 }],
+  ])("an error is kept as one, also by a codec that has %s errors", async (_, codec) => {
+    const failed = Object.assign(new Error("declined"), { code: 5 });
     const attempt = once(holdfast, key, () => Promise.reject(failed), { codec, after: () => "keep" });
     await expect(attempt).rejects.toBe(failed);
-    expect(await inspectOnce(other, key)).toMatchObject({ state: "bare" });
-    await expect(once(other, key, () => 1)).rejects.toThrow(OnceUnavailableError);
+    expect(await inspectOnce(other, key)).toMatchObject({ state: "failed" });
+    const again = once(other, key, () => 1, { codec });
+    await expect(again).rejects.toThrow(OnceFailedError);
+    await expect(again).rejects.toMatchObject({ failure: { name: "Error", message: "declined", data: { code: 5 } } });
     await vi.waitFor(() => expect(holdfast.held()).toEqual([]), eventually);
   });
 
@@ -387,6 +391,22 @@ describe("what becomes of it", () => {
     };
     await expect(once(holdfast, key, () => 1, { after })).rejects.toBe(error);
     await expect(once(holdfast, key, () => 2)).rejects.toThrow(OnceBlockedError);
+  });
+
+  test("an `after` that is async is refused, and what it rejects with ends no process", async () => {
+    const after = (() => Promise.reject(new Error("unheard"))) as unknown as () => OncePolicy;
+    await expect(once(holdfast, key, () => 1, { after })).rejects.toThrow('after must return "keep"');
+    await expect(once(holdfast, key, () => 2)).rejects.toThrow(OnceBlockedError);
+  });
+
+  test("who looks at a call or resolves it names the call with no option that there is not", async () => {
+    const after = (): OncePolicy => "block";
+    await once(holdfast, key, () => 1, { after });
+    const misspelt = { scoop: "tenant" } as object;
+    await expect(inspectOnce(holdfast, key, misspelt)).rejects.toThrow('there is no option "scoop"');
+    await expect(resolveOnce(holdfast, key, "release", misspelt)).rejects.toThrow('there is no option "scoop"');
+    await expect(resolveOnce(holdfast, key, { value: 1 }, { codec: {} as never })).rejects.toThrow("codec");
+    expect(await inspectOnce(holdfast, key)).toMatchObject({ state: "blocked" });
   });
 
   test.each([

@@ -4,7 +4,8 @@
   Whoever was granted keeps the call while its lease is renewed; when that is over, the next one takes it over, with the
   recovery point that was saved. Sent again with the same owner it gives the same answer, and the lease begins anew.
 
-  KEYS[1] record       hash: print, state, owner, until, token, attempt, first, since; saved, died, value, ended, resolved
+  KEYS[1] record       hash: print, state, owner, until, token, attempt, first, since; saved and saves (how often by
+                       this attempt), died, value, ended, resolved
   ARGV[1] owner        id of this attempt
   ARGV[2] leaseMs      length of its lease
   ARGV[3] keepMs       how long the record lives from now
@@ -59,7 +60,7 @@ if isAnother then
 end
 attempt, sinceMs, untilUs = attempt + 1, nowMs, 0
 token = string.format('%.0f', math.max(nowUs, tonumber(token or 0) + 1))
-redis.call('HDEL', KEYS[1], 'value', 'ended', 'resolved')
+redis.call('HDEL', KEYS[1], 'value', 'ended', 'resolved', 'saves')
 if state == 'running' then
   redis.call('HSET', KEYS[1], 'died', '1')
 end

@@ -1,4 +1,5 @@
 /** What becomes of a call when its work has ended. */
+import { jsonCodec } from "../codec.js";
 import { encodeFailure, wordsOf } from "../failure.js";
 import type { OnceOptions, OnceOutcome, OncePolicy, ResolvedOnce } from "./options.js";
 import type { Ending } from "./steps.js";
@@ -14,6 +15,8 @@ export function policyOf<Value>(
   try {
     const policy = after(outcome);
     if (policy === "keep" || policy === "release" || policy === "block") return { policy };
+    // It may be an async function, which its type does not say; what it rejects with would end the process.
+    void Promise.resolve(policy).catch(() => {});
     throw new TypeError(`after must return "keep", "release" or "block"; got ${String(policy)}`);
   } catch (error) {
     return { policy: "block", refusal: { error } };
@@ -28,9 +31,9 @@ export function endingOf<Value>(
 ): Ending {
   if (policy === "release") return { state: "released", text: "" };
   if (policy === "block") return { state: "blocked", text: reasonOf(outcome) };
+  // The codec is for values: it may have no words for an error, and a call that failed is not to be taken for one that is done.
+  if (!outcome.ok) return { state: "failed", text: encodeFailure(outcome.error, jsonCodec, valueBytesMax) };
   try {
-    // A codec may have no words even for an error's name.
-    if (!outcome.ok) return { state: "failed", text: encodeFailure(outcome.error, codec, valueBytesMax) };
     const text = codec.encode(outcome.value);
     if (Buffer.byteLength(text) <= valueBytesMax) return { state: "done", text };
   } catch {

@@ -5,7 +5,8 @@ import { type Asked, describeHolder } from "../../core/inspection.js";
 import { show } from "../../core/names.js";
 import { checkWhole } from "../../core/options.js";
 import type { Holdfast } from "../../holdfast.js";
-import { type Codec, jsonCodec } from "../codec.js";
+import { checkKnown } from "../../holdfast-options.js";
+import { type Codec, checkCodec, jsonCodec } from "../codec.js";
 import { checkBytes, nameOf } from "../names.js";
 import { OnceSteps } from "./steps.js";
 
@@ -37,14 +38,14 @@ export interface OnceScope {
  * What has become of the call with that key; undefined if nothing is known of it.
  *
  * @throws StoreError, ClosedError
- * @throws TypeError, RangeError  a wrong key or scope
+ * @throws TypeError, RangeError  a wrong key or scope, or an unknown option
  */
 export async function inspectOnce(
   holdfast: Holdfast,
   key: string,
   options: OnceScope = {},
 ): Promise<OnceInspection | undefined> {
-  const steps = stepsOf(holdfast, key, options, 0);
+  const steps = stepsOf(holdfast, key, checkKnown(options, ["scope"]), 0);
   const { engine } = behind(holdfast, steps.name);
   engine.assertOpen(steps.name);
   return inspection(engine, steps);
@@ -90,11 +91,13 @@ export async function resolveOnce(
   how: "release" | { readonly value: unknown },
   options: OnceResolution = {},
 ): Promise<boolean> {
-  const { codec = jsonCodec, keepMs = 86_400_000 } = options;
+  // A scope under another name would be none, and the call another one.
+  const { scope, codec = jsonCodec, keepMs = 86_400_000 } = checkKnown(options, ["scope", "codec", "keepMs"]);
   checkWhole("keepMs", keepMs, 100, 31_536_000_000);
+  checkCodec(codec);
   const isValue = typeof how === "object" && how !== null && "value" in how;
   if (how !== "release" && !isValue) throw new TypeError(`how must be "release" or { value }; got ${show(how)}`);
-  const steps = stepsOf(holdfast, key, options, keepMs);
+  const steps = stepsOf(holdfast, key, { ...(scope === undefined ? {} : { scope }) }, keepMs);
   behind(holdfast, steps.name).engine.assertOpen(steps.name);
   const ending = isValue
     ? ({ state: "done", text: codec.encode(how.value) } as const)

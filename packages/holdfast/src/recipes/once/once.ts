@@ -13,6 +13,7 @@ import { Lease } from "../../core/lease.js";
 import type { Store } from "../../core/store.js";
 import type { Holdfast } from "../../holdfast.js";
 import { ForeignLock } from "../../interop/foreign-lock.js";
+import { jsonCodec } from "../codec.js";
 import type { KeptFailure } from "../failure.js";
 import { checkBytes, nameOf } from "../names.js";
 import { type OnceTrace, onceTracing, traced } from "../tracing.js";
@@ -139,9 +140,8 @@ function replayed<Value>(
   { codec }: ResolvedOnce,
 ): OnceResult<Value> {
   if (state === "bare") throw new OnceUnavailableError(name, { firstMs });
-  const value = codec.decode(text);
-  if (state === "failed") throw new OnceFailedError(name, value as KeptFailure);
-  return { value: value as Value, replayed: true, attempt, token, firstAtMs: firstMs };
+  if (state === "failed") throw new OnceFailedError(name, jsonCodec.decode(text) as KeptFailure);
+  return { value: codec.decode(text) as Value, replayed: true, attempt, token, firstAtMs: firstMs };
 }
 
 async function perform<Value>(

@@ -76,6 +76,7 @@ export class OnceSteps implements Steps {
   readonly #grants = new Map<string, Granted>();
   /** Attempts whose work has begun: nobody else may begin before their lease is over, whatever becomes of this Holdfast. */
   readonly #begun = new Set<string>();
+  #saves = 0;
 
   constructor(place: OncePlace) {
     this.#place = place;
@@ -190,10 +191,10 @@ export class OnceSteps implements Steps {
   async save(lease: Lease, data: string): Promise<boolean> {
     const { engine } = this.#place;
     const { owner } = lease;
+    this.#saves += 1;
+    const args = { owner, data, number: this.#saves };
     const ask = () =>
-      insist(engine, () =>
-        call(this.#caller, recipesOnceSave, { record: this.key }, { owner, data }, engine.commandTimeoutMs),
-      );
+      insist(engine, () => call(this.#caller, recipesOnceSave, { record: this.key }, args, engine.commandTimeoutMs));
     const reply = await askAsHolder(lease, ask, ({ outcome }) => outcome !== "saved");
     if (reply.outcome !== "saved") return false;
     const granted = this.#grants.get(owner);
