@@ -42,8 +42,8 @@ type Outcome<Value> = { readonly ok: true; readonly value: Value } | { readonly 
  * @param name      what is to be done, 1 to 512 bytes
  * @param work      what it throws is passed on untouched; its lease's signal may abort with the reason `superseded`
  * @returns `ran` with what `work` returned; `superseded`, and by whose claim: `work` was not called, or it was asked to end and
- *          threw the reason of its signal; `joined` with what the run has returned in which this call shared, decoded anew; or why
- *          it was refused: `held` when `waitMs` is over, `grace` or `unavailable`
+ *          threw the reason of its signal, or an error with that as its cause; `joined` with what the run has returned in which this
+ *          call shared, decoded anew; or why it was refused: `held` when `waitMs` is over, `grace` or `unavailable`
  * @throws what `work` threw; otherwise
  * @throws WorkLostError      `work` ended after its lease; its value is in `error.value`, and it may have overlapped with the next run
  * @throws CoalesceJoinError  the run in which this call shared has failed, or its value cannot be handed on
