@@ -13,6 +13,7 @@ import { checkName } from "../../core/names.js";
 import type { AcquireOptions } from "../../core/options.js";
 import type { Runtime } from "../../core/runtime.js";
 import type { Holdfast } from "../../holdfast.js";
+import { jsonCodec } from "../codec.js";
 import type { KeptFailure } from "../failure.js";
 import { encodeFailure } from "../failure.js";
 import { type Refusal, refusalOf } from "../refusal.js";
@@ -147,8 +148,9 @@ async function givenBack(lease: CoalesceLease): Promise<LeaseLostError["reason"]
 
 function endOf(outcome: Outcome<unknown> | undefined, { codec, valueBytesMax }: ResolvedCoalesce): RunEnd {
   if (outcome === undefined) return { state: "bare", text: "" };
+  // The codec is for values: it may have no words for an error, and a run that failed is not to be taken for one that is done.
+  if (!outcome.ok) return { state: "failed", text: encodeFailure(outcome.error, jsonCodec, valueBytesMax) };
   try {
-    if (!outcome.ok) return { state: "failed", text: encodeFailure(outcome.error, codec, valueBytesMax) };
     const text = codec.encode(outcome.value);
     if (Buffer.byteLength(text) <= valueBytesMax) return { state: "done", text };
   } catch {
@@ -159,5 +161,5 @@ function endOf(outcome: Outcome<unknown> | undefined, { codec, valueBytesMax }: 
 
 function joined<Value>(name: string, { state, text }: RunEnd, { codec }: ResolvedCoalesce): CoalesceResult<Value> {
   if (state === "done") return { outcome: "joined", value: codec.decode(text) as Value };
-  throw new CoalesceJoinError(name, state === "failed" ? (codec.decode(text) as KeptFailure) : undefined);
+  throw new CoalesceJoinError(name, state === "failed" ? (jsonCodec.decode(text) as KeptFailure) : undefined);
 }
