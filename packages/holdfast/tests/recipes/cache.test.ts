@@ -1,7 +1,7 @@
 /** A cache in which each value is loaded once, on a real server. */
 import { randomUUID } from "node:crypto";
 import { Redis } from "ioredis";
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
 import { startProxy } from "../../../../tests/support/tcp-proxy.js";
 import {
@@ -243,6 +243,28 @@ describe("a value that is stale", () => {
 
   async function nowUs(): Promise<number> {
     const [seconds, us] = await redis.time();
+  test("is loaded anew in vain without harm, also if whoever is told of it fails to pass that on", async () => {
+    const unhandled = vi.fn();
+    process.on("unhandledRejection", unhandled);
+    onTestFinished(() => void process.off("unhandledRejection", unhandled));
+    // No mock: that looks at what it returns, and so handles it.
+    let told = 0;
+    const onReloadError = (): unknown => {
+      told += 1;
+      return Promise.reject(new Error("the log is down"));
+    };
+    const [here] = pair<string>({ ...options, onReloadError });
+    await here.get(key, () => "old");
+    const load = (): Promise<string> => Promise.reject(new Error("the source is down"));
+    await vi.waitFor(async () => {
+      expect(await here.get(key, load)).toBe("old");
+      expect(told).toBeGreaterThan(0);
+    }, eventually);
+    // Node tells of it when it has done what is due now.
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(unhandled).not.toHaveBeenCalled();
+  });
+
     return Number(seconds) * 1_000_000 + Number(us);
   }
 });
