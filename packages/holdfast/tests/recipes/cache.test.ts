@@ -4,12 +4,14 @@ import { Redis } from "ioredis";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
 import { startProxy } from "../../../../tests/support/tcp-proxy.js";
+import { systemRuntime } from "../../src/core/runtime.js";
 import {
   recipesCacheFail,
   recipesCacheFill,
   recipesCacheInvalidate,
   recipesCacheLook,
 } from "../../src/generated/recipes-scripts.js";
+import { createHoldfastOn } from "../../src/holdfast.js";
 import { createHoldfast, type Holdfast } from "../../src/index.js";
 import { type Cache, CacheLoadError, type CacheOptions, cache, type LoadLease } from "../../src/recipes/index.js";
 import { deferred, withLeaseInTime } from "../../src/testing/delays.js";
@@ -461,6 +463,33 @@ describe("who waits", () => {
     loading.end("first");
     expect(await first).toBe("first");
     expect(await there.get(key, load, patient)).toBe("first");
+  });
+
+  test("is no work for those who come after it: each has its own end, and the first end counts", async () => {
+    const client = new Redis({ port: server.port });
+    const startTimer = vi.fn(systemRuntime.startTimer);
+    const local = createHoldfastOn({ ...systemRuntime, startTimer }, { redis: client, commandTimeoutMs });
+    const [here] = pair<string>();
+    const loading = held<string>();
+    const first = here.get(key, loading.load);
+    await loading.began;
+    const users = cache<string>(local, "user");
+    const load = vi.fn(() => "alone");
+    const waiting = [users.get(key, load, patient)];
+    await waitsFor();
+    // It has asked again after its subscription, and rests.
+    const rests = (): boolean => startTimer.mock.calls.some(([, delayMs, keepAlive]) => keepAlive && delayMs > 1_000);
+    await vi.waitFor(() => expect(rests()).toBe(true), eventually);
+    startTimer.mockClear();
+    for (let count = 0; count < 1_000; count += 1) waiting.push(users.get(key, load, patient));
+    expect(startTimer).not.toHaveBeenCalled();
+    expect(await users.get(key, load, { waitMs: 0 })).toBe("alone");
+    expect(new Set(await Promise.all(waiting))).toEqual(new Set(["alone"]));
+    expect(load).toHaveBeenCalledTimes(1);
+    loading.end("first");
+    await first;
+    await local.close();
+    client.disconnect();
   });
 
   test("and loads alone in the end takes what comes from elsewhere first", async () => {
