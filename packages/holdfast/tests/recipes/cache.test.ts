@@ -243,8 +243,6 @@ describe("a value that is stale", () => {
     expect(await there.get(key, load, patient)).toBe("old");
   });
 
-  async function nowUs(): Promise<number> {
-    const [seconds, us] = await redis.time();
   test("is loaded anew in vain without harm, also if whoever is told of it fails to pass that on", async () => {
     const unhandled = vi.fn();
     process.on("unhandledRejection", unhandled);
@@ -267,6 +265,8 @@ describe("a value that is stale", () => {
     expect(unhandled).not.toHaveBeenCalled();
   });
 
+  async function nowUs(): Promise<number> {
+    const [seconds, us] = await redis.time();
     return Number(seconds) * 1_000_000 + Number(us);
   }
 });
@@ -653,6 +653,23 @@ describe("replies that are lost", () => {
       expect(load).not.toHaveBeenCalled();
     }));
 
+  test("of a fill that is not answered at all: who came after the load had begun, and maybe after an invalidation, is served by a new one", () =>
+    behindProxy(
+      async (users, proxy) => {
+        const loading = held<string | null>();
+        const first = users.get(key, loading.load);
+        await loading.began;
+        const [, there] = pair<string>();
+        await there.invalidate(key);
+        const late = users.get(key, () => "new");
+        proxy.refuse(true);
+        proxy.cutAll();
+        loading.end("old");
+        expect(await Promise.all([first, late])).toEqual(["old", "new"]);
+      },
+      { commandTimeoutMs: 200 },
+    ));
+
   test("that it was the last attempt still ends it for all", () =>
     behindProxy(async (users, proxy) => {
       const loading = held<string>();
@@ -685,11 +702,12 @@ describe("replies that are lost", () => {
 
   async function behindProxy(
     play: (users: Cache<string | null>, proxy: Awaited<ReturnType<typeof startProxy>>) => Promise<void>,
+    options = { commandTimeoutMs },
   ): Promise<void> {
     const proxy = await startProxy(server.port);
     const client = new Redis({ port: proxy.port, retryStrategy: () => 20 });
     client.on("error", () => {});
-    const local = createHoldfast({ redis: client, commandTimeoutMs });
+    const local = createHoldfast({ redis: client, ...options });
     try {
       const users = cache<string | null>(local, "user", { attemptsMax: 3, negativeMs: 0 });
       await users.get(`${key}:warm`, () => "warm");

@@ -54,7 +54,7 @@ export class Load<Value> {
     this.#controller.abort(reason);
   }
 
-  /** Keeps the value, if it can be kept. @returns false if it was overtaken, or invalidated meanwhile */
+  /** Keeps the value, if it can be kept. @returns false if it was overtaken, or invalidated meanwhile, or if that is not known */
   async keep(value: Value, isNegative: boolean): Promise<boolean> {
     const hold = this.#hold;
     if (hold === undefined) return true;
@@ -75,6 +75,8 @@ export class Load<Value> {
       }
     } catch {
       this.#unanswered(hold);
+      this.#end(hold);
+      return false;
     }
     this.#end(hold);
     return true;
