@@ -270,11 +270,11 @@ export const recipesCacheFail = {
     { code: 2, outcome: "exhausted", values: [], rest: null },
     { code: 3, outcome: "superseded", values: [], rest: null },
   ],
-  sha1: "02f7330965b9a5795fe9a96ddf5b65d98119efa4",
+  sha1: "7ef1eeb38b91ae1835446587f4d131c15ebbd53c",
   source: `-- holdfast recipes/cache/fail
 local owner, attempts, pauseMs, channel, again, over = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4], ARGV[5], ARGV[6]
 
-local entry = redis.call('HMGET', KEYS[1], 'owner', 'failures', 'failed', 'verdict', 'waited', 'value')
+local entry = redis.call('HMGET', KEYS[1], 'owner', 'failures', 'failed', 'verdict', 'waited', 'value', 'stale')
 if entry[3] == owner then
   return {tonumber(entry[4])}
 end
@@ -287,9 +287,10 @@ if failures >= attempts then
 end
 redis.call('HDEL', KEYS[1], 'owner', 'until', 'waited')
 redis.call('HSET', KEYS[1], 'failures', failures, 'failed', owner, 'verdict', verdict)
-if entry[6] then
-  local time = redis.call('TIME')
-  redis.call('HSET', KEYS[1], 'until', string.format('%.0f', time[1] * 1000000 + time[2] + pauseMs * 1000))
+local time = redis.call('TIME')
+local nowUs = time[1] * 1000000 + time[2]
+if entry[6] and tonumber(entry[7] or 0) > nowUs then
+  redis.call('HSET', KEYS[1], 'until', string.format('%.0f', nowUs + pauseMs * 1000))
 end
 if entry[5] then
   redis.call('PUBLISH', channel, message)

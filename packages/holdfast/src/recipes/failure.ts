@@ -1,5 +1,5 @@
 /** An error as it is kept on the server, for callers in other processes. */
-import type { Codec } from "./codec.js";
+import { jsonCodec } from "./codec.js";
 
 const TEXT_MAX = 500;
 
@@ -11,18 +11,26 @@ export interface KeptFailure {
   readonly data: Readonly<Record<string, unknown>>;
 }
 
-/** An error as text. What does not fit is left out, and its name and message are always there. */
-export function encodeFailure(error: unknown, codec: Codec, bytesMax: number): string {
+/**
+ * An error as text. What does not fit is left out, and its name and message are always there. By no codec of the user's: that is for
+ * values, and may have no words for an error.
+ */
+export function encodeFailure(error: unknown, bytesMax: number): string {
   const { name, message } = wordsOf(error);
   const short: KeptFailure = { name: name.slice(0, TEXT_MAX), message: message.slice(0, TEXT_MAX), data: {} };
-  if (typeof error !== "object" || error === null) return codec.encode(short);
+  if (typeof error !== "object" || error === null) return jsonCodec.encode(short);
   try {
-    const text = codec.encode({ ...short, data: { ...error } });
+    const text = jsonCodec.encode({ ...short, data: { ...error } });
     if (Buffer.byteLength(text) <= bytesMax) return text;
   } catch {
     // As below.
   }
-  return codec.encode(short);
+  return jsonCodec.encode(short);
+}
+
+/** What `encodeFailure` has made text of. */
+export function decodeFailure(text: string): KeptFailure {
+  return jsonCodec.decode(text) as KeptFailure;
 }
 
 /** Name and message of whatever was thrown. Never throws itself, since anything can be thrown. */

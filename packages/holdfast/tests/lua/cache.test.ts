@@ -201,10 +201,16 @@ describe("fail", () => {
   });
 
   test("a source that has failed is left alone for a while where there is a stale value", async () => {
-    await have({ ...LOAD, value: "v" });
+    await have({ ...LOAD, value: "v", stale: String(AHEAD) });
     await send(recipesCacheFail);
     expect(await entry()).not.toHaveProperty("owner");
     await expectAbout("until", 10_000);
+  });
+
+  test("where the value is too old to be given, one of those who wait may try at once", async () => {
+    await have({ ...LOAD, value: "v", stale: String(PAST), waited: "1" });
+    expect(await send(recipesCacheFail)).toEqual([1]);
+    expect(await send(recipesCacheLook, { owner: OTHER })).toEqual([1, expect.any(Number)]);
   });
 
   test("sent again it gives the same answer, and counts once", async () => {

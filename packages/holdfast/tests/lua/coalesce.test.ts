@@ -1,9 +1,13 @@
-/** The script that grants a coalesced call, in states that take more than two clients to come about. */
-import { expect, test } from "vitest";
+/** The scripts of coalesced calls alone, also in states that take more than two clients to come about. */
+import { describe, expect, test } from "vitest";
 import {
   recipesCoalesceAcquire,
   recipesCoalesceBegin,
   recipesCoalesceEnd,
+  recipesCoalesceExtend,
+  recipesCoalesceHeed,
+  recipesCoalesceInspect,
+  recipesCoalesceLeave,
   recipesCoalesceReclaim,
 } from "../../src/generated/recipes-scripts.js";
 import { createHoldfast } from "../../src/index.js";
@@ -89,6 +93,205 @@ test("a call that was kept from arriving came when it was made, and not before w
   expect(await send(recipesCoalesceBegin, { ...begin, ageUs: late.ageUs }), "it has begun").toEqual(begun);
 });
 
+const [B, C] = ["B/2/30000/1", "C/3/30000/1"];
+const RUN = `${BASE}:run`;
+const has = (key: string): Promise<string[]> => server.redis.zrange(key, "0", "-1");
+
+/** A runs, and has begun. */
+async function running(): Promise<{ owner: string; token: number; arrival: number; inbox: string }> {
+  const [, token = 0, arrival = 0] = (await acquire({ owner: A })) as number[];
+  await send(recipesCoalesceBegin, { owner: A, token, ageUs: 0, inbox: INBOX });
+  return { owner: A, token, arrival, inbox: INBOX };
+}
+
+const end = (given: object): Promise<unknown> =>
+  send(recipesCoalesceEnd, { inbox: INBOX, state: "", value: "", ...given });
+const leave = (owner: string): Promise<unknown> => send(recipesCoalesceLeave, { owner, inbox: INBOX });
+
+describe("acquire", () => {
+  test("sent again it gives the same answer, granted or not, and its lease is not shortened", async () => {
+    const granted = await acquire({ owner: A });
+    expect(await acquire({ owner: A, leaseMs: 100 })).toEqual(granted);
+    expect(await server.redis.pttl(BASE)).toBeGreaterThan(20_000);
+    const [, , , arrival] = (await acquire({ owner: B })) as number[];
+    expect(await acquire({ owner: B })).toEqual([1, expect.any(Number), expect.any(Number), arrival]);
+    expect(await has(`${BASE}:waiting`)).toEqual([B]);
+  });
+
+  test("whoever does not wait leaves nothing behind", async () => {
+    await acquire({ owner: A });
+    expect(await acquire({ owner: B, enqueue: 0 })).toEqual([
+      2,
+      expect.any(Number),
+      expect.any(Number),
+      expect.any(Number),
+    ]);
+    expect(await acquire({ owner: C, enqueue: 0, joins: 1 })).toEqual([
+      2,
+      expect.any(Number),
+      expect.any(Number),
+      expect.any(Number),
+    ]);
+    expect(await server.redis.exists(`${BASE}:waiting`, `${BASE}:joining`)).toBe(0);
+  });
+
+  test("each arrival is later than all before, whatever the clock says", async () => {
+    const ahead = 4_000_000_000_000_000;
+    await running();
+    await server.redis.hset(RUN, "covers", ahead);
+    expect(await acquire({ owner: B })).toEqual([1, expect.any(Number), expect.any(Number), ahead + 1]);
+    expect(await acquire({ owner: C, joins: 1 })).toEqual([1, expect.any(Number), expect.any(Number), ahead + 2]);
+  });
+
+  test("whoever runs is asked to end once, by a call that came after it", async () => {
+    const { arrival } = await running();
+    await acquire({ owner: C, arrival: arrival + 5, cancel: 1 });
+    await acquire({ owner: B, arrival: arrival + 7, cancel: 1 });
+    expect(await server.redis.hget(RUN, "cancel")).toBe(C);
+    expect(await server.messages()).toEqual(["A ~1"]);
+  });
+});
+
+describe("begin", () => {
+  test("tells those who came before, and takes away who cannot hear it", async () => {
+    const [, token = 0, arrival = 0] = (await acquire({ owner: A })) as number[];
+    for (const [at, owner] of [B, C, "B/4/30000/1"].entries()) {
+      await server.redis.zadd(`${BASE}:waiting`, arrival - 1 + at * at, owner);
+    }
+    const begin = { owner: A, token, ageUs: 0, inbox: INBOX };
+    const begun = await send(recipesCoalesceBegin, begin);
+    expect(begun).toEqual([1, arrival, expect.any(Number)]);
+    expect(await has(`${BASE}:waiting`)).toEqual([B, "B/4/30000/1"]);
+    expect(await send(recipesCoalesceBegin, begin)).toEqual(begun);
+    expect(await server.messages()).toEqual(["B ~2"]);
+  });
+
+  test("of what is another's by now, or was granted again, nothing begins", async () => {
+    const [, token = 0] = (await acquire({ owner: A })) as number[];
+    expect(await send(recipesCoalesceBegin, { owner: B, token, ageUs: 0, inbox: INBOX })).toEqual([2]);
+    expect(await send(recipesCoalesceBegin, { owner: A, token: token - 1, ageUs: 0, inbox: INBOX })).toEqual([2]);
+    expect(await server.redis.hexists(RUN, "begun")).toBe(0);
+  });
+});
+
+describe("end", () => {
+  test("the newest who hears it is granted, and sent again it takes nothing from that one", async () => {
+    const run = await running();
+    await acquire({ owner: B });
+    await acquire({ owner: C });
+    expect(await end(run)).toBe(1);
+    expect(await server.redis.get(BASE)).toBe(B);
+    expect(await end(run)).toBe(3);
+    expect(await server.redis.get(BASE)).toBe(B);
+    const token = await server.redis.get(`${BASE}:fence`);
+    expect(await server.messages()).toEqual([`B +2 ${token} ${token}`]);
+  });
+
+  test("where nobody waits it is free, and sent again it says so", async () => {
+    const run = await running();
+    expect(await end(run)).toBe(1);
+    expect(await server.redis.exists(BASE)).toBe(0);
+    expect(await end(run)).toBe(2);
+    await server.redis.flushall();
+    expect(await end(run)).toBe(4);
+  });
+
+  test("the value is asked for where somebody has joined, and goes to those who came before it began alone", async () => {
+    const [, token = 0, arrival = 0] = (await acquire({ owner: A })) as number[];
+    await acquire({ owner: B, joins: 1 });
+    await send(recipesCoalesceBegin, { owner: A, token, ageUs: 0, inbox: INBOX });
+    await acquire({ owner: C, joins: 1 });
+    const run = { owner: A, token, arrival };
+    expect(await end(run)).toBe(5);
+    expect(await server.redis.get(BASE)).toBe(A);
+    expect(await server.messages()).toEqual([]);
+    expect(await end({ ...run, state: "done", value: "v" })).toBe(1);
+    expect(await server.messages()).toEqual(["B ~2"]);
+    expect(await acquire({ owner: B, joins: 1, arrival: arrival + 1 })).toEqual([4, "done", "v"]);
+    expect(await acquire({ owner: C, joins: 1 })).toEqual([0, expect.any(Number), expect.any(Number)]);
+  });
+
+  test("of a run that was asked to end, and did, those who joined get nothing, and wait on", async () => {
+    const [, token = 0] = (await acquire({ owner: A })) as number[];
+    await acquire({ owner: B, joins: 1 });
+    await send(recipesCoalesceBegin, { owner: A, token, ageUs: 0, inbox: INBOX });
+    expect(await end({ owner: A, token, state: "superseded" })).toBe(1);
+    expect(await server.redis.get(BASE)).toBe(B);
+    expect(await server.redis.hexists(RUN, "covered")).toBe(0);
+  });
+});
+
+describe("leave", () => {
+  test("whoever waits is gone, and whoever neither waits nor holds takes nothing", async () => {
+    await running();
+    await acquire({ owner: B });
+    expect(await leave(B)).toBe(1);
+    expect(await leave(B)).toBe(0);
+    expect(await server.redis.get(BASE)).toBe(A);
+    expect(await server.redis.exists(`${BASE}:waiting`)).toBe(0);
+  });
+
+  test("what was granted meanwhile goes to the next one", async () => {
+    await acquire({ owner: A });
+    await acquire({ owner: B });
+    expect(await leave(A)).toBe(2);
+    expect(await server.redis.get(BASE)).toBe(B);
+    expect(await leave(B)).toBe(2);
+    expect(await server.redis.exists(BASE)).toBe(0);
+  });
+});
+
+describe("extend", () => {
+  test("the lease begins anew, is never shortened, and what is known of the run outlives it", async () => {
+    const run = await running();
+    expect(await send(recipesCoalesceExtend, { ...run, leaseMs: 900_000 })).toBe(1);
+    expect(await send(recipesCoalesceExtend, { ...run, leaseMs: 100 })).toBe(1);
+    expect(await server.redis.pttl(BASE)).toBeGreaterThan(800_000);
+    for (const key of [RUN, `${BASE}:fence`]) expect(await server.redis.pttl(key)).toBeGreaterThan(1_400_000);
+  });
+
+  test("of a grant that is over it says how far", async () => {
+    const run = await running();
+    expect(await send(recipesCoalesceExtend, { ...run, token: run.token - 1, leaseMs: 1_000 })).toBe(3);
+    await server.redis.del(BASE);
+    expect(await send(recipesCoalesceExtend, { ...run, leaseMs: 1_000 })).toBe(2);
+    await acquire({ owner: B });
+    expect(await send(recipesCoalesceExtend, { ...run, leaseMs: 1_000 })).toBe(3);
+    await server.redis.flushall();
+    expect(await send(recipesCoalesceExtend, { ...run, leaseMs: 1_000 })).toBe(4);
+  });
+});
+
+test("heed: whoever runs hears who wants it to end, and nobody else does", async () => {
+  const { arrival } = await running();
+  expect(await send(recipesCoalesceHeed, { owner: A })).toEqual([0]);
+  await acquire({ owner: B, arrival: arrival + 5, cancel: 1 });
+  expect(await send(recipesCoalesceHeed, { owner: A })).toEqual([1, B]);
+  expect(await send(recipesCoalesceHeed, { owner: B })).toEqual([0]);
+  await leave(A);
+  expect(await send(recipesCoalesceHeed, { owner: B }), "that was for the one before").toEqual([0]);
+});
+
+test("inspect: who runs and who waits, the next one first", async () => {
+  expect(await send(recipesCoalesceInspect, { most: 5 })).toEqual([0, -2, 0, 0]);
+  const { token } = await running();
+  const [second, joins] = ["B/4/30000/1", "B/5/30000/1"];
+  await acquire({ owner: B });
+  await acquire({ owner: second });
+  await acquire({ owner: joins, joins: 1 });
+  expect(await send(recipesCoalesceInspect, { most: 5 })).toEqual([
+    1,
+    expect.any(Number),
+    token,
+    3,
+    A,
+    second,
+    B,
+    joins,
+  ]);
+  expect(await send(recipesCoalesceInspect, { most: 1 })).toEqual([1, expect.any(Number), token, 3, A, second, joins]);
+});
+
 /** What the caller of a run knows of it, on a server to which nothing of it has come. */
 const KNOWN = { owner: A, token: 9_000, leaseMs: 30_000, arrivalUs: 500, coversUs: 700 };
 const PUT_BACK = {
@@ -112,62 +315,56 @@ async function reclaim(known: Readonly<Record<string, string | number>> = {}): P
 async function have(holder: string | undefined, fence: number | undefined, run = {}): Promise<void> {
   if (holder !== undefined) await server.redis.set(BASE, holder, "PX", 500_000);
   if (fence !== undefined) await server.redis.set(`${BASE}:fence`, fence, "PX", 500_000);
-  if (Object.keys(run).length > 0) await server.redis.hset(`${BASE}:run`, run);
+  if (Object.keys(run).length > 0) await server.redis.hset(RUN, run);
 }
 
-const EARLIER = { granted: "B/2/30000/1", at: "300", begun: "8999", by: "B/2/30000/1", arrival: "300", covers: "400" };
+const EARLIER = { granted: B, at: "300", begun: "8999", by: B, arrival: "300", covers: "400" };
 
 test.each<[string, string | undefined, number | undefined, Record<string, string>, Record<string, string>]>([
   ["that the server knows nothing of", undefined, undefined, {}, { before: "0", beforeBy: "" }],
-  [
-    "after one that the server still has",
-    "B/2/30000/1",
-    8_999,
-    { ...EARLIER, cancel: A },
-    { before: "300", beforeBy: "B/2/30000/1" },
-  ],
+  ["after one that the server still has", B, 8_999, { ...EARLIER, cancel: A }, { before: "300", beforeBy: B }],
   [
     "that had not begun for all that the server knows",
     A,
     9_000,
-    { ...EARLIER, granted: A, at: "500", cancel: "C/3/30000/1" },
-    { before: "300", beforeBy: "B/2/30000/1", cancel: "C/3/30000/1" },
+    { ...EARLIER, granted: A, at: "500", cancel: C },
+    { before: "300", beforeBy: B, cancel: C },
   ],
 ])("a run %s is put back by whoever has it, as begun", async (_, holder, fence, run, more) => {
   await have(holder, fence, run);
   await server.redis.zadd(`${BASE}:waiting`, 500, A);
-  await server.redis.zadd(`${BASE}:joining`, 500, A, 600, "C/3/30000/1");
+  await server.redis.zadd(`${BASE}:joining`, 500, A, 600, C);
   for (let times = 0; times < 2; times += 1) {
     expect(await reclaim()).toBe(1);
-    expect(await server.redis.hgetall(`${BASE}:run`)).toEqual({ ...PUT_BACK, ...more });
+    expect(await server.redis.hgetall(RUN)).toEqual({ ...PUT_BACK, ...more });
   }
   expect(await server.redis.get(BASE)).toBe(A);
   expect(await server.redis.get(`${BASE}:fence`)).toBe("9000");
-  expect(await server.redis.zrange(`${BASE}:waiting`, "0", "-1")).toEqual([]);
-  expect(await server.redis.zrange(`${BASE}:joining`, "0", "-1")).toEqual(["C/3/30000/1"]);
-  for (const key of [BASE, `${BASE}:fence`, `${BASE}:run`]) {
+  expect(await has(`${BASE}:waiting`)).toEqual([]);
+  expect(await has(`${BASE}:joining`)).toEqual([C]);
+  for (const key of [BASE, `${BASE}:fence`, RUN]) {
     expect(await server.redis.pttl(key), key).toBeGreaterThan(10_000);
   }
 });
 
 test.each<[string, string | undefined, number]>([
-  ["that a later one has followed", "B/2/30000/1", 9_001],
+  ["that a later one has followed", B, 9_001],
   ["that a later one has followed and ended", undefined, 9_001],
-  ["whose token another has", "B/2/30000/1", 9_000],
+  ["whose token another has", B, 9_000],
 ])("a run %s is not put back", async (_, holder, fence) => {
   await have(holder, fence, EARLIER);
   expect(await reclaim()).toBe(0);
-  expect(await server.redis.hgetall(`${BASE}:run`)).toEqual(EARLIER);
+  expect(await server.redis.hgetall(RUN)).toEqual(EARLIER);
   expect(await server.redis.get(BASE)).toBe(holder ?? null);
 });
 
 test("what a run that was put back finds is kept for those of whom this server knows nothing yet", async () => {
   await reclaim();
-  const end = { owner: A, token: 9_000, inbox: INBOX, value: "" };
-  expect(await send(recipesCoalesceEnd, { ...end, state: "" }), "it wants the value").toBe(5);
-  expect(await send(recipesCoalesceEnd, { ...end, state: "done", value: "found" })).toBe(1);
+  const run = { owner: A, token: 9_000 };
+  expect(await end(run), "it wants the value").toBe(5);
+  expect(await end({ ...run, state: "done", value: "found" })).toBe(1);
   expect(await server.redis.exists(BASE)).toBe(0);
-  const joins = { owner: "B/2/30000/1", joins: 1 };
+  const joins = { owner: B, joins: 1 };
   expect(await acquire({ ...joins, arrival: 700 })).toEqual([4, "done", "found"]);
   expect(await acquire({ ...joins, arrival: 701 }), "it came later").toEqual([0, expect.any(Number), 701]);
 });

@@ -9,7 +9,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vit
 import { type Program, startProgram } from "../../../../tests/support/program.js";
 import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
 import { createHoldfast } from "../../src/index.js";
-import { cache } from "../../src/recipes/index.js";
+import { type Cache, cache } from "../../src/recipes/index.js";
+import { deferred } from "../../src/testing/delays.js";
 
 const PROCESSES = Number(process.env.HOLDFAST_CACHE_PROCESSES ?? 10);
 const CALLS = 1_000;
@@ -131,20 +132,34 @@ test('with `whenUnavailable: "reject"` nothing is loaded while the server is awa
   client.disconnect();
 });
 
-test("a server that was started empty during a load keeps nothing of it, and the next caller loads", {
-  timeout: 60_000,
-}, async () => {
+test("a server that was started empty during a load keeps nothing of it: one of those who wait loads, and all others get that", async () => {
   const own = await startRedis();
-  const client = new Redis({ port: own.port });
-  const local = createHoldfast({ redis: client, commandTimeoutMs: 20_000 });
-  const users = cache<string>(local, "user");
-  const early = users.get(key, async () => {
-    await client.flushall();
-    return "early";
+  const clients = [1, 2].map(() => new Redis({ port: own.port, retryStrategy: () => 20 }));
+  for (const client of clients) client.on("error", () => {});
+  const local = clients.map((client) => createHoldfast({ redis: client, commandTimeoutMs: 20_000 }));
+  const [users, others] = local.map((one) => cache<string>(one, "user", { leaseMs: 600_000 })) as [
+    Cache<string>,
+    Cache<string>,
+  ];
+  const begun = deferred<void>();
+  const ended = deferred<string>();
+  const early = users.get(key, () => {
+    begun.resolve();
+    return ended.promise;
   });
+  await begun.promise;
+  const load = vi.fn(() => "next");
+  const waiting = [1, 2, 3].map(() => others.get(key, load, { waitMs: Infinity }));
+  await vi.waitFor(async () => {
+    expect(await clients[0]?.hget(`hf:cache:{user/${key}}`, "waited")).toBe("1");
+  }, eventually);
+  await own.restart();
+  expect(await Promise.all(waiting)).toEqual(["next", "next", "next"]);
+  ended.resolve("early");
   expect(await early).toBe("early");
-  expect(await users.get(key, () => "next")).toBe("next");
-  await local.close();
-  client.disconnect();
+  expect(await users.get(key, load)).toBe("next");
+  expect(load).toHaveBeenCalledTimes(1);
+  await Promise.all(local.map((one) => one.close()));
+  for (const client of clients) client.disconnect();
   await own.stop();
 });

@@ -1,15 +1,17 @@
 /** A cache in which each value is loaded once, on a real server. */
 import { randomUUID } from "node:crypto";
 import { Redis } from "ioredis";
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
 import { startProxy } from "../../../../tests/support/tcp-proxy.js";
+import { systemRuntime } from "../../src/core/runtime.js";
 import {
   recipesCacheFail,
   recipesCacheFill,
   recipesCacheInvalidate,
   recipesCacheLook,
 } from "../../src/generated/recipes-scripts.js";
+import { createHoldfastOn } from "../../src/holdfast.js";
 import { createHoldfast, type Holdfast } from "../../src/index.js";
 import { type Cache, CacheLoadError, type CacheOptions, cache, type LoadLease } from "../../src/recipes/index.js";
 import { deferred, withLeaseInTime } from "../../src/testing/delays.js";
@@ -241,6 +243,28 @@ describe("a value that is stale", () => {
     expect(await there.get(key, load, patient)).toBe("old");
   });
 
+  test("is loaded anew in vain without harm, also if whoever is told of it fails to pass that on", async () => {
+    const unhandled = vi.fn();
+    process.on("unhandledRejection", unhandled);
+    onTestFinished(() => void process.off("unhandledRejection", unhandled));
+    // No mock: that looks at what it returns, and so handles it.
+    let told = 0;
+    const onReloadError = (): unknown => {
+      told += 1;
+      return Promise.reject(new Error("the log is down"));
+    };
+    const [here] = pair<string>({ ...options, onReloadError });
+    await here.get(key, () => "old");
+    const load = (): Promise<string> => Promise.reject(new Error("the source is down"));
+    await vi.waitFor(async () => {
+      expect(await here.get(key, load)).toBe("old");
+      expect(told).toBeGreaterThan(0);
+    }, eventually);
+    // Node tells of it when it has done what is due now.
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(unhandled).not.toHaveBeenCalled();
+  });
+
   async function nowUs(): Promise<number> {
     const [seconds, us] = await redis.time();
     return Number(seconds) * 1_000_000 + Number(us);
@@ -441,6 +465,33 @@ describe("who waits", () => {
     expect(await there.get(key, load, patient)).toBe("first");
   });
 
+  test("is no work for those who come after it: each has its own end, and the first end counts", async () => {
+    const client = new Redis({ port: server.port });
+    const startTimer = vi.fn(systemRuntime.startTimer);
+    const local = createHoldfastOn({ ...systemRuntime, startTimer }, { redis: client, commandTimeoutMs });
+    const [here] = pair<string>();
+    const loading = held<string>();
+    const first = here.get(key, loading.load);
+    await loading.began;
+    const users = cache<string>(local, "user");
+    const load = vi.fn(() => "alone");
+    const waiting = [users.get(key, load, patient)];
+    await waitsFor();
+    // It has asked again after its subscription, and rests.
+    const rests = (): boolean => startTimer.mock.calls.some(([, delayMs, keepAlive]) => keepAlive && delayMs > 1_000);
+    await vi.waitFor(() => expect(rests()).toBe(true), eventually);
+    startTimer.mockClear();
+    for (let count = 0; count < 1_000; count += 1) waiting.push(users.get(key, load, patient));
+    expect(startTimer).not.toHaveBeenCalled();
+    expect(await users.get(key, load, { waitMs: 0 })).toBe("alone");
+    expect(new Set(await Promise.all(waiting))).toEqual(new Set(["alone"]));
+    expect(load).toHaveBeenCalledTimes(1);
+    loading.end("first");
+    await first;
+    await local.close();
+    client.disconnect();
+  });
+
   test("and loads alone in the end takes what comes from elsewhere first", async () => {
     const [here, there] = pair<string>();
     const loading = held<string>();
@@ -602,6 +653,23 @@ describe("replies that are lost", () => {
       expect(load).not.toHaveBeenCalled();
     }));
 
+  test("of a fill that is not answered at all: who came after the load had begun, and maybe after an invalidation, is served by a new one", () =>
+    behindProxy(
+      async (users, proxy) => {
+        const loading = held<string | null>();
+        const first = users.get(key, loading.load);
+        await loading.began;
+        const [, there] = pair<string>();
+        await there.invalidate(key);
+        const late = users.get(key, () => "new");
+        proxy.refuse(true);
+        proxy.cutAll();
+        loading.end("old");
+        expect(await Promise.all([first, late])).toEqual(["old", "new"]);
+      },
+      { commandTimeoutMs: 200 },
+    ));
+
   test("that it was the last attempt still ends it for all", () =>
     behindProxy(async (users, proxy) => {
       const loading = held<string>();
@@ -634,11 +702,12 @@ describe("replies that are lost", () => {
 
   async function behindProxy(
     play: (users: Cache<string | null>, proxy: Awaited<ReturnType<typeof startProxy>>) => Promise<void>,
+    options = { commandTimeoutMs },
   ): Promise<void> {
     const proxy = await startProxy(server.port);
     const client = new Redis({ port: proxy.port, retryStrategy: () => 20 });
     client.on("error", () => {});
-    const local = createHoldfast({ redis: client, commandTimeoutMs });
+    const local = createHoldfast({ redis: client, ...options });
     try {
       const users = cache<string | null>(local, "user", { attemptsMax: 3, negativeMs: 0 });
       await users.get(`${key}:warm`, () => "warm");

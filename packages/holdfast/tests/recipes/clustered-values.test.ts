@@ -1,15 +1,17 @@
-/** Fenced writes, counts and versioned values in a cluster: keys of one thing lie in one slot, and follow it to another master. */
+/** Fenced writes, counts, versioned and cached values in a cluster: keys of one thing lie in one slot, and follow it to another master. */
 import { randomUUID } from "node:crypto";
 import { Cluster } from "ioredis";
 import { createCluster } from "redis";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { type RedisCluster, startCluster } from "../../../../tests/support/redis-cluster.js";
 import { createHoldfast } from "../../src/index.js";
-import { counter, fencedSet, StaleTokenError, versioned } from "../../src/recipes/index.js";
+import { cache, counter, fencedSet, StaleTokenError, versioned } from "../../src/recipes/index.js";
 import { clusterSlot } from "../../src/stores/cluster-slot.js";
 import type { RedisClient } from "../../src/stores/detect.js";
+import { deferred } from "../../src/testing/delays.js";
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
+const eventually = { timeout: 60_000, interval: 10 };
 
 let cluster: RedisCluster;
 beforeAll(async () => {
@@ -56,6 +58,38 @@ describe.each(Object.keys(libraries))("by %s", (library) => {
     expect(await stock.read()).toBe(7);
     await holdfast.close();
     await close();
+  });
+
+  test("a value that is loaded reaches those who wait for it, and one that is invalidated is loaded anew, wherever its slot is", async () => {
+    const pair = await Promise.all(
+      [1, 2].map(async () => (await libraries[library]?.()) ?? expect.fail("no such library")),
+    );
+    const holdfasts = pair.map(({ redis }) => createHoldfast({ redis: redis as object, commandTimeoutMs: 30_000 }));
+    const [here, there] = holdfasts.map((one) => cache<string>(one, "user", { leaseMs: 600_000 }));
+    if (here === undefined || there === undefined) return expect.fail("there are two");
+    for (const key of Array.from({ length: 6 }, () => randomUUID())) {
+      const load = vi.fn(() => "second");
+      const [begun, ended] = [deferred<void>(), deferred<string>()];
+      const first = here.get(key, () => {
+        begun.resolve();
+        return ended.promise;
+      });
+      await begun.promise;
+      const waiting = there.get(key, load, { waitMs: Infinity });
+      // On the server to which it listens; the others pass the message on.
+      const channel = `hf:cache:{user/${key}}:filled`;
+      await vi.waitFor(async () => {
+        const counts = await Promise.all(cluster.nodes.map((node) => node.command("PUBSUB", "NUMSUB", channel)));
+        expect(counts.flat().some((count) => Number(count) > 0)).toBe(true);
+      }, eventually);
+      ended.resolve("first");
+      expect(await Promise.all([first, waiting])).toEqual(["first", "first"]);
+      expect(load).not.toHaveBeenCalled();
+      await there.invalidate(key);
+      expect(await here.get(key, load)).toBe("second");
+    }
+    await Promise.all(holdfasts.map((one) => one.close()));
+    for (const { close } of pair) await close();
   });
 });
 

@@ -1,4 +1,5 @@
 /** Calls that come at one instant, and what became of requests that were not answered: on a real server. */
+import { setTimeout as sleep } from "node:timers/promises";
 import { Redis } from "ioredis";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { startProxy, type TcpProxy } from "../../../../tests/support/tcp-proxy.js";
@@ -54,7 +55,10 @@ test("of two at one instant that would join and cancel, one runs, uncancelled, a
   expect(await second).toEqual({ outcome: "joined", value: "shared" });
 });
 
-test("those who joined a run that is then asked to end, and ends, share the next", async () => {
+test.each<[string, (signal: AbortSignal) => unknown]>([
+  ["the reason of its signal", (signal) => signal.throwIfAborted()],
+  ["an error that has it as its cause, as of what Node aborts", (signal) => sleep(1, undefined, { signal })],
+])("those who joined a run that is then asked to end, and ends with %s, share the next", async (_, end) => {
   const first = held<void>();
   const running = run(first.work);
   await first.began;
@@ -62,7 +66,7 @@ test("those who joined a run that is then asked to end, and ends, share the next
   const oldest = run(async ({ signal }) => {
     signal.addEventListener("abort", () => aborted.end());
     await aborted.work();
-    signal.throwIfAborted();
+    await end(signal);
   }, join);
   await waiting(1, "joining");
   const joining = run(() => "never", join, scene.other);

@@ -236,17 +236,23 @@ describe("with `join`", () => {
     });
   });
 
-  test("a failure that cannot even be named ends it all the same, and the others are told", async () => {
+  test.each<[string, (value: unknown) => string]>([
+    ["refuses to have", () => expect.unreachable("no words")],
+    ["does not have", (value) => value as string],
+  ])("a failure is told as one, also in words that the codec of its values %s", async (_, encode) => {
     const first = held<void>();
     const running = run(first.work, join);
     await first.began;
     const error = new Error("no such page");
-    const codec = { encode: (): never => expect.unreachable("no words"), decode: () => undefined };
+    const codec = { encode, decode: (text: string) => text };
     const calls = await line([() => Promise.reject(error), () => 2], { ...join, codec });
     first.end();
     await running;
     await expect(calls[0]).rejects.toBe(error);
-    await expect(calls[1]).rejects.toMatchObject({ name: "CoalesceJoinError", failure: undefined });
+    await expect(calls[1]).rejects.toMatchObject({
+      name: "CoalesceJoinError",
+      failure: { name: "Error", message: "no such page" },
+    });
     await free();
   });
 

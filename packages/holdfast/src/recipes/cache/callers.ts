@@ -43,12 +43,12 @@ export class Callers<Value> {
 
   /** When the first of them waits no longer; Infinity if nobody does. */
   get soonestMs(): number {
-    return Math.min(...this.#deadlines());
+    return this.#deadline(Math.min, Infinity);
   }
 
-  /** When none of them waits any longer. */
+  /** When none of them waits any longer; -Infinity if nobody does. */
   get latestMs(): number {
-    return Math.max(...this.#deadlines());
+    return this.#deadline(Math.max, -Infinity);
   }
 
   add(facts: CallerFacts<Value>, round: number): void {
@@ -97,7 +97,10 @@ export class Callers<Value> {
     return true;
   }
 
-  #deadlines(): number[] {
-    return Array.from(this.#all, ({ facts }) => facts.untilMs);
+  /** One after the other: there may be more of them than a function takes arguments. */
+  #deadline(choose: (one: number, other: number) => number, none: number): number {
+    let chosen = none;
+    for (const { facts } of this.#all) chosen = choose(chosen, facts.untilMs);
+    return chosen;
   }
 }

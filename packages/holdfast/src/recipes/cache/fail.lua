@@ -1,8 +1,8 @@
 --[[
   recipes/cache/fail: give up a load that has failed, and let one of those who wait try it, or tell all that it is no use.
 
-  Where there is a stale value nobody waits, and it is left at that for a moment, so that a source which is down is not
-  asked without end. Sent again it gives the same answer.
+  Where there is a stale value that may still be given nobody waits, and it is left at that for a moment, so that a source which
+  is down is not asked without end. Sent again it gives the same answer.
 
   KEYS[1] entry     hash, see recipes/cache/look
   ARGV[1] owner     id of the attempt
@@ -17,7 +17,7 @@
 ]]
 local owner, attempts, pauseMs, channel, again, over = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4], ARGV[5], ARGV[6]
 
-local entry = redis.call('HMGET', KEYS[1], 'owner', 'failures', 'failed', 'verdict', 'waited', 'value')
+local entry = redis.call('HMGET', KEYS[1], 'owner', 'failures', 'failed', 'verdict', 'waited', 'value', 'stale')
 if entry[3] == owner then
   return {tonumber(entry[4])}
 end
@@ -30,9 +30,10 @@ if failures >= attempts then
 end
 redis.call('HDEL', KEYS[1], 'owner', 'until', 'waited')
 redis.call('HSET', KEYS[1], 'failures', failures, 'failed', owner, 'verdict', verdict)
-if entry[6] then
-  local time = redis.call('TIME')
-  redis.call('HSET', KEYS[1], 'until', string.format('%.0f', time[1] * 1000000 + time[2] + pauseMs * 1000))
+local time = redis.call('TIME')
+local nowUs = time[1] * 1000000 + time[2]
+if entry[6] and tonumber(entry[7] or 0) > nowUs then
+  redis.call('HSET', KEYS[1], 'until', string.format('%.0f', nowUs + pauseMs * 1000))
 end
 if entry[5] then
   redis.call('PUBLISH', channel, message)

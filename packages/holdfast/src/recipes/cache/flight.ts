@@ -68,7 +68,7 @@ export class Flight<Value> implements Occupant {
   join(facts: CallerFacts<Value>): void {
     const isFirst = this.#callers.count === 0;
     this.#callers.add(facts, this.#round);
-    if (this.#phase === "waiting") this.#rest.arm();
+    if (this.#phase === "waiting") this.#rest.joined(facts.untilMs);
     else if (isFirst && this.#phase === "asking") this.#ask();
   }
 

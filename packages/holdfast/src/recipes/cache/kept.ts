@@ -1,6 +1,5 @@
 /** What other processes have kept or told of an entry, as the callers here get it. */
-import { jsonCodec } from "../codec.js";
-import type { KeptFailure } from "../failure.js";
+import { decodeFailure } from "../failure.js";
 import { CacheLoadError } from "./errors.js";
 import type { LoadPlace } from "./load.js";
 
@@ -20,5 +19,5 @@ export function valueIn<Value>(
 
 /** The error in that text, which `Load` has written, in a script of ours. */
 export function failureIn({ steps }: LoadPlace<never>, text: string): CacheLoadError {
-  return new CacheLoadError(steps.name, jsonCodec.decode(text) as KeptFailure);
+  return new CacheLoadError(steps.name, decodeFailure(text));
 }

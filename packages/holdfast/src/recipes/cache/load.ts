@@ -3,7 +3,6 @@ import type { Engine } from "../../core/engine.js";
 import { ClosedError } from "../../core/errors.js";
 import type { Hold } from "../../core/hold.js";
 import { Lease } from "../../core/lease.js";
-import { jsonCodec } from "../codec.js";
 import { encodeFailure } from "../failure.js";
 import { type Loader, LoadLease } from "./lease.js";
 import { AGAIN, ALONE, failed, filled } from "./messages.js";
@@ -54,7 +53,7 @@ export class Load<Value> {
     this.#controller.abort(reason);
   }
 
-  /** Keeps the value, if it can be kept. @returns false if it was overtaken, or invalidated meanwhile */
+  /** Keeps the value, if it can be kept. @returns false if it was overtaken, or invalidated meanwhile, or if that is not known */
   async keep(value: Value, isNegative: boolean): Promise<boolean> {
     const hold = this.#hold;
     if (hold === undefined) return true;
@@ -75,6 +74,8 @@ export class Load<Value> {
       }
     } catch {
       this.#unanswered(hold);
+      this.#end(hold);
+      return false;
     }
     this.#end(hold);
     return true;
@@ -88,7 +89,7 @@ export class Load<Value> {
     hold.rest();
     let isLast = false;
     try {
-      const text = encodeFailure(error, jsonCodec, FAILURE_BYTES_MAX);
+      const text = encodeFailure(error, FAILURE_BYTES_MAX);
       isLast = await this.#place.steps.fail(hold.grant, attemptsMax, failed(hold.token, text));
     } catch {
       this.#unanswered(hold);

@@ -13,7 +13,8 @@ export async function reload<Value>(place: LoadPlace<Value>, held: Hold, loader:
   await load.fail(outcome.error);
   const { name } = place.steps;
   try {
-    place.options.onReloadError(outcome.error, name.slice(name.indexOf("/") + 1));
+    // It may be an async function, which its type does not say.
+    await (place.options.onReloadError(outcome.error, name.slice(name.indexOf("/") + 1)) as unknown);
   } catch {
     // There is nobody to tell.
   }

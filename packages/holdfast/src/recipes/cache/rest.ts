@@ -7,6 +7,7 @@ export class Rest<Value> {
   readonly #callers: Callers<Value>;
   readonly #onOver: (overdue: CacheCaller<Value> | undefined) => void;
   #endsAtMs = 0;
+  #wakesAtMs = 0;
   #timer: Timer | undefined;
 
   /** @param onOver  called once for each rest, with the caller that waits no longer, if that is why */
@@ -19,24 +20,32 @@ export class Rest<Value> {
   /** Rests for so long from now. It keeps the process alive, since somebody waits. */
   begin(ms: number): void {
     this.#endsAtMs = this.#runtime.monotonicMs() + ms;
-    this.arm();
+    this.#arm();
   }
 
-  /** There are other callers than before. */
-  arm(): void {
-    this.#timer?.cancel();
-    const nextMs = Math.min(this.#endsAtMs, this.#callers.soonestMs);
-    this.#timer = this.#runtime.startTimer(() => this.#tick(), nextMs - this.#runtime.monotonicMs(), true);
+  /** There is one more caller, who waits until then. Nobody else is looked at: a crowd may come one by one. */
+  joined(untilMs: number): void {
+    if (untilMs < this.#wakesAtMs) this.#sleep(untilMs);
   }
 
   end(): void {
     this.#timer?.cancel();
   }
 
+  #arm(): void {
+    this.#sleep(Math.min(this.#endsAtMs, this.#callers.soonestMs));
+  }
+
+  #sleep(untilMs: number): void {
+    this.#timer?.cancel();
+    this.#wakesAtMs = untilMs;
+    this.#timer = this.#runtime.startTimer(() => this.#tick(), untilMs - this.#runtime.monotonicMs(), true);
+  }
+
   #tick(): void {
     const nowMs = this.#runtime.monotonicMs();
     const overdue = this.#callers.overdue(nowMs);
     if (overdue !== undefined || nowMs >= this.#endsAtMs) this.#onOver(overdue);
-    else this.arm();
+    else this.#arm();
   }
 }

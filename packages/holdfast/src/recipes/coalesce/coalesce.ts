@@ -13,8 +13,7 @@ import { checkName } from "../../core/names.js";
 import type { AcquireOptions } from "../../core/options.js";
 import type { Runtime } from "../../core/runtime.js";
 import type { Holdfast } from "../../holdfast.js";
-import type { KeptFailure } from "../failure.js";
-import { encodeFailure } from "../failure.js";
+import { decodeFailure, encodeFailure } from "../failure.js";
 import { type Refusal, refusalOf } from "../refusal.js";
 import { WorkLostError } from "../under-lock.js";
 import { CoalesceJoinError } from "./errors.js";
@@ -42,8 +41,8 @@ type Outcome<Value> = { readonly ok: true; readonly value: Value } | { readonly 
  * @param name      what is to be done, 1 to 512 bytes
  * @param work      what it throws is passed on untouched; its lease's signal may abort with the reason `superseded`
  * @returns `ran` with what `work` returned; `superseded`, and by whose claim: `work` was not called, or it was asked to end and
- *          threw the reason of its signal; `joined` with what the run has returned in which this call shared, decoded anew; or why
- *          it was refused: `held` when `waitMs` is over, `grace` or `unavailable`
+ *          threw the reason of its signal, or an error with that as its cause; `joined` with what the run has returned in which this
+ *          call shared, decoded anew; or why it was refused: `held` when `waitMs` is over, `grace` or `unavailable`
  * @throws what `work` threw; otherwise
  * @throws WorkLostError      `work` ended after its lease; its value is in `error.value`, and it may have overlapped with the next run
  * @throws CoalesceJoinError  the run in which this call shared has failed, or its value cannot be handed on
@@ -147,8 +146,8 @@ async function givenBack(lease: CoalesceLease): Promise<LeaseLostError["reason"]
 
 function endOf(outcome: Outcome<unknown> | undefined, { codec, valueBytesMax }: ResolvedCoalesce): RunEnd {
   if (outcome === undefined) return { state: "bare", text: "" };
+  if (!outcome.ok) return { state: "failed", text: encodeFailure(outcome.error, valueBytesMax) };
   try {
-    if (!outcome.ok) return { state: "failed", text: encodeFailure(outcome.error, codec, valueBytesMax) };
     const text = codec.encode(outcome.value);
     if (Buffer.byteLength(text) <= valueBytesMax) return { state: "done", text };
   } catch {
@@ -159,5 +158,5 @@ function endOf(outcome: Outcome<unknown> | undefined, { codec, valueBytesMax }: 
 
 function joined<Value>(name: string, { state, text }: RunEnd, { codec }: ResolvedCoalesce): CoalesceResult<Value> {
   if (state === "done") return { outcome: "joined", value: codec.decode(text) as Value };
-  throw new CoalesceJoinError(name, state === "failed" ? (codec.decode(text) as KeptFailure) : undefined);
+  throw new CoalesceJoinError(name, state === "failed" ? decodeFailure(text) : undefined);
 }

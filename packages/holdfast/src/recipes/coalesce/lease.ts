@@ -22,8 +22,9 @@ export class CoalesceLease extends Lease {
     this.#superseded.abort(new LeaseLostError(name, { reason: "superseded", token, owner }));
   }
 
-  /** Whether that error is why the work was asked to end. @internal */
+  /** Whether that error is why the work was asked to end, or says that it was, as what Node aborts does. @internal */
   isSupersededFor(error: unknown): boolean {
-    return this.#superseded.signal.aborted && this.#superseded.signal.reason === error;
+    const { aborted, reason } = this.#superseded.signal;
+    return aborted && (error === reason || (error instanceof Error && error.cause === reason));
   }
 }

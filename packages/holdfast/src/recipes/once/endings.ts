@@ -1,5 +1,4 @@
 /** What becomes of a call when its work has ended. */
-import { jsonCodec } from "../codec.js";
 import { encodeFailure, wordsOf } from "../failure.js";
 import type { OnceOptions, OnceOutcome, OncePolicy, ResolvedOnce } from "./options.js";
 import type { Ending } from "./steps.js";
@@ -31,8 +30,7 @@ export function endingOf<Value>(
 ): Ending {
   if (policy === "release") return { state: "released", text: "" };
   if (policy === "block") return { state: "blocked", text: reasonOf(outcome) };
-  // The codec is for values: it may have no words for an error, and a call that failed is not to be taken for one that is done.
-  if (!outcome.ok) return { state: "failed", text: encodeFailure(outcome.error, jsonCodec, valueBytesMax) };
+  if (!outcome.ok) return { state: "failed", text: encodeFailure(outcome.error, valueBytesMax) };
   try {
     const text = codec.encode(outcome.value);
     if (Buffer.byteLength(text) <= valueBytesMax) return { state: "done", text };

@@ -89,7 +89,7 @@ export class OnceUnavailableError extends LockError {
     const first = new Date(facts.firstMs).toISOString();
     super(
       key,
-      `${quote(key)} was run at ${first} and is done, but its value was not kept, since it was too large; it was not run again.`,
+      `${quote(key)} was run at ${first} and is done, but its value was not kept, since it was too large or could not be text; it was not run again.`,
     );
   }
 }

@@ -13,8 +13,7 @@ import { Lease } from "../../core/lease.js";
 import type { Store } from "../../core/store.js";
 import type { Holdfast } from "../../holdfast.js";
 import { ForeignLock } from "../../interop/foreign-lock.js";
-import { jsonCodec } from "../codec.js";
-import type { KeptFailure } from "../failure.js";
+import { decodeFailure } from "../failure.js";
 import { checkBytes, nameOf } from "../names.js";
 import { type OnceTrace, onceTracing, traced } from "../tracing.js";
 import { endingOf, policyOf } from "./endings.js";
@@ -140,7 +139,7 @@ function replayed<Value>(
   { codec }: ResolvedOnce,
 ): OnceResult<Value> {
   if (state === "bare") throw new OnceUnavailableError(name, { firstMs });
-  if (state === "failed") throw new OnceFailedError(name, jsonCodec.decode(text) as KeptFailure);
+  if (state === "failed") throw new OnceFailedError(name, decodeFailure(text));
   return { value: codec.decode(text) as Value, replayed: true, attempt, token, firstAtMs: firstMs };
 }
 
