@@ -670,6 +670,24 @@ describe("replies that are lost", () => {
       { commandTimeoutMs: 200 },
     ));
 
+  test("of a fill to a server that is silent: who asked before the load began does not wait for it", () =>
+    behindProxy(
+      async (users, proxy) => {
+        const loading = held<string | null>();
+        const before = [users.get(key, loading.load), users.get(key, () => "never")];
+        await loading.began;
+        const late = users.get(key, () => "never");
+        proxy.refuse(true);
+        proxy.cutAll();
+        loading.end("value");
+        expect(await Promise.all(before)).toEqual(["value", "value"]);
+        proxy.refuse(false);
+        expect(await late, "it was kept in the end").toBe("value");
+      },
+      // Longer than the test may take, were it waited for.
+      { commandTimeoutMs: 60_000 },
+    ));
+
   test("that it was the last attempt still ends it for all", () =>
     behindProxy(async (users, proxy) => {
       const loading = held<string>();

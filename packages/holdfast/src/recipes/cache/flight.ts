@@ -193,17 +193,21 @@ export class Flight<Value> implements Occupant {
     of: CacheCaller<Value>,
   ): Promise<void> {
     const { value } = outcome;
+    const round = this.#round;
+    const serve = (): void => {
+      this.#callers.resolve(of, value, load.isAlone ? "alone" : "loaded");
+      this.#callers.resolveOlder(round, value, "joined");
+    };
+    // Who asked before the load began gets its value whatever becomes of that, and waits for no server that is silent.
+    const timer = this.#engine.runtime.startTimer(serve, SHORTEST_CALL_MS, true);
     const isKept = await load.keep(value, outcome.isNegative);
+    timer.cancel();
+    serve();
     if (this.#phase === "over") return;
     this.#load = undefined;
-    this.#callers.resolve(of, value, load.isAlone ? "alone" : "loaded");
-    if (isKept && !this.#isOutdated) {
-      this.#resolveAll(value, "joined");
-      return;
-    }
+    if (isKept && !this.#isOutdated) this.#resolveAll(value, "joined");
     // Whoever came after the load had begun may have come after the invalidation.
-    this.#callers.resolveOlder(this.#round, value, "joined");
-    this.#goOn(0);
+    else this.#goOn(0);
   }
 
   async #failed(load: Load<Value>, error: unknown, of: CacheCaller<Value>): Promise<void> {
