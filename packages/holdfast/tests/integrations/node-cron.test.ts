@@ -161,6 +161,22 @@ describe("nothing is thrown into the scheduler", () => {
     await own.stop();
   });
 
+  test("false at once when its Holdfast closes during the jitter, and no timer is left", async () => {
+    const seen = skips();
+    const client = new Redis({ port: server.port });
+    const local = createHoldfast({ redis: client });
+    onTestFinished(() => client.disconnect());
+    await client.ping();
+    const timers = (): number => process.getActiveResourcesInfo().filter((each) => each === "Timeout").length;
+    const before = timers();
+    const asking = runCoordinator(local, { name, jitterMaxMs: 3_600_000 }).shouldRun(key, 86_400_000);
+    await until(() => timers() > before, "the jitter");
+    await local.close();
+    expect(await asking).toBe(false);
+    expect(seen).toMatchObject([{ reason: "unavailable", refusal: { error: { name: "ClosedError" } } }]);
+    expect(await runCoordinator(other, { name }).shouldRun(key, TTL_MS)).toBe(true);
+  });
+
   test("false while somebody has paused it all", async () => {
     const seen = skips();
     await holdfast.pause(name, { kind: "semaphore", by: "ana", label: "db maintenance" });

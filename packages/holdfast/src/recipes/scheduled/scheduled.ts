@@ -12,10 +12,10 @@ import type { Holdfast } from "../../holdfast.js";
 import type { Refusal } from "../refusal.js";
 import type { RunEnding } from "../run-events.js";
 import { WorkLostError } from "../under-lock.js";
-import { settledWithin } from "./delay.js";
 import { giveBack } from "./giving-back.js";
 import { type ResolvedScheduled, resolveScheduled, type ScheduledOptions } from "./options.js";
 import { type RunCounts, RunLog } from "./run-log.js";
+import { settledWithin } from "./settled-within.js";
 import { type Begun, type StartPlace, start } from "./start.js";
 
 /** What came of one call: what the work returned, or why it was not run here. */
@@ -84,10 +84,11 @@ class Job<Value> {
     options: ResolvedScheduled,
   ) {
     const { overlap, label, history } = options;
-    this.#runtime = behind(holdfast, name).engine.runtime;
+    const { engine } = behind(holdfast, name);
+    this.#runtime = engine.runtime;
     const isExclusive = overlap === "skip";
     const lock = isExclusive ? holdfast.mutex(name) : holdfast.semaphore(name, { permits: OVERLAPPING });
-    this.#place = { holdfast, name, lock, runtime: this.#runtime };
+    this.#place = { holdfast, name, lock, engine };
     this.#work = work;
     this.#options = options;
     this.log = new RunLog(holdfast, { kind: isExclusive ? "mutex" : "semaphore", name, label, history });
