@@ -99,6 +99,12 @@ describe("a key", () => {
     },
   );
 
+  test("is asked for before half of its time is over, however long the jitter may be", async () => {
+    const coordinator = runCoordinator(holdfast, { name, jitterMaxMs: 3_600_000 });
+    expect(await coordinator.shouldRun(key, 1_000)).toBe(true);
+    await coordinator.onComplete(key);
+  });
+
   test("of another name is another one", async () => {
     const coordinators = ["a", "b"].map((each) => runCoordinator(holdfast, { name: `${name} ${each}` }));
     for (const each of coordinators) {

@@ -144,7 +144,7 @@ test("a server that was started empty has forgotten the run: it is told so, and 
   };
   const first = scheduled(local, name, work, every)();
   await began.promise;
-  await client.flushall();
+  await own.restart();
   ended.resolve("late");
   const lost = await first.catch((error: unknown) => error);
   expect(lost).toBeInstanceOf(WorkLostError);

@@ -214,6 +214,16 @@ describe("a run that goes on", () => {
       expect(await first).toMatchObject({ outcome: "ran" });
     }));
 
+  test.each([
+    [1_000, 1_000],
+    [10_000, 5_000],
+    [HOUR_MS, 15_000],
+  ])("once in %d ms has a lease of %d ms by default", async (everyMs, leaseMs) => {
+    // The owner says for how long its lease is.
+    const result = await job(holdfast, ({ owner }) => Number(owner.split("/")[2]), { everyMs })();
+    expect(result).toEqual({ outcome: "ran", value: leaseMs });
+  });
+
   test("and takes too long is cut off, and the next one runs", async () => {
     const stopped = deferred<unknown>();
     const first = job(
