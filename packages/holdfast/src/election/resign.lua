@@ -1,7 +1,8 @@
 --[[
   election/resign: stop leading, and tell all who observe; the next candidate leads at once.
 
-  Of the record the count of terms stays, until it expires.
+  Of the record the count of terms stays, until it expires. The term is compared too: a claim that was ended by force is granted
+  anew by a late copy of its request, and must learn that its own term had ended.
 
   KEYS[1] lock     string, owner of the claim that leads; expires with its lease
   KEYS[2] fence    string, last term
@@ -19,10 +20,10 @@
 ]]
 local owner, term, inbox, channel = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
-local holder = redis.call('GET', KEYS[1])
+-- include holds
 -- include why-lost
-if holder ~= owner then
-  return whyLost(holder, term)
+if not holds(owner, term) then
+  return whyLost(redis.call('GET', KEYS[1]), term)
 end
 
 -- include tell

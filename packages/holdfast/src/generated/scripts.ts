@@ -1193,14 +1193,14 @@ export const electionResign = {
     { code: 3, outcome: "claimed", values: [], rest: null },
     { code: 4, outcome: "forgotten", values: [], rest: null },
   ],
-  sha1: "919104443f42ddb3a5b6cae17f20c3c09a40719a",
+  sha1: "ce79e454e70846d79c093ef6280214e7bb76439e",
   source: `-- holdfast election/resign
 local owner, term, inbox, channel = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
-local holder = redis.call('GET', KEYS[1])
+${luaHolds}
 ${luaWhyLost}
-if holder ~= owner then
-  return whyLost(holder, term)
+if not holds(owner, term) then
+  return whyLost(redis.call('GET', KEYS[1]), term)
 end
 
 ${luaTell}
@@ -1213,14 +1213,14 @@ redis.call('PUBLISH', channel, 'changed')
 return 1` as string,
   grants: true,
   withoutGrant: {
-    sha1: "c881c8aa10acd1e4ed43d406ef75bfc3663dacd9",
+    sha1: "9eeb708bd6c9aef300bd1f7da2a270d2cd403e8d",
     source: `-- holdfast election/resign
 local owner, term, inbox, channel = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
-local holder = redis.call('GET', KEYS[1])
+${luaHolds}
 ${luaWhyLost}
-if holder ~= owner then
-  return whyLost(holder, term)
+if not holds(owner, term) then
+  return whyLost(redis.call('GET', KEYS[1]), term)
 end
 
 ${luaTell}

@@ -99,6 +99,12 @@ describe("a key", () => {
     },
   );
 
+  test("is asked for before half of its time is over, however long the jitter may be", async () => {
+    const coordinator = runCoordinator(holdfast, { name, jitterMaxMs: 3_600_000 });
+    expect(await coordinator.shouldRun(key, 1_000)).toBe(true);
+    await coordinator.onComplete(key);
+  });
+
   test("of another name is another one", async () => {
     const coordinators = ["a", "b"].map((each) => runCoordinator(holdfast, { name: `${name} ${each}` }));
     for (const each of coordinators) {
@@ -159,6 +165,22 @@ describe("nothing is thrown into the scheduler", () => {
     expect(seen.map(({ reason }) => reason)).toEqual(["grace", "unavailable", "unavailable", "unavailable"]);
     client.disconnect();
     await own.stop();
+  });
+
+  test("false at once when its Holdfast closes during the jitter, and no timer is left", async () => {
+    const seen = skips();
+    const client = new Redis({ port: server.port });
+    const local = createHoldfast({ redis: client });
+    onTestFinished(() => client.disconnect());
+    await client.ping();
+    const timers = (): number => process.getActiveResourcesInfo().filter((each) => each === "Timeout").length;
+    const before = timers();
+    const asking = runCoordinator(local, { name, jitterMaxMs: 3_600_000 }).shouldRun(key, 86_400_000);
+    await until(() => timers() > before, "the jitter");
+    await local.close();
+    expect(await asking).toBe(false);
+    expect(seen).toMatchObject([{ reason: "unavailable", refusal: { error: { name: "ClosedError" } } }]);
+    expect(await runCoordinator(other, { name }).shouldRun(key, TTL_MS)).toBe(true);
   });
 
   test("false while somebody has paused it all", async () => {

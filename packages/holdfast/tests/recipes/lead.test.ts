@@ -2,12 +2,25 @@
 import { getEventListeners } from "node:events";
 import { setTimeout as pause } from "node:timers/promises";
 import { embedded } from "@holdfast/embedded";
+import { Redis } from "ioredis";
 import { describe, expect, test, vi } from "vitest";
+import { type Runtime, systemRuntime } from "../../src/core/runtime.js";
+import { createHoldfastOn } from "../../src/holdfast.js";
 import { createHoldfast, type Leadership, LeaseLostError } from "../../src/index.js";
 import { lead, ResignedError, type TermEnd, WorkLostError } from "../../src/recipes/index.js";
 import { eventually, heeding, held, useLeadScene } from "./lead-scene.js";
 
 const scene = useLeadScene();
+
+function thrownBy(call: () => void): unknown {
+  try {
+    call();
+  } catch (error) {
+    return error;
+  }
+  throw new Error("nothing was thrown");
+}
+
 const NOW = { delayMaxMs: 0 } as const;
 
 describe("a term ends", () => {
@@ -146,6 +159,22 @@ describe("a term ends", () => {
   });
 });
 
+test("a longest hold that the locks of a Holdfast have by default ends no term", async () => {
+  const client = new Redis({ port: scene.server.port });
+  const holdfast = createHoldfast({ redis: client, maxHoldMs: 100, commandTimeoutMs: 5_000 });
+  const running = held<number>();
+  const leading = lead(holdfast.election(scene.name), running.work, NOW);
+  const leadership = await running.began;
+  // It began later, and is cut off.
+  const { signal } = await holdfast.mutex(scene.name).acquire();
+  await vi.waitFor(() => expect(signal.aborted).toBe(true), eventually);
+  leadership.assertHeld();
+  running.end(1);
+  expect(await leading).toBe(1);
+  await holdfast.close();
+  client.disconnect();
+});
+
 describe("a candidate", () => {
   test.each(["in its delay", "in the queue", "before"])(
     "that is told to stop %s leaves nothing behind",
@@ -197,6 +226,68 @@ describe("a candidate", () => {
 });
 
 describe("with rejoin", () => {
+  test("there is a random delay before each time that it stands: at first, after a loss, and after work that returned", async () => {
+    const delayMaxMs = 3_600_000;
+    let delays = 0;
+    const runtime: Runtime = {
+      ...systemRuntime,
+      random: () => 0.5,
+      startTimer: (callback, delayMs, keepAlive) => {
+        const isDelay = delayMs === delayMaxMs / 2;
+        if (isDelay) delays += 1;
+        return systemRuntime.startTimer(callback, isDelay ? 0 : delayMs, keepAlive);
+      },
+    };
+    const client = new Redis({ port: scene.server.port });
+    const holdfast = createHoldfastOn(runtime, { redis: client, commandTimeoutMs: 5_000 });
+    const election = holdfast.election(scene.name);
+    const before: number[] = [];
+    await lead(
+      election,
+      async (leadership) => {
+        before.push(delays);
+        if (before.length === 1) await election.forceRelease({ owner: leadership.owner });
+        if (before.length === 1) await vi.waitFor(() => expect(leadership.signal.aborted).toBe(true), eventually);
+        if (before.length === 3) void election.resign();
+      },
+      { rejoin: true, delayMaxMs },
+    );
+    expect(before).toEqual([1, 2, 3]);
+    await holdfast.close();
+    client.disconnect();
+  });
+
+  test("a lease that is lost while work ends for another reason is no error of the work that finds it out", async () => {
+    const election = scene.another().election(scene.name);
+    const stop = new AbortController();
+    const ends: TermEnd[] = [];
+    const running = held<never>();
+    const leading = lead(election, running.work, {
+      rejoin: true,
+      signal: stop.signal,
+      stopped: (_, end) => void ends.push(end),
+      ...NOW,
+    });
+    const leadership = await running.began;
+    stop.abort();
+    await election.forceRelease({ owner: leadership.owner });
+    await vi.waitFor(() => expect(() => leadership.assertHeld()).toThrow(LeaseLostError), eventually);
+    running.end(Promise.reject(thrownBy(() => leadership.assertHeld())));
+    expect(await leading).toBeUndefined();
+    expect(ends).toEqual(["lost"]);
+  });
+
+  test("work that has not ended by the end of the grace, and finds that out, is an end by a Holdfast that closes", async () => {
+    const holdfast = scene.another();
+    const running = held<never>();
+    const leading = lead(holdfast.election(scene.name), running.work, { rejoin: true, ...NOW });
+    const leadership = await running.began;
+    expect(leadership.signal.aborted).toBe(false);
+    await holdfast.close({ graceMs: 0 });
+    running.end(Promise.reject(thrownBy(() => leadership.assertHeld())));
+    expect(await leading).toBeUndefined();
+  });
+
   test("of 200 elections each has a higher term, started and stopped in pairs, and two never lead", async () => {
     const terms: number[] = [];
     const told: string[] = [];

@@ -7,6 +7,7 @@ import { type RedisCluster, startCluster } from "../../../../tests/support/redis
 import { type RedisSentinel, type SentinelNode, startSentinel } from "../../../../tests/support/redis-sentinel.js";
 import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
 import { startProxy, type TcpProxy } from "../../../../tests/support/tcp-proxy.js";
+import { readHistory } from "../../src/admin/index.js";
 import { periodMarkerEnd, periodMarkerRead, periodMarkerStart } from "../../src/generated/period-marker-scripts.js";
 import { mutexAcquire, mutexExtend, mutexRelease } from "../../src/generated/scripts.js";
 import { createHoldfast, type Holdfast } from "../../src/index.js";
@@ -143,7 +144,7 @@ test("a server that was started empty has forgotten the run: it is told so, and 
   };
   const first = scheduled(local, name, work, every)();
   await began.promise;
-  await client.flushall();
+  await own.restart();
   ended.resolve("late");
   const lost = await first.catch((error: unknown) => error);
   expect(lost).toBeInstanceOf(WorkLostError);
@@ -170,6 +171,31 @@ test("whoever hears that it has the tick when its lease is over begins nothing",
   answer.release();
   expect(await call).toMatchObject({ outcome: "refused", reason: "unavailable" });
   expect(work).not.toHaveBeenCalled();
+});
+
+test("a run that ends while its Holdfast closes has its end in the history, however soon its connection goes after that", async () => {
+  const { proxy, local } = await behindProxy();
+  const [began, ended] = [deferred<void>(), deferred<string>()];
+  const work = (): Promise<string> => {
+    began.resolve();
+    return ended.promise;
+  };
+  const running = scheduled(local, name, work, { ...every, history: true })();
+  await began.promise;
+  await vi.waitFor(async () => expect(await readHistory(other, { name })).toMatchObject([{ outcome: "held" }]), {
+    timeout: 15_000,
+  });
+  const note = proxy.holdReply(new RegExp(`^evalsha ${periodMarkerEnd.sha1}`, "i"));
+  const closing = local.close({ graceMs: 60_000 });
+  ended.resolve("value");
+  expect((await closing).released).toHaveLength(1);
+  await note.reached;
+  // What was sent by now arrives, and nothing after it.
+  proxy.refuse(true);
+  proxy.cutAll();
+  note.release();
+  expect(await running).toEqual({ outcome: "ran", value: "value" });
+  expect(await readHistory(other, { name })).toMatchObject([{ outcome: "released" }]);
 });
 
 describe("`minHoldMs` on a server that falls silent when the work has ended", { timeout: 120_000 }, () => {

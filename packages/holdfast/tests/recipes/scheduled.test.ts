@@ -214,6 +214,16 @@ describe("a run that goes on", () => {
       expect(await first).toMatchObject({ outcome: "ran" });
     }));
 
+  test.each([
+    [1_000, 1_000],
+    [10_000, 5_000],
+    [HOUR_MS, 15_000],
+  ])("once in %d ms has a lease of %d ms by default", async (everyMs, leaseMs) => {
+    // The owner says for how long its lease is.
+    const result = await job(holdfast, ({ owner }) => Number(owner.split("/")[2]), { everyMs })();
+    expect(result).toEqual({ outcome: "ran", value: leaseMs });
+  });
+
   test("and takes too long is cut off, and the next one runs", async () => {
     const stopped = deferred<unknown>();
     const first = job(
@@ -454,7 +464,56 @@ describe("who gives up", () => {
   });
 });
 
+/** A Holdfast whose jitter is always half of the longest, and what tells that it has begun and keeps the process alive. */
+function jittering(jitterMaxMs: number): {
+  local: Holdfast;
+  waits: Promise<void>;
+  isWaiting: () => boolean;
+  end: () => void;
+} {
+  const waits = deferred<void>();
+  let running = 0;
+  const runtime: Runtime = {
+    ...systemRuntime,
+    random: () => 0.5,
+    startTimer: (callback, delayMs, keepAlive) => {
+      const timer = systemRuntime.startTimer(callback, delayMs, keepAlive);
+      if (delayMs !== jitterMaxMs / 2 || !keepAlive) return timer;
+      running += 1;
+      waits.resolve();
+      return {
+        cancel() {
+          running -= 1;
+          timer.cancel();
+        },
+      };
+    },
+  };
+  const client = new Redis({ port: server.port });
+  const local = createHoldfastOn(runtime, { redis: client, commandTimeoutMs: 20_000 });
+  return { local, waits: waits.promise, isWaiting: () => running > 0, end: () => client.disconnect() };
+}
+
 describe("nothing is left", () => {
+  test.each([undefined, 60_000])(
+    "of a call in its jitter when its Holdfast closes (graceMs: %s): it ends at once, and nothing keeps the process",
+    async (graceMs) => {
+      const jitterMaxMs = HOUR_MS / 2;
+      const { local, waits, isWaiting, end } = jittering(jitterMaxMs);
+      onTestFinished(end);
+      const work = vi.fn();
+      const call = job(local, work, { jitterMaxMs })();
+      call.catch(() => {});
+      await waits;
+      expect(isWaiting()).toBe(true);
+      await local.close(graceMs === undefined ? {} : { graceMs });
+      expect(isWaiting()).toBe(false);
+      await expect(call).rejects.toMatchObject({ code: "ERR_LOCK_CLOSED" });
+      expect(work).not.toHaveBeenCalled();
+      expect(await job(other)()).toMatchObject({ outcome: "ran" });
+    },
+  );
+
   test("but keys with an end", async () => {
     await job(holdfast, undefined, { history: true })();
     await elapse(HOUR_MS);

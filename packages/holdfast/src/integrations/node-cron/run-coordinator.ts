@@ -8,15 +8,15 @@
  */
 import { createHash } from "node:crypto";
 import { behind } from "../../core/behind.js";
+import type { Engine } from "../../core/engine.js";
 import { PausedError } from "../../core/errors.js";
 import type { Lease } from "../../core/lease.js";
 import { checkWhole } from "../../core/options.js";
-import type { Runtime } from "../../core/runtime.js";
+import { pause } from "../../election/pause.js";
 import type { Holdfast } from "../../holdfast.js";
 import { checkKnown } from "../../holdfast-options.js";
 import { checkBytes } from "../../recipes/names.js";
 import { type Refusal, refusalOf } from "../../recipes/refusal.js";
-import { delay } from "../../recipes/scheduled/delay.js";
 import { checkHistory } from "../../recipes/scheduled/options.js";
 import { type BegunRun, type RunCounts, RunLog } from "../../recipes/scheduled/run-log.js";
 
@@ -48,7 +48,7 @@ export interface RunCoordinatorOptions {
 export interface RedisRunCoordinator {
   /**
    * Whether this instance runs that fire: it does if it is the first to ask. False as well if the server does not answer, if it is in
-   * failover grace, and while the semaphore `name` is paused; the channel `holdfast:run:skipped` says which.
+   * failover grace, while the semaphore `name` is paused, and once the Holdfast closes; the channel `holdfast:run:skipped` says which.
    *
    * @param key    names the task and the time of the fire; nothing is read out of it
    * @param ttlMs  how long it is known that the fire was taken: longer than the clocks of two hosts differ
@@ -101,7 +101,7 @@ class Coordinator implements RedisRunCoordinator {
   readonly #holdfast: Holdfast;
   readonly #name: string;
   readonly #jitterMaxMs: number;
-  readonly #runtime: Runtime;
+  readonly #engine: Engine;
   readonly #log: RunLog;
   readonly #running = new Map<string, Running>();
 
@@ -109,7 +109,7 @@ class Coordinator implements RedisRunCoordinator {
     this.#holdfast = holdfast;
     this.#name = name;
     this.#jitterMaxMs = jitterMaxMs;
-    this.#runtime = behind(holdfast, name).engine.runtime;
+    this.#engine = behind(holdfast, name).engine;
     this.#log = new RunLog(holdfast, { kind: "semaphore", name, label: "", history });
   }
 
@@ -121,12 +121,13 @@ class Coordinator implements RedisRunCoordinator {
     try {
       const leaseMs = Math.min(YEAR_MS, Math.max(SHORTEST_MS, Math.ceil(ttlMs)));
       if (this.#jitterMaxMs > 0) {
-        await delay(this.#runtime, this.#runtime.random() * Math.min(this.#jitterMaxMs, leaseMs / 2));
+        const delayMs = this.#engine.runtime.random() * Math.min(this.#jitterMaxMs, leaseMs / 2);
+        await pause(this.#engine, this.#name, delayMs, undefined);
       }
       const marker = await this.#take(key, leaseMs);
       const living = await this.#live(key);
       const { owner, token } = living ?? marker;
-      const run: Running = { tick: key, owner, token, living, beganAtMs: this.#runtime.monotonicMs() };
+      const run: Running = { tick: key, owner, token, living, beganAtMs: this.#engine.runtime.monotonicMs() };
       this.#running.set(key, run);
       this.#log.started(run);
       return true;
@@ -145,7 +146,7 @@ class Coordinator implements RedisRunCoordinator {
     this.#running.delete(key);
     // It ends by itself if that goes wrong.
     await run.living?.release().catch(() => {});
-    await this.#log.ended(run, "untold", this.#runtime.monotonicMs() - run.beganAtMs);
+    await this.#log.ended(run, "untold", this.#engine.runtime.monotonicMs() - run.beganAtMs);
   }
 
   /** Takes the fire for so long. @throws AcquireTimeoutError  somebody has it already; and as `Mutex.acquire` */

@@ -31,7 +31,8 @@ const LONGEST_PAUSE_MS = 10_000;
  * Stands for election until it is won, and runs `work` as the leader; with `rejoin` again and again.
  *
  * Its end is in this order: the signal of the leadership aborts, the work settles, the lease is released. Ended in that way, by
- * `election.resign()`, by `signal` or because this Holdfast closes, it resolves, whatever the work threw because of that signal.
+ * `election.resign()`, by `signal` or because this Holdfast closes, it resolves, whatever the work threw because of that signal, or of
+ * the end of its lease.
  * While a server does not answer, or a person has paused the election, it stands on.
  *
  * Two processes can both *believe* that they lead only in a pause beyond validity, or in a failover without grace: give
@@ -154,7 +155,9 @@ class Candidate<Value> implements Office {
   async #win(): Promise<LeadLease> {
     const { leaseMs, label, value } = this.#options;
     const { signal } = this.#stop;
-    const how = { leaseMs, label, waitMs: Infinity, renew: true, throughPause: true, signal };
+    // What is meant for other locks of this Holdfast ends no term.
+    const kept = { renew: true, maxHoldMs: Infinity };
+    const how = { leaseMs, label, waitMs: Infinity, throughPause: true, signal, ...kept };
     const leadership = await acquire(
       this.engine,
       this.#steps,
@@ -199,7 +202,7 @@ class Candidate<Value> implements Office {
     this.#isWorking = false;
     const loss = await this.#release(leadership);
     // Because of the signal it was to end, and so it did.
-    const isFailed = "error" in outcome && !isDueTo(outcome.error, signal);
+    const isFailed = "error" in outcome && !isDueTo(outcome.error, leadership);
     const ending = loss !== undefined ? "lost" : this.#endOf(signal, isFailed);
     if (trace !== undefined) trace.outcome = ending;
     try {
@@ -247,7 +250,8 @@ class Candidate<Value> implements Office {
   }
 }
 
-/** Whether the work threw what its signal was aborted for, or what says that it was. */
-function isDueTo(error: unknown, { aborted, reason }: AbortSignal): boolean {
+/** Whether the work threw what its signal was aborted for, or what says that it was; or that its lease is over, which may come later. */
+function isDueTo(error: unknown, { signal: { aborted, reason }, owner, token }: Leadership): boolean {
+  if (error instanceof LeaseLostError && error.owner === owner && error.token === token) return true;
   return aborted && (error === reason || (error instanceof Error && error.cause === reason));
 }

@@ -21,7 +21,7 @@ import {
   type RunStartedEvent,
   runChannels,
 } from "../run-events.js";
-import { settledWithin } from "./delay.js";
+import { settledWithin } from "./settled-within.js";
 
 /** How often what happened, in this process, since the job was made. */
 export interface RunCounts {

@@ -12,10 +12,10 @@ import type { Holdfast } from "../../holdfast.js";
 import type { Refusal } from "../refusal.js";
 import type { RunEnding } from "../run-events.js";
 import { WorkLostError } from "../under-lock.js";
-import { settledWithin } from "./delay.js";
 import { giveBack } from "./giving-back.js";
 import { type ResolvedScheduled, resolveScheduled, type ScheduledOptions } from "./options.js";
 import { type RunCounts, RunLog } from "./run-log.js";
+import { settledWithin } from "./settled-within.js";
 import { type Begun, type StartPlace, start } from "./start.js";
 
 /** What came of one call: what the work returned, or why it was not run here. */
@@ -84,10 +84,11 @@ class Job<Value> {
     options: ResolvedScheduled,
   ) {
     const { overlap, label, history } = options;
-    this.#runtime = behind(holdfast, name).engine.runtime;
+    const { engine } = behind(holdfast, name);
+    this.#runtime = engine.runtime;
     const isExclusive = overlap === "skip";
     const lock = isExclusive ? holdfast.mutex(name) : holdfast.semaphore(name, { permits: OVERLAPPING });
-    this.#place = { holdfast, name, lock, runtime: this.#runtime };
+    this.#place = { holdfast, name, lock, engine };
     this.#work = work;
     this.#options = options;
     this.log = new RunLog(holdfast, { kind: isExclusive ? "mutex" : "semaphore", name, label, history });
@@ -102,7 +103,7 @@ class Job<Value> {
   }
 
   async #run(tick: string, begun: Begun): Promise<ScheduledResult<Value>> {
-    const { lease } = begun;
+    const { lease, marker } = begun;
     const run = { tick, owner: lease.owner, token: lease.token };
     const beganAtMs = this.#runtime.monotonicMs();
     this.log.started(run);
@@ -114,23 +115,19 @@ class Job<Value> {
       failure = { error };
     }
     const ranMs = this.#runtime.monotonicMs() - beganAtMs;
-    const loss = await this.#end(begun, failure === undefined, ranMs);
+    const loss = await giveBack(this.#place.holdfast, this.#runtime, lease, this.#options.minHoldMs - ranMs);
     const ending: RunEnding = failure !== undefined ? "failed" : loss !== undefined ? "lost" : "succeeded";
-    await this.log.ended(run, ending, ranMs, failure === undefined ? loss : failure.error);
+    const code = loss !== undefined ? LOST : failure === undefined ? SUCCESS : FAILURE;
+    // Both at once: a Holdfast that closes has waited for the lease, and the connection may go as soon as that is given back.
+    await Promise.all([
+      settledWithin(this.#runtime, marker.end(code), LONGEST_NOTE_MS),
+      this.log.ended(run, ending, ranMs, failure === undefined ? loss : failure.error),
+    ]);
     if (failure !== undefined) throw failure.error;
     if (loss !== undefined) {
       const { reason, token, owner, forced } = loss;
       throw new WorkLostError(lease.name, { reason, token, owner, forced, value });
     }
     return { outcome: "ran", value: value as Value }; // the work has returned it
-  }
-
-  /** Gives back what is held, and notes how it ended. @returns the loss, if it was lost */
-  async #end({ lease, marker }: Begun, isSuccess: boolean, ranMs: number): ReturnType<typeof giveBack> {
-    const restMs = this.#options.minHoldMs - ranMs;
-    const loss = await giveBack(this.#place.holdfast, this.#runtime, lease, restMs);
-    const code = loss !== undefined ? LOST : isSuccess ? SUCCESS : FAILURE;
-    await settledWithin(this.#runtime, marker.end(code), LONGEST_NOTE_MS);
-    return loss;
   }
 }

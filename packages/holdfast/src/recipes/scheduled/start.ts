@@ -4,14 +4,14 @@
  * The rule is the marker's (`period-marker/start.lua`): what is here decides who asks, and when to stop asking. Invariant: whoever
  * ends up without a run has set no marker, unless an answer was lost for good.
  */
+import type { Engine } from "../../core/engine.js";
 import { AcquireTimeoutError, LeaseLostError, StoreError } from "../../core/errors.js";
 import type { Lease } from "../../core/lease.js";
 import type { Lock } from "../../core/lock.js";
-import type { Runtime } from "../../core/runtime.js";
+import { pause } from "../../election/pause.js";
 import type { Holdfast } from "../../holdfast.js";
 import { type LastRun, lookAtPeriod, type PeriodStart, startOfPeriod } from "../../period-marker/index.js";
 import { type Refusal, refusalOf } from "../refusal.js";
-import { delay } from "./delay.js";
 import type { ResolvedScheduled } from "./options.js";
 
 /** Where a job runs. */
@@ -19,7 +19,8 @@ export interface StartPlace {
   readonly holdfast: Holdfast;
   readonly name: string;
   readonly lock: Lock;
-  readonly runtime: Runtime;
+  /** Of the Holdfast: when that closes, all pauses here end. */
+  readonly engine: Engine;
 }
 
 /** A run that may begin: its marker is set, and its lease is held. */
@@ -42,7 +43,8 @@ const LONGEST_PAUSE_MS = 500;
 
 /** @throws ClosedError, CapacityMismatchError, UnsupportedError; the reason of `signal`. Nothing is held, and no marker is set */
 export async function start(place: StartPlace, options: ResolvedScheduled): Promise<Start> {
-  let calledAtMs = place.runtime.wallMs();
+  const { engine, name } = place;
+  let calledAtMs = engine.runtime.wallMs();
   let lease: Lease | undefined;
   try {
     options.signal?.throwIfAborted();
@@ -53,7 +55,7 @@ export async function start(place: StartPlace, options: ResolvedScheduled): Prom
     if (done !== undefined) return { calledAtMs, found: done };
     options.signal?.throwIfAborted();
     if (options.jitterMaxMs > 0) {
-      await delay(place.runtime, place.runtime.random() * options.jitterMaxMs, options.signal);
+      await pause(engine, name, engine.runtime.random() * options.jitterMaxMs, options.signal);
     }
     const taken = await take(place, options, calledAtMs);
     if ("reason" in taken) return { calledAtMs, found: taken };
@@ -85,10 +87,11 @@ export async function start(place: StartPlace, options: ResolvedScheduled): Prom
  * is waited for, for as long as a lease lasts: it may be that nobody else runs this time.
  */
 async function take(
-  { holdfast, name, lock, runtime }: StartPlace,
+  { holdfast, name, lock, engine }: StartPlace,
   { everyMs, leaseMs, maxHoldMs, label, signal }: ResolvedScheduled,
   calledAtMs: number,
 ): Promise<Lease | Refusal> {
+  const { runtime } = engine;
   const givesUpAtMs = runtime.monotonicMs() + leaseMs;
   const wish = { leaseMs, maxHoldMs, label, renew: true, throughPause: false, ...(signal && { signal }) };
   for (let againAfterMs = FIRST_PAUSE_MS; ; againAfterMs = Math.min(LONGEST_PAUSE_MS, 2 * againAfterMs)) {
@@ -107,13 +110,13 @@ async function take(
       const isRun = holder !== undefined && holder.owner === lastRun?.owner && lastRun.endedAtMs === undefined;
       if (refusal !== undefined && (isRun || runtime.monotonicMs() >= givesUpAtMs)) return refusal;
     }
-    await delay(runtime, againAfterMs, signal);
+    await pause(engine, name, againAfterMs, signal);
   }
 }
 
 /** Sets the marker; an answer that is lost is asked for again, and is the same. @throws StoreError, LeaseLostError */
 async function mark(
-  { holdfast, runtime }: StartPlace,
+  { holdfast, name, engine }: StartPlace,
   lease: Lease,
   everyMs: number,
   readAtMs: number,
@@ -124,7 +127,7 @@ async function mark(
     } catch (error) {
       const againAfterMs = AGAIN_AFTER_MS[tries];
       if (!(error instanceof StoreError) || !error.transient || againAfterMs === undefined) throw error;
-      await delay(runtime, againAfterMs);
+      await pause(engine, name, againAfterMs, undefined);
     }
   }
 }

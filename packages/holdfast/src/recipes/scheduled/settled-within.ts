@@ -1,0 +1,13 @@
+import type { Runtime } from "../../core/runtime.js";
+
+/** Resolves when `work` is settled, or it takes longer than that. */
+export function settledWithin(runtime: Runtime, work: Promise<unknown>, longestMs: number): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = runtime.startTimer(resolve, longestMs, true);
+    const end = (): void => {
+      timer.cancel();
+      resolve();
+    };
+    work.then(end, end);
+  });
+}

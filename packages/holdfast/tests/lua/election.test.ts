@@ -1,0 +1,59 @@
+/** The scripts of an election that differ from a mutex's, where a request comes late: only the term tells which grant it is of. */
+import { expect, test } from "vitest";
+import type { Script } from "../../src/core/script.js";
+import { electionLeader, electionProclaim, electionResign, mutexAcquire } from "../../src/generated/scripts.js";
+import { INBOX, ScriptServer } from "./script-server.js";
+
+const server = new ScriptServer();
+const LOCK = "hf:election:{t}";
+const KEYS: Readonly<Record<string, string>> = {
+  lock: LOCK,
+  fence: `${LOCK}:fence`,
+  queue: `${LOCK}:queue`,
+  record: `${LOCK}:value`,
+};
+/** Clients A and B listen. */
+const A = "A/1/30000/1";
+const B = "B/2/30000/1";
+
+function send(script: Script, args: Readonly<Record<string, string | number>>): Promise<unknown> {
+  const given = {
+    inbox: INBOX,
+    channel: `${LOCK}:leader`,
+    leaseMs: 30_000,
+    fenceMs: 630_000,
+    block: 1,
+    enqueue: 1,
+    ...args,
+  };
+  return server.redis.eval(
+    script.source,
+    script.keys.length,
+    ...script.keys.map((key) => KEYS[key] ?? ""),
+    ...script.args.map((name) => String((given as Record<string, string | number>)[name])),
+  );
+}
+
+test("who resigns a term that had ended hears that it had, also where a late copy of its request was granted since", async () => {
+  const term = Number(await send(mutexAcquire, { owner: A }));
+  // Ended by force, and A has not heard of it; somebody else leads, and resigns.
+  await server.redis.del(LOCK);
+  const between = Number(await send(mutexAcquire, { owner: B }));
+  expect(await send(electionResign, { owner: B, term: between })).toBe(1);
+  const again = Number(await send(mutexAcquire, { owner: A }));
+  expect(again).toBeGreaterThan(between);
+  expect(await send(electionResign, { owner: A, term })).toBe(3);
+  expect(await server.redis.get(LOCK)).toBe(A);
+  expect(await send(electionProclaim, { owner: A, term, value: "old", number: 1 })).toBe(3);
+  expect(await send(electionLeader, {})).toEqual([0]);
+  expect(await send(electionResign, { owner: A, term: again })).toBe(1);
+  expect(await server.redis.exists(LOCK)).toBe(0);
+});
+
+test("who resigns does so on a server that has lost the last term alone as well, and the next candidate leads", async () => {
+  const term = Number(await send(mutexAcquire, { owner: A }));
+  expect(await send(mutexAcquire, { owner: B })).toEqual([0, expect.any(Number), expect.any(Number)]);
+  await server.redis.del(`${LOCK}:fence`);
+  expect(await send(electionResign, { owner: A, term })).toBe(1);
+  expect(await server.redis.get(LOCK)).toBe(B);
+});
