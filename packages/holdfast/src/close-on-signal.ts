@@ -1,3 +1,4 @@
+import { constants } from "node:os";
 import type { CloseOutcome } from "./core/closing.js";
 import { show } from "./core/names.js";
 import type { Holdfast } from "./holdfast.js";
@@ -27,7 +28,7 @@ export interface CloseOnSignalOptions {
  *
  * @param signals  such as `["SIGTERM", "SIGINT"]`
  * @returns stops listening; a close that has begun goes on
- * @throws TypeError, RangeError  a wrong option, or no array; nothing is listened for
+ * @throws TypeError, RangeError  a wrong option, or no array of signals; nothing is listened for
  * @throws what Node throws for a signal that cannot be listened for, such as SIGKILL; nothing is listened for
  */
 export function closeOnSignal(
@@ -37,8 +38,14 @@ export function closeOnSignal(
 ): () => void {
   const { onClosed, graceMs = DEFAULT_GRACE_MS } = checkKnown(options, ["graceMs", "onClosed"]);
   graceOf({ graceMs });
-  // A name alone would be gone through letter by letter, and nothing would be heard.
-  if (!Array.isArray(signals)) throw new TypeError(`signals must be an array of signals; got ${show(signals)}`);
+  // A name alone would be gone through letter by letter, and of one that there is not nothing would ever be heard.
+  const wrong = Array.isArray(signals) ? signals.find((signal) => !(signal in constants.signals)) : signals;
+  if (wrong !== undefined || signals === undefined) {
+    throw new TypeError(`signals must be an array of names such as "SIGTERM"; got ${show(wrong)}`);
+  }
+  if (onClosed !== undefined && typeof onClosed !== "function") {
+    throw new TypeError(`onClosed must be a function; got ${show(onClosed)}`);
+  }
   let isClosing = false;
   const stop = (): void => {
     for (const signal of signals) process.off(signal, close);

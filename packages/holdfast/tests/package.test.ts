@@ -18,8 +18,9 @@ import { pack } from "../scripts/pack.mjs";
  * takes 500 more. In what order the files stand in the bundle makes up to 1 500 bytes: 900 of these came with a file that was split.
  * Telemetry hears to which server a command went, and a crowd has larger batches, and nobody queues for a renewal until it is late: 500 bytes.
  * An acquire tells where it is asked for, and a lock on which of its sides: 100 bytes.
+ * What is adopted while all closes is given back, `close` tells of calls of `once` as they are, and no name that is no signal's is listened for: 200 bytes.
  */
-const MOST_BYTES = 69_400;
+const MOST_BYTES = 69_600;
 
 const home = fileURLToPath(new URL("..", import.meta.url));
 const packed = mkdtempSync(join(home, ".cache-pack-"));

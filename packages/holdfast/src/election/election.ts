@@ -1,3 +1,4 @@
+import { delay } from "../core/delay.js";
 import type { Engine } from "../core/engine.js";
 import type { Holder } from "../core/errors.js";
 import { describeHolder } from "../core/inspection.js";
@@ -16,7 +17,6 @@ import {
 } from "../core/options.js";
 import { Leadership } from "./leadership.js";
 import { type ElectionHealth, healthOf, officeOf } from "./office.js";
-import { pause } from "./pause.js";
 import type { ElectionSteps, LeaderRecord } from "./steps.js";
 
 /** How to campaign. */
@@ -92,7 +92,7 @@ export class Election extends Lock<Leadership> {
     checkDelay(delayMs);
     const { waitMs, signal } = resolve(rest, this.defaults, names);
     const delayedMs = this.engine.runtime.random() * Math.min(delayMs, waitMs);
-    if (delayedMs > 0) await pause(this.engine, this.name, delayedMs, signal);
+    if (delayedMs > 0) await delay(this.engine, this.name, delayedMs, signal);
     const left = delayedMs > 0 && waitMs !== Infinity ? { waitMs: waitMs - delayedMs } : {};
     return this.#takeOffice(await super.acquire({ ...rest, ...left }), value);
   }

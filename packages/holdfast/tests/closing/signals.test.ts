@@ -119,8 +119,10 @@ test("nothing is listened for before it is asked, nor after it is stopped or clo
 });
 
 test.each<[string, readonly unknown[], RegExp]>([
-  ["no signals", [undefined], /^signals must be an array of signals; got undefined$/],
-  ["a name alone", ["SIGUSR2"], /^signals must be an array of signals; got "SIGUSR2"$/],
+  ["no signals", [undefined], /^signals must be an array of names such as "SIGTERM"; got undefined$/],
+  ["a name alone", ["SIGUSR2"], /^signals must be an array of names such as "SIGTERM"; got "SIGUSR2"$/],
+  ["a name that is no signal's", [["SIGUSR2", "SIGTREM"]], /^signals must .*; got "SIGTREM"$/],
+  ["what is told and is no function", [["SIGUSR2"], { onClosed: 1 }], /^onClosed must be a function; got 1$/],
   ["one that nobody can listen for", [["SIGUSR2", "SIGKILL"]], /EINVAL/],
   ["no options", [["SIGUSR2"], null], /^options must be an object with graceMs, onClosed; got null$/],
   ["an unknown option", [["SIGUSR2"], { grace: 1 }], /no option "grace"; the options are graceMs, onClosed$/],

@@ -8,11 +8,11 @@
  */
 import { createHash } from "node:crypto";
 import { behind } from "../../core/behind.js";
+import { delay } from "../../core/delay.js";
 import type { Engine } from "../../core/engine.js";
 import { PausedError } from "../../core/errors.js";
 import type { Lease } from "../../core/lease.js";
 import { checkWhole } from "../../core/options.js";
-import { pause } from "../../election/pause.js";
 import type { Holdfast } from "../../holdfast.js";
 import { checkKnown } from "../../holdfast-options.js";
 import { checkBytes } from "../../recipes/names.js";
@@ -122,7 +122,7 @@ class Coordinator implements RedisRunCoordinator {
       const leaseMs = Math.min(YEAR_MS, Math.max(SHORTEST_MS, Math.ceil(ttlMs)));
       if (this.#jitterMaxMs > 0) {
         const delayMs = this.#engine.runtime.random() * Math.min(this.#jitterMaxMs, leaseMs / 2);
-        await pause(this.#engine, this.#name, delayMs, undefined);
+        await delay(this.#engine, this.#name, delayMs, undefined);
       }
       const marker = await this.#take(key, leaseMs);
       const living = await this.#live(key);

@@ -5,6 +5,7 @@
  * released only after its work, and is never given up under it but by expiry; every `started` has its `stopped`.
  */
 import { acquire } from "../../core/acquire.js";
+import { delay } from "../../core/delay.js";
 import type { Engine } from "../../core/engine.js";
 import { ClosedError, LeaseLostError, StoreError } from "../../core/errors.js";
 import { serverOf } from "../../core/events.js";
@@ -15,7 +16,6 @@ import { type ResolvedOptions, resolve } from "../../core/options.js";
 import { Election } from "../../election/election.js";
 import type { Leadership } from "../../election/leadership.js";
 import { type Office, officeOf, offices } from "../../election/office.js";
-import { pause } from "../../election/pause.js";
 import type { ElectionSteps } from "../../election/steps.js";
 import { type LeadTrace, leadTracing, traced } from "../tracing.js";
 import { WorkLostError } from "../under-lock.js";
@@ -138,7 +138,7 @@ class Candidate<Value> implements Office {
     for (let pauseMs = 0; ; pauseMs = Math.min(Math.max(pauseMs * 2, FIRST_PAUSE_MS), LONGEST_PAUSE_MS)) {
       try {
         const delayMs = engine.runtime.random() * (this.#options.delayMaxMs + pauseMs);
-        if (delayMs > 0) await pause(engine, this.#steps.name, delayMs, signal);
+        if (delayMs > 0) await delay(engine, this.#steps.name, delayMs, signal);
         const leadership = await this.#win();
         // The answer to its first step may have taken longer than its lease.
         if (!signal.aborted && leadership.validForMs() > 0) return leadership;

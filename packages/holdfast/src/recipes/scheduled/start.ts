@@ -4,11 +4,11 @@
  * The rule is the marker's (`period-marker/start.lua`): what is here decides who asks, and when to stop asking. Invariant: whoever
  * ends up without a run has set no marker, unless an answer was lost for good.
  */
+import { delay } from "../../core/delay.js";
 import type { Engine } from "../../core/engine.js";
 import { AcquireTimeoutError, LeaseLostError, StoreError } from "../../core/errors.js";
 import type { Lease } from "../../core/lease.js";
 import type { Lock } from "../../core/lock.js";
-import { pause } from "../../election/pause.js";
 import type { Holdfast } from "../../holdfast.js";
 import { type LastRun, lookAtPeriod, type PeriodStart, startOfPeriod } from "../../period-marker/index.js";
 import { type Refusal, refusalOf } from "../refusal.js";
@@ -55,7 +55,7 @@ export async function start(place: StartPlace, options: ResolvedScheduled): Prom
     if (done !== undefined) return { calledAtMs, found: done };
     options.signal?.throwIfAborted();
     if (options.jitterMaxMs > 0) {
-      await pause(engine, name, engine.runtime.random() * options.jitterMaxMs, options.signal);
+      await delay(engine, name, engine.runtime.random() * options.jitterMaxMs, options.signal);
     }
     const taken = await take(place, options, calledAtMs);
     if ("reason" in taken) return { calledAtMs, found: taken };
@@ -110,7 +110,7 @@ async function take(
       const isRun = holder !== undefined && holder.owner === lastRun?.owner && lastRun.endedAtMs === undefined;
       if (refusal !== undefined && (isRun || runtime.monotonicMs() >= givesUpAtMs)) return refusal;
     }
-    await pause(engine, name, againAfterMs, signal);
+    await delay(engine, name, againAfterMs, signal);
   }
 }
 
@@ -127,7 +127,7 @@ async function mark(
     } catch (error) {
       const againAfterMs = AGAIN_AFTER_MS[tries];
       if (!(error instanceof StoreError) || !error.transient || againAfterMs === undefined) throw error;
-      await pause(engine, name, againAfterMs, undefined);
+      await delay(engine, name, againAfterMs, undefined);
     }
   }
 }

@@ -1,7 +1,7 @@
 /** Read, change, compare and set, again and again: optimistic first, and in turn when that goes on failing. */
+import { delay } from "../../core/delay.js";
 import type { Engine } from "../../core/engine.js";
 import type { Lease } from "../../core/lease.js";
-import { pause } from "../../election/pause.js";
 import type { Mutex } from "../../mutex/mutex.js";
 import { ConflictError } from "./errors.js";
 import { resolveUpdate, type UpdateOptions } from "./options.js";
@@ -43,7 +43,7 @@ export async function update<Value>(
       if (lease !== undefined) continue; // only newcomers were in the way, and each of them is through
       if (attempts < promoteAfter) {
         const longestMs = Math.min(LONGEST_PAUSE_MS, PAUSE_MS * 2 ** (attempts - 1));
-        await pause(engine, mutex.name, engine.runtime.random() * longestMs, signal);
+        await delay(engine, mutex.name, engine.runtime.random() * longestMs, signal);
       } else {
         lease = await mutex.acquire({ waitMs, ...(signal === undefined ? {} : { signal }) });
         seen = await updated.read();

@@ -1,8 +1,8 @@
-import type { Engine, Occupant } from "../core/engine.js";
-import { ClosedError } from "../core/errors.js";
+import type { Engine, Occupant } from "./engine.js";
+import { ClosedError } from "./errors.js";
 
 /** Resolves after `delayMs`. @throws ClosedError, the signal's reason  which end it at once */
-export function pause(
+export function delay(
   engine: Engine,
   lockName: string,
   delayMs: number,
