@@ -15,6 +15,7 @@ import {
   type Refusal,
   Scheduled,
 } from "../../../src/integrations/nestjs/index.js";
+import { hears } from "../hears.js";
 
 const eventually = { timeout: 15_000, interval: 10 };
 let server: RedisServer;
@@ -107,8 +108,9 @@ describe("a leading method", () => {
     const name = `scheduler:${id}`;
     const { provider } = await start(leader(name));
     await vi.waitFor(() => expect(provider.terms).toHaveLength(1), eventually);
-    const { holders } = await direct.election(name).inspect();
-    await direct.election(name).forceRelease({ token: holders[0]?.token as number });
+    const [holder] = (await direct.election(name).inspect()).holders;
+    await hears(redis, holder?.owner as string);
+    await direct.election(name).forceRelease({ token: holder?.token as number });
     await vi.waitFor(() => expect(provider.terms).toHaveLength(2), eventually);
     expect(provider.reason).toMatchObject({ reason: "force-released" });
   });
