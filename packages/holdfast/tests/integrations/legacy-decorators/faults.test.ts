@@ -123,3 +123,34 @@ test("a method that waits while its application shuts down is not called, and le
   await lease.release();
   expect((await lock.inspect()).holders).toEqual([]);
 });
+
+test("a method that ends after its lease, while no server answers, has lost it, with its value", async () => {
+  const { server, name: id } = scene;
+  const proxy = await startProxy(server.port);
+  closing.push(() => proxy.close());
+  const client = new Redis({ port: proxy.port, retryStrategy: () => 20, maxRetriesPerRequest: 1 });
+  client.on("error", () => {});
+  closing.push(() => client.disconnect());
+
+  @Injectable()
+  class Slow {
+    @Locked({ name: (name: string) => `slow:${name}`, leaseMs: 300 })
+    async charge(_name: string, @HeldLease() lease?: Lease): Promise<string> {
+      const { signal } = lease as Lease;
+      proxy.refuse(true);
+      proxy.cutAll();
+      await new Promise((resolve) => signal.addEventListener("abort", resolve));
+      return "charged";
+    }
+  }
+  @Module({ imports: [HoldfastModule.forRoot({ redis: client, commandTimeoutMs: 200 })], providers: [Slow] })
+  class App {}
+  const app = await NestFactory.createApplicationContext(App, { logger: false, abortOnError: false });
+  closing.push(() => app.close());
+  await expect(app.get(Slow).charge(id)).rejects.toMatchObject({
+    name: "WorkLostError",
+    value: "charged",
+    reason: "expired",
+    lockName: `slow:${id}`,
+  });
+});
