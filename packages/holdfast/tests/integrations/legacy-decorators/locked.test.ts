@@ -441,6 +441,11 @@ describe("a class is refused", () => {
     await expect(starting).rejects.toThrow(/Invoices.*Symbol\(holdfast\)/s);
   });
 
+  test("whose method is called without its instance", async () => {
+    const { count } = await appWith([Invoices]);
+    await expect(count()).rejects.toThrow("count is locked, and was called without its instance");
+  });
+
   test("as an instance that Nest has not made", async () => {
     await expect(new Invoices().count()).rejects.toThrow("let Nest make the instance");
   });
