@@ -144,6 +144,19 @@ describe("a leading method", () => {
     await expect(start(PerRequest)).rejects.toThrow("@Leading on PerRequest.lead: its class has an instance for each");
   });
 
+  test("is refused in a class that is made twice, when the application starts", async () => {
+    const Leader = leader(`scheduler:${id}`);
+    @Module({ providers: [Leader] })
+    class One {}
+    @Module({ providers: [Leader] })
+    class Other {}
+    @Module({ imports: [HoldfastModule.forRoot({ redis }), One, Other] })
+    class App {}
+    const starting = NestFactory.createApplicationContext(App, { logger: false, abortOnError: false });
+    await expect(starting).rejects.toThrow(/@Leading on Leader.lead: Leader.lead stands in the election "scheduler:/);
+    expect((await direct.election(`scheduler:${id}`).inspect()).holders).toEqual([]);
+  });
+
   test.each<[object, string]>([
     [{ leaseMs: 1, noLease: true }, "leaseMs"],
     [{ signal: AbortSignal.abort(), noLease: true }, "signal"],
