@@ -62,8 +62,8 @@ test("a method whose process is killed is followed when its lease is over, and s
   expectTakeover(token, { leaseMs, askedMs });
 });
 
-test("a method whose grant was answered by a lost reply runs once, and gives its lock back", async () => {
-  const { server, holdfast, name: id } = scene;
+test("a method whose grant was answered by a lost reply runs once, and leaves nothing behind", async () => {
+  const { server, redis, holdfast, name: id } = scene;
   const proxy = await startProxy(server.port);
   closing.push(() => proxy.close());
   const invoices = await invoicesOn(proxy.port);
@@ -73,6 +73,7 @@ test("a method whose grant was answered by a lost reply runs once, and gives its
   await struck;
   expect(invoices.tokens).toHaveLength(2);
   expect((await holdfast.mutex(`invoice:${id}`).inspect()).holders).toEqual([]);
+  for (const key of await redis.keys("hf:*")) expect(await redis.pttl(key), key).toBeGreaterThan(0);
 });
 
 test("a method that stands still beyond its lease is told that it is too late", async () => {
