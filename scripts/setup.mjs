@@ -71,10 +71,12 @@ export async function dependencies() {
 }
 
 /**
+ * Runs npm, without scripts of packages.
+ *
  * @param {readonly string[]} words
  * @returns {string} what went wrong; empty when nothing did
  */
-function npm(...words) {
+export function npm(...words) {
   const args = [...words, "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline", "--loglevel=error"];
   const cli = env.npm_execpath;
   const [command, first] = cli?.endsWith(".js") ? [execPath, [cli]] : ["npm", []];

@@ -1,6 +1,6 @@
 /** Work under a lock, for recipes that have to tell a refusal from an error of the work, and what ended too late from both. */
 import { behindAny } from "../core/behind.js";
-import { type Forced, LeaseLostError, type OverReason } from "../core/errors.js";
+import { type Forced, LeaseLostError, type OverReason, StoreError } from "../core/errors.js";
 import type { Lease } from "../core/lease.js";
 import type { AcquireOptions } from "../core/options.js";
 import type { Holdfast } from "../holdfast.js";
@@ -52,27 +52,41 @@ export class WorkLostError extends LeaseLostError {
  * Acquires, works, releases, as `lock.run`.
  *
  * @throws what `work` threw, the same object; otherwise
- * @throws WorkLostError  the work ended after its lease
- * @throws StoreError     the work ended after its lease, and whether anybody was granted meanwhile is not known
+ * @throws WorkLostError  the work ended after its lease, be it known or not whether anybody was granted meanwhile
+ * @throws StoreError     the work has released its lease itself, and the server did not answer
  */
 export async function runUnder<Value>(
   lock: Holdable,
   work: (lease: Lease) => Value | Promise<Value>,
   options: AcquireOptions,
 ): Promise<UnderLock<Value>> {
-  const course: { hasBegun: boolean; ended?: { readonly value: Value } } = { hasBegun: false };
+  const course: { lease?: Lease; ended?: { readonly value: Value } } = {};
   try {
     const value = await lock.run(async (lease) => {
-      course.hasBegun = true;
+      course.lease = lease;
       const found = await work(lease);
       course.ended = { value: found };
       return found;
     }, options);
     return { ran: true, value };
   } catch (error) {
-    if (!course.hasBegun) return { ran: false, error };
-    if (course.ended === undefined || !(error instanceof LeaseLostError)) throw error;
-    const { lockName, reason, token, owner, forced } = error;
+    if (course.lease === undefined) return { ran: false, error };
+    const loss = course.ended === undefined ? undefined : lossOf(error, course.lease);
+    if (course.ended === undefined || loss === undefined) throw error;
+    const { lockName, reason, token, owner, forced } = loss;
     throw new WorkLostError(lockName, { reason, token, owner, forced, value: course.ended.value });
   }
+}
+
+/** The loss, after work that has ended: that the server did not answer `run` tells only where the lease was over by then. */
+function lossOf(error: unknown, lease: Lease): LeaseLostError | undefined {
+  if (error instanceof LeaseLostError) return error;
+  if (!(error instanceof StoreError)) return undefined;
+  try {
+    lease.assertHeld();
+  } catch (over) {
+    // Work may have released it itself, and then its answer was lost, and not the lease.
+    if (over instanceof LeaseLostError && over.reason !== "released") return over;
+  }
+  return undefined;
 }

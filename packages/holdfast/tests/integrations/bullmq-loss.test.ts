@@ -11,6 +11,7 @@ import { type LockedProcessor, type Refusal, WorkLostError, withLock } from "../
 import { deferred } from "../../src/testing/delays.js";
 import { endsAtMs, expectTakeover, serverMs } from "../recipes/takeover.js";
 import { Bench, type Bill, crowd, ended, eventually, held } from "./bullmq-bench.js";
+import { hears } from "./hears.js";
 
 const bench = new Bench();
 
@@ -28,6 +29,7 @@ function lockedWorker(run: Run, options: Parameters<Bench["worker"]>[1] = {}): W
 async function takeAway(): Promise<void> {
   const { holders } = await bench.holdfast.mutex(bench.key).inspect();
   const token = holders[0]?.token as number;
+  await hears(bench.redis, holders[0]?.owner as string);
   await bench.holdfast.mutex(bench.key).forceRelease({ token, by: "ana", reason: "stuck" });
 }
 
@@ -153,11 +155,11 @@ describe("a job that BullMQ has lost sight of", () => {
     expect(refusals[0]).toMatchObject({ reason: "held", label: `${bench.queueName}:${job.id}` });
     expect(tokens).toHaveLength(1);
     first.end();
-    // By either of the workers.
+    // By either of the workers; on a slow machine the first may be lost sight of again.
     await vi.waitFor(async () => expect(await job.isCompleted()).toBe(true), eventually);
     expect(inside.most).toBe(1);
-    expect(tokens).toHaveLength(2);
-    expect(tokens[1]).toBeGreaterThan(tokens[0] as number);
+    expect(tokens.length).toBeGreaterThan(1);
+    expect(tokens).toEqual([...new Set(tokens)].toSorted((one, other) => one - other));
     await vi.waitFor(() => expect(errors.join()).toMatch(/lock|active|state/i), eventually);
   });
 });

@@ -268,6 +268,31 @@ describe("a job whose lock is held", () => {
     await lease.release();
   });
 
+  test("fails if it is cancelled before it was sent back, and does not come again", async () => {
+    const lease = await bench.takeLock();
+    const seen: Refusal[] = [];
+    const refused = bench.worker(
+      withLock(
+        bench.other,
+        () => bench.key,
+        async () => {},
+        {
+          whenBusy: { delayMs: 100_000 },
+          onBusy: (refusal, { id }) => {
+            seen.push(refusal);
+            refused.cancelJob(id as string, "no longer wanted");
+          },
+        },
+      ),
+    );
+    const job = await bench.add();
+    await vi.waitFor(async () => expect(await job.getState()).not.toMatch(/active|waiting/), eventually);
+    expect(await job.getState()).toBe("failed");
+    expect((await bench.reload(job)).failedReason).toMatch(/was cancelled while it waited/);
+    expect(seen).toHaveLength(1);
+    await lease.release();
+  });
+
   test("is delayed while a person has paused it, and runs after that", async () => {
     await bench.holdfast.pause(bench.key, { label: "year-end", by: "ana" });
     const seen: Refusal[] = [];

@@ -102,20 +102,23 @@ async function refused<Data, Result, Name extends string>(
   error: unknown,
   job: Job<Data, Result, Name>,
   jobToken: string | undefined,
-  { aborted }: AbortSignal,
+  cancelled: AbortSignal,
   { delaying, onBusy }: ResolvedWithLock<Data, Result, Name>,
 ): Promise<unknown> {
-  // A job is cancelled with any words, and BullMQ makes a failure of nothing but errors.
-  if (aborted && !(error instanceof Error))
-    return new Error("The job was cancelled while it waited for its lock.", { cause: error });
   const refusal = refusalOf(error);
-  if (refusal === undefined) return error;
-  onBusy?.(refusal, job);
-  if (delaying === undefined || !mayPass(refusal) || delaysOf(job) >= delaying.delaysMax * (job.attemptsMade + 1)) {
-    return error;
-  }
+  if (refusal !== undefined) onBusy?.(refusal, job);
+  // A job that was sent back would come again, whoever has cancelled it meanwhile.
+  if (cancelled.aborted && (refusal !== undefined || error === cancelled.reason)) return cancelledFor(cancelled.reason);
+  if (refusal === undefined || delaying === undefined || !mayPass(refusal)) return error;
+  if (delaysOf(job) >= delaying.delaysMax * (job.attemptsMade + 1)) return error;
   await job.moveToDelayed(Date.now() + delayOf(delaying), jobToken);
   return new DelayedError(error instanceof Error ? error.message : undefined);
+}
+
+/** A job is cancelled with any words, and BullMQ makes a failure of nothing but errors. */
+function cancelledFor(reason: unknown): Error {
+  if (reason instanceof Error) return reason;
+  return new Error("The job was cancelled while it waited for its lock.", { cause: reason });
 }
 
 /** Whether it may be otherwise later without anybody's doing; what needs somebody has to be seen. */

@@ -1,4 +1,4 @@
-import { type ArgumentsHost, Catch, HttpException, type HttpServer } from "@nestjs/common";
+import { type ArgumentsHost, Catch, HttpException, type HttpServer, Logger } from "@nestjs/common";
 import { BaseExceptionFilter } from "@nestjs/core";
 import { AcquireTimeoutError, ClosedError, LockError, PausedError, StoreError } from "../../core/errors.js";
 
@@ -7,6 +7,8 @@ const SOON_S = 1;
 /** For a pause without an end. */
 const PAUSED_S = 60;
 const LONGEST_S = 3_600;
+
+const logger: Logger = new Logger("HoldfastExceptionFilter");
 
 /**
  * Answers HTTP requests whose locks were not to be had. Nothing in the answer says who has them: that is in the error, for your logs.
@@ -18,7 +20,7 @@ const LONGEST_S = 3_600;
  * | `LeaseLostError`, and all others | 500 |
  *
  * As `app.useGlobalFilters(new HoldfastExceptionFilter(app.getHttpAdapter()))`, as a provider of `APP_FILTER`, or with `@UseFilters`. What is
- * thrown outside of HTTP is thrown on.
+ * thrown outside of HTTP is left to Nest, and at a gateway of WebSockets, where Nest asks nobody else, it is logged.
  */
 export class HoldfastExceptionFilter extends BaseExceptionFilter<LockError> {
   /** @param httpAdapter  where Nest does not make the filter: what `app.getHttpAdapter()` returns */
@@ -26,20 +28,25 @@ export class HoldfastExceptionFilter extends BaseExceptionFilter<LockError> {
     super(httpAdapter);
   }
 
-  /** Answers, and Nest calls it. @throws what was thrown, if that was not while a request of HTTP was answered */
+  /** Answers, and Nest calls it. */
   override catch(error: LockError, host: ArgumentsHost): void {
-    if (host.getType() !== "http") throw error;
-    const answer = answerTo(error);
+    const type: string = host.getType();
+    if (type !== "http") {
+      // What is thrown here ends the process, or leaves a caller without any answer. Who returns nothing has not handled it.
+      if (type === "ws") logger.error(error.message, error.stack);
+      return;
+    }
+    const adapter = this.applicationRef ?? this.httpAdapterHost?.httpAdapter;
+    const response: unknown = host.switchToHttp().getResponse();
+    // No header can be set then, and to try would be what is logged.
+    const answer = adapter?.isHeadersSent?.(response) === true ? undefined : answerTo(error);
     if (answer === undefined) {
       // What nobody expects: Nest answers 500, and logs it.
       super.catch(error, host);
       return;
     }
     const { status, title, retryAfterS } = answer;
-    if (retryAfterS !== undefined) {
-      const adapter = this.applicationRef ?? this.httpAdapterHost?.httpAdapter;
-      adapter?.setHeader?.(host.switchToHttp().getResponse(), "Retry-After", String(retryAfterS));
-    }
+    if (retryAfterS !== undefined) adapter?.setHeader?.(response, "Retry-After", String(retryAfterS));
     const { code } = error;
     const body = { statusCode: status, error: title, code };
     // The filter of Nest takes any error, whatever this one was made for.

@@ -38,10 +38,15 @@ export function injectInto(prototype: object): void {
  * that has made it.
  *
  * @param key  of the method, for the message
- * @throws TypeError  Nest has not made it
+ * @throws TypeError  Nest has not made it, or there is none
  */
-export function holdfastOf(instance: object, key: string | symbol): Holdfast {
-  const injected = (instance as { [INJECTED]?: Holdfast } | undefined)?.[INJECTED] ?? known.get(instance);
+export function holdfastOf(instance: object | undefined, key: string | symbol): Holdfast {
+  if (instance === undefined || instance === null) {
+    throw new TypeError(
+      `${String(key)} is locked, and was called without its instance: call it as a method of that, or bind it`,
+    );
+  }
+  const injected = (instance as { [INJECTED]?: Holdfast })[INJECTED] ?? known.get(instance);
   if (injected !== undefined) return injected;
   const [only, ...others] = homes;
   const home = others.length === 0 ? only : [...homes].find((each) => each.has(instance));

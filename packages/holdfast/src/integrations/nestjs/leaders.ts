@@ -2,6 +2,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { Logger } from "@nestjs/common";
 import type { DiscoveryService, MetadataScanner } from "@nestjs/core";
+import { show } from "../../core/names.js";
 import type { Election } from "../../election/election.js";
 import type { Holdfast } from "../../holdfast.js";
 import { lead } from "../../recipes/lead/lead.js";
@@ -28,10 +29,13 @@ export class Leaders {
     this.#holdfast = holdfast;
   }
 
-  /** @throws TypeError  a class with a marked method has an instance for each request; UnsupportedError  there are no elections here */
+  /**
+   * @throws TypeError  a class with a marked method has an instance for each request, or two methods or instances stand in one election
+   * @throws UnsupportedError  there are no elections here
+   */
   start(discovery: DiscoveryService, scanner: MetadataScanner): void {
-    for (const { instance, key, mark } of marked(discovery, scanner)) {
-      void this.#keepStanding({ instance, key, mark }, this.#holdfast.election(mark.name));
+    for (const each of candidates(marked(discovery, scanner))) {
+      void this.#keepStanding(each, this.#holdfast.election(each.mark.name));
     }
   }
 
@@ -51,12 +55,31 @@ export class Leaders {
         return;
       } catch (error) {
         if (signal.aborted) return;
-        this.#logger.error(`${instance.constructor.name}.${key} failed as the leader of ${mark.name}`, stackOf(error));
+        this.#logger.error(`${nameOf({ instance, key })} failed as the leader of ${mark.name}`, stackOf(error));
         if (options.rejoin !== true) return;
         await pause(FAILED_PAUSE_MS, undefined, { signal, ref: false }).catch(() => {});
       }
     }
   }
+}
+
+/** One for each election: a second one would be refused again and again, as long as the application lives. */
+function candidates(found: readonly Marked[]): readonly Marked[] {
+  const standing = new Map<string, Marked>();
+  for (const each of found) {
+    const other = standing.get(each.mark.name);
+    if (other !== undefined) {
+      throw new TypeError(
+        `@${each.mark.kind} on ${nameOf(each)}: ${nameOf(other)} stands in the election ${show(each.mark.name)} already, and an application is one candidate; a class that two modules provide is made twice`,
+      );
+    }
+    standing.set(each.mark.name, each);
+  }
+  return found;
+}
+
+function nameOf({ instance, key }: Pick<Marked, "instance" | "key">): string {
+  return `${instance.constructor.name}.${key}`;
 }
 
 function stackOf(error: unknown): string {

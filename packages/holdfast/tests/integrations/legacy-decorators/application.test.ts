@@ -1,28 +1,42 @@
 /** Holdfast in real applications of Nest: routes, guards, requests, cron, shutdown. */
 import { randomUUID } from "node:crypto";
 import {
+  type ArgumentsHost,
   type CanActivate,
   Controller,
   Get,
   HttpCode,
   Inject,
   Injectable,
+  Logger,
   Module,
   type ModuleMetadata,
   Param,
   Post,
   Query,
+  Res,
   Scope,
   UseGuards,
 } from "@nestjs/common";
-import { APP_FILTER, NestFactory, REQUEST } from "@nestjs/core";
+import { APP_FILTER, ExternalContextCreator, NestFactory, REQUEST } from "@nestjs/core";
 import { Cron, ScheduleModule, SchedulerRegistry } from "@nestjs/schedule";
 import { Test } from "@nestjs/testing";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { embedded } from "../../../../../packages/embedded/src/index.js";
 import { type RedisServer, startRedis } from "../../../../../tests/support/redis-server.js";
-import { createHoldfast, type Holdfast, type Lease, LeaseLostError } from "../../../src/index.js";
+import {
+  AcquireTimeoutError,
+  ClosedError,
+  createHoldfast,
+  EvictionError,
+  type Holdfast,
+  type Lease,
+  LeaseLostError,
+  QuorumError,
+  StoreError,
+  UnsupportedError,
+} from "../../../src/index.js";
 import {
   HeldLease,
   HOLDFAST,
@@ -208,6 +222,82 @@ describe("over HTTP", () => {
     const lease = await direct.mutex(`invoice:${id}`).acquire();
     expect((await fetch(`${url}/invoices/${id}/waits`)).headers.get("retry-after")).toBe("1");
     await lease.release();
+  });
+});
+
+describe("the filter", () => {
+  const refused = (): AcquireTimeoutError => new AcquireTimeoutError("a", { waitMs: 0 });
+  const store = { mayHaveRun: false, transient: true, cause: new Error("away") };
+
+  test.each<[string, () => Error, number, string | null]>([
+    ["ClosedError", () => new ClosedError("a"), 503, "1"],
+    ["StoreError", () => new StoreError("a", store), 503, "1"],
+    ["StoreError that says when", () => new StoreError("a", { ...store, resumesInMs: 4_100 }), 503, "5"],
+    ["QuorumError", () => new QuorumError("a", { ...store, answers: [] }), 503, "1"],
+    ["EvictionError", () => new EvictionError("a", { policy: "allkeys-lru", maxmemoryBytes: 1 }), 500, null],
+    ["UnsupportedError", () => new UnsupportedError("a", "Never."), 500, null],
+  ])("answers a %s", async (_, make, status, retryAfter) => {
+    @Controller()
+    class Throwing {
+      @Get("throws")
+      throws(): never {
+        throw make();
+      }
+    }
+    const url = await listening({ controllers: [Throwing], providers: [APP_WIDE] });
+    const response = await fetch(`${url}/throws`);
+    expect([response.status, response.headers.get("retry-after")]).toEqual([status, retryAfter]);
+  });
+
+  test("ends an answer that has begun, and Nest logs what happened", async () => {
+    @Controller()
+    class Streaming {
+      @Get("stream")
+      stream(@Res() response: { write(text: string): void }): never {
+        response.write("the first part");
+        throw new ClosedError("a");
+      }
+    }
+    const logged = vi.fn();
+    @Module({ imports: [HoldfastModule.forRoot({ redis })], controllers: [Streaming], providers: [APP_WIDE] })
+    class App {}
+    const logger = { log: () => {}, warn: () => {}, error: logged };
+    const app = await NestFactory.create(App, { logger, abortOnError: false });
+    closing.push(() => app.close());
+    await app.listen(0, "127.0.0.1");
+    const response = await fetch(`${await app.getUrl()}/stream`);
+    expect(await response.text()).toBe("the first part");
+    expect(logged.mock.calls.flat().join("\n")).toContain("This Holdfast has been closed");
+  });
+
+  test("leaves what is not of HTTP to Nest, which throws it on: the same object", async () => {
+    const thrown = refused();
+    @Injectable()
+    class Resolver {
+      async invoice(): Promise<never> {
+        throw thrown;
+      }
+    }
+    @Module({ imports: [HoldfastModule.forRoot({ redis })], providers: [Resolver, APP_WIDE] })
+    class App {}
+    const app = await NestFactory.createApplicationContext(App, { logger: false, abortOnError: false });
+    closing.push(() => app.close());
+    const resolver = app.get(Resolver);
+    const creator = app.get(ExternalContextCreator, { strict: false });
+    const defaults = [undefined, undefined, undefined, undefined, undefined] as const;
+    const invoice = creator.create(resolver, resolver.invoice, "invoice", ...defaults, "graphql");
+    await expect((invoice as () => Promise<never>)()).rejects.toBe(thrown);
+  });
+
+  // What a filter throws there ends the process, in some versions, and in others nobody hears of it.
+  test.each(["rpc", "ws"])("throws nothing at what delivers messages: %s", (type) => {
+    const logged = vi.spyOn(Logger.prototype, "error").mockImplementation(() => {});
+    const host = { getType: () => type } as unknown as ArgumentsHost;
+    expect(new HoldfastExceptionFilter().catch(refused(), host)).toBeUndefined();
+    // Elsewhere Nest makes the answer, and logs it.
+    const words = type === "ws" ? [[expect.stringContaining('"a" was not acquired at once'), expect.any(String)]] : [];
+    expect(logged.mock.calls).toEqual(words);
+    logged.mockRestore();
   });
 });
 

@@ -62,8 +62,8 @@ test("a method whose process is killed is followed when its lease is over, and s
   expectTakeover(token, { leaseMs, askedMs });
 });
 
-test("a method whose grant was answered by a lost reply runs once, and gives its lock back", async () => {
-  const { server, holdfast, name: id } = scene;
+test("a method whose grant was answered by a lost reply runs once, and leaves nothing behind", async () => {
+  const { server, redis, holdfast, name: id } = scene;
   const proxy = await startProxy(server.port);
   closing.push(() => proxy.close());
   const invoices = await invoicesOn(proxy.port);
@@ -73,6 +73,7 @@ test("a method whose grant was answered by a lost reply runs once, and gives its
   await struck;
   expect(invoices.tokens).toHaveLength(2);
   expect((await holdfast.mutex(`invoice:${id}`).inspect()).holders).toEqual([]);
+  for (const key of await redis.keys("hf:*")) expect(await redis.pttl(key), key).toBeGreaterThan(0);
 });
 
 test("a method that stands still beyond its lease is told that it is too late", async () => {
@@ -122,4 +123,35 @@ test("a method that waits while its application shuts down is not called, and le
   await vi.waitFor(async () => expect((await lock.inspect()).waiterCount).toBe(0), eventually);
   await lease.release();
   expect((await lock.inspect()).holders).toEqual([]);
+});
+
+test("a method that ends after its lease, while no server answers, has lost it, with its value", async () => {
+  const { server, name: id } = scene;
+  const proxy = await startProxy(server.port);
+  closing.push(() => proxy.close());
+  const client = new Redis({ port: proxy.port, retryStrategy: () => 20, maxRetriesPerRequest: 1 });
+  client.on("error", () => {});
+  closing.push(() => client.disconnect());
+
+  @Injectable()
+  class Slow {
+    @Locked({ name: (name: string) => `slow:${name}`, leaseMs: 300 })
+    async charge(_name: string, @HeldLease() lease?: Lease): Promise<string> {
+      const { signal } = lease as Lease;
+      proxy.refuse(true);
+      proxy.cutAll();
+      await new Promise((resolve) => signal.addEventListener("abort", resolve));
+      return "charged";
+    }
+  }
+  @Module({ imports: [HoldfastModule.forRoot({ redis: client, commandTimeoutMs: 200 })], providers: [Slow] })
+  class App {}
+  const app = await NestFactory.createApplicationContext(App, { logger: false, abortOnError: false });
+  closing.push(() => app.close());
+  await expect(app.get(Slow).charge(id)).rejects.toMatchObject({
+    name: "WorkLostError",
+    value: "charged",
+    reason: "expired",
+    lockName: `slow:${id}`,
+  });
 });

@@ -16,6 +16,7 @@ import {
   WorkLostError,
 } from "../../../src/integrations/nestjs/index.js";
 import { deferred, sleep } from "../../../src/testing/delays.js";
+import { hears } from "../hears.js";
 
 const eventually = { timeout: 15_000, interval: 10 };
 let server: RedisServer;
@@ -211,8 +212,9 @@ describe("a locked method", () => {
 
   async function takeAway(): Promise<void> {
     const lock = direct.mutex(`invoice:${id}`);
-    const { holders } = await lock.inspect();
-    await lock.forceRelease({ token: holders[0]?.token as number, by: "ana", reason: "stuck" });
+    const [holder] = (await lock.inspect()).holders;
+    await hears(redis, holder?.owner as string);
+    await lock.forceRelease({ token: holder?.token as number, by: "ana", reason: "stuck" });
   }
 
   test("says who has the lock, as an error or as an answer", async () => {
@@ -437,6 +439,11 @@ describe("a class is refused", () => {
     class App {}
     const starting = NestFactory.createApplicationContext(App, { logger: false, abortOnError: false });
     await expect(starting).rejects.toThrow(/Invoices.*Symbol\(holdfast\)/s);
+  });
+
+  test("whose method is called without its instance", async () => {
+    const { count } = await appWith([Invoices]);
+    await expect(count()).rejects.toThrow("count is locked, and was called without its instance");
   });
 
   test("as an instance that Nest has not made", async () => {

@@ -15,6 +15,7 @@ import {
   type Refusal,
   Scheduled,
 } from "../../../src/integrations/nestjs/index.js";
+import { hears } from "../hears.js";
 
 const eventually = { timeout: 15_000, interval: 10 };
 let server: RedisServer;
@@ -107,8 +108,9 @@ describe("a leading method", () => {
     const name = `scheduler:${id}`;
     const { provider } = await start(leader(name));
     await vi.waitFor(() => expect(provider.terms).toHaveLength(1), eventually);
-    const { holders } = await direct.election(name).inspect();
-    await direct.election(name).forceRelease({ token: holders[0]?.token as number });
+    const [holder] = (await direct.election(name).inspect()).holders;
+    await hears(redis, holder?.owner as string);
+    await direct.election(name).forceRelease({ token: holder?.token as number });
     await vi.waitFor(() => expect(provider.terms).toHaveLength(2), eventually);
     expect(provider.reason).toMatchObject({ reason: "force-released" });
   });
@@ -140,6 +142,19 @@ describe("a leading method", () => {
       async lead(): Promise<void> {}
     }
     await expect(start(PerRequest)).rejects.toThrow("@Leading on PerRequest.lead: its class has an instance for each");
+  });
+
+  test("is refused in a class that is made twice, when the application starts", async () => {
+    const Leader = leader(`scheduler:${id}`);
+    @Module({ providers: [Leader] })
+    class One {}
+    @Module({ providers: [Leader] })
+    class Other {}
+    @Module({ imports: [HoldfastModule.forRoot({ redis }), One, Other] })
+    class App {}
+    const starting = NestFactory.createApplicationContext(App, { logger: false, abortOnError: false });
+    await expect(starting).rejects.toThrow(/@Leading on Leader.lead: Leader.lead stands in the election "scheduler:/);
+    expect((await direct.election(`scheduler:${id}`).inspect()).holders).toEqual([]);
   });
 
   test.each<[object, string]>([

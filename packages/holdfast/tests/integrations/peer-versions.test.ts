@@ -1,0 +1,60 @@
+/** The frameworks that the tests of integrations run with are those of package.json; `npm run test:peers` exchanges them for older ones. */
+import { readFileSync } from "node:fs";
+import { Module, type ModuleMetadata } from "@nestjs/common";
+import { NestFactory } from "@nestjs/core";
+import { expect, test } from "vitest";
+import { withLock } from "../../src/integrations/bullmq/index.js";
+import { HoldfastModule } from "../../src/integrations/nestjs/index.js";
+import { deferred } from "../../src/testing/delays.js";
+import { Bench } from "./bullmq-bench.js";
+
+const bench = new Bench();
+
+const wanted = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as {
+  readonly devDependencies: Readonly<Record<string, string>>;
+};
+
+/** The version of that package of those whose code is calling, wherever it was loaded from. */
+function callingVersion(name: string): string {
+  const folder = new RegExp(`(/[^\\s()]*/node_modules/${name})/`).exec(new Error("who calls").stack ?? "")?.[1];
+  if (folder === undefined) throw new Error(`no code of ${name} is calling`);
+  return (JSON.parse(readFileSync(`${folder}/package.json`, "utf8")) as { version: string }).version;
+}
+
+test("Nest is the version that package.json names", async () => {
+  const found: Record<string, string> = {};
+  const metadata: ModuleMetadata = {
+    get imports() {
+      found["@nestjs/common"] ??= callingVersion("@nestjs/common");
+      return [
+        HoldfastModule.forRootAsync({
+          useFactory: () => {
+            found["@nestjs/core"] = callingVersion("@nestjs/core");
+            return { redis: bench.redis };
+          },
+        }),
+      ];
+    },
+  };
+  class App {}
+  Module(metadata)(App);
+  const app = await NestFactory.createApplicationContext(App, { logger: false, abortOnError: false });
+  await app.close();
+  const { "@nestjs/common": common, "@nestjs/core": core } = wanted.devDependencies;
+  expect(found).toEqual({ "@nestjs/common": common, "@nestjs/core": core });
+});
+
+test("BullMQ is the version that package.json names", async () => {
+  const found = deferred<string>();
+  const run = withLock(
+    bench.holdfast,
+    () => undefined,
+    async () => {},
+  );
+  bench.worker((...args) => {
+    found.resolve(callingVersion("bullmq"));
+    return run(...args);
+  });
+  await bench.add();
+  expect(await found.promise).toBe(wanted.devDependencies.bullmq);
+});
