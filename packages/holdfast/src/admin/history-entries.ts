@@ -155,13 +155,16 @@ function entryOf(group: readonly ReadEvent[], isHeld: (hold: OpenHold) => boolea
   const heldMs = told("heldMs");
   const open = openHoldOf(group);
   const outcome = main.what !== "granted" ? main.what : open !== undefined && isHeld(open) ? "held" : "expired";
+  // Of several who tell of one end the first is the nearest to it.
+  const atMs = Math.min(...group.filter(({ what }) => what === main.what).map((event) => event.atMs));
+  // Ages are whole milliseconds, so a hold that was over at once may be told to have ended before it began.
+  const began = granted === undefined ? undefined : Math.min(granted.atMs, atMs);
   return {
     name: main.name,
     kind,
     outcome,
-    // Of several who tell of one end the first is the nearest to it.
-    atMs: Math.min(...group.filter(({ what }) => what === main.what).map(({ atMs }) => atMs)),
-    grantedAtMs: granted?.atMs ?? (heldMs === undefined ? undefined : Math.round(main.atMs - heldMs)),
+    atMs,
+    grantedAtMs: began ?? (heldMs === undefined ? undefined : Math.round(main.atMs - heldMs)),
     owner,
     token,
     host: told("host"),

@@ -110,7 +110,8 @@ export async function append(place: Place, name: string, events: readonly Writte
   const history = historyKey(place, name);
   const to = async (store: Store): Promise<void> => {
     for (let at = 0; at < events.length; at += MOST_IN_ONE) {
-      const lines = events.slice(at, at + MOST_IN_ONE).map(({ text, agoMs }) => `${Math.round(agoMs)} ${text}\n`);
+      // Rounded down: nothing is told to have been before it was.
+      const lines = events.slice(at, at + MOST_IN_ONE).map(({ text, agoMs }) => `${Math.floor(agoMs)} ${text}\n`);
       const args = { entries: lines.join(""), most: keep.maxEntries, keepMs: keep.keepMs };
       await call({ store, name }, adminAppendHistory, { history }, args, place.timeoutMs);
     }

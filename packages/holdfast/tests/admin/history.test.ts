@@ -51,6 +51,15 @@ describe.each([
   ["embedded", onEmbedded],
   ["Redis", () => onRedis(randomUUID())],
 ])("on %s", (_, make) => {
+  test("no hold is told to end before it began, though the age of what is told is known to whole milliseconds", async () => {
+    const holdfast = make();
+    const hold = { name: "deploy", kind: "mutex", owner: "a/1/30000/1", token: 7 } as const;
+    await appendHistory(holdfast, { ...hold, what: "granted" });
+    await appendHistory(holdfast, { ...hold, what: "released", heldMs: 0, agoMs: 1_000 });
+    const [entry] = await readHistory(holdfast, { name: "deploy" });
+    expect(entry).toMatchObject({ outcome: "released", grantedAtMs: entry?.atMs });
+  });
+
   test("a hold is one entry: held, and then how it ended, by whom and after how long", async () => {
     const holdfast = make();
     const recorder = recordHistory(holdfast);
