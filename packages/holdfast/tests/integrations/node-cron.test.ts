@@ -105,6 +105,14 @@ describe("a key", () => {
     await coordinator.onComplete(key);
   });
 
+  test("of a name with a slash is not that of another name, whatever is in the key", async () => {
+    const [one, another] = [`${name}/team`, name].map((each) => runCoordinator(holdfast, { name: each }));
+    expect(await one?.shouldRun("job:1", TTL_MS)).toBe(true);
+    expect(await another?.shouldRun("team/job:1", TTL_MS)).toBe(true);
+    await one?.onComplete("job:1");
+    await another?.onComplete("team/job:1");
+  });
+
   test("of another name is another one", async () => {
     const coordinators = ["a", "b"].map((each) => runCoordinator(holdfast, { name: `${name} ${each}` }));
     for (const each of coordinators) {

@@ -201,6 +201,16 @@ describe("a candidate", () => {
     },
   );
 
+  test.each(["started", "stopped"] as const)("of a `%s` that is async the error is its own", async (when) => {
+    const failure = new Error("no such service");
+    const work = vi.fn();
+    const listener = { [when]: () => Promise.reject(failure) };
+    const election = scene.another().election(scene.name);
+    await expect(lead(election, work, { ...NOW, ...listener })).rejects.toBe(failure);
+    expect(work).toHaveBeenCalledTimes(when === "started" ? 0 : 1);
+    expect(await election.leader()).toBeNull();
+  });
+
   test("stands on while a person has paused the election", async () => {
     const holdfast = scene.another();
     await holdfast.pause(scene.name, { kind: "election", label: "maintenance", by: "ana" });

@@ -15,7 +15,7 @@ import type { Lease } from "../../core/lease.js";
 import { checkWhole } from "../../core/options.js";
 import type { Holdfast } from "../../holdfast.js";
 import { checkKnown } from "../../holdfast-options.js";
-import { checkBytes } from "../../recipes/names.js";
+import { checkBytes, nameOf } from "../../recipes/names.js";
 import { type Refusal, refusalOf } from "../../recipes/refusal.js";
 import { checkHistory } from "../../recipes/scheduled/options.js";
 import { type BegunRun, type RunCounts, RunLog } from "../../recipes/scheduled/run-log.js";
@@ -173,11 +173,11 @@ class Coordinator implements RedisRunCoordinator {
     }
   }
 
-  /** A key may be longer than a name. */
+  /** No two coordinators have the same for any of their keys. A key may be longer than a name. */
   #nameOf(key: string): string {
-    const name = `${this.#name}/${key}`;
+    const name = nameOf(this.#name, key);
     if (Buffer.byteLength(name) <= LONGEST_NAME_BYTES) return name;
-    return `${this.#name}/sha256:${createHash("sha256").update(key).digest("hex")}`;
+    return `sha256:${createHash("sha256").update(name).digest("hex")}`;
   }
 }
 

@@ -194,7 +194,7 @@ class Candidate<Value> implements Office {
     this.#isWorking = true;
     let outcome: { readonly value: Value } | { readonly error: unknown };
     try {
-      started?.(leadership);
+      await started?.(leadership);
       outcome = { value: await this.#work(leadership) };
     } catch (error) {
       outcome = { error };
@@ -206,7 +206,7 @@ class Candidate<Value> implements Office {
     const ending = loss !== undefined ? "lost" : this.#endOf(signal, isFailed);
     if (trace !== undefined) trace.outcome = ending;
     try {
-      stopped?.(leadership, ending);
+      await stopped?.(leadership, ending);
     } catch (error) {
       if (!isFailed) throw error;
     }

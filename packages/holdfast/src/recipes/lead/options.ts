@@ -47,11 +47,11 @@ export interface LeadOptions {
   /** Free text shown to whoever waits, at most 256 bytes. */
   readonly label?: string;
 
-  /** Called when a term begins, before the work; what it throws fails the work. Each call is followed by one of `stopped`. */
-  readonly started?: (leadership: Leadership) => void;
+  /** Called when a term begins, and waited for before the work begins; what it throws fails the work. Each call is followed by one of `stopped`. */
+  readonly started?: (leadership: Leadership) => void | Promise<void>;
 
-  /** Called when a term that had begun is over: its work has settled, and its lease is released or lost. */
-  readonly stopped?: (leadership: Leadership, end: TermEnd) => void;
+  /** Called when a term that had begun is over, and waited for: its work has settled, and its lease is released or lost. */
+  readonly stopped?: (leadership: Leadership, end: TermEnd) => void | Promise<void>;
 }
 
 /** The options with their defaults, checked. */
