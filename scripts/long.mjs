@@ -2,7 +2,7 @@
 /**
  * npm run test:long [-- FILTER and options of vitest]: the recipes with their processes that are killed and the writers of
  * PostgreSQL, at full size, one file after the other. `npm test` plays the same files small; some of them hold for how long
- * things take only here.
+ * things take only here. FILTER is part of a file's name, or `!` and what is to be left out.
  *
  * The last line is `N passed, N failed`.
  */
@@ -28,11 +28,12 @@ const SIZES = [
 
 const args = argv.slice(2);
 const options = args.filter((arg) => arg.startsWith("-"));
-const filters = args.filter((arg) => !arg.startsWith("-"));
-const chosen = SIZES.map(({ file, ...size }) => ({ ...size, path: `${FOLDER}/${file}.test.ts` })).filter(
-  ({ path }) => filters.length === 0 || filters.some((filter) => path.includes(filter)),
-);
-if (chosen.length === 0) stop(`no file of ${FOLDER} that has a full size is called ${filters.join(" or ")}`);
+const filters = args.filter((arg) => !/^[-!]/.test(arg));
+const without = args.filter((arg) => arg.startsWith("!")).map((arg) => arg.slice(1));
+const chosen = SIZES.map(({ file, ...size }) => ({ ...size, path: `${FOLDER}/${file}.test.ts` }))
+  .filter(({ path }) => filters.length === 0 || filters.some((filter) => path.includes(filter)))
+  .filter(({ path }) => !without.some((filter) => path.includes(filter)));
+if (chosen.length === 0) stop(`no file of ${FOLDER} that has a full size is called ${args.join(" or ")}`);
 
 await dependencies();
 await build();
