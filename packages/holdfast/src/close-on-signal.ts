@@ -39,9 +39,10 @@ export function closeOnSignal(
   const { onClosed, graceMs = DEFAULT_GRACE_MS } = checkKnown(options, ["graceMs", "onClosed"]);
   graceOf({ graceMs });
   // A name alone would be gone through letter by letter, and of one that there is not nothing would ever be heard.
-  const wrong = Array.isArray(signals) ? signals.find((signal) => !(signal in constants.signals)) : signals;
-  if (wrong !== undefined || signals === undefined) {
-    throw new TypeError(`signals must be an array of names such as "SIGTERM"; got ${show(wrong)}`);
+  for (const signal of Array.isArray(signals) ? signals : [signals]) {
+    if (!Array.isArray(signals) || !(signal in constants.signals)) {
+      throw new TypeError(`signals must be an array of names such as "SIGTERM"; got ${show(signal)}`);
+    }
   }
   if (onClosed !== undefined && typeof onClosed !== "function") {
     throw new TypeError(`onClosed must be a function; got ${show(onClosed)}`);

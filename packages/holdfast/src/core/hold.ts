@@ -215,8 +215,10 @@ export class Hold implements Occupant, Holding, Kept {
     if (this.#isAbandoned) return "claimed";
     if (this.#givenBack !== undefined) {
       if (await this.#givenBack) return "released";
-      const cause = new Error("this Holdfast was closed while the server did not answer");
-      throw new StoreError(this.lockName, { mayHaveRun: true, transient: true, cause });
+      // Of a lease that is kept for its work nobody was asked.
+      const isAsked = this.#steps.isKept?.(this.owner) !== true;
+      const cause = new Error(`this Holdfast was closed${isAsked ? " while the server did not answer" : ""}`);
+      throw new StoreError(this.lockName, { mayHaveRun: isAsked, transient: isAsked, cause });
     }
     const isLate = this.validForMs() <= 0;
     if (!isLate) {

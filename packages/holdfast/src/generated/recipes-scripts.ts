@@ -1147,15 +1147,15 @@ return {1}` as string,
 export const recipesOnceReclaim = {
   name: "recipes/once/reclaim",
   keys: ["record", "marker"],
-  args: ["owner", "token", "leaseMs", "keepMs", "fingerprint", "attempt", "firstMs", "isSaved", "saved"],
+  args: ["owner", "token", "leaseMs", "keepMs", "fingerprint", "attempt", "firstMs", "isSaved", "saved", "saves"],
   replies: [
     { code: 0, outcome: "refused", values: [], rest: null },
     { code: 1, outcome: "reclaimed", values: [], rest: null },
   ],
-  sha1: "d86588f4785e5f4599f7f91aa01a8d81cc2f2c77",
+  sha1: "500cf99b0d60937e81631398978222ac71c09baf",
   source: `-- holdfast recipes/once/reclaim
 local owner, token, leaseMs, keepMs, fingerprint = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[5]
-local attempt, firstMs, isSaved, saved = ARGV[6], ARGV[7], ARGV[8] == '1', ARGV[9]
+local attempt, firstMs, isSaved, saved, saves = ARGV[6], ARGV[7], ARGV[8] == '1', ARGV[9], ARGV[10]
 
 ${luaRunId}
 local run = runId(redis.pcall('INFO', 'server'), redis.pcall('INFO', 'replication'))
@@ -1175,8 +1175,11 @@ if isOwn then
   endUs = math.max(tonumber(record[4]), endUs)
 end
 redis.call('HDEL', KEYS[1], 'value', 'ended', 'resolved', 'saved')
+if state == 'running' and not isOwn then
+  redis.call('HSET', KEYS[1], 'died', '1')
+end
 local sinceMs = string.format('%.0f', math.floor(token / 1000))
-redis.call('HSET', KEYS[1], 'print', fingerprint, 'state', 'running', 'owner', owner, 'token', token, 'attempt', attempt, 'first', firstMs, 'since', sinceMs, 'until', string.format('%.0f', endUs))
+redis.call('HSET', KEYS[1], 'print', fingerprint, 'state', 'running', 'owner', owner, 'token', token, 'attempt', attempt, 'first', firstMs, 'since', sinceMs, 'until', string.format('%.0f', endUs), 'saves', saves)
 if isSaved then
   redis.call('HSET', KEYS[1], 'saved', saved)
 end

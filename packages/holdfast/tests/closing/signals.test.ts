@@ -121,6 +121,7 @@ test("nothing is listened for before it is asked, nor after it is stopped or clo
 test.each<[string, readonly unknown[], RegExp]>([
   ["no signals", [undefined], /^signals must be an array of names such as "SIGTERM"; got undefined$/],
   ["a name alone", ["SIGUSR2"], /^signals must be an array of names such as "SIGTERM"; got "SIGUSR2"$/],
+  ["what is no name", [["SIGUSR2", undefined]], /^signals must .*; got undefined$/],
   ["a name that is no signal's", [["SIGUSR2", "SIGTREM"]], /^signals must .*; got "SIGTREM"$/],
   ["what is told and is no function", [["SIGUSR2"], { onClosed: 1 }], /^onClosed must be a function; got 1$/],
   ["one that nobody can listen for", [["SIGUSR2", "SIGKILL"]], /EINVAL/],

@@ -176,6 +176,7 @@ const KNOWN = {
   firstMs: "1",
   isSaved: "0",
   saved: "",
+  saves: "0",
 };
 const PUT_BACK = {
   print: "p",
@@ -186,6 +187,7 @@ const PUT_BACK = {
   first: "1",
   since: "9",
   until: expect.stringMatching(/^\d{16}$/),
+  saves: "0",
 };
 
 async function reclaim(known: Record = {}): Promise<unknown> {
@@ -196,7 +198,7 @@ async function reclaim(known: Record = {}): Promise<unknown> {
 
 test.each<[string, Record, Record]>([
   ["that the server knows nothing of", {}, {}],
-  ["that it knows an earlier attempt of", { ...RUNNING, owner: OTHER, token: "8999", saved: "early" }, {}],
+  ["that it knows an earlier attempt of", { ...RUNNING, owner: OTHER, token: "8999", saved: "early", saves: "3" }, {}],
   ["that was given back before", { ...RUNNING, state: "released", token: "8999", value: "v", ended: "7" }, {}],
   [
     "with what it had saved",
@@ -206,12 +208,33 @@ test.each<[string, Record, Record]>([
 ])("a call %s is put back by whoever has it", async (_, before, known) => {
   if (before.state !== undefined) await have(before);
   expect(await reclaim(known)).toBe(1);
-  const saved = known.saved === undefined ? {} : { saved: known.saved };
-  expect(await server.redis.hgetall(RECORD)).toEqual({ ...PUT_BACK, ...saved });
+  // An attempt that was followed without an end has died, for all that is known.
+  const died = before.owner === OTHER && before.state === "running" ? { died: "1" } : {};
+  const { saved } = known;
+  const kept = saved === undefined ? {} : { saved };
+  expect(await server.redis.hgetall(RECORD)).toEqual({ ...PUT_BACK, ...died, ...kept });
   const restUs = Number(await server.redis.hget(RECORD, "until")) - (await server.nowUs());
   expect(restUs).toBeLessThanOrEqual(30_000_000);
   expect(restUs).toBeGreaterThan(10_000_000);
   expect(await server.redis.pttl(RECORD)).toBeGreaterThan(KEPT_MS);
+});
+
+test("an attempt that was put back saves after what it had saved, whoever saved how often before it", async () => {
+  const save = (data: string, number: number): Promise<unknown> => {
+    const args: Record = { owner: OWN, data, number: String(number) };
+    return server.redis.eval(
+      recipesOnceSave.source,
+      1,
+      RECORD,
+      ...recipesOnceSave.args.map((name) => args[name] ?? ""),
+    );
+  };
+  await have({ ...RUNNING, owner: OTHER, token: "8999", saved: "of another", saves: "7" });
+  expect(await reclaim({ isSaved: "1", saved: "two", saves: "2" })).toBe(1);
+  expect(await save("one", 1), "a late copy").toEqual([1]);
+  expect(await server.redis.hget(RECORD, "saved")).toBe("two");
+  expect(await save("three", 3)).toEqual([1]);
+  expect(await server.redis.hmget(RECORD, "saved", "saves")).toEqual(["three", "3"]);
 });
 
 test("what is put back twice does not end sooner for it", async () => {

@@ -6,7 +6,7 @@ import { Redis } from "ioredis";
 import { describe, expect, test, vi } from "vitest";
 import { type Runtime, systemRuntime } from "../../src/core/runtime.js";
 import { createHoldfastOn } from "../../src/holdfast.js";
-import { createHoldfast, type Leadership, LeaseLostError } from "../../src/index.js";
+import { createHoldfast, type Election, type Leadership, LeaseLostError } from "../../src/index.js";
 import { lead, ResignedError, type TermEnd, WorkLostError } from "../../src/recipes/index.js";
 import { eventually, heeding, held, useLeadScene } from "./lead-scene.js";
 
@@ -200,6 +200,22 @@ describe("a candidate", () => {
       await leader.release();
     },
   );
+
+  test.each([
+    ["resigned", "resigned", (election: Election) => election.resign()],
+    ["taken away by force", "lost", (election: Election, { owner }: Leadership) => election.forceRelease({ owner })],
+  ] as const)("a term that is %s while `started` goes on begins no work", async (_, end, stop) => {
+    const election = scene.another().election(scene.name);
+    const [work, stopped, began] = [vi.fn(), vi.fn(), held<void>()];
+    const leading = lead(election, work, { ...NOW, started: began.work, stopped }).catch((error: unknown) => error);
+    const leadership = await began.began;
+    void stop(election, leadership);
+    await vi.waitFor(() => expect(leadership.signal.aborted).toBe(true), eventually);
+    began.end();
+    expect(await leading).toEqual(end === "lost" ? expect.any(LeaseLostError) : undefined);
+    expect(stopped.mock.calls.map(([, how]) => how)).toEqual([end]);
+    expect(work).not.toHaveBeenCalled();
+  });
 
   test.each(["started", "stopped"] as const)("of a `%s` that is async the error is its own", async (when) => {
     const failure = new Error("no such service");

@@ -8,7 +8,7 @@ import { startSentinel } from "../../../../tests/support/redis-sentinel.js";
 import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
 import { startProxy, type TcpProxy } from "../../../../tests/support/tcp-proxy.js";
 import { recipesOnceBegin, recipesOnceLeave, recipesOnceSettle } from "../../src/generated/recipes-scripts.js";
-import { createHoldfast, type Holdfast } from "../../src/index.js";
+import { createHoldfast, type Holdfast, type Lease } from "../../src/index.js";
 import { OnceRunningError, OnceUnrecordedError, once } from "../../src/recipes/index.js";
 
 const eventually = { timeout: 30_000, interval: 10 };
@@ -56,21 +56,20 @@ async function proxied(): Promise<{ proxy: TcpProxy; far: Holdfast }> {
 }
 
 /** A call that runs until it is told to end. */
-async function running(by: Holdfast): Promise<{ ended: Promise<unknown>; end: () => void }> {
+async function running(by: Holdfast): Promise<{ ended: Promise<unknown>; end: () => void; lease: Lease }> {
   let end = (): void => {};
   const work = new Promise<string>((resolve) => {
     end = () => resolve("first");
   });
-  let begin = (): void => {};
-  const began = new Promise<void>((resolve) => {
+  let begin: (lease: Lease) => void = () => {};
+  const began = new Promise<Lease>((resolve) => {
     begin = resolve;
   });
-  const ended = once(by, key, () => {
-    begin();
+  const ended = once(by, key, (lease) => {
+    begin(lease);
     return work;
   });
-  await began;
-  return { ended, end };
+  return { ended, end, lease: await began };
 }
 
 test("of fifty callers in five processes one runs, and all get its value", { timeout: 60_000 }, async () => {
@@ -230,6 +229,8 @@ describe("a Holdfast that closes", () => {
     const { released, unsettled } = await holdfast.close();
     expect([released, unsettled]).toMatchObject([[], [{ kind: "once", name: `/${key}` }]]);
     await expect(once(client(server.port), key, () => 2, { whenRunning: "reject" })).rejects.toThrow(OnceRunningError);
+    // Nor is it given back by hand, and nobody was asked to.
+    await expect(first.lease.release()).rejects.toMatchObject({ code: "ERR_LOCK_STORE", mayHaveRun: false });
     first.end();
     expect(await first.ended).toMatchObject({ value: "first" });
   });

@@ -85,7 +85,8 @@ function routeOf({ req: { matchedRoutes, routeIndex, method } }: Context): strin
   const own = matchedRoutes[routeIndex];
   if (own !== undefined && isOfOne(own)) return own.path;
   const handlers = matchedRoutes.filter((each) => each.method === method);
-  return (handlers.find(isOfOne) ?? handlers.at(-1) ?? matchedRoutes.at(-1))?.path;
+  // A handler of all methods is not told from middleware, of which the last one that matches may be the handler.
+  return (handlers.find(isOfOne) ?? matchedRoutes.findLast(isOfOne) ?? handlers.at(-1) ?? matchedRoutes.at(-1))?.path;
 }
 
 /** What can be made bytes again that are the same for the same body; a form has a new boundary each time. */

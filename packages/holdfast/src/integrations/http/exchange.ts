@@ -255,6 +255,8 @@ function unlessTooLarge(error: unknown): undefined {
 function policyOf(keep: unknown): OncePolicy {
   if (keep === "block") return "block";
   if (typeof keep === "boolean") return keep ? "keep" : "release";
+  // What it rejects with would end the process.
+  void Promise.resolve(keep).catch(() => {});
   throw new TypeError(`keep must return true, false or "block"; got ${show(keep)}`);
 }
 

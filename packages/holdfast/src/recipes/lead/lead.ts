@@ -194,7 +194,12 @@ class Candidate<Value> implements Office {
     this.#isWorking = true;
     let outcome: { readonly value: Value } | { readonly error: unknown };
     try {
-      await started?.(leadership);
+      if (started !== undefined) {
+        await started(leadership);
+        // What has ended meanwhile is not begun: its work might wait for an end that it has missed.
+        signal.throwIfAborted();
+        leadership.assertHeld();
+      }
       outcome = { value: await this.#work(leadership) };
     } catch (error) {
       outcome = { error };

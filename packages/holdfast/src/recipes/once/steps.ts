@@ -26,6 +26,8 @@ export interface Granted {
   readonly firstMs: number;
   /** As text. */
   readonly saved: string | undefined;
+  /** How often this attempt has saved, as far as it has been told. */
+  readonly saves: number;
 }
 
 /** The call has ended before: what it ended with. Not an error of anybody; it ends a wait as one does. */
@@ -102,10 +104,10 @@ export class OnceSteps implements Steps {
     return async ({ claim: { owner }, token }, leaseMs, timeoutMs) => {
       const granted = this.#grants.get(owner);
       if (granted === undefined) return "refused";
-      const { attempt, firstMs, saved } = granted;
+      const { attempt, firstMs, saved, saves } = granted;
       const lease = { owner, token, leaseMs, keepMs: this.#keepMs(leaseMs) };
       const known = { fingerprint: this.#place.fingerprint, attempt, firstMs };
-      const args = { ...lease, ...known, isSaved: saved === undefined ? 0 : 1, saved: saved ?? "" };
+      const args = { ...lease, ...known, isSaved: saved === undefined ? 0 : 1, saved: saved ?? "", saves };
       return (await call(this.#caller, recipesOnceReclaim, { record: this.key, marker }, args, timeoutMs)).outcome;
     };
   }
@@ -133,7 +135,7 @@ export class OnceSteps implements Steps {
     switch (reply.outcome) {
       case "granted": {
         const [saved] = reply.saved;
-        this.#grants.set(owner, { attempt: reply.attempt, firstMs: reply.firstMs, saved });
+        this.#grants.set(owner, { attempt: reply.attempt, firstMs: reply.firstMs, saved, saves: 0 });
         return { outcome: "granted", token: reply.token };
       }
       case "running":
@@ -192,13 +194,17 @@ export class OnceSteps implements Steps {
     const { engine } = this.#place;
     const { owner } = lease;
     this.#saves += 1;
-    const args = { owner, data, number: this.#saves };
+    const number = this.#saves;
+    const args = { owner, data, number };
     const ask = () =>
       insist(engine, () => call(this.#caller, recipesOnceSave, { record: this.key }, args, engine.commandTimeoutMs));
     const reply = await askAsHolder(lease, ask, ({ outcome }) => outcome !== "saved");
     if (reply.outcome !== "saved") return false;
+    // Of two that are saved at once, the answer to the older may come later.
     const granted = this.#grants.get(owner);
-    if (granted !== undefined) this.#grants.set(owner, { ...granted, saved: data });
+    if (granted !== undefined && granted.saves < number) {
+      this.#grants.set(owner, { ...granted, saved: data, saves: number });
+    }
     return true;
   }
 

@@ -3,7 +3,7 @@
 
   Versions only rise: each is the server's time in µs, or one more than the last, whichever is more. A deleted value leaves its
   version behind for a while. A request whose answer was lost is known by its id, however often the value was written since. Clients
-  may remember for times of different length: nobody forgets for one that remembers longer.
+  may remember for times of different length: for one that remembers longer than others it is at least half as long.
 
   KEYS[1] record    hash: version, value; without the value it was deleted
   KEYS[2] requests  sorted set, ids of the requests that have won of late: version

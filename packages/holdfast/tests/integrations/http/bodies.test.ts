@@ -283,10 +283,11 @@ test("hono: a key is one of its own route, whatever else matches the request", a
     app.post(`/${name}/:id`, forHono(holdfast), (c) => c.json({ name }));
     app.post(`/api/${name}/:id`, (c) => c.json({ name }));
   }
+  app.all("/api/all/:id", (c) => c.json({ name: "l" }));
   // As most services have it in the end.
   app.all("*", (c) => c.text("there is no such thing", 404));
   const headers = { "idempotency-key": key };
-  for (const path of ["/a/:id", "/b/:id", "/api/a/:id", "/api/b/:id"]) {
+  for (const path of ["/a/:id", "/b/:id", "/api/a/:id", "/api/b/:id", "/api/all/:id"]) {
     for (const replayed of [null, "true"]) {
       const reply = await app.request(path.replace(":id", "7"), { method: "POST", headers });
       expect([await reply.json(), reply.headers.get("idempotency-replayed")], path).toEqual([
