@@ -584,6 +584,27 @@ describe("who waits", () => {
     await proxy.close();
   });
 
+  test.each(["finds something", "fails"])(
+    "that %s is waited for by a Holdfast that closes, which says that it was given back",
+    async (how) => {
+      const client = new Redis({ port: server.port });
+      const local = createHoldfast({ redis: client, commandTimeoutMs });
+      const [begun, ended] = [deferred<void>(), deferred<string>()];
+      // It does not heed its signal.
+      const first = cache<string>(local, "user").get(key, () => {
+        begun.resolve();
+        return ended.promise;
+      });
+      await begun.promise;
+      const closed = local.close({ graceMs: 60_000 });
+      if (how === "fails") ended.reject(new Error("no"));
+      else ended.resolve("value");
+      expect(await first.catch(({ message }: Error) => message)).toBe(how === "fails" ? "no" : "value");
+      expect(await closed).toMatchObject({ released: [{ kind: "cache", name: `user/${key}` }], unsettled: [] });
+      client.disconnect();
+    },
+  );
+
   test("hears that its Holdfast was closed", async () => {
     const client = new Redis({ port: server.port });
     const local = createHoldfast({ redis: client, commandTimeoutMs });

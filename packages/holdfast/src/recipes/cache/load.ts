@@ -1,4 +1,5 @@
 /** One run of a caller's loader, and what becomes of what it has found. */
+import type { Settled } from "../../core/closing.js";
 import type { Engine } from "../../core/engine.js";
 import { ClosedError } from "../../core/errors.js";
 import type { Hold } from "../../core/hold.js";
@@ -74,10 +75,9 @@ export class Load<Value> {
       }
     } catch {
       this.#unanswered(hold);
-      this.#end(hold);
       return false;
     }
-    this.#end(hold);
+    this.#end(hold, "released");
     return true;
   }
 
@@ -87,15 +87,15 @@ export class Load<Value> {
     if (hold === undefined) return false;
     const { attemptsMax } = this.#place.options;
     hold.rest();
-    let isLast = false;
     try {
       const text = encodeFailure(error, FAILURE_BYTES_MAX);
-      isLast = await this.#place.steps.fail(hold.grant, attemptsMax, failed(hold.token, text));
+      const isLast = await this.#place.steps.fail(hold.grant, attemptsMax, failed(hold.token, text));
+      this.#end(hold, "released");
+      return isLast;
     } catch {
       this.#unanswered(hold);
+      return false;
     }
-    this.#end(hold);
-    return isLast;
   }
 
   /** It has come to nothing, and that is nobody's fault. */
@@ -103,8 +103,10 @@ export class Load<Value> {
     const hold = this.#hold;
     if (hold === undefined) return;
     hold.rest();
-    await this.#place.steps.giveUp(hold.owner, AGAIN, this.#place.engine.commandTimeoutMs).catch(() => {});
-    this.#end(hold);
+    const { steps, engine } = this.#place;
+    const given = steps.giveUp(hold.owner, AGAIN, engine.commandTimeoutMs);
+    const how = await given.then(() => "released" as const).catch(() => "unknown" as const);
+    this.#end(hold, how);
   }
 
   async #run(load: Loader<Value>): Promise<LoadOutcome<Value>> {
@@ -131,10 +133,11 @@ export class Load<Value> {
   #unanswered(hold: Hold): void {
     const { steps, engine } = this.#place;
     void steps.giveUp(hold.owner, AGAIN, engine.commandTimeoutMs).catch(() => {});
+    this.#end(hold, "unknown");
   }
 
-  #end(hold: Hold): void {
+  #end(hold: Hold, how: Settled): void {
     this.#lease?.end("released");
-    hold.end();
+    hold.end(how);
   }
 }
