@@ -87,6 +87,16 @@ describe("a key", () => {
     await again.onComplete(`${key} brief`);
   });
 
+  test("that is granted again here, after its time, leaves nothing of the run before it", async () => {
+    const coordinator = runCoordinator(holdfast, { name });
+    expect(await coordinator.shouldRun(key, 100)).toBe(true);
+    await vi.waitFor(async () => expect(await coordinator.shouldRun(key, TTL_MS)).toBe(true), { timeout: 15_000 });
+    const runs = holdfast.semaphore(name, { permits: 1_000_000 });
+    expect((await runs.inspect()).holders).toHaveLength(1);
+    await coordinator.onComplete(key);
+    expect((await runs.inspect()).holders).toHaveLength(0);
+  });
+
   test.each(["}{", "%7D", "a:b/c d\n", "é".repeat(600), `${"x".repeat(5_000)}}`])(
     "may be anything: %.8s",
     async (odd) => {

@@ -125,6 +125,8 @@ class Coordinator implements RedisRunCoordinator {
         await delay(this.#engine, this.#name, delayMs, undefined);
       }
       const marker = await this.#take(key, leaseMs);
+      // Granted again after its time, the key names this run alone: nobody could end one before it any more.
+      await this.onComplete(key);
       const living = await this.#live(key);
       const { owner, token } = living ?? marker;
       const run: Running = { tick: key, owner, token, living, beganAtMs: this.#engine.runtime.monotonicMs() };
