@@ -5,7 +5,8 @@ import { relative } from "node:path";
 /** @typedef {{ name: string, status: string, message?: string, assertionResults: TestResult[] }} FileResult */
 
 /**
- * What failed, a line each: the file, the test and the first line of its error. Of a long log, often only the end is kept.
+ * What failed, a line each: the file, the test, where in it and the first line of its error. Of a long log, often only the end is
+ * kept.
  *
  * @param {{ testResults: FileResult[] } | undefined} report
  * @param {string} root  folder from which files are named
@@ -16,8 +17,21 @@ export function failures(report, root) {
     const file = relative(root, name);
     const red = assertionResults.filter((test) => test.status === "failed");
     if (status === "failed" && assertionResults.length === 0) return [`${file}: ${firstLine(message)}`];
-    return red.map(({ fullName, failureMessages }) => `${file}: ${fullName}: ${firstLine(failureMessages?.[0])}`);
+    return red.map(({ fullName, failureMessages }) => {
+      const error = failureMessages?.[0];
+      return `${file}${placeOf(error)}: ${fullName}: ${firstLine(error)}`;
+    });
   });
+}
+
+/**
+ * Where the error came from: the last of its places that is in a test, or in a contract. A library's own frames say less.
+ *
+ * @param {string | undefined} error
+ */
+function placeOf(error = "") {
+  const places = [...error.matchAll(/([\w.-]+\.(?:test|contract)\.ts:\d+):\d+/g)];
+  return places.length === 0 ? "" : ` (${places.at(-1)?.[1]})`;
 }
 
 /** @param {string | undefined} text */

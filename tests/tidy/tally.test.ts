@@ -24,7 +24,7 @@ it("a run that ended before it could report is a failure", () => {
   expect(tally(undefined, 1)).toEqual({ passed: 0, failed: 1, skipped: [] });
 });
 
-it("what failed is said in a line each, with the file and the first line of the error", () => {
+it("what failed is said in a line each, with the file, the place and the first line of the error", () => {
   const report = {
     testResults: [
       {
@@ -32,7 +32,14 @@ it("what failed is said in a line each, with the file and the first line of the 
         status: "failed",
         assertionResults: [
           { status: "passed", fullName: "goes well" },
-          { status: "failed", fullName: "goes wrong", failureMessages: ["Error: two holders\n    at a.test.ts:3"] },
+          { status: "failed", fullName: "goes wrong", failureMessages: ["Error: two holders"] },
+          {
+            status: "failed",
+            fullName: "goes wrong in a contract",
+            failureMessages: [
+              "Error: late\n    at wait (/folder/src/wait.ts:9:1)\n    at /folder/src/mutex.contract.ts:31:7",
+            ],
+          },
         ],
       },
       { name: "/folder/tests/b.test.ts", status: "failed", message: "cannot find c", assertionResults: [] },
@@ -40,6 +47,7 @@ it("what failed is said in a line each, with the file and the first line of the 
   };
   expect(failures(report, "/folder")).toEqual([
     "tests/a.test.ts: goes wrong: Error: two holders",
+    "tests/a.test.ts (mutex.contract.ts:31): goes wrong in a contract: Error: late",
     "tests/b.test.ts: cannot find c",
   ]);
   expect(failures(undefined, "/folder")).toEqual([]);

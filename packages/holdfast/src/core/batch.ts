@@ -37,7 +37,6 @@ export class Batch implements Turn {
   readonly #startedAtMs: number;
   #next = 0;
   #served = 0;
-  #isOver = false;
 
   /**
    * @param callers  as many as the claim is good for at most, in the order in which they came
@@ -80,11 +79,15 @@ export class Batch implements Turn {
   }
 
   over(): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
+    const left = this.end();
+    if (left.length > 0) this.#onLeft(left);
+  }
+
+  /** The claim has ended on the server: nobody is served any more. @returns who was not */
+  end(): readonly Caller[] {
     const left = this.#left();
     this.#forget();
-    if (left.length > 0) this.#onLeft(left);
+    return left;
   }
 
   /** Whoever keeps one lease, or the cohort, must not keep the leases of all others and what listens to them. */

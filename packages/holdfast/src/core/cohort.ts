@@ -147,6 +147,8 @@ export class Cohort {
 
   #granted(granted: Granted, steps: Steps): void {
     this.#waiter = undefined;
+    // That it is granted shows that the claim before it has ended, of which its holder may not have heard yet.
+    this.#waiting.unshift(...(this.#batch?.end() ?? []));
     const most = Math.min(granted.claim.amount, this.#waiting.length);
     let served = 0;
     while (served < most && this.#isServedBy(granted, this.#waiting[served])) served += 1;

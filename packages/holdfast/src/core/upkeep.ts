@@ -132,16 +132,18 @@ export class Upkeep implements Looker, Renewable {
 
   /** A connection has come back: a renewal that failed meanwhile need not wait for its turn. */
   hurry(connection: "commands" | "inbox"): void {
-    if (!this.#options.renew || this.#isResting) return;
     // The server may be another one now, which has lost it: the sooner it is asked, the sooner it is put back.
-    const mayHaveLost = connection === "commands" && this.#steps.reclaim !== undefined;
-    if (this.#renewal.hurry(mayHaveLost)) this.#arm();
+    if (connection === "inbox" || this.#steps.reclaim !== undefined) this.check();
+    else if (this.#isKept && this.#renewal.hurry(false)) this.#arm();
   }
 
   /** It may have been released by force without our hearing of it: a renewal finds that out. */
   check(): void {
-    if (!this.#options.renew || this.#isResting) return;
-    if (this.#renewal.hurry(true)) this.#arm();
+    if (this.#isKept && this.#renewal.hurry(true)) this.#arm();
+  }
+
+  get #isKept(): boolean {
+    return this.#options.renew && !this.#isResting;
   }
 
   /** From now on it may hold something else than it was granted, and a server that has lost it would not know what. */

@@ -150,18 +150,31 @@ export function nodeRedisEar(subscriber: NodeRedisClient, events: EarEvents): Ea
   subscriber.on("ready", () => events.onReady());
   const onMessage = (message: string, channel: string): void => events.onMessage(channel, message);
 
+  let isClosed = false;
+  const close = async (): Promise<void> => {
+    if (subscriber.isOpen === false && !isBehindSentinel) return;
+    await (subscriber.destroy === undefined ? subscriber.disconnect?.() : subscriber.destroy());
+  };
+
   return {
     async subscribe(channels) {
       await connected;
       await subscriber.subscribe?.([...channels], onMessage);
+      if (isClosed) {
+        // Behind Sentinel the library opens another connection for whoever subscribes after the end, and keeps it.
+        await close();
+        throw new Error("the connection that listens was closed");
+      }
       // The library answers at once for a channel it knows, while it may still be subscribing again after a
       // reconnect. Replies come in order, so this one comes after the server's confirmation.
       await subscriber.ping?.();
     },
-    unsubscribe: async (channel) => subscriber.unsubscribe?.([channel]),
+    async unsubscribe(channel) {
+      if (!isClosed) await subscriber.unsubscribe?.([channel]);
+    },
     async close() {
-      if (subscriber.isOpen === false) return;
-      await (subscriber.destroy === undefined ? subscriber.disconnect?.() : subscriber.destroy());
+      isClosed = true;
+      await close();
     },
   };
 }

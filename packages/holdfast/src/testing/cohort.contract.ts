@@ -151,6 +151,27 @@ export function cohortContract(scene: Scene, makeLock: MakeLock): void {
     await expect(second.release()).rejects.toThrow(LeaseLostError);
   });
 
+  test("where a forced release breaks a batch off, who is left of it comes before who called later", async () => {
+    const lease = await scene.lock.acquire();
+    const order: string[] = [];
+    const called = (who: string): Promise<Lease> =>
+      scene.lock.acquire({ waitMs: LONG_MS }).then((granted) => {
+        order.push(who);
+        return granted;
+      });
+    const waiting = ["first", "second", "third"].map(called);
+    await queued(1);
+    await lease.release();
+    const first = await waiting[0];
+    // It has a claim of its own, which is granted before this client hears that the batch is over.
+    const late = called("late");
+    await queued(1);
+    expect(await scene.rival.forceRelease({ token: first?.token ?? 0 })).toBe(true);
+    for (const next of [...waiting.slice(1), late]) await (await next)?.release();
+    await until(() => first?.signal.aborted === true, "the holder to be told");
+    expect(order).toEqual(["first", "second", "third", "late"]);
+  });
+
   test("a lease that was extended is given back, so that the next one is no longer than it asked for", async () => {
     const lease = await scene.lock.acquire();
     const waiting = [scene.lock.acquire({ waitMs: LONG_MS }), scene.lock.acquire({ waitMs: LONG_MS })];

@@ -210,6 +210,27 @@ describe("a batch", () => {
     expect(leaseOf(waiting[2]).token).toBe(TOKEN + 100);
   });
 
+  test("ends with the grant of the next claim, where its loss is not heard yet: whoever is left comes first", async () => {
+    const waiting = callers(3);
+    await world.runtime.advance(5);
+    await grant();
+    await world.runtime.advance(1);
+    waiting.push(...callers(1));
+    await world.runtime.advance(1);
+    // The claim was released by force, and that message is late.
+    await grant(undefined, TOKEN + 100);
+    for (const [at, caller] of waiting.slice(1).entries()) {
+      expect(leaseOf(caller).token).toBe(TOKEN + 100 + at);
+      await leaseOf(caller).release();
+      await world.runtime.advance(0);
+    }
+    expect(new Set(world.sentOf("acquire").map(({ claim }) => claim?.owner)).size).toBe(2);
+    await leaseOf(waiting[0]).release();
+    expect(world.sentOf("release")).toHaveLength(2);
+    await world.runtime.advance(60_000);
+    expect(world.runtime.running()).toBe(0);
+  });
+
   test("ends where a lease was extended, so that no crash blocks the others for longer than they asked for", async () => {
     const waiting = callers(2);
     await world.runtime.advance(5);

@@ -139,6 +139,19 @@ describe("renewal", () => {
     expect(lease.validForMs()).toBeGreaterThanOrEqual(TRUSTED_MS - 1);
   });
 
+  test("is sent at once when the inbox is back: a forced release that was told meanwhile is not known yet", async () => {
+    const lease = await world.lock.acquire();
+    const unrenewed = await world.lock.acquire({ renew: false });
+    const seen = aborts(lease);
+    world.answers.extend = async () => "claimed";
+    await world.runtime.advance(1_000);
+    world.store.reconnect("inbox");
+    await world.runtime.advance(1);
+    expect(world.sentOf("extend")).toHaveLength(1);
+    expect(seen.count).toBe(1);
+    unrenewed.assertHeld();
+  });
+
   test("rejected with what is not an error is a failure like any other", async () => {
     for (const thrown of [undefined, null, "text", 7, Object.create(null)]) {
       world = new ScriptedLock();

@@ -30,3 +30,11 @@ export function tell(name, value = {}) {
 export function sharedClockMs() {
   return Number(process.hrtime.bigint()) / 1e6;
 }
+
+/** Resolves when it has aborted, which it may have by now. @param {AbortSignal} signal */
+export function aborted(signal) {
+  return new Promise((resolve) => {
+    signal.addEventListener("abort", resolve);
+    if (signal.aborted) resolve(undefined);
+  });
+}

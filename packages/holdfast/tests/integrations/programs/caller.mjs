@@ -9,7 +9,7 @@ import { HoldfastModule, Leading, Locked, Scheduled } from "holdfast/nestjs";
 import { runCoordinator } from "holdfast/node-cron";
 import { Redis } from "ioredis";
 import { schedule } from "node-cron";
-import { args, serve } from "../../faults/programs/serve.mjs";
+import { aborted, args, serve } from "../../faults/programs/serve.mjs";
 
 const redis = new Redis({ port: args.port });
 const jobs = new Redis({ port: args.port, maxRetriesPerRequest: null });
@@ -122,7 +122,7 @@ serve({
     const run = async ({ term, signal }) => {
       await redis.rpush(`${name}:visits`, `begin ${term}`);
       if ((await redis.incr(`${name}:terms`)) >= terms) {
-        await new Promise((resolve) => signal.addEventListener("abort", resolve));
+        await aborted(signal);
       }
       await redis.rpush(`${name}:visits`, `end ${term}`);
     };

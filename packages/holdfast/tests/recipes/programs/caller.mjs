@@ -16,7 +16,7 @@ import {
   workerSlot,
 } from "holdfast/recipes";
 import { Redis } from "ioredis";
-import { args, serve } from "../../faults/programs/serve.mjs";
+import { aborted, args, serve } from "../../faults/programs/serve.mjs";
 
 const redis = new Redis({ port: args.port });
 // On a machine that is slow many requests at once take their time, and asking again does not help.
@@ -56,7 +56,7 @@ const calls = {
       async ({ term, signal }) => {
         await redis.rpush(`${name}:visits`, `begin ${term}`);
         if ((await redis.incr(`${name}:terms`)) === terms) {
-          await new Promise((resolve) => signal.addEventListener("abort", resolve));
+          await aborted(signal);
         }
         await redis.rpush(`${name}:visits`, `end ${term}`);
       },

@@ -1,0 +1,28 @@
+/** A listening connection that is closed while somebody begins to listen on it. */
+import { createSentinel } from "redis";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { type RedisSentinel, startSentinel } from "../../../../tests/support/redis-sentinel.js";
+import { nodeRedisEar } from "../../src/stores/node-redis.js";
+
+let topology: RedisSentinel;
+beforeAll(async () => {
+  topology = await startSentinel();
+});
+afterAll(() => topology?.stop());
+
+const nothing = (): void => {};
+
+test("behind Sentinel it listens no more, and its library keeps no connection of its own", async () => {
+  const { addresses, name } = topology;
+  const sentinel = createSentinel({ name, sentinelRootNodes: [...addresses] });
+  const ear = nodeRedisEar(sentinel, { onMessage: nothing, onReady: nothing, onEnd: nothing });
+  await ear.subscribe(["before"]);
+  await ear.close();
+  await expect(ear.subscribe(["after"])).rejects.toThrow("the connection that listens was closed");
+  await ear.unsubscribe("before");
+  const master = await topology.master();
+  await vi.waitFor(
+    async () => expect(await master.command("PUBSUB", "NUMSUB", "before", "after")).toEqual(["before", 0, "after", 0]),
+    { timeout: 10_000 },
+  );
+});
