@@ -83,10 +83,17 @@ export class Batch implements Turn {
     if (left.length > 0) this.#onLeft(left);
   }
 
-  /** The claim has ended on the server: nobody is served any more. @returns who was not */
+  /** Nobody is served any more. @returns who was not */
   end(): readonly Caller[] {
     const left = this.#left();
     this.#forget();
+    return left;
+  }
+
+  /** The server has ended the claim: as `end`, and whoever holds by it is told. */
+  lose(): readonly Caller[] {
+    const left = this.end();
+    this.#engine.ended(this.#granted.claim);
     return left;
   }
 

@@ -14,7 +14,7 @@
  * The idea is that of cohort locks (Dice, Marathe, Shavit 2012); see docs/adr/060-cohorts.md.
  */
 import { Batch, BLOCK, CROWD_BLOCK, isCrowd } from "./batch.js";
-import { Caller, type CallerEnds, NOBODY } from "./caller.js";
+import { Caller, type CallerEnds } from "./caller.js";
 import { depart } from "./departure.js";
 import type { Engine } from "./engine.js";
 import { PausedError } from "./errors.js";
@@ -24,8 +24,6 @@ import type { PatienceEnd } from "./patience.js";
 import { standingPause } from "./paused.js";
 import { SHORTEST_CALL_MS } from "./questions.js";
 import type { Claim, Steps } from "./steps.js";
-import { tellingEnds } from "./telling.js";
-import { now } from "./validity.js";
 import type { Granted, TimedOut } from "./wait-ends.js";
 import { Waiter } from "./waiter.js";
 
@@ -71,30 +69,6 @@ export class Cohort {
 
   /** One more caller. @throws ClosedError, signal.reason */
   join(steps: Steps, options: ResolvedOptions, ends: CallerEnds): void {
-    if (this.#waiter?.isPaused !== true || options.throughPause) this.#join(steps, options, ends);
-    else void this.#joinUnlessPaused(steps, options, ends);
-  }
-
-  /** The claim on its way keeps its place behind a pause, which whoever comes now has not; it may be over since it last asked. */
-  async #joinUnlessPaused(steps: Steps, options: ResolvedOptions, ends: CallerEnds): Promise<void> {
-    const { commandTimeoutMs, runtime } = this.#engine;
-    const startedAt = now(runtime);
-    const state = await steps.inspect(undefined, commandTimeoutMs).catch(() => undefined);
-    const pause = standingPause(this.#engine, state);
-    if (pause !== undefined) {
-      const call = { steps, options, runtime, claim: () => NOBODY, startedAt: () => startedAt };
-      tellingEnds(ends, call).failed(new PausedError(steps.name, pause));
-      return;
-    }
-    try {
-      this.#join(steps, options, ends);
-    } catch (error) {
-      ends.failed(error);
-    }
-  }
-
-  /** @throws ClosedError, signal.reason */
-  #join(steps: Steps, options: ResolvedOptions, ends: CallerEnds): void {
     options.signal?.throwIfAborted();
     this.#engine.assertOpen(steps.name);
     const caller = new Caller(this.#engine.runtime, steps, options, ends, (end) => this.#leave(caller, end));
@@ -105,9 +79,23 @@ export class Cohort {
     if (this.#waiter !== undefined) caller.claim = this.#waiter;
     publishAcquire(steps, caller.claim, options, startedAt, this.#engine.store);
     if (joined !== undefined) publishWait(steps, joined, joined.isQueued, startedAt);
+    if (joined?.isPaused === true && !options.throughPause) void this.#refuseIfPaused(caller);
     // Until the first answer, which takes no longer than a command may, a near deadline is as for a single caller.
     if (this.#waiter?.isAnswered === true) caller.patience.startDeadline();
     else if (options.waitMs <= this.#engine.commandTimeoutMs) caller.patience.startDeadline(SHORTEST_CALL_MS);
+  }
+
+  /**
+   * The claim on its way keeps its place behind a pause, which whoever comes now has not. The pause may be over since it was last
+   * asked about, and then this caller has its place here.
+   */
+  async #refuseIfPaused(caller: Caller): Promise<void> {
+    const { steps } = caller;
+    const state = await steps.inspect(undefined, this.#engine.commandTimeoutMs).catch(() => undefined);
+    const pause = standingPause(this.#engine, state);
+    if (pause === undefined || !this.#waiting.includes(caller)) return;
+    void this.#take(caller).last?.abandon();
+    caller.ends.failed(new PausedError(steps.name, pause));
   }
 
   /** Asks for a claim, for everybody who waits. @param keepsPlace  whether they have waited before, so that no pause refuses them */
@@ -148,10 +136,12 @@ export class Cohort {
   #granted(granted: Granted, steps: Steps): void {
     this.#waiter = undefined;
     // That it is granted shows that the claim before it has ended, of which its holder may not have heard yet.
-    this.#waiting.unshift(...(this.#batch?.end() ?? []));
+    this.#waiting.unshift(...(this.#batch?.lose() ?? []));
     const most = Math.min(granted.claim.amount, this.#waiting.length);
-    let served = 0;
-    while (served < most && this.#isServedBy(granted, this.#waiting[served])) served += 1;
+    // Whoever stands before the one that asked for it had called before.
+    const asker = this.#asker === undefined ? -1 : this.#waiting.indexOf(this.#asker);
+    let served = Math.min(asker + 1, most);
+    while (served < most && this.#waiting[served]?.hadCalledBy(granted.setAt) === true) served += 1;
     this.#isCrowd = isCrowd(served, granted.claim.amount);
     const callers = this.#waiting.splice(0, served);
     this.#asker = undefined;
@@ -168,10 +158,6 @@ export class Cohort {
     this.#askForRest();
   }
 
-  #isServedBy({ setAt }: Granted, caller: Caller | undefined): boolean {
-    return caller === this.#asker || caller?.hadCalledBy(setAt) === true;
-  }
-
   /** Whoever was not served any more is the first in line. */
   #over(left: readonly Caller[]): void {
     this.#waiting = [...left, ...this.#waiting];
@@ -180,6 +166,7 @@ export class Cohort {
 
   #failed(error: unknown): void {
     this.#waiter = undefined;
+    this.#asker = undefined;
     const callers = this.#waiting.splice(0);
     for (const caller of callers) {
       caller.leave();
@@ -189,19 +176,27 @@ export class Cohort {
 
   /** The end of one caller's patience. Only who leaves nobody behind has something to undo on the server. */
   #leave(caller: Caller, end: PatienceEnd): void {
-    caller.leave();
-    const at = this.#waiting.indexOf(caller);
-    if (at >= 0) this.#waiting.splice(at, 1);
-    const waiter = at >= 0 ? this.#waiter : undefined;
-    const isLast = waiter !== undefined && this.#waiting.length === 0;
-    if (isLast) this.#waiter = undefined;
+    const { waiter, last } = this.#take(caller);
     if (end === "abort") {
-      if (isLast) void waiter.abandon();
+      void last?.abandon();
       caller.ends.failed(caller.options.signal?.reason);
     } else {
       const { timedOut, failed } = caller.ends;
-      (isLast ? waiter.giveUp(caller.options.waitMs) : this.#look(caller, waiter)).then(timedOut, failed);
+      (last === undefined ? this.#look(caller, waiter) : last.giveUp(caller.options.waitMs)).then(timedOut, failed);
     }
+  }
+
+  /** Takes it out of those who wait. @returns the claim on its way for it; also as `last`, if nobody else wants that one */
+  #take(caller: Caller): { readonly waiter: Waiter | undefined; readonly last: Waiter | undefined } {
+    caller.leave();
+    const at = this.#waiting.indexOf(caller);
+    if (at < 0) return { waiter: undefined, last: undefined };
+    this.#waiting.splice(at, 1);
+    const waiter = this.#waiter;
+    if (this.#waiting.length > 0) return { waiter, last: undefined };
+    this.#waiter = undefined;
+    this.#asker = undefined;
+    return { waiter, last: waiter };
   }
 
   /** What is to be said to a caller whose claim goes on for others. @throws StoreError */

@@ -18,6 +18,8 @@ export interface Occupant extends Recipient, Closable {
   reconnected(connection: "commands" | "inbox"): void;
   /** In a cluster: the client's own channel is heard from now on; what was told there before, such as a forced release, was missed. */
   listening?(): void;
+  /** It is known that the server has ended the claim, before the message that tells how, if there is one. */
+  ended?(): void;
 }
 
 /** How often a waiter asks although it was told to wait: a grant may have been lost without a trace. */
@@ -174,6 +176,16 @@ export class Engine {
   /** Undoes `admit`. */
   dismiss(claim: Claim, occupant: Occupant): void {
     this.mailbox.unregister(claim.number, occupant);
+  }
+
+  /** The server may have ended the claim: whoever holds by it asks. */
+  doubt(claim: Claim): void {
+    this.mailbox.recipient(claim.number)?.poked();
+  }
+
+  /** The server has ended the claim: whoever holds by it is told, if that is not known yet. */
+  ended(claim: Claim): void {
+    this.mailbox.recipient(claim.number)?.ended?.();
   }
 
   /** A claim that stood in the queue is settled: a grant that reaches it later belongs to nobody, and is passed on. */

@@ -260,6 +260,10 @@ export class Hold implements Occupant, Holding, Kept {
     this.lose("force-released", forced);
   }
 
+  ended(): void {
+    this.lose("server-lost");
+  }
+
   reconnected(connection: "commands" | "inbox"): void {
     this.#upkeep.hurry(connection);
   }

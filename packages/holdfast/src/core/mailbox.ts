@@ -88,6 +88,11 @@ export class Mailbox<Listener extends Recipient = Recipient> {
     if (this.#recipients.get(number) === recipient) this.#recipients.delete(number);
   }
 
+  /** Who gets the messages that name `number`. */
+  recipient(number: number): Listener | undefined {
+    return this.#recipients.get(number);
+  }
+
   /** A copy, so that whoever is called may unregister. */
   recipients(): Listener[] {
     return this.#recipients.values();

@@ -17,6 +17,8 @@ export class RenewalSchedule {
   #nextAtMs: number;
   #retryMs = RETRY_MIN_MS;
   #isUnderWay = false;
+  /** A reason came while one was under way, which may have been answered before it. */
+  #isDueAgain = false;
 
   /** @param firstAtMs  on the monotonic clock; Infinity for a lease that is not renewed */
   constructor(runtime: Runtime, firstAtMs: number) {
@@ -53,7 +55,8 @@ export class RenewalSchedule {
 
   /** The caller has begun the lease anew, now and with this length. */
   restart(leaseMs: number, nowMs: number = this.#runtime.monotonicMs()): void {
-    this.#nextAtMs = nowMs + leaseMs / 3;
+    this.#nextAtMs = this.#isDueAgain ? nowMs : nowMs + leaseMs / 3;
+    this.#isDueAgain = false;
   }
 
   /**
@@ -63,6 +66,7 @@ export class RenewalSchedule {
    */
   hurry(isUrgent: boolean): boolean {
     if (this.#retryMs === RETRY_MIN_MS && !isUrgent) return false;
+    this.#isDueAgain = this.#isUnderWay;
     this.#nextAtMs = 0;
     return true;
   }

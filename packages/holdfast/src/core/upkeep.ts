@@ -132,9 +132,12 @@ export class Upkeep implements Looker, Renewable {
 
   /** A connection has come back: a renewal that failed meanwhile need not wait for its turn. */
   hurry(connection: "commands" | "inbox"): void {
+    if (!this.#isKept) return;
     // The server may be another one now, which has lost it: the sooner it is asked, the sooner it is put back.
-    if (connection === "inbox" || this.#steps.reclaim !== undefined) this.check();
-    else if (this.#isKept && this.#renewal.hurry(false)) this.#arm();
+    const mayHaveLost = connection === "commands" && this.#steps.reclaim !== undefined;
+    if (this.#renewal.hurry(mayHaveLost)) this.#arm();
+    // A forced release may have been told meanwhile. The lookout comes by within a second, and asks for many at a time.
+    else if (connection === "inbox") this.#renewal.hurry(true);
   }
 
   /** It may have been released by force without our hearing of it: a renewal finds that out. */
@@ -223,7 +226,10 @@ export class Upkeep implements Looker, Renewable {
       failure = error;
     }
     this.#renewal.settled();
-    if (this.#isResting) return;
+    if (this.#isResting) {
+      if (this.#isOver && outcome !== undefined && outcome !== "extended") this.#refused();
+      return;
+    }
     if (outcome === undefined) this.#renewal.failed(this.term.leaseMs);
     else if (outcome === "extended") this.#renewal.succeeded(this.term.leaseMs);
     else this.#refused();
@@ -243,6 +249,8 @@ export class Upkeep implements Looker, Renewable {
 
   /** The server says that the claim does not hold. A forced release would have been told by a message. */
   #refused(): void {
-    this.#kept.lose(this.term.leftMs() <= 0 ? "expired" : "server-lost");
+    // Who holds by the same claim since has to ask as well.
+    if (this.#isOver) this.#engine.doubt(this.#kept.grant.claim);
+    else this.#kept.lose(this.term.leftMs() <= 0 ? "expired" : "server-lost");
   }
 }

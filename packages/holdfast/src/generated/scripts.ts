@@ -1432,7 +1432,7 @@ export const mutexForceRelease = {
     { code: 0, outcome: "unchanged", values: [], rest: null },
     { code: 1, outcome: "released", values: [], rest: null },
   ],
-  sha1: "051809149a18624b1f4be6861118842b243f962b",
+  sha1: "c56d664bb91abf7eae303e231e0a0e30f8235384",
   source: `-- holdfast mutex/force-release
 local owner, token, inbox, note = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
@@ -1452,20 +1452,20 @@ if token ~= '' then
   end
 end
 
+local client, number = string.match(holder, '^([^/]+)/(%d+)/%d+/%d+')
+if client then
+  tellHolder(inbox, client, '-' .. number .. note)
+end
 if not handOff(inbox) then
   if last then
     redis.call('SET', KEYS[2], last + 1, 'PX', 600000)
   end
   redis.call('DEL', KEYS[1])
 end
-local client, number = string.match(holder, '^([^/]+)/(%d+)/%d+/%d+')
-if client then
-  tellHolder(inbox, client, '-' .. number .. note)
-end
 return 1` as string,
   grants: true,
   withoutGrant: {
-    sha1: "04eccf21949c33b41a4ec773aa88aef117ef152a",
+    sha1: "4b338e858b60ea54c65c6096d903ed807e31a0cc",
     source: `-- holdfast mutex/force-release
 local owner, token, inbox, note = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
@@ -1486,15 +1486,15 @@ if token ~= '' then
   end
 end
 
+local client, number = string.match(holder, '^([^/]+)/(%d+)/%d+/%d+')
+if client then
+  tellHolder(inbox, client, '-' .. number .. note)
+end
 if not handOff(inbox) then
   if last then
     redis.call('SET', KEYS[2], last + 1, 'PX', 600000)
   end
   redis.call('DEL', KEYS[1])
-end
-local client, number = string.match(holder, '^([^/]+)/(%d+)/%d+/%d+')
-if client then
-  tellHolder(inbox, client, '-' .. number .. note)
 end
 return 1` as string,
   },

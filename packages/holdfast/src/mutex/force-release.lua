@@ -35,14 +35,15 @@ if token ~= '' then
   end
 end
 
+-- Told first: where both are of one client, it hears by whom and why before it hears of the next grant.
+local client, number = string.match(holder, '^([^/]+)/(%d+)/%d+/%d+')
+if client then
+  tellHolder(inbox, client, '-' .. number .. note)
+end
 if not handOff(inbox) then
   if last then
     redis.call('SET', KEYS[2], last + 1, 'PX', 600000)
   end
   redis.call('DEL', KEYS[1])
-end
-local client, number = string.match(holder, '^([^/]+)/(%d+)/%d+/%d+')
-if client then
-  tellHolder(inbox, client, '-' .. number .. note)
 end
 return 1

@@ -159,9 +159,9 @@ export function nodeRedisEar(subscriber: NodeRedisClient, events: EarEvents): Ea
   return {
     async subscribe(channels) {
       await connected;
-      await subscriber.subscribe?.([...channels], onMessage);
+      // Behind Sentinel the library opens another connection for whoever subscribes after the end, and keeps it.
+      if (!isClosed) await subscriber.subscribe?.([...channels], onMessage);
       if (isClosed) {
-        // Behind Sentinel the library opens another connection for whoever subscribes after the end, and keeps it.
         await close();
         throw new Error("the connection that listens was closed");
       }

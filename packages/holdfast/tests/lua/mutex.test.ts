@@ -491,7 +491,7 @@ rows(mutexForceRelease, [
     reply: 1,
     after: { lock: B },
     fence: "new",
-    heard: [GRANT_B, "A -1"],
+    heard: ["A -1", GRANT_B],
   },
   {
     name: "does nothing to another owner",

@@ -1,10 +1,11 @@
 /** Callers that share a claim, under a clock that a test holds. */
 import { beforeEach, describe, expect, test } from "vitest";
 import { Cohorts } from "../../src/core/cohorts.js";
-import { AcquireTimeoutError, ClosedError, LeaseLostError, StoreError } from "../../src/core/errors.js";
+import { AcquireTimeoutError, ClosedError, LeaseLostError, PausedError, StoreError } from "../../src/core/errors.js";
 import type { Lease } from "../../src/core/lease.js";
 import { DEFAULTS, type ResolvedOptions } from "../../src/core/options.js";
-import { lost, NOBODY, NOW_US, never, ScriptedLock, type Watched, watch } from "./scripted-lock.js";
+import type { State } from "../../src/core/steps.js";
+import { Answer, lost, NOBODY, NOW_US, never, ScriptedLock, type Watched, watch } from "./scripted-lock.js";
 
 const TOKEN = 1_000;
 const BLOCK = 32;
@@ -210,25 +211,73 @@ describe("a batch", () => {
     expect(leaseOf(waiting[2]).token).toBe(TOKEN + 100);
   });
 
-  test("ends with the grant of the next claim, where its loss is not heard yet: whoever is left comes first", async () => {
-    const waiting = callers(3);
+  test.each([true, false])(
+    "ends with the grant of the next claim, where its loss is not heard yet: its holder is told, and who is left comes first (renewed: %s)",
+    async (renew) => {
+      const waiting = callers(3, { renew });
+      await world.runtime.advance(5);
+      await grant();
+      await world.runtime.advance(1);
+      waiting.push(...callers(1, { renew }));
+      await world.runtime.advance(1);
+      const { signal } = leaseOf(waiting[0]);
+      // The claim was released by force, and that message is late.
+      await grant(undefined, TOKEN + 100);
+      expect(signal.reason).toMatchObject({ reason: "server-lost", token: TOKEN });
+      for (const [at, caller] of waiting.slice(1).entries()) {
+        expect(leaseOf(caller).token).toBe(TOKEN + 100 + at);
+        await leaseOf(caller).release();
+        await world.runtime.advance(0);
+      }
+      expect(new Set(world.sentOf("acquire").map(({ claim }) => claim?.owner)).size).toBe(2);
+      await world.runtime.advance(60_000);
+      expect(world.runtime.running()).toBe(0);
+    },
+  );
+
+  test("hears from the next grant that the last of it has lost its lease", async () => {
+    const [last] = callers(1, { renew: false });
     await world.runtime.advance(5);
     await grant();
     await world.runtime.advance(1);
+    const [late] = callers(1, { renew: false });
+    await world.runtime.advance(1);
+    await grant(undefined, TOKEN + 100);
+    expect([leaseOf(last).signal.aborted, leaseOf(late).signal.aborted]).toEqual([true, false]);
+  });
+
+  test("is over where its claim was refused to a lease before the present one", async () => {
+    const waiting = callers(2);
+    await world.runtime.advance(5);
+    await grant();
+    const refused = new Answer<"claimed">();
+    world.answers.extend = () => refused.promise;
+    const extending = leaseOf(waiting[0]).extend(30_000);
+    extending.catch(() => {});
+    await leaseOf(waiting[0]).release();
+    await world.runtime.advance(0);
+    world.answers.extend = async () => "claimed";
+    refused.resolve("claimed");
+    await expect(extending).rejects.toThrow(LeaseLostError);
+    await world.runtime.advance(1);
+    expect(leaseOf(waiting[1]).signal.aborted).toBe(true);
+  });
+
+  test("goes to who is left of the one before and then to the asker, although the wall clock was set back", async () => {
+    const waiting = callers(3);
+    await world.runtime.advance(5);
+    await grant();
+    world.runtime.stepWall(-5_000);
+    await world.runtime.advance(1);
     waiting.push(...callers(1));
     await world.runtime.advance(1);
-    // The claim was released by force, and that message is late.
     await grant(undefined, TOKEN + 100);
-    for (const [at, caller] of waiting.slice(1).entries()) {
-      expect(leaseOf(caller).token).toBe(TOKEN + 100 + at);
-      await leaseOf(caller).release();
-      await world.runtime.advance(0);
-    }
-    expect(new Set(world.sentOf("acquire").map(({ claim }) => claim?.owner)).size).toBe(2);
-    await leaseOf(waiting[0]).release();
-    expect(world.sentOf("release")).toHaveLength(2);
-    await world.runtime.advance(60_000);
-    expect(world.runtime.running()).toBe(0);
+    expect(states(waiting)).toEqual(["fulfilled", "fulfilled", "pending", "pending"]);
+    expect(world.sentOf("leave")).toEqual([]);
+    await leaseOf(waiting[1]).release();
+    await leaseOf(waiting[2]).release();
+    await world.runtime.advance(0);
+    expect(leaseOf(waiting[3]).token).toBe(TOKEN + 102);
   });
 
   test("ends where a lease was extended, so that no crash blocks the others for longer than they asked for", async () => {
@@ -435,4 +484,87 @@ test("after close, callers in every place are told, and no later one is taken in
   for (const { error } of waiting.slice(1)) expect(error).toBeInstanceOf(ClosedError);
   await expect(world.lock.acquire()).rejects.toThrow(ClosedError);
   expect(world.runtime.running()).toBe(0);
+});
+
+describe("a claim that keeps its place behind a pause", () => {
+  const PAUSE = "pause/1000000/9000000000000/1/x/ops/why";
+  let pauses: readonly string[];
+  let seen: Answer<State>;
+
+  beforeEach(async () => {
+    pauses = [];
+    seen = new Answer();
+    const restMs = 30_000;
+    world.answers.acquire = async () => ({ outcome: "waiting", restMs, nowUs: NOW_US, pauses });
+    world.answers.inspect = () => seen.promise;
+  });
+
+  /** One that waited before the pause began, and has heard of it. */
+  async function paused(): Promise<Watched<Lease>> {
+    const [early] = callers(1);
+    await world.runtime.advance(5);
+    pauses = [PAUSE];
+    world.store.reconnect("inbox");
+    await world.runtime.advance(5);
+    return early as Watched<Lease>;
+  }
+
+  const pause = { by: "ops", label: "why", sinceAtMs: 1_000_000, untilAtMs: undefined, owner: PAUSE };
+
+  test("refuses who comes during the pause, and nobody else", async () => {
+    const early = await paused();
+    const [late] = callers(1);
+    await world.runtime.advance(1);
+    expect(late?.state).toBe("pending");
+    seen.resolve({ ...NOBODY, pause });
+    await world.runtime.advance(1);
+    expect(late?.error).toBeInstanceOf(PausedError);
+    await grant();
+    expect(early.state).toBe("fulfilled");
+  });
+
+  test("serves in their order who came while it was unknown that the pause had ended", async () => {
+    const early = await paused();
+    const [first] = callers(1);
+    pauses = [];
+    world.store.reconnect("inbox");
+    await world.runtime.advance(1);
+    const [second] = callers(1);
+    await world.runtime.advance(1);
+    seen.resolve(NOBODY);
+    await world.runtime.advance(1);
+    await grant();
+    await leaseOf(early).release();
+    await world.runtime.advance(0);
+    expect(states([first, second] as Watched<Lease>[])).toEqual(["fulfilled", "pending"]);
+  });
+
+  test("leaves a caller its deadline and its signal while it asks about the pause, and goes when nobody is left", async () => {
+    const early = new AbortController();
+    const [waiting] = callers(1, { signal: early.signal });
+    await world.runtime.advance(5);
+    pauses = [PAUSE];
+    world.store.reconnect("inbox");
+    await world.runtime.advance(5);
+    const late = new AbortController();
+    const [aborted, dated, refused] = [
+      ...callers(1, { signal: late.signal }),
+      ...callers(1, { waitMs: 300 }),
+      ...callers(1),
+    ];
+    late.abort("no longer");
+    await world.runtime.advance(0);
+    expect(aborted?.error).toBe("no longer");
+    early.abort("not either");
+    await world.runtime.advance(500);
+    expect(waiting?.error).toBe("not either");
+    expect(dated?.error).toBeInstanceOf(AcquireTimeoutError);
+    expect(world.sentOf("leave")).toEqual([]);
+    seen.resolve({ ...NOBODY, pause });
+    await world.runtime.advance(1);
+    expect(refused?.error).toBeInstanceOf(PausedError);
+    expect(world.sentOf("leave")).toHaveLength(1);
+    await world.runtime.advance(60_000);
+    expect(world.runtime.running()).toBe(0);
+  });
 });

@@ -139,17 +139,34 @@ describe("renewal", () => {
     expect(lease.validForMs()).toBeGreaterThanOrEqual(TRUSTED_MS - 1);
   });
 
-  test("is sent at once when the inbox is back: a forced release that was told meanwhile is not known yet", async () => {
+  test("is sent within a second when the inbox is back: a forced release that was told meanwhile is not known yet", async () => {
     const lease = await world.lock.acquire();
     const unrenewed = await world.lock.acquire({ renew: false });
-    const seen = aborts(lease);
-    world.answers.extend = async () => "claimed";
-    await world.runtime.advance(1_000);
-    world.store.reconnect("inbox");
-    await world.runtime.advance(1);
+    await world.runtime.advance(3_000);
+    for (let again = 0; again < 10; again += 1) world.store.reconnect("inbox");
+    await world.runtime.advance(1_001);
     expect(world.sentOf("extend")).toHaveLength(1);
-    expect(seen.count).toBe(1);
+    lease.assertHeld();
+    world.answers.extend = async () => "claimed";
+    world.store.reconnect("inbox");
+    await world.runtime.advance(1_001);
+    expect(world.sentOf("extend")).toHaveLength(2);
+    expect(lease.signal.aborted).toBe(true);
     unrenewed.assertHeld();
+  });
+
+  test("is sent once more where a reason for it came while it was under way", async () => {
+    const lease = await world.lock.acquire();
+    const first = new Answer<"extended">();
+    world.answers.extend = () => first.promise;
+    await world.runtime.advance(10_000);
+    // Released by force after the renewal, which is answered when the inbox is back.
+    world.store.reconnect("inbox");
+    world.answers.extend = async () => "claimed";
+    first.resolve("extended");
+    await world.runtime.advance(1_001);
+    expect(world.sentOf("extend")).toHaveLength(2);
+    expect(lease.signal.aborted).toBe(true);
   });
 
   test("rejected with what is not an error is a failure like any other", async () => {

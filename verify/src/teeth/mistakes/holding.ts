@@ -123,8 +123,8 @@ export const HOLDING: readonly Tooth[] = [
     patches: [
       patch(
         UPKEEP,
-        "    if (this.#isResting) return;\n    if (outcome === undefined)",
-        "    if (outcome === undefined)",
+        "    if (this.#isResting) {\n",
+        '    if (this.#isResting && this.#isOver && outcome === "unclaimed") {\n',
       ),
       patch(
         UPKEEP,

@@ -10,7 +10,7 @@ export const SHARING: readonly Tooth[] = [
     id: "late-caller-in-a-batch",
     bugs: [],
     mistake: "who calls after the server made a grant gets one of its leases, with a token from before",
-    patches: [patch(COHORT, "caller?.hadCalledBy(setAt) === true", "caller?.hadCalledBy(setAt) !== undefined")],
+    patches: [patch(COHORT, "?.hadCalledBy(granted.setAt) === true", "?.hadCalledBy(granted.setAt) !== undefined")],
     catcher: simulation("mutex", "F2"),
   },
   {
@@ -38,7 +38,13 @@ export const SHARING: readonly Tooth[] = [
     id: "handed-on-when-over",
     bugs: [],
     mistake: "the next caller gets a lease of a claim that was lost or given back",
-    patches: [patch(BATCH, "    if (this.#isOver) return;\n", "    if (this.#isOver || this.serveNext()) return;\n")],
+    patches: [
+      patch(
+        BATCH,
+        "    const left = this.end();\n    if",
+        "    if (this.serveNext()) return;\n    const left = this.end();\n    if",
+      ),
+    ],
     catcher: simulation("mutex", "S1", "S2"),
   },
   {
@@ -49,17 +55,24 @@ export const SHARING: readonly Tooth[] = [
     catcher: simulation("mutex", "L2", "L4", "L7"),
   },
   {
+    id: "rest-of-a-batch-overtaken",
+    bugs: [],
+    mistake: "who called later is granted first where the loss of a batch is heard late, and its holder goes on",
+    patches: [patch(COHORT, "    this.#waiting.unshift(...(this.#batch?.lose() ?? []));\n", "")],
+    catcher: test("unit/cohort.test.ts", "hears from the next grant that the last of it has lost its lease"),
+  },
+  {
     id: "claim-stays-behind",
     bugs: [],
     mistake: "a claim stays in the queue when its last caller has left",
-    patches: [patch(COHORT, "if (isLast) void waiter.abandon();", "void isLast;")],
+    patches: [patch(COHORT, "      void last?.abandon();\n", "      void last;\n")],
     catcher: simulation("mutex", "L4"),
   },
   {
     id: "one-leaves-for-all",
     bugs: [],
     mistake: "who leaves takes the claim with it that others wait for too",
-    patches: [patch(COHORT, "waiter !== undefined && this.#waiting.length === 0;", "waiter !== undefined;")],
+    patches: [patch(COHORT, "    if (this.#waiting.length > 0) return { waiter, last: undefined };\n", "")],
     catcher: simulation("mutex", "L2", "L4", "L7"),
   },
   {
