@@ -2,7 +2,8 @@
  * X3: who knew that it stood in the queue before another called is granted before it.
  *
  * The order of grants is that of the tokens, since the server gives both in one step. Whoever may have missed a message
- * or a heartbeat is excused, as is who gave up, and who wanted more permits than there were for a while.
+ * or a heartbeat is excused, as is who gave up, and who wanted more permits than there were for a while. Callers of one process that
+ * share their claims need no server for their order, so none of them is excused.
  */
 import type { Attempt } from "./attempt.js";
 import type { Network } from "./messages.js";
@@ -68,5 +69,28 @@ export class FifoOrder {
         (other) =>
           `${attempt.process.name} waited for ${attempt.lockName} when ${other.attempt.process.name} called, and was granted after it`,
       );
+  }
+}
+
+/** X3 among the callers of a crowd, whichever claims they are served by. */
+export class CrowdOrder {
+  readonly #granted: Attempt[] = [];
+
+  /** @returns who called later and was granted earlier, in words */
+  granted(attempt: Attempt): string[] {
+    const { process, session, lockName, callMs } = attempt;
+    // What a session does later, such as to wait for a condition, stands in another line; and a single try in none.
+    if (session.isTry || this.#granted.some((other) => other.session === session)) return [];
+    const passed = this.#granted.filter(
+      (other) =>
+        other.process === process &&
+        other.session.crowd === session.crowd &&
+        other.lockName === lockName &&
+        other.callMs > callMs,
+    );
+    this.#granted.push(attempt);
+    return passed.map(
+      (other) => `${process.name} called for ${lockName} at ${callMs}, and was granted after its own call of ${other.callMs}`,
+    );
   }
 }

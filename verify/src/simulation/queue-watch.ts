@@ -3,7 +3,7 @@ import type { Attempt } from "./attempt.js";
 import { isOfCrowd } from "./crowds.js";
 import type { Network } from "./messages.js";
 import type { Call } from "./network.js";
-import { FifoOrder, type Queued } from "./order.js";
+import { CrowdOrder, FifoOrder, type Queued } from "./order.js";
 import type { SimulatedProcess } from "./process.js";
 import type { Recorder } from "./recorder.js";
 import { type Beginning, SharedClaims } from "./shared-claims.js";
@@ -22,6 +22,7 @@ export class QueueWatch {
   readonly #bench: Bench;
   readonly #now: () => number;
   readonly #order = new FifoOrder();
+  readonly #crowds = new CrowdOrder();
 
   constructor(now: () => number, bench: Bench) {
     this.#now = now;
@@ -32,7 +33,7 @@ export class QueueWatch {
     );
   }
 
-  /** Somebody calls. Of a crowd the claims have an order, and not those who share them. */
+  /** Somebody calls. Of a crowd the claims have a place in the queue, and those who share them stand in a line of their own. */
   called(attempt: Attempt): void {
     if (attempt.session.crowd === undefined) this.#order.called(attempt);
   }
@@ -51,6 +52,8 @@ export class QueueWatch {
   /** A call ended with a lease. @returns how many its claim had before */
   granted(attempt: Attempt, lease: Beginning, tokenOfCall: number): number {
     const turn = this.shared.began(lease);
+    if (attempt.session.crowd !== undefined)
+      for (const passed of this.#crowds.granted(attempt)) this.#bench.violated("X3", passed);
     const queued: Queued | undefined =
       attempt.session.crowd === undefined ? attempt : this.shared.all.get(lease.owner)?.queued;
     if (attempt.lockName !== lease.lockName || queued === undefined || turn > 0) return turn;
