@@ -90,7 +90,8 @@ export class CrowdOrder {
     );
     this.#granted.push(attempt);
     return passed.map(
-      (other) => `${process.name} called for ${lockName} at ${callMs}, and was granted after its own call of ${other.callMs}`,
+      (other) =>
+        `${process.name} called for ${lockName} at ${callMs}, and was granted after its own call of ${other.callMs}`,
     );
   }
 }

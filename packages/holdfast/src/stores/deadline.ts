@@ -2,8 +2,16 @@
 const TIMER_MAX_MS = 2_147_483_647;
 
 /** Brings a duration into the range that a timer accepts. */
-export function timerMs(durationMs: number): number {
+function timerMs(durationMs: number): number {
   return Math.min(Math.max(1, durationMs), TIMER_MAX_MS);
+}
+
+/**
+ * Calls `onOver` after `timeoutMs`, and not before what had come by then is read: where the process stood still, its timers run before
+ * its sockets are looked at, and an answer that lies there is an answer in time.
+ */
+export function startDeadline(onOver: () => void, timeoutMs: number): NodeJS.Timeout {
+  return setTimeout(() => setImmediate(onOver), timerMs(timeoutMs));
 }
 
 /**
@@ -13,10 +21,7 @@ export function timerMs(durationMs: number): number {
  */
 export function within<T>(timeoutMs: number, promise: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(
-      () => reject(new Error(`no answer within ${Math.round(timeoutMs)} ms`)),
-      timerMs(timeoutMs),
-    );
+    const timer = startDeadline(() => reject(new Error(`no answer within ${Math.round(timeoutMs)} ms`)), timeoutMs);
     promise.then(
       (value) => {
         clearTimeout(timer);

@@ -8,7 +8,7 @@
 import { StoreError, type StoreFailure } from "../core/errors.js";
 import type { Reply, Script, ScriptText } from "../core/script.js";
 import type { Replicas } from "../core/store.js";
-import { timerMs, within } from "./deadline.js";
+import { startDeadline, within } from "./deadline.js";
 import { failureOf, isReadOnly, isUnknownScript } from "./failure.js";
 import type { Admission, Gate } from "./gate.js";
 import { missingPermission } from "./permission.js";
@@ -77,11 +77,12 @@ export function runScript(
     let wasSent = false;
     let text: ScriptText = script;
 
-    const timer = setTimeout(() => {
+    const timer = startDeadline(() => {
+      if (isSettled) return;
       isSettled = true;
       const cause = new Error(`no answer within ${timeoutMs} ms`);
       reject(new StoreError(script.name, { mayHaveRun: wasSent, transient: true, cause }));
-    }, timerMs(timeoutMs));
+    }, timeoutMs);
 
     const onReply = (reply: unknown): void => {
       if (isSettled) return;
