@@ -6,12 +6,11 @@
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
+import { NODES_BELOW_PORT } from "../faults/topology/ask.js";
 import { Elections } from "./cluster-election.js";
 import { type NodeLine, ownerIn, parse, viewIfWell } from "./cluster-view.js";
 import { type RedisServer, startRedis } from "./redis-server.js";
 
-/** The bus has the port + 10 000, which must be one as well. */
-const BELOW_PORT = 55_536;
 const SLOTS = 16_384;
 /** A guard against a cluster that never comes up, not a measure of how fast it should. */
 const PATIENCE_MS = 30_000;
@@ -68,7 +67,7 @@ export async function startCluster(options: RedisClusterOptions = {}): Promise<R
     ...args,
   ];
   const started = await Promise.allSettled(
-    Array.from({ length: 2 * masters }, () => startRedis({ belowPort: BELOW_PORT, args: flags })),
+    Array.from({ length: 2 * masters }, () => startRedis({ belowPort: NODES_BELOW_PORT, args: flags })),
   );
   const servers = started.flatMap((start) => (start.status === "fulfilled" ? [start.value] : []));
   try {
