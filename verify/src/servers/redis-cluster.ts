@@ -15,6 +15,7 @@ const SLOTS = 16_384;
 /** A guard against a cluster that never comes up, not a measure of how fast it should. */
 const PATIENCE_MS = 30_000;
 const PROBE_EVERY_MS = 20;
+const FORMING_TIMEOUT_MS = 1_000;
 
 /** How the cluster is made. */
 export interface RedisClusterOptions {
@@ -74,9 +75,14 @@ export async function startCluster(options: RedisClusterOptions = {}): Promise<R
     const failure = started.find((start) => start.status === "rejected");
     if (failure !== undefined) throw failure.reason;
     const nodes = await Promise.all(servers.map(nodeOf));
+    // What one knows of another goes round the sooner, the shorter this is.
+    const wait = (ms: number): Promise<unknown> =>
+      Promise.all(nodes.map((node) => node.command("CONFIG", "SET", "cluster-node-timeout", ms)));
+    await wait(Math.min(nodeTimeoutMs, FORMING_TIMEOUT_MS));
     await form(nodes, masters);
     const cluster = clusterOf(nodes, nodeTimeoutMs);
     await cluster.settled();
+    await wait(nodeTimeoutMs);
     return cluster;
   } catch (error) {
     await Promise.all(servers.map((server) => server.stop()));
