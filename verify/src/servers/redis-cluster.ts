@@ -6,16 +6,16 @@
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
+import { NODES_BELOW_PORT } from "../faults/topology/ask.js";
 import { Elections } from "./cluster-election.js";
 import { type NodeLine, ownerIn, parse, viewIfWell } from "./cluster-view.js";
 import { type RedisServer, startRedis } from "./redis-server.js";
 
-/** The bus has the port + 10 000, which must be one as well. */
-const BELOW_PORT = 55_536;
 const SLOTS = 16_384;
 /** A guard against a cluster that never comes up, not a measure of how fast it should. */
 const PATIENCE_MS = 30_000;
 const PROBE_EVERY_MS = 20;
+const FORMING_TIMEOUT_MS = 1_000;
 
 /** How the cluster is made. */
 export interface RedisClusterOptions {
@@ -68,16 +68,21 @@ export async function startCluster(options: RedisClusterOptions = {}): Promise<R
     ...args,
   ];
   const started = await Promise.allSettled(
-    Array.from({ length: 2 * masters }, () => startRedis({ belowPort: BELOW_PORT, args: flags })),
+    Array.from({ length: 2 * masters }, () => startRedis({ belowPort: NODES_BELOW_PORT, args: flags })),
   );
   const servers = started.flatMap((start) => (start.status === "fulfilled" ? [start.value] : []));
   try {
     const failure = started.find((start) => start.status === "rejected");
     if (failure !== undefined) throw failure.reason;
     const nodes = await Promise.all(servers.map(nodeOf));
+    // What one knows of another goes round the sooner, the shorter this is.
+    const wait = (ms: number): Promise<unknown> =>
+      Promise.all(nodes.map((node) => node.command("CONFIG", "SET", "cluster-node-timeout", ms)));
+    await wait(Math.min(nodeTimeoutMs, FORMING_TIMEOUT_MS));
     await form(nodes, masters);
     const cluster = clusterOf(nodes, nodeTimeoutMs);
     await cluster.settled();
+    await wait(nodeTimeoutMs);
     return cluster;
   } catch (error) {
     await Promise.all(servers.map((server) => server.stop()));

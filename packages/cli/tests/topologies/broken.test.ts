@@ -10,7 +10,7 @@ let other: RedisServer;
 beforeAll(async () => {
   [node, other] = await Promise.all([
     // The bus of the cluster is 10 000 ports above.
-    startRedis({ belowPort: 50_000, args: ["--cluster-enabled", "yes", "--cluster-announce-ip", "127.0.0.1"] }),
+    startRedis({ belowPort: 16_000, args: ["--cluster-enabled", "yes", "--cluster-announce-ip", "127.0.0.1"] }),
     startRedis(),
   ]);
 });

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { AcquireTimeoutError, ClosedError, LeaseLostError } from "../core/errors.js";
 import type { Lease } from "../core/lease.js";
-import { LONG_MS, SHORT_MS, SOON_MS, sleep, until } from "./delays.js";
+import { endOf, LONG_MS, SHORT_MS, sleep, until } from "./delays.js";
 import type { MakeLock, Scene } from "./subject.js";
 
 /** How many leases one grant is good for. */
@@ -126,7 +126,7 @@ export function cohortContract(scene: Scene, makeLock: MakeLock): void {
     const lease = await scene.rival.acquire();
     const patient = scene.lock.acquire({ waitMs: LONG_MS });
     await queued(1);
-    const error: unknown = await scene.lock.acquire({ waitMs: SHORT_MS }).catch((reason: unknown) => reason);
+    const error = await endOf(() => scene.lock.acquire({ waitMs: SHORT_MS }));
     expect(error).toBeInstanceOf(AcquireTimeoutError);
     expect(error).toMatchObject({ holder: { owner: lease.owner, token: lease.token }, isOwn: false, waitMs: SHORT_MS });
     await lease.release();
@@ -207,7 +207,7 @@ export function cohortContract(scene: Scene, makeLock: MakeLock): void {
     const lease = await lock.acquire();
     const local = lock.acquire({ waitMs: LONG_MS }).catch((reason: unknown) => reason);
     await queued(1);
-    const waiting = scene.rival.acquire({ waitMs: SOON_MS });
+    const waiting = scene.rival.acquire({ waitMs: LONG_MS });
     await queued(2);
     await closing.close();
     expect(await local).toBeInstanceOf(ClosedError);

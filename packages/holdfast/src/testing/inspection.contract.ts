@@ -75,9 +75,12 @@ function waitersContract(scene: Scene): void {
     const before = Date.now();
     const lease = await scene.lock.acquire({ label: "böse/label\nfor people", leaseMs: LONG_MS });
     const waiting = scene.rival.acquire({ waitMs: LONG_MS, label: "next" });
-    await until(async () => (await scene.lock.inspect()).waiters[0]?.pid !== undefined, "both records");
-    const { waiters, waiterCount, token, name } = await scene.rival.inspect();
-    const holders = await scene.holders(scene.rival);
+    let [seen, holders] = [await scene.rival.inspect(), await scene.holders(scene.rival)];
+    await until(async () => {
+      [seen, holders] = [await scene.rival.inspect(), await scene.holders(scene.rival)];
+      return seen.waiters[0]?.pid !== undefined && holders[0]?.pid !== undefined;
+    }, "both records");
+    const { waiters, waiterCount, token, name } = seen;
     expect(name).toBe(scene.name);
     expect(token).toBe(lease.token);
     expect(holders).toHaveLength(1);

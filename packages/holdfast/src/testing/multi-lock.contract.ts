@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { AcquireTimeoutError, ClosedError, LeaseLostError } from "../core/errors.js";
 import type { Holdfast } from "../holdfast.js";
 import type { MultiLease, MultiLock } from "../multi-lock/multi-lock.js";
-import { BRIEF_LEASE_MS, LONG_MS, SHORT_MS, SOON_MS, until } from "./delays.js";
+import { BRIEF_LEASE_MS, endOf, LONG_MS, SHORT_MS, until, withLeaseInTime } from "./delays.js";
 import { exclusionContract } from "./exclusion.contract.js";
 import { exclusiveContract } from "./exclusive.contract.js";
 import { type StoreUnderTest, useScene } from "./subject.js";
@@ -55,7 +55,7 @@ function severalContract(subject: StoreUnderTest): void {
   test("none is held if one cannot be had", async () => {
     const blocker = await rivalMutex("b").acquire();
     expect(await scene.lock.tryAcquire()).toBeNull();
-    const error: unknown = await scene.lock.acquire({ waitMs: SHORT_MS }).catch((reason: unknown) => reason);
+    const error = await endOf(() => scene.lock.acquire({ waitMs: SHORT_MS }));
     expect(error).toBeInstanceOf(AcquireTimeoutError);
     expect(error).toMatchObject({ lockName: `${scene.name}:b`, waitMs: SHORT_MS, token: blocker.token });
     expect(error).toMatchObject({ holder: { owner: blocker.owner } });
@@ -95,7 +95,7 @@ function severalContract(subject: StoreUnderTest): void {
   });
 
   test("when one member is lost the whole is lost at once, and the others are given back", async () => {
-    const lease = await acquire({ leaseMs: LONG_MS });
+    const lease = await acquire({ leaseMs: 4 * LONG_MS });
     let aborts = 0;
     lease.signal.addEventListener("abort", () => {
       aborts += 1;
@@ -106,7 +106,7 @@ function severalContract(subject: StoreUnderTest): void {
     expect(lease.signal.reason).toMatchObject({ reason: "force-released", lockName: lease.name, token: lease.token });
     expect(lease.validForMs()).toBe(0);
     expect(() => lease.assertHeld()).toThrow(LeaseLostError);
-    for (const suffix of ["a", "b", "c"]) await (await rivalMutex(suffix).acquire({ waitMs: SOON_MS })).release();
+    for (const suffix of ["a", "b", "c"]) await (await rivalMutex(suffix).acquire({ waitMs: LONG_MS })).release();
     await expect(lease.release()).rejects.toThrow(LeaseLostError);
     expect(aborts).toBe(1);
   });
@@ -140,17 +140,18 @@ function severalContract(subject: StoreUnderTest): void {
     await expect(waiting).rejects.toThrow(ClosedError);
     expect(signal.reason).toMatchObject({ reason: "closed" });
     expect(await held.release()).toBe("released");
-    for (const suffix of ["a", "c", "x", "y"]) await (await rivalMutex(suffix).acquire({ waitMs: SOON_MS })).release();
+    for (const suffix of ["a", "c", "x", "y"]) await (await rivalMutex(suffix).acquire({ waitMs: LONG_MS })).release();
     await blocker.release();
     await until(areFree, "all to be free");
   });
 
   test("leases of all members are renewed, and all end when nobody renews them", async () => {
-    const kept = await acquire({ leaseMs: 2 * BRIEF_LEASE_MS });
-    const waiting = scene.rival.acquire({ waitMs: 4 * BRIEF_LEASE_MS });
-    await expect(waiting).rejects.toThrow(AcquireTimeoutError);
-    kept.assertHeld();
-    await kept.release();
+    await withLeaseInTime(async (leaseMs) => {
+      await using kept = await acquire({ leaseMs, waitMs: LONG_MS });
+      const waiting = scene.rival.run(() => {}, { waitMs: 2 * leaseMs });
+      await expect(waiting).rejects.toThrow(AcquireTimeoutError);
+      kept.assertHeld();
+    }, 2 * BRIEF_LEASE_MS);
     const lease = await acquire({ leaseMs: BRIEF_LEASE_MS, renew: false });
     const next = await scene.rival.acquire({ waitMs: LONG_MS });
     expect(lease.signal.aborted).toBe(true);
@@ -217,7 +218,7 @@ function severalContract(subject: StoreUnderTest): void {
     const beside = await mixed(scene.rivalHoldfast, `${name}:b`).acquire({ waitMs: LONG_MS });
     const third = mixed(scene.rivalHoldfast, `${name}:c`);
     expect(await third.tryAcquire()).toBeNull();
-    await expect(third.acquire({ waitMs: SHORT_MS })).rejects.toMatchObject({ lockName: `${name}:slots` });
+    expect(await endOf(() => third.acquire({ waitMs: SHORT_MS }))).toMatchObject({ lockName: `${name}:slots` });
     expect(await scene.rivalHoldfast.mutex(`${name}:c`).tryAcquire()).not.toBeNull();
     const { read, write } = scene.rivalHoldfast.readWriteLock(name);
     expect(await write.tryAcquire()).toBeNull();

@@ -6,7 +6,7 @@
  */
 import { expect, test } from "vitest";
 import { cohortContract, cohortHandOverContract } from "./cohort.contract.js";
-import { LONG_MS } from "./delays.js";
+import { LONG_MS, withLeaseInTime } from "./delays.js";
 import { exclusiveContract } from "./exclusive.contract.js";
 import { forcedReasonContract } from "./forced-release.contract.js";
 import { type StoreUnderTest, useScene } from "./subject.js";
@@ -20,19 +20,21 @@ export function mutexContract(subject: StoreUnderTest): void {
   cohortContract(scene, (holdfast, name) => holdfast.mutex(name));
   cohortHandOverContract(scene);
 
-  test("a mapped key excludes clients that SET NX PX, and is excluded by them", async () => {
-    const key = `legacy:${scene.name}`;
-    const mutex = scene.holdfast.mutex(scene.name, { key });
-    const lease = await mutex.acquire();
-    expect(await scene.server.setNx(key, "foreign", LONG_MS)).toBe(false);
-    await lease.release();
-    expect(await scene.server.setNx(key, "foreign", 200)).toBe(true);
-    expect(await mutex.tryAcquire()).toBeNull();
-    expect((await mutex.inspect()).holders[0]).toMatchObject({ owner: "foreign", token: undefined, label: undefined });
-    const next = await mutex.acquire({ waitMs: LONG_MS });
-    expect(next.token).toBeGreaterThan(lease.token);
-    await next.release();
-  });
+  test("a mapped key excludes clients that SET NX PX, and is excluded by them", () =>
+    withLeaseInTime(async (leaseMs) => {
+      const key = `legacy:${scene.name}:${leaseMs}`;
+      const mutex = scene.holdfast.mutex(scene.name, { key });
+      const lease = await mutex.acquire();
+      expect(await scene.server.setNx(key, "foreign", LONG_MS)).toBe(false);
+      await lease.release();
+      expect(await scene.server.setNx(key, "foreign", leaseMs)).toBe(true);
+      expect(await mutex.tryAcquire()).toBeNull();
+      const [holder] = (await mutex.inspect()).holders;
+      expect(holder).toMatchObject({ owner: "foreign", token: undefined, label: undefined });
+      const next = await mutex.acquire({ waitMs: LONG_MS });
+      expect(next.token).toBeGreaterThan(lease.token);
+      await next.release();
+    }));
 
   test("a lease that is deleted on the server is reported as lost by the server, not as expired", async () => {
     const lease = await scene.lock.acquire({ leaseMs: LONG_MS });

@@ -5,7 +5,7 @@ import { channels } from "../core/events.js";
 import type { Lease } from "../core/lease.js";
 import type { Holdfast } from "../holdfast.js";
 import type { PauseKind } from "../pausing/pausing.js";
-import { BRIEF_LEASE_MS, LONG_MS, SHORT_MS, until } from "./delays.js";
+import { endOf, LONG_MS, SHORT_MS, until, withLeaseInTime } from "./delays.js";
 import { type LockUnderTest, type StoreUnderTest, useScene } from "./subject.js";
 
 const BY = "ana@ops-1";
@@ -40,6 +40,12 @@ function pauseOfAKind(
       by: BY,
       ...(untilAtMs !== undefined && { untilAtMs }),
     });
+  /** A pause that is over soon, yet no sooner than the server hears of it. */
+  const pauseBriefly = async (): Promise<Awaited<ReturnType<typeof pause>>> => {
+    const made: Awaited<ReturnType<typeof pause>>[] = [];
+    await withLeaseInTime(async (ms) => void made.push(await pause(Date.now() + ms)));
+    return made[0] as (typeof made)[0];
+  };
   const resume = (): ReturnType<Holdfast["resume"]> => scene.rivalHoldfast.resume(scene.name, { kind, by: "ben" });
 
   test("a free lock that is paused refuses at once, and says who and why, until somebody resumes", async () => {
@@ -102,9 +108,7 @@ function pauseOfAKind(
 
   test("who waits through a pause waits no longer than it was told to, and then hears of the pause", async () => {
     await pause();
-    const error: unknown = await scene.lock
-      .acquire({ waitMs: SHORT_MS, throughPause: true })
-      .catch((reason: unknown) => reason);
+    const error = await endOf(() => scene.lock.acquire({ waitMs: SHORT_MS, throughPause: true }));
     expect(error).toBeInstanceOf(AcquireTimeoutError);
     expect(error).toMatchObject({ holder: undefined, waitersAhead: 0, pause: { by: BY, label: LABEL } });
     expect((error as Error).message).toContain("paused by");
@@ -112,12 +116,12 @@ function pauseOfAKind(
   });
 
   test("a pause that is over by its own end lets those go on who wait, and those who come", async () => {
-    const { pause: made } = await pause(Date.now() + BRIEF_LEASE_MS);
+    const { pause: made } = await pauseBriefly();
     const waiting = scene.lock.acquire({ waitMs: LONG_MS, throughPause: true });
     const lease = await waiting;
     expect(Math.floor(lease.token / 1_000)).toBeGreaterThanOrEqual(made.untilAtMs ?? Infinity);
     await lease.release();
-    await pause(Date.now() + BRIEF_LEASE_MS);
+    await pauseBriefly();
     await until(async () => (await scene.lock.inspect()).pause === undefined, "the end");
     await until(async () => {
       const next = await scene.lock.tryAcquire();
@@ -128,7 +132,7 @@ function pauseOfAKind(
 
   test("a pause whose end comes before the holder's is none", async () => {
     const lease = await scene.lock.acquire({ leaseMs: LONG_MS });
-    const { pause: made } = await pause(Date.now() + BRIEF_LEASE_MS);
+    const { pause: made } = await pauseBriefly();
     const waiting = scene.rival.acquire({ waitMs: LONG_MS, throughPause: true });
     await scene.queued(1);
     await until(() => Date.now() > (made.untilAtMs ?? 0) + 1, "its end");
@@ -189,20 +193,28 @@ function pauseOfAKind(
     await (await waiting).release();
   });
 
-  test("a holder that is gone is followed by the pause, and not by who waits", async () => {
-    const lease = await scene.lock.acquire({ leaseMs: BRIEF_LEASE_MS, renew: false });
-    const waiting = scene.rival.acquire({ waitMs: LONG_MS });
-    await scene.queued(1);
-    await pause();
-    await until(async () => (await scene.lock.inspect()).holders.length === 0, "its lease to end");
-    expect(await scene.lock.tryAcquire()).toBeNull();
-    await expect(scene.lock.acquire({ waitMs: LONG_MS })).rejects.toThrow(PausedError);
-    expect(await scene.lock.inspect()).toMatchObject({ holders: [], waiterCount: 1, pause: { by: BY } });
-    expect(await resume()).toMatchObject({ outcome: "resumed", waiterCount: 1 });
-    const next = await waiting;
-    expect(next.token).toBeGreaterThan(lease.token);
-    await next.release();
-  });
+  test("a holder that is gone is followed by the pause, and not by who waits", () =>
+    withLeaseInTime(async (leaseMs) => {
+      const lease = await scene.lock.acquire({ leaseMs, renew: false, waitMs: LONG_MS });
+      const waiting = scene.rival.acquire({ waitMs: LONG_MS });
+      try {
+        await until(async () => {
+          lease.assertHeld();
+          return (await scene.lock.inspect()).waiterCount === 1;
+        }, "the rival to queue in time");
+        const { holders } = await pause();
+        expect(holders.map(({ owner }) => owner)).toEqual([lease.owner]);
+        await until(async () => (await scene.lock.inspect()).holders.length === 0, "its lease to end");
+        expect(await scene.lock.tryAcquire()).toBeNull();
+        await expect(scene.lock.acquire({ waitMs: LONG_MS })).rejects.toThrow(PausedError);
+        expect(await scene.lock.inspect()).toMatchObject({ holders: [], waiterCount: 1, pause: { by: BY } });
+        expect(await resume()).toMatchObject({ outcome: "resumed", waiterCount: 1 });
+        expect((await waiting).token).toBeGreaterThan(lease.token);
+      } finally {
+        await resume();
+        await (await waiting).release();
+      }
+    }));
 
   test("a forced release takes the lock from its holder and not from the pause, whatever token is named", async () => {
     const lease = await scene.lock.acquire();

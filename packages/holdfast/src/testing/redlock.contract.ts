@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { UnsupportedError } from "../core/errors.js";
 import type { Lease } from "../core/lease.js";
 import type { HoldfastOptions } from "../holdfast.js";
-import { BRIEF_LEASE_MS, LONG_MS, sleep, until } from "./delays.js";
+import { BRIEF_LEASE_MS, LONG_MS, sleep, until, withLeaseInTime } from "./delays.js";
 import { exclusiveContract } from "./exclusive.contract.js";
 import { type MakeLock, type ServerUnderTest, type StoreUnderTest, useScene } from "./subject.js";
 
@@ -35,8 +35,11 @@ export function redlockContract(subject: StoreUnderTest, { servers = 3 }: Quorum
 
   test("inspect names the holder that a majority has: process, label, for how long", async () => {
     const lease = await scene.lock.acquire({ label: "import 7", leaseMs: LONG_MS });
-    await until(async () => (await scene.holders())[0]?.pid !== undefined, "the record");
-    const [holder] = await scene.holders(scene.rival);
+    let [holder] = await scene.holders(scene.rival);
+    await until(async () => {
+      [holder] = await scene.holders(scene.rival);
+      return holder?.pid !== undefined;
+    }, "the record");
     expect(holder).toMatchObject({
       owner: lease.owner,
       label: "import 7",
@@ -75,13 +78,14 @@ export function redlockStoreContract(subject: StoreUnderTest): void {
     expect(await next.release()).toBe("released");
   });
 
-  test("a lease is renewed, and lost when a majority has forgotten it", async () => {
-    const lease = await scene.lock.acquire({ leaseMs: 3 * BRIEF_LEASE_MS });
-    await sleep(3 * BRIEF_LEASE_MS);
-    lease.assertHeld();
-    await scene.server.delete(...(await scene.server.keysWith(scene.name)));
-    await expect(lease.extend(LONG_MS)).rejects.toMatchObject({ reason: "server-lost", token: lease.token });
-  });
+  test("a lease is renewed, and lost when a majority has forgotten it", () =>
+    withLeaseInTime(async (leaseMs) => {
+      await using lease = await scene.lock.acquire({ leaseMs, waitMs: LONG_MS });
+      await sleep(leaseMs);
+      lease.assertHeld();
+      await scene.server.delete(...(await scene.server.keysWith(scene.name)));
+      await expect(lease.extend(LONG_MS)).rejects.toMatchObject({ reason: "server-lost", token: lease.token });
+    }, 3 * BRIEF_LEASE_MS));
 
   test("a forced release reaches the holder", async () => {
     const lease = await scene.lock.acquire({ leaseMs: LONG_MS });

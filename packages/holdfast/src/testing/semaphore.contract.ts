@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { CapacityMismatchError, LeaseLostError } from "../core/errors.js";
 import type { ExportedLease } from "../core/holding.js";
 import type { Semaphore, SemaphoreLease } from "../semaphore/semaphore.js";
-import { BRIEF_LEASE_MS, LONG_MS, SHORT_MS, sleep, until } from "./delays.js";
+import { BRIEF_LEASE_MS, LONG_MS, SHORT_MS, SOON_MS, sleep, until, withLeaseInTime } from "./delays.js";
 import { forcedReasonContract } from "./forced-release.contract.js";
 import { type StoreUnderTest, useScene } from "./subject.js";
 
@@ -54,7 +54,7 @@ export function semaphoreContract(subject: StoreUnderTest): void {
   });
 
   test("slots stay for as long as the lease, whatever happens beside it", async () => {
-    const [a, b] = [await first().acquire(), await first().acquire({ leaseMs: BRIEF_LEASE_MS })];
+    const [a, b] = [await first().acquire(), await first().acquire({ leaseMs: SOON_MS })];
     await a.release();
     await b.extend(LONG_MS);
     expect(b.slots).toEqual([1]);
@@ -106,20 +106,22 @@ export function semaphoreContract(subject: StoreUnderTest): void {
     await again.release();
   });
 
-  test("a short lease ends no other holder's long one, and a renewal none either", async () => {
-    const long = await first().acquire({ leaseMs: LONG_MS, renew: false });
-    const brief = await second().acquire({ permits: 2, leaseMs: BRIEF_LEASE_MS, renew: false });
-    const renewed = await second().acquire({ leaseMs: BRIEF_LEASE_MS });
-    // Five, because the two of the brief lease come back, and only they.
-    const next = await first().acquire({ permits: 3, waitMs: LONG_MS, leaseMs: LONG_MS });
-    expect(brief.validForMs()).toBe(0);
-    long.assertHeld();
-    renewed.assertHeld();
-    expect(await second().tryAcquire()).toBeNull();
-    expect(await long.release()).toBe("released");
-    expect(await renewed.release()).toBe("released");
-    expect(await next.release()).toBe("released");
-  });
+  test("a short lease ends no other holder's long one, and a renewal none either", () =>
+    withLeaseInTime(async (leaseMs) => {
+      await using long = await first().acquire({ leaseMs: LONG_MS, renew: false, waitMs: LONG_MS });
+      await using brief = await second().acquire({ permits: 2, leaseMs, renew: false, waitMs: LONG_MS });
+      await using renewed = await second().acquire({ leaseMs, waitMs: LONG_MS });
+      // Five, because the two of the brief lease come back, and only they.
+      await using next = await first().acquire({ permits: 3, waitMs: LONG_MS, leaseMs: LONG_MS });
+      expect(brief.validForMs()).toBe(0);
+      long.assertHeld();
+      renewed.assertHeld();
+      await using other = await second().tryAcquire();
+      expect(other).toBeNull();
+      expect(await long.release()).toBe("released");
+      expect(await renewed.release()).toBe("released");
+      expect(await next.release()).toBe("released");
+    }));
 
   test("permits of a holder that died come back when its lease ends, each with its number", async () => {
     const a = await first().acquire({ permits: 2 });

@@ -27,10 +27,12 @@ test("the death of a party breaks the barrier for all when its lease ends, and s
   const barrier = (await scene.client(ioredis)).barrier(scene.name, { parties: 4 });
   const arrived = (count: number): Promise<void> =>
     until(async () => (await barrier.inspect()).arrived.length === count, `${count} parties`);
-  const doomed = party(4, "doomed");
-  const dying = outcomeOf(doomed.call("arrive", { leaseMs: 600, label: "loader 2" }));
+  const [doomed, other] = [party(4, "doomed"), party(4)];
+  // A process takes its time to start, and the lease must not be over by then.
+  await Promise.all([doomed.call("ready"), other.call("ready")]);
+  const dying = outcomeOf(doomed.call("arrive", { leaseMs: 1_500, label: "loader 2" }));
   await arrived(1);
-  const staying = outcomeOf(party(4).call("arrive"));
+  const staying = outcomeOf(other.call("arrive"));
   await arrived(2);
   const mine = outcomeOf(barrier.arrive({ waitMs: 30_000 }));
   await arrived(3);

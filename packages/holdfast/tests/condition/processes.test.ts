@@ -65,7 +65,7 @@ test("a signaller that is not heard of again after its signal leaves the waiter 
   waiting.catch(() => {});
   await until(async () => (await condition.inspect()).waiterCount === 1, "the waiter");
   const signaller = (await scene.client(ioredis)).mutex(name);
-  const lease = await signaller.acquire({ leaseMs: 300, renew: false });
+  const lease = await signaller.acquire({ leaseMs: 2_000, renew: false });
   expect(await signaller.condition("turn").signal(lease)).toBe(1);
   // It is never heard of again: its lease ends by itself.
   const next = await waiting;

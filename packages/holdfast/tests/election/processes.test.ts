@@ -31,9 +31,11 @@ test("a leader that is killed is followed by the next candidate, and observers s
   const election = (await scene.client(ioredis)).election(name);
   const { seen, stop } = follow(election);
   try {
+    // A process takes its time to start, and the lease must not be over by then.
+    await Promise.all(programs.map(({ program }) => program.call("ready")));
     const [one, two] = programs.map(({ program, value }) => ({
       program,
-      term: program.call<number>("campaign", { value, leaseMs: 500 }),
+      term: program.call<number>("campaign", { value, leaseMs: 1_500 }),
     }));
     if (one === undefined || two === undefined) throw new Error("there are two");
     const winner = await Promise.race([one.term.then(() => one), two.term.then(() => two)]);

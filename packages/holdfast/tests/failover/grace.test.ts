@@ -6,7 +6,7 @@ import { glide, ioredis, nodeRedis, outcomeOf } from "../faults/scene.js";
 import { useFailoverScene } from "./failover-scene.js";
 
 const scene = useFailoverScene();
-const LEASE_MS = 1_500;
+const LEASE_MS = 3_000;
 
 describe.each([ioredis, nodeRedis, glide])("$name", (library) => {
   test("a holder whose grant the failover has lost keeps its lock, and waiting callers go on after it", async () => {
@@ -20,7 +20,7 @@ describe.each([ioredis, nodeRedis, glide])("$name", (library) => {
     await scene.failOver();
 
     const waiting = outcomeOf(second.mutex(name).acquire({ leaseMs: LEASE_MS, waitMs: LONG_MS * 4 }));
-    await sleep(LEASE_MS * 2);
+    await sleep(LEASE_MS * 1.2);
     expect(lease.validForMs(), "renewed on the new server").toBeGreaterThan(0);
     expect(await scene.replica.command("GET", `hf:mutex:{${name}}`)).toBe(lease.owner);
     expect(await lease.release()).toBe("released");
@@ -52,7 +52,7 @@ test("a caller whose wait ends while the server may not grant is told so, and wh
   await holdfast.mutex(`warm:${name}`).run(() => {}, { leaseMs: LONG_MS * 4 });
   await scene.cutReplication();
   await scene.failOver();
-  const { error } = await outcomeOf(holdfast.mutex(name).acquire({ waitMs: 300 }));
+  const { error } = await outcomeOf(holdfast.mutex(name).acquire({ waitMs: 2_000 }));
   expect(error).toBeInstanceOf(StoreError);
   expect(error).toMatchObject({ transient: true, mayHaveRun: false });
   expect((error as StoreError).resumesInMs).toBeGreaterThan(0);

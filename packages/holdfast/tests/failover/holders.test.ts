@@ -8,7 +8,7 @@ import { LONG_MS, sleep, until } from "../../src/testing/delays.js";
 import { ioredis, nodeRedis, outcomeOf } from "../faults/scene.js";
 import { useFailoverScene } from "./failover-scene.js";
 
-const LEASE_MS = 1_500;
+const LEASE_MS = 3_000;
 const leaseMs = LEASE_MS;
 
 describe("a failover that loses", () => {
@@ -34,7 +34,7 @@ describe("a failover that loses", () => {
     const late = outcomeOf(third.mutex(name).acquire({ leaseMs, waitMs: LONG_MS }));
     await until(async () => (await replica.command("GET", lock)) === held.owner, "the holder to put it back");
     expect(await replica.command("ZSCORE", `${lock}:queue`, held.owner), "and it waits no more").toBeNull();
-    await sleep(2 * LEASE_MS);
+    await sleep(1.2 * LEASE_MS);
     expect(held.validForMs()).toBeGreaterThan(0);
     expect(await replica.command("GET", lock)).toBe(held.owner);
     await held.release();

@@ -9,7 +9,7 @@ const scene = useFailoverScene();
 let site: Site | undefined;
 afterEach(() => site?.close());
 
-describe.each(ADAPTERS)("on $name", { timeout: 60_000 }, (adapter) => {
+describe.each(ADAPTERS)("on $name", { timeout: 150_000 }, (adapter) => {
   test("a request under way goes on, and its answer is recorded by the new master, and given again", async () => {
     const holdfast = await scene.client(ioredis);
     const handle = vi.fn(async () => {

@@ -8,7 +8,7 @@ import { useFailoverScene } from "./failover-scene.js";
 
 const leaseMs = LONG_MS;
 
-describe.each([ioredis, nodeRedis])("a failover that loses, with $name:", { timeout: 60_000 }, (library) => {
+describe.each([ioredis, nodeRedis])("a failover that loses, with $name:", { timeout: 150_000 }, (library) => {
   const scene = useFailoverScene();
 
   test("a call that is done once and ends is recorded, with what it has found", async () => {

@@ -16,7 +16,7 @@ async function inTheEnd(condition: () => Promise<boolean>, what: string): Promis
 let cluster: RedisCluster;
 beforeAll(async () => {
   cluster = await startCluster();
-}, 60_000);
+}, 150_000);
 afterAll(() => cluster.stop());
 
 const scene = useClients();
@@ -121,7 +121,7 @@ describe.each(olderClusters)("$name", (library) => {
       expect(performance.now() - releasedAtMs).toBeLessThan(2 * SOON_MS);
       expect(await next.release()).toBe("released");
     }
-  }, 60_000);
+  }, 150_000);
 });
 
 // A channel of GLIDE is of one sort, for good.
@@ -219,7 +219,7 @@ describe.each(thorough)("$name", (library) => {
       expect(tokens).toEqual(tokens.toSorted((a, b) => a - b));
     }
     expect(seen.longestIdleMs).toBeLessThan(IDLE_MS);
-  }, 60_000);
+  }, 150_000);
 
   test.each(["hands over to its replica", "is killed"])(
     "a master that %s leaves the lock with its holder, and then its waiters get it",
@@ -271,6 +271,6 @@ describe.each(thorough)("$name", (library) => {
       await Promise.all(waiting);
       expect(tokens).toEqual(tokens.toSorted((a, b) => a - b));
     },
-    60_000,
+    150_000,
   );
 });

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { startMonitor } from "../../../../tests/support/monitor.js";
 import { mutexAcquire, mutexRelease } from "../../src/generated/scripts.js";
-import { LONG_MS, SOON_MS, sleep } from "../../src/testing/delays.js";
+import { LONG_MS, SOON_MS, sleep, until } from "../../src/testing/delays.js";
 import { glide, ioredis, nodeRedis, useFaultScene } from "./scene.js";
 
 const scene = useFaultScene();
@@ -13,8 +13,14 @@ test.each([ioredis, nodeRedis, glide])(
     const { name, server } = scene;
     const holdfast = await scene.client(library);
     // The first use listens, announces itself and teaches the server the scripts.
-    await holdfast.mutex(`warm:${name}`).run(() => sleep(SOON_MS / 10));
+    await holdfast.mutex(`warm:${name}`).run(async ({ owner }) => {
+      const id = owner.split("/")[0] ?? "";
+      const listens = async () => String(await server.command("PUBSUB", "NUMSUB", `hf:in:${id}`)).endsWith(",1");
+      const isAnnounced = async () => (await server.command("EXISTS", `hf:client:${id}`)) === 1;
+      await until(async () => (await listens()) && (await isAnnounced()), "the first use");
+    });
     const { sent, stop } = await startMonitor(server);
+    await sent();
     const lease = await holdfast.mutex(name).acquire();
     expect((await sent()).map((words) => words.slice(0, 4))).toEqual([
       ["evalsha", mutexAcquire.sha1, "3", scene.keys.lock],

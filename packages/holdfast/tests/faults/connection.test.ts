@@ -6,7 +6,7 @@ import { glide, ioredis, nodeRedis, useFaultScene } from "./scene.js";
 
 const scene = useFaultScene();
 
-const LEASE_MS = 3 * BRIEF_LEASE_MS;
+const LEASE_MS = 5 * BRIEF_LEASE_MS;
 
 let renewals: { owner: string; error: unknown }[] = [];
 const onRenew = (message: unknown): void => void renewals.push(message as { owner: string; error: unknown });

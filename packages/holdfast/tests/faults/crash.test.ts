@@ -8,7 +8,8 @@ const scene = useFaultScene();
 
 /** Each of many callers in one process has a place in the queue. */
 const STRICT = { waitMs: LONG_MS, leaseMs: LONG_MS, fairness: "strict" };
-const LEASE_MS = 2 * BRIEF_LEASE_MS;
+/** Long enough that what is left of it can be looked at. */
+const LEASE_MS = 4 * BRIEF_LEASE_MS;
 
 test.each([
   { death: "is killed", die: "kill", end: { code: null, signal: "SIGKILL" } },
@@ -17,8 +18,8 @@ test.each([
 ])("when a holder $death, the next waiter is granted within the holder's lease and a second", async (how) => {
   const { server, name, keys } = scene;
   const worker = scene.worker();
-  const dying = await worker.call<Acquired>("acquire", { name, as: "it", options: { leaseMs: LEASE_MS } });
   const [second, third] = await Promise.all([scene.client(ioredis), scene.client(ioredis)]);
+  const dying = await worker.call<Acquired>("acquire", { name, as: "it", options: { leaseMs: LEASE_MS } });
   const next = second.mutex(name).acquire({ waitMs: LONG_MS, leaseMs: LEASE_MS });
   await scene.queued(1);
   const last = third.mutex(name).acquire({ waitMs: LONG_MS, leaseMs: LEASE_MS });
@@ -94,6 +95,8 @@ test("a holder that dies before a queue of the dead and the living is followed b
   const { name } = scene;
   const [holder, dead] = [scene.worker(), scene.worker()];
   const survivor = await scene.client(ioredis);
+  // A process takes its time to start, and the lease must not be over by then.
+  await dead.call("ready");
   await holder.call("acquire", { name, as: "it", options: { leaseMs: LEASE_MS } });
   await dead.call("queue", { name, count: 10, options: STRICT });
   await scene.queued(10);

@@ -47,6 +47,8 @@ describe.each([ioredis, nodeRedis, glide])("on $name", (library) => {
     const waiting = cutOff.mutex(name).acquire({ waitMs: 2 * LEASE_MS, leaseMs: LEASE_MS });
     const refused = expect(waiting).rejects.toMatchObject({ code: "ERR_LOCK_STORE", mayHaveRun: true });
     await scene.queued(1);
+    // The waiter asks when the lease is over that it was told of; it is the waiter that is looked at, not the renewal.
+    await lease.extend(LONG_MS);
     proxy.stall();
     await refused;
     proxy.resume();
@@ -61,12 +63,14 @@ test("a holder whose event loop was blocked beyond its lease knows at the first 
   const { name } = scene;
   const worker = scene.worker();
   const holdfast = await scene.client(ioredis);
-  const lease = await holdfast.mutex(name).acquire({ leaseMs: BRIEF_LEASE_MS });
+  // A process takes its time to start, and the lease must not be over by then.
+  await worker.call("ready");
+  const lease = await holdfast.mutex(name).acquire({ leaseMs: LEASE_MS });
   const { signal } = lease;
   const rival = worker.call<Acquired>("acquire", { name, as: "it", options: { waitMs: LONG_MS, leaseMs: LONG_MS } });
   await scene.queued(1);
   lease.assertHeld();
-  const unblockedAtMs = sharedClockMs() + 3 * BRIEF_LEASE_MS;
+  const unblockedAtMs = sharedClockMs() + 3 * LEASE_MS;
   while (sharedClockMs() < unblockedAtMs);
   expect(lease.validForMs()).toBe(0);
   expect(signal.aborted).toBe(true);

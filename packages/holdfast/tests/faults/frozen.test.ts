@@ -76,6 +76,8 @@ test("a waiter frozen across its own grant neither blocks the others for long no
   const { name } = scene;
   const frozen = scene.worker();
   const [holder, other] = await Promise.all([scene.client(ioredis), scene.client(ioredis)]);
+  // A process takes its time to start, and the lease must not be over by then.
+  await frozen.call("ready");
   const lease = await holder.mutex(name).acquire({ leaseMs: LEASE_MS });
   const late = frozen.call<Acquired>("acquire", { name, as: "it", options: { waitMs: LONG_MS, leaseMs: LEASE_MS } });
   await scene.queued(1);

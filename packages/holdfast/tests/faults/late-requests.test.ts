@@ -191,7 +191,7 @@ test.each([
       name: "several connections",
       connect: async () => ({ options: { store: { ...store, run } }, disconnect: () => store.close() }),
     });
-    const lease = await holder.mutex(name).acquire({ leaseMs: BRIEF_LEASE_MS });
+    const lease = await holder.mutex(name).acquire({ leaseMs: 2 * LEASE_MS });
     const waiting = waiter.mutex(name).acquire({ waitMs: LONG_MS, leaseMs: LONG_MS });
     await scene.queued(1);
     await until(() => questions >= 3, "the re-check at the end of the lease that it was told of");

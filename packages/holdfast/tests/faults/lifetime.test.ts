@@ -85,7 +85,7 @@ test.each([ioredis, nodeRedis, glide])(
     const abort = new AbortController();
     const waits = [
       second.mutex(name).acquire({ waitMs: LONG_MS, fairness: "strict" }),
-      second.mutex(name).acquire({ waitMs: BRIEF_LEASE_MS, fairness: "strict" }),
+      second.mutex(name).acquire({ waitMs: SOON_MS, fairness: "strict" }),
       second.mutex(name).acquire({ waitMs: LONG_MS, signal: abort.signal, fairness: "strict" }),
       first.mutex(name).acquire({ waitMs: LONG_MS }),
     ];

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { TcpProxy } from "../../../../tests/support/tcp-proxy.js";
 import { mutexAcquire, mutexExtend, mutexLeave, mutexRelease } from "../../src/generated/scripts.js";
 import { type Holdfast, StoreError } from "../../src/index.js";
-import { BRIEF_LEASE_MS, LONG_MS, SOON_MS, until } from "../../src/testing/delays.js";
+import { LONG_MS, SOON_MS, until } from "../../src/testing/delays.js";
 import { glide, ioredis, nodeRedis, useFaultScene } from "./scene.js";
 
 const scene = useFaultScene();
@@ -25,7 +25,10 @@ describe.each([ioredis, nodeRedis, glide])("$name", (library) => {
     // The server learns the scripts, so that each call below is one request.
     const warm = `warm:${scene.name}`;
     const lease = await holdfast.mutex(warm).acquire();
-    await expect(holdfast.mutex(warm).acquire({ waitMs: 1 })).rejects.toThrow("not acquired");
+    // However it is refused: a server that stands still just then does not say who holds.
+    await expect(holdfast.mutex(warm).acquire({ waitMs: 1 })).rejects.toThrow();
+    const queue = `hf:mutex:{${warm}}:queue`;
+    await until(async () => (await scene.server.command("EXISTS", queue)) === 0, "the queue to be empty");
     await lease.extend(LONG_MS);
     await lease.release();
   });
@@ -92,10 +95,11 @@ describe.each([ioredis, nodeRedis, glide])("$name", (library) => {
 
   test("an extension whose reply was lost loses nothing", async () => {
     const { name } = scene;
-    const lease = await holdfast.mutex(name).acquire({ leaseMs: 2 * BRIEF_LEASE_MS });
+    const lease = await holdfast.mutex(name).acquire({ leaseMs: SOON_MS });
     const { signal, token } = lease;
     await proxy.cutBeforeReply(callsOf(mutexExtend));
-    await until(() => proxy.counts.requests > 0 && lease.validForMs() > BRIEF_LEASE_MS, "a renewal after that");
+    const leftMs = lease.validForMs();
+    await until(() => lease.validForMs() > leftMs, "a renewal after that");
     expect(signal.aborted).toBe(false);
     expect(await scene.token()).toBe(token);
     expect(await rival.mutex(name).tryAcquire()).toBeNull();

@@ -8,7 +8,7 @@ let cluster: RedisCluster;
 beforeAll(async () => {
   const gone = ["SSUBSCRIBE", "SPUBLISH", "PUBSUB"].flatMap((command) => ["--rename-command", command, ""]);
   cluster = await startCluster({ args: gone });
-}, 60_000);
+}, 150_000);
 afterAll(() => cluster.stop());
 
 const scene = useClients();

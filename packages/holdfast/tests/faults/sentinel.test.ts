@@ -10,7 +10,7 @@ import { olderSentinels, sentinels, useClients } from "./topology-scene.js";
 let topology: RedisSentinel;
 beforeAll(async () => {
   topology = await startSentinel();
-}, 60_000);
+}, 150_000);
 afterAll(() => topology.stop());
 
 const scene = useClients();
@@ -78,7 +78,7 @@ describe.each(thorough)("$name", (library) => {
       await Promise.all(waiting);
       expect(tokens).toEqual(tokens.toSorted((a, b) => a - b));
     },
-    60_000,
+    150_000,
   );
 
   test("telemetry hears where commands go: to the master that is now, or nothing", async () => {

@@ -20,6 +20,7 @@ describe.each([ioredis, nodeRedis, glide])("$name", (library) => {
       const holdfast = await scene.client(library, { commandTimeoutMs: COMMAND_TIMEOUT_MS });
       const lease = await holdfast.mutex(name).acquire({ leaseMs: LEASE_MS, renew });
       const { signal } = lease;
+      const aborted = once(signal, "abort");
       const renewals = countRenewals(lease.owner);
       if (renew) await until(() => renewals.confirmed >= 2, "two renewals");
       let endsAtMs: number;
@@ -38,7 +39,7 @@ describe.each([ioredis, nodeRedis, glide])("$name", (library) => {
           if (!signal.aborted) lastTurnAtMs = turnAtMs;
         });
       }, 1);
-      await once(signal, "abort");
+      await aborted;
       clearInterval(turns);
       renewals.stop();
       // A renewal that was carried out between the reading and the freeze, and whose answer came, moved the end.

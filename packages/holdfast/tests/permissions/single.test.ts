@@ -14,7 +14,7 @@ const PERMISSIONS = RULES.filter((rule) => /^[+~&]/.test(rule));
 
 /** The first is that of all kinds but the lock on a quorum. */
 // Fifty users at once on a busy machine.
-vi.setConfig({ testTimeout: 60_000 });
+vi.setConfig({ testTimeout: 150_000 });
 
 let servers: RedisServer[];
 let server: RedisServer;

@@ -33,25 +33,50 @@ export function ask(
   });
 }
 
-/** Of those that are chosen here and not by the system, which hands out higher ones to connections all the time. */
+/**
+ * Ports are chosen here and not by the system: it hands its own, from 32 768 on, to connections all the time, and the
+ * port of a server that is dead for a while must still be there when it comes back.
+ */
+const FREE_FOR_ALL: PortRange = { from: 26_000, below: 32_768 };
+
+/** A node of a cluster has a port from 10 000 on and below this, and its bus the one 10 000 above. */
+export const NODES_BELOW_PORT = 16_000;
 const LOWEST_PORT = 10_000;
 
-/** A port that was free a moment ago; any, or one below a limit. */
-export async function freePort(below?: number): Promise<number> {
-  if (below === undefined) return probePort(0);
-  for (;;) {
-    const port = LOWEST_PORT + Math.floor(Math.random() * (below - LOWEST_PORT));
-    const free = await probePort(port).catch(() => undefined);
-    if (free !== undefined) return free;
-  }
+/** Test files run in several processes at once, each of which has a part of the ports for itself. */
+const WORKERS = 16;
+
+interface PortRange {
+  readonly from: number;
+  readonly below: number;
 }
 
-async function probePort(port: number): Promise<number> {
+/** How many ports this process has asked about, in each range. */
+const asked = new Map<number, number>();
+
+/** A port that was free a moment ago; of those that no cluster uses, or, for a node of one, below a limit. */
+export async function freePort(below?: number): Promise<number> {
+  const { from, below: end } = below === undefined ? FREE_FOR_ALL : { from: LOWEST_PORT, below };
+  const worker = Number(process.env.VITEST_POOL_ID ?? process.pid) % WORKERS;
+  const size = Math.floor((end - from) / WORKERS);
+  for (let tries = 0; tries < size; tries += 1) {
+    // One after the other, so that none comes twice as long as there are others; each process begins somewhere else.
+    const next = asked.get(from) ?? Math.floor(Math.random() * size);
+    asked.set(from, next + 1);
+    const port = from + worker * size + (next % size);
+    if (await isFree(port)) return port;
+  }
+  throw new Error(`there is no free port from ${from} up to ${end}`);
+}
+
+async function isFree(port: number): Promise<boolean> {
   const probe = createServer().listen(port, "127.0.0.1");
-  await once(probe, "listening");
-  const address = probe.address();
+  try {
+    await once(probe, "listening");
+  } catch {
+    return false;
+  }
   probe.close();
   await once(probe, "close");
-  if (address === null || typeof address === "string") throw new Error("a TCP server has a port");
-  return address.port;
+  return true;
 }

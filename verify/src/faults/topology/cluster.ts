@@ -3,6 +3,7 @@
 import { Elections } from "../../servers/cluster-election.js";
 import { type NodeLine, ownerIn, parse, viewIfWell } from "../../servers/cluster-view.js";
 import type { ReplicaControls, ServerHandle, Topology } from "../stage.js";
+import { NODES_BELOW_PORT } from "./ask.js";
 import { type Sides, startLines, until } from "./lines.js";
 import { isRunning } from "./sentinel.js";
 import { type OwnServer, startServer } from "./server.js";
@@ -11,8 +12,6 @@ import type { TopologyOptions } from "./topology.js";
 
 const MASTERS = 3;
 const SLOTS = 16_384;
-/** The bus has the port + 10 000, which must be one as well. */
-const BELOW_PORT = 55_536;
 /** Longer than any fault that is not to end in a failover; one that is to is begun by command. */
 const NEVER_MS = 15_000;
 
@@ -40,7 +39,7 @@ export async function startCluster(options: TopologyOptions): Promise<Topology> 
   };
   try {
     for (let index = 0; index < 2 * MASTERS; index += 1) {
-      const choices = { hasClockShim: needsClockShim, hasSyncShim: needsSyncShim, belowPort: BELOW_PORT };
+      const choices = { hasClockShim: needsClockShim, hasSyncShim: needsSyncShim, belowPort: NODES_BELOW_PORT };
       const server = await startServer({ name: `node ${index}`, durability, args, ...choices });
       const id = String(await server.command("CLUSTER", "MYID"));
       nodes.push(Object.assign(server, { id }));

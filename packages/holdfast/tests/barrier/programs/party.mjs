@@ -8,6 +8,9 @@ const holdfast = createHoldfast({ redis: new Redis({ port: args.port }), clientN
 const barrier = holdfast.barrier(args.name, { parties: args.parties });
 
 serve({
+  /** Answers as soon as the process runs. */
+  ready() {},
+
   /** @param {{ leaseMs?: number, label?: string }} options */
   arrive: (options) => barrier.arrive({ waitMs: 30_000, ...options }),
 

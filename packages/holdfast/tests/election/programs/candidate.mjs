@@ -8,6 +8,9 @@ const holdfast = createHoldfast({ redis: new Redis({ port: args.port }) });
 const election = holdfast.election(args.name);
 
 serve({
+  /** Answers as soon as the process runs. */
+  ready() {},
+
   /** @param {{ value: string, leaseMs: number }} input */
   async campaign({ value, leaseMs }) {
     const { term } = await election.campaign(value, { leaseMs, waitMs: Infinity });

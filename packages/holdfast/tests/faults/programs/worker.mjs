@@ -26,6 +26,9 @@ function entry(as) {
 }
 
 serve({
+  /** Answers as soon as the process runs. */
+  ready() {},
+
   async acquire({ name, as, options }) {
     const lease = await holdfast.mutex(name).acquire(options);
     const found = { lease, aborts: 0 };
