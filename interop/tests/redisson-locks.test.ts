@@ -7,7 +7,16 @@ import { type RedisServer, startRedis } from "../../tests/support/redis-server.j
 import { CONTENTION_MS, expectNoLostUpdate, IS_LONG_RUN, tell, WAKES } from "./contention.js";
 import { type Peer, REDISSONS, startRedisson } from "./peer.js";
 import { connect, type JavaClient, type JavaLock } from "./redisson-peer.js";
-import { javaSide, LONG_LEASE_MS, type NodeLock, nodeSide, PATIENCE_MS, type Side, WATCHDOG_MS } from "./sides.js";
+import {
+  inVain,
+  javaSide,
+  LONG_LEASE_MS,
+  type NodeLock,
+  nodeSide,
+  PATIENCE_MS,
+  type Side,
+  WATCHDOG_MS,
+} from "./sides.js";
 
 /** Long enough for what comes before its end, short enough to wait for it. */
 const SHORT_LEASE_MS = 1_000;
@@ -108,7 +117,7 @@ describe.each(REDISSONS)("Redisson %s", (version) => {
         const hold = must(await x.tryHold(name, LONG_LEASE_MS));
         const before = await leftOver(name);
         expect(await y.tryHold(name)).toBeNull();
-        expect(await y.waitFor(name, VAIN_WAIT_MS)).toBeNull();
+        expect(await inVain(() => y.waitFor(name, VAIN_WAIT_MS))).toBeNull();
         await expect.poll(() => leftOver(name)).toEqual(before);
         expect(await hold.release()).toBe(true);
         const next = must(await y.tryHold(name));
@@ -145,7 +154,7 @@ describe.each(REDISSONS)("Redisson %s", (version) => {
         const [x, y] = sides();
         const name = fresh();
         const hold = must(await x.tryHold(name));
-        expect(await y.waitFor(name, WATCHDOG_MS + 1_000)).toBeNull();
+        expect(await inVain(() => y.waitFor(name, WATCHDOG_MS + 1_000))).toBeNull();
         expect(await hold.release()).toBe(true);
         const next = must(await y.waitFor(name, PATIENCE_MS, LONG_LEASE_MS));
         const leftMs = await redis.pttl(kind === "multi" ? `${name}:a` : name);
