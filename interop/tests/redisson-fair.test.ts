@@ -9,7 +9,7 @@ import { connect, type JavaClient } from "./redisson-peer.js";
 import { javaSide, LONG_LEASE_MS, nodeSide, PATIENCE_MS, type Side, type SideHold } from "./sides.js";
 
 /** What the waiter that dies was ready to wait, so about how long it can hold up the others. */
-const DEAD_WAIT_MS = 2_000;
+const DEAD_WAIT_MS = 5_000;
 
 let server: RedisServer;
 let redis: Redis;

@@ -252,7 +252,8 @@ describe.each(["4.7.0", "3.21.3"] as const)("behind Sentinel, Redisson %s", (ver
 
   beforeAll(async () => {
     java = startRedisson(version);
-    sentinel = await startSentinel({ replicas: 1 });
+    // Nobody is to take over here, however long a machine stands still.
+    sentinel = await startSentinel({ replicas: 1, downAfterMs: 60_000 });
     master = new Redis({ sentinels: [...sentinel.addresses], name: sentinel.name });
     holdfast = createHoldfast({ redis: master });
     const addresses = sentinel.addresses.map(({ host, port }) => `redis://${host}:${port}`);

@@ -78,7 +78,8 @@ describe("client processes on a real server", () => {
   test("keep what is promised when one is killed at work, and leave nothing", async () => {
     const { judgement, history, left } = await play(
       "f",
-      { work: { effects: "fenced" } },
+      // Whoever stands still for longer than its lease loses its turn, which nobody here can tell from being passed over.
+      { work: { effects: "fenced", leaseMs: 3_000 } },
       async ({ all: [first] }, work) => {
         await first?.kill();
         await first?.start();

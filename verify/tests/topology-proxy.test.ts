@@ -106,9 +106,12 @@ describe("a fault proxy", () => {
   });
 
   it("brings a request late, when its client is long gone", async () => {
-    const struck = proxy.late(isIncrement, 50);
-    await expect(line().send("INCR", "n")).rejects.toThrow("cut");
-    expect(await line().send("GET", "n")).toBe(null);
+    const [gone, other] = [line(), line()];
+    // Both are there before it counts how late it is.
+    expect(await Promise.all([gone.send("GET", "n"), other.send("GET", "n")])).toEqual([null, null]);
+    const struck = proxy.late(isIncrement, 500);
+    await expect(gone.send("INCR", "n")).rejects.toThrow("cut");
+    expect(await other.send("GET", "n")).toBe(null);
     await struck;
     expect(await server.command("GET", "n")).toBe("1");
     expect(proxy.counts).toMatchObject({ late: 1, lateArrivals: 1 });

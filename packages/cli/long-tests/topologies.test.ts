@@ -40,7 +40,8 @@ describe("run", () => {
   });
 
   it("on a cluster, whichever of its masters has the name", async () => {
-    const cluster = await startCluster();
+    // Nobody is to take over here, however long a machine stands still.
+    const cluster = await startCluster({ nodeTimeoutMs: 15_000 });
     servers.push(cluster);
     const env = { HOLDFAST_REDIS: urlsOf(cluster.ports), HOLDFAST_CLUSTER: "1" };
     for (const name of ["alpha", "beta", "gamma", "delta"]) {

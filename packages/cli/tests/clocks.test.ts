@@ -8,7 +8,7 @@ import { createHoldfast, type Holdfast, type Lease } from "holdfast";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { type RedisServer, startRedis } from "../../../tests/support/redis-server.js";
-import { type Ended, holdfast, newFolder } from "./support/command.js";
+import { type Ended, holdfast, inVain, newFolder } from "./support/command.js";
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
@@ -101,7 +101,8 @@ describe.each([5_000, -5_000])("on a host whose clock is %i ms off", (offMs) => 
     const since = ({ stdout, stderr }: Ended): string | undefined => / since ([\dhms]+)/.exec(stdout + stderr)?.[1];
     await expectAge(heldAtMs, async () => since(await say("show", "deploy")));
     await expectAge(heldAtMs, async () => since(await say("run", "deploy", "-n", "--", "true")));
-    await expectAge(heldAtMs, async () => since(await say("run", "deploy", "-w", "10ms", "--", "true")));
+    const wait = (): Promise<Ended> => say("run", "deploy", "-w", "10ms", "--", "true");
+    await expectAge(heldAtMs, async () => since(await inVain(wait, (ended) => since(ended) !== undefined)));
     await expectAge(pausedAtMs, async () => since(await say("run", "nightly", "-n", "--", "true")));
     const { locks } = JSON.parse((await say("ls", "deploy", "--json")).stdout);
     expect(locks[0].holders[0].sinceAtMs).toBe(heldAtMs);

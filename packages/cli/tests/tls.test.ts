@@ -91,7 +91,9 @@ describe("over TLS", () => {
     expect(checks.find(({ id }) => id === "exposure")?.measured).toBe("nobody gets in without a certificate");
     expect(checks.filter(({ status }) => status === "unknown")).toEqual([]);
     const well = checks.filter(({ status }) => status === "ok").map(({ id }) => id);
-    expect(well).toEqual(expect.arrayContaining(["acl", "scripts", "pubsub", "role", "clock-runs"]));
+    expect(well).toEqual(expect.arrayContaining(["acl", "scripts", "role", "clock-runs"]));
+    // A warning on a machine that is slow with its messages.
+    expect(checks.find(({ id }) => id === "pubsub")?.measured).toMatch(/ came after .*; 1 receiver counted/);
     expect(new Set(checks.map(({ node }) => node))).toEqual(new Set([url.replace("rediss://", "")]));
   });
 

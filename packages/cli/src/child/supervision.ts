@@ -169,6 +169,11 @@ class Supervision {
   }
 
   #endLeftOvers(): void {
+    // All of it was killed: what is still seen of it has not been on a processor since, or was just being started.
+    if (this.#isKilled) {
+      this.#send("SIGKILL", "left-over");
+      return;
+    }
     if (this.#asked["left-over"] === undefined) {
       this.#asked["left-over"] = new Stopwatch();
       this.#send(this.#policy.stopSignal, "left-over");

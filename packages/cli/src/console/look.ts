@@ -86,11 +86,14 @@ export class Look {
     const context = this.context();
     const entries = all?.locks.slice(0, MOST_FOLLOWED);
     const rows = entries === undefined ? null : this.#rows(entries, context, before);
+    const details = await this.#details(backend, locks, { before, grace, clients, rows });
+    const redis = topics.has("redis") ? await this.#redis(backend, grace) : null;
     return {
-      atMs: context.nowMs,
+      // After all of it was read: what it tells of has happened by then.
+      atMs: this.nowMs(),
       rows: topics.has("locks") ? rows : null,
       isCut: all?.isComplete === false,
-      details: await this.#details(backend, locks, { before, grace, clients, rows }),
+      details,
       clients: topics.has("clients") && entries !== undefined ? this.#clients(entries, clients, context) : null,
       semaphores:
         topics.has("semaphores") && entries !== undefined ? semaphoreViews(entries, rows, context, before) : null,
@@ -98,7 +101,7 @@ export class Look {
         topics.has("elections") && entries !== undefined
           ? electionViews(entries, rows, { context, before, terms: this.#terms, waits: this.#waits })
           : null,
-      redis: topics.has("redis") ? await this.#redis(backend, grace) : null,
+      redis,
     };
   }
 

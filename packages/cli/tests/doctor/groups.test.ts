@@ -9,7 +9,7 @@ import { type RedisSentinel, startSentinel } from "../../../../tests/support/red
 import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
 import { CHECK_IDS } from "../../src/doctor/table.js";
 import { targetsOf } from "../../src/doctor/target.js";
-import { at, examined, expectNothingCritical, said } from "./examining.js";
+import { at, examined, expectNothingCritical, expectNoWarning, said } from "./examining.js";
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
@@ -21,7 +21,8 @@ beforeAll(async () => {
   const start = (): Promise<RedisServer> => startRedis();
   [cluster, sentinel, servers] = await Promise.all([
     startCluster({ masters: 2 }),
-    startSentinel({ replicas: 1 }),
+    // Nobody is to take over here, however long a machine stands still.
+    startSentinel({ replicas: 1, downAfterMs: 60_000 }),
     Promise.all([start(), start(), start()]),
   ]);
 });
@@ -139,8 +140,8 @@ test("every node of a cluster is examined as the smallest user; then a slot with
     );
     expect(new Set(own_.map(({ node }) => node)).size).toBe(4);
     expectNothingCritical(own_);
-    expect(own_.filter(({ severity }) => severity === "warning")).toEqual([]);
-    expect(said(own_, "pubsub")).toContain("ok: a message to a sharded inbox");
+    expectNoWarning(own_);
+    expect(said(own_, "pubsub")).toMatch(/(ok|warning): a message to a sharded inbox came after /);
 
     const all = await examined(await targetsOf({ topology: "cluster", clients: [admin] }), CHECK_IDS, options);
     expect(said(all, "leftovers")).toContain("ok: nothing left over");

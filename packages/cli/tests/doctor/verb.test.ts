@@ -45,9 +45,10 @@ test("a server without a critical finding is 0, and 1 where warnings count", asy
     /^WARNING\n {2}persistence {2}127\.0\.0\.1:\d+: nothing is written to disk\n {6}risk .*\n {6}fix {3}/,
   );
   expect(lenient.out).not.toContain("OK\n");
-  expect(lenient.out).toMatch(
-    /\n24 checks of 1 server at redis:\/\/127\.0\.0\.1:\d+ in [\d.]+ s: 0 critical, 1 warning, /,
-  );
+  // Another warning on a machine that is slow with its messages.
+  const warnings = /\n {2}pubsub .* came after .*; 1 receiver counted\n/.test(lenient.out) ? "2 warnings" : "1 warning";
+  expect(lenient.out).toMatch(/\n24 checks of 1 server at redis:\/\/127\.0\.0\.1:\d+ in [\d.]+ s: /);
+  expect(lenient.out).toContain(` s: 0 critical, ${warnings}, `);
   expect((await holdfast("doctor", "-r", url, "--strict", "-q")).code).toBe(1);
   expect((await holdfast("doctor", "-r", url, "--strict", "--only", "role,acl", "-v")).out).toMatch(
     /^OK\n {2}role .*: primary\n {2}acl /,

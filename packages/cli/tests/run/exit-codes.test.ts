@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { freePort, type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
 import { readHistory } from "../../../holdfast/src/admin/index.js";
 import { createHoldfast } from "../../../holdfast/src/index.js";
-import { holdfast, MAIN, newFolder, start } from "../support/command.js";
+import { holdfast, inVain, MAIN, newFolder, start } from "../support/command.js";
 
 let server: RedisServer;
 let env: Readonly<Record<string, string>>;
@@ -125,7 +125,10 @@ describe("run exits with", () => {
     const lease = await locks.mutex("busy").acquire({ label: "release 4.2" });
     const [once, waited, mapped, cron] = await Promise.all([
       holdfast(["run", "busy", "-n", "--", "true"], env),
-      holdfast(["run", "busy", "-w", "50ms", "--json", "--", "true"], env),
+      inVain(
+        () => holdfast(["run", "busy", "-w", "50ms", "--json", "--", "true"], env),
+        ({ events }) => events.at(-1)?.holder !== null,
+      ),
       holdfast(["run", "busy", "-n", "-E", "9", "--", "true"], env),
       holdfast(["run", "busy", "-n", "--skip-ok", "--", "true"], env),
     ]);
@@ -163,18 +166,24 @@ describe("run exits with", () => {
   });
 
   it("75 if it already ran in its period, says who did, and counts with --until-success only what exits 0", async () => {
-    const once = ["run", "once", "-n", "--once-per", "1d"];
-    expect((await holdfast([...once, "-c", "exit 3"], env)).code).toBe(3);
-    const refused = await holdfast([...once, "--json", "--", "true"], env);
-    expect([refused.code, refused.events.at(-1)]).toMatchObject([75, { outcome: "already-done", token: null }]);
-    const { stderr } = await holdfast([...once, "--", "true"], env);
-    expect(stderr).toMatch(/^holdfast: once already ran in this period \(1d\): \S+\/\d+ .*, exit 3\n$/);
+    const told = async (name: string): Promise<(string | undefined)[][]> => {
+      const once = ["run", name, "-n", "--once-per", "1d"];
+      expect((await holdfast([...once, "-c", "exit 3"], env)).code).toBe(3);
+      const refused = await holdfast([...once, "--json", "--", "true"], env);
+      expect([refused.code, refused.events.at(-1)]).toMatchObject([75, { outcome: "already-done", token: null }]);
+      const { stderr } = await holdfast([...once, "--", "true"], env);
+      expect(stderr).toMatch(/^holdfast: once\d already ran in this period \(1d\): \S+\/\d+ .*, exit 3\n$/);
+      return (await readHistory(locks, { name })).map(({ outcome, reason }) => [outcome, reason]);
+    };
     const success = ["run", "success", "-n", "--once-per", "week", "--until-success"];
     expect((await holdfast([...success, "--", "false"], env)).code).toBe(1);
     expect((await holdfast([...success, "--", "true"], env)).code).toBe(0);
     expect((await holdfast([...success, "--", "true"], env)).code).toBe(75);
-    const entries = await readHistory(locks, { name: "once" });
-    expect(entries.map(({ outcome, reason }) => [outcome, reason])).toEqual([
+    // Nobody waits for long until what a run adds is written: where a machine stands still, a beginning or an end is missing.
+    const isCut = (all: unknown[][]): boolean => all.length < 3 || all.some(([outcome]) => outcome === "expired");
+    let entries = await told("once1");
+    for (const name of ["once2", "once3"]) if (isCut(entries)) entries = await told(name);
+    expect(entries).toEqual([
       ["skipped", "already-done"],
       ["skipped", "already-done"],
       ["released", undefined],
@@ -203,7 +212,8 @@ describe("run exits with", () => {
       "run",
       "max",
       "--max-hold",
-      "300ms",
+      // Longer than a shell takes to say what it does at TERM.
+      "2s",
       "--json",
       "-c",
       "trap 'exit 0' TERM; while :; do sleep 0.05; done",

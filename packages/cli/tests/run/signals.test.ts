@@ -59,8 +59,8 @@ describe("a command is passed", () => {
   it("TERM without a KILL after it, for as long as it takes, and the lock is renewed meanwhile", async () => {
     const folder = await newFolder();
     // Longer than the grace and the lease.
-    const script = `trap 'sleep 3.5; exit 6' TERM; echo $$ > ${folder}/pid; while :; do sleep 0.02; done`;
-    const run = start(["run", "patient", "--lease", "3s", "-c", script], env);
+    const script = `trap 'sleep 6.5; exit 6' TERM; echo $$ > ${folder}/pid; while :; do sleep 0.02; done`;
+    const run = start(["run", "patient", "--lease", "6s", "-c", script], env);
     await numberIn(join(folder, "pid"));
     run.signal("SIGTERM");
     expect((await run.ended).code).toBe(6);

@@ -27,19 +27,19 @@ test("a cluster without one of its slots is found critical; who only wants a loc
   const where = ["--cluster", "-r", url(node.port)];
   const examined = await holdfast(["doctor", ...where, "--only", "cluster"], {});
   expect([examined.code, examined.stdout]).toEqual([1, expect.stringContaining("1 slot without a server")]);
-  const refused = await holdfast(["ls", ...where, "--connect-timeout", "1s"], {});
+  const refused = await holdfast(["ls", ...where, "--connect-timeout", "3s"], {});
   expect([refused.code, refused.stderr]).toEqual([69, expect.stringContaining("holdfast doctor --cluster")]);
 });
 
 test("of independent servers each that is away is named, and the doctor examines those that are not", async () => {
   const away = [1, 2].map((port) => url(port));
   const where = ["--redlock", ...[url(other.port), ...away].flatMap((each) => ["-r", each])];
-  const refused = await holdfast(["ls", ...where, "--connect-timeout", "1s"], {});
+  const refused = await holdfast(["ls", ...where, "--connect-timeout", "3s"], {});
   expect(refused.code).toBe(69);
   expect(refused.stderr).toMatch(
-    /^holdfast: only 1 of 3 servers could be reached within 1s: .*:1: .*ECONNREFUSED.*:2: /,
+    /^holdfast: only 1 of 3 servers could be reached within 3s: .*:1: .*ECONNREFUSED.*:2: /,
   );
-  const examined = await holdfast(["doctor", ...where, "--only", "memory", "--connect-timeout", "1s"], {});
+  const examined = await holdfast(["doctor", ...where, "--only", "memory", "--connect-timeout", "5s"], {});
   expect([examined.code, examined.stdout]).toEqual([expect.any(Number), expect.stringContaining(`${other.port}`)]);
   expect(examined.code).not.toBe(69);
 });

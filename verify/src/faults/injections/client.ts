@@ -25,7 +25,9 @@ async function freezeWithin(stage: Stage, verb: "acquire" | "extend"): Promise<v
   const forMs = pauseMs(stage);
   if (verb === "acquire") {
     const frozen = freezeAt(stage, client, lockName, verb, forMs);
-    const asked = takeAll(stage, client, lockName, leaseMs).catch(() => undefined);
+    // It may come back to a lock that the other one has meanwhile, and is not to wait for long then.
+    const waitMs = stage.topology.servers.length === 1 ? leaseMs : undefined;
+    const asked = takeAll(stage, client, lockName, leaseMs, undefined, waitMs).catch(() => undefined);
     await frozen;
     const after = await tryAfter(stage, rival, lockName, leaseMs);
     const grip = await asked;

@@ -34,11 +34,10 @@ export async function takeAll(
   lockName: string,
   leaseMs: number,
   renew: boolean = stage.cell.letter === "a",
+  waitMs: number = newNameWaitMs(stage, leaseMs),
 ): Promise<Grip> {
   const once = { lockName, leaseMs, renew, mode: "write" as const };
-  // Whoever finds no majority in time, or the wrong server, looks again when the poll comes.
-  const isOnOne = stage.topology.servers.length === 1;
-  const first = await client.take({ ...once, waitMs: isOnOne ? leaseMs : 2 * POLL_MS });
+  const first = await client.take({ ...once, waitMs });
   if (first === undefined) throw new Error(`${client.name} was not given a lock that is new`);
   const taken = [first];
   while (stage.cell.letter === "s" && taken.length < MOST_PERMITS) {
@@ -47,6 +46,14 @@ export async function takeAll(
     taken.push(next);
   }
   return { client, lockName, taken };
+}
+
+/**
+ * How long is waited for a name that nobody else has: for longer than a machine stands still, however short the lease is.
+ * Whoever finds no majority in time, or the wrong server, looks again when the poll comes.
+ */
+function newNameWaitMs({ topology }: Stage, leaseMs: number): number {
+  return topology.servers.length === 1 ? Math.max(leaseMs, 2 * POLL_MS) : 2 * POLL_MS;
 }
 
 /** What the second one gets, who waits for as long as its lease, if nothing else is said. */
