@@ -23,7 +23,7 @@ export class VirtualTime {
 
   /** From now on time is that of the process whose turn it is. Between `start` and `stop` of the guard. */
   start(): void {
-    const { setTimeout, clearTimeout } = globalThis;
+    const { setTimeout, clearTimeout, setImmediate } = globalThis;
     const { now } = performance;
     const begin = (callback: () => void, delayMs = 0): unknown => {
       if (this.current === undefined) return setTimeout(callback, delayMs);
@@ -36,10 +36,13 @@ export class VirtualTime {
       if (typeof handle === "object" && handle !== null && this.#handles.has(handle)) (handle as Handle).cancel();
       else clearTimeout(handle as NodeJS.Timeout);
     };
-    Object.assign(globalThis, { setTimeout: begin, clearTimeout: cancel });
+    // What has come by then has been delivered: a simulated process that stands still reads what lies there before its timers.
+    const soon = (callback: () => void): unknown =>
+      this.current === undefined ? setImmediate(callback) : begin(callback);
+    Object.assign(globalThis, { setTimeout: begin, clearTimeout: cancel, setImmediate: soon });
     performance.now = () => this.current?.monotonicMs() ?? now.call(performance);
     this.#undo = () => {
-      Object.assign(globalThis, { setTimeout, clearTimeout });
+      Object.assign(globalThis, { setTimeout, clearTimeout, setImmediate });
       performance.now = now;
     };
   }
