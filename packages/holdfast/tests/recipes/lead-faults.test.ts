@@ -188,7 +188,7 @@ describe("a server that is started anew", { timeout: 60_000 }, () => {
           await heeding(({ term }) => terms.push(term))(leadership);
           throw leadership.signal.reason;
         },
-        { leaseMs: 1_000, rejoin: true, signal: stop.signal, stopped: (_, end) => void ends.push(end), ...NOW },
+        { leaseMs: 10_000, rejoin: true, signal: stop.signal, stopped: (_, end) => void ends.push(end), ...NOW },
       );
       await vi.waitFor(() => expect(observer.seen.at(-1)).toMatchObject({ term: terms[0] }), eventually);
       await server.restart();
