@@ -260,7 +260,7 @@ test("an observer never goes back to a term that was, whatever the server says",
 test("a master that is replaced behind Sentinel: one leads at a time, and terms rise", {
   timeout: 120_000,
 }, async () => {
-  const topology = await startSentinel();
+  const topology = await startSentinel({ downAfterMs: 60_000 });
   const holdfasts: { holdfast: ReturnType<typeof createHoldfast>; redis: Redis }[] = [];
   const stop = new AbortController();
   try {

@@ -247,7 +247,7 @@ describe("requests that go wrong", () => {
 test("a master that is replaced behind Sentinel leaves every number with its worker", {
   timeout: 120_000,
 }, async () => {
-  const topology = await startSentinel();
+  const topology = await startSentinel({ downAfterMs: 60_000 });
   const clients = [0, 1].map(
     () => new Redis({ sentinels: [...topology.addresses], name: topology.name, sentinelRetryStrategy: () => 50 }),
   );
