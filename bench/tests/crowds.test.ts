@@ -15,7 +15,7 @@ afterAll(async () => server.stop());
 
 function conditions(): Conditions {
   const connection = { port: server.port, autoPipelining: false, leaseMs: 30_000 };
-  return { server, servers: [], connection, seconds: 0.3, repetitions: 1, callers: 4, leases: 1, waiters: 1 };
+  return { server, servers: [], connection, seconds: 1.5, repetitions: 1, callers: 4, leases: 1, waiters: 1 };
 }
 
 describe("a crowd", () => {

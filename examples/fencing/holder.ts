@@ -24,7 +24,7 @@ process.once("message", (task) => void play(task as HolderTask));
 async function play({ redisUrl, key, isFenced }: HolderTask): Promise<void> {
   const redis = new Redis(redisUrl);
   const holdfast = createHoldfast({ redis });
-  const lease = await holdfast.mutex(key).acquire({ leaseMs: 300 });
+  const lease = await holdfast.mutex(key).acquire({ leaseMs: 2_000 });
   await say("holding");
   lease.assertHeld(); // Is it still mine? It is.
   process.kill(process.pid, "SIGSTOP"); // The machine stands still for as long as it likes.

@@ -2,8 +2,8 @@
  * The accident for which fencing tokens are made, played for real: a process holds the lock, sees that it does, and is stopped
  * by SIGSTOP in that very moment. Its lease ends, the next holder is granted and writes, the process is let go on, and writes.
  *
- * Each round is played twice: with a plain SET, which must go wrong, and with `fencedSet`, which must not. Needs a Redis
- * (REDIS_URL); the process is holder.ts.
+ * Each round is played twice, side by side: with a plain SET, which must go wrong, and with `fencedSet`, which must not. Needs
+ * a Redis (REDIS_URL); the process is holder.ts.
  */
 import { strict as assert } from "node:assert";
 import { fork } from "node:child_process";
@@ -50,8 +50,9 @@ async function play(isFenced: boolean): Promise<boolean> {
 let corrupted = 0;
 let corruptedInSpite = 0;
 for (let round = 0; round < ROUNDS; round += 1) {
-  if (await play(false)) corrupted += 1;
-  if (await play(true)) corruptedInSpite += 1;
+  const [plain, fenced] = await Promise.all([play(false), play(true)]);
+  if (plain) corrupted += 1;
+  if (fenced) corruptedInSpite += 1;
 }
 process.stdout.write(
   `paused-holder: ${corrupted} of ${ROUNDS} values overwritten without the token, ${corruptedInSpite} with it\n`,

@@ -5,7 +5,6 @@
  * started it, and what it wrote to standard error is part of every failure.
  */
 import { type ChildProcess, fork } from "node:child_process";
-import { once } from "node:events";
 
 /** How a process ended. */
 export interface ProgramEnd {
@@ -22,7 +21,7 @@ export interface Program {
   readonly complaints: string;
   /** Calls one of the program's verbs. @throws Error  as the verb threw, with its name and code; or it ended first */
   call<Answer>(verb: string, input?: object): Promise<Answer>;
-  /** Resolves at the next message that is not an answer and has this name. */
+  /** Resolves at the next message that is not an answer and has this name. @throws Error  it ended first */
   heard(name: string): Promise<unknown>;
   /** SIGSTOP. */
   freeze(): void;
@@ -62,6 +61,8 @@ export function startProgram(url: URL, args: object = {}): Program {
       resolve({ code, signal });
     });
   });
+  // What it told last may be read after its end is known.
+  const gone = new Promise((resolve) => child.once("disconnect", resolve)).then(() => ended);
   let lastId = 0;
 
   return {
@@ -93,11 +94,22 @@ export function startProgram(url: URL, args: object = {}): Program {
         });
       });
     },
-    async heard(name) {
-      for (;;) {
-        const [message] = (await once(child, "message")) as [Message];
-        if (message.name === name) return message.value;
-      }
+    heard(name) {
+      const heard = new Promise((resolve, reject) => {
+        // Until it has come: messages that are read together leave no time to listen anew between them.
+        const onMessage = (message: Message): void => {
+          if (message.name !== name) return;
+          child.off("message", onMessage);
+          resolve(message.value);
+        };
+        child.on("message", onMessage);
+        void gone.then(({ code, signal }) =>
+          reject(new Error(`the program ended (${signal ?? code}) before it told ${name}: ${complaints}`)),
+        );
+      });
+      // Nobody may wait for it any more when the program is ended.
+      heard.catch(() => {});
+      return heard;
     },
     freeze: () => void child.kill("SIGSTOP"),
     resume: () => void child.kill("SIGCONT"),

@@ -227,7 +227,7 @@ describe.skipIf(isMissing)("on a real server", { timeout: 120_000 }, () => {
       });
       try {
         const checking = late.heard("checking");
-        const answer = late.call<object>("update", { name: resource, resource, leaseMs: 300, how, stop: "before" });
+        const answer = late.call<object>("update", { name: resource, resource, leaseMs: 2_000, how, stop: "before" });
         await checking;
         const next = await holdfast.mutex(resource).acquire({ waitMs: 60_000 });
         const client = await begin();
@@ -260,7 +260,7 @@ describe.skipIf(isMissing)("on a real server", { timeout: 120_000 }, () => {
         });
         try {
           const checking = late.heard("checking");
-          const input = { name: resource, resource, leaseMs: 300, how: "fenced", stop: "after" };
+          const input = { name: resource, resource, leaseMs: 2_000, how: "fenced", stop: "after" };
           const answer = late.call("update", input).catch(() => "killed");
           await checking;
           const next = await holdfast.mutex(resource).acquire({ waitMs: 60_000 });

@@ -26,6 +26,7 @@ import * as prometheus from "../../src/integrations/prometheus/index.js";
 import { redisson } from "../../src/interop/redisson/index.js";
 import { once } from "../../src/recipes/index.js";
 import { storeFor } from "../../src/stores/detect.js";
+import { deferred } from "../../src/testing/delays.js";
 
 const CHANNELS = [
   "acquire",
@@ -346,10 +347,12 @@ describe.each([
   });
 
   test("calls that are done once are counted by what became of them", async () => {
-    const running = once(holdfast, "pay:1", () => new Promise((resolve) => setTimeout(() => resolve(1), 200)));
+    const end = deferred<number>();
+    const running = once(holdfast, "pay:1", () => end.promise);
     await vi.waitFor(async () => expect(await read("lock.held", { kind: "once" })).toBe(1), eventually);
     const joining = once(other, "pay:1", () => 2);
     await once(other, "pay:1", () => 3, { whenRunning: "reject" }).catch(() => {});
+    end.resolve(1);
     await Promise.all([running, joining]);
     await once(other, "pay:1", () => 4);
     await once(other, "pay:1", () => 5, { fingerprint: "another" }).catch(() => {});

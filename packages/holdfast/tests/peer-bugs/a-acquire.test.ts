@@ -3,7 +3,7 @@ import { Redis } from "ioredis";
 import { expect, test } from "vitest";
 import { startRedis } from "../../../../tests/support/redis-server.js";
 import { AcquireTimeoutError, createHoldfast, StoreError } from "../../src/index.js";
-import { BRIEF_LEASE_MS, LONG_MS, until } from "../../src/testing/delays.js";
+import { LONG_MS, SOON_MS, until } from "../../src/testing/delays.js";
 import { usePeerScene } from "./peer-scene.js";
 
 const scene = usePeerScene();
@@ -28,7 +28,7 @@ test("A4: an acquire of a free lock is one script call, and so is a refused try,
 });
 
 test("A14: an error of the server during a wait rejects the wait, once, and the lock works again afterwards", async () => {
-  const lease = await scene.lock.acquire({ leaseMs: BRIEF_LEASE_MS, renew: false });
+  const lease = await scene.lock.acquire({ leaseMs: SOON_MS, renew: false });
   const waiting = scene.rival.acquire({ waitMs: Infinity });
   await until(async () => (await scene.lock.inspect()).waiterCount === 1, "the waiter to queue");
   await scene.redis.set(scene.key(":queue"), "not a queue");

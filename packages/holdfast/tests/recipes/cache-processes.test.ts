@@ -83,7 +83,7 @@ describe("a cold key", () => {
     const late = start(server.port);
     try {
       const began = late.heard("loading");
-      const input = { key, calls: 1, leaseMs: 500 };
+      const input = { key, calls: 1, leaseMs: 2_000 };
       const answer = late.call("get", { ...input, value: "late" });
       await began;
       late.freeze();

@@ -200,7 +200,7 @@ test("and then it counts as having come when it began, not when it was granted",
   const { call, proxy, forward } = await lateAndUnheard();
   const began = `${Number(await scene.redis.hget(key(":run"), "arrival")) - 5_000_000}`;
   await scene.redis.hset(key(":run"), "arrival", began);
-  await scene.redis.set(key(), "another/1/1000/1/", "PX", 1_000);
+  await scene.redis.set(key(), "another/1/1000/1/", "PX", 3_000);
   forward(cutOff.leaseMs);
   proxy.refuse(false);
   await waiting(1);

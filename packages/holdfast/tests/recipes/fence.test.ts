@@ -218,7 +218,7 @@ describe("a holder that is stopped between its look and its write", { timeout: 1
     const late: Program = startProgram(new URL("./programs/writer.mjs", import.meta.url), { port: server.port });
     try {
       const checking = late.heard("checking");
-      const answer = late.call<object>("set", { name: key, key, leaseMs: 300, how });
+      const answer = late.call<object>("set", { name: key, key, leaseMs: 2_000, how });
       await checking;
       // It stops itself, so its lease runs out; that is the only way in which this one is granted.
       const next = await holdfast.mutex(key).acquire({ waitMs: 60_000 });
@@ -243,7 +243,7 @@ describe("a holder that is stopped between its look and its write", { timeout: 1
   test("and killed there, it has written nothing, and the next one does", async () => {
     const dying = startProgram(new URL("./programs/writer.mjs", import.meta.url), { port: server.port });
     const checking = dying.heard("checking");
-    const answer = dying.call("set", { name: key, key, leaseMs: 300, how: "fenced" }).catch(() => "killed");
+    const answer = dying.call("set", { name: key, key, leaseMs: 2_000, how: "fenced" }).catch(() => "killed");
     await checking;
     await dying.kill();
     expect(await answer).toBe("killed");

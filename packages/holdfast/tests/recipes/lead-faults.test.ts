@@ -188,7 +188,7 @@ describe("a server that is started anew", { timeout: 60_000 }, () => {
           await heeding(({ term }) => terms.push(term))(leadership);
           throw leadership.signal.reason;
         },
-        { leaseMs: 1_000, rejoin: true, signal: stop.signal, stopped: (_, end) => void ends.push(end), ...NOW },
+        { leaseMs: 10_000, rejoin: true, signal: stop.signal, stopped: (_, end) => void ends.push(end), ...NOW },
       );
       await vi.waitFor(() => expect(observer.seen.at(-1)).toMatchObject({ term: terms[0] }), eventually);
       await server.restart();
@@ -260,7 +260,7 @@ test("an observer never goes back to a term that was, whatever the server says",
 test("a master that is replaced behind Sentinel: one leads at a time, and terms rise", {
   timeout: 120_000,
 }, async () => {
-  const topology = await startSentinel();
+  const topology = await startSentinel({ downAfterMs: 60_000 });
   const holdfasts: { holdfast: ReturnType<typeof createHoldfast>; redis: Redis }[] = [];
   const stop = new AbortController();
   try {

@@ -103,6 +103,14 @@ export function heeding(began: (leadership: Leadership) => void = () => {}): (le
   };
 }
 
+/** Resolves with its reason when it has aborted, which it may have by now. */
+export function aborted(signal: AbortSignal): Promise<unknown> {
+  return new Promise((resolve) => {
+    signal.addEventListener("abort", () => resolve(signal.reason));
+    if (signal.aborted) resolve(signal.reason);
+  });
+}
+
 /** Follows an election; `stop` ends that. */
 export function follow(election: Election): { readonly seen: (Leader | null)[]; stop(): Promise<void> } {
   const controller = new AbortController();

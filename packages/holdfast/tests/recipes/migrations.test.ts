@@ -116,7 +116,7 @@ describe.skipIf(isMissing)("of pods that migrate when they start", { timeout: 12
     const runner = pod();
     const step = runner.heard("step");
     const running = runner
-      .call<Started>("start", { version, leaseMs: 1_000, steps: 1_000, stepMs: 60_000 })
+      .call<Started>("start", { version, leaseMs: 3_000, steps: 1_000, stepMs: 60_000 })
       .catch(() => {});
     await step;
     const client = new Redis({ port: server.port });

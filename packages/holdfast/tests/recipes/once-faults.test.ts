@@ -118,7 +118,7 @@ describe("a server", () => {
   test("that is followed by its replica keeps the call with its runner, and its record after it", {
     timeout: 120_000,
   }, async () => {
-    const topology = await startSentinel();
+    const topology = await startSentinel({ downAfterMs: 60_000 });
     closers.push(() => topology.stop());
     const behindSentinel = (): Holdfast => {
       const connection = new Redis({

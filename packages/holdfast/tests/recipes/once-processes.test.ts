@@ -100,7 +100,7 @@ describe("processes that die or stand still", { timeout: 60_000 }, () => {
     const { holdfast, name } = scene;
     const late = program();
     const saved = late.heard("saved");
-    const answer = late.call("run", { key: name, leaseMs: 500, mark: "late" });
+    const answer = late.call("run", { key: name, leaseMs: 2_000, mark: "late" });
     await saved;
     late.freeze();
     const second = await once(holdfast, name, () => "second", { waitMs: 60_000 });

@@ -418,9 +418,9 @@ describe("what becomes of it", () => {
   });
 
   test("its record ends with `keepMs`, and tokens rise after that too", async () => {
-    const first = await once(holdfast, key, () => 1, { leaseMs: 100, keepMs: 100 });
+    const first = await once(holdfast, key, () => 1, { leaseMs: 1_000, keepMs: 1_000 });
     await vi.waitFor(async () => expect(await redis.exists(record())).toBe(0), eventually);
-    const second = await once(holdfast, key, () => 2, { leaseMs: 100, keepMs: 100 });
+    const second = await once(holdfast, key, () => 2, { leaseMs: 1_000, keepMs: 1_000 });
     expect(second.replayed).toBe(false);
     expect(second.token).toBeGreaterThan(first.token);
   });

@@ -14,7 +14,7 @@ let here: Holdfast;
 let there: Holdfast;
 
 beforeAll(async () => {
-  topology = await startSentinel();
+  topology = await startSentinel({ downAfterMs: 60_000 });
   clients = [1, 2].map(() => new Redis({ sentinels: [...topology.addresses], name: topology.name }));
   for (const client of clients) client.on("error", () => {});
   [here, there] = clients.map((redis) => createHoldfast({ redis, commandTimeoutMs: 30_000 })) as [Holdfast, Holdfast];

@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vite
 import { type RedisCluster, startCluster } from "../../../../tests/support/redis-cluster.js";
 import { createHoldfast, type Holdfast } from "../../src/index.js";
 import { coalesce, keyed, OnceRunningError, once, workerSlot } from "../../src/recipes/index.js";
-import { failingServers } from "./failing-servers.js";
+import { type FailingServers, failingServers } from "./failing-servers.js";
 import { eventually, held } from "./queue-scene.js";
 
 const leaseMs = 2_000;
@@ -15,9 +15,9 @@ afterEach(async () => {
   closers = [];
 });
 
-function holdfastOn(redis: Redis | Cluster): Holdfast {
+function holdfastOn(redis: Redis | Cluster, options: FailingServers["options"] = {}): Holdfast {
   redis.on("error", () => {});
-  const holdfast = createHoldfast({ redis });
+  const holdfast = createHoldfast({ redis, ...options });
   closers.push(async () => {
     await holdfast.close();
     redis.disconnect();
@@ -28,7 +28,7 @@ function holdfastOn(redis: Redis | Cluster): Holdfast {
 describe.each(failingServers)("$name", { timeout: 120_000 }, (stage) => {
   beforeAll(() => stage.start(), 60_000);
   afterAll(() => stage.stop());
-  const client = (): Holdfast => holdfastOn(stage.client());
+  const client = (): Holdfast => holdfastOn(stage.client(), stage.options);
 
   test("events of one object are still applied one at a time, and every one of them", async () => {
     const name = randomUUID();
@@ -93,6 +93,8 @@ describe.each(failingServers)("$name", { timeout: 120_000 }, (stage) => {
       },
       { leaseMs },
     );
+    // By now both are answered, and keep their places: whoever is cut off before has only its age to tell when it came.
+    expect(await coalesce(second, name, () => "none", { leaseMs, waitMs: 0 })).toMatchObject({ outcome: "refused" });
     await stage.fail();
     began.end();
     const outcome = await running.catch((error: unknown) => error as { name: string });

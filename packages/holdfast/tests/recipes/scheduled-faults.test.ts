@@ -256,7 +256,7 @@ describe("in a cluster", { timeout: 60_000 }, () => {
 describe("behind Sentinel", { timeout: 60_000 }, () => {
   let topology: RedisSentinel;
   beforeAll(async () => {
-    topology = await startSentinel();
+    topology = await startSentinel({ downAfterMs: 60_000 });
   }, 60_000);
   afterAll(() => topology?.stop());
   const scene = useClients();

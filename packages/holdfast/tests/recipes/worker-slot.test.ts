@@ -13,7 +13,7 @@ import {
   UnsupportedError,
 } from "../../src/index.js";
 import { SlotsTakenError, type WorkerSlot, workerSlot } from "../../src/recipes/index.js";
-import { eventually, useLeadScene } from "./lead-scene.js";
+import { aborted, eventually, useLeadScene } from "./lead-scene.js";
 
 const scene = useLeadScene();
 
@@ -56,15 +56,15 @@ describe("a number", () => {
 
   test("of a worker that is gone is given out when its rest is over, and says until when it may have been used", async () => {
     const proxy = await scene.proxy();
-    const dead = await take(scene.another(proxy.port), { count: 1, leaseMs: 200, restMs: 400 });
+    const dead = await take(scene.another(proxy.port), { count: 1, leaseMs: 1_500, restMs: 400 });
     proxy.stall();
-    const endsMs = await leftMs(dead);
     const askedAtMs = performance.now();
+    const endsMs = await leftMs(dead);
     const next = await take(undefined, { count: 1, waitMs: 60_000 });
     expect(performance.now() - askedAtMs).toBeGreaterThan(endsMs - 100);
     expect(() => dead.assertHeld()).toThrow("is over");
     expect(next.number).toBe(0);
-    // 200 ms after its last renewal that was sent, and so before the rest began.
+    // 1.5 s after its last renewal that was sent, and so before the rest began.
     expect(next.notBeforeAtMs).toBeLessThan(Date.now() - 300);
     expect(next.notBeforeAtMs).toBeGreaterThan(dead.acquiredAt.getTime());
     proxy.resume();
@@ -109,10 +109,9 @@ describe("a number", () => {
   });
 
   test("is lost for whoever holds it when the server has forgotten it", async () => {
-    const slot = await take(undefined, { leaseMs: 300 });
-    const aborted = new Promise((resolve) => slot.signal.addEventListener("abort", resolve));
+    const slot = await take(undefined, { leaseMs: 3_000 });
     await scene.redis.del(...(await scene.redis.keys(`hf:semaphore:{${scene.name}}*`)));
-    await aborted;
+    await aborted(slot.signal);
     expect(() => slot.assertHeld()).toThrow("is over");
   });
 
@@ -192,9 +191,9 @@ describe("requests that go wrong", () => {
 
   test("a renewal whose reply is lost loses nothing, and notes nothing that was before", async () => {
     const proxy = await scene.proxy();
-    const slot = await take(scene.another(proxy.port), { leaseMs: 1_500 });
+    const slot = await take(scene.another(proxy.port), { leaseMs: 3_000 });
     await proxy.cutBeforeReply((words) => words[1] === recipesWorkerSlotKeep.sha1);
-    const endsAtMs = Date.now() + 1_500;
+    const endsAtMs = Date.now() + 3_000;
     await vi.waitFor(() => expect(Date.now() + slot.validForMs()).toBeGreaterThan(endsAtMs), eventually);
     expect(slot.signal.aborted).toBe(false);
     const [, , before] = (await scene.redis.hget(`hf:worker-slot:{${scene.name}}`, "0"))?.split(" ") ?? [];
@@ -248,7 +247,7 @@ describe("requests that go wrong", () => {
 test("a master that is replaced behind Sentinel leaves every number with its worker", {
   timeout: 120_000,
 }, async () => {
-  const topology = await startSentinel();
+  const topology = await startSentinel({ downAfterMs: 60_000 });
   const clients = [0, 1].map(
     () => new Redis({ sentinels: [...topology.addresses], name: topology.name, sentinelRetryStrategy: () => 50 }),
   );
@@ -283,10 +282,9 @@ test("a Holdfast that closes gives its numbers back, and says until when they we
 
 test("a worker that heeds its signal alone, and is late, has used its number until it gives it back", async () => {
   const proxy = await scene.proxy();
-  const slot = await take(scene.another(proxy.port), { leaseMs: 500 });
-  const aborted = new Promise((resolve) => slot.signal.addEventListener("abort", resolve));
+  const slot = await take(scene.another(proxy.port), { leaseMs: 1_500 });
   proxy.stall();
-  await aborted;
+  await aborted(slot.signal);
   // It may have made ids up to here, without a question.
   const lastMs = Date.now();
   proxy.resume();

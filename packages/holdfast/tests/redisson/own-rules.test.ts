@@ -435,7 +435,7 @@ test("15: members in opposite orders on both sides do not wait for each other fo
   const [node, java] = [scene.node(), scene.java()];
   // Java takes them in the order in which they are given, here the wrong one.
   const second = (await java.acquire({ type: "lock", name: names[1] }, { waitMs: 0, leaseMs: LONG_MS })) as Held;
-  const ours = node.locks.multiLock(names).acquire({ waitMs: 700 });
+  const ours = node.locks.multiLock(names).acquire({ waitMs: 2_000 });
   const failure = ours.catch((error: unknown) => error);
   await scene.listening(lockChannel(names[1]));
   expect(await java.acquire({ type: "lock", name: names[0] }, { waitMs: 0 }), "ours has it meanwhile").toBeUndefined();

@@ -295,7 +295,7 @@ describe.each(ADAPTERS)("$name", (adapter) => {
 
     test("when the handler never answers: `maxHoldMs`", async () => {
       const handle = vi.fn().mockReturnValueOnce({ never: true }).mockReturnValue({ status: 201 });
-      const { url } = await serve(handle, { leaseMs: 200, maxHoldMs: 300 });
+      const { url } = await serve(handle, { leaseMs: 1_500, maxHoldMs: 300 });
       let leave = (): void => {};
       const hung = post(url, { key, body: {}, onSent: (request) => (leave = () => void request.destroy()) });
       hung.catch(() => {});
@@ -315,7 +315,7 @@ describe.each(ADAPTERS)("$name", (adapter) => {
         .fn()
         .mockImplementationOnce(late)
         .mockReturnValue({ status: 201, body: { by: "next" } });
-      const { url } = await serve(handle, { leaseMs: 200, maxHoldMs: 300 });
+      const { url } = await serve(handle, { leaseMs: 1_500, maxHoldMs: 300 });
       const first = post(url, { key, body: {} });
       await vi.waitFor(() => expect(handle).toHaveBeenCalledTimes(1), eventually);
       await vi.waitFor(async () => expect((await post(url, { key, body: {} })).text).toBe('{"by":"next"}'), eventually);

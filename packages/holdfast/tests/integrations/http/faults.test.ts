@@ -92,7 +92,7 @@ describe.each(ADAPTERS)("$name", (adapter) => {
   });
 
   test("after a failover the new master gives the recorded answer", { timeout: 60_000 }, async () => {
-    const topology = await startSentinel({ replicas: 1 });
+    const topology = await startSentinel({ replicas: 1, downAfterMs: 60_000 });
     onTestFinished(() => topology.stop());
     const redis = new Redis({ sentinels: [...topology.addresses], name: topology.name });
     const { handle, end } = held();

@@ -35,20 +35,30 @@ const sleep = (ms, signal) =>
 /** @param {string} list @param {object} entry */
 const note = (list, entry) => redis.rpush(list, JSON.stringify({ instance, ...entry }));
 
-/** Which call of the job this is, for what is told of it: its tick may be another by the clock of the server. */
+/**
+ * Which call of the job this is, for what is told of it, and its tick by the clock of the server, to which it is a call of that
+ * tick however late the work begins.
+ *
+ * @type {AsyncLocalStorage<{ call: number, tick?: number }>}
+ */
 const asking = new AsyncLocalStorage();
 let asked = 0;
 
 subscribe("holdfast:run:skipped", (message) => {
   const { lockName, tick, reason } = /** @type {any} */ (message);
-  void note(`skips:${lockName}`, { call: asking.getStore() ?? tick, tick, reason });
+  void note(`skips:${lockName}`, { call: asking.getStore()?.call ?? tick, tick, reason });
+});
+
+subscribe("holdfast:run:started", (message) => {
+  const call = asking.getStore();
+  if (call !== undefined) call.tick = Math.round(Date.parse(/** @type {any} */ (message).tick) / everyMs);
 });
 
 const job = scheduled(
   holdfast,
   "job",
   async (lease) => {
-    await note("starts:job", { call: asking.getStore(), tick: nominal(), token: lease.token });
+    await note("starts:job", { ...asking.getStore(), token: lease.token });
     void tell("job");
     await sleep(Math.random() * workMs, lease.signal);
   },
@@ -66,7 +76,7 @@ function arm() {
   setTimeout(() => {
     asked += 1;
     void note("calls:job", { call: asked, tick: nominal() });
-    asking.run(asked, job).catch((error) => note("errors:job", { error: String(error) }));
+    asking.run({ call: asked }, job).catch((error) => note("errors:job", { error: String(error) }));
     arm();
   }, nextAtMs - Date.now());
 }
