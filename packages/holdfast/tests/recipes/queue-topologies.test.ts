@@ -8,7 +8,8 @@ import { coalesce, keyed, OnceRunningError, once, workerSlot } from "../../src/r
 import { type FailingServers, failingServers } from "./failing-servers.js";
 import { eventually, held } from "./queue-scene.js";
 
-const leaseMs = 2_000;
+// Longer than servers are away, on a slow machine too: who waits gives up when it had no answer for a whole lease.
+const leaseMs = 5_000;
 let closers: (() => unknown)[] = [];
 afterEach(async () => {
   await Promise.allSettled(closers.map((close) => close()));

@@ -57,7 +57,9 @@ const asked = new Map<number, number>();
 /** A port that was free a moment ago; of those that no cluster uses, or, for a node of one, below a limit. */
 export async function freePort(below?: number): Promise<number> {
   const { from, below: end } = below === undefined ? FREE_FOR_ALL : { from: LOWEST_PORT, below };
-  const worker = Number(process.env.VITEST_POOL_ID ?? process.pid) % WORKERS;
+  const { VITEST_POOL_ID: pool } = process.env;
+  // Those of a test run have the first half.
+  const worker = (pool === undefined ? WORKERS / 2 : 0) + (Number(pool ?? process.pid) % (WORKERS / 2));
   const size = Math.floor((end - from) / WORKERS);
   for (let tries = 0; tries < size; tries += 1) {
     // One after the other, so that none comes twice as long as there are others; each process begins somewhere else.
