@@ -39,6 +39,8 @@ export interface RedisSentinel {
   node(id: string): SentinelNode;
   /** Who the sentinels say is the master, once most of them say so. */
   master(): Promise<SentinelNode>;
+  /** From now on a master that is silent for so long counts as down, in ms. */
+  setDownAfter(ms: number): Promise<void>;
   /** The sentinels choose another master, as when they are told to. Answers with it. */
   failover(): Promise<SentinelNode>;
   /** Resolves when the sentinels know each other and all replicas, and each replica that runs follows the master. */
@@ -143,6 +145,11 @@ function topologyOf(nodes: readonly SentinelNode[], sentinels: readonly Sentinel
     addresses: sentinels.map(({ port }) => ({ host: "127.0.0.1", port })),
     node,
     master,
+    async setDownAfter(ms) {
+      await Promise.all(
+        sentinels.map((one) => one.command("SENTINEL", "SET", NAME, "down-after-milliseconds", ms).catch(() => {})),
+      );
+    },
     async failover() {
       const old = await master();
       await until("a failover begins", async () => {

@@ -16,7 +16,7 @@ import type { Inbox, Store } from "./store.js";
 export interface Occupant extends Recipient, Closable {
   /** The inbox or the connection for commands was away: whatever was missed must be found out. */
   reconnected(connection: "commands" | "inbox"): void;
-  /** In a cluster: the client's own channel is heard from now on; what was told there before, such as a forced release, was missed. */
+  /** The client's own channel is heard from now on; what was told there before, such as a forced release, was missed. */
   listening?(): void;
   /** It is known that the server has ended the claim, before the message that tells how, if there is one. */
   ended?(): void;
@@ -262,9 +262,8 @@ export class Engine {
     );
   }
 
-  /** In a cluster a connection of its own is made first, and that takes long enough for somebody to act meanwhile. */
+  /** A connection of its own is made first, and that takes long enough for somebody to act meanwhile. */
   #listening(): void {
-    if (this.#slotInboxes === undefined) return;
     for (const occupant of this.mailbox.recipients()) occupant.listening?.();
   }
 

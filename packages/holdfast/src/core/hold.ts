@@ -269,7 +269,8 @@ export class Hold implements Occupant, Holding, Kept {
   }
 
   listening(): void {
-    this.#upkeep.check();
+    // In less nobody has seen it.
+    if (this.heldMs() >= 1) this.#upkeep.hurry("inbox");
   }
 
   /** Whether a request of the claim may still be under way. */

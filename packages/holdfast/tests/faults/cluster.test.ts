@@ -1,11 +1,12 @@
 /** A cluster whose slots move and whose masters change, under locks that are held and waited for. */
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { type ClusterNode, type RedisCluster, startCluster } from "../../../../tests/support/redis-cluster.js";
+import { type RedisCluster, startCluster } from "../../../../tests/support/redis-cluster.js";
 import type { Mutex } from "../../src/index.js";
 import { clusterSlot } from "../../src/stores/cluster-slot.js";
 import { storeFor } from "../../src/stores/detect.js";
 import { LONG_MS, SOON_MS, sleep, until } from "../../src/testing/delays.js";
+import { replicated } from "./replicated.js";
 import { clusters, olderClusters, startWorkers, useClients } from "./topology-scene.js";
 
 /** GLIDE takes some seconds to follow a slot, and more on a busy machine. */
@@ -20,13 +21,6 @@ beforeAll(async () => {
 afterAll(() => cluster.stop());
 
 const scene = useClients();
-
-async function hasReplicated(master: ClusterNode): Promise<boolean> {
-  const info = String(await master.command("INFO", "replication"));
-  const [, mine] = /master_repl_offset:(\d+)/.exec(info) ?? [];
-  const [, its] = /slave0:.*offset=(\d+)/.exec(info) ?? [];
-  return mine !== undefined && mine === its;
-}
 
 /** Longest time that a lock may be free while somebody waits. */
 const IDLE_MS = SOON_MS / 2;
@@ -249,7 +243,7 @@ describe.each(thorough)("$name", (library) => {
       };
       onTestFinished(mend);
       // What has not reached the replica would be lost, and this is not about that.
-      await until(() => hasReplicated(old), "the replica to have all");
+      await replicated(old);
       if (how === "is killed") await old.kill();
       else await cluster.failover(slot);
       await until(async () => (await cluster.masterOf(slot).catch(() => old)).id !== old.id, "another master");

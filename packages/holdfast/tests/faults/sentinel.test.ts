@@ -1,27 +1,21 @@
 /** A master behind sentinels that is replaced, under locks that are held and waited for. */
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { type RedisSentinel, type SentinelNode, startSentinel } from "../../../../tests/support/redis-sentinel.js";
+import { type RedisSentinel, startSentinel } from "../../../../tests/support/redis-sentinel.js";
 import type { CommandEvent } from "../../src/core/events.js";
 import type { Mutex } from "../../src/index.js";
 import { LONG_MS, until } from "../../src/testing/delays.js";
+import { replicated } from "./replicated.js";
 import { olderSentinels, sentinels, useClients } from "./topology-scene.js";
 
 let topology: RedisSentinel;
 beforeAll(async () => {
-  topology = await startSentinel();
+  // A busy machine that stands still for a moment must make no second master, which would grant beside the first.
+  topology = await startSentinel({ downAfterMs: 60_000 });
 }, 150_000);
 afterAll(() => topology.stop());
 
 const scene = useClients();
-
-/** Whether all replicas have what the master has. */
-async function hasReplicated(master: SentinelNode): Promise<boolean> {
-  const info = String(await master.command("INFO", "replication"));
-  const [, mine] = /master_repl_offset:(\d+)/.exec(info) ?? [];
-  const others = [...info.matchAll(/slave\d+:.*offset=(\d+)/g)].map(([, offset]) => offset);
-  return others.length > 0 && others.every((offset) => offset === mine);
-}
 
 /** The older ones are checked by night. */
 const thorough = process.env.HOLDFAST_TESTS === "all" ? [...sentinels, ...olderSentinels] : sentinels;
@@ -50,9 +44,10 @@ describe.each(thorough)("$name", (library) => {
 
       const old = await topology.master();
       // What has not reached a replica would be lost, and this is not about that.
-      await until(() => hasReplicated(old), "the replicas to have all");
+      await replicated(old);
       if (how === "is killed") {
         await old.kill();
+        await topology.setDownAfter(500);
         onTestFinished(async () => {
           await old.restart();
           // A sentinel would say so by itself, ten seconds later.
@@ -62,6 +57,7 @@ describe.each(thorough)("$name", (library) => {
         await topology.failover();
       }
       await until(async () => (await topology.master()).id !== old.id, "another master");
+      await topology.setDownAfter(60_000);
       await until(
         () =>
           lease.extend(4 * LONG_MS).then(

@@ -18,6 +18,10 @@ export interface FailingServers {
   fail(): Promise<void>;
 }
 
+/** So that a busy machine that stands still for a moment makes no second master, which would grant beside the first. */
+const CALM_MS = 60_000;
+const QUICK_MS = 500;
+
 let topology: RedisSentinel | undefined;
 let server: RedisServer | undefined;
 /** One of each kind for a file. */
@@ -25,7 +29,7 @@ export const failingServers: readonly FailingServers[] = [
   {
     name: "behind Sentinel, when the master is killed",
     async start() {
-      topology = await startSentinel();
+      topology = await startSentinel({ downAfterMs: CALM_MS });
     },
     stop: async () => topology?.stop(),
     client() {
@@ -34,15 +38,17 @@ export const failingServers: readonly FailingServers[] = [
     },
     options: {},
     async fail() {
-      const { master, settled } = topology as RedisSentinel;
+      const { master, settled, setDownAfter } = topology as RedisSentinel;
       const old = await master();
       await old.kill();
+      await setDownAfter(QUICK_MS);
       onTestFinished(async () => {
         await old.restart();
         await old.command("REPLICAOF", "127.0.0.1", (await master()).port);
         await settled();
       });
       await vi.waitFor(async () => expect((await master()).id).not.toBe(old.id), eventually);
+      await setDownAfter(CALM_MS);
     },
   },
   {

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { type RedisCluster, startCluster } from "../../../../tests/support/redis-cluster.js";
-import { type RedisSentinel, type SentinelNode, startSentinel } from "../../../../tests/support/redis-sentinel.js";
+import { type RedisSentinel, startSentinel } from "../../../../tests/support/redis-sentinel.js";
 import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
 import { startProxy, type TcpProxy } from "../../../../tests/support/tcp-proxy.js";
 import { readHistory } from "../../src/admin/index.js";
@@ -14,6 +14,7 @@ import { createHoldfast, type Holdfast } from "../../src/index.js";
 import { runCoordinator } from "../../src/integrations/node-cron/index.js";
 import { scheduled, WorkLostError } from "../../src/recipes/index.js";
 import { deferred, sleep, until, withLeaseInTime } from "../../src/testing/delays.js";
+import { replicated } from "../faults/replicated.js";
 import { clusters, sentinels, useClients } from "../faults/topology-scene.js";
 
 const HOUR_MS = 3_600_000;
@@ -152,14 +153,6 @@ test("a server that was started empty has forgotten the run: it is told so, and 
   expect(await scheduled(local, name, () => "again", every)()).toMatchObject({ outcome: "ran" });
 });
 
-/** Whether all replicas have what the master has. */
-async function hasReplicated(master: SentinelNode): Promise<boolean> {
-  const info = String(await master.command("INFO", "replication"));
-  const [, mine] = /master_repl_offset:(\d+)/.exec(info) ?? [];
-  const others = [...info.matchAll(/slave\d+:.*offset=(\d+)/g)].map(([, offset]) => offset);
-  return others.length > 0 && others.every((offset) => offset === mine);
-}
-
 test("whoever hears that it has the tick when its lease is over begins nothing", async () => {
   const { proxy, local } = await behindProxy();
   const answer = proxy.holdReply(new RegExp(`^evalsha ${periodMarkerStart.sha1}`, "i"));
@@ -279,7 +272,7 @@ describe("behind Sentinel", { timeout: 60_000 }, () => {
     )();
     await began.promise;
     const old = await topology.master();
-    await until(() => hasReplicated(old), "the replicas to have all");
+    await replicated(old);
     await topology.failover();
     await until(async () => (await topology.master()).id !== old.id, "another master");
     for (const each of [name, long]) {

@@ -1,21 +1,24 @@
-/** In a cluster: leases that were granted before this client could hear of anything. */
+/** Leases that were granted before this client could hear of anything. */
 import { expect, test } from "vitest";
 import { Answer, ScriptedLock } from "./scripted-lock.js";
 
-test("a forced release that came before the inbox was open is found when it opens, and not at the next renewal", async () => {
-  const world = new ScriptedLock({ isCluster: true });
-  const opened = new Answer<void>();
-  world.store.subscribe = () => opened.promise;
-  const lease = await world.lock.acquire();
-  world.answers.extend = async () => "claimed";
-  const { signal } = lease;
-  await world.runtime.advance(10);
-  expect(signal.aborted).toBe(false);
-  opened.resolve();
-  await world.runtime.advance(10);
-  expect(signal.aborted).toBe(true);
-  expect(signal.reason).toMatchObject({ code: "ERR_LOCK_LEASE_LOST", reason: "server-lost" });
-});
+test.each([true, false])(
+  "a forced release that came before the inbox was open is found soon, and not a third of the lease later (cluster: %s)",
+  async (isCluster) => {
+    const world = new ScriptedLock({ isCluster });
+    const opened = new Answer<void>();
+    world.store.subscribe = () => opened.promise;
+    const lease = await world.lock.acquire();
+    world.answers.extend = async () => "claimed";
+    const { signal } = lease;
+    await world.runtime.advance(10);
+    expect(signal.aborted).toBe(false);
+    opened.resolve();
+    await world.runtime.advance(1_001);
+    expect(signal.aborted).toBe(true);
+    expect(signal.reason).toMatchObject({ code: "ERR_LOCK_LEASE_LOST", reason: "server-lost" });
+  },
+);
 
 test("a lease that is not to be renewed is not made longer for it, and one that was granted later is not asked about", async () => {
   for (const isEarly of [true, false]) {
@@ -25,8 +28,9 @@ test("a lease that is not to be renewed is not made longer for it, and one that 
     else await (await world.lock.acquire()).release();
     await world.runtime.advance(0);
     const lease = await world.lock.acquire({ renew: !isEarly });
+    if (isEarly) await world.runtime.advance(10);
     opened.resolve();
-    await world.runtime.advance(0);
+    await world.runtime.advance(1_001);
     expect(world.sentOf("extend")).toEqual([]);
     lease.assertHeld();
   }

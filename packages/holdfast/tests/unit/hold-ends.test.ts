@@ -59,7 +59,7 @@ describe("a hint that something has changed", () => {
     await world.runtime.advance(100);
     expect(world.sentOf("extend")).toEqual([]);
     connected.resolve();
-    await world.runtime.advance(1);
+    await world.runtime.advance(1_001);
     expect(world.sentOf("extend")).toHaveLength(1);
   });
 });
