@@ -177,9 +177,11 @@ export function createHoldfast(options: HoldfastOptions): Holdfast {
 /**
  * As `createHoldfast`, on clocks, timers and random numbers of the caller's: for simulations.
  *
+ * @param handOffMs  longest lease of a grant by message before it is confirmed, in ms; 3 000 unless a simulation wants it to
+ *                   matter more often
  * @throws TypeError, RangeError  a wrong option
  */
-export function createHoldfastOn(runtime: Runtime, options: HoldfastOptions): Holdfast {
+export function createHoldfastOn(runtime: Runtime, options: HoldfastOptions, handOffMs?: number): Holdfast {
   const { prefix, clientName, commandTimeoutMs, allowEviction, defaults } = checkOptions(options);
   const stores = chooseStores(options);
   if (!("run" in stores)) {
@@ -199,7 +201,8 @@ export function createHoldfastOn(runtime: Runtime, options: HoldfastOptions): Ho
   const onHidden = store === (options.store ?? options.redis) ? () => {} : warnOfHiddenPolicy;
   const read = (): ReturnType<typeof readMemoryPolicy> => readMemoryPolicy(store, commandTimeoutMs);
   const evictionGuard = new EvictionGuard(allowEviction ? undefined : { read, onHidden, runtime });
-  const engine = new Engine({ store, runtime, prefix, clientId, commandTimeoutMs, records, evictionGuard, closeStore });
+  const facts = { store, runtime, prefix, clientId, commandTimeoutMs, records, evictionGuard, closeStore };
+  const engine = new Engine({ ...facts, handOffMs });
 
   const cohorts = new Cohorts(engine);
   const leaseOn = (hold: Hold): Lease => new Lease(hold);
