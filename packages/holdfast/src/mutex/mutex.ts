@@ -14,8 +14,9 @@ import type { MutexSteps } from "./steps.js";
  * Not reentrant: a holder that acquires again waits for itself.
  *
  * Waiters stand in a queue on the server, and a release hands the mutex directly to the first of them that is
- * still alive, in one step, first come, first served. Callers of one process share a place, unless they ask for
- * `fairness: "strict"`. A holder that dies blocks the others until its lease ends. A paused or cut-off holder is told
+ * still subscribed, in one step, first come, first served. Callers of one process share a place, unless they ask for
+ * `fairness: "strict"`. A holder that crashes blocks the others until its lease ends. A process that freezes while it waits
+ * delays them by 3 s at most, because a hand-over is provisional until it is confirmed. A paused or cut-off holder is told
  * by `lease.signal` and `lease.assertHeld()` before its lease ends on the server; what it does after that is its own
  * affair, unless the resource checks `lease.token`.
  *
