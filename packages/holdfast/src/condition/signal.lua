@@ -34,7 +34,9 @@ if not holds(owner, token) then
   return {whyLost(redis.call('GET', KEYS[1]), token)}
 end
 
-local moved = signalNext(inbox, tonumber(most))
+local moved = signalNext(inbox, tonumber(most), function()
+  return redis.call('ZPOPMIN', KEYS[4])[1]
+end)
 redis.call('HSET', KEYS[5], 'owner', owner, 'request', request, 'moved', moved)
 redis.call('PEXPIRE', KEYS[5], 600000)
 return {1, moved, redis.call('ZCARD', KEYS[4])}

@@ -94,9 +94,9 @@ local function mend()
   if redis.call('HLEN', KEYS[1]) - 8 > redis.call('ZCARD', KEYS[3]) - 1 then
     local fields = redis.call('HGETALL', KEYS[1])
     for i = 1, #fields, 2 do
-      local client, leaseMs = string.match(fields[i], '^([^/]+)/%d+/(%d+)/')
-      if client and not redis.call('ZSCORE', KEYS[3], fields[i]) then
-        keepLease(fields[i], (client == 'pause' and 0 or now) + leaseMs * 1000)
+      local leaseMs = string.match(fields[i], '^[^/]+/%d+/(%d+)/')
+      if leaseMs and not redis.call('ZSCORE', KEYS[3], fields[i]) then
+        keepLease(fields[i], now + leaseMs * 1000)
       end
     end
   end
@@ -1392,7 +1392,7 @@ export const recipesWorkerSlotKeep = {
     { code: 3, outcome: "claimed", values: [], rest: null },
     { code: 4, outcome: "forgotten", values: [], rest: null },
   ],
-  sha1: "59c1120c865375df725292f80e88491b4ac2de9b",
+  sha1: "c5d65dfc90a197ff252835bdaa97e03387fda089",
   source: `-- holdfast recipes/worker-slot/keep
 local owner, token, leaseMs, untilMs = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 

@@ -38,7 +38,21 @@ const luaExtendLease = `local function extendLease(owner, token, leaseMs)
   return true, restMs
 end`;
 
-const luaHandOff = `local function handOff(inbox, self, now)
+const luaHandOff = `local function moveFence(restMs, now)
+  if not now then
+    local time = redis.call('TIME')
+    now = time[1] * 1000000 + time[2]
+  end
+  local last = redis.call('GET', KEYS[2]) or 0
+  redis.call('SET', KEYS[2], math.max(last + 1, now), 'PX', math.min(restMs, 86400000) + 600000)
+end
+
+local function handOff(inbox, self, now)
+  local pausedMs = redis.call('PTTL', KEYS[4])
+  if pausedMs ~= -2 then
+    moveFence(pausedMs, now)
+    return
+  end
   local first
   for _ = 1, 10000 do
     local waiter = redis.call('ZPOPMIN', KEYS[3])[1]
@@ -58,11 +72,7 @@ const luaHandOff = `local function handOff(inbox, self, now)
     end
     local client, number, leaseMs, block = string.match(waiter, '^([^/]+)/(%d+)/(%d+)/(%d+)')
     local isGranted = client and waiter == self
-    if client == 'pause' then
-      redis.call('PEXPIRE', KEYS[3], 60000)
-      leaseMs = math.floor(leaseMs - now / 1000)
-      isGranted = leaseMs > 0
-    elseif client and not isGranted then
+    if client and not isGranted then
       isGranted = tell(inbox .. client, string.format('+%s %.0f %.0f', number, first, now))
     end
     if isGranted then
@@ -96,17 +106,8 @@ const luaLineageVerdict = `local function verdict(run, isPromoted, upMs, settled
   return math.max(0, math.min(longestMs, sinceMs + longestMs - nowMs)), sinceMs
 end`;
 
-const luaPaused = `local function pauseAtHead(now)
-  if redis.call('PTTL', KEYS[3]) > 60000 then
-    local head = redis.call('ZRANGE', KEYS[3], 0, 0)[1]
-    local untilMs = string.match(head, '^pause/%d+/(%d+)/')
-    if untilMs and untilMs - now / 1000 > 0 then
-      return head
-    end
-  end
-end`;
-
 const luaPermitsGrant = `local lastToken
+local wasHeld = tonumber(state[3] or 0) > 0
 
 local function nextToken()
   if not lastToken then
@@ -153,6 +154,13 @@ local function grantTo(holder, weight, leaseMs, token, slots)
 end
 
 local function grantHeads(self)
+  local found = used < capacity and redis.call('EXISTS', KEYS[5], KEYS[6], KEYS[6]) or 0
+  if found > 1 and used == 0 and wasHeld then
+    redis.call('SET', KEYS[2], nextToken(), 'PX', keptMs())
+  end
+  if found ~= 1 then
+    return
+  end
   local selfToken, selfSlots
   local last, left = 0, 10000
   while used < capacity and left > 0 do
@@ -167,20 +175,6 @@ local function grantHeads(self)
       end
       local client, number, leaseMs, weight = string.match(head, '^([^/]+)/(%d+)/(%d+)/(%d+)')
       weight = tonumber(weight or 0)
-      if client == 'pause' then
-        local restMs = math.floor(leaseMs - now / 1000)
-        if restMs > 0 and used > 0 then
-          return selfToken, selfSlots
-        end
-        redis.call('PEXPIRE', KEYS[5], 60000)
-        if restMs > 0 then
-          redis.call('ZREM', KEYS[5], head)
-          grantTo(head, 1000000000, restMs, nextToken(), '')
-          redis.call('SET', KEYS[2], lastToken, 'PX', keptMs())
-          return selfToken, selfSlots
-        end
-        client = nil
-      end
       local fits = used + weight <= capacity
       if client and weight <= capacity and not fits and (head == self or isThere(inbox .. client, number)) then
         return selfToken, selfSlots
@@ -210,26 +204,6 @@ local function grantHeads(self)
     end
   end
   return selfToken, selfSlots
-end`;
-
-const luaPermitsPaused = `local function pauseThatHolds()
-  if used >= 1000000000 then
-    for _, holder in ipairs(redis.call('ZRANGE', KEYS[3], 0, -1)) do
-      if string.find(holder, '^pause/') then
-        return holder
-      end
-    end
-  end
-end
-
-local function pauseAtHead()
-  if redis.call('PTTL', KEYS[5]) > 60000 then
-    local head = redis.call('ZRANGE', KEYS[5], 0, 0)[1]
-    local untilMs = string.match(head, '^pause/%d+/(%d+)/')
-    if untilMs and untilMs - now / 1000 > 0 then
-      return head
-    end
-  end
 end`;
 
 const luaPermitsState = `local time = redis.call('TIME')
@@ -279,9 +253,9 @@ local function mend()
   if redis.call('HLEN', KEYS[1]) - 8 > redis.call('ZCARD', KEYS[3]) - 1 then
     local fields = redis.call('HGETALL', KEYS[1])
     for i = 1, #fields, 2 do
-      local client, leaseMs = string.match(fields[i], '^([^/]+)/%d+/(%d+)/')
-      if client and not redis.call('ZSCORE', KEYS[3], fields[i]) then
-        keepLease(fields[i], (client == 'pause' and 0 or now) + leaseMs * 1000)
+      local leaseMs = string.match(fields[i], '^[^/]+/%d+/(%d+)/')
+      if leaseMs and not redis.call('ZSCORE', KEYS[3], fields[i]) then
+        keepLease(fields[i], now + leaseMs * 1000)
       end
     end
   end
@@ -365,10 +339,10 @@ const luaRunId = `local function runId(info, replication)
   return isPromoted and process .. '/' .. (string.match(replication, 'master_replid:(%x+)') or '') or process, isPromoted
 end`;
 
-const luaSignalNext = `local function signalNext(inbox, most)
+const luaSignalNext = `local function signalNext(inbox, most, pop)
   local moved = 0
   for _ = 1, 10000 do
-    local waiter = moved < most and redis.call('ZPOPMIN', KEYS[4])[1]
+    local waiter = moved < most and pop()
     if not waiter then
       break
     end
@@ -379,7 +353,7 @@ const luaSignalNext = `local function signalNext(inbox, most)
       moved = moved + 1
     end
   end
-  if moved > 0 and redis.call('PTTL', KEYS[3]) <= 60000 then
+  if moved > 0 then
     redis.call('PEXPIRE', KEYS[3], 60000)
   end
   return moved
@@ -695,7 +669,7 @@ return reply` as string,
 /** condition/leave: stop waiting for a signal; and if it was given already, pass it on. */
 export const conditionLeave = {
   name: "condition/leave",
-  keys: ["lock", "fence", "queue", "condition"],
+  keys: ["lock", "fence", "queue", "pause", "condition"],
   args: ["from", "token", "owner", "entered", "inbox"],
   replies: [
     { code: 0, outcome: "absent", values: [], rest: null },
@@ -703,7 +677,7 @@ export const conditionLeave = {
     { code: 2, outcome: "passed", values: [], rest: null },
     { code: 3, outcome: "released", values: [], rest: null },
   ],
-  sha1: "66c9400fcf04e1fb0747830709c408b8d9de7124",
+  sha1: "49d768da17f59ab94a85c5f328ad886f33a44fc3",
   source: `-- holdfast condition/leave
 local from, token, owner, entered, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
@@ -711,14 +685,17 @@ ${luaTell}
 ${luaHandOff}
 ${luaHolds}
 ${luaSignalNext}
-if redis.call('ZREM', KEYS[4], owner) == 1 then
+local function pop()
+  return redis.call('ZPOPMIN', KEYS[5])[1]
+end
+if redis.call('ZREM', KEYS[5], owner) == 1 then
   return 1
 end
 
 local isHolder = redis.call('GET', KEYS[1]) == owner
 if isHolder or redis.call('ZREM', KEYS[3], owner) == 1 or entered == '1' then
   if entered ~= '2' then
-    signalNext(inbox, 1)
+    signalNext(inbox, 1, pop)
   end
   if isHolder and not handOff(inbox) then
     redis.call('DEL', KEYS[1])
@@ -734,13 +711,13 @@ if holds(from, token) then
 end
 
 if entered == '0' then
-  signalNext(inbox, 1)
+  signalNext(inbox, 1, pop)
   return 2
 end
 return 0` as string,
   grants: true,
   withoutGrant: {
-    sha1: "90491e32168445a7cdfef541c8ff7e5f633685a1",
+    sha1: "f6819242a0384391068b53c36b69bc373c15d077",
     source: `-- holdfast condition/leave
 local from, token, owner, entered, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
@@ -749,14 +726,17 @@ ${luaHandOff}
 handOff = function() end
 ${luaHolds}
 ${luaSignalNext}
-if redis.call('ZREM', KEYS[4], owner) == 1 then
+local function pop()
+  return redis.call('ZPOPMIN', KEYS[5])[1]
+end
+if redis.call('ZREM', KEYS[5], owner) == 1 then
   return 1
 end
 
 local isHolder = redis.call('GET', KEYS[1]) == owner
 if isHolder or redis.call('ZREM', KEYS[3], owner) == 1 or entered == '1' then
   if entered ~= '2' then
-    signalNext(inbox, 1)
+    signalNext(inbox, 1, pop)
   end
   if isHolder and not handOff(inbox) then
     redis.call('DEL', KEYS[1])
@@ -772,7 +752,7 @@ if holds(from, token) then
 end
 
 if entered == '0' then
-  signalNext(inbox, 1)
+  signalNext(inbox, 1, pop)
   return 2
 end
 return 0` as string,
@@ -790,7 +770,7 @@ export const conditionSignal = {
     { code: 3, outcome: "claimed", values: [], rest: null },
     { code: 4, outcome: "forgotten", values: [], rest: null },
   ],
-  sha1: "2172e2f4c425109261194d113f0e15bae83df2b5",
+  sha1: "edf4640bf0e2d33acacdea525ca7d732d5eefad9",
   source: `-- holdfast condition/signal
 local owner, token, request, most, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
@@ -806,7 +786,9 @@ if not holds(owner, token) then
   return {whyLost(redis.call('GET', KEYS[1]), token)}
 end
 
-local moved = signalNext(inbox, tonumber(most))
+local moved = signalNext(inbox, tonumber(most), function()
+  return redis.call('ZPOPMIN', KEYS[4])[1]
+end)
 redis.call('HSET', KEYS[5], 'owner', owner, 'request', request, 'moved', moved)
 redis.call('PEXPIRE', KEYS[5], 600000)
 return {1, moved, redis.call('ZCARD', KEYS[4])}` as string,
@@ -816,7 +798,7 @@ return {1, moved, redis.call('ZCARD', KEYS[4])}` as string,
 /** condition/wait: give the mutex to its next waiter, and wait for a signal under a new claim. */
 export const conditionWait = {
   name: "condition/wait",
-  keys: ["lock", "fence", "queue", "condition"],
+  keys: ["lock", "fence", "queue", "pause", "condition"],
   args: ["from", "token", "owner", "again", "inbox"],
   replies: [
     { code: 0, outcome: "waiting", values: ["restMs", "nowUs"], rest: null },
@@ -825,7 +807,7 @@ export const conditionWait = {
     { code: 3, outcome: "claimed", values: [], rest: null },
     { code: 4, outcome: "forgotten", values: [], rest: null },
   ],
-  sha1: "408e3c80ba5be0d24f13b97e2e97fe32f943c110",
+  sha1: "083a42588ccd9b2d74a2dbe0d974180bb221ed6d",
   source: `-- holdfast condition/wait
 local from, token, owner, again, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
@@ -837,26 +819,24 @@ ${luaHandOff}
 ${luaHolds}
 ${luaWhyLost}
 if holds(from, token) then
-  local latest = redis.call('ZREVRANGE', KEYS[4], 0, 0, 'WITHSCORES')[2] or 0
-  redis.call('ZADD', KEYS[4], math.max(latest + 1, now), owner)
-  redis.call('PEXPIRE', KEYS[4], 60000)
+  local latest = redis.call('ZREVRANGE', KEYS[5], 0, 0, 'WITHSCORES')[2] or 0
+  redis.call('ZADD', KEYS[5], math.max(latest + 1, now), owner)
+  redis.call('PEXPIRE', KEYS[5], 60000)
   if not handOff(inbox, nil, now) then
     redis.call('DEL', KEYS[1])
   end
   return {0, -1, now}
 end
 
-if redis.call('ZSCORE', KEYS[4], owner) then
-  redis.call('PEXPIRE', KEYS[4], 60000)
+if redis.call('ZSCORE', KEYS[5], owner) then
+  redis.call('PEXPIRE', KEYS[5], 60000)
   return {0, -1, now}
 end
 
 local holder = redis.call('GET', KEYS[1])
 local isQueued = redis.call('ZSCORE', KEYS[3], owner)
 if isQueued and holder then
-  if redis.call('PTTL', KEYS[3]) <= 60000 then
-    redis.call('PEXPIRE', KEYS[3], 60000)
-  end
+  redis.call('PEXPIRE', KEYS[3], 60000)
   return {0, redis.call('PTTL', KEYS[1]), now}
 end
 if again == '1' or isQueued or holder == owner then
@@ -865,7 +845,7 @@ end
 return {whyLost(holder, token)}` as string,
   grants: true,
   withoutGrant: {
-    sha1: "dc912a404cba1fc5f8e7f2dfa90c087ce602e248",
+    sha1: "825599bb60c3278a7fa7f1a1fb780ba38739a93e",
     source: `-- holdfast condition/wait
 local from, token, owner, again, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
@@ -878,26 +858,24 @@ handOff = function() end
 ${luaHolds}
 ${luaWhyLost}
 if holds(from, token) then
-  local latest = redis.call('ZREVRANGE', KEYS[4], 0, 0, 'WITHSCORES')[2] or 0
-  redis.call('ZADD', KEYS[4], math.max(latest + 1, now), owner)
-  redis.call('PEXPIRE', KEYS[4], 60000)
+  local latest = redis.call('ZREVRANGE', KEYS[5], 0, 0, 'WITHSCORES')[2] or 0
+  redis.call('ZADD', KEYS[5], math.max(latest + 1, now), owner)
+  redis.call('PEXPIRE', KEYS[5], 60000)
   if not handOff(inbox, nil, now) then
     redis.call('DEL', KEYS[1])
   end
   return {0, -1, now}
 end
 
-if redis.call('ZSCORE', KEYS[4], owner) then
-  redis.call('PEXPIRE', KEYS[4], 60000)
+if redis.call('ZSCORE', KEYS[5], owner) then
+  redis.call('PEXPIRE', KEYS[5], 60000)
   return {0, -1, now}
 end
 
 local holder = redis.call('GET', KEYS[1])
 local isQueued = redis.call('ZSCORE', KEYS[3], owner)
 if isQueued and holder then
-  if redis.call('PTTL', KEYS[3]) <= 60000 then
-    redis.call('PEXPIRE', KEYS[3], 60000)
-  end
+  redis.call('PEXPIRE', KEYS[3], 60000)
   return {0, redis.call('PTTL', KEYS[1]), now}
 end
 if again == '1' or isQueued or holder == owner then
@@ -1185,7 +1163,7 @@ return 1` as string,
 /** election/resign: stop leading, and tell all who observe; the next candidate leads at once. */
 export const electionResign = {
   name: "election/resign",
-  keys: ["lock", "fence", "queue", "record"],
+  keys: ["lock", "fence", "queue", "pause", "record"],
   args: ["owner", "term", "inbox", "channel"],
   replies: [
     { code: 1, outcome: "released", values: [], rest: null },
@@ -1193,7 +1171,7 @@ export const electionResign = {
     { code: 3, outcome: "claimed", values: [], rest: null },
     { code: 4, outcome: "forgotten", values: [], rest: null },
   ],
-  sha1: "ce79e454e70846d79c093ef6280214e7bb76439e",
+  sha1: "236977c4eff252e7325743a1702e409e34962c27",
   source: `-- holdfast election/resign
 local owner, term, inbox, channel = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
@@ -1205,7 +1183,7 @@ end
 
 ${luaTell}
 ${luaHandOff}
-redis.call('HDEL', KEYS[4], 'value')
+redis.call('HDEL', KEYS[5], 'value')
 if not handOff(inbox) then
   redis.call('DEL', KEYS[1])
 end
@@ -1213,7 +1191,7 @@ redis.call('PUBLISH', channel, 'changed')
 return 1` as string,
   grants: true,
   withoutGrant: {
-    sha1: "9eeb708bd6c9aef300bd1f7da2a270d2cd403e8d",
+    sha1: "f37c84253274151beda08d19d7c12ffad6176b5a",
     source: `-- holdfast election/resign
 local owner, term, inbox, channel = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
@@ -1226,7 +1204,7 @@ end
 ${luaTell}
 ${luaHandOff}
 handOff = function() end
-redis.call('HDEL', KEYS[4], 'value')
+redis.call('HDEL', KEYS[5], 'value')
 if not handOff(inbox) then
   redis.call('DEL', KEYS[1])
 end
@@ -1244,17 +1222,18 @@ export const multiLockAcquire = {
     { code: 0, outcome: "refused", values: ["member", "restMs", "nowUs"], rest: null },
     { code: 1, outcome: "granted", values: [], rest: "tokens" },
   ],
-  sha1: "e3ecc3ebbc116e8f204932a99e8ade1e489b29ac",
+  sha1: "0268100a83bda253cdae56cedf021d58ba9e5838",
   source: `-- holdfast multi-lock/acquire
 local leaseMs = ARGV[1]
 
 local owners, isOurs = {}, {}
 for owner in string.gmatch(ARGV[2], '%S+') do
   local member = #owners + 1
-  local holder = redis.call('GET', KEYS[3 * member - 2])
-  if (holder and holder ~= owner) or (not holder and redis.call('EXISTS', KEYS[3 * member]) == 1) then
+  local holder = redis.call('GET', KEYS[4 * member - 3])
+  local isTaken = holder and holder ~= owner
+  if isTaken or (not holder and redis.call('EXISTS', KEYS[4 * member - 1], KEYS[4 * member]) > 0) then
     local time = redis.call('TIME')
-    return {0, member, redis.call('PTTL', KEYS[3 * member - 2]), time[1] * 1000000 + time[2]}
+    return {0, member, redis.call('PTTL', KEYS[4 * member - 3]), time[1] * 1000000 + time[2]}
   end
   owners[member] = owner
   isOurs[member] = holder == owner
@@ -1264,18 +1243,18 @@ local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local reply = {1}
 for member, owner in ipairs(owners) do
-  local last = tonumber(redis.call('GET', KEYS[3 * member - 1]) or 0)
+  local last = tonumber(redis.call('GET', KEYS[4 * member - 2]) or 0)
   local token = now
   if isOurs[member] and last > 0 then
     token = last
   elseif last >= now then
     token = last + 1
   end
-  if redis.call('PTTL', KEYS[3 * member - 2]) - leaseMs < 0 then
-    redis.call('SET', KEYS[3 * member - 2], owner, 'PX', leaseMs)
+  if redis.call('PTTL', KEYS[4 * member - 3]) - leaseMs < 0 then
+    redis.call('SET', KEYS[4 * member - 3], owner, 'PX', leaseMs)
   end
-  if token ~= last or redis.call('PTTL', KEYS[3 * member - 1]) - leaseMs - 600000 < 0 then
-    redis.call('SET', KEYS[3 * member - 1], token, 'PX', leaseMs + 600000)
+  if token ~= last or redis.call('PTTL', KEYS[4 * member - 2]) - leaseMs - 600000 < 0 then
+    redis.call('SET', KEYS[4 * member - 2], token, 'PX', leaseMs + 600000)
   end
   reply[member + 1] = token
 end
@@ -1286,18 +1265,18 @@ return reply` as string,
 /** mutex/acquire: take the mutex if it is free and nobody waits for it; otherwise, if asked to, queue for it. */
 export const mutexAcquire = {
   name: "mutex/acquire",
-  keys: ["lock", "fence", "queue"],
+  keys: ["lock", "fence", "queue", "pause"],
   args: ["owner", "leaseMs", "fenceMs", "block", "enqueue", "inbox"],
   replies: [
     { code: null, outcome: "granted", values: ["token"], rest: null },
     { code: 0, outcome: "waiting", values: ["restMs", "nowUs"], rest: "pauses" },
     { code: 1, outcome: "refused", values: ["restMs", "nowUs"], rest: "pauses" },
   ],
-  sha1: "65a5ec5d4960952e7da3e74e3217f39ab5b0b702",
+  sha1: "70119645c968344eed6823da69a7b7c1bc08f937",
   source: `-- holdfast mutex/acquire
 local owner, leaseMs, fenceMs, block, enqueue, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 
-if redis.call('EXISTS', KEYS[1], KEYS[3]) == 0 then
+if redis.call('EXISTS', KEYS[1], KEYS[3], KEYS[4]) == 0 then
   local time = redis.call('TIME')
   local top = time[1] * 1000000 + time[2] + block - 1
   local last = redis.call('SET', KEYS[2], top, 'PX', fenceMs, 'GET')
@@ -1327,14 +1306,9 @@ local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 ${luaTell}
 ${luaHandOff}
-${luaPaused}
-local isKept = false
-local pause = holder and string.match(holder, '^pause/.*')
+local pause
 if enqueue ~= '0' or not holder then
-  if not pause then
-    pause = pauseAtHead(now)
-    isKept = pause
-  end
+  pause = redis.call('GET', KEYS[4])
   local isQueued = redis.call('ZSCORE', KEYS[3], owner)
   if pause and enqueue ~= '2' and not isQueued then
     enqueue = '0'
@@ -1343,10 +1317,15 @@ if enqueue ~= '0' or not holder then
       local latest = redis.call('ZREVRANGE', KEYS[3], 0, 0, 'WITHSCORES')[2] or 0
       redis.call('ZADD', KEYS[3], math.max(latest + 1, now), owner)
     end
-    if not isKept then
-      redis.call('PEXPIRE', KEYS[3], 60000)
-    end
+    redis.call('PEXPIRE', KEYS[3], 60000)
   end
+end
+
+if not holder and pause then
+  if redis.call('PTTL', KEYS[2]) <= 600000 then
+    moveFence(redis.call('PTTL', KEYS[4]), now)
+  end
+  return {enqueue == '0' and 1 or 0, redis.call('PTTL', KEYS[4]), now, pause}
 end
 
 if not holder then
@@ -1426,13 +1405,13 @@ return whyLost(redis.call('GET', KEYS[1]), token)` as string,
 /** mutex/force-release: take the mutex away from the holder that the caller has seen, and tell that holder. */
 export const mutexForceRelease = {
   name: "mutex/force-release",
-  keys: ["lock", "fence", "queue"],
+  keys: ["lock", "fence", "queue", "pause"],
   args: ["owner", "token", "inbox", "note"],
   replies: [
     { code: 0, outcome: "unchanged", values: [], rest: null },
     { code: 1, outcome: "released", values: [], rest: null },
   ],
-  sha1: "c56d664bb91abf7eae303e231e0a0e30f8235384",
+  sha1: "08f766ee421b92311db402061d60da6dd4aab62d",
   source: `-- holdfast mutex/force-release
 local owner, token, inbox, note = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
@@ -1441,7 +1420,7 @@ ${luaTellHolder}
 ${luaHandOff}
 local holder = redis.call('GET', KEYS[1])
 local last = redis.call('GET', KEYS[2])
-if not holder or (owner ~= '' and holder ~= owner) or string.find(holder, '^pause/') then
+if not holder or (owner ~= '' and holder ~= owner) then
   return 0
 end
 if token ~= '' then
@@ -1457,7 +1436,7 @@ if client then
   tellHolder(inbox, client, '-' .. number .. note)
 end
 if not handOff(inbox) then
-  if last then
+  if last and redis.call('GET', KEYS[2]) == last then
     redis.call('SET', KEYS[2], last + 1, 'PX', 600000)
   end
   redis.call('DEL', KEYS[1])
@@ -1465,7 +1444,7 @@ end
 return 1` as string,
   grants: true,
   withoutGrant: {
-    sha1: "4b338e858b60ea54c65c6096d903ed807e31a0cc",
+    sha1: "12bc8bb3c1bc847e987493fff30b6770c56dcddd",
     source: `-- holdfast mutex/force-release
 local owner, token, inbox, note = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
@@ -1475,7 +1454,7 @@ ${luaHandOff}
 handOff = function() end
 local holder = redis.call('GET', KEYS[1])
 local last = redis.call('GET', KEYS[2])
-if not holder or (owner ~= '' and holder ~= owner) or string.find(holder, '^pause/') then
+if not holder or (owner ~= '' and holder ~= owner) then
   return 0
 end
 if token ~= '' then
@@ -1491,7 +1470,7 @@ if client then
   tellHolder(inbox, client, '-' .. number .. note)
 end
 if not handOff(inbox) then
-  if last then
+  if last and redis.call('GET', KEYS[2]) == last then
     redis.call('SET', KEYS[2], last + 1, 'PX', 600000)
   end
   redis.call('DEL', KEYS[1])
@@ -1503,13 +1482,13 @@ return 1` as string,
 /** mutex/inspect: who holds the mutex and who waits for it. Changes nothing. */
 export const mutexInspect = {
   name: "mutex/inspect",
-  keys: ["lock", "fence", "queue"],
+  keys: ["lock", "fence", "queue", "pause"],
   args: ["owner", "most"],
   replies: [
     { code: 0, outcome: "free", values: ["restMs", "token", "waiters", "ahead"], rest: "owners" },
     { code: 1, outcome: "held", values: ["restMs", "token", "waiters", "ahead"], rest: "owners" },
   ],
-  sha1: "40e2e51303ccbfe4daacb546f48e8871a9f80bb6",
+  sha1: "17c98cba2510736a81179f40e4034bd582cca213",
   source: `-- holdfast mutex/inspect
 local owner, most = ARGV[1], ARGV[2]
 
@@ -1521,6 +1500,7 @@ local reply = {
   redis.call('ZCARD', KEYS[3]),
   owner ~= '' and redis.call('ZRANK', KEYS[3], owner) or -1
 }
+reply[#reply + 1] = redis.call('GET', KEYS[4]) or ''
 if holder then
   reply[#reply + 1] = holder
 end
@@ -1534,14 +1514,14 @@ return reply` as string,
 /** mutex/leave: stop waiting; and if the grant was made meanwhile, pass it on. */
 export const mutexLeave = {
   name: "mutex/leave",
-  keys: ["lock", "fence", "queue"],
+  keys: ["lock", "fence", "queue", "pause"],
   args: ["owner", "inbox"],
   replies: [
     { code: 0, outcome: "absent", values: [], rest: null },
     { code: 1, outcome: "left", values: [], rest: null },
     { code: 2, outcome: "released", values: [], rest: null },
   ],
-  sha1: "fe6bcee6bd4ec6d109fdad4ca07d82565a5b14a3",
+  sha1: "7b1beaf7d55b0d04d8b967ea991a655a88ff472c",
   source: `-- holdfast mutex/leave
 local owner, inbox = ARGV[1], ARGV[2]
 
@@ -1556,7 +1536,7 @@ end
 return redis.call('ZREM', KEYS[3], owner)` as string,
   grants: true,
   withoutGrant: {
-    sha1: "258d7a806e60572d2708ed732555d71d76e7e1f6",
+    sha1: "b832c3998cde77f69a07147e3650701b84134591",
     source: `-- holdfast mutex/leave
 local owner, inbox = ARGV[1], ARGV[2]
 
@@ -1614,7 +1594,7 @@ return 1` as string,
 /** mutex/release: give the mutex back, if it is still ours, to the next waiter. */
 export const mutexRelease = {
   name: "mutex/release",
-  keys: ["lock", "fence", "queue"],
+  keys: ["lock", "fence", "queue", "pause"],
   args: ["owner", "token", "inbox"],
   replies: [
     { code: 1, outcome: "released", values: [], rest: null },
@@ -1622,7 +1602,7 @@ export const mutexRelease = {
     { code: 3, outcome: "claimed", values: [], rest: null },
     { code: 4, outcome: "forgotten", values: [], rest: null },
   ],
-  sha1: "0b76191ce407b20d5cca5ed07cfb2df614e05779",
+  sha1: "153eee08660593200a6c49f964bf0ec5b28c190e",
   source: `-- holdfast mutex/release
 local owner, token, inbox = ARGV[1], ARGV[2], ARGV[3]
 
@@ -1650,7 +1630,7 @@ ${luaWhyLost}
 return whyLost(holder, token)` as string,
   grants: true,
   withoutGrant: {
-    sha1: "920a9313fa9e4997b6da28abfeedae19cd5a215f",
+    sha1: "32134c5ce1b4fa8bfce46dc782797f6c0ff64987",
     source: `-- holdfast mutex/release
 local owner, token, inbox = ARGV[1], ARGV[2], ARGV[3]
 
@@ -1714,7 +1694,7 @@ return reply` as string,
 /** permits/acquire: take permits if they are free and nobody waits for any; otherwise, if asked to, queue for them. */
 export const permitsAcquire = {
   name: "permits/acquire",
-  keys: ["state", "fence", "holders", "slots", "queue"],
+  keys: ["state", "fence", "holders", "slots", "queue", "pause"],
   args: ["owner", "leaseMs", "weight", "enqueue", "inbox", "declared", "numbered"],
   replies: [
     { code: null, outcome: "granted", values: ["token"], rest: null },
@@ -1724,7 +1704,7 @@ export const permitsAcquire = {
     { code: 3, outcome: "mismatch", values: ["present"], rest: null },
     { code: 4, outcome: "heavy", values: ["present"], rest: null },
   ],
-  sha1: "d0366ecbad917da63fce8b04c18c3c3355377719",
+  sha1: "5152b375be0f6b0835c776673cc5f2821df3e8e1",
   source: `-- holdfast permits/acquire
 local owner, leaseMs, weight = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local enqueue, inbox, numbered = ARGV[4] ~= '0', ARGV[5], tonumber(ARGV[7])
@@ -1734,7 +1714,7 @@ local ends = now + leaseMs * 1000
 if not record and used + weight <= capacity and (used == 0 or first - now > 0) and free == 0
   and (weight <= 10 or weight > numbered) and ARGV[6] - capacity == 0
   and keepUntil - ends >= 60000000 and keepUntil - now >= keepMs * 1000
-  and redis.call('EXISTS', KEYS[5]) == 0 then
+  and redis.call('EXISTS', KEYS[5], KEYS[6]) == 0 then
   local token, ms = now, math.floor((keepUntil - now) / 1000)
   local last = redis.call('SET', KEYS[2], now, 'PX', ms, 'GET')
   if last and last - now >= 0 then
@@ -1768,7 +1748,6 @@ end
 ${luaTell}
 ${luaPermits}
 ${luaPermitsGrant}
-${luaPermitsPaused}
 local function answer(token, slots)
   if slots == '' then
     return tonumber(token)
@@ -1790,15 +1769,15 @@ if record then
   return answer(token, slots)
 end
 
-local isUnqueued = redis.call('EXISTS', KEYS[5]) == 0
+local found = redis.call('EXISTS', KEYS[5], KEYS[6], KEYS[6])
 if weight > capacity then
-  if not isUnqueued then
+  if found > 0 then
     redis.call('ZREM', KEYS[5], owner)
     grantHeads()
   end
   return {4, capacity}
 end
-if isUnqueued and used + weight <= capacity then
+if found == 0 and used + weight <= capacity then
   lengthen(leaseMs)
   local token = now
   local last = redis.call('SET', KEYS[2], now, 'PX', keptMs(), 'GET')
@@ -1811,13 +1790,8 @@ if isUnqueued and used + weight <= capacity then
   return answer(token, slots)
 end
 
-local pause = pauseThatHolds()
-if enqueue or (used < capacity and not isUnqueued) then
-  local isKept = false
-  if not pause then
-    pause = pauseAtHead()
-    isKept = pause
-  end
+local pause = found > 1 and redis.call('GET', KEYS[6]) or nil
+if enqueue or (used < capacity and found > 0) then
   local isQueued = redis.call('ZSCORE', KEYS[5], owner)
   if pause and ARGV[4] ~= '2' and not isQueued then
     enqueue = false
@@ -1826,9 +1800,7 @@ if enqueue or (used < capacity and not isUnqueued) then
       local latest = redis.call('ZREVRANGE', KEYS[5], 0, 0, 'WITHSCORES')[2] or 0
       redis.call('ZADD', KEYS[5], math.max(latest + 1, now), owner)
     end
-    if not isKept then
-      redis.call('PEXPIRE', KEYS[5], 60000)
-    end
+    redis.call('PEXPIRE', KEYS[5], 60000)
   end
   local token, slots = grantHeads(owner)
   if token then
@@ -1839,7 +1811,7 @@ if enqueue or (used < capacity and not isUnqueued) then
   end
 end
 
-local restMs = -1
+local restMs = pause and redis.call('PTTL', KEYS[6]) or -1
 local earliest = redis.call('ZRANGE', KEYS[3], 0, 0, 'WITHSCORES')[2]
 if earliest and earliest ~= 'inf' then
   restMs = math.ceil((earliest - now) / 1000)
@@ -1859,7 +1831,7 @@ export const permitsAdopt = {
     { code: 3, outcome: "claimed", values: [], rest: null },
     { code: 4, outcome: "forgotten", values: [], rest: null },
   ],
-  sha1: "4e504576466d08c495bdb06011171064599b5980",
+  sha1: "f08e4ef40087c892cc4b7a2fbae373fbed267f4a",
   source: `-- holdfast permits/adopt
 local owner, from, token, leaseMs = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 
@@ -1893,7 +1865,7 @@ export const permitsExtend = {
     { code: 3, outcome: "claimed", values: [], rest: null },
     { code: 4, outcome: "forgotten", values: [], rest: null },
   ],
-  sha1: "63f1dbf1abee4443dba3ba101cabdc0bfe848cd1",
+  sha1: "4b2bc9516c218b7235e31bb0968714509aa4461b",
   source: `-- holdfast permits/extend
 local owner, token, leaseMs = ARGV[1], ARGV[2], tonumber(ARGV[3])
 
@@ -1925,13 +1897,13 @@ return whyLost(nil, token)` as string,
 /** permits/force-release: take permits away from the holder that the caller has seen, and tell that holder. */
 export const permitsForceRelease = {
   name: "permits/force-release",
-  keys: ["state", "fence", "holders", "slots", "queue"],
+  keys: ["state", "fence", "holders", "slots", "queue", "pause"],
   args: ["owner", "token", "inbox", "numbered", "note"],
   replies: [
     { code: 0, outcome: "unchanged", values: [], rest: null },
     { code: 1, outcome: "released", values: [], rest: null },
   ],
-  sha1: "e28693e5d5fc442425c2875dd6e8f7447b50ed29",
+  sha1: "33841b55c1fdad3b0233f591e7b8e7b4b6610ad1",
   source: `-- holdfast permits/force-release
 local owner, token, inbox, numbered, note = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[5]
 
@@ -1944,7 +1916,7 @@ reap()
 local holders = owner == '' and redis.call('ZRANGE', KEYS[3], 0, 9999) or {owner}
 for _, holder in ipairs(holders) do
   local grant = redis.call('HGET', KEYS[1], holder)
-  if grant and not string.find(holder, '^pause/') and (token == '' or token - string.match(grant, '/(%d+)') == 0) then
+  if grant and (token == '' or token - string.match(grant, '/(%d+)') == 0) then
     giveBack(holder, grant)
     redis.call('SET', KEYS[2], nextToken(), 'PX', keptMs())
     lastToken = nextToken()
@@ -1960,7 +1932,7 @@ grantHeads()
 return 0` as string,
   grants: true,
   withoutGrant: {
-    sha1: "9ee949d3c89476d474966e9adaeedd0681cde44c",
+    sha1: "a9c6804e603047b610bcc28cb1443f1250a2dd7b",
     source: `-- holdfast permits/force-release
 local owner, token, inbox, numbered, note = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[5]
 
@@ -1974,7 +1946,7 @@ reap()
 local holders = owner == '' and redis.call('ZRANGE', KEYS[3], 0, 9999) or {owner}
 for _, holder in ipairs(holders) do
   local grant = redis.call('HGET', KEYS[1], holder)
-  if grant and not string.find(holder, '^pause/') and (token == '' or token - string.match(grant, '/(%d+)') == 0) then
+  if grant and (token == '' or token - string.match(grant, '/(%d+)') == 0) then
     giveBack(holder, grant)
     redis.call('SET', KEYS[2], nextToken(), 'PX', keptMs())
     lastToken = nextToken()
@@ -1994,12 +1966,12 @@ return 0` as string,
 /** permits/inspect: how many permits there are, who holds them and who waits. Changes nothing. */
 export const permitsInspect = {
   name: "permits/inspect",
-  keys: ["state", "fence", "holders", "queue"],
+  keys: ["state", "fence", "holders", "queue", "pause"],
   args: ["owner", "most", "mostHeld"],
   replies: [
     { code: 0, outcome: "seen", values: ["capacity", "used", "token", "waiters", "ahead", "named"], rest: "rest" },
   ],
-  sha1: "957b6282edbee97fe2e97b8bcfda68e13e81ddf3",
+  sha1: "7b093a867a05ebfaf5bab3f2857e8cc4bbd4e122",
   source: `-- holdfast permits/inspect
 local owner, most, mostHeld = ARGV[1], ARGV[2], ARGV[3]
 
@@ -2016,7 +1988,8 @@ local reply = {
   tonumber(redis.call('GET', KEYS[2]) or 0),
   redis.call('ZCARD', KEYS[4]),
   owner ~= '' and redis.call('ZRANK', KEYS[4], owner) or -1,
-  0
+  0,
+  redis.call('GET', KEYS[5]) or ''
 }
 local holders = redis.call('ZRANGEBYSCORE', KEYS[3], now + 1, '(inf', 'WITHSCORES', 'LIMIT', 0, mostHeld)
 for i = 1, #holders, 2 do
@@ -2038,14 +2011,14 @@ return reply` as string,
 /** permits/leave: stop waiting; and if permits were granted meanwhile, pass them on. */
 export const permitsLeave = {
   name: "permits/leave",
-  keys: ["state", "fence", "holders", "slots", "queue"],
+  keys: ["state", "fence", "holders", "slots", "queue", "pause"],
   args: ["owner", "inbox", "numbered"],
   replies: [
     { code: 0, outcome: "absent", values: [], rest: null },
     { code: 1, outcome: "left", values: [], rest: null },
     { code: 2, outcome: "released", values: [], rest: null },
   ],
-  sha1: "69b53130081b712081de6bf64ba9fd17ceb551c8",
+  sha1: "9b89b21a18679b23c60613cd2a999e090d311488",
   source: `-- holdfast permits/leave
 local owner, inbox, numbered = ARGV[1], ARGV[2], tonumber(ARGV[3])
 
@@ -2063,7 +2036,7 @@ grantHeads()
 return left` as string,
   grants: true,
   withoutGrant: {
-    sha1: "cadfb15640778ac29b1970ac2913b87739a198f6",
+    sha1: "45d8cb41aed1197f2d43bb3fdcdd70b1b5d8289c",
     source: `-- holdfast permits/leave
 local owner, inbox, numbered = ARGV[1], ARGV[2], tonumber(ARGV[3])
 
@@ -2092,7 +2065,7 @@ export const permitsReclaim = {
     { code: 0, outcome: "refused", values: [], rest: null },
     { code: 1, outcome: "reclaimed", values: [], rest: null },
   ],
-  sha1: "20394b212aa2f594d5b57e99df4aa80918db4012",
+  sha1: "4e5c1b15662aa625befc4216bee07f1c9af08872",
   source: `-- holdfast permits/reclaim
 local owner, token, leaseMs = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local weight, numbers = tonumber(ARGV[4]), ARGV[5]
@@ -2170,7 +2143,7 @@ return 1` as string,
 /** permits/release: give permits back, if they are still ours, to those who wait. */
 export const permitsRelease = {
   name: "permits/release",
-  keys: ["state", "fence", "holders", "slots", "queue"],
+  keys: ["state", "fence", "holders", "slots", "queue", "pause"],
   args: ["owner", "token", "inbox", "numbered"],
   replies: [
     { code: 1, outcome: "released", values: [], rest: null },
@@ -2178,7 +2151,7 @@ export const permitsRelease = {
     { code: 3, outcome: "claimed", values: [], rest: null },
     { code: 4, outcome: "forgotten", values: [], rest: null },
   ],
-  sha1: "c79bfb35c4ea8945b48ef4a5e07ce6fe3af9a62c",
+  sha1: "a3fd0f1a9846635d6f5770c18dfd83b9440c1c97",
   source: `-- holdfast permits/release
 local owner, token, inbox, numbered = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 
@@ -2212,7 +2185,7 @@ grantHeads()
 return isHeld and 1 or whyLost(nil, token)` as string,
   grants: true,
   withoutGrant: {
-    sha1: "b2f71feca68137060c6e348fb5c0324adb091d49",
+    sha1: "561c756e376c843ee9787abeb4f9e2dcaaabab1a",
     source: `-- holdfast permits/release
 local owner, token, inbox, numbered = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 
@@ -2251,12 +2224,12 @@ return isHeld and 1 or whyLost(nil, token)` as string,
 /** permits/resize: change how many permits there are, whoever holds or waits. */
 export const permitsResize = {
   name: "permits/resize",
-  keys: ["state", "fence", "holders", "slots", "queue"],
+  keys: ["state", "fence", "holders", "slots", "queue", "pause"],
   args: ["size", "declared", "keepMs", "request", "inbox", "numbered"],
   replies: [
     { code: 1, outcome: "resized", values: [], rest: null },
   ],
-  sha1: "8ba0bda2e65510710f21db2c71a20a53229fa372",
+  sha1: "a799970420220056701ddce052577360efd63c48",
   source: `-- holdfast permits/resize
 local size, declared, request, inbox = ARGV[1], ARGV[2], ARGV[4], ARGV[5]
 local numbered, owner = tonumber(ARGV[6]), ''
@@ -2287,7 +2260,7 @@ grantHeads()
 return 1` as string,
   grants: true,
   withoutGrant: {
-    sha1: "2f803bba654acdad3cfad5440c95db6088ae8fec",
+    sha1: "722263c739c7dad8d2852ec3b84523bf6ec1990c",
     source: `-- holdfast permits/resize
 local size, declared, request, inbox = ARGV[1], ARGV[2], ARGV[4], ARGV[5]
 local numbered, owner = tonumber(ARGV[6]), ''
@@ -2323,7 +2296,7 @@ return 1` as string,
 /** permits/reweigh: change how many permits a holder has, without a moment in which it has none. */
 export const permitsReweigh = {
   name: "permits/reweigh",
-  keys: ["state", "fence", "holders", "slots", "queue"],
+  keys: ["state", "fence", "holders", "slots", "queue", "pause"],
   args: ["owner", "token", "weight", "change", "inbox", "numbered"],
   replies: [
     { code: 0, outcome: "refused", values: [], rest: null },
@@ -2332,7 +2305,7 @@ export const permitsReweigh = {
     { code: 3, outcome: "claimed", values: [], rest: null },
     { code: 4, outcome: "forgotten", values: [], rest: null },
   ],
-  sha1: "c18ad4f9e1cc05a660f3f5584a12f89767e9b4f5",
+  sha1: "842d12afb253344be0c52c30e8398cba65bb8da2",
   source: `-- holdfast permits/reweigh
 local owner, token, weight, change = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local inbox, numbered = ARGV[5], tonumber(ARGV[6])

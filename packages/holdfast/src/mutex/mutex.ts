@@ -38,10 +38,10 @@ export class Mutex extends Lock {
   condition(name: string): Condition {
     checkName(name);
     const { keys, inbox } = this.#steps;
-    const { base, lock, fence, queue } = keys;
+    const { base, lock, fence, queue, pause } = keys;
     // Percent-encoded, so that no name makes a key of something else.
     const condition = `${base}:condition:${encodeURIComponent(name)}`;
-    const place = { store: this.engine.store, mutex: this.#steps, lock, fence, queue, condition, inbox };
+    const place = { store: this.engine.store, mutex: this.#steps, lock, fence, queue, pause, condition, inbox };
     return new Condition(this.engine, name, place, this.defaults, this.make);
   }
 }

@@ -20,6 +20,7 @@ interface ExclusiveKeys {
   readonly lock: string;
   readonly fence: string;
   readonly queue: string;
+  readonly pause: string;
   readonly resumed: string;
 }
 
@@ -29,6 +30,7 @@ interface PermitKeys {
   readonly holders: string;
   readonly slots: string;
   readonly queue: string;
+  readonly pause: string;
   readonly resumed: string;
 }
 
@@ -69,7 +71,7 @@ export function placeOf(
       isPermits: true,
       steps,
       numbered,
-      keys: { state, ...others, queue: `${state}:queue`, resumed: `${state}:resumed` },
+      keys: { state, ...others, queue: `${state}:queue`, pause: `${state}:pause`, resumed: `${state}:resumed` },
     };
   }
   const isElection = kind === "election";
