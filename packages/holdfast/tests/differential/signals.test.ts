@@ -14,10 +14,13 @@ const CHANNEL = "hf:election:{e}:leader";
 
 /** The keys of all scripts of a kind, by their names there. */
 const KINDS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  condition: { lock: "l", fence: "l:fence", queue: "l:queue", condition: "l:c", signalled: "l:c:signalled" },
+  condition: {
+    ...{ lock: "l", fence: "l:fence", queue: "l:queue", pause: "l:pause" },
+    ...{ condition: "l:c", signalled: "l:c:signalled" },
+  },
   "count-down-latch": { latch: "d", counted: "d:counted", waiters: "d:waiters" },
   barrier: { barrier: "b", arrived: "b:arrived", leases: "b:leases", ended: "b:ended" },
-  election: { lock: "e", fence: "e:fence", queue: "e:queue", record: "e:value" },
+  election: { lock: "e", fence: "e:fence", queue: "e:queue", pause: "e:pause", record: "e:value" },
 };
 /** Who has no grants but those of another kind makes them with its scripts. */
 const ALSO: Readonly<Record<string, readonly Script[]>> = {

@@ -99,13 +99,7 @@ async function timeMs({ redis }: Link): Promise<number> {
 }
 
 /** Adds to what was seen what the history of one name tells. */
-async function readOne(
-  link: Link,
-  sha: string,
-  history: string,
-  place: string,
-  seen: Seen,
-): Promise<void> {
+async function readOne(link: Link, sha: string, history: string, place: string, seen: Seen): Promise<void> {
   const reading = link.redis.call("EVALSHA", sha, "1", history, MOST_EVENTS) as Promise<[number, ...string[]]>;
   const [events, ...words] = (await unless(ELSEWHERE, reading)) ?? [0];
   // As the keys of locks have it: a percent sign stands before a name that could be misread.
@@ -124,11 +118,7 @@ async function readOne(
 }
 
 /** The same, and whether each stands. */
-async function judged(
-  link: Link,
-  place: string | undefined,
-  open: readonly ToldPause[],
-): Promise<ToldPause[]> {
+async function judged(link: Link, place: string | undefined, open: readonly ToldPause[]): Promise<ToldPause[]> {
   const judgedOnes: ToldPause[] = [];
   for (const pause of open) {
     const stands = await unless(ELSEWHERE, standing(link, place, pause));
