@@ -248,7 +248,7 @@ describe("a mutex that is paused", () => {
       0,
       ...refused.slice(1),
     ]);
-    expect(await server.run(mutexAcquire, { owner: A, enqueue: 0 }), "who waits no more").toEqual(refused);
+    expect(await server.run(mutexAcquire, { owner: A, enqueue: 0 }), "who asks without waiting").toEqual(refused);
     expect((await server.state()).fence, "one token for all of them").toBe(fence);
     expect((await server.lifetimes()).queue).toBeLessThanOrEqual(60_000);
   });
