@@ -61,6 +61,8 @@ export interface LookSteps {
   readonly name: string;
   /** Of one side of a read-write lock: which one. */
   readonly mode?: "read" | "write";
+  /** The key that stands for it on the server. Those with the same kind, mode, name and key share inspections; without one nobody does. */
+  readonly key?: string;
 
   /** Who holds and who waits; `ahead` is how many wait before `owner`, or undefined. */
   inspect(owner: string | undefined, timeoutMs: number): Promise<State>;
@@ -181,6 +183,8 @@ export interface State {
   /** Owners of the first waiters, next one first. */
   readonly waiters: readonly string[];
   readonly ahead: number | undefined;
+  /** Set if the claim asked about may wait behind those in `waiters`, and nothing more is known of its place. */
+  readonly isPlaceUnknown?: true;
   /** The pause that holds, or waits for the present holders to end; absent if there is none. */
   readonly pause?: Pause | undefined;
 }
