@@ -20,6 +20,8 @@ export interface Arguments {
   readonly profiles: readonly Workload[];
   /** Whether a hand-over is followed moment by moment in place of being measured. */
   readonly moments: boolean;
+  /** Whether simultaneous timeouts are measured, and nothing else. */
+  readonly timeouts: boolean;
   /** Where documents are written. */
   readonly docsFolder: string;
   readonly measurements: readonly Measurement[];
@@ -48,6 +50,7 @@ export const USAGE: string = `npm run bench -- [options]
   --curves            how speed and cost grow with waiters, processes, held leases and masters, in place of the measurements
   --profile           whose code takes how much processor time, in place of the measurements
   --moments           a hand-over between processes, moment by moment, in place of the measurements
+  --timeouts          how long 5000 callers that time out together stall their process, in place of the measurements
   --json              print JSON; the exit code is 1 where a target was missed
   --write-docs        write docs/benchmarks.md, its pictures and its numbers (with --curves, --profile or --moments: those of it)
   --docs-folder PATH  write them there in place of docs
@@ -70,6 +73,7 @@ export function parseArguments(words: readonly string[]): Arguments {
       curves: { type: "boolean", default: false },
       profile: { type: "boolean", default: false },
       moments: { type: "boolean", default: false },
+      timeouts: { type: "boolean", default: false },
       json: { type: "boolean", default: false },
       "write-docs": { type: "boolean", default: false },
       "docs-folder": { type: "string", default: DOCS },
@@ -81,12 +85,14 @@ export function parseArguments(words: readonly string[]): Arguments {
   const isPart = values.adapters !== undefined || (values.only !== undefined && !values.curves);
   if (values["write-docs"] && isPart)
     throw new RangeError("--write-docs writes all results; leave out --only, but with --curves, and --adapters");
-  const others = (["curves", "profile", "moments"] as const)
+  const others = (["curves", "profile", "moments", "timeouts"] as const)
     .filter((other) => values[other])
     .map((other) => `--${other}`);
   if (others.length > 1) throw new RangeError(`${others.join(" and ")} are runs of their own; give one of them`);
-  if (values.moments && (values.only ?? values.adapters) !== undefined)
-    throw new RangeError("--moments has nothing to choose from; leave out --only and --adapters");
+  for (const whole of ["moments", "timeouts"] as const)
+    if (values[whole] && (values.only ?? values.adapters) !== undefined)
+      throw new RangeError(`--${whole} has nothing to choose from; leave out --only and --adapters`);
+  if (values.timeouts && values["write-docs"]) throw new RangeError("--timeouts writes no document");
   const isMeasured = others.length === 0;
   return {
     docsFolder: values["docs-folder"],
@@ -95,6 +101,7 @@ export function parseArguments(words: readonly string[]): Arguments {
     writeDocs: values["write-docs"],
     curves: values.curves ? chosen("--only", values.only, CURVES) : [],
     moments: values.moments,
+    timeouts: values.timeouts,
     profiles: values.profile ? chosen("--only", values.only, WORKLOADS) : [],
     measurements: isMeasured ? chosen("--only", values.only, MEASUREMENTS) : [],
     adapters: chosen("--adapters", values.adapters, ADAPTERS),

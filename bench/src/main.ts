@@ -11,8 +11,12 @@ import { profileText } from "./profiles/report.js";
 import { profileAll } from "./profiles/run.js";
 import { contestantOf, environment, heading, type Report, sentence, table } from "./report.js";
 import { type Server, startServer, startServers, stopAll } from "./server.js";
+import { measureTimeouts } from "./timeouts/measure.js";
+import { isReached, timeoutsText } from "./timeouts/report.js";
 
 const LEASE_MS = 30_000;
+/** Callers whose waits end together. */
+const TIMED_OUT = 5_000;
 const MISSED = 1;
 const FAILED = 2;
 
@@ -33,6 +37,7 @@ async function run(wanted: Arguments): Promise<void> {
     if (wanted.curves.length > 0) await drawCurves(wanted, server);
     else if (wanted.profiles.length > 0) await profile(wanted, server);
     else if (wanted.moments) await followHandOvers(wanted, server);
+    else if (wanted.timeouts) await timeOut(wanted, server);
     else await measure(wanted, server);
   } finally {
     await server.stop();
@@ -110,6 +115,15 @@ async function followHandOvers(wanted: Arguments, server: Server): Promise<void>
   if (wanted.json) console.log(JSON.stringify({ machine: facts, autoPipelining, leaseMs: LEASE_MS, lines }));
   else console.log([...environment(facts, autoPipelining, LEASE_MS), momentsText(lines)].join("\n"));
   if (wanted.writeDocs) writeMoments(wanted.docsFolder, { machine: facts, autoPipelining, leaseMs: LEASE_MS, lines });
+}
+
+async function timeOut(wanted: Arguments, server: Server): Promise<void> {
+  const facts = machine(server.version);
+  const lines = await measureTimeouts(conditionsOf(wanted, server), TIMED_OUT, progress);
+  progress("");
+  if (wanted.json) console.log(JSON.stringify({ machine: facts, lines }));
+  else console.log([...environment(facts, false, LEASE_MS), timeoutsText(lines)].join("\n"));
+  if (!lines.every(isReached)) process.exitCode = MISSED;
 }
 
 function conditionsOf(wanted: Arguments, server: Server): Omit<Conditions, "seconds"> {

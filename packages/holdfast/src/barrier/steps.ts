@@ -80,6 +80,7 @@ export function barrierSteps({ store, name, base: barrier, inbox, parties }: Bar
   const steps: BarrierSteps = {
     kind,
     name,
+    key: barrier,
 
     async inspect(owner, timeoutMs) {
       const reply = await call(caller, barrierInspect, { barrier, arrived }, {}, timeoutMs);
@@ -109,6 +110,7 @@ export function barrierSteps({ store, name, base: barrier, inbox, parties }: Bar
       return {
         kind,
         name,
+        key: barrier,
         holdsNothing: true,
         inspect: steps.inspect,
         broken: () => broken,

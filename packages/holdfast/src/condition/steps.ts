@@ -39,6 +39,7 @@ export function looking({ store, mutex, condition }: ConditionPlace): LookSteps 
   return {
     kind: "condition",
     name: mutex.name,
+    key: condition,
     async inspect(owner = "", timeoutMs): Promise<State> {
       const caller = { store, name: mutex.name };
       const reply = await call(caller, conditionInspect, { condition }, { owner, most: NAMED_WAITERS }, timeoutMs);

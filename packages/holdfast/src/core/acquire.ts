@@ -35,9 +35,11 @@ export function acquire<Held extends Lease>(
   cohorts?: Cohorts,
 ): Promise<Held> {
   return new Promise((resolve, reject) => {
+    const calledAtMs = options.waitMs > 0 ? 0 : engine.runtime.monotonicMs();
     const ends = {
       held: (held: Hold): void => resolve(make(held)),
-      timedOut: (end: TimedOut): void => void timeoutError(engine, steps, options, end).then(reject, reject),
+      timedOut: (end: TimedOut): void =>
+        void timeoutError(engine, steps, options, end, calledAtMs).then(reject, reject),
       failed: reject,
     };
     // Who does not wait has nobody to wait with.
@@ -52,15 +54,20 @@ export function acquire<Held extends Lease>(
   });
 }
 
-/** The error of a wait that ended: who has the lock or has paused it, as far as can be found out quickly. Never rejects. */
+/**
+ * The error of a wait that ended: who has the lock or has paused it, as far as can be found out quickly. Never rejects.
+ *
+ * @param calledAtMs  when the call began, on the monotonic clock; only of one that did not wait
+ */
 export async function timeoutError(
   engine: Engine,
   steps: WaitSteps,
   { waitMs, throughPause }: ResolvedOptions,
   end: TimedOut,
+  calledAtMs: number,
 ): Promise<AcquireTimeoutError | PausedError> {
   // Who does not wait has not looked either: `tryAcquire` has no use for it.
-  const { state, unseen } = waitMs > 0 ? end : await looked(engine, steps);
+  const { state, unseen } = waitMs > 0 ? end : await looked(engine, steps, calledAtMs);
   const pause = standingPause(engine, state);
   if (pause !== undefined && !throughPause) return new PausedError(steps.name, pause);
   const holder = await firstHolder(engine, state);
@@ -69,16 +76,16 @@ export async function timeoutError(
     waitMs,
     holder,
     isOwn,
-    waitersAhead: state?.ahead ?? state?.waiterCount,
+    waitersAhead: state?.ahead ?? (state?.isPlaceUnknown === true ? undefined : state?.waiterCount),
     pause,
     cause: unseen,
   });
 }
 
 /** Who has it, for the message; or why that cannot be seen. Never rejects. */
-async function looked(engine: Engine, steps: WaitSteps): Promise<TimedOut> {
+async function looked(engine: Engine, steps: WaitSteps, calledAtMs: number): Promise<TimedOut> {
   try {
-    return { state: await steps.inspect(undefined, engine.commandTimeoutMs) };
+    return { state: await engine.inspections.inspect(steps, { calledAtMs, timeoutMs: engine.commandTimeoutMs }) };
   } catch (unseen) {
     return { state: undefined, unseen };
   }

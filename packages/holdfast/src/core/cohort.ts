@@ -39,6 +39,8 @@ export class Cohort {
   readonly #throughPause: boolean;
   /** Not in a batch, first come first served. */
   #waiting: Caller[] = [];
+  /** Those of them that have joined a claim behind a pause, until it is known whether it still stands. */
+  readonly #newcomers: Caller[] = [];
   #waiter: Waiter | undefined;
   /** Whoever the claim on its way was asked for: it had called before, whatever the clocks do. */
   #asker: Caller | undefined;
@@ -79,7 +81,10 @@ export class Cohort {
     if (this.#waiter !== undefined) caller.claim = this.#waiter;
     publishAcquire(steps, caller.claim, options, startedAt, this.#engine.store);
     if (joined !== undefined) publishWait(steps, joined, joined.isQueued, startedAt);
-    if (joined?.isPaused === true && !options.throughPause) void this.#refuseIfPaused(caller);
+    if (joined?.isPaused === true && !options.throughPause) {
+      this.#newcomers.push(caller);
+      if (this.#newcomers.length === 1) void this.#refuseIfPaused();
+    }
     // Until the first answer, which takes no longer than a command may, a near deadline is as for a single caller.
     if (this.#waiter?.isAnswered === true) caller.patience.startDeadline();
     else if (options.waitMs <= this.#engine.commandTimeoutMs) caller.patience.startDeadline(SHORTEST_CALL_MS);
@@ -87,15 +92,21 @@ export class Cohort {
 
   /**
    * The claim on its way keeps its place behind a pause, which whoever comes now has not. The pause may be over since it was last
-   * asked about, and then this caller has its place here.
+   * asked about, and then this caller has its place here. One request is under way at a time: whoever comes meanwhile needs the
+   * answer to a later one.
    */
-  async #refuseIfPaused(caller: Caller): Promise<void> {
-    const { steps } = caller;
-    const state = await steps.inspect(undefined, this.#engine.commandTimeoutMs).catch(() => undefined);
-    const pause = standingPause(this.#engine, state);
-    if (pause === undefined || !this.#waiting.includes(caller)) return;
-    void this.#take(caller).last?.abandon();
-    caller.ends.failed(new PausedError(steps.name, pause));
+  async #refuseIfPaused(): Promise<void> {
+    while (this.#newcomers.length > 0) {
+      const asked = this.#newcomers.length;
+      const [{ steps }] = this.#newcomers as [Caller, ...Caller[]];
+      const state = await steps.inspect(undefined, this.#engine.commandTimeoutMs).catch(() => undefined);
+      const pause = standingPause(this.#engine, state);
+      for (const caller of this.#newcomers.splice(0, asked)) {
+        if (pause === undefined || !this.#waiting.includes(caller)) continue;
+        void this.#take(caller).last?.abandon();
+        caller.ends.failed(new PausedError(steps.name, pause));
+      }
+    }
   }
 
   /** Asks for a claim, for everybody who waits. @param keepsPlace  whether they have waited before, so that no pause refuses them */
@@ -200,10 +211,11 @@ export class Cohort {
   }
 
   /** What is to be said to a caller whose claim goes on for others. @throws StoreError */
-  async #look({ steps }: Caller, waiter: Waiter | undefined): Promise<TimedOut> {
+  async #look({ steps, patience }: Caller, waiter: Waiter | undefined): Promise<TimedOut> {
     if (waiter?.failure !== undefined) throw waiter.failure;
     const timeoutMs = Math.min(this.#engine.commandTimeoutMs, SHORTEST_CALL_MS);
-    const state = await steps.inspect(waiter?.owner, timeoutMs).catch(() => undefined);
+    const asker = { owner: waiter?.owner, calledAtMs: patience.startedAt.monotonicMs, timeoutMs };
+    const state = await this.#engine.inspections.inspect(steps, asker).catch(() => undefined);
     // Without a claim on its way it was in a batch, which those in the queue come after.
     return { state: waiter === undefined && state !== undefined ? { ...state, ahead: 0 } : state };
   }

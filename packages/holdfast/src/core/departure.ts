@@ -60,12 +60,16 @@ class Departure implements Occupant {
     engine.admit(claim, this);
   }
 
+  get #lock(): string {
+    return this.#steps.key ?? this.#steps.name;
+  }
+
   async leave(timeoutMs: number, onRefused: (error: unknown) => void = () => {}): Promise<boolean> {
     this.#pause?.cancel();
     this.#isLast ||= this.#engine.isClosing;
     let isAnswered = true;
     try {
-      await this.#steps.leave(this.#claim, timeoutMs);
+      await this.#engine.departures.send(this.#lock, () => this.#steps.leave(this.#claim, timeoutMs));
       this.#isAnswered = true;
     } catch (error) {
       // Not answered is not "no": the claim may still stand in the queue, or hold.

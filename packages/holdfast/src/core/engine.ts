@@ -7,7 +7,9 @@ import { Lookout } from "./lookout.js";
 import { Mailbox, type Recipient } from "./mailbox.js";
 import { HAND_OFF_MS, newClaim, parseOwner } from "./owner.js";
 import { type ClientRecords, Presence } from "./presence.js";
+import { RequestWindow } from "./request-window.js";
 import type { Runtime } from "./runtime.js";
+import { SharedInspections } from "./shared-inspections.js";
 import { ShortHolds } from "./short-holds.js";
 import { SlotInboxes } from "./slot-inboxes.js";
 import type { Claim, WaitSteps } from "./steps.js";
@@ -28,6 +30,9 @@ const RECHECK_MS = 3_000;
 /** Where it is not told, or the server may grant to whoever is gone and cannot know it. */
 const UNCOUNTED_RECHECK_MS = 1_000;
 
+/** How many requests that give a claim up are under way at most: about 10 ms of processor time if they are sent in one turn. */
+const MOST_DEPARTURES = 250;
+
 /** How many claims that have waited are remembered, in case a late copy of a request gets them a grant. */
 const REMEMBERED = 1_000;
 
@@ -44,6 +49,10 @@ export class Engine {
   readonly lookout: Lookout;
   /** Renews what the lookout finds to be due, where it looks at many. */
   readonly bulkRenewal: BulkRenewal;
+  /** What callers whose wait has ended are told of a lock. */
+  readonly inspections: SharedInspections;
+  /** Holds back clean-up for many claims at the same time. */
+  readonly departures: RequestWindow = new RequestWindow(MOST_DEPARTURES);
   /** What a client id is appended to for the name of the client's own channel. */
   readonly inboxPrefix: string;
   /** Undefined where all names are on one server, and the client's own channel serves for all. */
@@ -102,6 +111,7 @@ export class Engine {
       this.#slotInboxes = new SlotInboxes(open, facts.clientId, facts.runtime);
     }
     this.lookout = new Lookout(facts.runtime);
+    this.inspections = new SharedInspections(facts.runtime);
     this.bulkRenewal = new BulkRenewal(facts.runtime, facts.commandTimeoutMs);
     this.#presence = new Presence(facts.records, facts.runtime, () => this.mailbox.size > 0);
     this.#stopListening = facts.store.onReconnect((connection) => this.#reconnected(connection));

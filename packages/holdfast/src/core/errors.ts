@@ -55,7 +55,10 @@ export class AcquireTimeoutError extends LockError {
    * waited for itself.
    */
   readonly isOwn: boolean;
-  /** How many stood before this caller in the queue; undefined if it did not queue or the server did not say. */
+  /**
+   * How many stood before this caller in the queue. Undefined if the server did not say, or if 100 or more stood before it and other
+   * callers of this process gave up at the same time: they share one answer, which names the first 100.
+   */
   readonly waitersAhead: number | undefined;
   /** The pause that it waited through, if the lock was paused when the wait ended. */
   readonly pause: Pause | undefined;

@@ -68,13 +68,19 @@ export async function describe(engine: Asked, steps: LookSteps, state: State): P
 /** The first holder in `state`, for an error message; what cannot be found out in time is left out. */
 export async function firstHolder(engine: Engine, state: State | undefined): Promise<Holder | undefined> {
   const holder = state?.holders[0];
-  return holder === undefined ? undefined : describeHolder(engine, holder);
+  if (holder === undefined) return undefined;
+  const description = described.get(holder) ?? describeHolder(engine, holder);
+  described.set(holder, description);
+  return description;
 }
 
 /** A hold with the names of its process, as far as they can be found out quickly. Never rejects. */
 export async function describeHolder(engine: Asked, holder: HolderState): Promise<Holder> {
   return toHolder(holder, await identify(engine, parseOwner(holder.owner)?.clientId ?? ""));
 }
+
+/** So that callers who share an inspection also share the read of the holder's record. */
+const described = new WeakMap<HolderState, Promise<Holder>>();
 
 /** A claim with the names of its process, as far as they can be found out quickly. Never rejects. */
 export async function describeClaim(engine: Engine, owner: string): Promise<WaitingClaim> {

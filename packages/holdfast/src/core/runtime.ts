@@ -46,10 +46,50 @@ export const systemRuntime: Runtime = {
   startTimer: (callback, delayMs, keepAlive) => new SystemTimer(callback, delayMs, keepAlive),
 };
 
+/** How long timers of waiters may keep the event loop in one turn. */
+const TURN_MS = 5;
+
+/**
+ * The timers of waiters, when they fire: thousands may be due at the same time, and each of them makes an error or sends a request.
+ * Those that find the turn used up run in one of the next turns, so that replies and renewals do not wait for all of them.
+ */
+class WaiterTurns {
+  #late: SystemTimer[] = [];
+  /** Undefined if none has run in this turn. */
+  #endsAtMs: number | undefined;
+
+  run(timer: SystemTimer): void {
+    if (this.#endsAtMs === undefined) this.#begin();
+    if (this.#isOver()) this.#late.push(timer);
+    else timer.run();
+  }
+
+  #begin(): void {
+    this.#endsAtMs = performance.now() + TURN_MS;
+    setImmediate(() => this.#next());
+  }
+
+  #isOver(): boolean {
+    return this.#late.length > 0 || performance.now() >= (this.#endsAtMs ?? Infinity);
+  }
+
+  #next(): void {
+    const late = this.#late;
+    this.#late = [];
+    this.#endsAtMs = undefined;
+    if (late.length === 0) return;
+    this.#begin();
+    for (const timer of late) this.run(timer);
+  }
+}
+
+const waiterTurns = new WaiterTurns();
+
 class SystemTimer implements Timer {
   readonly #callback: () => void;
   readonly #keepAlive: boolean;
   #timeout: NodeJS.Timeout;
+  #isCancelled = false;
 
   constructor(callback: () => void, delayMs: number, keepAlive: boolean) {
     this.#callback = callback;
@@ -58,7 +98,19 @@ class SystemTimer implements Timer {
   }
 
   cancel(): void {
+    this.#isCancelled = true;
     clearTimeout(this.#timeout);
+  }
+
+  /** It is due, and it is its turn. */
+  run(): void {
+    if (!this.#isCancelled) this.#callback();
+  }
+
+  /** A held lease must not wait behind waiters. */
+  #due(): void {
+    if (this.#keepAlive) waiterTurns.run(this);
+    else this.run();
   }
 
   #start(delayMs: number): NodeJS.Timeout {
@@ -67,7 +119,7 @@ class SystemTimer implements Timer {
         ? setTimeout(() => {
             this.#timeout = this.#start(delayMs - TIMER_MAX_MS);
           }, TIMER_MAX_MS)
-        : setTimeout(this.#callback, Math.max(1, Math.ceil(delayMs)));
+        : setTimeout(() => this.#due(), Math.max(1, Math.ceil(delayMs)));
     if (!this.#keepAlive) timeout.unref();
     return timeout;
   }

@@ -69,6 +69,8 @@ export interface LookSteps {
   readonly name: string;
   /** Of one side of a read-write lock: which one. */
   readonly mode?: "read" | "write";
+  /** The key that stands for it on the server. Those with the same kind, mode, name and key share inspections; without one nobody does. */
+  readonly key?: string;
 
   /** Who holds and who waits; `ahead` is how many wait before `owner`, or undefined. */
   inspect(owner: string | undefined, timeoutMs: number): Promise<State>;
@@ -76,9 +78,6 @@ export interface LookSteps {
 
 /** Something that can be waited for in the server's queue of one name. */
 export interface WaitSteps extends LookSteps {
-  /** See `Steps.key`; absent where nothing is held. */
-  readonly key?: string;
-
   /** True if it is an event that is waited for: no lease begins with a grant, so no answer can come too late. */
   readonly holdsNothing?: true;
 
@@ -201,6 +200,8 @@ export interface State {
   /** Owners of the first waiters, next one first. */
   readonly waiters: readonly string[];
   readonly ahead: number | undefined;
+  /** Set if the claim asked about may wait behind those in `waiters`, and nothing more is known of its place. */
+  readonly isPlaceUnknown?: true;
   /** The pause that keeps everybody from being granted; absent if there is none. */
   readonly pause?: Pause | undefined;
 }

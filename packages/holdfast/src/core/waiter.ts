@@ -329,10 +329,14 @@ export class Waiter implements Occupant, Asker {
     }
     const timeoutMs = Math.min(this.#engine.commandTimeoutMs, SHORTEST_CALL_MS);
     // Sent before `leave`, so that it still sees this claim in the queue.
-    const looking: Promise<TimedOut> = this.#steps.inspect(this.#claim.owner, timeoutMs).then(
-      (state) => ({ state }),
-      (unseen: unknown) => ({ state: undefined, unseen }),
-    );
+    const { owner } = this.#claim;
+    const calledAtMs = this.startedAt.monotonicMs;
+    const looking: Promise<TimedOut> = this.#engine.inspections
+      .inspect(this.#steps, { owner, calledAtMs, timeoutMs })
+      .then(
+        (state) => ({ state }),
+        (unseen: unknown) => ({ state: undefined, unseen }),
+      );
     let refusal: unknown;
     const onRefused = (error: unknown): void => {
       refusal = error;

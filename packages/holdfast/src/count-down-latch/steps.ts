@@ -54,6 +54,7 @@ export function latchSteps({ store, name, base: latch, inbox, keepMs }: LatchPla
   const steps: LatchSteps = {
     kind,
     name,
+    key: latch,
 
     async inspect(owner = "", timeoutMs) {
       const args = { owner, most: NAMED_WAITERS };
@@ -84,6 +85,7 @@ export function latchSteps({ store, name, base: latch, inbox, keepMs }: LatchPla
       return {
         kind,
         name,
+        key: latch,
         holdsNothing: true,
         inspect: steps.inspect,
 

@@ -63,7 +63,7 @@ export class ForeignLock<Held extends Lease = Lease> extends Lock<Held> {
     if (end instanceof Hold) return this.#made(end);
     // It may have asked as often as it was to, and then it did not wait as long as it might have.
     const waitMs = Math.min(resolved.waitMs, Math.max(1, Math.ceil(runtime.monotonicMs() - startedAtMs)));
-    throw await timeoutError(this.engine, this.steps, { ...resolved, waitMs }, end);
+    throw await timeoutError(this.engine, this.steps, { ...resolved, waitMs }, end, startedAtMs);
   }
 
   /**

@@ -129,12 +129,13 @@ export class ForeignWaiter implements Occupant, InLine {
   /** The steps as one waiter takes them: with pauses of its own between two questions, and with an end to them. */
   #steps(): WaitSteps {
     const { steps } = this.#wait;
-    const { confirm, holdsNothing, mode } = steps;
+    const { confirm, holdsNothing, mode, key } = steps;
     return {
       kind: steps.kind,
       name: steps.name,
       asksAgain: true,
       ...(mode === undefined ? {} : { mode }),
+      ...(key === undefined ? {} : { key }),
       ...(steps.keepsPlaces === true ? { keepsPlaces: true } : {}),
       ...(holdsNothing === undefined ? {} : { holdsNothing }),
       ...(confirm === undefined ? {} : { confirm: (granted, timeoutMs) => confirm.call(steps, granted, timeoutMs) }),
@@ -175,8 +176,9 @@ export class ForeignWaiter implements Occupant, InLine {
     const { engine, steps } = this.#wait;
     const ends = this.#ends;
     const timeoutMs = Math.min(engine.commandTimeoutMs, SHORTEST_CALL_MS);
+    const calledAtMs = this.#patience.startedAt.monotonicMs;
     this.#end(() => {
-      steps.inspect(undefined, timeoutMs).then(
+      engine.inspections.inspect(steps, { calledAtMs, timeoutMs }).then(
         (state) => ends.timedOut({ state }),
         (unseen: unknown) => ends.timedOut({ state: undefined, unseen }),
       );

@@ -98,7 +98,8 @@ export class MultiLock {
     const together = await this.#together(resolved);
     if (together !== undefined && "leases" in together) return this.#lease(together.leases, request);
     if (together !== undefined && resolved.waitMs === 0) {
-      throw await timeoutError(this.#engine, together.taken.steps, resolved, { state: undefined });
+      const { startedAtMs } = request;
+      throw await timeoutError(this.#engine, together.taken.steps, resolved, { state: undefined }, startedAtMs);
     }
     return this.#lease(this.#asGiven(await acquireInOrder(request)), request);
   }

@@ -55,9 +55,10 @@ export class Redlock extends Lock {
    */
   override async acquire(options: AcquireOptions = NONE): Promise<Lease> {
     const resolved = resolve(options, this.defaults);
+    const calledAtMs = this.engine.runtime.monotonicMs();
     const end = await this.#wait(resolved);
     if (end instanceof Hold) return this.make(end);
-    throw await timeoutError(this.engine, this.steps, resolved, end);
+    throw await timeoutError(this.engine, this.steps, resolved, end, calledAtMs);
   }
 
   /**

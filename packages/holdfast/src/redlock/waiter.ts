@@ -261,6 +261,7 @@ export class RedlockWaiter implements Occupant, InLine {
     if (this.#isSettled) return;
     const failure = this.#failure ?? this.#line?.failure;
     const timeoutMs = Math.min(this.#engine.commandTimeoutMs, SHORTEST_CALL_MS);
+    const calledAtMs = this.#patience.startedAt.monotonicMs;
     const cleared = this.#settle(timeoutMs);
     if (failure !== undefined) {
       void cleared.then(() => this.#ends.failed(failure));
@@ -268,7 +269,7 @@ export class RedlockWaiter implements Occupant, InLine {
       void cleared.then(() => this.#ends.timedOut({ state: undefined }));
     } else {
       void cleared
-        .then(() => this.#steps.inspect(undefined, timeoutMs))
+        .then(() => this.#engine.inspections.inspect(this.#steps, { calledAtMs, timeoutMs }))
         .then(
           (state) => this.#ends.timedOut({ state }),
           (error: unknown) => {

@@ -133,6 +133,24 @@ export function cohortContract(scene: Scene, makeLock: MakeLock): void {
     await (await patient).release();
   });
 
+  test("deadlines that end many waits together tell each of them who holds, and how many clients are ahead", async () => {
+    const lease = await scene.rival.acquire();
+    const ahead = scene.rival.acquire({ waitMs: LONG_MS });
+    await queued(1);
+    const patient = scene.lock.acquire({ waitMs: LONG_MS });
+    await queued(2);
+    const ends = await Promise.all(
+      Array.from({ length: 40 }, () => endOf(() => scene.lock.acquire({ waitMs: SHORT_MS }))),
+    );
+    for (const error of ends) {
+      expect(error).toBeInstanceOf(AcquireTimeoutError);
+      expect(error).toMatchObject({ holder: { owner: lease.owner, token: lease.token }, waitersAhead: 1 });
+    }
+    await lease.release();
+    await (await ahead).release();
+    await (await patient).release();
+  });
+
   test("a forced release by the token of a later lease of a grant tells its holder, and the others go on", async () => {
     const lease = await scene.lock.acquire();
     const waiting = Array.from({ length: 4 }, () => scene.lock.acquire({ waitMs: LONG_MS }));

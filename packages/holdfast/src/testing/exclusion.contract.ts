@@ -73,6 +73,21 @@ export function exclusionContract(scene: Scene, hasQueue: boolean = true): void 
     await next.release();
   });
 
+  test("many waits that end together are each told who holds the lock, and leave nothing behind", async () => {
+    const lease = await scene.lock.acquire({ label: "nightly report", leaseMs: LONG_MS });
+    const ends = await Promise.all(
+      Array.from({ length: 40 }, () => endOf(() => scene.rival.acquire({ waitMs: 2 * SHORT_MS }))),
+    );
+    expect(new Set(ends).size).toBe(40);
+    for (const error of ends) {
+      expect(error).toBeInstanceOf(AcquireTimeoutError);
+      expect(error).toMatchObject({ holder: { label: "nightly report", clientName: "first" }, isOwn: false });
+    }
+    expect((await scene.lock.inspect()).waiterCount).toBe(0);
+    await lease.release();
+    expect(await scene.holders()).toEqual([]);
+  });
+
   test("a waiter that gives up leaves the queue at once", async () => {
     const lease = await scene.lock.acquire();
     expect(await endOf(() => scene.rival.acquire({ waitMs: SHORT_MS }))).toBeInstanceOf(AcquireTimeoutError);

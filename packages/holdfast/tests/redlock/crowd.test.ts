@@ -215,3 +215,16 @@ test.each([1, 20])("who comes back at once, %i ms away, does not keep the others
   const [least = 0, most = 0] = turns.toSorted((a, b) => a - b);
   expect(most / least).toBeLessThan(2);
 });
+
+test("callers of one process whose waits end together ask each server once who holds the lock", async () => {
+  quorum = new VirtualQuorum(3);
+  quorum.travel = () => ({ thereMs: 1, backMs: 1 });
+  const [holder, waiter] = [quorum.client(), quorum.client()];
+  const held = watch(holder.redlock(NAME).acquire());
+  await quorum.runtime.advance(100);
+  expect(held.state).toBe("fulfilled");
+  const waiting = Array.from({ length: 50 }, () => watch(waiter.redlock(NAME).acquire({ waitMs: 300 })));
+  await quorum.runtime.advance(1_000);
+  for (const { error } of waiting) expect(error).toMatchObject({ holder: { owner: held.value?.owner }, isOwn: false });
+  expect(quorum.sent("inspect")).toHaveLength(3);
+});

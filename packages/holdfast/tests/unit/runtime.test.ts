@@ -1,10 +1,11 @@
 import { readFileSync } from "node:fs";
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { VERSION } from "../../src/client-record/client-record.js";
-import { systemRuntime } from "../../src/core/runtime.js";
+import { type Runtime, systemRuntime } from "../../src/core/runtime.js";
 
 afterEach(() => {
   vi.useRealTimers();
+  vi.restoreAllMocks();
 });
 
 describe("a timer of this machine", () => {
@@ -54,6 +55,68 @@ describe("a timer of this machine", () => {
     expect(alive()).toBe(before + 2);
     for (const timer of [...idle, ...busy]) timer.cancel();
     expect(alive()).toBe(before);
+  });
+});
+
+describe("timers of waiters that are due at the same time", () => {
+  const CALLBACK_MS = 2;
+  let events: string[];
+  let nowMs: number;
+
+  /** So many timers that fire in one turn, each of which takes a while by the clock that the runtime reads. */
+  function startTimers(count: number, onFire: (i: number) => void = () => {}): ReturnType<Runtime["startTimer"]>[] {
+    return Array.from({ length: count }, (_, i) =>
+      systemRuntime.startTimer(
+        () => {
+          events.push(`waiter ${i}`);
+          nowMs += CALLBACK_MS;
+          onFire(i);
+        },
+        1,
+        true,
+      ),
+    );
+  }
+
+  /** Blocks the event loop until they are due, and then notes each turn until all is done. */
+  async function untilFired(count: number): Promise<void> {
+    const untilMs = Date.now() + 20;
+    while (Date.now() < untilMs);
+    while (events.filter((event) => event.startsWith("waiter")).length < count) {
+      await new Promise((resolve) => setImmediate(resolve));
+      events.push("turn");
+    }
+  }
+
+  beforeEach(() => {
+    events = [];
+    nowMs = 1_000;
+    vi.spyOn(performance, "now").mockImplementation(() => nowMs);
+  });
+
+  test("leave a turn to the others after 5 ms, and keep their order", async () => {
+    startTimers(10);
+    await untilFired(10);
+    expect(events.filter((event) => event !== "turn")).toEqual(Array.from({ length: 10 }, (_, i) => `waiter ${i}`));
+    const runs = events.join().split("turn");
+    expect(runs.length).toBeGreaterThan(3);
+    for (const run of runs) expect(run.match(/waiter/g)?.length ?? 0).toBeLessThanOrEqual(3);
+  });
+
+  test("do not hold up a timer of a held lease", async () => {
+    startTimers(10);
+    systemRuntime.startTimer(() => events.push("lease"), 1, false);
+    await untilFired(10);
+    expect(events.indexOf("lease")).toBeLessThan(events.indexOf("waiter 5"));
+  });
+
+  test("can be cancelled while they wait for their turn", async () => {
+    const timers = startTimers(10, (i) => {
+      if (i === 4) timers[8]?.cancel();
+    });
+    await untilFired(9);
+    expect(events).not.toContain("waiter 8");
+    expect(events).toContain("waiter 9");
   });
 });
 

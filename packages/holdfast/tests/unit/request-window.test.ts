@@ -1,0 +1,61 @@
+/** Requests that wait until enough of those before them are answered. */
+import { expect, test } from "vitest";
+import { StoreError } from "../../src/core/errors.js";
+import { RequestWindow } from "../../src/core/request-window.js";
+import { Answer, lost, watch } from "./scripted-lock.js";
+
+/** A request for each name, whose answer a test gives. */
+function requests(window: RequestWindow, ...locks: string[]) {
+  const sent: string[] = [];
+  const made = locks.map((lock, i) => {
+    const answer = new Answer<string>();
+    const end = watch(
+      window.send(lock, () => {
+        sent.push(`${lock}${i}`);
+        return answer.promise;
+      }),
+    );
+    return { answer, end };
+  });
+  return { sent, made };
+}
+
+const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+test("are sent in order, each when one before it is answered", async () => {
+  const { sent, made } = requests(new RequestWindow(2), "a", "a", "b", "a");
+  expect(sent).toEqual(["a0", "a1"]);
+  made[1]?.answer.resolve("yes");
+  await settle();
+  expect(sent).toEqual(["a0", "a1", "b2"]);
+  made[0]?.answer.resolve("yes");
+  made[2]?.answer.resolve("yes");
+  await settle();
+  expect(sent).toEqual(["a0", "a1", "b2", "a3"]);
+  made[3]?.answer.resolve("last");
+  await settle();
+  expect(made.map(({ end }) => end.value)).toEqual(["yes", "yes", "yes", "last"]);
+});
+
+test("fail with one before them about the same lock that was not answered, and those about others go on", async () => {
+  const { sent, made } = requests(new RequestWindow(1), "a", "a", "b", "a");
+  const failure = lost();
+  made[0]?.answer.reject(failure);
+  await settle();
+  expect(made.map(({ end }) => end.error)).toEqual([failure, failure, undefined, failure]);
+  expect(sent).toEqual(["a0", "b2"]);
+  made[2]?.answer.resolve("yes");
+  await settle();
+  expect(made[2]?.end.value).toBe("yes");
+});
+
+test("go on after a refusal, which is an answer", async () => {
+  const { sent, made } = requests(new RequestWindow(1), "a", "a");
+  const refusal = new StoreError("a", { mayHaveRun: false, transient: false, cause: new Error("WRONGTYPE") });
+  made[0]?.answer.reject(refusal);
+  await settle();
+  expect(sent).toEqual(["a0", "a1"]);
+  made[1]?.answer.resolve("yes");
+  await settle();
+  expect(made.map(({ end }) => end.state)).toEqual(["rejected", "fulfilled"]);
+});
