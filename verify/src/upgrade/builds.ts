@@ -18,6 +18,8 @@ export interface Builds {
 
 const BASELINE: string = fileURLToPath(new URL("../../baseline/holdfast-protocol-0.tgz", import.meta.url));
 
+const PRESENT: string = new URL("../../../packages/holdfast/dist/index.js", import.meta.url).href;
+
 /** Unpacks the old build; the new one is the one that this program was built with. */
 export async function unpackBuilds(): Promise<Builds> {
   const directory = await mkdtemp(join(tmpdir(), "holdfast-upgrade-"));
@@ -25,7 +27,7 @@ export async function unpackBuilds(): Promise<Builds> {
   const old = join(directory, "package/dist/index.js");
   if (!existsSync(old)) throw new Error(`${BASELINE} has no package/dist/index.js`);
   return {
-    entries: { old: pathToFileURL(old).href, new: import.meta.resolve("holdfast") },
+    entries: { old: pathToFileURL(old).href, new: PRESENT },
     remove: () => rm(directory, { recursive: true, force: true }),
   };
 }

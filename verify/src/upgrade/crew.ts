@@ -5,6 +5,8 @@ import { fileURLToPath } from "node:url";
 import type { Build } from "./builds.js";
 import type { Orders } from "./worker.js";
 
+/** Compiled, also where tests load this file as it is. */
+const WORKER: string = fileURLToPath(new URL("../../dist/upgrade/worker.js", import.meta.url));
 /** A guard against a process that does not end by itself. */
 const END_MS = 60_000;
 
@@ -40,7 +42,7 @@ export class Crew {
     const number = this.#lastNumber;
     const { entries, ...rest } = this.#orders;
     const orders: Orders = { ...rest, number, build, entry: entries[build], longShare };
-    const child = fork(fileURLToPath(new URL("worker.js", import.meta.url)), [JSON.stringify(orders)], {
+    const child = fork(WORKER, [JSON.stringify(orders)], {
       execArgv: [],
       stdio: ["ignore", "inherit", "inherit", "ipc"],
     });

@@ -8,6 +8,8 @@ export interface Lane {
   readonly fairness: "cohort" | "strict";
   /** Callers in each worker. */
   readonly callers: number;
+  /** Some of its sections last so long, in ms: longer than a grant lasts that nobody confirms. */
+  readonly slowMs?: readonly [least: number, most: number];
 }
 
 /** Of the semaphore. */
@@ -22,6 +24,7 @@ export const LANES: readonly Lane[] = [
   { kind: "mutex", name: "medium", leaseMs: 5_000, fairness: "strict", callers: 1 },
   { kind: "mutex", name: "long", leaseMs: 30_000, fairness: "cohort", callers: 2 },
   { kind: "mutex", name: "long", leaseMs: 30_000, fairness: "strict", callers: 1 },
+  { kind: "mutex", name: "slow", leaseMs: 30_000, fairness: "strict", callers: 1, slowMs: [3_300, 4_500] },
   { kind: "semaphore", name: "pool", leaseMs: 5_000, fairness: "strict", callers: 1 },
   { kind: "read-write-lock", name: "book", leaseMs: 2_000, fairness: "strict", callers: 1 },
   { kind: "election", name: "chief", leaseMs: 30_000, fairness: "strict", callers: 1 },

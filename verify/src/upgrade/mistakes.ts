@@ -2,22 +2,27 @@
 import { createHash } from "node:crypto";
 import type { Script, Store } from "holdfast";
 
-/**
- * `short-hand-off`: a hand-over grants a short lease to every waiter, also to those that count on their full one.
- */
-export type Mistake = "short-hand-off";
+/** How long the lease is, in ms, that a hand-over grants to every waiter, also to those that count on their full one. */
+const SHORT_MS = {
+  /** As a grant that has to be confirmed: shows under sections that are longer than that. */
+  "short-hand-off": 3_000,
+  /** Shows under most long sections. */
+  "brief-hand-off": 250,
+};
 
-/** Shorter than the long sections, and than a third of the leases: nobody renews in time. */
-const SHORT_MS = 250;
+export type Mistake = keyof typeof SHORT_MS;
+
+export const MISTAKES: readonly Mistake[] = ["short-hand-off", "brief-hand-off"];
+
 const GRANT = /(redis\.call\('SET', KEYS\[1\], waiter, 'PX', )([^\n]+)\)\n/g;
 
 /** The same store, whose scripts have the mistake. */
-export function withMistake(store: Store, _mistake: Mistake): Store {
+export function withMistake(store: Store, mistake: Mistake): Store {
   const known = new Map<string, Script>();
   const mistaken = (script: Script): Script => {
     const before = known.get(script.name);
     if (before !== undefined) return before;
-    const source = script.source.replace(GRANT, `$1math.min(${SHORT_MS}, tonumber($2)))\n`);
+    const source = script.source.replace(GRANT, `$1math.min(${SHORT_MS[mistake]}, tonumber($2)))\n`);
     if (script.source.includes("local function handOff") && source === script.source) {
       throw new Error(`${script.name} hands over in a way that this mistake does not know: see upgrade/mistakes.ts`);
     }

@@ -1,6 +1,6 @@
 /** What a run of mixed versions is told. */
 import { parseArgs } from "node:util";
-import type { Mistake } from "./mistakes.js";
+import { MISTAKES, type Mistake } from "./mistakes.js";
 
 /** See `HELP`. */
 export interface Options {
@@ -11,14 +11,14 @@ export interface Options {
   readonly json: string | undefined;
 }
 
-export const HELP = `npm run verify:upgrade -- [options]
+export const HELP: string = `npm run verify:upgrade -- [options]
 
 Workers of the build in verify/baseline and of this tree's build contend for the same locks on one server: each alone, one
 as holder and the other as waiter, both ways, all mixed, and while they are upgraded one after the other.
 
   --seconds N       how long each of the six phases takes, 2 to 3600 (20)
   --seed N          of what is drawn: how long locks are held, who is killed (1)
-  --mistake NAME    the new build makes a mistake, and the run must fail: short-hand-off
+  --mistake NAME    the new build makes a mistake, and the run must fail: ${MISTAKES.join(", ")}
   --json FILE       also writes the sums there
 `;
 
@@ -35,9 +35,9 @@ export function optionsOf(words: readonly string[]): Options | "help" {
     },
   });
   if (values.help) return "help";
-  const { mistake } = values;
-  if (mistake !== undefined && mistake !== "short-hand-off") {
-    throw new RangeError(`--mistake must be short-hand-off; got ${mistake}`);
+  const mistake = MISTAKES.find((one) => one === values.mistake);
+  if (mistake === undefined && values.mistake !== undefined) {
+    throw new RangeError(`--mistake must be one of ${MISTAKES.join(", ")}; got ${values.mistake}`);
   }
   return {
     seconds: whole("--seconds", values.seconds, 2, 3_600),

@@ -28,6 +28,8 @@ const PATIENT_MS = 120_000;
 /** Which part of the callers is not patient. */
 const IMPATIENT_SHARE = 0.15;
 const LOOK_EVERY_MS = 50;
+/** Which part of the sections is slow, where some are. */
+const SLOW_SHARE = 0.3;
 
 const orders = JSON.parse(argv[2] ?? "{}") as Orders;
 const { number, build } = orders;
@@ -110,10 +112,8 @@ async function turn(lane: Lane, signal: AbortSignal): Promise<void> {
     await note({ type: "in", ...facts, token: lease.token });
     isNoted = true;
   }
-  const forMs =
-    chance.between(0, 1) < orders.longShare ? chance.between(300, 1_500) : Math.max(0, chance.between(-3, 8));
-  const endMs = grantedMs + forMs;
-  while (isNoted && nowMs() < endMs && !lease.signal.aborted) {
+  const endMs = grantedMs + sectionMs(lane);
+  while (isNoted && nowMs() < endMs && !lease.signal.aborted && !signal.aborted) {
     await sleep(Math.min(LOOK_EVERY_MS, Math.max(1, endMs - nowMs())));
     const laterMs = nowMs() + lease.validForMs();
     if (lease.validForMs() > 0 && laterMs > untilMs + 5) {
@@ -129,6 +129,13 @@ async function turn(lane: Lane, signal: AbortSignal): Promise<void> {
     // What was lost meanwhile was still in use when it was written out.
     await note({ type: "out", id, atMs: nowMs(), lost: lossOf(error) });
   });
+}
+
+/** How long the resource is used. */
+function sectionMs({ slowMs }: Lane): number {
+  const drawn = chance.between(0, 1);
+  if (slowMs !== undefined && drawn < SLOW_SHARE) return chance.between(...slowMs);
+  return drawn < orders.longShare ? chance.between(300, 1_500) : Math.max(0, chance.between(-3, 8));
 }
 
 function lossOf(reason: unknown): string {
