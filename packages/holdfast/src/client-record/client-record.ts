@@ -23,7 +23,7 @@ export interface ClientFacts {
   readonly clientId: string;
   readonly clientName: string;
   readonly timeoutMs: number;
-  readonly runtime: Pick<Runtime, "monotonicMs">;
+  readonly runtime: Pick<Runtime, "monotonicMs" | "wallMs">;
 }
 
 /** The records of one server, and the question whether another protocol is in use there. */
@@ -38,12 +38,14 @@ export function clientRecords(store: Store, facts: ClientFacts): RecordsOnServer
   const madeAtMs = runtime.monotonicMs();
   const key = (id: string): string => `${prefix}:client:${id}`;
   let lastKeepMs = MARK_MS;
+  let nonces: readonly string[] = [];
   const records: ClientRecords = {
     async announce(keepMs) {
       lastKeepMs = keepMs;
       const own = key(clientId);
       const ageMs = Math.max(0, Math.round(runtime.monotonicMs() - madeAtMs));
-      await call(
+      nonces = [nonceOf(runtime), ...nonces.slice(0, NONCES - 1)];
+      const reply = await call(
         { store, name: own },
         clientRecordAnnounce,
         { client: own },
@@ -55,9 +57,11 @@ export function clientRecords(store: Store, facts: ClientFacts): RecordsOnServer
           protocol: PROTOCOL,
           ageMs,
           keepMs,
+          nonces: ` ${nonces.join(" ")} `,
         },
         timeoutMs,
       );
+      if (reply.outcome === "shared") warnOfSharedId(clientId, reply.words);
     },
     async read(id, readTimeoutMs): Promise<ClientRecord | undefined> {
       const client = key(id);
@@ -84,6 +88,28 @@ export function clientRecords(store: Store, facts: ClientFacts): RecordsOnServer
     },
   };
   return { records, question };
+}
+
+/** Of a write. A random number would not do, because copies of a process may draw the same ones. */
+function nonceOf(runtime: ClientFacts["runtime"]): string {
+  return `${Math.round(runtime.monotonicMs() * 1_000).toString(36)}-${runtime.wallMs().toString(36)}`;
+}
+
+/** Of so many writes the nonces are known: a replica that takes over may have an earlier record, and a request may run late. */
+const NONCES = 30;
+
+const warned = new Set<string>();
+
+function warnOfSharedId(clientId: string, [host = "", pid = ""]: readonly string[]): void {
+  if (warned.has(clientId)) return;
+  warned.add(clientId);
+  process.emitWarning(`Holdfast client ${clientId} runs in two processes: in this one, and as pid ${pid} on ${host}.`, {
+    type: "HoldfastWarning",
+    code: "HOLDFAST_SHARED_ID",
+    detail:
+      "Both may be granted the same lock at once, with the same token. This happens when a process is copied, as by a snapshot of " +
+      "a virtual machine or by CRIU. Restart both, and call createHoldfast after the snapshot is restored.",
+  });
 }
 
 /** A server that will never answer, as where the key is out of this user's reach, is asked again with the next record only. */

@@ -632,20 +632,28 @@ return generation` as string,
 export const clientRecordAnnounce = {
   name: "client-record/announce",
   keys: ["client"],
-  args: ["host", "pid", "name", "version", "protocol", "ageMs", "keepMs"],
+  args: ["host", "pid", "name", "version", "protocol", "ageMs", "keepMs", "nonces"],
   replies: [
     { code: 1, outcome: "announced", values: [], rest: null },
+    { code: 2, outcome: "shared", values: [], rest: "words" },
   ],
-  sha1: "4df3659247797750802318d03f424e47f2f0a986",
+  sha1: "c1e5ad2ad871a79dabf038f1c25c4df9c4047e98",
   source: `-- holdfast client-record/announce
 local host, pid, name, version, protocol, ageMs, keepMs = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7]
+local nonces = ARGV[8]
+
+local before = redis.call('HMGET', KEYS[1], 'nonce', 'host', 'pid')
+local isShared = before[1] and not string.find(nonces, ' ' .. before[1] .. ' ', 1, true)
 
 local time = redis.call('TIME')
 local nowUs = time[1] * 1000000 + time[2]
 local seen, since = string.format('%.0f', nowUs), string.format('%.0f', nowUs - ageMs * 1000)
 redis.call('HSET', KEYS[1], 'host', host, 'pid', pid, 'name', name, 'version', version, 'protocol', protocol,
-  'seen', seen, 'since', since)
+  'nonce', string.match(nonces, '^ (%S+) '), 'seen', seen, 'since', since)
 redis.call('PEXPIRE', KEYS[1], keepMs)
+if isShared then
+  return {2, before[2] or '', before[3] or ''}
+end
 return 1` as string,
   grants: false,
 } as const;
