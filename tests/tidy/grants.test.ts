@@ -17,7 +17,7 @@ const scripts: readonly Script[] = [own, ...families].flatMap((file) => Object.v
 /** Writes of a holder, in whatever kind keeps it: the key of a lock, or an owner's field of a state. */
 const MAKES_A_HOLDER = [
   /redis\.call\('(?:SET|PSETEX|SETNX|SETEX)', KEYS\[1\]/,
-  /redis\.call\('(?:SET|PSETEX|SETNX|SETEX)', KEYS\[\d \* member - 2\]/,
+  /redis\.call\('(?:SET|PSETEX|SETNX|SETEX)', KEYS\[\d \* member - 3\]/,
   /redis\.call\('HSET', KEYS\[1\],\s*(?:owner|holder)\b/,
   /redis\.call\('HSET', KEYS\[1\], 'used', used,\s*owner\b/,
 ];
@@ -28,6 +28,8 @@ const PUT_BACK: ReadonlySet<string> = new Set([
   "mutex/reclaim",
   "permits/reclaim",
   "recipes/coalesce/reclaim",
+  // The same grant, which is confirmed by now.
+  "permits/extend",
   // The pause that holds already.
   "pausing/extend",
   // Whoever the record beside the lock names.

@@ -92,8 +92,8 @@ export interface LockOptions {
    * Longest pause of a waiter before it asks again, since other clients release without a word to anybody. Shorter notices
    * their release sooner; longer asks less often: each process asks once in that time for all its callers, and each caller
    * with `fairness: "strict"`. Waiters of this library are told of each other's releases whatever it is. Whole
-   * milliseconds, 10 to 5000.
-   * @default 1_000 with `key`, else 5_000
+   * milliseconds, 10 to 5000; more than 3000 has no effect.
+   * @default 1_000 with `key`, else 3_000
    */
   readonly recheckMs?: number;
 }

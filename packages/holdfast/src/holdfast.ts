@@ -178,9 +178,11 @@ export function createHoldfast(options: HoldfastOptions): Holdfast {
 /**
  * As `createHoldfast`, on clocks, timers and random numbers of the caller's: for simulations.
  *
+ * @param handOffMs  longest lease of a grant by message before it is confirmed, in ms; 3 000 unless a simulation wants it to
+ *                   matter more often
  * @throws TypeError, RangeError  a wrong option
  */
-export function createHoldfastOn(runtime: Runtime, options: HoldfastOptions): Holdfast {
+export function createHoldfastOn(runtime: Runtime, options: HoldfastOptions, handOffMs?: number): Holdfast {
   const { prefix, clientName, commandTimeoutMs, allowEviction, defaults } = checkOptions(options);
   const stores = chooseStores(options);
   if (!("run" in stores)) {
@@ -201,7 +203,8 @@ export function createHoldfastOn(runtime: Runtime, options: HoldfastOptions): Ho
   const read = (): ReturnType<typeof readMemoryPolicy> => readMemoryPolicy(store, commandTimeoutMs);
   const guard = new Guard([...(allowEviction ? [] : [evictionQuestion({ read, onHidden })]), own.question], runtime);
   const records = renewing(own.records, guard);
-  const engine = new Engine({ store, runtime, prefix, clientId, commandTimeoutMs, records, guard, closeStore });
+  const facts = { store, runtime, prefix, clientId, commandTimeoutMs, records, guard, closeStore };
+  const engine = new Engine({ ...facts, handOffMs });
 
   const cohorts = new Cohorts(engine);
   const leaseOn = (hold: Hold): Lease => new Lease(hold);

@@ -7,7 +7,8 @@
   KEYS[1] lock       string, owner of the claim that holds; expires with its lease
   KEYS[2] fence      string, last token issued
   KEYS[3] queue      sorted set, owner of a claim that waits for the mutex -> arrival number
-  KEYS[4] condition  sorted set, owner of a claim that waits for a signal -> arrival number
+  KEYS[4] handed     string, client that was granted by message and has not confirmed
+  KEYS[5] condition  sorted set, owner of a claim that waits for a signal -> arrival number
   ARGV[1] from       id of the claim that held the mutex before the wait
   ARGV[2] token      token of its grant
   ARGV[3] owner      id of the claim that gives up
@@ -25,7 +26,7 @@ local from, token, owner, entered, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], A
 -- include hand-off
 -- include holds
 -- include signal-next
-if redis.call('ZREM', KEYS[4], owner) == 1 then
+if redis.call('ZREM', KEYS[5], owner) == 1 then
   return 1
 end
 
@@ -36,14 +37,14 @@ if isHolder or redis.call('ZREM', KEYS[3], owner) == 1 or entered == '1' then
     signalNext(inbox, 1)
   end
   if isHolder and not handOff(inbox) then
-    redis.call('DEL', KEYS[1])
+    redis.call('DEL', KEYS[1], KEYS[4])
   end
   return 2
 end
 
 if holds(from, token) then
   if not handOff(inbox) then
-    redis.call('DEL', KEYS[1])
+    redis.call('DEL', KEYS[1], KEYS[4])
   end
   return 3
 end

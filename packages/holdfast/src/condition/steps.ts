@@ -17,6 +17,7 @@ export interface ConditionPlace {
   readonly lock: string;
   readonly fence: string;
   readonly queue: string;
+  readonly handed: string;
   /** The condition's own queue; a suffix makes its other key. */
   readonly condition: string;
   /** What a client id is appended to for its channel. */
@@ -66,7 +67,8 @@ export function waitSteps(
   isStillValid: () => boolean,
   onEntered: () => void,
 ): ConditionWait {
-  const { store, mutex, lock, fence, queue, condition, inbox } = place;
+  const { store, mutex, lock, fence, queue, handed, condition, inbox } = place;
+  const keys = { lock, fence, queue, handed, condition };
   const caller = { store, name: mutex.name };
   let mayHaveEntered = false;
   let hasEntered = false;
@@ -80,7 +82,7 @@ export function waitSteps(
     const again = mayHaveEntered ? 1 : 0;
     const args = { from: from.owner, token: from.token, owner, again, inbox };
     try {
-      return await call(caller, conditionWait, { lock, fence, queue, condition }, args, timeoutMs);
+      return await call(caller, conditionWait, keys, args, timeoutMs);
     } catch (error) {
       mayHaveEntered ||= error instanceof StoreError && error.mayHaveRun;
       throw error;
@@ -92,6 +94,9 @@ export function waitSteps(
     inbox,
     // Of the mutex itself, which knows its keys.
     confirm: mutex.confirm?.bind(mutex),
+    confirmHandOff: mutex.confirmHandOff?.bind(mutex),
+    // How long it will hold the mutex does not follow from how long it held it before it waited.
+    confirmsFirst: true,
 
     granted() {
       isPassed = true;
@@ -125,7 +130,7 @@ export function waitSteps(
       // One after the other: a second request must know what became of the first.
       const leave = leaving.then(async () => {
         const args = { from: from.owner, token: from.token, owner, entered: isPassed ? 2 : hasEntered ? 1 : 0, inbox };
-        await call(caller, conditionLeave, { lock, fence, queue, condition }, args, timeoutMs);
+        await call(caller, conditionLeave, keys, args, timeoutMs);
         isPassed = true;
         // Given back by now, if the wait had not begun.
         if (!isKnown) onEntered();

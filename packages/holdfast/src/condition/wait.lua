@@ -8,7 +8,8 @@
   KEYS[1] lock       string, owner of the claim that holds; expires with its lease
   KEYS[2] fence      string, last token issued
   KEYS[3] queue      sorted set, owner of a claim that waits for the mutex -> arrival number
-  KEYS[4] condition  sorted set, owner of a claim that waits for a signal -> arrival number
+  KEYS[4] handed     string, client that was granted by message and has not confirmed
+  KEYS[5] condition  sorted set, owner of a claim that waits for a signal -> arrival number
   ARGV[1] from       id of the claim that holds the mutex
   ARGV[2] token      token of its grant
   ARGV[3] owner      id of the claim that waits
@@ -31,18 +32,18 @@ local now = time[1] * 1000000 + time[2]
 -- include holds
 -- include why-lost
 if holds(from, token) then
-  local latest = redis.call('ZREVRANGE', KEYS[4], 0, 0, 'WITHSCORES')[2] or 0
-  redis.call('ZADD', KEYS[4], math.max(latest + 1, now), owner)
-  redis.call('PEXPIRE', KEYS[4], 60000)
+  local latest = redis.call('ZREVRANGE', KEYS[5], 0, 0, 'WITHSCORES')[2] or 0
+  redis.call('ZADD', KEYS[5], math.max(latest + 1, now), owner)
+  redis.call('PEXPIRE', KEYS[5], 60000)
   if not handOff(inbox, nil, now) then
-    redis.call('DEL', KEYS[1])
+    redis.call('DEL', KEYS[1], KEYS[4])
   end
   return {0, -1, now}
 end
 
-if redis.call('ZSCORE', KEYS[4], owner) then
+if redis.call('ZSCORE', KEYS[5], owner) then
   -- Waiters ask again every few seconds; a queue that nobody asks about belongs to processes that are gone.
-  redis.call('PEXPIRE', KEYS[4], 60000)
+  redis.call('PEXPIRE', KEYS[5], 60000)
   return {0, -1, now}
 end
 

@@ -193,7 +193,8 @@ export function waitForGrant<Kept = Granted>(
 ): Promise<Kept | TimedOut> {
   return new Promise((resolve, reject) => {
     options.signal?.throwIfAborted();
-    const claim = engine.newClaim(steps.name, options.leaseMs, options.amount, options.label);
+    const isHandedOff = steps.confirmHandOff !== undefined;
+    const claim = engine.newClaim(steps.name, options.leaseMs, options.amount, options.label, isHandedOff);
     const { runtime } = engine;
     const call: ToldCall = { steps, options, runtime, claim: () => claim, startedAt: () => waiter.startedAt };
     const ends = tellingEnds({ timedOut: resolve, failed: reject }, call);

@@ -7,6 +7,8 @@
 import type { Caller } from "./caller.js";
 import type { Engine } from "./engine.js";
 import { hold } from "./granting.js";
+import type { Timer } from "./runtime.js";
+import { SHORT_HOLD_MS } from "./short-holds.js";
 import type { Turn } from "./turn.js";
 import { msUntil, validUntil } from "./validity.js";
 import type { Granted } from "./wait-ends.js";
@@ -37,6 +39,8 @@ export class Batch implements Turn {
   readonly #startedAtMs: number;
   #next = 0;
   #served = 0;
+  /** Until the claim is due to be confirmed. */
+  #confirming: Timer | undefined;
 
   /**
    * @param callers  as many as the claim is good for at most, in the order in which they came
@@ -48,6 +52,12 @@ export class Batch implements Turn {
     this.#callers = callers;
     this.#onLeft = onLeft;
     this.#startedAtMs = engine.runtime.monotonicMs();
+    const { claim, provisionalMs = claim.leaseMs } = granted;
+    if (provisionalMs < claim.leaseMs && callers.length > 1) {
+      // One timer for all of its leases, most of which are over by then.
+      const inMs = Math.min(SHORT_HOLD_MS, provisionalMs / 3);
+      this.#confirming = engine.runtime.startTimer(() => engine.doubt(claim), inMs, false);
+    }
   }
 
   /** Whether nobody waits in it any more. */
@@ -63,10 +73,11 @@ export class Batch implements Turn {
     this.#next += 1;
     this.#served += 1;
     caller.leave();
-    const { claim, token, slots, setAt, mayStillRun } = this.#granted;
+    const { claim, token, slots, setAt, provisionalMs, isHandedOver, mayStillRun } = this.#granted;
     const waitedMs = caller.patience.waitedMs();
     const call = caller.patience.startedAt;
-    const granted = { claim, token: token + claim.amount - 1, slots, setAt, waitedMs, call, mayStillRun };
+    const lastToken = token + claim.amount - 1;
+    const granted = { claim, token: lastToken, slots, setAt, provisionalMs, isHandedOver, waitedMs, call, mayStillRun };
     const isLast = this.#next === this.#callers.length;
     if (isLast) this.#forget();
     const ownToken = token + this.#served - 1;
@@ -101,6 +112,7 @@ export class Batch implements Turn {
   #forget(): void {
     this.#callers = [];
     this.#next = 0;
+    this.#confirming?.cancel();
   }
 
   #left(): Caller[] {
@@ -110,11 +122,13 @@ export class Batch implements Turn {
   /** Who comes next gets a lease of the length it asked for, less what the batch has taken; and not a longer one. */
   #mayGoOn(longestMs: number): boolean {
     const { runtime } = this.#engine;
-    const { setAt, claim } = this.#granted;
+    const { setAt, claim, provisionalMs } = this.#granted;
+    // Without asking whether the claim was confirmed meanwhile: a batch lasts much shorter than that.
+    const grantedMs = provisionalMs ?? claim.leaseMs;
     return (
       longestMs <= claim.leaseMs &&
       runtime.monotonicMs() - this.#startedAtMs < BATCH_MS &&
-      msUntil(validUntil(setAt, claim.leaseMs), runtime) > claim.leaseMs / 2
+      msUntil(validUntil(setAt, grantedMs), runtime) > grantedMs / 2
     );
   }
 }

@@ -104,7 +104,7 @@ export class Cohort {
     const block = this.#isCrowd ? CROWD_BLOCK : BLOCK;
     let claim: Claim;
     try {
-      claim = this.#engine.newClaim(steps.name, this.#leaseMs, block, this.#label);
+      claim = this.#engine.newClaim(steps.name, this.#leaseMs, block, this.#label, steps.confirmHandOff !== undefined);
     } catch (error) {
       this.#failed(error);
       return;

@@ -5,9 +5,10 @@ import { ClosedError, UnsupportedError } from "./errors.js";
 import type { Guard } from "./guard.js";
 import { Lookout } from "./lookout.js";
 import { Mailbox, type Recipient } from "./mailbox.js";
-import { newClaim, parseOwner } from "./owner.js";
+import { HAND_OFF_MS, newClaim, parseOwner } from "./owner.js";
 import { type ClientRecords, Presence } from "./presence.js";
 import type { Runtime } from "./runtime.js";
+import { ShortHolds } from "./short-holds.js";
 import { SlotInboxes } from "./slot-inboxes.js";
 import type { Claim, WaitSteps } from "./steps.js";
 import type { Inbox, Store } from "./store.js";
@@ -23,7 +24,7 @@ export interface Occupant extends Recipient, Closable {
 }
 
 /** How often a waiter asks although it was told to wait: a grant may have been lost without a trace. */
-const RECHECK_MS = 5_000;
+const RECHECK_MS = 3_000;
 /** Where it is not told, or the server may grant to whoever is gone and cannot know it. */
 const UNCOUNTED_RECHECK_MS = 1_000;
 
@@ -49,7 +50,10 @@ export class Engine {
   readonly #slotInboxes: SlotInboxes | undefined;
   /** Longest wait for the answer to one script call, in ms. */
   readonly commandTimeoutMs: number;
+  /** Which locks this process last held for a moment only. */
+  readonly shortHolds: ShortHolds = new ShortHolds();
   readonly #clientId: string;
+  readonly #handOffMs: number;
   readonly #presence: Presence;
   readonly #departed = new Map<number, (token: number) => void>();
   readonly #stopListening: () => void;
@@ -71,6 +75,8 @@ export class Engine {
     readonly commandTimeoutMs: number;
     readonly records: ClientRecords;
     readonly guard: Guard;
+    /** Longest lease of a grant by message before it is confirmed, in ms. @default HAND_OFF_MS */
+    readonly handOffMs?: number | undefined;
     readonly closeStore: () => Promise<void>;
   }) {
     this.store = facts.store;
@@ -81,6 +87,7 @@ export class Engine {
     this.commandTimeoutMs = facts.commandTimeoutMs;
     this.inboxPrefix = `${facts.prefix}:in:`;
     this.#clientId = facts.clientId;
+    this.#handOffMs = facts.handOffMs ?? HAND_OFF_MS;
     this.mailbox = new Mailbox(facts.store, this.inboxPrefix + facts.clientId, (number, token) =>
       this.#stray(number, token),
     );
@@ -153,13 +160,19 @@ export class Engine {
     return parseOwner(owner)?.clientId === this.#clientId;
   }
 
-  /** A claim with an id of its own, for one request. @throws ClosedError */
-  newClaim(lockName: string, leaseMs: number, amount: number, label: string): Claim {
+  /**
+   * A claim with an id of its own, for one request.
+   *
+   * @param isHandedOff  whether it can be granted by message
+   * @throws ClosedError
+   */
+  newClaim(lockName: string, leaseMs: number, amount: number, label: string, isHandedOff = false): Claim {
     this.assertOpen(lockName);
     if (this.#lastNumber === 0) this.#openMailbox();
     this.#presence.touch(leaseMs);
     this.#lastNumber += 1;
-    return newClaim(this.#clientId, this.#lastNumber, leaseMs, amount, label);
+    const handOffMs = isHandedOff ? Math.min(leaseMs, this.#handOffMs) : undefined;
+    return newClaim({ clientId: this.#clientId, number: this.#lastNumber, leaseMs, amount, label, handOffMs });
   }
 
   /** An id for one request that makes no claim, so that it counts once however often it is sent. @throws ClosedError */

@@ -31,6 +31,7 @@ export function hold(
     const event: GrantEvent = { ...aboutLock(steps, claim.owner), call, token, waitedMs, ...mapped, ...counted };
     channels.grant.publish(event);
   }
-  const { claim, token: lastToken, slots, setAt, mayStillRun } = granted;
-  return new Hold(engine, steps, { claim, token: lastToken, slots }, { token, setAt, options, mayStillRun, turn });
+  const { claim, token: lastToken, slots, setAt, provisionalMs, isHandedOver, mayStillRun } = granted;
+  const facts = { token, setAt, provisionalMs, isHandedOver, options, mayStillRun, turn };
+  return new Hold(engine, steps, { claim, token: lastToken, slots }, facts);
 }

@@ -23,6 +23,10 @@ export interface HoldFacts {
   readonly token: number;
   /** When the server can have begun the lease at the earliest. */
   readonly setAt: Moment;
+  /** See `Granted.provisionalMs`. */
+  readonly provisionalMs?: number | undefined;
+  /** See `Granted.isHandedOver`. */
+  readonly isHandedOver?: boolean | undefined;
   readonly options: HoldOptions;
   /** Whether a request of the claim may still be under way, and is to be undone when it arrives. */
   readonly mayStillRun: () => boolean;
@@ -49,18 +53,22 @@ export class Hold implements Occupant, Holding, Kept {
   #isAbandoned = false;
   readonly #mayStillRun: () => boolean;
   readonly #turn: Turn | undefined;
+  readonly #isHandedOver: boolean;
   #token: number;
 
   /** @param grant  as the server has it: of several reserved tokens the last */
-  constructor(engine: Engine, steps: Steps, grant: Grant, { token, setAt, options, mayStillRun, turn }: HoldFacts) {
+  constructor(engine: Engine, steps: Steps, grant: Grant, facts: HoldFacts) {
+    const { token, setAt, provisionalMs, isHandedOver = false, options, mayStillRun, turn } = facts;
     this.#turn = turn;
+    this.#isHandedOver = isHandedOver;
     this.#token = token;
     this.#mayStillRun = mayStillRun;
     this.#grant = grant;
     this.#engine = engine;
     this.#steps = steps;
     this.#options = options;
-    this.#upkeep = new Upkeep(engine, steps, options, grant.claim.leaseMs, setAt, this);
+    const lease = { leaseMs: grant.claim.leaseMs, setAt, provisionalMs, isWatched: turn !== undefined };
+    this.#upkeep = new Upkeep(engine, steps, options, lease, this);
     engine.admit(grant.claim, this);
     this.#upkeep.start();
   }
@@ -171,6 +179,9 @@ export class Hold implements Occupant, Holding, Kept {
   #stop(): void {
     this.#isOver = true;
     this.#upkeep.stop();
+    const { shortHolds } = this.#engine;
+    const { key } = this.#steps;
+    if (this.#isHandedOver || shortHolds.has(key)) shortHolds.ended(key, this.heldMs());
     this.#engine.dismiss(this.#grant.claim, this);
   }
 
@@ -197,6 +208,8 @@ export class Hold implements Occupant, Holding, Kept {
   handOver(): ExportedLease {
     const { kind, name, exported } = this.#steps;
     if (exported === undefined) throw new UnsupportedError(name, `A lease of a ${kind} cannot be exported.`);
+    // Whoever adopts it may take as long as the whole lease lasts.
+    this.#upkeep.confirm();
     const exportedLease = describeExport(
       this.#steps,
       exported,

@@ -48,7 +48,9 @@ export interface AcquireOptions extends TryAcquireOptions {
    * Of a mutex or reentrant mutex; others are always served strictly. `"strict"` serves callers first come, first served
    * across all processes. With `"cohort"` callers of one process, with the same `leaseMs` and `label`, wait with one place
    * in the queue; when it is granted those who were waiting follow each other without a round trip, 32 at most (128 after a full
-   * batch) and for 20 ms at most, before another process is served: faster under load. Neither starves anybody.
+   * batch) and for 20 ms at most, before another process is served: faster under load. With either, every waiter in the queue
+   * is served in the end, as long as holders release and messages reach it. A client that cannot subscribe stands in no queue,
+   * and may wait without limit on a busy lock.
    * @default "cohort"
    */
   readonly fairness?: Fairness;

@@ -1,10 +1,24 @@
-/** Owner ids: made here, and read here. The hand-off script reads the same four fields. */
+/** Owner ids: made here, and read here. The hand-off script reads the same fields. */
 import type { Pause } from "./error-facts.js";
 import type { Claim } from "./steps.js";
 
+/** Longest lease of a grant by message before the holder confirms it, in ms: what a frozen process costs the others. */
+export const HAND_OFF_MS = 3_000;
+
+/** What a new claim is made of. */
+export interface ClaimFacts {
+  readonly clientId: string;
+  readonly number: number;
+  readonly leaseMs: number;
+  readonly amount: number;
+  readonly label: string;
+  /** See `Claim.handOffMs`. */
+  readonly handOffMs: number | undefined;
+}
+
 /** A new claim. Its owner id carries what a hand-off and an operator need, so that neither reads another key. */
-export function newClaim(clientId: string, number: number, leaseMs: number, amount: number, label: string): Claim {
-  return new OwnClaim(clientId, number, leaseMs, amount, label);
+export function newClaim(facts: ClaimFacts): Claim {
+  return new OwnClaim(facts);
 }
 
 /** Makes the id when it is asked for: whoever holds many leases need not keep as many texts. */
@@ -12,21 +26,25 @@ class OwnClaim implements Claim {
   readonly number: number;
   readonly leaseMs: number;
   readonly amount: number;
+  readonly handOffMs: number | undefined;
   readonly #clientId: string;
   readonly #label: string;
 
-  constructor(clientId: string, number: number, leaseMs: number, amount: number, label: string) {
+  constructor({ clientId, number, leaseMs, amount, label, handOffMs }: ClaimFacts) {
     this.number = number;
     this.leaseMs = leaseMs;
     this.amount = amount;
+    this.handOffMs = handOffMs;
     this.#clientId = clientId;
     this.#label = label;
   }
 
   get owner(): string {
     const owner = `${this.#clientId}/${this.number}/${this.leaseMs}/${this.amount}`;
-    // Percent-encoding leaves only ASCII letters, digits and -_.!~*'() in a label.
-    return this.#label === "" ? owner : `${owner}/${encodeURIComponent(this.#label)}`;
+    // Percent-encoding leaves only ASCII letters, digits and -_.!~*'() in a label, so a semicolon ends it.
+    const label = encodeURIComponent(this.#label);
+    if (this.handOffMs !== undefined) return `${owner}/${label};${this.handOffMs}`;
+    return label === "" ? owner : `${owner}/${label}`;
   }
 }
 
@@ -34,13 +52,10 @@ class OwnClaim implements Claim {
 export function parseOwner(
   owner: string,
 ): { readonly clientId: string; readonly amount: number; readonly label: string | undefined } | undefined {
-  const match = /^([\w-]+)\/\d+\/\d+\/(\d+)(?:\/([^/]*))?$/.exec(owner);
+  const match = /^([\w-]+)\/\d+\/\d+\/(\d+)(?:\/([^/;]*)(?:;\d+)?)?$/.exec(owner);
   if (match?.[1] === undefined) return undefined;
-  return {
-    clientId: match[1],
-    amount: Number(match[2]),
-    label: match[3] === undefined ? undefined : decodeWords(match[3]),
-  };
+  const [, clientId, amount, label = ""] = match;
+  return { clientId, amount: Number(amount), label: label === "" ? undefined : decodeWords(label) };
 }
 
 /** Ends of pauses that end when somebody resumes, in ms since 1970: no number says never, and keys want one. */

@@ -14,7 +14,10 @@ import type { Pause } from "./error-facts.js";
  * may keep more in its claims than core knows of.
  */
 export interface Claim {
-  /** `<clientId>/<number>/<leaseMs>/<amount>` and, with a label, `/<label>` percent-encoded. Never used for a second request. */
+  /**
+   * `<clientId>/<number>/<leaseMs>/<amount>`, then `/<label>` percent-encoded if there is one, or `/<label>;<handOffMs>`. Never
+   * used for a second request.
+   */
   readonly owner: string;
   /** Tells the claims of one client apart; grants name it. */
   readonly number: number;
@@ -22,6 +25,11 @@ export interface Claim {
   readonly leaseMs: number;
   /** What the claim asks for: of a mutex, how many tokens a grant reserves; of permits, how many. */
   readonly amount: number;
+  /**
+   * How long a grant by message lasts until it is confirmed, in ms, at most `leaseMs`. Undefined for claims that are never granted
+   * by message.
+   */
+  readonly handOffMs?: number | undefined;
 }
 
 /** A claim that was granted. */
@@ -68,6 +76,9 @@ export interface LookSteps {
 
 /** Something that can be waited for in the server's queue of one name. */
 export interface WaitSteps extends LookSteps {
+  /** See `Steps.key`; absent where nothing is held. */
+  readonly key?: string;
+
   /** True if it is an event that is waited for: no lease begins with a grant, so no answer can come too late. */
   readonly holdsNothing?: true;
 
@@ -106,6 +117,15 @@ export interface WaitSteps extends LookSteps {
    * all others.
    */
   readonly confirm?: ((granted: Grant, timeoutMs: number) => Promise<"extended" | NotHeld>) | undefined;
+
+  /**
+   * The same for a grant by message, which lasts only for `Claim.handOffMs` before. Absent for kinds that are never granted by
+   * message.
+   */
+  readonly confirmHandOff?: ((granted: Grant, timeoutMs: number) => Promise<"extended" | NotHeld>) | undefined;
+
+  /** True if a grant by message is confirmed before the caller hears of it, however short the last hold was. */
+  readonly confirmsFirst?: true;
 
   /** Takes the claim out of the queue and, if it was granted meanwhile, passes the grant on. */
   leave(claim: Claim, timeoutMs: number): Promise<void>;

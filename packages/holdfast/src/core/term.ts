@@ -13,13 +13,16 @@ export class Term {
   #validUntil: Moment;
   #longestMs = 0;
 
-  /** @param setAt  the earliest moment at which the server can have begun it */
-  constructor(runtime: Runtime, setAt: Moment, leaseMs: number) {
+  /**
+   * @param setAt      the earliest moment at which the server can have begun it
+   * @param grantedMs  how long the server has granted it for; as long as renewals ask for, unless it is provisional
+   */
+  constructor(runtime: Runtime, setAt: Moment, leaseMs: number, grantedMs: number = leaseMs) {
     this.#runtime = runtime;
     this.leaseMs = leaseMs;
     this.sinceAtMs = runtime.wallMs();
     this.#sinceMs = runtime.monotonicMs();
-    this.#validUntil = validUntil(setAt, leaseMs);
+    this.#validUntil = validUntil(setAt, grantedMs);
   }
 
   /** The longest lease that the server was asked for since the grant; 0 if nothing was asked. */

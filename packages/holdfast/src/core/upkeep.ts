@@ -10,6 +10,7 @@ import type { LossReason } from "./errors.js";
 import { LOOK_MS, type Looker } from "./lookout.js";
 import { answerInMs, publishRenew, RenewalSchedule } from "./renewal.js";
 import type { Timer } from "./runtime.js";
+import { SHORT_HOLD_MS } from "./short-holds.js";
 import type { Grant, NotHeld, Steps } from "./steps.js";
 import { Term } from "./term.js";
 import { type Moment, now, validUntil } from "./validity.js";
@@ -19,11 +20,24 @@ const NEAR_MS = 2 * LOOK_MS;
 /** Of leases that are renewed together: at the look that is nearest to a third of the lease. */
 const EARLY_MS = LOOK_MS / 2;
 const BULK_LEASE_MS = 15_000;
+/** Permits are granted to many at a time: their confirmations need not come at the same moment. */
+const CONFIRM_JITTER_MS = 50;
 
 /** How a hold is kept. */
 export interface HoldOptions {
   readonly renew: boolean;
   readonly maxHoldMs: number;
+}
+
+/** How the lease of a hold begins. */
+export interface FirstLease {
+  readonly leaseMs: number;
+  /** When the server can have begun it at the earliest. */
+  readonly setAt: Moment;
+  /** See `Granted.provisionalMs`. */
+  readonly provisionalMs: number | undefined;
+  /** Whether its batch confirms the claim when that is due. */
+  readonly isWatched: boolean;
 }
 
 /** What is kept. */
@@ -53,22 +67,43 @@ export class Upkeep implements Looker, Renewable {
   #timer: Timer | undefined;
   #isAsGranted = true;
   #mayBePutBack = false;
+  /** How long the server has granted it for, in ms, as long as the holder has not confirmed it; see docs/adr/130. */
+  #provisionalMs: number | undefined;
 
-  /** @param setAt  when the server can have begun the lease at the earliest */
-  constructor(engine: Engine, steps: Steps, options: HoldOptions, leaseMs: number, setAt: Moment, kept: Kept) {
+  constructor(engine: Engine, steps: Steps, options: HoldOptions, lease: FirstLease, kept: Kept) {
     this.#engine = engine;
     this.#steps = steps;
     this.#options = options;
     this.#kept = kept;
-    this.term = new Term(engine.runtime, setAt, leaseMs);
-    const firstAtMs = options.renew ? setAt.monotonicMs + leaseMs / 3 : Infinity;
-    this.#renewal = new RenewalSchedule(engine.runtime, firstAtMs);
+    this.#provisionalMs = lease.provisionalMs;
+    this.term = new Term(engine.runtime, lease.setAt, lease.leaseMs, lease.provisionalMs);
+    this.#renewal = new RenewalSchedule(engine.runtime, this.#firstAtMs(lease));
+  }
+
+  #firstAtMs({ leaseMs, setAt, provisionalMs, isWatched }: FirstLease): number {
+    const { runtime } = this.#engine;
+    if (provisionalMs === undefined) return this.#options.renew ? setAt.monotonicMs + leaseMs / 3 : Infinity;
+    if (!this.#options.renew) return -Infinity;
+    // A lease that is no longer than the grant is confirmed by its first renewal.
+    if (provisionalMs >= leaseMs) return setAt.monotonicMs + leaseMs / 3;
+    if (isWatched) return Infinity;
+    const jitterMs = runtime.random() * CONFIRM_JITTER_MS;
+    return setAt.monotonicMs + Math.min(SHORT_HOLD_MS + jitterMs, provisionalMs / 3);
   }
 
   /** From now on it is watched, and renewed if that was asked for. */
   start(): void {
     this.#engine.lookout.join(this.#kept.grant.claim.number, this);
+    if (this.#renewal.dueInMs() === -Infinity) void this.#renew();
     this.#arm();
+  }
+
+  /** Asks for the whole lease if the grant is provisional, without waiting for the answer. */
+  confirm(): void {
+    if (this.#provisionalMs === undefined) return;
+    this.#steps.extend(this.#kept.grant, this.term.leaseMs, this.#engine.commandTimeoutMs).catch(() => {
+      // Then it lasts for as long as it was granted, as if this had not been sent.
+    });
   }
 
   /** For the lookout, once a second for each lease that is held: most of the time nothing is near. */
@@ -89,7 +124,7 @@ export class Upkeep implements Looker, Renewable {
   #leftToOthers(endsInMs: number, dueInMs: number): boolean {
     const { bulkRenewal } = this.#engine;
     if (!this.#options.renew || this.term.leaseMs < BULK_LEASE_MS || this.#steps.renewAll === undefined) return false;
-    if (endsInMs <= NEAR_MS || !bulkRenewal.isPossible) return false;
+    if (endsInMs <= NEAR_MS || !bulkRenewal.isPossible || this.#provisionalMs !== undefined) return false;
     if (dueInMs <= EARLY_MS) {
       this.#renewal.begun();
       this.term.asked(this.term.leaseMs);
@@ -146,7 +181,13 @@ export class Upkeep implements Looker, Renewable {
   }
 
   get #isKept(): boolean {
-    return this.#options.renew && !this.#isResting;
+    return (this.#options.renew || this.#provisionalMs !== undefined) && !this.#isResting;
+  }
+
+  /** The server has extended it: from now on it is renewed as any other lease, or not at all. */
+  #renewedFor(leaseMs: number): void {
+    this.#provisionalMs = undefined;
+    this.#renewal.succeeded(this.#options.renew ? leaseMs : Infinity);
   }
 
   /** From now on it may hold something else than it was granted, and a server that has lost it would not know what. */
@@ -180,7 +221,7 @@ export class Upkeep implements Looker, Renewable {
     const outcome = await this.#extend(leaseMs, this.#engine.commandTimeoutMs, () => !this.#isOver);
     if (outcome === "extended") {
       this.term.leaseMs = leaseMs;
-      if (this.#options.renew) this.#renewal.restart(leaseMs);
+      this.#renewedFor(leaseMs);
       this.#arm();
     } else {
       this.#refused();
@@ -220,8 +261,9 @@ export class Upkeep implements Looker, Renewable {
     let outcome: "extended" | NotHeld | undefined;
     let failure: unknown;
     const { leaseMs } = this.term;
+    const timeoutMs = answerInMs(this.#provisionalMs ?? leaseMs, this.#engine.commandTimeoutMs);
     try {
-      outcome = await this.#extend(leaseMs, answerInMs(leaseMs, this.#engine.commandTimeoutMs), () => !this.#isResting);
+      outcome = await this.#extend(leaseMs, timeoutMs, () => !this.#isResting);
     } catch (error) {
       failure = error;
     }
@@ -230,8 +272,8 @@ export class Upkeep implements Looker, Renewable {
       if (this.#isOver && outcome !== undefined && outcome !== "extended") this.#refused();
       return;
     }
-    if (outcome === undefined) this.#renewal.failed(this.term.leaseMs);
-    else if (outcome === "extended") this.#renewal.succeeded(this.term.leaseMs);
+    if (outcome === undefined) this.#renewal.failed(this.#provisionalMs ?? this.term.leaseMs);
+    else if (outcome === "extended") this.#renewedFor(this.term.leaseMs);
     else this.#refused();
     publishRenew(this.#steps, this.#kept, failure, () => this.#kept.validForMs());
     this.#arm();

@@ -5,6 +5,10 @@ import type { Moment } from "./validity.js";
 /** A grant, and the earliest moment at which its lease can have begun. */
 export interface Granted extends Grant {
   readonly setAt: Moment;
+  /** How long the lease lasts unless it is confirmed, in ms; undefined if it lasts for all of `claim.leaseMs`. */
+  readonly provisionalMs?: number | undefined;
+  /** Whether it came by message, so that others wanted the lock as well. */
+  readonly isHandedOver?: boolean | undefined;
   readonly waitedMs: number;
   /** The call that it is for, as events name it. */
   readonly call: object;

@@ -15,6 +15,7 @@ import type { ResolvedOptions } from "./options.js";
 import { parsePause } from "./owner.js";
 import { Patience } from "./patience.js";
 import { type Asker, Questions, SHORTEST_CALL_MS } from "./questions.js";
+import { answerInMs } from "./renewal.js";
 import type { Attempt, Claim, NotHeld, WaitSteps } from "./steps.js";
 import { type Moment, msUntil, now, validUntil } from "./validity.js";
 import { NOTHING_RUNS, type TimedOut, type WaitEnds } from "./wait-ends.js";
@@ -37,6 +38,8 @@ export class Waiter implements Occupant, Asker {
   #pause: string | undefined;
   #hasTold = false;
   #isConfirming = false;
+  /** Whether the grant came by message. */
+  #isHandedOver = false;
   readonly #doubt = new Doubt();
   readonly #reconnects: number;
   readonly #moment: GrantMoment;
@@ -101,10 +104,10 @@ export class Waiter implements Occupant, Asker {
   /** A grant was pushed to the inbox. */
   granted(token: number, grantedAtUs: number, slots: readonly number[]): void {
     if (this.#isSettled) return;
-    const setAt = this.#moment.of(grantedAtUs, this.#claim.leaseMs);
+    const setAt = this.#moment.of(grantedAtUs, this.#claim.handOffMs ?? this.#claim.leaseMs);
     // The server knows, and the same question begins the lease anew if it is still ours.
     if (setAt === undefined) this.#questions.askAtOnce();
-    else this.#grant(token, setAt, slots);
+    else this.#grantByMessage(token, setAt, slots);
   }
 
   poked(): void {
@@ -234,25 +237,51 @@ export class Waiter implements Occupant, Asker {
   }
 
   #grant(token: number, setAt: Moment, slots: readonly number[]): void {
-    if (this.#steps.confirm === undefined) this.#keep(token, setAt, slots);
-    else if (!this.#isConfirming) void this.#confirm(token, slots);
+    const { confirm } = this.#steps;
+    if (confirm === undefined) this.#keep(token, setAt, slots);
+    else void this.#confirm(confirm, this.#engine.commandTimeoutMs, token, slots);
   }
 
-  /** The grant may be lost with the server that made it, until its replicas have it. */
-  async #confirm(token: number, slots: readonly number[]): Promise<void> {
+  /** The server has granted only `handOffMs`. Where the work may be long, it gets the whole lease before it begins. */
+  #grantByMessage(token: number, setAt: Moment, slots: readonly number[]): void {
+    const { confirm, confirmHandOff, confirmsFirst, key } = this.#steps;
+    const { handOffMs } = this.#claim;
+    if (confirm !== undefined || confirmHandOff === undefined || handOffMs === undefined) {
+      this.#grant(token, setAt, slots);
+      return;
+    }
+    this.#isHandedOver = true;
+    const isShort = key !== undefined && this.#engine.shortHolds.has(key);
+    // Renewed anyway before that is over.
+    const isNoShorter = handOffMs >= this.#claim.leaseMs && this.#options.renew;
+    if (isNoShorter || (isShort && confirmsFirst !== true && this.#options.renew)) {
+      this.#keep(token, setAt, slots, handOffMs);
+    } else {
+      const timeoutMs = answerInMs(handOffMs, this.#engine.commandTimeoutMs);
+      void this.#confirm(confirmHandOff, timeoutMs, token, slots);
+    }
+  }
+
+  /** What was granted may not last, or may be lost with the server that granted it, until it is confirmed. */
+  async #confirm(
+    confirm: NonNullable<WaitSteps["confirm"]>,
+    timeoutMs: number,
+    token: number,
+    slots: readonly number[],
+  ): Promise<void> {
+    if (this.#isConfirming) return;
     this.#isConfirming = true;
     // A confirmation begins the lease anew.
     const sentAt = now(this.#engine.runtime);
     let outcome: "extended" | NotHeld | undefined;
     let failure: unknown;
     try {
-      const granted = { claim: this.#claim, token, slots };
-      outcome = await this.#steps.confirm?.(granted, this.#engine.commandTimeoutMs);
+      outcome = await confirm.call(this.#steps, { claim: this.#claim, token, slots }, timeoutMs);
     } catch (error) {
       failure = error;
     }
-    if (this.#isSettled) return;
     this.#isConfirming = false;
+    if (this.#isSettled) return;
     if (outcome === "extended" && this.#isOver(sentAt)) {
       outcome = undefined;
       failure = this.#tooLate("the grant was confirmed when its lease was over");
@@ -261,6 +290,9 @@ export class Waiter implements Occupant, Asker {
       this.#keep(token, sentAt, slots);
     } else if (outcome !== undefined) {
       this.#questions.ask();
+    } else if (this.#steps.confirm === undefined) {
+      // The next question has the same effect as the confirmation, if the grant still stands.
+      this.failed(failure);
     } else {
       this.#settle();
       this.#ends.failed(failure);
@@ -268,11 +300,12 @@ export class Waiter implements Occupant, Asker {
     }
   }
 
-  #keep(token: number, setAt: Moment, slots: readonly number[]): void {
+  #keep(token: number, setAt: Moment, slots: readonly number[], provisionalMs?: number): void {
     this.#settle();
     const waitedMs = this.#patience.waitedMs();
     const mayStillRun = this.#isUnclear() ? (): boolean => this.#isUnclear() : NOTHING_RUNS;
-    this.#ends.granted({ claim: this.#claim, token, slots, setAt, waitedMs, call: this.startedAt, mayStillRun });
+    const lease = { claim: this.#claim, token, slots, setAt, provisionalMs, isHandedOver: this.#isHandedOver };
+    this.#ends.granted({ ...lease, waitedMs, call: this.startedAt, mayStillRun });
   }
 
   #timeUp(): void {

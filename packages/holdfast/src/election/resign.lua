@@ -7,7 +7,8 @@
   KEYS[1] lock     string, owner of the claim that leads; expires with its lease
   KEYS[2] fence    string, last term
   KEYS[3] queue    sorted set, owner of a candidate -> arrival number
-  KEYS[4] record   hash, term, value, owner and number of the last proclamation, and how many terms there were
+  KEYS[4] handed   string, client that was granted by message and has not confirmed
+  KEYS[5] record   hash, term, value, owner and number of the last proclamation, and how many terms there were
   ARGV[1] owner    id of the claim that leads
   ARGV[2] term     its term
   ARGV[3] inbox    what a client id is appended to for the channel that the client listens on
@@ -28,9 +29,9 @@ end
 
 -- include tell
 -- include hand-off
-redis.call('HDEL', KEYS[4], 'value')
+redis.call('HDEL', KEYS[5], 'value')
 if not handOff(inbox) then
-  redis.call('DEL', KEYS[1])
+  redis.call('DEL', KEYS[1], KEYS[4])
 end
 redis.call('PUBLISH', channel, 'changed')
 return 1

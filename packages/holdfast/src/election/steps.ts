@@ -41,6 +41,8 @@ interface Leader {
 export class ElectionSteps extends MutexSteps {
   /** Where observers listen. */
   readonly channel: string;
+  /** A leader may work for long at once, and leads for others from its first message. */
+  readonly confirmsFirst = true;
   readonly #record: string;
 
   constructor({ store, name, keys, inbox }: ElectionPlace) {

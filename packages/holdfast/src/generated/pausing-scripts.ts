@@ -28,8 +28,14 @@ const luaHandOff = `local function handOff(inbox, self, now)
       isGranted = tell(inbox .. client, string.format('+%s %.0f %.0f', number, first, now))
     end
     if isGranted then
-      redis.call('SET', KEYS[1], waiter, 'PX', leaseMs)
+      local handOffMs = waiter ~= self and string.match(waiter, ';(%d+)$')
+      redis.call('SET', KEYS[1], waiter, 'PX', handOffMs or leaseMs)
       redis.call('SET', KEYS[2], first + block - 1, 'PX', leaseMs + 600000)
+      if handOffMs then
+        redis.call('SET', KEYS[4], client, 'PX', leaseMs + 60000)
+      else
+        redis.call('DEL', KEYS[4])
+      end
       return waiter, first
     end
   end
@@ -73,15 +79,15 @@ local function takeSlots(weight)
   return table.concat(slots, ',')
 end
 
-local function grantTo(holder, weight, leaseMs, token, slots)
-  local ends = now + leaseMs * 1000
+local function grantTo(holder, weight, leaseMs, token, slots, handOffMs)
+  local ends = now + (handOffMs or leaseMs) * 1000
   if used == 0 or ends < first then
     first = ends
     redis.call('HSET', KEYS[1], 'first', first)
   end
   used = used + weight
   lastToken = token
-  local grant = string.format('%.0f/%.0f/', weight, token) .. slots
+  local grant = string.format('%.0f/%.0f/', weight, token) .. slots .. (handOffMs and '/!' or '')
   if slots == '' then
     redis.call('HSET', KEYS[1], holder, grant, 'used', used)
   else
@@ -91,7 +97,24 @@ local function grantTo(holder, weight, leaseMs, token, slots)
   keepLease(holder, ends)
 end
 
+local function losePlaces()
+  local left = #gone > 0 and 1000 or 0
+  for _, waiter in ipairs(left > 0 and redis.call('ZRANGE', KEYS[5], 0, 9999) or {}) do
+    local client, number = string.match(waiter, '^([^/]+)/(%d+)/%d+/%d+')
+    for _, one in ipairs(gone) do
+      if client == one and left > 0 then
+        redis.call('ZREM', KEYS[5], waiter)
+        tell(inbox .. client, '~' .. number)
+        left = left - 1
+        break
+      end
+    end
+  end
+  gone = {}
+end
+
 local function grantHeads(self)
+  losePlaces()
   local selfToken, selfSlots
   local last, left = 0, 10000
   while used < capacity and left > 0 do
@@ -139,7 +162,7 @@ local function grantHeads(self)
           grantTo(head, weight, leaseMs, token, slots)
           redis.call('SET', KEYS[2], token, 'PX', keptMs())
         elseif tell(inbox .. client, message) then
-          grantTo(head, weight, leaseMs, token, slots)
+          grantTo(head, weight, leaseMs, token, slots, string.match(head, ';(%d+)$'))
           redis.call('SET', KEYS[2], token, 'PX', keptMs())
         elseif slots ~= '' then
           putBack(slots)
@@ -181,7 +204,9 @@ local first = tonumber(state[6] or 0)
 local keepUntil, keepMs = tonumber(state[7] or 0), tonumber(state[8] or 600000)
 local record = state[9]`;
 
-const luaPermits = `local function keptMs()
+const luaPermits = `local gone = {}
+
+local function keptMs()
   return math.floor((keepUntil - now) / 1000)
 end
 
@@ -261,6 +286,10 @@ local function giveBack(holder, grant)
   end
 end
 
+local function confirmed(grant)
+  return (string.gsub(grant, '/!$', ''))
+end
+
 local function reap()
   if used == 0 or first - now > 0 then
     return
@@ -270,6 +299,9 @@ local function reap()
     local grant = redis.call('HGET', KEYS[1], holder)
     if grant then
       giveBack(holder, grant)
+      if string.find(grant, '/!', 1, true) then
+        gone[#gone + 1] = string.match(holder, '^[^/]+')
+      end
     else
       redis.call('ZREM', KEYS[3], holder)
     end
@@ -338,7 +370,7 @@ export const pausingExtendPermits = {
     { code: 1, outcome: "extended", values: ["nowMs"], rest: null },
     { code: 2, outcome: "over", values: ["nowMs"], rest: null },
   ],
-  sha1: "e53ac601e5c78042b809a50d87a6bbb4cac196a8",
+  sha1: "8a23f073aacf2096e026d434ade9b8c3cd51947a",
   source: `-- holdfast pausing/extend-permits
 local meant, renewed, untilMs = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local inbox, numbered, owner = ARGV[4], tonumber(ARGV[5]), ''
@@ -378,7 +410,7 @@ end
 return {1, nowMs}` as string,
   grants: true,
   withoutGrant: {
-    sha1: "5570733356e71af949d0c3be477243d3c8e56a27",
+    sha1: "ddeeda6b51f250b0d5c834caa69b251122dc959c",
     source: `-- holdfast pausing/extend-permits
 local meant, renewed, untilMs = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local inbox, numbered, owner = ARGV[4], tonumber(ARGV[5]), ''
@@ -475,7 +507,7 @@ export const pausingPausePermits = {
     { code: 2, outcome: "over", values: ["nowMs"], rest: null },
     { code: 3, outcome: "ended", values: ["nowMs"], rest: null },
   ],
-  sha1: "6b93b2688745b6740c457fa9046ec94ad7f94108",
+  sha1: "74718632eac221ad1629b6428e97c71573f1de13",
   source: `-- holdfast pausing/pause-permits
 local request, untilMs, words = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 local inbox, numbered, owner = ARGV[4], tonumber(ARGV[5]), ''
@@ -506,7 +538,7 @@ grantHeads()
 return {1, nowMs, pause}` as string,
   grants: true,
   withoutGrant: {
-    sha1: "23188613a9f2c76a539718f831a1f4de8466b06b",
+    sha1: "a444bc29a3a53056e663ac55096878f634ae5179",
     source: `-- holdfast pausing/pause-permits
 local request, untilMs, words = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 local inbox, numbered, owner = ARGV[4], tonumber(ARGV[5]), ''
@@ -542,7 +574,7 @@ return {1, nowMs, pause}` as string,
 /** pausing/pause: put a pause at the head of a mutex's queue, so that whoever holds goes on and nobody is granted after. */
 export const pausingPause = {
   name: "pausing/pause",
-  keys: ["lock", "fence", "queue", "resumed"],
+  keys: ["lock", "fence", "queue", "handed", "resumed"],
   args: ["request", "untilMs", "words", "inbox"],
   replies: [
     { code: 0, outcome: "standing", values: ["nowMs"], rest: "texts" },
@@ -550,7 +582,7 @@ export const pausingPause = {
     { code: 2, outcome: "over", values: ["nowMs"], rest: null },
     { code: 3, outcome: "ended", values: ["nowMs"], rest: null },
   ],
-  sha1: "ab1e37d0074aa55a4527ee0cdba9e84d388df48a",
+  sha1: "f16da605c7d4c991b036c7b670811bbd8c66eba5",
   source: `-- holdfast pausing/pause
 local request, untilMs, words, inbox = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
 
@@ -565,7 +597,7 @@ local pause = holder and string.match(holder, '^pause/.*') or pauseAtHead(now)
 if pause then
   return {string.match(pause, '^pause/%d+/%d+/%d+/([^/]*)') == request and 1 or 0, nowMs, pause}
 end
-if string.find(redis.call('GET', KEYS[4]) or '', '/' .. request .. '/', 1, true) then
+if string.find(redis.call('GET', KEYS[5]) or '', '/' .. request .. '/', 1, true) then
   return {3, nowMs}
 end
 if untilMs <= nowMs then
@@ -582,7 +614,7 @@ end
 return {1, nowMs, pause}` as string,
   grants: true,
   withoutGrant: {
-    sha1: "bdbdf91ad0d1236bc5fcec24c356bce526ce9012",
+    sha1: "e5f2e7758551f93283636d46e183b59478e56686",
     source: `-- holdfast pausing/pause
 local request, untilMs, words, inbox = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
 
@@ -598,7 +630,7 @@ local pause = holder and string.match(holder, '^pause/.*') or pauseAtHead(now)
 if pause then
   return {string.match(pause, '^pause/%d+/%d+/%d+/([^/]*)') == request and 1 or 0, nowMs, pause}
 end
-if string.find(redis.call('GET', KEYS[4]) or '', '/' .. request .. '/', 1, true) then
+if string.find(redis.call('GET', KEYS[5]) or '', '/' .. request .. '/', 1, true) then
   return {3, nowMs}
 end
 if untilMs <= nowMs then
@@ -626,7 +658,7 @@ export const pausingResumePermits = {
     { code: 1, outcome: "resumed", values: ["nowMs", "waiters"], rest: "texts" },
     { code: 2, outcome: "other", values: ["nowMs"], rest: "texts" },
   ],
-  sha1: "947bf441554b535947443dc87d285aef689ec6f5",
+  sha1: "251ebdbc1aa31271a63e2ddc5b2d08f515dc39ae",
   source: `-- holdfast pausing/resume-permits
 local request, inbox, only, numbered, owner = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), ''
 
@@ -665,7 +697,7 @@ grantHeads()
 return {1, nowMs, waiters, pause}` as string,
   grants: true,
   withoutGrant: {
-    sha1: "bbb3779757e52f2cd180054f8190f2c6150bff9c",
+    sha1: "8b83d0fdbebfce99cc5e6fbfbcca0093c045f888",
     source: `-- holdfast pausing/resume-permits
 local request, inbox, only, numbered, owner = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), ''
 
@@ -709,18 +741,18 @@ return {1, nowMs, waiters, pause}` as string,
 /** pausing/resume: end the pause of a mutex, and grant the first of those who wait. */
 export const pausingResume = {
   name: "pausing/resume",
-  keys: ["lock", "fence", "queue", "resumed"],
+  keys: ["lock", "fence", "queue", "handed", "resumed"],
   args: ["request", "inbox", "only"],
   replies: [
     { code: 0, outcome: "running", values: [], rest: null },
     { code: 1, outcome: "resumed", values: ["nowMs", "waiters"], rest: "texts" },
     { code: 2, outcome: "other", values: ["nowMs"], rest: "texts" },
   ],
-  sha1: "faedc62ebc8d143e43e278cb80e5808e261bf13c",
+  sha1: "c6326bcfe6d6af971988fb191e2268394ff30562",
   source: `-- holdfast pausing/resume
 local request, inbox, only = ARGV[1], ARGV[2], ARGV[3]
 
-local doneBy, doneWaiters, doneMs, done = string.match(redis.call('GET', KEYS[4]) or '', '^(%S+) (%d+) (%d+) (%S+)$')
+local doneBy, doneWaiters, doneMs, done = string.match(redis.call('GET', KEYS[5]) or '', '^(%S+) (%d+) (%d+) (%S+)$')
 if doneBy == request then
   return {1, tonumber(doneMs), tonumber(doneWaiters), done}
 end
@@ -743,21 +775,21 @@ end
 redis.call('ZREM', KEYS[3], pause)
 redis.call('PEXPIRE', KEYS[3], 60000)
 local waiters = redis.call('ZCARD', KEYS[3])
-redis.call('SET', KEYS[4], request .. string.format(' %.0f %.0f ', waiters, nowMs) .. pause, 'PX', 600000)
+redis.call('SET', KEYS[5], request .. string.format(' %.0f %.0f ', waiters, nowMs) .. pause, 'PX', 600000)
 if holding then
   redis.call('PEXPIRE', KEYS[2], 600000)
 end
 if (holding or not holder) and not handOff(inbox, nil, now) and holding then
-  redis.call('DEL', KEYS[1])
+  redis.call('DEL', KEYS[1], KEYS[4])
 end
 return {1, nowMs, waiters, pause}` as string,
   grants: true,
   withoutGrant: {
-    sha1: "7feeb7c6dfecd95192d4a946789b3b335746cd14",
+    sha1: "153b1154b908ee0d74f9fedc9b298a707ac05bed",
     source: `-- holdfast pausing/resume
 local request, inbox, only = ARGV[1], ARGV[2], ARGV[3]
 
-local doneBy, doneWaiters, doneMs, done = string.match(redis.call('GET', KEYS[4]) or '', '^(%S+) (%d+) (%d+) (%S+)$')
+local doneBy, doneWaiters, doneMs, done = string.match(redis.call('GET', KEYS[5]) or '', '^(%S+) (%d+) (%d+) (%S+)$')
 if doneBy == request then
   return {1, tonumber(doneMs), tonumber(doneWaiters), done}
 end
@@ -781,12 +813,12 @@ end
 redis.call('ZREM', KEYS[3], pause)
 redis.call('PEXPIRE', KEYS[3], 60000)
 local waiters = redis.call('ZCARD', KEYS[3])
-redis.call('SET', KEYS[4], request .. string.format(' %.0f %.0f ', waiters, nowMs) .. pause, 'PX', 600000)
+redis.call('SET', KEYS[5], request .. string.format(' %.0f %.0f ', waiters, nowMs) .. pause, 'PX', 600000)
 if holding then
   redis.call('PEXPIRE', KEYS[2], 600000)
 end
 if (holding or not holder) and not handOff(inbox, nil, now) and holding then
-  redis.call('DEL', KEYS[1])
+  redis.call('DEL', KEYS[1], KEYS[4])
 end
 return {1, nowMs, waiters, pause}` as string,
   },

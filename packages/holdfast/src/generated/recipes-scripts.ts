@@ -57,7 +57,9 @@ local first = tonumber(state[6] or 0)
 local keepUntil, keepMs = tonumber(state[7] or 0), tonumber(state[8] or 600000)
 local record = state[9]`;
 
-const luaPermits = `local function keptMs()
+const luaPermits = `local gone = {}
+
+local function keptMs()
   return math.floor((keepUntil - now) / 1000)
 end
 
@@ -137,6 +139,10 @@ local function giveBack(holder, grant)
   end
 end
 
+local function confirmed(grant)
+  return (string.gsub(grant, '/!$', ''))
+end
+
 local function reap()
   if used == 0 or first - now > 0 then
     return
@@ -146,6 +152,9 @@ local function reap()
     local grant = redis.call('HGET', KEYS[1], holder)
     if grant then
       giveBack(holder, grant)
+      if string.find(grant, '/!', 1, true) then
+        gone[#gone + 1] = string.match(holder, '^[^/]+')
+      end
     else
       redis.call('ZREM', KEYS[3], holder)
     end
@@ -1392,7 +1401,7 @@ export const recipesWorkerSlotKeep = {
     { code: 3, outcome: "claimed", values: [], rest: null },
     { code: 4, outcome: "forgotten", values: [], rest: null },
   ],
-  sha1: "59c1120c865375df725292f80e88491b4ac2de9b",
+  sha1: "baa675e4a83ea006efa63046a8821be47aad39c6",
   source: `-- holdfast recipes/worker-slot/keep
 local owner, token, leaseMs, untilMs = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 

@@ -66,8 +66,14 @@ const luaHandOff = `local function handOff(inbox, self, now)
       isGranted = tell(inbox .. client, string.format('+%s %.0f %.0f', number, first, now))
     end
     if isGranted then
-      redis.call('SET', KEYS[1], waiter, 'PX', leaseMs)
+      local handOffMs = waiter ~= self and string.match(waiter, ';(%d+)$')
+      redis.call('SET', KEYS[1], waiter, 'PX', handOffMs or leaseMs)
       redis.call('SET', KEYS[2], first + block - 1, 'PX', leaseMs + 600000)
+      if handOffMs then
+        redis.call('SET', KEYS[4], client, 'PX', leaseMs + 60000)
+      else
+        redis.call('DEL', KEYS[4])
+      end
       return waiter, first
     end
   end
@@ -94,6 +100,23 @@ const luaLineageVerdict = `local function verdict(run, isPromoted, upMs, settled
     end
   end
   return math.max(0, math.min(longestMs, sinceMs + longestMs - nowMs)), sinceMs
+end`;
+
+const luaLosePlaces = `local function losePlaces(inbox)
+  local gone = redis.call('GET', KEYS[4])
+  if not gone then
+    return
+  end
+  redis.call('DEL', KEYS[4])
+  local left = 1000
+  for _, waiter in ipairs(redis.call('ZRANGE', KEYS[3], 0, 9999)) do
+    local client, number = string.match(waiter, '^([^/]+)/(%d+)/%d+/%d+')
+    if client == gone and left > 0 then
+      redis.call('ZREM', KEYS[3], waiter)
+      tell(inbox .. client, '~' .. number)
+      left = left - 1
+    end
+  end
 end`;
 
 const luaPaused = `local function pauseAtHead(now)
@@ -134,15 +157,15 @@ local function takeSlots(weight)
   return table.concat(slots, ',')
 end
 
-local function grantTo(holder, weight, leaseMs, token, slots)
-  local ends = now + leaseMs * 1000
+local function grantTo(holder, weight, leaseMs, token, slots, handOffMs)
+  local ends = now + (handOffMs or leaseMs) * 1000
   if used == 0 or ends < first then
     first = ends
     redis.call('HSET', KEYS[1], 'first', first)
   end
   used = used + weight
   lastToken = token
-  local grant = string.format('%.0f/%.0f/', weight, token) .. slots
+  local grant = string.format('%.0f/%.0f/', weight, token) .. slots .. (handOffMs and '/!' or '')
   if slots == '' then
     redis.call('HSET', KEYS[1], holder, grant, 'used', used)
   else
@@ -152,7 +175,24 @@ local function grantTo(holder, weight, leaseMs, token, slots)
   keepLease(holder, ends)
 end
 
+local function losePlaces()
+  local left = #gone > 0 and 1000 or 0
+  for _, waiter in ipairs(left > 0 and redis.call('ZRANGE', KEYS[5], 0, 9999) or {}) do
+    local client, number = string.match(waiter, '^([^/]+)/(%d+)/%d+/%d+')
+    for _, one in ipairs(gone) do
+      if client == one and left > 0 then
+        redis.call('ZREM', KEYS[5], waiter)
+        tell(inbox .. client, '~' .. number)
+        left = left - 1
+        break
+      end
+    end
+  end
+  gone = {}
+end
+
 local function grantHeads(self)
+  losePlaces()
   local selfToken, selfSlots
   local last, left = 0, 10000
   while used < capacity and left > 0 do
@@ -200,7 +240,7 @@ local function grantHeads(self)
           grantTo(head, weight, leaseMs, token, slots)
           redis.call('SET', KEYS[2], token, 'PX', keptMs())
         elseif tell(inbox .. client, message) then
-          grantTo(head, weight, leaseMs, token, slots)
+          grantTo(head, weight, leaseMs, token, slots, string.match(head, ';(%d+)$'))
           redis.call('SET', KEYS[2], token, 'PX', keptMs())
         elseif slots ~= '' then
           putBack(slots)
@@ -242,7 +282,9 @@ local first = tonumber(state[6] or 0)
 local keepUntil, keepMs = tonumber(state[7] or 0), tonumber(state[8] or 600000)
 local record = state[9]`;
 
-const luaPermits = `local function keptMs()
+const luaPermits = `local gone = {}
+
+local function keptMs()
   return math.floor((keepUntil - now) / 1000)
 end
 
@@ -322,6 +364,10 @@ local function giveBack(holder, grant)
   end
 end
 
+local function confirmed(grant)
+  return (string.gsub(grant, '/!$', ''))
+end
+
 local function reap()
   if used == 0 or first - now > 0 then
     return
@@ -331,6 +377,9 @@ local function reap()
     local grant = redis.call('HGET', KEYS[1], holder)
     if grant then
       giveBack(holder, grant)
+      if string.find(grant, '/!', 1, true) then
+        gone[#gone + 1] = string.match(holder, '^[^/]+')
+      end
     else
       redis.call('ZREM', KEYS[3], holder)
     end
@@ -368,7 +417,7 @@ end`;
 const luaSignalNext = `local function signalNext(inbox, most)
   local moved = 0
   for _ = 1, 10000 do
-    local waiter = moved < most and redis.call('ZPOPMIN', KEYS[4])[1]
+    local waiter = moved < most and redis.call('ZPOPMIN', KEYS[5])[1]
     if not waiter then
       break
     end
@@ -749,7 +798,7 @@ return reply` as string,
 /** condition/leave: stop waiting for a signal; and if it was given already, pass it on. */
 export const conditionLeave = {
   name: "condition/leave",
-  keys: ["lock", "fence", "queue", "condition"],
+  keys: ["lock", "fence", "queue", "handed", "condition"],
   args: ["from", "token", "owner", "entered", "inbox"],
   replies: [
     { code: 0, outcome: "absent", values: [], rest: null },
@@ -757,7 +806,7 @@ export const conditionLeave = {
     { code: 2, outcome: "passed", values: [], rest: null },
     { code: 3, outcome: "released", values: [], rest: null },
   ],
-  sha1: "66c9400fcf04e1fb0747830709c408b8d9de7124",
+  sha1: "a8ba9163dc50d0adae43dcd14f006eafef85adfc",
   source: `-- holdfast condition/leave
 local from, token, owner, entered, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
@@ -765,7 +814,7 @@ ${luaTell}
 ${luaHandOff}
 ${luaHolds}
 ${luaSignalNext}
-if redis.call('ZREM', KEYS[4], owner) == 1 then
+if redis.call('ZREM', KEYS[5], owner) == 1 then
   return 1
 end
 
@@ -775,14 +824,14 @@ if isHolder or redis.call('ZREM', KEYS[3], owner) == 1 or entered == '1' then
     signalNext(inbox, 1)
   end
   if isHolder and not handOff(inbox) then
-    redis.call('DEL', KEYS[1])
+    redis.call('DEL', KEYS[1], KEYS[4])
   end
   return 2
 end
 
 if holds(from, token) then
   if not handOff(inbox) then
-    redis.call('DEL', KEYS[1])
+    redis.call('DEL', KEYS[1], KEYS[4])
   end
   return 3
 end
@@ -794,7 +843,7 @@ end
 return 0` as string,
   grants: true,
   withoutGrant: {
-    sha1: "90491e32168445a7cdfef541c8ff7e5f633685a1",
+    sha1: "faa17634c6d7a2d6d3b2ef5d177ba075f54bee7a",
     source: `-- holdfast condition/leave
 local from, token, owner, entered, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
@@ -803,7 +852,7 @@ ${luaHandOff}
 handOff = function() end
 ${luaHolds}
 ${luaSignalNext}
-if redis.call('ZREM', KEYS[4], owner) == 1 then
+if redis.call('ZREM', KEYS[5], owner) == 1 then
   return 1
 end
 
@@ -813,14 +862,14 @@ if isHolder or redis.call('ZREM', KEYS[3], owner) == 1 or entered == '1' then
     signalNext(inbox, 1)
   end
   if isHolder and not handOff(inbox) then
-    redis.call('DEL', KEYS[1])
+    redis.call('DEL', KEYS[1], KEYS[4])
   end
   return 2
 end
 
 if holds(from, token) then
   if not handOff(inbox) then
-    redis.call('DEL', KEYS[1])
+    redis.call('DEL', KEYS[1], KEYS[4])
   end
   return 3
 end
@@ -836,7 +885,7 @@ return 0` as string,
 /** condition/signal: let waiters of a condition go on, as soon as they get the mutex. */
 export const conditionSignal = {
   name: "condition/signal",
-  keys: ["lock", "fence", "queue", "condition", "signalled"],
+  keys: ["lock", "fence", "queue", "signalled", "condition"],
   args: ["owner", "token", "request", "most", "inbox"],
   replies: [
     { code: 1, outcome: "signalled", values: ["moved", "left"], rest: null },
@@ -844,7 +893,7 @@ export const conditionSignal = {
     { code: 3, outcome: "claimed", values: [], rest: null },
     { code: 4, outcome: "forgotten", values: [], rest: null },
   ],
-  sha1: "2172e2f4c425109261194d113f0e15bae83df2b5",
+  sha1: "7e7b315f54d289cc1bc7253335484ec27702a4d6",
   source: `-- holdfast condition/signal
 local owner, token, request, most, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
@@ -852,25 +901,25 @@ ${luaTell}
 ${luaHolds}
 ${luaWhyLost}
 ${luaSignalNext}
-local last = redis.call('HMGET', KEYS[5], 'owner', 'request', 'moved')
+local last = redis.call('HMGET', KEYS[4], 'owner', 'request', 'moved')
 if last[1] == owner and request - last[2] <= 0 then
-  return {1, tonumber(last[3]), redis.call('ZCARD', KEYS[4])}
+  return {1, tonumber(last[3]), redis.call('ZCARD', KEYS[5])}
 end
 if not holds(owner, token) then
   return {whyLost(redis.call('GET', KEYS[1]), token)}
 end
 
 local moved = signalNext(inbox, tonumber(most))
-redis.call('HSET', KEYS[5], 'owner', owner, 'request', request, 'moved', moved)
-redis.call('PEXPIRE', KEYS[5], 600000)
-return {1, moved, redis.call('ZCARD', KEYS[4])}` as string,
+redis.call('HSET', KEYS[4], 'owner', owner, 'request', request, 'moved', moved)
+redis.call('PEXPIRE', KEYS[4], 600000)
+return {1, moved, redis.call('ZCARD', KEYS[5])}` as string,
   grants: false,
 } as const;
 
 /** condition/wait: give the mutex to its next waiter, and wait for a signal under a new claim. */
 export const conditionWait = {
   name: "condition/wait",
-  keys: ["lock", "fence", "queue", "condition"],
+  keys: ["lock", "fence", "queue", "handed", "condition"],
   args: ["from", "token", "owner", "again", "inbox"],
   replies: [
     { code: 0, outcome: "waiting", values: ["restMs", "nowUs"], rest: null },
@@ -879,7 +928,7 @@ export const conditionWait = {
     { code: 3, outcome: "claimed", values: [], rest: null },
     { code: 4, outcome: "forgotten", values: [], rest: null },
   ],
-  sha1: "408e3c80ba5be0d24f13b97e2e97fe32f943c110",
+  sha1: "1bd9a41bae05bba0c5dadd4c4c67a1cd775a3ea6",
   source: `-- holdfast condition/wait
 local from, token, owner, again, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
@@ -891,17 +940,17 @@ ${luaHandOff}
 ${luaHolds}
 ${luaWhyLost}
 if holds(from, token) then
-  local latest = redis.call('ZREVRANGE', KEYS[4], 0, 0, 'WITHSCORES')[2] or 0
-  redis.call('ZADD', KEYS[4], math.max(latest + 1, now), owner)
-  redis.call('PEXPIRE', KEYS[4], 60000)
+  local latest = redis.call('ZREVRANGE', KEYS[5], 0, 0, 'WITHSCORES')[2] or 0
+  redis.call('ZADD', KEYS[5], math.max(latest + 1, now), owner)
+  redis.call('PEXPIRE', KEYS[5], 60000)
   if not handOff(inbox, nil, now) then
-    redis.call('DEL', KEYS[1])
+    redis.call('DEL', KEYS[1], KEYS[4])
   end
   return {0, -1, now}
 end
 
-if redis.call('ZSCORE', KEYS[4], owner) then
-  redis.call('PEXPIRE', KEYS[4], 60000)
+if redis.call('ZSCORE', KEYS[5], owner) then
+  redis.call('PEXPIRE', KEYS[5], 60000)
   return {0, -1, now}
 end
 
@@ -919,7 +968,7 @@ end
 return {whyLost(holder, token)}` as string,
   grants: true,
   withoutGrant: {
-    sha1: "dc912a404cba1fc5f8e7f2dfa90c087ce602e248",
+    sha1: "355a0976d875a3dc2dc76fede5164e6456dc583d",
     source: `-- holdfast condition/wait
 local from, token, owner, again, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
@@ -932,17 +981,17 @@ handOff = function() end
 ${luaHolds}
 ${luaWhyLost}
 if holds(from, token) then
-  local latest = redis.call('ZREVRANGE', KEYS[4], 0, 0, 'WITHSCORES')[2] or 0
-  redis.call('ZADD', KEYS[4], math.max(latest + 1, now), owner)
-  redis.call('PEXPIRE', KEYS[4], 60000)
+  local latest = redis.call('ZREVRANGE', KEYS[5], 0, 0, 'WITHSCORES')[2] or 0
+  redis.call('ZADD', KEYS[5], math.max(latest + 1, now), owner)
+  redis.call('PEXPIRE', KEYS[5], 60000)
   if not handOff(inbox, nil, now) then
-    redis.call('DEL', KEYS[1])
+    redis.call('DEL', KEYS[1], KEYS[4])
   end
   return {0, -1, now}
 end
 
-if redis.call('ZSCORE', KEYS[4], owner) then
-  redis.call('PEXPIRE', KEYS[4], 60000)
+if redis.call('ZSCORE', KEYS[5], owner) then
+  redis.call('PEXPIRE', KEYS[5], 60000)
   return {0, -1, now}
 end
 
@@ -1156,7 +1205,7 @@ return 1` as string,
 /** election/extend: begin the leader's lease anew, if it is still its own, and keep its value as long. */
 export const electionExtend = {
   name: "election/extend",
-  keys: ["lock", "fence", "record"],
+  keys: ["lock", "fence", "handed", "record"],
   args: ["owner", "term", "leaseMs"],
   replies: [
     { code: 1, outcome: "extended", values: [], rest: null },
@@ -1164,14 +1213,15 @@ export const electionExtend = {
     { code: 3, outcome: "claimed", values: [], rest: null },
     { code: 4, outcome: "forgotten", values: [], rest: null },
   ],
-  sha1: "7a39befe90e3de6e61a0b0228f672d292a93a441",
+  sha1: "a2d535d262763e01957d02ac653009d547b7f606",
   source: `-- holdfast election/extend
 local owner, term, leaseMs = ARGV[1], ARGV[2], ARGV[3]
 
 ${luaExtendLease}
 local isExtended, restMs = extendLease(owner, term, leaseMs)
 if isExtended then
-  redis.call('PEXPIRE', KEYS[3], restMs + 600000)
+  redis.call('DEL', KEYS[3])
+  redis.call('PEXPIRE', KEYS[4], restMs + 600000)
   return 1
 end
 
@@ -1239,7 +1289,7 @@ return 1` as string,
 /** election/resign: stop leading, and tell all who observe; the next candidate leads at once. */
 export const electionResign = {
   name: "election/resign",
-  keys: ["lock", "fence", "queue", "record"],
+  keys: ["lock", "fence", "queue", "handed", "record"],
   args: ["owner", "term", "inbox", "channel"],
   replies: [
     { code: 1, outcome: "released", values: [], rest: null },
@@ -1247,7 +1297,7 @@ export const electionResign = {
     { code: 3, outcome: "claimed", values: [], rest: null },
     { code: 4, outcome: "forgotten", values: [], rest: null },
   ],
-  sha1: "ce79e454e70846d79c093ef6280214e7bb76439e",
+  sha1: "173441092a152913504b534e17704668c70ee384",
   source: `-- holdfast election/resign
 local owner, term, inbox, channel = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
@@ -1259,15 +1309,15 @@ end
 
 ${luaTell}
 ${luaHandOff}
-redis.call('HDEL', KEYS[4], 'value')
+redis.call('HDEL', KEYS[5], 'value')
 if not handOff(inbox) then
-  redis.call('DEL', KEYS[1])
+  redis.call('DEL', KEYS[1], KEYS[4])
 end
 redis.call('PUBLISH', channel, 'changed')
 return 1` as string,
   grants: true,
   withoutGrant: {
-    sha1: "9eeb708bd6c9aef300bd1f7da2a270d2cd403e8d",
+    sha1: "75a8c846c2018aa876798876db4551f399bdfcbc",
     source: `-- holdfast election/resign
 local owner, term, inbox, channel = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
@@ -1280,9 +1330,9 @@ end
 ${luaTell}
 ${luaHandOff}
 handOff = function() end
-redis.call('HDEL', KEYS[4], 'value')
+redis.call('HDEL', KEYS[5], 'value')
 if not handOff(inbox) then
-  redis.call('DEL', KEYS[1])
+  redis.call('DEL', KEYS[1], KEYS[4])
 end
 redis.call('PUBLISH', channel, 'changed')
 return 1` as string,
@@ -1298,17 +1348,17 @@ export const multiLockAcquire = {
     { code: 0, outcome: "refused", values: ["member", "restMs", "nowUs"], rest: null },
     { code: 1, outcome: "granted", values: [], rest: "tokens" },
   ],
-  sha1: "e3ecc3ebbc116e8f204932a99e8ade1e489b29ac",
+  sha1: "52ea31939e02770ea1d1f7361db2dd0461e89fdb",
   source: `-- holdfast multi-lock/acquire
 local leaseMs = ARGV[1]
 
 local owners, isOurs = {}, {}
 for owner in string.gmatch(ARGV[2], '%S+') do
   local member = #owners + 1
-  local holder = redis.call('GET', KEYS[3 * member - 2])
-  if (holder and holder ~= owner) or (not holder and redis.call('EXISTS', KEYS[3 * member]) == 1) then
+  local holder = redis.call('GET', KEYS[4 * member - 3])
+  if (holder and holder ~= owner) or (not holder and redis.call('EXISTS', KEYS[4 * member - 1]) == 1) then
     local time = redis.call('TIME')
-    return {0, member, redis.call('PTTL', KEYS[3 * member - 2]), time[1] * 1000000 + time[2]}
+    return {0, member, redis.call('PTTL', KEYS[4 * member - 3]), time[1] * 1000000 + time[2]}
   end
   owners[member] = owner
   isOurs[member] = holder == owner
@@ -1318,19 +1368,20 @@ local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local reply = {1}
 for member, owner in ipairs(owners) do
-  local last = tonumber(redis.call('GET', KEYS[3 * member - 1]) or 0)
+  local last = tonumber(redis.call('GET', KEYS[4 * member - 2]) or 0)
   local token = now
   if isOurs[member] and last > 0 then
     token = last
   elseif last >= now then
     token = last + 1
   end
-  if redis.call('PTTL', KEYS[3 * member - 2]) - leaseMs < 0 then
-    redis.call('SET', KEYS[3 * member - 2], owner, 'PX', leaseMs)
+  if redis.call('PTTL', KEYS[4 * member - 3]) - leaseMs < 0 then
+    redis.call('SET', KEYS[4 * member - 3], owner, 'PX', leaseMs)
   end
-  if token ~= last or redis.call('PTTL', KEYS[3 * member - 1]) - leaseMs - 600000 < 0 then
-    redis.call('SET', KEYS[3 * member - 1], token, 'PX', leaseMs + 600000)
+  if token ~= last or redis.call('PTTL', KEYS[4 * member - 2]) - leaseMs - 600000 < 0 then
+    redis.call('SET', KEYS[4 * member - 2], token, 'PX', leaseMs + 600000)
   end
+  redis.call('DEL', KEYS[4 * member])
   reply[member + 1] = token
 end
 return reply` as string,
@@ -1340,18 +1391,18 @@ return reply` as string,
 /** mutex/acquire: take the mutex if it is free and nobody waits for it; otherwise, if asked to, queue for it. */
 export const mutexAcquire = {
   name: "mutex/acquire",
-  keys: ["lock", "fence", "queue"],
+  keys: ["lock", "fence", "queue", "handed"],
   args: ["owner", "leaseMs", "fenceMs", "block", "enqueue", "inbox"],
   replies: [
     { code: null, outcome: "granted", values: ["token"], rest: null },
     { code: 0, outcome: "waiting", values: ["restMs", "nowUs"], rest: "pauses" },
     { code: 1, outcome: "refused", values: ["restMs", "nowUs"], rest: "pauses" },
   ],
-  sha1: "65a5ec5d4960952e7da3e74e3217f39ab5b0b702",
+  sha1: "40eff07b930f9fd472fdfa47afc918273d21265f",
   source: `-- holdfast mutex/acquire
 local owner, leaseMs, fenceMs, block, enqueue, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 
-if redis.call('EXISTS', KEYS[1], KEYS[3]) == 0 then
+if redis.call('EXISTS', KEYS[1], KEYS[3], KEYS[4]) == 0 then
   local time = redis.call('TIME')
   local top = time[1] * 1000000 + time[2] + block - 1
   local last = redis.call('SET', KEYS[2], top, 'PX', fenceMs, 'GET')
@@ -1368,6 +1419,7 @@ if holder == owner then
   if redis.call('PTTL', KEYS[1]) - leaseMs < 0 then
     redis.call('PEXPIRE', KEYS[1], leaseMs)
   end
+  redis.call('DEL', KEYS[4])
   local last = redis.call('GET', KEYS[2])
   if not last then
     local time = redis.call('TIME')
@@ -1381,7 +1433,11 @@ local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 ${luaTell}
 ${luaHandOff}
+${luaLosePlaces}
 ${luaPaused}
+if not holder then
+  losePlaces(inbox)
+end
 local isKept = false
 local pause = holder and string.match(holder, '^pause/.*')
 if enqueue ~= '0' or not holder then
@@ -1420,7 +1476,7 @@ return {enqueue == '0' and 1 or 0, redis.call('PTTL', KEYS[1]), now, pause or ni
 /** mutex/adopt: move a held lease to another claim, as when one process hands its work to another. */
 export const mutexAdopt = {
   name: "mutex/adopt",
-  keys: ["lock", "fence"],
+  keys: ["lock", "fence", "handed"],
   args: ["from", "to", "token", "leaseMs"],
   replies: [
     { code: 1, outcome: "adopted", values: [], rest: null },
@@ -1428,7 +1484,7 @@ export const mutexAdopt = {
     { code: 3, outcome: "claimed", values: [], rest: null },
     { code: 4, outcome: "forgotten", values: [], rest: null },
   ],
-  sha1: "56caf7bbe2f4f787c80eafb97c7754519e8153a1",
+  sha1: "72ceebf73a2e48db11ae4493a38f409077291163",
   source: `-- holdfast mutex/adopt
 local from, to, token, leaseMs = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
@@ -1442,6 +1498,7 @@ if holder == from or holder == to then
     end
     redis.call('SET', KEYS[1], to, 'PX', restMs)
     redis.call('SET', KEYS[2], token, 'PX', restMs + 600000)
+    redis.call('DEL', KEYS[3])
     return 1
   end
 end
@@ -1454,7 +1511,7 @@ return whyLost(holder, token)` as string,
 /** mutex/extend: begin the lease anew, if it is still ours; also how a claim learns that it still holds. */
 export const mutexExtend = {
   name: "mutex/extend",
-  keys: ["lock", "fence"],
+  keys: ["lock", "fence", "handed"],
   args: ["owner", "token", "leaseMs"],
   replies: [
     { code: 1, outcome: "extended", values: [], rest: null },
@@ -1462,12 +1519,13 @@ export const mutexExtend = {
     { code: 3, outcome: "claimed", values: [], rest: null },
     { code: 4, outcome: "forgotten", values: [], rest: null },
   ],
-  sha1: "684fe8475351edea3879ab33d318e32dd497b3c5",
+  sha1: "965d7f281bc1794b04c2bd3e64bfc542c3e19019",
   source: `-- holdfast mutex/extend
 local owner, token, leaseMs = ARGV[1], ARGV[2], ARGV[3]
 
 ${luaExtendLease}
 if extendLease(owner, token, leaseMs) then
+  redis.call('DEL', KEYS[3])
   return 1
 end
 
@@ -1480,13 +1538,13 @@ return whyLost(redis.call('GET', KEYS[1]), token)` as string,
 /** mutex/force-release: take the mutex away from the holder that the caller has seen, and tell that holder. */
 export const mutexForceRelease = {
   name: "mutex/force-release",
-  keys: ["lock", "fence", "queue"],
+  keys: ["lock", "fence", "queue", "handed"],
   args: ["owner", "token", "inbox", "note"],
   replies: [
     { code: 0, outcome: "unchanged", values: [], rest: null },
     { code: 1, outcome: "released", values: [], rest: null },
   ],
-  sha1: "c56d664bb91abf7eae303e231e0a0e30f8235384",
+  sha1: "6874a1a759c5104b4d0fd4536b114831f4c6ba72",
   source: `-- holdfast mutex/force-release
 local owner, token, inbox, note = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
@@ -1514,12 +1572,12 @@ if not handOff(inbox) then
   if last then
     redis.call('SET', KEYS[2], last + 1, 'PX', 600000)
   end
-  redis.call('DEL', KEYS[1])
+  redis.call('DEL', KEYS[1], KEYS[4])
 end
 return 1` as string,
   grants: true,
   withoutGrant: {
-    sha1: "4b338e858b60ea54c65c6096d903ed807e31a0cc",
+    sha1: "9c137bd635dabeb19ca6d1ded4ffa6a199c948f5",
     source: `-- holdfast mutex/force-release
 local owner, token, inbox, note = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
@@ -1548,7 +1606,7 @@ if not handOff(inbox) then
   if last then
     redis.call('SET', KEYS[2], last + 1, 'PX', 600000)
   end
-  redis.call('DEL', KEYS[1])
+  redis.call('DEL', KEYS[1], KEYS[4])
 end
 return 1` as string,
   },
@@ -1588,14 +1646,14 @@ return reply` as string,
 /** mutex/leave: stop waiting; and if the grant was made meanwhile, pass it on. */
 export const mutexLeave = {
   name: "mutex/leave",
-  keys: ["lock", "fence", "queue"],
+  keys: ["lock", "fence", "queue", "handed"],
   args: ["owner", "inbox"],
   replies: [
     { code: 0, outcome: "absent", values: [], rest: null },
     { code: 1, outcome: "left", values: [], rest: null },
     { code: 2, outcome: "released", values: [], rest: null },
   ],
-  sha1: "fe6bcee6bd4ec6d109fdad4ca07d82565a5b14a3",
+  sha1: "3636c551142ce97f52b2fe98896c9c59d31d188c",
   source: `-- holdfast mutex/leave
 local owner, inbox = ARGV[1], ARGV[2]
 
@@ -1603,14 +1661,14 @@ ${luaTell}
 ${luaHandOff}
 if redis.call('GET', KEYS[1]) == owner then
   if not handOff(inbox) then
-    redis.call('DEL', KEYS[1])
+    redis.call('DEL', KEYS[1], KEYS[4])
   end
   return 2
 end
 return redis.call('ZREM', KEYS[3], owner)` as string,
   grants: true,
   withoutGrant: {
-    sha1: "258d7a806e60572d2708ed732555d71d76e7e1f6",
+    sha1: "60edb30bf1cf3762a8a6a8041aec5f96e0941870",
     source: `-- holdfast mutex/leave
 local owner, inbox = ARGV[1], ARGV[2]
 
@@ -1619,7 +1677,7 @@ ${luaHandOff}
 handOff = function() end
 if redis.call('GET', KEYS[1]) == owner then
   if not handOff(inbox) then
-    redis.call('DEL', KEYS[1])
+    redis.call('DEL', KEYS[1], KEYS[4])
   end
   return 2
 end
@@ -1630,19 +1688,19 @@ return redis.call('ZREM', KEYS[3], owner)` as string,
 /** mutex/reclaim: put back a lease that is still good, where a failover has lost it. */
 export const mutexReclaim = {
   name: "mutex/reclaim",
-  keys: ["lock", "fence", "queue", "marker"],
+  keys: ["lock", "fence", "queue", "handed", "marker"],
   args: ["owner", "token", "leaseMs"],
   replies: [
     { code: 0, outcome: "refused", values: [], rest: null },
     { code: 1, outcome: "reclaimed", values: [], rest: null },
   ],
-  sha1: "e4df871ea2f1c1adb514c91a20d049477ea5e98d",
+  sha1: "4be2571278547d4a275600dd1f5e3fb5e420ee69",
   source: `-- holdfast mutex/reclaim
 local owner, token, leaseMs = ARGV[1], ARGV[2], ARGV[3]
 
 ${luaRunId}
 local run = runId(redis.pcall('INFO', 'server'), redis.pcall('INFO', 'replication'))
-if not run or redis.call('HGET', KEYS[4], 'run') == run then
+if not run or redis.call('HGET', KEYS[5], 'run') == run then
   return 0
 end
 
@@ -1660,6 +1718,7 @@ end
 redis.call('SET', KEYS[1], owner, 'PX', leaseMs)
 redis.call('SET', KEYS[2], token, 'PX', leaseMs + 600000)
 redis.call('ZREM', KEYS[3], owner)
+redis.call('DEL', KEYS[4])
 return 1` as string,
   grants: false,
   renews: true,
@@ -1668,7 +1727,7 @@ return 1` as string,
 /** mutex/release: give the mutex back, if it is still ours, to the next waiter. */
 export const mutexRelease = {
   name: "mutex/release",
-  keys: ["lock", "fence", "queue"],
+  keys: ["lock", "fence", "queue", "handed"],
   args: ["owner", "token", "inbox"],
   replies: [
     { code: 1, outcome: "released", values: [], rest: null },
@@ -1676,7 +1735,7 @@ export const mutexRelease = {
     { code: 3, outcome: "claimed", values: [], rest: null },
     { code: 4, outcome: "forgotten", values: [], rest: null },
   ],
-  sha1: "0b76191ce407b20d5cca5ed07cfb2df614e05779",
+  sha1: "140e8d48015381731abae2be7d8caab79bdd23e7",
   source: `-- holdfast mutex/release
 local owner, token, inbox = ARGV[1], ARGV[2], ARGV[3]
 
@@ -1687,7 +1746,7 @@ if isOurs then
   isOurs = not last or last - token == 0
 end
 if isOurs and redis.call('EXISTS', KEYS[3]) == 0 then
-  redis.call('DEL', KEYS[1])
+  redis.call('DEL', KEYS[1], KEYS[4])
   return 1
 end
 
@@ -1695,7 +1754,7 @@ ${luaTell}
 ${luaHandOff}
 if isOurs then
   if not handOff(inbox) then
-    redis.call('DEL', KEYS[1])
+    redis.call('DEL', KEYS[1], KEYS[4])
   end
   return 1
 end
@@ -1704,7 +1763,7 @@ ${luaWhyLost}
 return whyLost(holder, token)` as string,
   grants: true,
   withoutGrant: {
-    sha1: "920a9313fa9e4997b6da28abfeedae19cd5a215f",
+    sha1: "d22870a41b56ec91a2627df0fba53eb47c4f8266",
     source: `-- holdfast mutex/release
 local owner, token, inbox = ARGV[1], ARGV[2], ARGV[3]
 
@@ -1715,7 +1774,7 @@ if isOurs then
   isOurs = not last or last - token == 0
 end
 if isOurs and redis.call('EXISTS', KEYS[3]) == 0 then
-  redis.call('DEL', KEYS[1])
+  redis.call('DEL', KEYS[1], KEYS[4])
   return 1
 end
 
@@ -1724,7 +1783,7 @@ ${luaHandOff}
 handOff = function() end
 if isOurs then
   if not handOff(inbox) then
-    redis.call('DEL', KEYS[1])
+    redis.call('DEL', KEYS[1], KEYS[4])
   end
   return 1
 end
@@ -1778,7 +1837,7 @@ export const permitsAcquire = {
     { code: 3, outcome: "mismatch", values: ["present"], rest: null },
     { code: 4, outcome: "heavy", values: ["present"], rest: null },
   ],
-  sha1: "d0366ecbad917da63fce8b04c18c3c3355377719",
+  sha1: "620af2da611ed2dd5985e171ad0c6a28fe190e88",
   source: `-- holdfast permits/acquire
 local owner, leaseMs, weight = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local enqueue, inbox, numbered = ARGV[4] ~= '0', ARGV[5], tonumber(ARGV[7])
@@ -1836,9 +1895,11 @@ elseif ARGV[6] - capacity ~= 0 and not string.find(state[2], ',' .. ARGV[6] .. '
   return {3, capacity}
 end
 reap()
+losePlaces()
 
 if record then
   lengthen(leaseMs)
+  redis.call('HSET', KEYS[1], owner, confirmed(record))
   keepLease(owner, ends)
   local token, slots = string.match(record, '^%d+/(%d+)/([%d,]*)')
   return answer(token, slots)
@@ -1913,7 +1974,7 @@ export const permitsAdopt = {
     { code: 3, outcome: "claimed", values: [], rest: null },
     { code: 4, outcome: "forgotten", values: [], rest: null },
   ],
-  sha1: "4e504576466d08c495bdb06011171064599b5980",
+  sha1: "0a1bda4c18de370c7e5cfc8fab512acf140ba5fa",
   source: `-- holdfast permits/adopt
 local owner, from, token, leaseMs = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 
@@ -1936,6 +1997,40 @@ return whyLost(nil, token)` as string,
   grants: true,
 } as const;
 
+/** permits/confirm: begin the leases of grants by message anew, each as permits/extend does. */
+export const permitsConfirm = {
+  name: "permits/confirm",
+  keys: ["state", "fence", "holders", "slots"],
+  args: ["grants"],
+  replies: [
+    { code: 1, outcome: "confirmed", values: [], rest: "refused" },
+  ],
+  sha1: "373f9ddf19d5f7293e34fb14b5d70f53cfcccbc9",
+  source: `-- holdfast permits/confirm
+local owner = ''
+
+${luaPermitsState}
+${luaPermits}
+mend()
+local reply = {1}
+local place = 0
+for claim, token, leaseMs in string.gmatch(ARGV[1], '(%S+) (%S+) (%S+)') do
+  place = place + 1
+  local grant = redis.call('HGET', KEYS[1], claim)
+  local deadline = grant and redis.call('ZSCORE', KEYS[3], claim)
+  if deadline and deadline - now > 0 and isUnder(grant, token) then
+    lengthen(tonumber(leaseMs))
+    keepLease(claim, now + leaseMs * 1000)
+    redis.call('HSET', KEYS[1], claim, confirmed(grant))
+  else
+    reply[#reply + 1] = place
+  end
+end
+return reply` as string,
+  grants: false,
+  renews: true,
+} as const;
+
 /** permits/extend: begin the lease anew, if it is still ours; also how a claim learns that it still holds. */
 export const permitsExtend = {
   name: "permits/extend",
@@ -1947,13 +2042,16 @@ export const permitsExtend = {
     { code: 3, outcome: "claimed", values: [], rest: null },
     { code: 4, outcome: "forgotten", values: [], rest: null },
   ],
-  sha1: "63f1dbf1abee4443dba3ba101cabdc0bfe848cd1",
+  sha1: "6ecf0c187a862ef420f3144ff175c779c08c717e",
   source: `-- holdfast permits/extend
 local owner, token, leaseMs = ARGV[1], ARGV[2], tonumber(ARGV[3])
 
 ${luaPermitsState}
 if record and first - now > 0 and keepUntil - now >= math.max(keepMs, leaseMs + 60000) * 1000
   and token - string.match(record, '/(%d+)') == 0 then
+  if string.byte(record, -1) == 33 then
+    redis.call('HSET', KEYS[1], owner, string.sub(record, 1, -3))
+  end
   if redis.call('ZADD', KEYS[3], 'GT', 'inf', '-', now + leaseMs * 1000, owner) == 2 then
     redis.call('PEXPIRE', KEYS[3], math.floor((keepUntil - now) / 1000))
     redis.call('HSET', KEYS[1], 'first', 0)
@@ -1967,6 +2065,7 @@ if record and isUnder(record, token) then
   mend()
   if redis.call('ZSCORE', KEYS[3], owner) - now > 0 then
     lengthen(leaseMs)
+    redis.call('HSET', KEYS[1], owner, confirmed(record))
     keepLease(owner, now + leaseMs * 1000)
     return 1
   end
@@ -1985,7 +2084,7 @@ export const permitsForceRelease = {
     { code: 0, outcome: "unchanged", values: [], rest: null },
     { code: 1, outcome: "released", values: [], rest: null },
   ],
-  sha1: "e28693e5d5fc442425c2875dd6e8f7447b50ed29",
+  sha1: "4836c868692a08f55dc9dbdaff0f26a12b5c1131",
   source: `-- holdfast permits/force-release
 local owner, token, inbox, numbered, note = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[5]
 
@@ -2014,7 +2113,7 @@ grantHeads()
 return 0` as string,
   grants: true,
   withoutGrant: {
-    sha1: "9ee949d3c89476d474966e9adaeedd0681cde44c",
+    sha1: "eb7f6c353259c9d33afd2d76b7a5a73d522ae44c",
     source: `-- holdfast permits/force-release
 local owner, token, inbox, numbered, note = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[5]
 
@@ -2099,7 +2198,7 @@ export const permitsLeave = {
     { code: 1, outcome: "left", values: [], rest: null },
     { code: 2, outcome: "released", values: [], rest: null },
   ],
-  sha1: "69b53130081b712081de6bf64ba9fd17ceb551c8",
+  sha1: "c238206c674a8811d66bc4b711cf78049a10a58a",
   source: `-- holdfast permits/leave
 local owner, inbox, numbered = ARGV[1], ARGV[2], tonumber(ARGV[3])
 
@@ -2117,7 +2216,7 @@ grantHeads()
 return left` as string,
   grants: true,
   withoutGrant: {
-    sha1: "cadfb15640778ac29b1970ac2913b87739a198f6",
+    sha1: "8f02d72d8a8d6be97bb0ba7a16cb63843c50bccb",
     source: `-- holdfast permits/leave
 local owner, inbox, numbered = ARGV[1], ARGV[2], tonumber(ARGV[3])
 
@@ -2146,7 +2245,7 @@ export const permitsReclaim = {
     { code: 0, outcome: "refused", values: [], rest: null },
     { code: 1, outcome: "reclaimed", values: [], rest: null },
   ],
-  sha1: "20394b212aa2f594d5b57e99df4aa80918db4012",
+  sha1: "a9e914419b6fdda2d4660efea9126fe5ff9ec53e",
   source: `-- holdfast permits/reclaim
 local owner, token, leaseMs = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local weight, numbers = tonumber(ARGV[4]), ARGV[5]
@@ -2232,13 +2331,13 @@ export const permitsRelease = {
     { code: 3, outcome: "claimed", values: [], rest: null },
     { code: 4, outcome: "forgotten", values: [], rest: null },
   ],
-  sha1: "c79bfb35c4ea8945b48ef4a5e07ce6fe3af9a62c",
+  sha1: "69f6d2cef96499bac417beba4fa69a4097762041",
   source: `-- holdfast permits/release
 local owner, token, inbox, numbered = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 
 ${luaPermitsState}
 if record and first - now > 0 then
-  local weight, last, slots = string.match(record, '^(%d+)/(%d+)/([%d,]*)$')
+  local weight, last, slots = string.match(record, '^(%d+)/(%d+)/([%d,]*)/?!?$')
   local rest = used - (weight or 0)
   if last and last - token == 0 and (slots == '' or rest == 0) and free == 0
     and redis.call('EXISTS', KEYS[5]) == 0 then
@@ -2266,13 +2365,13 @@ grantHeads()
 return isHeld and 1 or whyLost(nil, token)` as string,
   grants: true,
   withoutGrant: {
-    sha1: "b2f71feca68137060c6e348fb5c0324adb091d49",
+    sha1: "fa40c764944e0ca0031c78e24e736854397fb34a",
     source: `-- holdfast permits/release
 local owner, token, inbox, numbered = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 
 ${luaPermitsState}
 if record and first - now > 0 then
-  local weight, last, slots = string.match(record, '^(%d+)/(%d+)/([%d,]*)$')
+  local weight, last, slots = string.match(record, '^(%d+)/(%d+)/([%d,]*)/?!?$')
   local rest = used - (weight or 0)
   if last and last - token == 0 and (slots == '' or rest == 0) and free == 0
     and redis.call('EXISTS', KEYS[5]) == 0 then
@@ -2310,7 +2409,7 @@ export const permitsResize = {
   replies: [
     { code: 1, outcome: "resized", values: [], rest: null },
   ],
-  sha1: "8ba0bda2e65510710f21db2c71a20a53229fa372",
+  sha1: "84c598ac61a4436437a1c0869ea03fa927a9cdd4",
   source: `-- holdfast permits/resize
 local size, declared, request, inbox = ARGV[1], ARGV[2], ARGV[4], ARGV[5]
 local numbered, owner = tonumber(ARGV[6]), ''
@@ -2341,7 +2440,7 @@ grantHeads()
 return 1` as string,
   grants: true,
   withoutGrant: {
-    sha1: "2f803bba654acdad3cfad5440c95db6088ae8fec",
+    sha1: "640351388148f4c527ff2bc0811ae7412ce3c87a",
     source: `-- holdfast permits/resize
 local size, declared, request, inbox = ARGV[1], ARGV[2], ARGV[4], ARGV[5]
 local numbered, owner = tonumber(ARGV[6]), ''
@@ -2386,7 +2485,7 @@ export const permitsReweigh = {
     { code: 3, outcome: "claimed", values: [], rest: null },
     { code: 4, outcome: "forgotten", values: [], rest: null },
   ],
-  sha1: "c18ad4f9e1cc05a660f3f5584a12f89767e9b4f5",
+  sha1: "c401ffd7e8e716104131f620c2ecce5ed01500b5",
   source: `-- holdfast permits/reweigh
 local owner, token, weight, change = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local inbox, numbered = ARGV[5], tonumber(ARGV[6])
@@ -2402,7 +2501,7 @@ if not record or not isUnder(record, token) then
   return whyLost(nil, token)
 end
 
-local held, latest, slots, first, last = string.match(record, '^(%d+)/(%d+)/([%d,]*)/?(%d*)/?(%d*)$')
+local held, latest, slots, first, last = string.match(confirmed(record), '^(%d+)/(%d+)/([%d,]*)/?(%d*)/?(%d*)$')
 local more = weight - held
 if first == '' then
   first = latest

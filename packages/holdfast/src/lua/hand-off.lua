@@ -6,7 +6,12 @@
   then it holds like any other. The bound keeps one call short however many dead stand in the queue; what it leaves is
   taken up by the next caller.
 
-  Needs lua/tell. Uses KEYS[1] lock, KEYS[2] fence, KEYS[3] queue. `self` is the caller's own claim, which needs no
+  A grant by message lasts only for the `handOffMs` at the end of the waiter's id, until the new holder confirms it with
+  mutex/extend: the subscriber of a frozen process or a dead connection still counts as there. KEYS[4] remembers the
+  client until then, so that lua/lose-places can tell a lease that nobody confirmed. A waiter of protocol 0 has no
+  `handOffMs` and gets its full lease, and so does the caller itself, whom the reply reaches.
+
+  Needs lua/tell. Uses KEYS[1] lock, KEYS[2] fence, KEYS[3] queue, KEYS[4] handed. `self` is the caller's own claim, which needs no
   message. `now` is the time, for a caller that has read it: a script reads it once.
   Returns the claim granted and its first token, or nothing when nobody is left.
 ]]
@@ -39,9 +44,15 @@ local function handOff(inbox, self, now)
       isGranted = tell(inbox .. client, string.format('+%s %.0f %.0f', number, first, now))
     end
     if isGranted then
+      local handOffMs = waiter ~= self and string.match(waiter, ';(%d+)$')
       -- What is no lease fails here, and the fence still tells of the holder that there is.
-      redis.call('SET', KEYS[1], waiter, 'PX', leaseMs)
+      redis.call('SET', KEYS[1], waiter, 'PX', handOffMs or leaseMs)
       redis.call('SET', KEYS[2], first + block - 1, 'PX', leaseMs + 600000)
+      if handOffMs then
+        redis.call('SET', KEYS[4], client, 'PX', leaseMs + 60000)
+      else
+        redis.call('DEL', KEYS[4])
+      end
       return waiter, first
     end
   end

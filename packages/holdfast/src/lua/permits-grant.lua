@@ -40,15 +40,16 @@ local function takeSlots(weight)
   return table.concat(slots, ',')
 end
 
-local function grantTo(holder, weight, leaseMs, token, slots)
-  local ends = now + leaseMs * 1000
+-- `handOffMs` is how long a grant by message lasts until it is confirmed, as in lua/hand-off; nothing for any other grant.
+local function grantTo(holder, weight, leaseMs, token, slots, handOffMs)
+  local ends = now + (handOffMs or leaseMs) * 1000
   if used == 0 or ends < first then
     first = ends
     redis.call('HSET', KEYS[1], 'first', first)
   end
   used = used + weight
   lastToken = token
-  local grant = string.format('%.0f/%.0f/', weight, token) .. slots
+  local grant = string.format('%.0f/%.0f/', weight, token) .. slots .. (handOffMs and '/!' or '')
   if slots == '' then
     redis.call('HSET', KEYS[1], holder, grant, 'used', used)
   else
@@ -58,8 +59,26 @@ local function grantTo(holder, weight, leaseMs, token, slots)
   keepLease(holder, ends)
 end
 
+-- As lua/lose-places: what the client of an unconfirmed grant waits for besides would be lost as well.
+local function losePlaces()
+  local left = #gone > 0 and 1000 or 0
+  for _, waiter in ipairs(left > 0 and redis.call('ZRANGE', KEYS[5], 0, 9999) or {}) do
+    local client, number = string.match(waiter, '^([^/]+)/(%d+)/%d+/%d+')
+    for _, one in ipairs(gone) do
+      if client == one and left > 0 then
+        redis.call('ZREM', KEYS[5], waiter)
+        tell(inbox .. client, '~' .. number)
+        left = left - 1
+        break
+      end
+    end
+  end
+  gone = {}
+end
+
 -- `self` is the caller's own claim, which needs no message. Returns its token and slots if it was granted.
 local function grantHeads(self)
+  losePlaces()
   local selfToken, selfSlots
   local last, left = 0, 10000
   while used < capacity and left > 0 do
@@ -109,7 +128,7 @@ local function grantHeads(self)
           grantTo(head, weight, leaseMs, token, slots)
           redis.call('SET', KEYS[2], token, 'PX', keptMs())
         elseif tell(inbox .. client, message) then
-          grantTo(head, weight, leaseMs, token, slots)
+          grantTo(head, weight, leaseMs, token, slots, string.match(head, ';(%d+)$'))
           redis.call('SET', KEYS[2], token, 'PX', keptMs())
         elseif slots ~= '' then
           putBack(slots)

@@ -3,7 +3,7 @@
 
   Read once, together with the grant of the local `owner` (an empty one if the script has none), which is `record`.
   A grant is `<weight>/<token>/<slot>,<slot>…`, and after a change of weight also `/<first token>/<number of the
-  change>`.
+  change>`. One that was made by message and is not confirmed yet ends in `/!`.
 
   Invariants: `used` is the sum of the weights of all grants in KEYS[1], which are those in KEYS[3]; slot numbers
   below `top` that no grant has are the `free` members of KEYS[4]; no lease ends before `first`, so that nothing

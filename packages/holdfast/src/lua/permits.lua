@@ -5,6 +5,9 @@
 
   Needs lua/permits-state. Uses KEYS[1] state, KEYS[2] fence, KEYS[3] holders, KEYS[4] slots.
 ]]
+-- Clients whose last grant has ended without confirmation, for lua/permits-grant.
+local gone = {}
+
 local function keptMs()
   return math.floor((keepUntil - now) / 1000)
 end
@@ -91,6 +94,11 @@ local function giveBack(holder, grant)
   end
 end
 
+-- Without the mark of a grant that nobody has confirmed.
+local function confirmed(grant)
+  return (string.gsub(grant, '/!$', ''))
+end
+
 -- A holder that died gives its permits back here, at the first call after its lease, by the server's clock.
 local function reap()
   if used == 0 or first - now > 0 then
@@ -101,6 +109,9 @@ local function reap()
     local grant = redis.call('HGET', KEYS[1], holder)
     if grant then
       giveBack(holder, grant)
+      if string.find(grant, '/!', 1, true) then
+        gone[#gone + 1] = string.match(holder, '^[^/]+')
+      end
     else
       redis.call('ZREM', KEYS[3], holder)
     end

@@ -5,12 +5,12 @@
   would be lost. If such a waiter is alive after all it finds itself in no queue when it asks, and goes on: that is
   a spurious wake-up. The bound keeps one call short; the caller is told what is left and asks again.
 
-  Needs lua/tell. Uses KEYS[3] queue, KEYS[4] condition. Returns how many were moved, `most` at the most.
+  Needs lua/tell. Uses KEYS[3] queue, KEYS[5] condition. Returns how many were moved, `most` at the most.
 ]]
 local function signalNext(inbox, most)
   local moved = 0
   for _ = 1, 10000 do
-    local waiter = moved < most and redis.call('ZPOPMIN', KEYS[4])[1]
+    local waiter = moved < most and redis.call('ZPOPMIN', KEYS[5])[1]
     if not waiter then
       break
     end

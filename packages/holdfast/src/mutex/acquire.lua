@@ -9,6 +9,7 @@
   KEYS[1] lock     string, owner of the claim that holds; expires with its lease
   KEYS[2] fence    string, last token issued
   KEYS[3] queue    sorted set, owner of a waiting claim -> arrival, the time in microseconds or the last one + 1 if that is more
+  KEYS[4] handed   string, client that was granted by message and has not confirmed
   ARGV[1] owner    id of this claim
   ARGV[2] leaseMs  length of the lease
   ARGV[3] fenceMs  how long the fence outlives the grant; sent ready, because sums become text slowly here
@@ -24,7 +25,7 @@
 ]]
 local owner, leaseMs, fenceMs, block, enqueue, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 
-if redis.call('EXISTS', KEYS[1], KEYS[3]) == 0 then
+if redis.call('EXISTS', KEYS[1], KEYS[3], KEYS[4]) == 0 then
   local time = redis.call('TIME')
   local top = time[1] * 1000000 + time[2] + block - 1
   local last = redis.call('SET', KEYS[2], top, 'PX', fenceMs, 'GET')
@@ -43,6 +44,7 @@ if holder == owner then
   if redis.call('PTTL', KEYS[1]) - leaseMs < 0 then
     redis.call('PEXPIRE', KEYS[1], leaseMs)
   end
+  redis.call('DEL', KEYS[4])
   local last = redis.call('GET', KEYS[2])
   if not last then
     local time = redis.call('TIME')
@@ -56,7 +58,11 @@ local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 -- include tell
 -- include hand-off
+-- include lose-places
 -- include paused
+if not holder then
+  losePlaces(inbox)
+end
 local isKept = false
 local pause = holder and string.match(holder, '^pause/.*')
 if enqueue ~= '0' or not holder then

@@ -7,6 +7,7 @@
 
   KEYS[1] lock     string, owner of the claim that holds; expires with its lease
   KEYS[2] fence    string, last token issued
+  KEYS[3] handed   string, client that was granted by message and has not confirmed
   ARGV[1] from     id of the claim that held
   ARGV[2] to       id of the claim that takes over
   ARGV[3] token    last token of the grant
@@ -29,6 +30,7 @@ if holder == from or holder == to then
     end
     redis.call('SET', KEYS[1], to, 'PX', restMs)
     redis.call('SET', KEYS[2], token, 'PX', restMs + 600000)
+    redis.call('DEL', KEYS[3])
     return 1
   end
 end

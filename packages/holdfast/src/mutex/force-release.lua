@@ -5,13 +5,14 @@
   ended by whoever resumes, not by force.
   The fence moves even when nobody waits, so that the old holder's own release learns that it was too late.
 
-  KEYS[1] lock   string, owner of the claim that holds; expires with its lease
-  KEYS[2] fence  string, last token issued
-  KEYS[3] queue  sorted set, owner of a waiting claim -> arrival number
-  ARGV[1] owner  whose hold to end; empty to go by the token alone
-  ARGV[2] token  which grant to end, by any token of its block; empty to go by the owner alone
-  ARGV[3] inbox  what a client id is appended to for the channel that the client listens on
-  ARGV[4] note   what the holder is told beside; empty for nothing
+  KEYS[1] lock    string, owner of the claim that holds; expires with its lease
+  KEYS[2] fence   string, last token issued
+  KEYS[3] queue   sorted set, owner of a waiting claim -> arrival number
+  KEYS[4] handed  string, client that was granted by message and has not confirmed
+  ARGV[1] owner   whose hold to end; empty to go by the token alone
+  ARGV[2] token   which grant to end, by any token of its block; empty to go by the owner alone
+  ARGV[3] inbox   what a client id is appended to for the channel that the client listens on
+  ARGV[4] note    what the holder is told beside; empty for nothing
   GRANTS  by hand-off
   REPLY   0      unchanged: free, or held by somebody else
           1      released
@@ -44,6 +45,6 @@ if not handOff(inbox) then
   if last then
     redis.call('SET', KEYS[2], last + 1, 'PX', 600000)
   end
-  redis.call('DEL', KEYS[1])
+  redis.call('DEL', KEYS[1], KEYS[4])
 end
 return 1

@@ -3,11 +3,12 @@
 
   A waiter that gives up cannot know whether its grant is already on the way, so both are undone in one step.
 
-  KEYS[1] lock   string, owner of the claim that holds; expires with its lease
-  KEYS[2] fence  string, last token issued
-  KEYS[3] queue  sorted set, owner of a waiting claim -> arrival number
-  ARGV[1] owner  id of the claim that gives up
-  ARGV[2] inbox  what a client id is appended to for the channel that the client listens on
+  KEYS[1] lock    string, owner of the claim that holds; expires with its lease
+  KEYS[2] fence   string, last token issued
+  KEYS[3] queue   sorted set, owner of a waiting claim -> arrival number
+  KEYS[4] handed  string, client that was granted by message and has not confirmed
+  ARGV[1] owner   id of the claim that gives up
+  ARGV[2] inbox   what a client id is appended to for the channel that the client listens on
   GRANTS  by hand-off
   REPLY   0      absent: it neither waited nor held
           1      left the queue
@@ -19,7 +20,7 @@ local owner, inbox = ARGV[1], ARGV[2]
 -- include hand-off
 if redis.call('GET', KEYS[1]) == owner then
   if not handOff(inbox) then
-    redis.call('DEL', KEYS[1])
+    redis.call('DEL', KEYS[1], KEYS[4])
   end
   return 2
 end

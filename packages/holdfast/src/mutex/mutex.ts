@@ -14,8 +14,9 @@ import type { MutexSteps } from "./steps.js";
  * Not reentrant: a holder that acquires again waits for itself.
  *
  * Waiters stand in a queue on the server, and a release hands the mutex directly to the first of them that is
- * still alive, in one step, first come, first served. Callers of one process share a place, unless they ask for
- * `fairness: "strict"`. A holder that dies blocks the others until its lease ends. A paused or cut-off holder is told
+ * still subscribed, in one step, first come, first served. Callers of one process share a place, unless they ask for
+ * `fairness: "strict"`. A holder that crashes blocks the others until its lease ends. A process that freezes while it waits
+ * delays them by 3 s at most, because a hand-over is provisional until it is confirmed. A paused or cut-off holder is told
  * by `lease.signal` and `lease.assertHeld()` before its lease ends on the server; what it does after that is its own
  * affair, unless the resource checks `lease.token`.
  *
@@ -38,10 +39,10 @@ export class Mutex extends Lock {
   condition(name: string): Condition {
     checkName(name);
     const { keys, inbox } = this.#steps;
-    const { base, lock, fence, queue } = keys;
+    const { base, lock, fence, queue, handed } = keys;
     // Percent-encoded, so that no name makes a key of something else.
     const condition = `${base}:condition:${encodeURIComponent(name)}`;
-    const place = { store: this.engine.store, mutex: this.#steps, lock, fence, queue, condition, inbox };
+    const place = { store: this.engine.store, mutex: this.#steps, lock, fence, queue, handed, condition, inbox };
     return new Condition(this.engine, name, place, this.defaults, this.make);
   }
 }

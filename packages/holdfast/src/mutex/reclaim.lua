@@ -9,7 +9,8 @@
   KEYS[1] lock     string, owner of the claim that holds; expires with its lease
   KEYS[2] fence    string, last token issued
   KEYS[3] queue    sorted set, owner of a waiting claim -> arrival number
-  KEYS[4] marker   hash, run: the run of this server that may grant
+  KEYS[4] handed   string, client that was granted by message and has not confirmed
+  KEYS[5] marker   hash, run: the run of this server that may grant
   ARGV[1] owner    id of the claim that was granted
   ARGV[2] token    last token of its block
   ARGV[3] leaseMs  length of the lease, counted from now
@@ -21,7 +22,7 @@ local owner, token, leaseMs = ARGV[1], ARGV[2], ARGV[3]
 
 -- include run-id
 local run = runId(redis.pcall('INFO', 'server'), redis.pcall('INFO', 'replication'))
-if not run or redis.call('HGET', KEYS[4], 'run') == run then
+if not run or redis.call('HGET', KEYS[5], 'run') == run then
   return 0
 end
 
@@ -40,4 +41,5 @@ end
 redis.call('SET', KEYS[1], owner, 'PX', leaseMs)
 redis.call('SET', KEYS[2], token, 'PX', leaseMs + 600000)
 redis.call('ZREM', KEYS[3], owner)
+redis.call('DEL', KEYS[4])
 return 1

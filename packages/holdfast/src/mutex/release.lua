@@ -6,12 +6,13 @@
   claim that was ended by force is granted anew by a late copy of its request, and must learn that its own grant
   had ended.
 
-  KEYS[1] lock   string, owner of the claim that holds; expires with its lease
-  KEYS[2] fence  string, last token issued
-  KEYS[3] queue  sorted set, owner of a waiting claim -> arrival number
-  ARGV[1] owner  id of the claim that was granted
-  ARGV[2] token  last token of its block
-  ARGV[3] inbox  what a client id is appended to for the channel that the client listens on
+  KEYS[1] lock    string, owner of the claim that holds; expires with its lease
+  KEYS[2] fence   string, last token issued
+  KEYS[3] queue   sorted set, owner of a waiting claim -> arrival number
+  KEYS[4] handed  string, client that was granted by message and has not confirmed
+  ARGV[1] owner   id of the claim that was granted
+  ARGV[2] token   last token of its block
+  ARGV[3] inbox   what a client id is appended to for the channel that the client listens on
   GRANTS  by hand-off
   REPLY   1      released
           2      unclaimed: it had ended, and nobody was granted since
@@ -27,7 +28,7 @@ if isOurs then
   isOurs = not last or last - token == 0
 end
 if isOurs and redis.call('EXISTS', KEYS[3]) == 0 then
-  redis.call('DEL', KEYS[1])
+  redis.call('DEL', KEYS[1], KEYS[4])
   return 1
 end
 
@@ -35,7 +36,7 @@ end
 -- include hand-off
 if isOurs then
   if not handOff(inbox) then
-    redis.call('DEL', KEYS[1])
+    redis.call('DEL', KEYS[1], KEYS[4])
   end
   return 1
 end

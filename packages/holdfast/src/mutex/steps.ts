@@ -43,6 +43,7 @@ export interface MutexKeys {
   readonly lock: string;
   readonly fence: string;
   readonly queue: string;
+  readonly handed: string;
 }
 
 /**
@@ -72,7 +73,8 @@ export class MutexSteps implements Steps {
   }
 
   get keys(): MutexKeys {
-    return { base: this.base, lock: this.key, fence: `${this.base}:fence`, queue: `${this.base}:queue` };
+    const { base } = this;
+    return { base, lock: this.key, fence: `${base}:fence`, queue: `${base}:queue`, handed: `${base}:handed` };
   }
 
   get exported(): { readonly key?: string } {
@@ -80,7 +82,7 @@ export class MutexSteps implements Steps {
   }
 
   get confirm(): Steps["confirm"] {
-    return this.store.confirmsGrants === true ? this.confirmGrant : undefined;
+    return this.store.confirmsGrants === true ? this.confirmHandOff : undefined;
   }
 
   get reclaim(): Steps["reclaim"] {
@@ -148,8 +150,7 @@ export class MutexSteps implements Steps {
     });
   }
 
-  /** See `Steps.confirm`. */
-  protected async confirmGrant(
+  async confirmHandOff(
     { claim: { owner, leaseMs, amount }, token: first }: Grant,
     timeoutMs: number,
   ): Promise<"extended" | NotHeld> {

@@ -7,7 +7,8 @@
   KEYS[1] lock       string, owner of the claim that holds; expires with its lease
   KEYS[2] fence      string, last token issued
   KEYS[3] queue      sorted set, owner of a waiting claim -> arrival number
-  KEYS[4] resumed    string, `<resume request> <waiters> <now in ms> <pause>` of the last that was resumed
+  KEYS[4] handed     string, client that was granted by message and has not confirmed
+  KEYS[5] resumed    string, `<resume request> <waiters> <now in ms> <pause>` of the last that was resumed
   ARGV[1] request    id of this request
   ARGV[2] untilMs    when it ends by itself, in ms since 1970
   ARGV[3] words      who pauses and why, percent-encoded, with a slash between
@@ -31,7 +32,7 @@ local pause = holder and string.match(holder, '^pause/.*') or pauseAtHead(now)
 if pause then
   return {string.match(pause, '^pause/%d+/%d+/%d+/([^/]*)') == request and 1 or 0, nowMs, pause}
 end
-if string.find(redis.call('GET', KEYS[4]) or '', '/' .. request .. '/', 1, true) then
+if string.find(redis.call('GET', KEYS[5]) or '', '/' .. request .. '/', 1, true) then
   return {3, nowMs}
 end
 if untilMs <= nowMs then

@@ -20,6 +20,7 @@ interface ExclusiveKeys {
   readonly lock: string;
   readonly fence: string;
   readonly queue: string;
+  readonly handed: string;
   readonly resumed: string;
 }
 

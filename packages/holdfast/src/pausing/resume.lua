@@ -7,7 +7,8 @@
   KEYS[1] lock     string, owner of the claim that holds; expires with its lease
   KEYS[2] fence    string, last token issued
   KEYS[3] queue    sorted set, owner of a waiting claim -> arrival number
-  KEYS[4] resumed  string, `<resume request> <waiters> <now in ms> <pause>` of the last that was resumed
+  KEYS[4] handed   string, client that was granted by message and has not confirmed
+  KEYS[5] resumed  string, `<resume request> <waiters> <now in ms> <pause>` of the last that was resumed
   ARGV[1] request  id of this request
   ARGV[2] inbox    what a client id is appended to for the channel that the client listens on
   ARGV[3] only     the pause that is meant; empty for whichever stands
@@ -18,7 +19,7 @@
 ]]
 local request, inbox, only = ARGV[1], ARGV[2], ARGV[3]
 
-local doneBy, doneWaiters, doneMs, done = string.match(redis.call('GET', KEYS[4]) or '', '^(%S+) (%d+) (%d+) (%S+)$')
+local doneBy, doneWaiters, doneMs, done = string.match(redis.call('GET', KEYS[5]) or '', '^(%S+) (%d+) (%d+) (%S+)$')
 if doneBy == request then
   return {1, tonumber(doneMs), tonumber(doneWaiters), done}
 end
@@ -41,12 +42,12 @@ end
 redis.call('ZREM', KEYS[3], pause)
 redis.call('PEXPIRE', KEYS[3], 60000)
 local waiters = redis.call('ZCARD', KEYS[3])
-redis.call('SET', KEYS[4], request .. string.format(' %.0f %.0f ', waiters, nowMs) .. pause, 'PX', 600000)
+redis.call('SET', KEYS[5], request .. string.format(' %.0f %.0f ', waiters, nowMs) .. pause, 'PX', 600000)
 if holding then
   -- It was kept for as long as the pause might have lasted.
   redis.call('PEXPIRE', KEYS[2], 600000)
 end
 if (holding or not holder) and not handOff(inbox, nil, now) and holding then
-  redis.call('DEL', KEYS[1])
+  redis.call('DEL', KEYS[1], KEYS[4])
 end
 return {1, nowMs, waiters, pause}

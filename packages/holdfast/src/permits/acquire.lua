@@ -89,10 +89,12 @@ elseif ARGV[6] - capacity ~= 0 and not string.find(state[2], ',' .. ARGV[6] .. '
   return {3, capacity}
 end
 reap()
+losePlaces()
 
 if record then
   -- The first reply was lost. The lease is never shortened: this may be a late copy that arrives after an extension.
   lengthen(leaseMs)
+  redis.call('HSET', KEYS[1], owner, confirmed(record))
   keepLease(owner, ends)
   local token, slots = string.match(record, '^%d+/(%d+)/([%d,]*)')
   return answer(token, slots)

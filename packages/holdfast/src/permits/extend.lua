@@ -2,7 +2,8 @@
   permits/extend: begin the lease anew, if it is still ours; also how a claim learns that it still holds.
 
   A lease that is over stays over, even if nobody has noticed yet that its permits are free. It is never
-  shortened, because this request may be a late copy that arrives after a longer extension. And it concerns no
+  shortened, because this request may be a late copy that arrives after a longer extension. It also confirms a grant by
+  message, as in mutex/extend. And it concerns no
   other holder: whoever renews every second ends nobody's lease of an hour.
 
   KEYS[1] state    hash: capacity, declared, used, top, free, first, until, keepMs; owner -> grant of each holder
@@ -23,6 +24,9 @@ local owner, token, leaseMs = ARGV[1], ARGV[2], tonumber(ARGV[3])
 -- include permits-state
 if record and first - now > 0 and keepUntil - now >= math.max(keepMs, leaseMs + 60000) * 1000
   and token - string.match(record, '/(%d+)') == 0 then
+  if string.byte(record, -1) == 33 then
+    redis.call('HSET', KEYS[1], owner, string.sub(record, 1, -3))
+  end
   if redis.call('ZADD', KEYS[3], 'GT', 'inf', '-', now + leaseMs * 1000, owner) == 2 then
     redis.call('PEXPIRE', KEYS[3], math.floor((keepUntil - now) / 1000))
     redis.call('HSET', KEYS[1], 'first', 0)
@@ -36,6 +40,7 @@ if record and isUnder(record, token) then
   mend()
   if redis.call('ZSCORE', KEYS[3], owner) - now > 0 then
     lengthen(leaseMs)
+    redis.call('HSET', KEYS[1], owner, confirmed(record))
     keepLease(owner, now + leaseMs * 1000)
     return 1
   end

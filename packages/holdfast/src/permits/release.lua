@@ -25,7 +25,7 @@ local owner, token, inbox, numbered = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4
 if record and first - now > 0 then
   -- What it nearly always is, without the machinery below: nobody waits, no lease is over, and no number is left
   -- between those of others.
-  local weight, last, slots = string.match(record, '^(%d+)/(%d+)/([%d,]*)$')
+  local weight, last, slots = string.match(record, '^(%d+)/(%d+)/([%d,]*)/?!?$')
   local rest = used - (weight or 0)
   if last and last - token == 0 and (slots == '' or rest == 0) and free == 0
     and redis.call('EXISTS', KEYS[5]) == 0 then

@@ -38,7 +38,7 @@ if not record or not isUnder(record, token) then
   return whyLost(nil, token)
 end
 
-local held, latest, slots, first, last = string.match(record, '^(%d+)/(%d+)/([%d,]*)/?(%d*)/?(%d*)$')
+local held, latest, slots, first, last = string.match(confirmed(record), '^(%d+)/(%d+)/([%d,]*)/?(%d*)/?(%d*)$')
 local more = weight - held
 if first == '' then
   first = latest

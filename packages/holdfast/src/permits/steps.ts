@@ -22,6 +22,7 @@ import {
   permitsResize,
   permitsReweigh,
 } from "../generated/scripts.js";
+import { confirmTogether } from "./confirmations.js";
 
 /** How many waiters and holders `inspect` names. */
 const NAMED_WAITERS = 100;
@@ -124,6 +125,9 @@ export function permitsSteps(place: PermitsPlace): PermitsSteps {
           return (await call(caller, permitsExtend, held, { owner, token, leaseMs }, timeoutMs)).outcome;
         },
       } satisfies Pick<Steps, "confirm">)),
+
+    confirmHandOff: (granted, timeoutMs) =>
+      confirmTogether({ store: place.store, name, keys: held }, granted, timeoutMs),
 
     ...(marker !== undefined &&
       ({

@@ -10,6 +10,7 @@ import type { Script } from "../../src/core/script.js";
 import {
   permitsAcquire,
   permitsAdopt,
+  permitsConfirm,
   permitsExtend,
   permitsForceRelease,
   permitsInspect,
@@ -37,6 +38,7 @@ const SCRIPTS: Readonly<Record<string, Script>> = Object.fromEntries(
     permitsExtend,
     permitsLeave,
     permitsAdopt,
+    permitsConfirm,
     permitsForceRelease,
     permitsReweigh,
     permitsResize,
@@ -58,7 +60,7 @@ const owner = fc
     fc.constantFrom("A", "B", "C"),
     fc.constantFrom(1, 2, 3),
     fc.constantFrom(1, 2, 4),
-    fc.constantFrom("", "/l%20x"),
+    fc.constantFrom("", "/l%20x", `/;${QUANTUM_MS}`),
   )
   .map(([client, number, amount, label]) => `${client}/${number}/${2 * QUANTUM_MS}/${amount}${label}`);
 /** How many grants ago the token was issued; read on each side when the step runs. */
@@ -85,6 +87,7 @@ const anyStep: fc.Arbitrary<Step> = fc.oneof(
   gives,
   step(permitsExtend, { owner, token, leaseMs }),
   step(permitsLeave, { owner }),
+  step(permitsConfirm, { owner, token, leaseMs }),
   step(permitsAdopt, { owner, from: owner, token, leaseMs }),
   step(permitsForceRelease, { owner: fc.oneof(owner, fc.constant("")), token: fc.oneof(token, fc.constant("")) }),
   step(permitsReweigh, { owner, token, weight, change: fc.constantFrom(1, 2, 3) }),
@@ -113,7 +116,9 @@ async function play(side: Side, program: readonly Step[]): Promise<unknown> {
   for (const { call, args } of program) {
     const script = SCRIPTS[call];
     const keys = (script?.keys ?? [call]).map((name) => KEYS[name] as string);
-    const words = await Promise.all((script?.args ?? []).map((name) => tokenOf(side, args[name] ?? "")));
+    const token = await tokenOf(side, args.token ?? "");
+    const named = { ...args, token, grants: `${args.owner} ${token} ${args.leaseMs}` };
+    const words = await Promise.all((script?.args ?? []).map((name) => tokenOf(side, named[name as "owner"] ?? "")));
     const source = script?.source ?? "return redis.call('DEL', KEYS[1])";
     seen.push({ call, reply: await side.eval(source, keys, words) });
     seen.push(await side.messages());

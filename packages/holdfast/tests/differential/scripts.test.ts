@@ -25,6 +25,7 @@ const KEYS: Readonly<Record<string, string>> = {
   lock: "hf:mutex:{a b🔐}",
   fence: "hf:mutex:{a b🔐}:fence",
   queue: "hf:mutex:{a b🔐}:queue",
+  handed: "hf:mutex:{a b🔐}:handed",
   client: "hf:client:A",
 };
 const PAST = 1_600_000_000_000_000;
@@ -60,7 +61,7 @@ const owner = fc.oneof(
         fc.constantFrom("A", "B", "C"),
         fc.constantFrom(1, 2),
         fc.constantFrom(1, 3),
-        fc.constantFrom("", "/l%20x"),
+        fc.constantFrom("", "/l%20x", `/;${QUANTUM_MS}`, `/l%20x;${QUANTUM_MS}`),
       )
       .map(([client, number, block, label]) => `${client}/${number}/${2 * QUANTUM_MS}/${block}${label}`),
   },
@@ -128,6 +129,8 @@ const anyStep: fc.Arbitrary<Step> = fc.oneof(
       happens("return redis.call('DEL', KEYS[1])"),
       happens("return redis.call('DEL', KEYS[2])"),
       happens("return redis.call('DEL', KEYS[3])"),
+      happens("return redis.call('DEL', KEYS[4])"),
+      happens("redis.call('SET', KEYS[4], 'A', 'PX', 60000) return 1"),
       happens(`redis.call('SET', KEYS[2], '${AHEAD}', 'PX', ${3 * QUANTUM_MS}) return 1`),
       happens(`redis.call('SET', KEYS[2], '${PAST}', 'PX', ${3 * QUANTUM_MS}) return 1`),
       happens("redis.call('SET', KEYS[1], 'foreign') return 1"),

@@ -14,10 +14,17 @@ const CHANNEL = "hf:election:{e}:leader";
 
 /** The keys of all scripts of a kind, by their names there. */
 const KINDS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  condition: { lock: "l", fence: "l:fence", queue: "l:queue", condition: "l:c", signalled: "l:c:signalled" },
+  condition: {
+    lock: "l",
+    fence: "l:fence",
+    queue: "l:queue",
+    handed: "l:handed",
+    condition: "l:c",
+    signalled: "l:c:signalled",
+  },
   "count-down-latch": { latch: "d", counted: "d:counted", waiters: "d:waiters" },
   barrier: { barrier: "b", arrived: "b:arrived", leases: "b:leases", ended: "b:ended" },
-  election: { lock: "e", fence: "e:fence", queue: "e:queue", record: "e:value" },
+  election: { lock: "e", fence: "e:fence", queue: "e:queue", handed: "e:handed", record: "e:value" },
 };
 /** Who has no grants but those of another kind makes them with its scripts. */
 const ALSO: Readonly<Record<string, readonly Script[]>> = {
@@ -28,7 +35,7 @@ const ALSO: Readonly<Record<string, readonly Script[]>> = {
 /** Clients A and B listen, C is dead. */
 const owner = fc
   .tuple(fc.constantFrom("A", "B", "C"), fc.constantFrom(1, 2))
-  .map(([client, number]) => `${client}/${number}/${2 * QUANTUM_MS}/1`);
+  .map(([client, number]) => `${client}/${number}/${2 * QUANTUM_MS}/1/;${QUANTUM_MS}`);
 const token = fc.constantFrom("@", "@", "@", "1600000000000000");
 const small = fc.constantFrom(1, 2, 3);
 const leaseMs = fc.constantFrom(QUANTUM_MS, 2 * QUANTUM_MS);

@@ -10,6 +10,7 @@ const KEYS: Readonly<Record<string, string>> = {
   lock: LOCK,
   fence: `${LOCK}:fence`,
   queue: `${LOCK}:queue`,
+  handed: `${LOCK}:handed`,
   record: `${LOCK}:value`,
 };
 /** Clients A and B listen. */

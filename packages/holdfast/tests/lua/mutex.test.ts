@@ -777,3 +777,89 @@ describe("mutex/renew", () => {
     expect(lives.map((ms) => ms > 20_000)).toEqual([true, false, false, false, true]);
   });
 });
+
+/** The same clients with protocol 1: a grant by message is short until it is confirmed. */
+const A1 = "A/1/30000/1/;3000";
+const A9 = "A/9/30000/1/other;3000";
+const B1 = "B/2/40000/1/second%20one;3000";
+
+describe("a grant by message", () => {
+  const lifetimeOf = async (): Promise<{ lock: number; handed: number }> => server.lifetimes();
+
+  test("lasts for the handOffMs of the waiter, and remembers its client until it is confirmed", async () => {
+    await server.set({ lock: A1, fence: PAST, queue: [B1] });
+    expect(await server.run(mutexRelease, { owner: A1, token: PAST })).toBe(1);
+    expect(await server.state()).toMatchObject({ lock: B1, handed: "B" });
+    const { lock, handed } = await lifetimeOf();
+    expect(lock).toBeLessThanOrEqual(3_000);
+    expect(handed).toBeGreaterThan(40_000);
+    const { fence: token } = await server.state();
+    expect(await server.run(mutexExtend, { owner: B1, token: token as number, leaseMs: 40_000 })).toBe(1);
+    expect((await server.state()).handed).toBeUndefined();
+    expect((await lifetimeOf()).lock).toBeGreaterThan(3_000);
+  });
+
+  test("to a waiter of protocol 0 lasts for its whole lease, since it does not confirm", async () => {
+    await server.set({ lock: A1, fence: PAST, queue: [B], handed: "A" });
+    await server.run(mutexRelease, { owner: A1, token: PAST });
+    expect((await server.state()).handed).toBeUndefined();
+    expect((await lifetimeOf()).lock).toBeGreaterThan(30_000);
+  });
+
+  test("is for the whole lease once the waiter asks again", async () => {
+    await server.set({ lock: A1, fence: PAST, queue: [B1] });
+    await server.run(mutexRelease, { owner: A1, token: PAST });
+    await server.run(mutexAcquire, { owner: B1, leaseMs: 40_000 });
+    expect((await server.state()).handed).toBeUndefined();
+    expect((await lifetimeOf()).lock).toBeGreaterThan(30_000);
+  });
+
+  test("that is released before it is confirmed leaves nothing", async () => {
+    await server.set({ lock: A1, fence: PAST, handed: "A" });
+    expect(await server.run(mutexRelease, { owner: A1, token: PAST })).toBe(1);
+    expect(await server.state()).toEqual({ fence: PAST });
+  });
+
+  test.each([mutexLeave, mutexForceRelease])("that is taken back leaves nothing: $name", async (script) => {
+    await server.set({ lock: A1, fence: PAST, handed: "A" });
+    await server.run(script, { owner: A1, token: PAST });
+    expect((await server.state()).handed).toBeUndefined();
+  });
+
+  test("that is adopted is confirmed by that", async () => {
+    await server.set({ lock: A1, fence: PAST, handed: "A" });
+    expect(await server.run(mutexAdopt, { from: A1, to: B, token: PAST })).toBe(1);
+    expect(await server.state()).toEqual({ lock: B, fence: PAST });
+  });
+});
+
+describe("a lease that ended without confirmation", () => {
+  test("costs its client its other places, and the next client is granted", async () => {
+    await server.set({ fence: PAST, queue: [A9, B1], handed: "A" });
+    expect(await server.run(mutexAcquire, { owner: B1, leaseMs: 40_000 })).toBeGreaterThan(PAST);
+    expect(await server.state()).toMatchObject({ lock: B1 });
+    expect(await server.state()).not.toHaveProperty("queue");
+    expect(await server.messages()).toEqual(["A ~9"]);
+  });
+
+  test("costs no other client anything", async () => {
+    await server.set({ fence: PAST, queue: [B1, A9], handed: "A" });
+    await server.run(mutexAcquire, { owner: A1, enqueue: 1 });
+    // The client that lost its places is alive and asks: it queues behind the others.
+    expect(await server.state()).toMatchObject({ lock: B1, queue: [A1], handed: "B" });
+  });
+
+  test("is noticed although nobody waits, and forgotten", async () => {
+    await server.set({ fence: PAST, handed: "B" });
+    expect(await server.run(mutexAcquire, { owner: A1 })).toBeGreaterThan(PAST);
+    expect(await server.state()).not.toHaveProperty("handed");
+  });
+
+  test("drops at most 1 000 places", async () => {
+    const queue = Array.from({ length: 1_200 }, (_, i) => `C/${i + 1}/30000/1/;3000`);
+    await server.set({ fence: PAST, queue: [...queue, B1], handed: "C" });
+    await server.run(mutexAcquire, { owner: B1, leaseMs: 40_000, enqueue: 1 });
+    // The other 200 are dead as well, so that the hand-off passes them.
+    expect(await server.state()).toMatchObject({ lock: B1 });
+  });
+});

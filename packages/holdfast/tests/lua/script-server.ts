@@ -9,6 +9,7 @@ export const KEYS: Readonly<Record<string, string>> = {
   lock: "hf:mutex:{t}",
   fence: "hf:mutex:{t}:fence",
   queue: "hf:mutex:{t}:queue",
+  handed: "hf:mutex:{t}:handed",
   client: "hf:client:t",
   resumed: "hf:mutex:{t}:resumed",
   marker: "hf:lineage",
@@ -22,6 +23,7 @@ export interface LockState {
   readonly lock?: string;
   readonly fence?: number;
   readonly queue?: readonly string[];
+  readonly handed?: string;
 }
 
 /** How long its keys live, in ms; -1 for ever, -2 not at all. */
@@ -29,6 +31,7 @@ export interface Lifetimes {
   readonly lock: number;
   readonly fence: number;
   readonly queue: number;
+  readonly handed: number;
 }
 
 /** One server for a file, empty before each test. Clients `A` and `B` listen; nobody else does. */
@@ -92,33 +95,36 @@ export class ScriptServer {
   }
 
   /** Writes a state, with leases of a minute unless told otherwise. */
-  async set({ lock, fence, queue = [] }: LockState, leaseMs = 60_000): Promise<void> {
+  async set({ lock, fence, queue = [], handed }: LockState, leaseMs = 60_000): Promise<void> {
     if (lock !== undefined) await this.#redis.set(KEYS.lock as string, lock, "PX", leaseMs);
     if (fence !== undefined) await this.#redis.set(KEYS.fence as string, fence, "PX", 700_000);
     for (const [i, waiter] of queue.entries()) await this.#redis.zadd(KEYS.queue as string, i + 1, waiter);
+    if (handed !== undefined) await this.#redis.set(KEYS.handed as string, handed, "PX", 90_000);
     if (queue.length > 0) await this.#redis.pexpire(KEYS.queue as string, 50_000);
   }
 
   /** Reads the state. What is not there is left out. */
   async state(): Promise<LockState> {
-    const [lock, fence, queue] = await Promise.all([
+    const [lock, fence, queue, handed] = await Promise.all([
       this.#redis.get(KEYS.lock as string),
       this.#redis.get(KEYS.fence as string),
       this.#redis.zrange(KEYS.queue as string, "0", "-1"),
+      this.#redis.get(KEYS.handed as string),
     ]);
     return {
       ...(lock === null ? {} : { lock }),
       ...(fence === null ? {} : { fence: Number(fence) }),
       ...(queue.length === 0 ? {} : { queue }),
+      ...(handed === null ? {} : { handed }),
     };
   }
 
   async lifetimes(): Promise<Lifetimes> {
-    // In one script, so that all three are read at one time.
+    // In one script, so that all are read at one time.
     const source = "local left = {} for i, key in ipairs(KEYS) do left[i] = redis.call('PTTL', key) end return left";
-    const names = [KEYS.lock, KEYS.fence, KEYS.queue] as string[];
-    const [lock = -2, fence = -2, queue = -2] = (await this.#redis.eval(source, 3, ...names)) as number[];
-    return { lock, fence, queue };
+    const names = [KEYS.lock, KEYS.fence, KEYS.queue, KEYS.handed] as string[];
+    const [lock = -2, fence = -2, queue = -2, handed = -2] = (await this.#redis.eval(source, 4, ...names)) as number[];
+    return { lock, fence, queue, handed };
   }
 
   /** The server's clock in µs. */

@@ -29,7 +29,7 @@ function pass(ms: number): void {
 
 function claimOf(amount: number, leaseMs = 1_000): Claim {
   last += 1;
-  return newClaim("client", last, leaseMs, amount, "");
+  return newClaim({ clientId: "client", number: last, leaseMs, amount, label: "", handOffMs: undefined });
 }
 
 async function grant(amount: number, leaseMs?: number): Promise<Grant> {

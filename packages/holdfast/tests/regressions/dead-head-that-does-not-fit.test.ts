@@ -3,18 +3,23 @@ import { embedded, Keyspace } from "@holdfast/embedded";
 import { expect, test } from "vitest";
 import { lockKeys } from "../../src/core/names.js";
 import { newClaim } from "../../src/core/owner.js";
+import type { Claim } from "../../src/core/steps.js";
 import { permitsSteps } from "../../src/permits/steps.js";
 
 const TIMEOUT_MS = 1_000;
+
+function claimOf(clientId: string, amount: number, number = 1): Claim {
+  return newClaim({ clientId, number, leaseMs: 60_000, amount, label: "", handOffMs: undefined });
+}
 
 test("a waiter whose process is gone holds up nobody, also while it would not fit", async () => {
   const keyspace = new Keyspace();
   const store = embedded({ keyspace });
   const keys = lockKeys("hf", "semaphore", "a");
   const steps = permitsSteps({ store, kind: "semaphore", name: "a", keys, inbox: "in:", declared: 2, numbered: 0 });
-  const holder = newClaim("alive", 1, 60_000, 1, "");
-  const gone = newClaim("gone", 1, 60_000, 2, "");
-  const next = newClaim("next", 1, 60_000, 1, "");
+  const holder = claimOf("alive", 1);
+  const gone = claimOf("gone", 2);
+  const next = claimOf("next", 1);
   await store.inbox("in:alive", () => {}, TIMEOUT_MS);
   await store.inbox("in:next", () => {}, TIMEOUT_MS);
 
@@ -31,7 +36,7 @@ test("a waiter that does not fit and is there is still not overtaken", async () 
   const steps = permitsSteps({ store, kind: "semaphore", name: "a", keys, inbox: "in:", declared: 2, numbered: 0 });
   await store.inbox("in:here", () => {}, TIMEOUT_MS);
 
-  expect((await steps.acquire(newClaim("here", 1, 60_000, 1, ""), true, TIMEOUT_MS)).outcome).toBe("granted");
-  expect((await steps.acquire(newClaim("here", 2, 60_000, 2, ""), true, TIMEOUT_MS)).outcome).toBe("waiting");
-  expect((await steps.acquire(newClaim("here", 3, 60_000, 1, ""), true, TIMEOUT_MS)).outcome).toBe("waiting");
+  expect((await steps.acquire(claimOf("here", 1), true, TIMEOUT_MS)).outcome).toBe("granted");
+  expect((await steps.acquire(claimOf("here", 2, 2), true, TIMEOUT_MS)).outcome).toBe("waiting");
+  expect((await steps.acquire(claimOf("here", 1, 3), true, TIMEOUT_MS)).outcome).toBe("waiting");
 });

@@ -340,7 +340,7 @@ describe("a claim that waits for several", () => {
     const waiting = callers(50);
     await world.runtime.advance(0);
     waiting.push(...callers(50));
-    await world.runtime.advance(4_000);
+    await world.runtime.advance(2_500);
     expect(new Set(world.sentOf("acquire").map(({ claim }) => claim?.owner)).size).toBe(1);
     expect(world.sentOf("acquire")).toHaveLength(2);
     expect(states(waiting).every((state) => state === "pending")).toBe(true);

@@ -7,11 +7,13 @@ import { systemRuntime } from "../../src/core/runtime.js";
 const label = fc.string({ unit: "binary", maxLength: 80 }).filter((text) => !/\p{Surrogate}/u.test(text));
 const whole = fc.integer({ min: 1, max: 1e9 });
 
+const handOff = fc.option(whole, { nil: undefined });
+
 test("an owner id gives back its client, amount and label, whatever the label is", () => {
   fc.assert(
-    fc.property(label, whole, whole, (text, number, leaseMs) => {
+    fc.property(label, whole, whole, handOff, (text, number, leaseMs, handOffMs) => {
       const clientId = systemRuntime.newClientId();
-      const { owner } = newClaim(clientId, number, leaseMs, 3, text);
+      const { owner } = newClaim({ clientId, number, leaseMs, amount: 3, label: text, handOffMs });
       expect(parseOwner(owner)).toEqual({ clientId, amount: 3, label: text === "" ? undefined : text });
     }),
     { numRuns: 1_000 },
@@ -20,21 +22,37 @@ test("an owner id gives back its client, amount and label, whatever the label is
 
 test("an owner id is plain ASCII without spaces, so that it can stand in a log, a message and a pattern", () => {
   fc.assert(
-    fc.property(label, (text) => {
-      expect(newClaim("client-id_0", 1, 100, 1, text).owner).toMatch(/^client-id_0\/1\/100\/1(\/[\w%.!~*'()-]+)?$/);
+    fc.property(label, handOff, (text, handOffMs) => {
+      const { owner } = newClaim({
+        clientId: "client-id_0",
+        number: 1,
+        leaseMs: 100,
+        amount: 1,
+        label: text,
+        handOffMs,
+      });
+      expect(owner).toMatch(/^client-id_0\/1\/100\/1(\/[\w%.!~*'()-]*(;\d+)?)?$/);
     }),
   );
 });
 
-test("the hand-off script reads the same four fields", () => {
-  // The pattern of lua/hand-off.lua: ^([^/]+)/(%d+)/(%d+)/(%d+)
+test("the hand-off script reads the same fields", () => {
+  // The patterns of lua/hand-off.lua: ^([^/]+)/(%d+)/(%d+)/(%d+) and ;(%d+)$
   fc.assert(
-    fc.property(label, whole, whole, whole, (text, number, leaseMs, amount) => {
-      const { owner } = newClaim("client-id_0", number, leaseMs, amount, text);
+    fc.property(label, whole, whole, whole, handOff, (text, number, leaseMs, amount, handOffMs) => {
+      const { owner } = newClaim({ clientId: "client-id_0", number, leaseMs, amount, label: text, handOffMs });
       const read = /^([^/]+)\/(\d+)\/(\d+)\/(\d+)/.exec(owner)?.slice(1);
       expect(read).toEqual(["client-id_0", `${number}`, `${leaseMs}`, `${amount}`]);
+      expect(/;(\d+)$/.exec(owner)?.[1]).toBe(handOffMs?.toString());
     }),
   );
+});
+
+test("clients of protocol 0 read the same client, amount and lease, and show the rest as the end of the label", () => {
+  const { owner } = newClaim({ clientId: "c", number: 1, leaseMs: 9_000, amount: 2, label: "cron", handOffMs: 3_000 });
+  // How protocol 0 parsed an owner id.
+  const [, clientId, amount, text] = /^([\w-]+)\/\d+\/\d+\/(\d+)(?:\/([^/]*))?$/.exec(owner) ?? [];
+  expect([clientId, amount, text]).toEqual(["c", "2", "cron;3000"]);
 });
 
 test.each(["", "foreign", "a/b", "a/1/2", "a/1/2/3/x/y", "a/1/2/x", "a b/1/2/3", "a/1/2/3\n", "/1/2/3"])(

@@ -145,18 +145,21 @@ export class ScriptedLock {
 
   /**
    * @param options  `readPolicy` answers what the server does when its memory is full; without it nobody asks;
-   *                 `isCluster` has an inbox for each slot besides that of the client; `takesTurns` lets callers share a claim
+   *                 `isCluster` has an inbox for each slot besides that of the client; `takesTurns` lets callers share a claim;
+   *                 `isHandedOff` grants by message for a short time only, until that is confirmed by `extend`
    */
   constructor({
     commandTimeoutMs = 2_000,
     readPolicy,
     takesTurns = false,
     isCluster = false,
+    isHandedOff = false,
   }: {
     readonly commandTimeoutMs?: number;
     readonly readPolicy?: () => Promise<MemoryPolicy | undefined>;
     readonly takesTurns?: boolean;
     readonly isCluster?: boolean;
+    readonly isHandedOff?: boolean;
   } = {}) {
     if (isCluster) Object.assign(this.store, { shardInbox: this.store.inbox.bind(this.store) });
     this.engine = new Engine({
@@ -176,6 +179,7 @@ export class ScriptedLock {
       exported: {},
       acquire: (claim, enqueue, timeoutMs) => this.#answer("acquire", timeoutMs, claim, enqueue),
       extend: ({ claim }, _leaseMs, timeoutMs) => this.#answer("extend", timeoutMs, claim),
+      ...(isHandedOff && { confirmHandOff: ({ claim }, timeoutMs) => this.#answer("extend", timeoutMs, claim) }),
       release: ({ claim }, timeoutMs) => this.#answer("release", timeoutMs, claim),
       leave: (claim, timeoutMs) => this.#answer("leave", timeoutMs, claim),
       adopt: (_from, { claim }, timeoutMs) => this.#answer("adopt", timeoutMs, claim),

@@ -50,12 +50,12 @@ test("a grant of which nothing can be made is given back, and the wait ends with
 });
 
 describe("a waiter in the queue", () => {
-  test("asks without queueing until it can be reached, then queues, and asks no more than every 5 s", async () => {
+  test("asks without queueing until it can be reached, then queues, and asks no more than every 3 s", async () => {
     taken();
     const acquiring = watch(world.lock.acquire({ waitMs: Infinity }));
-    await world.runtime.advance(14_000);
+    await world.runtime.advance(8_000);
     expect(world.sentOf("acquire").map(({ enqueue }) => enqueue)).toEqual([false, true, true, true]);
-    expect(world.timesOf("acquire", startMs)).toEqual([0, 0, 5_010, 10_020]);
+    expect(world.timesOf("acquire", startMs)).toEqual([0, 0, 3_010, 6_020]);
     expect(world.sent.every(({ verb }) => verb === "acquire")).toBe(true);
     expect(acquiring.state).toBe("pending");
     expect(world.runtime.running(true)).toBe(1);
@@ -68,11 +68,11 @@ describe("a waiter in the queue", () => {
     expect(world.timesOf("acquire", startMs)).toEqual([0, 0, 715]);
   });
 
-  test("asks every 5 s when the present lease has no end", async () => {
+  test("asks every 3 s when the present lease has no end", async () => {
     taken(-1);
     void world.lock.acquire({ waitMs: Infinity });
     await world.runtime.advance(6_000);
-    expect(world.timesOf("acquire", startMs)).toEqual([0, 0, 5_010]);
+    expect(world.timesOf("acquire", startMs)).toEqual([0, 0, 3_010]);
   });
 
   test("takes the grant that is pushed, without another question", async () => {
@@ -128,7 +128,7 @@ describe("a waiter in the queue", () => {
     const acquiring = watch(world.lock.acquire({ waitMs: Infinity }));
     await world.runtime.advance(600_000);
     expect(acquiring.state).toBe("pending");
-    expect(world.sentOf("acquire").length).toBeLessThan(125);
+    expect(world.sentOf("acquire").length).toBeLessThan(205);
   });
 });
 
@@ -161,9 +161,9 @@ describe("a grant message", () => {
   test("that is older than the answer `you wait` is not believed: the server is asked", async () => {
     taken();
     const acquiring = watch(world.lock.acquire());
-    await world.runtime.advance(6_000);
+    await world.runtime.advance(4_000);
     const before = world.sent.length;
-    world.store.push(`+${world.lastNumber} 99 ${usAfter(4_000)}`);
+    world.store.push(`+${world.lastNumber} 99 ${usAfter(2_000)}`);
     await world.runtime.advance(0);
     expect(acquiring.state).toBe("pending");
     expect(world.sent).toHaveLength(before + 1);

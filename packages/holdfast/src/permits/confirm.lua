@@ -1,0 +1,35 @@
+--[[
+  permits/confirm: begin the leases of grants by message anew, each as permits/extend does.
+
+  A writer that leaves lets all waiting readers in at once, and a process may have a thousand of them: one request for each
+  would cost the server many times what this costs. Each is confirmed or refused by itself, whatever becomes of the others.
+
+  KEYS[1] state    hash: capacity, declared, used, top, free, first, until, keepMs; owner -> grant of each holder
+  KEYS[2] fence    string, last token issued
+  KEYS[3] holders  sorted set, owner of a holder -> end of its lease, in microseconds of the server's clock
+  KEYS[4] slots    sorted set, free slot numbers below top
+  ARGV[1] grants   of each in turn: id of the claim that was granted, token, and length of the lease, counted from now; all of
+                   them with a space between, and no id contains one
+  RENEWS
+  REPLY   {1, refused...}  confirmed: all but those, counted from 1
+]]
+local owner = ''
+
+-- include permits-state
+-- include permits
+mend()
+local reply = {1}
+local place = 0
+for claim, token, leaseMs in string.gmatch(ARGV[1], '(%S+) (%S+) (%S+)') do
+  place = place + 1
+  local grant = redis.call('HGET', KEYS[1], claim)
+  local deadline = grant and redis.call('ZSCORE', KEYS[3], claim)
+  if deadline and deadline - now > 0 and isUnder(grant, token) then
+    lengthen(tonumber(leaseMs))
+    keepLease(claim, now + leaseMs * 1000)
+    redis.call('HSET', KEYS[1], claim, confirmed(grant))
+  else
+    reply[#reply + 1] = place
+  end
+end
+return reply

@@ -1,0 +1,56 @@
+/** Confirms the permits that a process was granted in one turn by few requests; see `permits/confirm.lua`. */
+import { call } from "../core/call.js";
+import type { Grant, NotHeld } from "../core/steps.js";
+import type { Store } from "../core/store.js";
+import { permitsConfirm } from "../generated/scripts.js";
+
+/** Grants of one request: few enough that nobody else waits long for the server. */
+const MOST = 128;
+
+/** The permits of one name, as far as a confirmation needs them. */
+export interface ConfirmedPlace {
+  readonly store: Store;
+  readonly name: string;
+  readonly keys: {
+    readonly state: string;
+    readonly fence: string;
+    readonly holders: string;
+    readonly slots: string;
+  };
+}
+
+type Confirmed = "extended" | NotHeld;
+
+/** Grants that wait for the end of the turn. */
+interface Batch {
+  readonly grants: string[];
+  readonly sent: Promise<ReadonlySet<number>>;
+}
+
+const batchesOf = new WeakMap<Store, Map<string, Batch>>();
+
+/** Begins the lease of a grant anew, together with others of the same name. @throws StoreError */
+export async function confirmTogether(place: ConfirmedPlace, grant: Grant, timeoutMs: number): Promise<Confirmed> {
+  const batches = batchesOf.get(place.store) ?? new Map<string, Batch>();
+  batchesOf.set(place.store, batches);
+  const { state } = place.keys;
+  const batch = batches.get(state) ?? begin(batches, place, timeoutMs);
+  const { claim, token } = grant;
+  const index = batch.grants.push(`${claim.owner} ${token} ${claim.leaseMs}`);
+  if (index === MOST) batches.delete(state);
+  return (await batch.sent).has(index) ? "forgotten" : "extended";
+}
+
+function begin(batches: Map<string, Batch>, place: ConfirmedPlace, timeoutMs: number): Batch {
+  const grants: string[] = [];
+  const { store, name, keys } = place;
+  const sent = Promise.resolve().then(async () => {
+    if (batches.get(keys.state) === batch) batches.delete(keys.state);
+    const args = { grants: grants.join(" ") };
+    const { refused } = await call({ store, name }, permitsConfirm, keys, args, timeoutMs);
+    return new Set(refused.map(Number));
+  });
+  const batch: Batch = { grants, sent };
+  batches.set(keys.state, batch);
+  return batch;
+}

@@ -1,0 +1,210 @@
+/** A grant by message lasts 3 s until its holder confirms it (docs/adr/130). */
+import { beforeEach, describe, expect, test } from "vitest";
+import type { Lease } from "../../src/core/lease.js";
+import type { AcquireOptions } from "../../src/core/options.js";
+import { lost, NOW_US, never, ScriptedLock, watch } from "./scripted-lock.js";
+
+/** What is left of a lease of 3 s, and of one of 30 s, less the allowance for drift. */
+const SHORT_MS = 3_000 * 0.99 - 2;
+const FULL_MS = 30_000 * 0.99 - 2;
+
+let world: ScriptedLock;
+let startMs: number;
+
+beforeEach(async () => {
+  world = new ScriptedLock({ isHandedOff: true, takesTurns: true });
+  await world.engine.mailbox.open(1_000);
+  startMs = world.runtime.monotonicMs();
+  world.answers.acquire = async () => ({
+    outcome: "waiting",
+    restMs: 2_000,
+    nowUs: NOW_US + (world.runtime.monotonicMs() - startMs) * 1_000,
+  });
+});
+
+/** The server grants the newest claim, which takes the message a moment. */
+async function push(token = 99): Promise<void> {
+  const us = NOW_US + (world.runtime.monotonicMs() - startMs) * 1_000;
+  world.store.push(`+${world.lastNumber} ${token} ${us}`);
+  await world.runtime.advance(0);
+}
+
+async function grantTo(options: AcquireOptions = {}): Promise<Lease> {
+  const acquiring = world.lock.acquire({ waitMs: Infinity, ...options });
+  await world.runtime.advance(1);
+  await push();
+  return acquiring;
+}
+
+/** A first hold that is over at once, after which the lock counts as one that is held for a moment. */
+async function holdBriefly(): Promise<void> {
+  await (await grantTo()).release();
+  world.sent.length = 0;
+}
+
+function extendsAt(): number[] {
+  return world.timesOf("extend", world.runtime.monotonicMs());
+}
+
+describe("where nothing is known of how long the lock is held", () => {
+  test("the grant is confirmed before the caller hears of it, and then lasts for the whole lease", async () => {
+    const lease = await grantTo();
+    expect(extendsAt()).toEqual([0]);
+    expect(lease.validForMs()).toBe(FULL_MS);
+  });
+
+  test("so is it where the last hold lasted 250 ms", async () => {
+    const first = await grantTo();
+    await world.runtime.advance(250);
+    await first.release();
+    world.sent.length = 0;
+    expect((await grantTo()).validForMs()).toBe(FULL_MS);
+    expect(world.sentOf("extend")).toHaveLength(1);
+  });
+
+  test("a confirmation without an answer is followed by the question of a waiter, whose answer grants as well", async () => {
+    world.answers.extend = () => Promise.reject(lost());
+    const acquiring = watch(world.lock.acquire({ waitMs: Infinity }));
+    await world.runtime.advance(1);
+    world.answers.acquire = async () => ({ outcome: "granted", token: 99 });
+    await push();
+    await world.runtime.advance(100);
+    expect(acquiring.value?.validForMs()).toBeGreaterThan(20_000);
+  });
+
+  test("a confirmation that is refused sends the caller back to wait", async () => {
+    world.answers.extend = async () => "claimed";
+    const acquiring = watch(world.lock.acquire({ waitMs: Infinity }));
+    await world.runtime.advance(1);
+    const before = world.sentOf("acquire").length;
+    await push();
+    expect(acquiring.state).toBe("pending");
+    expect(world.sentOf("acquire")).toHaveLength(before + 1);
+  });
+});
+
+describe("where the lock was last held for a moment", () => {
+  beforeEach(holdBriefly);
+
+  test("a section that is short as well sends nothing but its release", async () => {
+    const lease = await grantTo();
+    await world.runtime.advance(200);
+    await lease.release();
+    expect(world.sent.map(({ verb }) => verb)).toEqual(["acquire", "release"]);
+  });
+
+  test("validity is that of the short lease until it is confirmed after 250 ms", async () => {
+    const lease = await grantTo();
+    expect(lease.validForMs()).toBeLessThanOrEqual(SHORT_MS);
+    expect(lease.validForMs()).toBeGreaterThan(SHORT_MS - 10);
+    await world.runtime.advance(240);
+    expect(world.sentOf("extend")).toEqual([]);
+    await world.runtime.advance(70);
+    expect(world.sentOf("extend")).toHaveLength(1);
+    expect(lease.validForMs()).toBeGreaterThan(FULL_MS - 100);
+    await world.runtime.advance(9_000);
+    expect(world.sentOf("extend")).toHaveLength(1);
+    await world.runtime.advance(1_500);
+    expect(world.sentOf("extend")).toHaveLength(2);
+  });
+
+  test("a confirmation that is not answered is tried again, several times before the short lease is over", async () => {
+    const lease = await grantTo();
+    world.answers.extend = () => never();
+    await world.runtime.advance(2_900);
+    expect(world.sentOf("extend").length).toBeGreaterThanOrEqual(4);
+    expect(lease.validForMs()).toBeGreaterThan(0);
+    world.answers.extend = async () => "extended";
+    await world.runtime.advance(0);
+    expect(lease.signal.aborted).toBe(false);
+  });
+
+  test("a lease that is never confirmed is lost in time", async () => {
+    const lease = await grantTo();
+    world.answers.extend = () => Promise.reject(lost());
+    const { signal } = lease;
+    await world.runtime.advance(SHORT_MS + 1);
+    expect(signal.aborted).toBe(true);
+    expect(lease.validForMs()).toBe(0);
+  });
+
+  test("with `renew: false` it is confirmed before the caller hears of it, and never again", async () => {
+    const lease = await grantTo({ renew: false });
+    expect(lease.validForMs()).toBe(FULL_MS);
+    await world.runtime.advance(20_000);
+    expect(world.sentOf("extend")).toHaveLength(1);
+  });
+
+  test("`extend` of the holder confirms it", async () => {
+    const lease = await grantTo();
+    await lease.extend(60_000);
+    expect(lease.validForMs()).toBeGreaterThan(59_000);
+    await world.runtime.advance(2_000);
+    expect(world.sentOf("extend")).toHaveLength(1);
+  });
+
+  test("`export` asks for the whole lease first, for whoever adopts it", async () => {
+    const lease = await grantTo();
+    lease.export();
+    expect(world.sentOf("extend")).toHaveLength(1);
+  });
+
+  test("a lease of 3 s or less is confirmed by its first renewal", async () => {
+    const lease = await grantTo({ leaseMs: 1_500 });
+    await world.runtime.advance(490);
+    expect(world.sentOf("extend")).toEqual([]);
+    await world.runtime.advance(20);
+    expect(world.sentOf("extend")).toHaveLength(1);
+    expect(lease.validForMs()).toBeGreaterThan(1_400);
+  });
+});
+
+describe("callers that share a claim", () => {
+  beforeEach(holdBriefly);
+
+  test("need no confirmation while each of them is done in a moment", async () => {
+    const callers = Array.from({ length: 5 }, () => world.lock.acquire({ waitMs: Infinity }));
+    await world.runtime.advance(1);
+    await push();
+    for (const caller of callers) {
+      await (await caller).release();
+      await world.runtime.advance(1);
+    }
+    expect(world.sentOf("extend")).toEqual([]);
+    await world.runtime.advance(1_000);
+    expect(world.sentOf("extend")).toEqual([]);
+  });
+
+  test("have it confirmed 250 ms after the grant by the one that takes longer", async () => {
+    const callers = Array.from({ length: 3 }, () => watch(world.lock.acquire({ waitMs: Infinity })));
+    await world.runtime.advance(1);
+    await push();
+    await world.runtime.advance(10);
+    await callers[0]?.value?.release();
+    await world.runtime.advance(0);
+    const second = callers[1]?.value;
+    await world.runtime.advance(300);
+    expect(world.sentOf("extend")).toHaveLength(1);
+    expect(second?.validForMs()).toBeGreaterThan(FULL_MS - 400);
+  });
+
+  test("with `renew: false` in the middle of a batch, it is confirmed as its lease begins", async () => {
+    const first = world.lock.acquire({ waitMs: Infinity });
+    const second = watch(world.lock.acquire({ waitMs: Infinity, renew: false }));
+    await world.runtime.advance(1);
+    await push();
+    await (await first).release();
+    await world.runtime.advance(0);
+    expect(world.sentOf("extend")).toHaveLength(1);
+    expect(second.value?.validForMs()).toBeGreaterThan(FULL_MS - 100);
+    await world.runtime.advance(20_000);
+    expect(world.sentOf("extend")).toHaveLength(1);
+  });
+});
+
+test("a grant that is the answer to a question lasts for the whole lease", async () => {
+  world.answers.acquire = async () => ({ outcome: "granted", token: 7 });
+  const lease = await world.lock.acquire();
+  expect(lease.validForMs()).toBe(FULL_MS);
+  expect(world.sentOf("extend")).toEqual([]);
+});
