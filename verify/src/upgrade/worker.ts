@@ -92,7 +92,8 @@ async function turn(lane: Lane, signal: AbortSignal): Promise<void> {
     taken = await take(lane, { leaseMs, fairness, waitMs, signal });
   } catch (error) {
     const { code } = error as { readonly code?: string };
-    const isTimeout = code === "ERR_LOCK_ACQUIRE_TIMEOUT";
+    // A caller that is not patient may get no answer in its time on a busy machine; the others ask again.
+    const isTimeout = code === "ERR_LOCK_ACQUIRE_TIMEOUT" || (!isPatient && code === "ERR_LOCK_STORE");
     if (!signal.aborted && !isTimeout) {
       await note({ type: "failed", worker: number, build, text: `acquire of ${name}: ${String(error)}` });
       return;
