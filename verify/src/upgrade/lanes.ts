@@ -24,7 +24,7 @@ export const LANES: readonly Lane[] = [
   { kind: "mutex", name: "medium", leaseMs: 5_000, fairness: "strict", callers: 1 },
   { kind: "mutex", name: "long", leaseMs: 30_000, fairness: "cohort", callers: 2 },
   { kind: "mutex", name: "long", leaseMs: 30_000, fairness: "strict", callers: 1 },
-  { kind: "mutex", name: "slow", leaseMs: 30_000, fairness: "strict", callers: 1, slowMs: [3_300, 4_500] },
+  { kind: "mutex", name: "slow", leaseMs: 30_000, fairness: "strict", callers: 1, slowMs: [4_500, 6_500] },
   { kind: "semaphore", name: "pool", leaseMs: 5_000, fairness: "strict", callers: 1 },
   { kind: "read-write-lock", name: "book", leaseMs: 2_000, fairness: "strict", callers: 1 },
   { kind: "election", name: "chief", leaseMs: 30_000, fairness: "strict", callers: 1 },
