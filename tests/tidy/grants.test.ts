@@ -30,17 +30,16 @@ const PUT_BACK: ReadonlySet<string> = new Set([
   "recipes/coalesce/reclaim",
   // The same grant, which is confirmed by now.
   "permits/extend",
-  // The pause that holds already.
-  "pausing/extend",
   // Whoever the record beside the lock names.
   "interop/timestamp/extend",
   // Whoever writes goes on reading.
   "interop/redisson/read-write/downgrade",
 ]);
 
-/** They write a key of that place which nobody holds: a count, a value. */
+/** They write a key of that place which nobody holds: a count, a value, a pause. */
 const HELD_BY_NOBODY: ReadonlySet<string> = new Set([
   "interop/redisson/latch/try-set-count",
+  "pausing/extend",
   "recipes/counter/change",
   "recipes/fence/set",
 ]);
@@ -65,7 +64,6 @@ test("what a marked script is while nothing may be granted has no hand-off left"
     "mutex/force-release",
     "mutex/leave",
     "mutex/release",
-    "pausing/extend-permits",
     "pausing/pause",
     "pausing/pause-permits",
     "pausing/resume",

@@ -39,7 +39,7 @@ export class ConditionWorld extends LockWorld<ConditionClients> {
     const [number, verb, token, , more] = request;
     const { owner, role } = this.places[number] as Place;
     const from = this.places[number - 1]?.owner ?? "";
-    const keys = ["l", "f", "q", "c"];
+    const keys = ["l", "f", "q", "p", "c"];
     switch (verb) {
       case "wait":
         return { script: "condition/wait", keys, args: [from, token, owner, more ?? 0, INBOX] };
@@ -48,7 +48,7 @@ export class ConditionWorld extends LockWorld<ConditionClients> {
       case "signal":
         return {
           script: "condition/signal",
-          keys: [...keys, "g"],
+          keys: ["l", "f", "q", "c", "g"],
           args: [owner, token, 1, role === "signal-all" ? 1000 : 1, INBOX],
         };
       default:

@@ -31,15 +31,15 @@ export const mutexKind: LockKind = {
       case "acquire":
         return {
           script,
-          keys: ["l", "f", "q"],
+          keys: ["l", "f", "q", "p"],
           args: [owner, LEASE_MS, FENCE_MS, 1, enqueue ? 1 : 0, INBOX],
         };
       case "extend":
         return { script, keys: ["l", "f"], args: [owner, token, LEASE_MS] };
       case "release":
-        return { script, keys: ["l", "f", "q"], args: [owner, token, INBOX] };
+        return { script, keys: ["l", "f", "q", "p"], args: [owner, token, INBOX] };
       case "leave":
-        return { script, keys: ["l", "f", "q"], args: [owner, INBOX] };
+        return { script, keys: ["l", "f", "q", "p"], args: [owner, INBOX] };
       default:
         throw new Error(`a mutex has no ${verb}`);
     }
@@ -69,13 +69,17 @@ export function permitsKind(capacity: number, words: Words = OF_PERMITS): LockKi
       const script = `permits/${verb}`;
       switch (verb) {
         case "acquire":
-          return { script, keys: [...keys, "q"], args: [owner, LEASE_MS, weight, enqueue ? 1 : 0, INBOX, capacity, 0] };
+          return {
+            script,
+            keys: [...keys, "q", "p"],
+            args: [owner, LEASE_MS, weight, enqueue ? 1 : 0, INBOX, capacity, 0],
+          };
         case "extend":
           return { script, keys, args: [owner, token, LEASE_MS] };
         case "release":
-          return { script, keys: [...keys, "q"], args: [owner, token, INBOX, 0] };
+          return { script, keys: [...keys, "q", "p"], args: [owner, token, INBOX, 0] };
         case "leave":
-          return { script, keys: [...keys, "q"], args: [owner, INBOX, 0] };
+          return { script, keys: [...keys, "q", "p"], args: [owner, INBOX, 0] };
         default:
           throw new Error(`permits have no ${verb}`);
       }

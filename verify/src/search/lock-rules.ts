@@ -50,8 +50,8 @@ export const LOCK_RULES: readonly Rule[] = [
   ),
   script("no-barging", "who comes takes a free lock only if nobody waits", mutex([[1], [1], [1]], { delays: 2 }), {
     script: "mutex/acquire",
-    from: "if redis.call('EXISTS', KEYS[1], KEYS[3]) == 0 then",
-    to: "if redis.call('EXISTS', KEYS[1]) == 0 then",
+    from: "if redis.call('EXISTS', KEYS[1], KEYS[3], KEYS[4]) == 0 then",
+    to: "if redis.call('EXISTS', KEYS[1], KEYS[4]) == 0 then",
   }),
   script(
     "promotion",
@@ -94,7 +94,7 @@ export const LOCK_RULES: readonly Rule[] = [
       from: "if not record and used + weight <= capacity and (used",
       to: "if not record and (used",
     },
-    { script: "permits/acquire", from: "if isUnqueued and used + weight <= capacity then", to: "if isUnqueued then" },
+    { script: "permits/acquire", from: "if found == 0 and used + weight <= capacity then", to: "if found == 0 then" },
   ),
   script(
     "permits-head-first",
@@ -102,7 +102,7 @@ export const LOCK_RULES: readonly Rule[] = [
     permits([[1], [2], [1]], {}),
     {
       script: "permits/acquire",
-      from: "if isUnqueued and used + weight <= capacity then",
+      from: "if found == 0 and used + weight <= capacity then",
       to: "if used + weight <= capacity then",
     },
   ),

@@ -31,13 +31,13 @@ export const READ_WRITE_RULES: readonly Rule[] = [
       from: "if not record and used + weight <= capacity and (used",
       to: "if not record and (used",
     },
-    { script: "permits/acquire", from: "if isUnqueued and used + weight <= capacity then", to: "if isUnqueued then" },
+    { script: "permits/acquire", from: "if found == 0 and used + weight <= capacity then", to: "if found == 0 then" },
   ),
   script(
     "writer-stops-readers",
     "readers that come after a waiting writer wait behind it",
     readWrite([READER, WRITER, READER], { delays: 0 }),
-    { script: "permits/acquire", from: "  and redis.call('EXISTS', KEYS[5]) == 0 then", to: "  then" },
+    { script: "permits/acquire", from: "  and redis.call('EXISTS', KEYS[5], KEYS[6]) == 0 then", to: "  then" },
   ),
   script(
     "own-release-only",

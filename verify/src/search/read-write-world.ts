@@ -29,7 +29,7 @@ export class ReadWriteWorld extends LockWorld<ReadWriteClients> {
   override callOf(request: Request): Call {
     const [number, verb, token, , more = 0] = request;
     const { owner } = this.places[number] as Place;
-    const keys = ["s", "f", "h", "t", "q"];
+    const keys = ["s", "f", "h", "t", "q", "p"];
     if (verb === "reweigh") {
       const [change, weight] = [Math.floor(more / 2), more % 2 === 1 ? EVERYTHING : 1];
       return { script: "permits/reweigh", keys, args: [owner, token, weight, change, INBOX, 0] };

@@ -26,7 +26,7 @@ whoever waited before keeps its place.
       --until T           ends by itself at T: 18:30, 2026-11-23T18:30 (local; with Z: UTC)
 
 The name is paused as what it is used as now, and as a mutex if it is not in use.
-With --redlock nothing can be paused, since its servers have no queue: hold it, with holdfast run NAME --hold.
+With --redlock nothing can be paused, because its servers are independent: hold it, with holdfast run NAME --hold.
 Exit code 0; 1 if it is paused already, which stays as it is; 65 if it is of a kind that cannot be paused.`;
 
 /** The kinds that can be paused, as `Holdfast.pause` names them. */
@@ -50,7 +50,7 @@ export const pause: Verb = {
     notOnRedlock(
       "pause",
       common,
-      `a pause stands at the head of a queue, and independent servers have none. Hold it instead: ${holdInstead(call, name)} waits for the present holder, and keeps everybody out until it is interrupted`,
+      `a pause is kept by the one server that grants, and independent servers have none. Hold it instead: ${holdInstead(call, name)} waits for the present holder, and keeps everybody out until it is interrupted`,
     );
     const label = messageOf(call, "pause");
     const end = { for: textOf(values, "for"), until: textOf(values, "until") };

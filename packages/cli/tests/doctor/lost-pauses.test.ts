@@ -72,23 +72,15 @@ test.each(KINDS)("%s: a pause is no matter while it stands, and is told when the
   );
 });
 
-test("a pause that waits for permits to be given back stands too", async () => {
-  const lease = await holdfast.semaphore("pool", { permits: 3 }).acquire();
-  await holdfast.pause("pool", { ...WORDS, kind: "semaphore" });
-  expect(await redis.zcard("hf:semaphore:{pool}:queue")).toBe(1);
+test.each(["mutex", "semaphore"] as const)("%s: a pause stands whether somebody holds it or not", async (kind) => {
+  const lock = kind === "mutex" ? holdfast.mutex("deploy") : holdfast.semaphore("deploy", { permits: 3 });
+  const lease = await lock.acquire();
+  await holdfast.pause("deploy", { ...WORDS, kind });
   expect(await told()).toMatch(/^ok/);
   await lease.release();
-  expect(await redis.zcard("hf:semaphore:{pool}:queue")).toBe(0);
   expect(await told()).toMatch(/^ok/);
-});
-
-test("a pause that waits for the holder of a mutex stands, and is lost with the queue", async () => {
-  const lease = await holdfast.mutex("deploy").acquire();
-  await holdfast.pause("deploy", WORDS);
-  expect(await told()).toMatch(/^ok/);
-  await redis.del("hf:mutex:{deploy}:queue");
-  expect(await told()).toMatch(/^warning: mutex deploy was paused by ana/);
-  await lease.release();
+  await redis.del(`hf:${kind}:{deploy}:pause`);
+  expect(await told()).toMatch(new RegExp(`^warning: ${kind} deploy was paused by ana`));
 });
 
 test("a pause that somebody resumed is over, whether or not the history was told", async () => {
@@ -127,7 +119,7 @@ test("a pause that ended by itself is over; one whose end is to come is told wit
 test("a mutex with a key is looked at where its key is", async () => {
   await holdfast.pause("stock", { ...WORDS, key: "legacy:stock" });
   expect(await told()).toMatch(/^ok/);
-  await redis.del("legacy:stock");
+  await redis.del("hf:mutex:mapped:{legacy:stock}:pause");
   expect(await told()).toMatch(/^warning: mutex stock \(key legacy:stock\) was paused by ana/);
 });
 
@@ -193,7 +185,7 @@ test("in a cluster each node tells of its own", async () => {
       "ok: 1 history: no pause is gone that nobody has ended",
       "ok: 2 histories: no pause is gone that nobody has ended",
     ]);
-    await nodes.del("hf:mutex:{a}");
+    await nodes.del("hf:mutex:{a}:pause");
     expect((await look()).toSorted()).toEqual([
       expect.stringMatching(/^finding: mutex a was paused by ana/),
       "ok: 2 histories: no pause is gone that nobody has ended",

@@ -200,7 +200,7 @@ test("what was left over is found, and what is in use is not", async () => {
     expect(said(clean, "leftovers")).toMatch(/^ok/);
     await redis.mset({ "hf:mutex:{stuck}": "ReH8GUZ6AOmR69do/1/30000/1", "hf:jobs:1": "x", "cache:user:1": "x" });
     await redis.set("hf:mutex:{foreign}", "not an owner", "EX", 60);
-    await redis.set("hf:mutex:{paused}", "pause/1795249801367/1795257001000/1/ReH8GUZ6AOmR69do/ana/db", "EX", 60);
+    await redis.set("hf:mutex:{paused}:pause", "pause/1795249801367/1795257001000/1/ReH8GUZ6AOmR69do/ana/db", "EX", 60);
     await redis.zadd("hf:mutex:{busy}:queue", 99, "AAAAAAAAAAAAAAAA/3/30000/1");
     const findings = await examined([at(healthy.port)], ["leftovers", "shared"]);
     const told = said(findings, "leftovers");

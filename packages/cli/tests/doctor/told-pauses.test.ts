@@ -54,7 +54,7 @@ test("a pause that was given another end is judged by that one", async () => {
   const { pause } = await holdfast.pause("deploy", { ...WORDS, untilAtMs: FAR_MS });
   await extendPause(holdfast, "deploy", { pause: pause.owner, untilAtMs: FAR_MS - 1_000 });
   expect(await told()).toMatch(/^ok: 1 history/);
-  await redis.del("hf:mutex:{deploy}");
+  await redis.del("hf:mutex:{deploy}:pause");
   const until = new Date(FAR_MS - 1_000).toISOString().slice(0, 19).replace("T", " ");
   expect(await told()).toContain(`until ${until}Z, and is not paused any more`);
   await recorder.flush();
@@ -73,7 +73,7 @@ test("the end of a pause is told late: it is not that of the next one, whenever 
   await appendHistory(quiet, { ...RESUMED, owner: first.owner });
   await redis.set("hf:mutex:{deploy}:resumed", `x 0 ${FAR_MS} ${first.owner}`);
   expect(await told()).toMatch(/^ok/);
-  await redis.del("hf:mutex:{deploy}");
+  await redis.del("hf:mutex:{deploy}:pause");
   expect(await told()).toMatch(/^warning: mutex deploy was paused by ana/);
 });
 

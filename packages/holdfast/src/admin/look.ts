@@ -33,7 +33,7 @@ interface Seen {
   readonly idle?: "counting" | "broken";
   /** Where those wait who are to be told of. */
   readonly queue?: string;
-  /** Whether its first key is there; undefined if it is while somebody, or a pause, holds it. */
+  /** Whether its first key is there; undefined if it is while somebody holds it. */
   readonly isOnRecord?: boolean;
   /** The mode and the permits of a claim of that weight. */
   readonly weigh?: (weight: number) => { readonly mode: LockMode; readonly permits: number };
@@ -93,8 +93,8 @@ async function lookInto(place: Place, whose: Whose, identities: Identities): Pro
   return { entry, hasFirstKey };
 }
 
-/** How many waiters are told of: a pause may be among the first, and the others are a hundred. */
-const MOST_WAITERS = 101;
+/** How many waiters are told of. */
+const MOST_WAITERS = 100;
 /** A queue that was begun by a signal has plain numbers; no time is as low. */
 const FIRST_TIME_US = 1e15;
 

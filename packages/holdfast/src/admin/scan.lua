@@ -53,7 +53,7 @@ local function standsForSomething(rest)
     return free or string.match(rest, '^mutex:mapped') ~= nil
   end
   return kind == 'client' or string.match(rest, '}$') ~= nil or string.match(rest, ':queue$') ~= nil
-    or string.match(rest, ':waiters$') ~= nil or string.match(rest, ':condition:[^:]*$') ~= nil
+    or string.match(rest, ':pause$') ~= nil or string.match(rest, ':waiters$') ~= nil or string.match(rest, ':condition:[^:]*$') ~= nil
 end
 
 local reply, found, looked = {0, masters, id, cursor}, 0, 0

@@ -179,8 +179,8 @@ async function examine(
     awaited.length > 0 ||
     parts.has("") ||
     (parts.has("fence") && (whose.key !== undefined || (!hasFirstKey && entry.waiterCount === 0))) ||
-    // Where a pause has taken it, it is not said whether it holds or is the first that waits: rather twice than never.
-    ((parts.has("queue") || parts.has("waiters")) && (!hasFirstKey || entry.pause !== undefined));
+    // Those who wait may come and go during a pause: rather twice than never.
+    ((parts.has("queue") || parts.has("waiters") || parts.has("pause")) && !hasFirstKey);
   if (!isListedHere) return undefined;
   const lock = withConditions(entry, awaited);
   if (lock.state === "free" && !includeFree) return undefined;

@@ -39,10 +39,10 @@ type Suffixes = readonly string[];
 
 /** The keys that are sorted sets, and those that are not, by what follows the base; the lock's own is among the latter. */
 const SUFFIXES: Readonly<Record<LockKind, { readonly sorted: Suffixes; readonly others: Suffixes }>> = {
-  mutex: { sorted: [":queue"], others: [":fence", ":handed"] },
-  election: { sorted: [":queue"], others: [":fence", ":handed", ":value"] },
-  semaphore: { sorted: [":queue", ":holders", ":slots"], others: [":fence"] },
-  "read-write-lock": { sorted: [":queue", ":holders", ":slots"], others: [":fence"] },
+  mutex: { sorted: [":queue"], others: [":fence", ":handed", ":pause"] },
+  election: { sorted: [":queue"], others: [":fence", ":handed", ":pause", ":value"] },
+  semaphore: { sorted: [":queue", ":holders", ":slots"], others: [":fence", ":pause"] },
+  "read-write-lock": { sorted: [":queue", ":holders", ":slots"], others: [":fence", ":pause"] },
   "count-down-latch": { sorted: [":waiters", ":counted"], others: [] },
   barrier: { sorted: [":arrived", ":leases", ":ended"], others: [] },
   redlock: { sorted: [], others: [":fence"] },

@@ -8,7 +8,8 @@
   KEYS[2] fence      string, last token issued
   KEYS[3] queue      sorted set, owner of a claim that waits for the mutex -> arrival number
   KEYS[4] handed     string, client that was granted by message and has not confirmed
-  KEYS[5] condition  sorted set, owner of a claim that waits for a signal -> arrival number
+  KEYS[5] pause      string, the pause that keeps everybody from being granted; expires at its end
+  KEYS[6] condition  sorted set, owner of a claim that waits for a signal -> arrival number
   ARGV[1] from       id of the claim that held the mutex before the wait
   ARGV[2] token      token of its grant
   ARGV[3] owner      id of the claim that gives up
@@ -26,7 +27,10 @@ local from, token, owner, entered, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], A
 -- include hand-off
 -- include holds
 -- include signal-next
-if redis.call('ZREM', KEYS[5], owner) == 1 then
+local function pop()
+  return redis.call('ZPOPMIN', KEYS[6])[1]
+end
+if redis.call('ZREM', KEYS[6], owner) == 1 then
   return 1
 end
 
@@ -34,7 +38,7 @@ local isHolder = redis.call('GET', KEYS[1]) == owner
 if isHolder or redis.call('ZREM', KEYS[3], owner) == 1 or entered == '1' then
   -- A claim in no queue was signalled, and dropped when it could not be reached at its turn.
   if entered ~= '2' then
-    signalNext(inbox, 1)
+    signalNext(inbox, 1, pop)
   end
   if isHolder and not handOff(inbox) then
     redis.call('DEL', KEYS[1], KEYS[4])
@@ -51,7 +55,7 @@ end
 
 if entered == '0' then
   -- Its wait ran unheard, and it was signalled and dropped since; or never began, and then a needless signal does no harm.
-  signalNext(inbox, 1)
+  signalNext(inbox, 1, pop)
   return 2
 end
 return 0

@@ -8,8 +8,8 @@
   KEYS[1] lock       string, owner of the claim that holds; expires with its lease
   KEYS[2] fence      string, last token issued
   KEYS[3] queue      sorted set, owner of a claim that waits for the mutex -> arrival number
-  KEYS[4] signalled  hash, owner, request and moved: the last signal of this condition
-  KEYS[5] condition  sorted set, owner of a claim that waits for a signal -> arrival number
+  KEYS[4] condition  sorted set, owner of a claim that waits for a signal -> arrival number
+  KEYS[5] signalled  hash, owner, request and moved: the last signal of this condition
   ARGV[1] owner      id of the claim that holds the mutex
   ARGV[2] token      token of its grant
   ARGV[3] request    number of this request among those of the same holder
@@ -26,15 +26,17 @@ local owner, token, request, most, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], A
 -- include holds
 -- include why-lost
 -- include signal-next
-local last = redis.call('HMGET', KEYS[4], 'owner', 'request', 'moved')
+local last = redis.call('HMGET', KEYS[5], 'owner', 'request', 'moved')
 if last[1] == owner and request - last[2] <= 0 then
-  return {1, tonumber(last[3]), redis.call('ZCARD', KEYS[5])}
+  return {1, tonumber(last[3]), redis.call('ZCARD', KEYS[4])}
 end
 if not holds(owner, token) then
   return {whyLost(redis.call('GET', KEYS[1]), token)}
 end
 
-local moved = signalNext(inbox, tonumber(most))
-redis.call('HSET', KEYS[4], 'owner', owner, 'request', request, 'moved', moved)
-redis.call('PEXPIRE', KEYS[4], 600000)
-return {1, moved, redis.call('ZCARD', KEYS[5])}
+local moved = signalNext(inbox, tonumber(most), function()
+  return redis.call('ZPOPMIN', KEYS[4])[1]
+end)
+redis.call('HSET', KEYS[5], 'owner', owner, 'request', request, 'moved', moved)
+redis.call('PEXPIRE', KEYS[5], 600000)
+return {1, moved, redis.call('ZCARD', KEYS[4])}

@@ -18,6 +18,7 @@ export interface ConditionPlace {
   readonly fence: string;
   readonly queue: string;
   readonly handed: string;
+  readonly pause: string;
   /** The condition's own queue; a suffix makes its other key. */
   readonly condition: string;
   /** What a client id is appended to for its channel. */
@@ -67,8 +68,8 @@ export function waitSteps(
   isStillValid: () => boolean,
   onEntered: () => void,
 ): ConditionWait {
-  const { store, mutex, lock, fence, queue, handed, condition, inbox } = place;
-  const keys = { lock, fence, queue, handed, condition };
+  const { store, mutex, lock, fence, queue, handed, pause, condition, inbox } = place;
+  const keys = { lock, fence, queue, handed, pause, condition };
   const caller = { store, name: mutex.name };
   let mayHaveEntered = false;
   let hasEntered = false;

@@ -9,7 +9,8 @@
   KEYS[2] fence      string, last token issued
   KEYS[3] queue      sorted set, owner of a claim that waits for the mutex -> arrival number
   KEYS[4] handed     string, client that was granted by message and has not confirmed
-  KEYS[5] condition  sorted set, owner of a claim that waits for a signal -> arrival number
+  KEYS[5] pause      string, the pause that keeps everybody from being granted; expires at its end
+  KEYS[6] condition  sorted set, owner of a claim that waits for a signal -> arrival number
   ARGV[1] from       id of the claim that holds the mutex
   ARGV[2] token      token of its grant
   ARGV[3] owner      id of the claim that waits
@@ -32,28 +33,25 @@ local now = time[1] * 1000000 + time[2]
 -- include holds
 -- include why-lost
 if holds(from, token) then
-  local latest = redis.call('ZREVRANGE', KEYS[5], 0, 0, 'WITHSCORES')[2] or 0
-  redis.call('ZADD', KEYS[5], math.max(latest + 1, now), owner)
-  redis.call('PEXPIRE', KEYS[5], 60000)
+  local latest = redis.call('ZREVRANGE', KEYS[6], 0, 0, 'WITHSCORES')[2] or 0
+  redis.call('ZADD', KEYS[6], math.max(latest + 1, now), owner)
+  redis.call('PEXPIRE', KEYS[6], 60000)
   if not handOff(inbox, nil, now) then
     redis.call('DEL', KEYS[1], KEYS[4])
   end
   return {0, -1, now}
 end
 
-if redis.call('ZSCORE', KEYS[5], owner) then
+if redis.call('ZSCORE', KEYS[6], owner) then
   -- Waiters ask again every few seconds; a queue that nobody asks about belongs to processes that are gone.
-  redis.call('PEXPIRE', KEYS[5], 60000)
+  redis.call('PEXPIRE', KEYS[6], 60000)
   return {0, -1, now}
 end
 
 local holder = redis.call('GET', KEYS[1])
 local isQueued = redis.call('ZSCORE', KEYS[3], owner)
 if isQueued and holder then
-  -- Where a pause stands in it, it is kept for longer.
-  if redis.call('PTTL', KEYS[3]) <= 60000 then
-    redis.call('PEXPIRE', KEYS[3], 60000)
-  end
+  redis.call('PEXPIRE', KEYS[3], 60000)
   return {0, redis.call('PTTL', KEYS[1]), now}
 end
 if again == '1' or isQueued or holder == owner then

@@ -61,7 +61,7 @@ export function parseOwner(
 /** Ends of pauses that end when somebody resumes, in ms since 1970: no number says never, and keys want one. */
 export const NEVER_MS = 9_000_000_000_000;
 
-/** What the claim of a pause tells; undefined if it is another. No client has the id that it begins with. */
+/** What the text of a pause tells; undefined if it is another text. */
 export function parsePause(owner: string): Pause | undefined {
   const match = /^pause\/(\d+)\/(\d+)\/\d+\/[^/]*\/([^/]*)\/([^/]*)$/.exec(owner);
   if (match === null) return undefined;

@@ -46,11 +46,11 @@ export type Attempt =
   | { readonly outcome: "granted"; readonly token: number; readonly slots?: readonly number[] }
   | {
       readonly outcome: "waiting" | "refused";
-      /** When the present lease ends at the latest, in ms from the answer; -1 if it has no end. */
+      /** When the present lease, or else the pause, ends at the latest, in ms from the answer; -1 if it has no end. */
       readonly restMs: number;
       /** The server's clock when it answered, in µs since 1970. */
       readonly nowUs: number;
-      /** The claim of the pause in whose way it is, if there is one. */
+      /** The text of the pause that is in its way, if there is one. */
       readonly pauses?: readonly string[];
     };
 
@@ -201,7 +201,7 @@ export interface State {
   /** Owners of the first waiters, next one first. */
   readonly waiters: readonly string[];
   readonly ahead: number | undefined;
-  /** The pause that holds, or waits for the present holders to end; absent if there is none. */
+  /** The pause that keeps everybody from being granted; absent if there is none. */
   readonly pause?: Pause | undefined;
 }
 

@@ -8,7 +8,8 @@
   KEYS[2] fence    string, last term
   KEYS[3] queue    sorted set, owner of a candidate -> arrival number
   KEYS[4] handed   string, client that was granted by message and has not confirmed
-  KEYS[5] record   hash, term, value, owner and number of the last proclamation, and how many terms there were
+  KEYS[5] pause    string, the pause that keeps everybody from being elected; expires at its end
+  KEYS[6] record   hash, term, value, owner and number of the last proclamation, and how many terms there were
   ARGV[1] owner    id of the claim that leads
   ARGV[2] term     its term
   ARGV[3] inbox    what a client id is appended to for the channel that the client listens on
@@ -29,7 +30,7 @@ end
 
 -- include tell
 -- include hand-off
-redis.call('HDEL', KEYS[5], 'value')
+redis.call('HDEL', KEYS[6], 'value')
 if not handOff(inbox) then
   redis.call('DEL', KEYS[1], KEYS[4])
 end

@@ -93,7 +93,7 @@ export const adminScan = {
     { code: 0, outcome: "page", values: ["masters"], rest: "words" },
     { code: 1, outcome: "over", values: [], rest: null },
   ],
-  sha1: "4dae1444794aaa27a9f5e4ff151d410702f360ae",
+  sha1: "2c729ba116b99e2609670325c2fcd1c72687e35a",
   source: `-- holdfast admin/scan
 local match, start, kinds, text, free, want = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5] == '1', tonumber(ARGV[6])
 local cursors, many = ARGV[7], ARGV[8] == '1'
@@ -129,7 +129,7 @@ local function standsForSomething(rest)
     return free or string.match(rest, '^mutex:mapped') ~= nil
   end
   return kind == 'client' or string.match(rest, '}$') ~= nil or string.match(rest, ':queue$') ~= nil
-    or string.match(rest, ':waiters$') ~= nil or string.match(rest, ':condition:[^:]*$') ~= nil
+    or string.match(rest, ':pause$') ~= nil or string.match(rest, ':waiters$') ~= nil or string.match(rest, ':condition:[^:]*$') ~= nil
 end
 
 local reply, found, looked = {0, masters, id, cursor}, 0, 0

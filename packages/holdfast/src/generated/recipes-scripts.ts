@@ -96,9 +96,9 @@ local function mend()
   if redis.call('HLEN', KEYS[1]) - 8 > redis.call('ZCARD', KEYS[3]) - 1 then
     local fields = redis.call('HGETALL', KEYS[1])
     for i = 1, #fields, 2 do
-      local client, leaseMs = string.match(fields[i], '^([^/]+)/%d+/(%d+)/')
-      if client and not redis.call('ZSCORE', KEYS[3], fields[i]) then
-        keepLease(fields[i], (client == 'pause' and 0 or now) + leaseMs * 1000)
+      local leaseMs = string.match(fields[i], '^[^/]+/%d+/(%d+)/')
+      if leaseMs and not redis.call('ZSCORE', KEYS[3], fields[i]) then
+        keepLease(fields[i], now + leaseMs * 1000)
       end
     end
   end
@@ -1401,7 +1401,7 @@ export const recipesWorkerSlotKeep = {
     { code: 3, outcome: "claimed", values: [], rest: null },
     { code: 4, outcome: "forgotten", values: [], rest: null },
   ],
-  sha1: "baa675e4a83ea006efa63046a8821be47aad39c6",
+  sha1: "a04dc11169985cc295019a8fe154d0b6dc070050",
   source: `-- holdfast recipes/worker-slot/keep
 local owner, token, leaseMs, untilMs = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 

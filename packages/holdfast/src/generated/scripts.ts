@@ -38,7 +38,21 @@ const luaExtendLease = `local function extendLease(owner, token, leaseMs)
   return true, restMs
 end`;
 
-const luaHandOff = `local function handOff(inbox, self, now)
+const luaHandOff = `local function moveFence(restMs, now)
+  if not now then
+    local time = redis.call('TIME')
+    now = time[1] * 1000000 + time[2]
+  end
+  local last = redis.call('GET', KEYS[2]) or 0
+  redis.call('SET', KEYS[2], math.max(last + 1, now), 'PX', math.min(restMs, 86400000) + 600000)
+end
+
+local function handOff(inbox, self, now)
+  local pausedMs = redis.call('PTTL', KEYS[5])
+  if pausedMs ~= -2 then
+    moveFence(pausedMs, now)
+    return
+  end
   local first
   for _ = 1, 10000 do
     local waiter = redis.call('ZPOPMIN', KEYS[3])[1]
@@ -58,11 +72,7 @@ const luaHandOff = `local function handOff(inbox, self, now)
     end
     local client, number, leaseMs, block = string.match(waiter, '^([^/]+)/(%d+)/(%d+)/(%d+)')
     local isGranted = client and waiter == self
-    if client == 'pause' then
-      redis.call('PEXPIRE', KEYS[3], 60000)
-      leaseMs = math.floor(leaseMs - now / 1000)
-      isGranted = leaseMs > 0
-    elseif client and not isGranted then
+    if client and not isGranted then
       isGranted = tell(inbox .. client, string.format('+%s %.0f %.0f', number, first, now))
     end
     if isGranted then
@@ -119,17 +129,8 @@ const luaLosePlaces = `local function losePlaces(inbox)
   end
 end`;
 
-const luaPaused = `local function pauseAtHead(now)
-  if redis.call('PTTL', KEYS[3]) > 60000 then
-    local head = redis.call('ZRANGE', KEYS[3], 0, 0)[1]
-    local untilMs = string.match(head, '^pause/%d+/(%d+)/')
-    if untilMs and untilMs - now / 1000 > 0 then
-      return head
-    end
-  end
-end`;
-
 const luaPermitsGrant = `local lastToken
+local wasHeld = tonumber(state[3] or 0) > 0
 
 local function nextToken()
   if not lastToken then
@@ -193,6 +194,13 @@ end
 
 local function grantHeads(self)
   losePlaces()
+  local found = used < capacity and redis.call('EXISTS', KEYS[5], KEYS[6], KEYS[6]) or 0
+  if found > 1 and used == 0 and wasHeld then
+    redis.call('SET', KEYS[2], nextToken(), 'PX', keptMs())
+  end
+  if found ~= 1 then
+    return
+  end
   local selfToken, selfSlots
   local last, left = 0, 10000
   while used < capacity and left > 0 do
@@ -207,20 +215,6 @@ local function grantHeads(self)
       end
       local client, number, leaseMs, weight = string.match(head, '^([^/]+)/(%d+)/(%d+)/(%d+)')
       weight = tonumber(weight or 0)
-      if client == 'pause' then
-        local restMs = math.floor(leaseMs - now / 1000)
-        if restMs > 0 and used > 0 then
-          return selfToken, selfSlots
-        end
-        redis.call('PEXPIRE', KEYS[5], 60000)
-        if restMs > 0 then
-          redis.call('ZREM', KEYS[5], head)
-          grantTo(head, 1000000000, restMs, nextToken(), '')
-          redis.call('SET', KEYS[2], lastToken, 'PX', keptMs())
-          return selfToken, selfSlots
-        end
-        client = nil
-      end
       local fits = used + weight <= capacity
       if client and weight <= capacity and not fits and (head == self or isThere(inbox .. client, number)) then
         return selfToken, selfSlots
@@ -250,26 +244,6 @@ local function grantHeads(self)
     end
   end
   return selfToken, selfSlots
-end`;
-
-const luaPermitsPaused = `local function pauseThatHolds()
-  if used >= 1000000000 then
-    for _, holder in ipairs(redis.call('ZRANGE', KEYS[3], 0, -1)) do
-      if string.find(holder, '^pause/') then
-        return holder
-      end
-    end
-  end
-end
-
-local function pauseAtHead()
-  if redis.call('PTTL', KEYS[5]) > 60000 then
-    local head = redis.call('ZRANGE', KEYS[5], 0, 0)[1]
-    local untilMs = string.match(head, '^pause/%d+/(%d+)/')
-    if untilMs and untilMs - now / 1000 > 0 then
-      return head
-    end
-  end
 end`;
 
 const luaPermitsState = `local time = redis.call('TIME')
@@ -321,9 +295,9 @@ local function mend()
   if redis.call('HLEN', KEYS[1]) - 8 > redis.call('ZCARD', KEYS[3]) - 1 then
     local fields = redis.call('HGETALL', KEYS[1])
     for i = 1, #fields, 2 do
-      local client, leaseMs = string.match(fields[i], '^([^/]+)/%d+/(%d+)/')
-      if client and not redis.call('ZSCORE', KEYS[3], fields[i]) then
-        keepLease(fields[i], (client == 'pause' and 0 or now) + leaseMs * 1000)
+      local leaseMs = string.match(fields[i], '^[^/]+/%d+/(%d+)/')
+      if leaseMs and not redis.call('ZSCORE', KEYS[3], fields[i]) then
+        keepLease(fields[i], now + leaseMs * 1000)
       end
     end
   end
@@ -414,10 +388,10 @@ const luaRunId = `local function runId(info, replication)
   return isPromoted and process .. '/' .. (string.match(replication, 'master_replid:(%x+)') or '') or process, isPromoted
 end`;
 
-const luaSignalNext = `local function signalNext(inbox, most)
+const luaSignalNext = `local function signalNext(inbox, most, pop)
   local moved = 0
   for _ = 1, 10000 do
-    local waiter = moved < most and redis.call('ZPOPMIN', KEYS[5])[1]
+    local waiter = moved < most and pop()
     if not waiter then
       break
     end
@@ -428,7 +402,7 @@ const luaSignalNext = `local function signalNext(inbox, most)
       moved = moved + 1
     end
   end
-  if moved > 0 and redis.call('PTTL', KEYS[3]) <= 60000 then
+  if moved > 0 then
     redis.call('PEXPIRE', KEYS[3], 60000)
   end
   return moved
@@ -798,7 +772,7 @@ return reply` as string,
 /** condition/leave: stop waiting for a signal; and if it was given already, pass it on. */
 export const conditionLeave = {
   name: "condition/leave",
-  keys: ["lock", "fence", "queue", "handed", "condition"],
+  keys: ["lock", "fence", "queue", "handed", "pause", "condition"],
   args: ["from", "token", "owner", "entered", "inbox"],
   replies: [
     { code: 0, outcome: "absent", values: [], rest: null },
@@ -806,7 +780,7 @@ export const conditionLeave = {
     { code: 2, outcome: "passed", values: [], rest: null },
     { code: 3, outcome: "released", values: [], rest: null },
   ],
-  sha1: "a8ba9163dc50d0adae43dcd14f006eafef85adfc",
+  sha1: "daa8b187fda48d376885138b6d24c62bfdfa8749",
   source: `-- holdfast condition/leave
 local from, token, owner, entered, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
@@ -814,14 +788,17 @@ ${luaTell}
 ${luaHandOff}
 ${luaHolds}
 ${luaSignalNext}
-if redis.call('ZREM', KEYS[5], owner) == 1 then
+local function pop()
+  return redis.call('ZPOPMIN', KEYS[6])[1]
+end
+if redis.call('ZREM', KEYS[6], owner) == 1 then
   return 1
 end
 
 local isHolder = redis.call('GET', KEYS[1]) == owner
 if isHolder or redis.call('ZREM', KEYS[3], owner) == 1 or entered == '1' then
   if entered ~= '2' then
-    signalNext(inbox, 1)
+    signalNext(inbox, 1, pop)
   end
   if isHolder and not handOff(inbox) then
     redis.call('DEL', KEYS[1], KEYS[4])
@@ -837,13 +814,13 @@ if holds(from, token) then
 end
 
 if entered == '0' then
-  signalNext(inbox, 1)
+  signalNext(inbox, 1, pop)
   return 2
 end
 return 0` as string,
   grants: true,
   withoutGrant: {
-    sha1: "faa17634c6d7a2d6d3b2ef5d177ba075f54bee7a",
+    sha1: "f42b9bd59989575f0eb517ca3820f91e18a363b4",
     source: `-- holdfast condition/leave
 local from, token, owner, entered, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
@@ -852,14 +829,17 @@ ${luaHandOff}
 handOff = function() end
 ${luaHolds}
 ${luaSignalNext}
-if redis.call('ZREM', KEYS[5], owner) == 1 then
+local function pop()
+  return redis.call('ZPOPMIN', KEYS[6])[1]
+end
+if redis.call('ZREM', KEYS[6], owner) == 1 then
   return 1
 end
 
 local isHolder = redis.call('GET', KEYS[1]) == owner
 if isHolder or redis.call('ZREM', KEYS[3], owner) == 1 or entered == '1' then
   if entered ~= '2' then
-    signalNext(inbox, 1)
+    signalNext(inbox, 1, pop)
   end
   if isHolder and not handOff(inbox) then
     redis.call('DEL', KEYS[1], KEYS[4])
@@ -875,7 +855,7 @@ if holds(from, token) then
 end
 
 if entered == '0' then
-  signalNext(inbox, 1)
+  signalNext(inbox, 1, pop)
   return 2
 end
 return 0` as string,
@@ -885,7 +865,7 @@ return 0` as string,
 /** condition/signal: let waiters of a condition go on, as soon as they get the mutex. */
 export const conditionSignal = {
   name: "condition/signal",
-  keys: ["lock", "fence", "queue", "signalled", "condition"],
+  keys: ["lock", "fence", "queue", "condition", "signalled"],
   args: ["owner", "token", "request", "most", "inbox"],
   replies: [
     { code: 1, outcome: "signalled", values: ["moved", "left"], rest: null },
@@ -893,7 +873,7 @@ export const conditionSignal = {
     { code: 3, outcome: "claimed", values: [], rest: null },
     { code: 4, outcome: "forgotten", values: [], rest: null },
   ],
-  sha1: "7e7b315f54d289cc1bc7253335484ec27702a4d6",
+  sha1: "edf4640bf0e2d33acacdea525ca7d732d5eefad9",
   source: `-- holdfast condition/signal
 local owner, token, request, most, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
@@ -901,25 +881,27 @@ ${luaTell}
 ${luaHolds}
 ${luaWhyLost}
 ${luaSignalNext}
-local last = redis.call('HMGET', KEYS[4], 'owner', 'request', 'moved')
+local last = redis.call('HMGET', KEYS[5], 'owner', 'request', 'moved')
 if last[1] == owner and request - last[2] <= 0 then
-  return {1, tonumber(last[3]), redis.call('ZCARD', KEYS[5])}
+  return {1, tonumber(last[3]), redis.call('ZCARD', KEYS[4])}
 end
 if not holds(owner, token) then
   return {whyLost(redis.call('GET', KEYS[1]), token)}
 end
 
-local moved = signalNext(inbox, tonumber(most))
-redis.call('HSET', KEYS[4], 'owner', owner, 'request', request, 'moved', moved)
-redis.call('PEXPIRE', KEYS[4], 600000)
-return {1, moved, redis.call('ZCARD', KEYS[5])}` as string,
+local moved = signalNext(inbox, tonumber(most), function()
+  return redis.call('ZPOPMIN', KEYS[4])[1]
+end)
+redis.call('HSET', KEYS[5], 'owner', owner, 'request', request, 'moved', moved)
+redis.call('PEXPIRE', KEYS[5], 600000)
+return {1, moved, redis.call('ZCARD', KEYS[4])}` as string,
   grants: false,
 } as const;
 
 /** condition/wait: give the mutex to its next waiter, and wait for a signal under a new claim. */
 export const conditionWait = {
   name: "condition/wait",
-  keys: ["lock", "fence", "queue", "handed", "condition"],
+  keys: ["lock", "fence", "queue", "handed", "pause", "condition"],
   args: ["from", "token", "owner", "again", "inbox"],
   replies: [
     { code: 0, outcome: "waiting", values: ["restMs", "nowUs"], rest: null },
@@ -928,7 +910,7 @@ export const conditionWait = {
     { code: 3, outcome: "claimed", values: [], rest: null },
     { code: 4, outcome: "forgotten", values: [], rest: null },
   ],
-  sha1: "1bd9a41bae05bba0c5dadd4c4c67a1cd775a3ea6",
+  sha1: "587c690c86c8f2e4cc0e9151e61573a55f8cfe99",
   source: `-- holdfast condition/wait
 local from, token, owner, again, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
@@ -940,26 +922,24 @@ ${luaHandOff}
 ${luaHolds}
 ${luaWhyLost}
 if holds(from, token) then
-  local latest = redis.call('ZREVRANGE', KEYS[5], 0, 0, 'WITHSCORES')[2] or 0
-  redis.call('ZADD', KEYS[5], math.max(latest + 1, now), owner)
-  redis.call('PEXPIRE', KEYS[5], 60000)
+  local latest = redis.call('ZREVRANGE', KEYS[6], 0, 0, 'WITHSCORES')[2] or 0
+  redis.call('ZADD', KEYS[6], math.max(latest + 1, now), owner)
+  redis.call('PEXPIRE', KEYS[6], 60000)
   if not handOff(inbox, nil, now) then
     redis.call('DEL', KEYS[1], KEYS[4])
   end
   return {0, -1, now}
 end
 
-if redis.call('ZSCORE', KEYS[5], owner) then
-  redis.call('PEXPIRE', KEYS[5], 60000)
+if redis.call('ZSCORE', KEYS[6], owner) then
+  redis.call('PEXPIRE', KEYS[6], 60000)
   return {0, -1, now}
 end
 
 local holder = redis.call('GET', KEYS[1])
 local isQueued = redis.call('ZSCORE', KEYS[3], owner)
 if isQueued and holder then
-  if redis.call('PTTL', KEYS[3]) <= 60000 then
-    redis.call('PEXPIRE', KEYS[3], 60000)
-  end
+  redis.call('PEXPIRE', KEYS[3], 60000)
   return {0, redis.call('PTTL', KEYS[1]), now}
 end
 if again == '1' or isQueued or holder == owner then
@@ -968,7 +948,7 @@ end
 return {whyLost(holder, token)}` as string,
   grants: true,
   withoutGrant: {
-    sha1: "355a0976d875a3dc2dc76fede5164e6456dc583d",
+    sha1: "73a0ba66d9bff3d41f29a755d23c7e6a57e1df9b",
     source: `-- holdfast condition/wait
 local from, token, owner, again, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
@@ -981,26 +961,24 @@ handOff = function() end
 ${luaHolds}
 ${luaWhyLost}
 if holds(from, token) then
-  local latest = redis.call('ZREVRANGE', KEYS[5], 0, 0, 'WITHSCORES')[2] or 0
-  redis.call('ZADD', KEYS[5], math.max(latest + 1, now), owner)
-  redis.call('PEXPIRE', KEYS[5], 60000)
+  local latest = redis.call('ZREVRANGE', KEYS[6], 0, 0, 'WITHSCORES')[2] or 0
+  redis.call('ZADD', KEYS[6], math.max(latest + 1, now), owner)
+  redis.call('PEXPIRE', KEYS[6], 60000)
   if not handOff(inbox, nil, now) then
     redis.call('DEL', KEYS[1], KEYS[4])
   end
   return {0, -1, now}
 end
 
-if redis.call('ZSCORE', KEYS[5], owner) then
-  redis.call('PEXPIRE', KEYS[5], 60000)
+if redis.call('ZSCORE', KEYS[6], owner) then
+  redis.call('PEXPIRE', KEYS[6], 60000)
   return {0, -1, now}
 end
 
 local holder = redis.call('GET', KEYS[1])
 local isQueued = redis.call('ZSCORE', KEYS[3], owner)
 if isQueued and holder then
-  if redis.call('PTTL', KEYS[3]) <= 60000 then
-    redis.call('PEXPIRE', KEYS[3], 60000)
-  end
+  redis.call('PEXPIRE', KEYS[3], 60000)
   return {0, redis.call('PTTL', KEYS[1]), now}
 end
 if again == '1' or isQueued or holder == owner then
@@ -1289,7 +1267,7 @@ return 1` as string,
 /** election/resign: stop leading, and tell all who observe; the next candidate leads at once. */
 export const electionResign = {
   name: "election/resign",
-  keys: ["lock", "fence", "queue", "handed", "record"],
+  keys: ["lock", "fence", "queue", "handed", "pause", "record"],
   args: ["owner", "term", "inbox", "channel"],
   replies: [
     { code: 1, outcome: "released", values: [], rest: null },
@@ -1297,7 +1275,7 @@ export const electionResign = {
     { code: 3, outcome: "claimed", values: [], rest: null },
     { code: 4, outcome: "forgotten", values: [], rest: null },
   ],
-  sha1: "173441092a152913504b534e17704668c70ee384",
+  sha1: "15576bca9c7f05d299aee9a3b5c448b829606710",
   source: `-- holdfast election/resign
 local owner, term, inbox, channel = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
@@ -1309,7 +1287,7 @@ end
 
 ${luaTell}
 ${luaHandOff}
-redis.call('HDEL', KEYS[5], 'value')
+redis.call('HDEL', KEYS[6], 'value')
 if not handOff(inbox) then
   redis.call('DEL', KEYS[1], KEYS[4])
 end
@@ -1317,7 +1295,7 @@ redis.call('PUBLISH', channel, 'changed')
 return 1` as string,
   grants: true,
   withoutGrant: {
-    sha1: "75a8c846c2018aa876798876db4551f399bdfcbc",
+    sha1: "142b4cc6cd8e68a24ccb194588f65ce718a53345",
     source: `-- holdfast election/resign
 local owner, term, inbox, channel = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
@@ -1330,7 +1308,7 @@ end
 ${luaTell}
 ${luaHandOff}
 handOff = function() end
-redis.call('HDEL', KEYS[5], 'value')
+redis.call('HDEL', KEYS[6], 'value')
 if not handOff(inbox) then
   redis.call('DEL', KEYS[1], KEYS[4])
 end
@@ -1348,17 +1326,18 @@ export const multiLockAcquire = {
     { code: 0, outcome: "refused", values: ["member", "restMs", "nowUs"], rest: null },
     { code: 1, outcome: "granted", values: [], rest: "tokens" },
   ],
-  sha1: "52ea31939e02770ea1d1f7361db2dd0461e89fdb",
+  sha1: "4d2ef39d2ee945609ae5e36608568004bbfac1a7",
   source: `-- holdfast multi-lock/acquire
 local leaseMs = ARGV[1]
 
 local owners, isOurs = {}, {}
 for owner in string.gmatch(ARGV[2], '%S+') do
   local member = #owners + 1
-  local holder = redis.call('GET', KEYS[4 * member - 3])
-  if (holder and holder ~= owner) or (not holder and redis.call('EXISTS', KEYS[4 * member - 1]) == 1) then
+  local holder = redis.call('GET', KEYS[5 * member - 4])
+  local isTaken = holder and holder ~= owner
+  if isTaken or (not holder and redis.call('EXISTS', KEYS[5 * member - 2], KEYS[5 * member]) > 0) then
     local time = redis.call('TIME')
-    return {0, member, redis.call('PTTL', KEYS[4 * member - 3]), time[1] * 1000000 + time[2]}
+    return {0, member, redis.call('PTTL', KEYS[5 * member - 4]), time[1] * 1000000 + time[2]}
   end
   owners[member] = owner
   isOurs[member] = holder == owner
@@ -1368,20 +1347,20 @@ local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local reply = {1}
 for member, owner in ipairs(owners) do
-  local last = tonumber(redis.call('GET', KEYS[4 * member - 2]) or 0)
+  local last = tonumber(redis.call('GET', KEYS[5 * member - 3]) or 0)
   local token = now
   if isOurs[member] and last > 0 then
     token = last
   elseif last >= now then
     token = last + 1
   end
-  if redis.call('PTTL', KEYS[4 * member - 3]) - leaseMs < 0 then
-    redis.call('SET', KEYS[4 * member - 3], owner, 'PX', leaseMs)
+  if redis.call('PTTL', KEYS[5 * member - 4]) - leaseMs < 0 then
+    redis.call('SET', KEYS[5 * member - 4], owner, 'PX', leaseMs)
   end
-  if token ~= last or redis.call('PTTL', KEYS[4 * member - 2]) - leaseMs - 600000 < 0 then
-    redis.call('SET', KEYS[4 * member - 2], token, 'PX', leaseMs + 600000)
+  if token ~= last or redis.call('PTTL', KEYS[5 * member - 3]) - leaseMs - 600000 < 0 then
+    redis.call('SET', KEYS[5 * member - 3], token, 'PX', leaseMs + 600000)
   end
-  redis.call('DEL', KEYS[4 * member])
+  redis.call('DEL', KEYS[5 * member - 1])
   reply[member + 1] = token
 end
 return reply` as string,
@@ -1391,18 +1370,18 @@ return reply` as string,
 /** mutex/acquire: take the mutex if it is free and nobody waits for it; otherwise, if asked to, queue for it. */
 export const mutexAcquire = {
   name: "mutex/acquire",
-  keys: ["lock", "fence", "queue", "handed"],
+  keys: ["lock", "fence", "queue", "handed", "pause"],
   args: ["owner", "leaseMs", "fenceMs", "block", "enqueue", "inbox"],
   replies: [
     { code: null, outcome: "granted", values: ["token"], rest: null },
     { code: 0, outcome: "waiting", values: ["restMs", "nowUs"], rest: "pauses" },
     { code: 1, outcome: "refused", values: ["restMs", "nowUs"], rest: "pauses" },
   ],
-  sha1: "40eff07b930f9fd472fdfa47afc918273d21265f",
+  sha1: "13e3052a9c6eceb7003eba5c2e9933a7090d8677",
   source: `-- holdfast mutex/acquire
 local owner, leaseMs, fenceMs, block, enqueue, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 
-if redis.call('EXISTS', KEYS[1], KEYS[3], KEYS[4]) == 0 then
+if redis.call('EXISTS', KEYS[1], KEYS[3], KEYS[4], KEYS[5]) == 0 then
   local time = redis.call('TIME')
   local top = time[1] * 1000000 + time[2] + block - 1
   local last = redis.call('SET', KEYS[2], top, 'PX', fenceMs, 'GET')
@@ -1434,17 +1413,12 @@ local now = time[1] * 1000000 + time[2]
 ${luaTell}
 ${luaHandOff}
 ${luaLosePlaces}
-${luaPaused}
 if not holder then
   losePlaces(inbox)
 end
-local isKept = false
-local pause = holder and string.match(holder, '^pause/.*')
+local pause
 if enqueue ~= '0' or not holder then
-  if not pause then
-    pause = pauseAtHead(now)
-    isKept = pause
-  end
+  pause = redis.call('GET', KEYS[5])
   local isQueued = redis.call('ZSCORE', KEYS[3], owner)
   if pause and enqueue ~= '2' and not isQueued then
     enqueue = '0'
@@ -1453,10 +1427,15 @@ if enqueue ~= '0' or not holder then
       local latest = redis.call('ZREVRANGE', KEYS[3], 0, 0, 'WITHSCORES')[2] or 0
       redis.call('ZADD', KEYS[3], math.max(latest + 1, now), owner)
     end
-    if not isKept then
-      redis.call('PEXPIRE', KEYS[3], 60000)
-    end
+    redis.call('PEXPIRE', KEYS[3], 60000)
   end
+end
+
+if not holder and pause then
+  if redis.call('PTTL', KEYS[2]) <= 600000 then
+    moveFence(redis.call('PTTL', KEYS[5]), now)
+  end
+  return {enqueue == '0' and 1 or 0, redis.call('PTTL', KEYS[5]), now, pause}
 end
 
 if not holder then
@@ -1538,13 +1517,13 @@ return whyLost(redis.call('GET', KEYS[1]), token)` as string,
 /** mutex/force-release: take the mutex away from the holder that the caller has seen, and tell that holder. */
 export const mutexForceRelease = {
   name: "mutex/force-release",
-  keys: ["lock", "fence", "queue", "handed"],
+  keys: ["lock", "fence", "queue", "handed", "pause"],
   args: ["owner", "token", "inbox", "note"],
   replies: [
     { code: 0, outcome: "unchanged", values: [], rest: null },
     { code: 1, outcome: "released", values: [], rest: null },
   ],
-  sha1: "6874a1a759c5104b4d0fd4536b114831f4c6ba72",
+  sha1: "b3a6468efb528d6c1d4f0da2f1cc2800a48e47db",
   source: `-- holdfast mutex/force-release
 local owner, token, inbox, note = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
@@ -1553,7 +1532,7 @@ ${luaTellHolder}
 ${luaHandOff}
 local holder = redis.call('GET', KEYS[1])
 local last = redis.call('GET', KEYS[2])
-if not holder or (owner ~= '' and holder ~= owner) or string.find(holder, '^pause/') then
+if not holder or (owner ~= '' and holder ~= owner) then
   return 0
 end
 if token ~= '' then
@@ -1569,7 +1548,7 @@ if client then
   tellHolder(inbox, client, '-' .. number .. note)
 end
 if not handOff(inbox) then
-  if last then
+  if last and redis.call('GET', KEYS[2]) == last then
     redis.call('SET', KEYS[2], last + 1, 'PX', 600000)
   end
   redis.call('DEL', KEYS[1], KEYS[4])
@@ -1577,7 +1556,7 @@ end
 return 1` as string,
   grants: true,
   withoutGrant: {
-    sha1: "9c137bd635dabeb19ca6d1ded4ffa6a199c948f5",
+    sha1: "83dd8af62b5e4f8847cef59f8af50e087a362ad2",
     source: `-- holdfast mutex/force-release
 local owner, token, inbox, note = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
@@ -1587,7 +1566,7 @@ ${luaHandOff}
 handOff = function() end
 local holder = redis.call('GET', KEYS[1])
 local last = redis.call('GET', KEYS[2])
-if not holder or (owner ~= '' and holder ~= owner) or string.find(holder, '^pause/') then
+if not holder or (owner ~= '' and holder ~= owner) then
   return 0
 end
 if token ~= '' then
@@ -1603,7 +1582,7 @@ if client then
   tellHolder(inbox, client, '-' .. number .. note)
 end
 if not handOff(inbox) then
-  if last then
+  if last and redis.call('GET', KEYS[2]) == last then
     redis.call('SET', KEYS[2], last + 1, 'PX', 600000)
   end
   redis.call('DEL', KEYS[1], KEYS[4])
@@ -1615,13 +1594,13 @@ return 1` as string,
 /** mutex/inspect: who holds the mutex and who waits for it. Changes nothing. */
 export const mutexInspect = {
   name: "mutex/inspect",
-  keys: ["lock", "fence", "queue"],
+  keys: ["lock", "fence", "queue", "pause"],
   args: ["owner", "most"],
   replies: [
     { code: 0, outcome: "free", values: ["restMs", "token", "waiters", "ahead"], rest: "owners" },
     { code: 1, outcome: "held", values: ["restMs", "token", "waiters", "ahead"], rest: "owners" },
   ],
-  sha1: "40e2e51303ccbfe4daacb546f48e8871a9f80bb6",
+  sha1: "17c98cba2510736a81179f40e4034bd582cca213",
   source: `-- holdfast mutex/inspect
 local owner, most = ARGV[1], ARGV[2]
 
@@ -1633,6 +1612,7 @@ local reply = {
   redis.call('ZCARD', KEYS[3]),
   owner ~= '' and redis.call('ZRANK', KEYS[3], owner) or -1
 }
+reply[#reply + 1] = redis.call('GET', KEYS[4]) or ''
 if holder then
   reply[#reply + 1] = holder
 end
@@ -1646,14 +1626,14 @@ return reply` as string,
 /** mutex/leave: stop waiting; and if the grant was made meanwhile, pass it on. */
 export const mutexLeave = {
   name: "mutex/leave",
-  keys: ["lock", "fence", "queue", "handed"],
+  keys: ["lock", "fence", "queue", "handed", "pause"],
   args: ["owner", "inbox"],
   replies: [
     { code: 0, outcome: "absent", values: [], rest: null },
     { code: 1, outcome: "left", values: [], rest: null },
     { code: 2, outcome: "released", values: [], rest: null },
   ],
-  sha1: "3636c551142ce97f52b2fe98896c9c59d31d188c",
+  sha1: "6c787863cb6934b2af3b2fe11d5663de7de49639",
   source: `-- holdfast mutex/leave
 local owner, inbox = ARGV[1], ARGV[2]
 
@@ -1668,7 +1648,7 @@ end
 return redis.call('ZREM', KEYS[3], owner)` as string,
   grants: true,
   withoutGrant: {
-    sha1: "60edb30bf1cf3762a8a6a8041aec5f96e0941870",
+    sha1: "eed4300285ba48d2c138c69c81cc8a538cac797d",
     source: `-- holdfast mutex/leave
 local owner, inbox = ARGV[1], ARGV[2]
 
@@ -1727,7 +1707,7 @@ return 1` as string,
 /** mutex/release: give the mutex back, if it is still ours, to the next waiter. */
 export const mutexRelease = {
   name: "mutex/release",
-  keys: ["lock", "fence", "queue", "handed"],
+  keys: ["lock", "fence", "queue", "handed", "pause"],
   args: ["owner", "token", "inbox"],
   replies: [
     { code: 1, outcome: "released", values: [], rest: null },
@@ -1735,7 +1715,7 @@ export const mutexRelease = {
     { code: 3, outcome: "claimed", values: [], rest: null },
     { code: 4, outcome: "forgotten", values: [], rest: null },
   ],
-  sha1: "140e8d48015381731abae2be7d8caab79bdd23e7",
+  sha1: "ac5cdb9710bba4abe16953fb4eb96b384f07b63c",
   source: `-- holdfast mutex/release
 local owner, token, inbox = ARGV[1], ARGV[2], ARGV[3]
 
@@ -1763,7 +1743,7 @@ ${luaWhyLost}
 return whyLost(holder, token)` as string,
   grants: true,
   withoutGrant: {
-    sha1: "d22870a41b56ec91a2627df0fba53eb47c4f8266",
+    sha1: "3d03cc9c6bb2223e03e88c89eef935f9d166f870",
     source: `-- holdfast mutex/release
 local owner, token, inbox = ARGV[1], ARGV[2], ARGV[3]
 
@@ -1827,7 +1807,7 @@ return reply` as string,
 /** permits/acquire: take permits if they are free and nobody waits for any; otherwise, if asked to, queue for them. */
 export const permitsAcquire = {
   name: "permits/acquire",
-  keys: ["state", "fence", "holders", "slots", "queue"],
+  keys: ["state", "fence", "holders", "slots", "queue", "pause"],
   args: ["owner", "leaseMs", "weight", "enqueue", "inbox", "declared", "numbered"],
   replies: [
     { code: null, outcome: "granted", values: ["token"], rest: null },
@@ -1837,7 +1817,7 @@ export const permitsAcquire = {
     { code: 3, outcome: "mismatch", values: ["present"], rest: null },
     { code: 4, outcome: "heavy", values: ["present"], rest: null },
   ],
-  sha1: "620af2da611ed2dd5985e171ad0c6a28fe190e88",
+  sha1: "383faab92a1b7bbb6c905b7bcae61a07d05eb65d",
   source: `-- holdfast permits/acquire
 local owner, leaseMs, weight = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local enqueue, inbox, numbered = ARGV[4] ~= '0', ARGV[5], tonumber(ARGV[7])
@@ -1847,7 +1827,7 @@ local ends = now + leaseMs * 1000
 if not record and used + weight <= capacity and (used == 0 or first - now > 0) and free == 0
   and (weight <= 10 or weight > numbered) and ARGV[6] - capacity == 0
   and keepUntil - ends >= 60000000 and keepUntil - now >= keepMs * 1000
-  and redis.call('EXISTS', KEYS[5]) == 0 then
+  and redis.call('EXISTS', KEYS[5], KEYS[6]) == 0 then
   local token, ms = now, math.floor((keepUntil - now) / 1000)
   local last = redis.call('SET', KEYS[2], now, 'PX', ms, 'GET')
   if last and last - now >= 0 then
@@ -1881,7 +1861,6 @@ end
 ${luaTell}
 ${luaPermits}
 ${luaPermitsGrant}
-${luaPermitsPaused}
 local function answer(token, slots)
   if slots == '' then
     return tonumber(token)
@@ -1905,15 +1884,15 @@ if record then
   return answer(token, slots)
 end
 
-local isUnqueued = redis.call('EXISTS', KEYS[5]) == 0
+local found = redis.call('EXISTS', KEYS[5], KEYS[6], KEYS[6])
 if weight > capacity then
-  if not isUnqueued then
+  if found > 0 then
     redis.call('ZREM', KEYS[5], owner)
     grantHeads()
   end
   return {4, capacity}
 end
-if isUnqueued and used + weight <= capacity then
+if found == 0 and used + weight <= capacity then
   lengthen(leaseMs)
   local token = now
   local last = redis.call('SET', KEYS[2], now, 'PX', keptMs(), 'GET')
@@ -1926,13 +1905,8 @@ if isUnqueued and used + weight <= capacity then
   return answer(token, slots)
 end
 
-local pause = pauseThatHolds()
-if enqueue or (used < capacity and not isUnqueued) then
-  local isKept = false
-  if not pause then
-    pause = pauseAtHead()
-    isKept = pause
-  end
+local pause = found > 1 and redis.call('GET', KEYS[6]) or nil
+if enqueue or (used < capacity and found > 0) then
   local isQueued = redis.call('ZSCORE', KEYS[5], owner)
   if pause and ARGV[4] ~= '2' and not isQueued then
     enqueue = false
@@ -1941,9 +1915,7 @@ if enqueue or (used < capacity and not isUnqueued) then
       local latest = redis.call('ZREVRANGE', KEYS[5], 0, 0, 'WITHSCORES')[2] or 0
       redis.call('ZADD', KEYS[5], math.max(latest + 1, now), owner)
     end
-    if not isKept then
-      redis.call('PEXPIRE', KEYS[5], 60000)
-    end
+    redis.call('PEXPIRE', KEYS[5], 60000)
   end
   local token, slots = grantHeads(owner)
   if token then
@@ -1954,7 +1926,7 @@ if enqueue or (used < capacity and not isUnqueued) then
   end
 end
 
-local restMs = -1
+local restMs = pause and redis.call('PTTL', KEYS[6]) or -1
 local earliest = redis.call('ZRANGE', KEYS[3], 0, 0, 'WITHSCORES')[2]
 if earliest and earliest ~= 'inf' then
   restMs = math.ceil((earliest - now) / 1000)
@@ -1974,7 +1946,7 @@ export const permitsAdopt = {
     { code: 3, outcome: "claimed", values: [], rest: null },
     { code: 4, outcome: "forgotten", values: [], rest: null },
   ],
-  sha1: "0a1bda4c18de370c7e5cfc8fab512acf140ba5fa",
+  sha1: "f24674590d2317da82986a21cc4aab610adc0bd8",
   source: `-- holdfast permits/adopt
 local owner, from, token, leaseMs = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 
@@ -2005,7 +1977,7 @@ export const permitsConfirm = {
   replies: [
     { code: 1, outcome: "confirmed", values: [], rest: "refused" },
   ],
-  sha1: "373f9ddf19d5f7293e34fb14b5d70f53cfcccbc9",
+  sha1: "5a7352c6ab919d32adf7a4de2e8a3aa2d7f65eaf",
   source: `-- holdfast permits/confirm
 local owner = ''
 
@@ -2042,7 +2014,7 @@ export const permitsExtend = {
     { code: 3, outcome: "claimed", values: [], rest: null },
     { code: 4, outcome: "forgotten", values: [], rest: null },
   ],
-  sha1: "6ecf0c187a862ef420f3144ff175c779c08c717e",
+  sha1: "c7b9d892a39b2d3b03d50d3f1e729ced365c0ae0",
   source: `-- holdfast permits/extend
 local owner, token, leaseMs = ARGV[1], ARGV[2], tonumber(ARGV[3])
 
@@ -2078,13 +2050,13 @@ return whyLost(nil, token)` as string,
 /** permits/force-release: take permits away from the holder that the caller has seen, and tell that holder. */
 export const permitsForceRelease = {
   name: "permits/force-release",
-  keys: ["state", "fence", "holders", "slots", "queue"],
+  keys: ["state", "fence", "holders", "slots", "queue", "pause"],
   args: ["owner", "token", "inbox", "numbered", "note"],
   replies: [
     { code: 0, outcome: "unchanged", values: [], rest: null },
     { code: 1, outcome: "released", values: [], rest: null },
   ],
-  sha1: "4836c868692a08f55dc9dbdaff0f26a12b5c1131",
+  sha1: "d1acee6179dc3871b39465cd67a157a94ddea153",
   source: `-- holdfast permits/force-release
 local owner, token, inbox, numbered, note = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[5]
 
@@ -2097,7 +2069,7 @@ reap()
 local holders = owner == '' and redis.call('ZRANGE', KEYS[3], 0, 9999) or {owner}
 for _, holder in ipairs(holders) do
   local grant = redis.call('HGET', KEYS[1], holder)
-  if grant and not string.find(holder, '^pause/') and (token == '' or token - string.match(grant, '/(%d+)') == 0) then
+  if grant and (token == '' or token - string.match(grant, '/(%d+)') == 0) then
     giveBack(holder, grant)
     redis.call('SET', KEYS[2], nextToken(), 'PX', keptMs())
     lastToken = nextToken()
@@ -2113,7 +2085,7 @@ grantHeads()
 return 0` as string,
   grants: true,
   withoutGrant: {
-    sha1: "eb7f6c353259c9d33afd2d76b7a5a73d522ae44c",
+    sha1: "0cd4ab13b21dcc535b096e54bb343a6cb70e91bd",
     source: `-- holdfast permits/force-release
 local owner, token, inbox, numbered, note = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[5]
 
@@ -2127,7 +2099,7 @@ reap()
 local holders = owner == '' and redis.call('ZRANGE', KEYS[3], 0, 9999) or {owner}
 for _, holder in ipairs(holders) do
   local grant = redis.call('HGET', KEYS[1], holder)
-  if grant and not string.find(holder, '^pause/') and (token == '' or token - string.match(grant, '/(%d+)') == 0) then
+  if grant and (token == '' or token - string.match(grant, '/(%d+)') == 0) then
     giveBack(holder, grant)
     redis.call('SET', KEYS[2], nextToken(), 'PX', keptMs())
     lastToken = nextToken()
@@ -2147,12 +2119,12 @@ return 0` as string,
 /** permits/inspect: how many permits there are, who holds them and who waits. Changes nothing. */
 export const permitsInspect = {
   name: "permits/inspect",
-  keys: ["state", "fence", "holders", "queue"],
+  keys: ["state", "fence", "holders", "queue", "pause"],
   args: ["owner", "most", "mostHeld"],
   replies: [
     { code: 0, outcome: "seen", values: ["capacity", "used", "token", "waiters", "ahead", "named"], rest: "rest" },
   ],
-  sha1: "957b6282edbee97fe2e97b8bcfda68e13e81ddf3",
+  sha1: "7b093a867a05ebfaf5bab3f2857e8cc4bbd4e122",
   source: `-- holdfast permits/inspect
 local owner, most, mostHeld = ARGV[1], ARGV[2], ARGV[3]
 
@@ -2169,7 +2141,8 @@ local reply = {
   tonumber(redis.call('GET', KEYS[2]) or 0),
   redis.call('ZCARD', KEYS[4]),
   owner ~= '' and redis.call('ZRANK', KEYS[4], owner) or -1,
-  0
+  0,
+  redis.call('GET', KEYS[5]) or ''
 }
 local holders = redis.call('ZRANGEBYSCORE', KEYS[3], now + 1, '(inf', 'WITHSCORES', 'LIMIT', 0, mostHeld)
 for i = 1, #holders, 2 do
@@ -2191,14 +2164,14 @@ return reply` as string,
 /** permits/leave: stop waiting; and if permits were granted meanwhile, pass them on. */
 export const permitsLeave = {
   name: "permits/leave",
-  keys: ["state", "fence", "holders", "slots", "queue"],
+  keys: ["state", "fence", "holders", "slots", "queue", "pause"],
   args: ["owner", "inbox", "numbered"],
   replies: [
     { code: 0, outcome: "absent", values: [], rest: null },
     { code: 1, outcome: "left", values: [], rest: null },
     { code: 2, outcome: "released", values: [], rest: null },
   ],
-  sha1: "c238206c674a8811d66bc4b711cf78049a10a58a",
+  sha1: "e028831d65ad4b2e56d53c93d148ef03c0b8712e",
   source: `-- holdfast permits/leave
 local owner, inbox, numbered = ARGV[1], ARGV[2], tonumber(ARGV[3])
 
@@ -2216,7 +2189,7 @@ grantHeads()
 return left` as string,
   grants: true,
   withoutGrant: {
-    sha1: "8f02d72d8a8d6be97bb0ba7a16cb63843c50bccb",
+    sha1: "19f0be26a5aed53c7bad8d152beb6280c7640d40",
     source: `-- holdfast permits/leave
 local owner, inbox, numbered = ARGV[1], ARGV[2], tonumber(ARGV[3])
 
@@ -2245,7 +2218,7 @@ export const permitsReclaim = {
     { code: 0, outcome: "refused", values: [], rest: null },
     { code: 1, outcome: "reclaimed", values: [], rest: null },
   ],
-  sha1: "a9e914419b6fdda2d4660efea9126fe5ff9ec53e",
+  sha1: "f5682cf937d5fbe4183b69e86610dfed052d9c01",
   source: `-- holdfast permits/reclaim
 local owner, token, leaseMs = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local weight, numbers = tonumber(ARGV[4]), ARGV[5]
@@ -2323,7 +2296,7 @@ return 1` as string,
 /** permits/release: give permits back, if they are still ours, to those who wait. */
 export const permitsRelease = {
   name: "permits/release",
-  keys: ["state", "fence", "holders", "slots", "queue"],
+  keys: ["state", "fence", "holders", "slots", "queue", "pause"],
   args: ["owner", "token", "inbox", "numbered"],
   replies: [
     { code: 1, outcome: "released", values: [], rest: null },
@@ -2331,7 +2304,7 @@ export const permitsRelease = {
     { code: 3, outcome: "claimed", values: [], rest: null },
     { code: 4, outcome: "forgotten", values: [], rest: null },
   ],
-  sha1: "69f6d2cef96499bac417beba4fa69a4097762041",
+  sha1: "5dba691842801a2465c910efb751fb017ca8aad5",
   source: `-- holdfast permits/release
 local owner, token, inbox, numbered = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 
@@ -2365,7 +2338,7 @@ grantHeads()
 return isHeld and 1 or whyLost(nil, token)` as string,
   grants: true,
   withoutGrant: {
-    sha1: "fa40c764944e0ca0031c78e24e736854397fb34a",
+    sha1: "2a775a82561063392dbf799553ce8389ffaed69f",
     source: `-- holdfast permits/release
 local owner, token, inbox, numbered = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 
@@ -2404,12 +2377,12 @@ return isHeld and 1 or whyLost(nil, token)` as string,
 /** permits/resize: change how many permits there are, whoever holds or waits. */
 export const permitsResize = {
   name: "permits/resize",
-  keys: ["state", "fence", "holders", "slots", "queue"],
+  keys: ["state", "fence", "holders", "slots", "queue", "pause"],
   args: ["size", "declared", "keepMs", "request", "inbox", "numbered"],
   replies: [
     { code: 1, outcome: "resized", values: [], rest: null },
   ],
-  sha1: "84c598ac61a4436437a1c0869ea03fa927a9cdd4",
+  sha1: "b51f13cf45f9ecc01faddaaa74f46ac63902afbe",
   source: `-- holdfast permits/resize
 local size, declared, request, inbox = ARGV[1], ARGV[2], ARGV[4], ARGV[5]
 local numbered, owner = tonumber(ARGV[6]), ''
@@ -2440,7 +2413,7 @@ grantHeads()
 return 1` as string,
   grants: true,
   withoutGrant: {
-    sha1: "640351388148f4c527ff2bc0811ae7412ce3c87a",
+    sha1: "dc4d7aeac0a9d6bebb5823aed85add1e9c270e82",
     source: `-- holdfast permits/resize
 local size, declared, request, inbox = ARGV[1], ARGV[2], ARGV[4], ARGV[5]
 local numbered, owner = tonumber(ARGV[6]), ''
@@ -2476,7 +2449,7 @@ return 1` as string,
 /** permits/reweigh: change how many permits a holder has, without a moment in which it has none. */
 export const permitsReweigh = {
   name: "permits/reweigh",
-  keys: ["state", "fence", "holders", "slots", "queue"],
+  keys: ["state", "fence", "holders", "slots", "queue", "pause"],
   args: ["owner", "token", "weight", "change", "inbox", "numbered"],
   replies: [
     { code: 0, outcome: "refused", values: [], rest: null },
@@ -2485,7 +2458,7 @@ export const permitsReweigh = {
     { code: 3, outcome: "claimed", values: [], rest: null },
     { code: 4, outcome: "forgotten", values: [], rest: null },
   ],
-  sha1: "c401ffd7e8e716104131f620c2ecce5ed01500b5",
+  sha1: "d40645110ed87857d9aca528c251b125509bbde1",
   source: `-- holdfast permits/reweigh
 local owner, token, weight, change = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local inbox, numbered = ARGV[5], tonumber(ARGV[6])

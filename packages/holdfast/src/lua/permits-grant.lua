@@ -5,14 +5,16 @@
   overtaken: while it does not fit, nobody behind it is granted, however little they ask for. Everybody who fits
   is granted in the same call, so a writer that leaves lets all readers up to the next writer in at once. A head
   whose process is gone is dropped, whether or not it fits: else it would hold up all the others for as long as
-  somebody holds. One that asks for more than there is by now is told to ask again, and gets the reason. A pause, which
-  nobody listens for, fits when nobody holds, and then has everything until its end. The bound keeps one call short; what
-  it leaves is taken up by the next caller.
+  somebody holds. One that asks for more than there is by now is told to ask again, and gets the reason. While there
+  is a pause, nobody is granted and the queue stays as it is. The bound keeps one call short; what it leaves is taken up by
+  the next caller.
 
-  Needs lua/tell and lua/permits, the local `inbox`, and the local `numbered`: the heaviest grant whose permits
+  Needs lua/tell and lua/permits, KEYS[6] pause, the local `inbox`, and the local `numbered`: the heaviest grant whose permits
   are numbered.
 ]]
 local lastToken
+-- Whether permits were held when this call began. Counted as held before they are paused, so that the fence moves then.
+local wasHeld = tonumber(state[3] or 0) > 0
 
 local function nextToken()
   if not lastToken then
@@ -79,6 +81,15 @@ end
 -- `self` is the caller's own claim, which needs no message. Returns its token and slots if it was granted.
 local function grantHeads(self)
   losePlaces()
+  -- A key that is named twice counts twice.
+  local found = used < capacity and redis.call('EXISTS', KEYS[5], KEYS[6], KEYS[6]) or 0
+  if found > 1 and used == 0 and wasHeld then
+    -- Free under a pause: an earlier holder that comes late is refused as after a grant.
+    redis.call('SET', KEYS[2], nextToken(), 'PX', keptMs())
+  end
+  if found ~= 1 then
+    return
+  end
   local selfToken, selfSlots
   local last, left = 0, 10000
   while used < capacity and left > 0 do
@@ -93,22 +104,6 @@ local function grantHeads(self)
       end
       local client, number, leaseMs, weight = string.match(head, '^([^/]+)/(%d+)/(%d+)/(%d+)')
       weight = tonumber(weight or 0)
-      if client == 'pause' then
-        local restMs = math.floor(leaseMs - now / 1000)
-        if restMs > 0 and used > 0 then
-          return selfToken, selfSlots
-        end
-        -- While it stood in the queue, this was kept for longer than others are.
-        redis.call('PEXPIRE', KEYS[5], 60000)
-        if restMs > 0 then
-          redis.call('ZREM', KEYS[5], head)
-          -- More than there ever are, so that nothing fits beside it whatever the capacity becomes.
-          grantTo(head, 1000000000, restMs, nextToken(), '')
-          redis.call('SET', KEYS[2], lastToken, 'PX', keptMs())
-          return selfToken, selfSlots
-        end
-        client = nil
-      end
       local fits = used + weight <= capacity
       if client and weight <= capacity and not fits and (head == self or isThere(inbox .. client, number)) then
         return selfToken, selfSlots

@@ -49,10 +49,9 @@ local function mend()
   if redis.call('HLEN', KEYS[1]) - 8 > redis.call('ZCARD', KEYS[3]) - 1 then
     local fields = redis.call('HGETALL', KEYS[1])
     for i = 1, #fields, 2 do
-      local client, leaseMs = string.match(fields[i], '^([^/]+)/%d+/(%d+)/')
-      if client and not redis.call('ZSCORE', KEYS[3], fields[i]) then
-        -- A pause says when it ends, and not how long it lasts.
-        keepLease(fields[i], (client == 'pause' and 0 or now) + leaseMs * 1000)
+      local leaseMs = string.match(fields[i], '^[^/]+/%d+/(%d+)/')
+      if leaseMs and not redis.call('ZSCORE', KEYS[3], fields[i]) then
+        keepLease(fields[i], now + leaseMs * 1000)
       end
     end
   end

@@ -5,12 +5,13 @@
   would be lost. If such a waiter is alive after all it finds itself in no queue when it asks, and goes on: that is
   a spurious wake-up. The bound keeps one call short; the caller is told what is left and asks again.
 
-  Needs lua/tell. Uses KEYS[3] queue, KEYS[5] condition. Returns how many were moved, `most` at the most.
+  Needs lua/tell. Uses KEYS[3] queue. `pop` takes the first waiter out of the condition, since its key has another place in
+  each script. Returns how many were moved, `most` at the most.
 ]]
-local function signalNext(inbox, most)
+local function signalNext(inbox, most, pop)
   local moved = 0
   for _ = 1, 10000 do
-    local waiter = moved < most and redis.call('ZPOPMIN', KEYS[5])[1]
+    local waiter = moved < most and pop()
     if not waiter then
       break
     end
@@ -21,8 +22,7 @@ local function signalNext(inbox, most)
       moved = moved + 1
     end
   end
-  -- Where a pause stands in it, it is kept for longer.
-  if moved > 0 and redis.call('PTTL', KEYS[3]) <= 60000 then
+  if moved > 0 then
     redis.call('PEXPIRE', KEYS[3], 60000)
   end
   return moved

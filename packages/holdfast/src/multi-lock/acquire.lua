@@ -10,10 +10,10 @@
 
   ARGV[1]   leaseMs  length of each lease
   ARGV[2]   owners   ids of the claims, one for each mutex, with a space between; no id contains one
-  KEYS[...] keys     of each mutex in turn: lock, fence, queue and handed, as in mutex/acquire
+  KEYS[...] keys     of each mutex in turn: lock, fence, queue, handed and pause, as in mutex/acquire
   GRANTS  by itself
-  REPLY     {0, member, restMs, nowUs}  refused: that mutex, counted from 1, is held or waited for; its lease
-                                        ends in restMs, or never if -1; -2 if it is free but waited for
+  REPLY     {0, member, restMs, nowUs}  refused: that mutex, counted from 1, is held, waited for or paused; its lease
+                                        ends in restMs, or never if -1; -2 if it is free but waited for or paused
             {1, tokens...}              granted: the token of each mutex in turn
 ]]
 local leaseMs = ARGV[1]
@@ -21,10 +21,11 @@ local leaseMs = ARGV[1]
 local owners, isOurs = {}, {}
 for owner in string.gmatch(ARGV[2], '%S+') do
   local member = #owners + 1
-  local holder = redis.call('GET', KEYS[4 * member - 3])
-  if (holder and holder ~= owner) or (not holder and redis.call('EXISTS', KEYS[4 * member - 1]) == 1) then
+  local holder = redis.call('GET', KEYS[5 * member - 4])
+  local isTaken = holder and holder ~= owner
+  if isTaken or (not holder and redis.call('EXISTS', KEYS[5 * member - 2], KEYS[5 * member]) > 0) then
     local time = redis.call('TIME')
-    return {0, member, redis.call('PTTL', KEYS[4 * member - 3]), time[1] * 1000000 + time[2]}
+    return {0, member, redis.call('PTTL', KEYS[5 * member - 4]), time[1] * 1000000 + time[2]}
   end
   owners[member] = owner
   isOurs[member] = holder == owner
@@ -34,7 +35,7 @@ local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local reply = {1}
 for member, owner in ipairs(owners) do
-  local last = tonumber(redis.call('GET', KEYS[4 * member - 2]) or 0)
+  local last = tonumber(redis.call('GET', KEYS[5 * member - 3]) or 0)
   local token = now
   if isOurs[member] and last > 0 then
     -- The first reply was lost. Nobody was granted since, so the last token is ours.
@@ -43,13 +44,13 @@ for member, owner in ipairs(owners) do
     token = last + 1
   end
   -- A lease that is ours is never shortened: this may be a late copy that arrives after an extension.
-  if redis.call('PTTL', KEYS[4 * member - 3]) - leaseMs < 0 then
-    redis.call('SET', KEYS[4 * member - 3], owner, 'PX', leaseMs)
+  if redis.call('PTTL', KEYS[5 * member - 4]) - leaseMs < 0 then
+    redis.call('SET', KEYS[5 * member - 4], owner, 'PX', leaseMs)
   end
-  if token ~= last or redis.call('PTTL', KEYS[4 * member - 2]) - leaseMs - 600000 < 0 then
-    redis.call('SET', KEYS[4 * member - 2], token, 'PX', leaseMs + 600000)
+  if token ~= last or redis.call('PTTL', KEYS[5 * member - 3]) - leaseMs - 600000 < 0 then
+    redis.call('SET', KEYS[5 * member - 3], token, 'PX', leaseMs + 600000)
   end
-  redis.call('DEL', KEYS[4 * member])
+  redis.call('DEL', KEYS[5 * member - 1])
   reply[member + 1] = token
 end
 return reply

@@ -79,7 +79,10 @@ class JointAttempt implements WaitSteps {
     // The claim of this attempt is that of the first member; each other member has one of its own.
     if (this.#claims.length === 0)
       this.#claims = [first, ...this.#members.slice(1).map((member) => this.#claim(member))];
-    const keys = this.#members.flatMap(({ steps: { keys: all } }) => [all.lock, all.fence, all.queue, all.handed]);
+    const keys = this.#members.flatMap(({ steps: { keys: all } }) => [
+      ...[all.lock, all.fence, all.queue],
+      ...[all.handed, all.pause],
+    ]);
     const owners = this.#claims.map(({ owner }) => owner).join(" ");
     const caller = { store: this.#engine.store, name: this.name };
     const args = { leaseMs: first.leaseMs, owners };

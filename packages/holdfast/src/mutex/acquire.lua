@@ -10,6 +10,7 @@
   KEYS[2] fence    string, last token issued
   KEYS[3] queue    sorted set, owner of a waiting claim -> arrival, the time in microseconds or the last one + 1 if that is more
   KEYS[4] handed   string, client that was granted by message and has not confirmed
+  KEYS[5] pause    string, the pause that keeps everybody from being granted; expires at its end
   ARGV[1] owner    id of this claim
   ARGV[2] leaseMs  length of the lease
   ARGV[3] fenceMs  how long the fence outlives the grant; sent ready, because sums become text slowly here
@@ -20,12 +21,12 @@
   GRANTS  by itself
   REPLY   token                granted; the first token of the block
           {0, restMs, nowUs, pauses...}  waiting in the queue; the present lease ends in restMs, or never if -1; the
-                                         text is the pause that holds, or stands at the head of the queue, if there is one
+                                         text is the pause, if there is one, which ends in restMs where nobody holds
           {1, restMs, nowUs, pauses...}  refused, and not in the queue
 ]]
 local owner, leaseMs, fenceMs, block, enqueue, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 
-if redis.call('EXISTS', KEYS[1], KEYS[3], KEYS[4]) == 0 then
+if redis.call('EXISTS', KEYS[1], KEYS[3], KEYS[4], KEYS[5]) == 0 then
   local time = redis.call('TIME')
   local top = time[1] * 1000000 + time[2] + block - 1
   local last = redis.call('SET', KEYS[2], top, 'PX', fenceMs, 'GET')
@@ -59,17 +60,12 @@ local now = time[1] * 1000000 + time[2]
 -- include tell
 -- include hand-off
 -- include lose-places
--- include paused
 if not holder then
   losePlaces(inbox)
 end
-local isKept = false
-local pause = holder and string.match(holder, '^pause/.*')
+local pause
 if enqueue ~= '0' or not holder then
-  if not pause then
-    pause = pauseAtHead(now)
-    isKept = pause
-  end
+  pause = redis.call('GET', KEYS[5])
   local isQueued = redis.call('ZSCORE', KEYS[3], owner)
   if pause and enqueue ~= '2' and not isQueued then
     enqueue = '0'
@@ -79,10 +75,16 @@ if enqueue ~= '0' or not holder then
       redis.call('ZADD', KEYS[3], math.max(latest + 1, now), owner)
     end
     -- Waiters ask again every few seconds; a queue that nobody asks about belongs to processes that are gone.
-    if not isKept then
-      redis.call('PEXPIRE', KEYS[3], 60000)
-    end
+    redis.call('PEXPIRE', KEYS[3], 60000)
   end
+end
+
+if not holder and pause then
+  -- A fence that outlives a lease is kept for ten minutes more, and one that a pause has moved for longer than that.
+  if redis.call('PTTL', KEYS[2]) <= 600000 then
+    moveFence(redis.call('PTTL', KEYS[5]), now)
+  end
+  return {enqueue == '0' and 1 or 0, redis.call('PTTL', KEYS[5]), now, pause}
 end
 
 if not holder then

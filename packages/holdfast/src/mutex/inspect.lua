@@ -4,12 +4,14 @@
   KEYS[1] lock   string, owner of the claim that holds; expires with its lease
   KEYS[2] fence  string, last token issued
   KEYS[3] queue  sorted set, owner of a waiting claim -> arrival number
+  KEYS[4] pause  string, the pause that keeps everybody from being granted; expires at its end
   ARGV[1] owner  a claim whose place in the queue is asked for; empty for none
   ARGV[2] most   how many waiters to name, 1 or more
   REPLY   {0, restMs, token, waiters, ahead, owners...}  free; restMs is -2, token 0 if there was none;
-                 ahead is the place of the claim asked for, -1 if it does not wait; owners are those who wait
+                 ahead is the place of the claim asked for, -1 if it does not wait; the first of the owners is the
+                 pause, empty if there is none, and the others wait
           {1, restMs, token, waiters, ahead, owners...}  held; restMs is -1 if the key has no expiry;
-                 the first of the owners is the holder, the others wait
+                 the first of the owners is the pause, as above, the second the holder, and the others wait
 ]]
 local owner, most = ARGV[1], ARGV[2]
 
@@ -21,6 +23,7 @@ local reply = {
   redis.call('ZCARD', KEYS[3]),
   owner ~= '' and redis.call('ZRANK', KEYS[3], owner) or -1
 }
+reply[#reply + 1] = redis.call('GET', KEYS[4]) or ''
 if holder then
   reply[#reply + 1] = holder
 end

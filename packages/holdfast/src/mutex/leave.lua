@@ -7,6 +7,7 @@
   KEYS[2] fence   string, last token issued
   KEYS[3] queue   sorted set, owner of a waiting claim -> arrival number
   KEYS[4] handed  string, client that was granted by message and has not confirmed
+  KEYS[5] pause   string, the pause that keeps everybody from being granted; expires at its end
   ARGV[1] owner   id of the claim that gives up
   ARGV[2] inbox   what a client id is appended to for the channel that the client listens on
   GRANTS  by hand-off

@@ -39,10 +39,11 @@ export class Mutex extends Lock {
   condition(name: string): Condition {
     checkName(name);
     const { keys, inbox } = this.#steps;
-    const { base, lock, fence, queue, handed } = keys;
+    const { base, lock, fence, queue, handed, pause } = keys;
     // Percent-encoded, so that no name makes a key of something else.
     const condition = `${base}:condition:${encodeURIComponent(name)}`;
-    const place = { store: this.engine.store, mutex: this.#steps, lock, fence, queue, handed, condition, inbox };
+    const own = { lock, fence, queue, handed, pause };
+    const place = { store: this.engine.store, mutex: this.#steps, ...own, condition, inbox };
     return new Condition(this.engine, name, place, this.defaults, this.make);
   }
 }

@@ -10,6 +10,7 @@
   KEYS[2] fence   string, last token issued
   KEYS[3] queue   sorted set, owner of a waiting claim -> arrival number
   KEYS[4] handed  string, client that was granted by message and has not confirmed
+  KEYS[5] pause   string, the pause that keeps everybody from being granted; expires at its end
   ARGV[1] owner   id of the claim that was granted
   ARGV[2] token   last token of its block
   ARGV[3] inbox   what a client id is appended to for the channel that the client listens on

@@ -2,7 +2,7 @@
 import { call } from "../core/call.js";
 import type { LockKeys } from "../core/names.js";
 import { parseOwner } from "../core/owner.js";
-import { pauseApart } from "../core/paused.js";
+import { pauseOf } from "../core/paused.js";
 import type { Attempt, Claim, ForcedRelease, Grant, NotHeld, State, Steps } from "../core/steps.js";
 import type { Store } from "../core/store.js";
 import {
@@ -44,6 +44,7 @@ export interface MutexKeys {
   readonly fence: string;
   readonly queue: string;
   readonly handed: string;
+  readonly pause: string;
 }
 
 /**
@@ -74,7 +75,8 @@ export class MutexSteps implements Steps {
 
   get keys(): MutexKeys {
     const { base } = this;
-    return { base, lock: this.key, fence: `${base}:fence`, queue: `${base}:queue`, handed: `${base}:handed` };
+    const own = { fence: `${base}:fence`, queue: `${base}:queue` };
+    return { base, lock: this.key, ...own, handed: `${base}:handed`, pause: `${base}:pause` };
   }
 
   get exported(): { readonly key?: string } {
@@ -136,18 +138,20 @@ export class MutexSteps implements Steps {
 
   async inspect(owner = "", timeoutMs: number): Promise<State> {
     const reply = await call(this, mutexInspect, this.keys, { owner, most: NAMED_WAITERS }, timeoutMs);
-    const [holder = "", ...rest] = reply.owners;
+    const [pause = "", ...owners] = reply.owners;
+    const [holder = "", ...rest] = owners;
     const leaseLeftMs = reply.restMs < 0 ? Infinity : reply.restMs;
     // The fence stands at the last token that the holder's claim has reserved; most serve one lease, by the first.
     const reserved = reply.outcome === "held" ? (parseOwner(holder)?.amount ?? 1) : 1;
     const token = reply.token === 0 ? undefined : reply.token - reserved + 1;
-    return pauseApart<State>({
+    return {
       holders: reply.outcome === "held" ? [{ owner: holder, token, leaseLeftMs }] : [],
       token,
       waiterCount: reply.waiters,
-      waiters: reply.outcome === "held" ? rest : reply.owners,
+      waiters: reply.outcome === "held" ? rest : owners,
       ahead: reply.ahead < 0 ? undefined : reply.ahead,
-    });
+      ...pauseOf(pause),
+    };
   }
 
   async confirmHandOff(

@@ -6,7 +6,7 @@ import { channels, type PauseEvent } from "../core/events.js";
 import { insist } from "../core/insist.js";
 import { checkWhole } from "../core/options.js";
 import { NEVER_MS } from "../core/owner.js";
-import { pausingExtend, pausingExtendPermits } from "../generated/pausing-scripts.js";
+import { pausingExtend } from "../generated/pausing-scripts.js";
 import type { Holdfast } from "../holdfast.js";
 import { checkKnown } from "../holdfast-options.js";
 import { checkPauseOwner, endHasPassed, type PauseKind, pauseIn, placeOf } from "./places.js";
@@ -51,17 +51,8 @@ export async function extendPause(
   const untilMs = untilAtMs ?? NEVER_MS;
   const renewed = meant.replace(/^(pause\/\d+)\/\d+\//, `$1/${untilMs}/`);
   const reply = await insist(engine, () => {
-    const args = { pause: meant, renewed, untilMs };
-    const { steps, caller } = place;
-    return place.isPermits
-      ? call(
-          caller,
-          pausingExtendPermits,
-          place.keys,
-          { ...args, inbox: steps.inbox, numbered: place.numbered },
-          engine.commandTimeoutMs,
-        )
-      : call(caller, pausingExtend, place.keys, args, engine.commandTimeoutMs);
+    const args = { meant, renewed, untilMs };
+    return call(place.caller, pausingExtend, place.keys, args, engine.commandTimeoutMs);
   });
   if (reply.outcome === "over") throw endHasPassed(untilAtMs, reply.nowMs);
   if (reply.outcome === "extended") {

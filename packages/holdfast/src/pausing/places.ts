@@ -21,6 +21,7 @@ interface ExclusiveKeys {
   readonly fence: string;
   readonly queue: string;
   readonly handed: string;
+  readonly pause: string;
   readonly resumed: string;
 }
 
@@ -30,6 +31,7 @@ interface PermitKeys {
   readonly holders: string;
   readonly slots: string;
   readonly queue: string;
+  readonly pause: string;
   readonly resumed: string;
 }
 
@@ -70,7 +72,7 @@ export function placeOf(
       isPermits: true,
       steps,
       numbered,
-      keys: { state, ...others, queue: `${state}:queue`, resumed: `${state}:resumed` },
+      keys: { state, ...others, queue: `${state}:queue`, pause: `${state}:pause`, resumed: `${state}:resumed` },
     };
   }
   const isElection = kind === "election";

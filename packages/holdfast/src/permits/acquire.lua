@@ -13,6 +13,7 @@
   KEYS[3] holders   sorted set, owner of a holder -> end of its lease, in microseconds of the server's clock
   KEYS[4] slots     sorted set, free slot numbers below top
   KEYS[5] queue     sorted set, owner of a waiting claim -> arrival number
+  KEYS[6] pause     string, the pause that keeps everybody from being granted; expires at its end
   ARGV[1] owner     id of this claim
   ARGV[2] leaseMs   length of the lease
   ARGV[3] weight    how many permits, 1 or more
@@ -24,8 +25,8 @@
   GRANTS  by itself
   REPLY   token                  granted, without numbers
           {0, restMs, nowUs, pauses...}  waiting in the queue; the first lease of a holder ends in restMs, -1 if nobody
-                                         holds; the text is the pause that holds all of it, or stands at the head of the
-                                         queue, if there is one
+                                         holds; the text is the pause, if there is one, which ends in restMs where
+                                         nobody holds
           {1, restMs, nowUs, pauses...}  refused, and not in the queue
           {2, token, slots...}   granted; slots is one text, the numbers with commas between
           {3, present}           mismatch: the present capacity is another one, and so was every one before
@@ -41,7 +42,7 @@ local ends = now + leaseMs * 1000
 if not record and used + weight <= capacity and (used == 0 or first - now > 0) and free == 0
   and (weight <= 10 or weight > numbered) and ARGV[6] - capacity == 0
   and keepUntil - ends >= 60000000 and keepUntil - now >= keepMs * 1000
-  and redis.call('EXISTS', KEYS[5]) == 0 then
+  and redis.call('EXISTS', KEYS[5], KEYS[6]) == 0 then
   local token, ms = now, math.floor((keepUntil - now) / 1000)
   local last = redis.call('SET', KEYS[2], now, 'PX', ms, 'GET')
   if last and last - now >= 0 then
@@ -75,7 +76,6 @@ end
 -- include tell
 -- include permits
 -- include permits-grant
--- include permits-paused
 local function answer(token, slots)
   if slots == '' then
     return tonumber(token)
@@ -100,15 +100,16 @@ if record then
   return answer(token, slots)
 end
 
-local isUnqueued = redis.call('EXISTS', KEYS[5]) == 0
+-- A key that is named twice counts twice.
+local found = redis.call('EXISTS', KEYS[5], KEYS[6], KEYS[6])
 if weight > capacity then
-  if not isUnqueued then
+  if found > 0 then
     redis.call('ZREM', KEYS[5], owner)
     grantHeads()
   end
   return {4, capacity}
 end
-if isUnqueued and used + weight <= capacity then
+if found == 0 and used + weight <= capacity then
   lengthen(leaseMs)
   local token = now
   local last = redis.call('SET', KEYS[2], now, 'PX', keptMs(), 'GET')
@@ -121,13 +122,8 @@ if isUnqueued and used + weight <= capacity then
   return answer(token, slots)
 end
 
-local pause = pauseThatHolds()
-if enqueue or (used < capacity and not isUnqueued) then
-  local isKept = false
-  if not pause then
-    pause = pauseAtHead()
-    isKept = pause
-  end
+local pause = found > 1 and redis.call('GET', KEYS[6]) or nil
+if enqueue or (used < capacity and found > 0) then
   local isQueued = redis.call('ZSCORE', KEYS[5], owner)
   if pause and ARGV[4] ~= '2' and not isQueued then
     enqueue = false
@@ -137,9 +133,7 @@ if enqueue or (used < capacity and not isUnqueued) then
       redis.call('ZADD', KEYS[5], math.max(latest + 1, now), owner)
     end
     -- Waiters ask again every few seconds; a queue that nobody asks about belongs to processes that are gone.
-    if not isKept then
-      redis.call('PEXPIRE', KEYS[5], 60000)
-    end
+    redis.call('PEXPIRE', KEYS[5], 60000)
   end
   local token, slots = grantHeads(owner)
   if token then
@@ -150,7 +144,7 @@ if enqueue or (used < capacity and not isUnqueued) then
   end
 end
 
-local restMs = -1
+local restMs = pause and redis.call('PTTL', KEYS[6]) or -1
 local earliest = redis.call('ZRANGE', KEYS[3], 0, 0, 'WITHSCORES')[2]
 if earliest and earliest ~= 'inf' then
   restMs = math.ceil((earliest - now) / 1000)

@@ -2,14 +2,14 @@
   permits/force-release: take permits away from the holder that the caller has seen, and tell that holder.
 
   The caller names the holder by owner, by token, or by both, and nothing happens if it has changed meanwhile. The
-  fence moves even when nobody waits, so that the old holder's own release learns that it was too late. A pause is ended
-  by whoever resumes, not by force.
+  fence moves even when nobody waits, so that the old holder's own release learns that it was too late.
 
   KEYS[1] state     hash: capacity, declared, used, top, free, first, until, keepMs; owner -> grant of each holder
   KEYS[2] fence     string, last token issued
   KEYS[3] holders   sorted set, owner of a holder -> end of its lease, in microseconds of the server's clock
   KEYS[4] slots     sorted set, free slot numbers below top
   KEYS[5] queue     sorted set, owner of a waiting claim -> arrival number
+  KEYS[6] pause     string, the pause that keeps everybody from being granted; expires at its end
   ARGV[1] owner     whose hold to end; empty to go by the token alone
   ARGV[2] token     which grant to end; empty to go by the owner alone
   ARGV[3] inbox     what a client id is appended to for the channel that the client listens on
@@ -30,7 +30,7 @@ reap()
 local holders = owner == '' and redis.call('ZRANGE', KEYS[3], 0, 9999) or {owner}
 for _, holder in ipairs(holders) do
   local grant = redis.call('HGET', KEYS[1], holder)
-  if grant and not string.find(holder, '^pause/') and (token == '' or token - string.match(grant, '/(%d+)') == 0) then
+  if grant and (token == '' or token - string.match(grant, '/(%d+)') == 0) then
     giveBack(holder, grant)
     redis.call('SET', KEYS[2], nextToken(), 'PX', keptMs())
     lastToken = nextToken()

@@ -7,12 +7,14 @@
   KEYS[2] fence    string, last token issued
   KEYS[3] holders  sorted set, owner of a holder -> end of its lease, in microseconds of the server's clock
   KEYS[4] queue    sorted set, owner of a waiting claim -> arrival number
+  KEYS[5] pause    string, the pause that keeps everybody from being granted; expires at its end
   ARGV[1] owner    a claim whose place in the queue is asked for; empty for none
   ARGV[2] most     how many waiters to name, 1 or more
   ARGV[3] mostHeld how many holders to name, 1 or more
   REPLY   {0, capacity, used, token, waiters, ahead, named, rest...}  seen; capacity is 0 if none is on record, token
                    0 if there was none; ahead is the place of the claim asked for, -1 if it does not wait; rest are
-                   the owner, grant and rest of the lease in ms of as many holders as named, then those who wait
+                   the pause, empty if there is none, the owner, grant and rest of the lease in ms of as many holders
+                   as named, then those who wait
 ]]
 local owner, most, mostHeld = ARGV[1], ARGV[2], ARGV[3]
 
@@ -29,7 +31,8 @@ local reply = {
   tonumber(redis.call('GET', KEYS[2]) or 0),
   redis.call('ZCARD', KEYS[4]),
   owner ~= '' and redis.call('ZRANK', KEYS[4], owner) or -1,
-  0
+  0,
+  redis.call('GET', KEYS[5]) or ''
 }
 local holders = redis.call('ZRANGEBYSCORE', KEYS[3], now + 1, '(inf', 'WITHSCORES', 'LIMIT', 0, mostHeld)
 for i = 1, #holders, 2 do

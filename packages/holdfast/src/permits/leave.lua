@@ -9,6 +9,7 @@
   KEYS[3] holders   sorted set, owner of a holder -> end of its lease, in microseconds of the server's clock
   KEYS[4] slots     sorted set, free slot numbers below top
   KEYS[5] queue     sorted set, owner of a waiting claim -> arrival number
+  KEYS[6] pause     string, the pause that keeps everybody from being granted; expires at its end
   ARGV[1] owner     id of the claim that gives up
   ARGV[2] inbox     what a client id is appended to for the channel that the client listens on
   ARGV[3] numbered  the heaviest grant whose permits are numbered; 0 for none

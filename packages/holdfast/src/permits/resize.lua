@@ -11,6 +11,7 @@
   KEYS[3] holders   sorted set, owner of a holder -> end of its lease, in microseconds of the server's clock
   KEYS[4] slots     sorted set, free slot numbers below top
   KEYS[5] queue     sorted set, owner of a waiting claim -> arrival number
+  KEYS[6] pause     string, the pause that keeps everybody from being granted; expires at its end
   ARGV[1] size      the new capacity
   ARGV[2] declared  the capacity that the caller was configured with
   ARGV[3] keepMs    how long the state outlives its last use, at least

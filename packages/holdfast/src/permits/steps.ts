@@ -7,7 +7,7 @@
 import { call } from "../core/call.js";
 import { CapacityMismatchError } from "../core/errors.js";
 import type { LockKeys } from "../core/names.js";
-import { pauseApart } from "../core/paused.js";
+import { pauseOf } from "../core/paused.js";
 import type { Attempt, Grant, HolderState, NotHeld, State, Steps } from "../core/steps.js";
 import type { Store } from "../core/store.js";
 import {
@@ -27,8 +27,6 @@ import { confirmTogether } from "./confirmations.js";
 /** How many waiters and holders `inspect` names. */
 const NAMED_WAITERS = 100;
 const NAMED_HOLDERS = 1_000;
-/** So many permits a pause has; see lua/permits-grant. */
-const PAUSE_WEIGHT = 1_000_000_000;
 /** A capacity that somebody set on purpose is kept this long after its last use. */
 const RESIZED_KEEP_MS = 30 * 24 * 3_600_000;
 
@@ -87,7 +85,8 @@ export function permitsSteps(place: PermitsPlace): PermitsSteps {
   const holders = `${state}:holders`;
   const queue = `${state}:queue`;
   const held = { state, fence, holders, slots: `${state}:slots` };
-  const keys = { ...held, queue };
+  const pause = `${state}:pause`;
+  const keys = { ...held, queue, pause };
   const granting = { inbox, numbered };
   const marker = place.store.lineageKey?.(state);
 
@@ -168,20 +167,18 @@ export function permitsSteps(place: PermitsPlace): PermitsSteps {
 
     async inspect(owner = "", timeoutMs): Promise<PermitsState> {
       const args = { owner, most: NAMED_WAITERS, mostHeld: NAMED_HOLDERS };
-      const reply = await call(caller, permitsInspect, { state, fence, holders, queue }, args, timeoutMs);
-      const named = parseHolders(reply.rest.slice(0, reply.named * 3));
-      const seen = pauseApart<PermitsState>({
-        holders: named,
+      const reply = await call(caller, permitsInspect, { state, fence, holders, queue, pause }, args, timeoutMs);
+      const [paused = "", ...rest] = reply.rest;
+      return {
+        holders: parseHolders(rest.slice(0, reply.named * 3)),
         token: reply.token === 0 ? undefined : reply.token,
         waiterCount: reply.waiters,
-        waiters: reply.rest.slice(reply.named * 3),
+        waiters: rest.slice(reply.named * 3),
         ahead: reply.ahead < 0 ? undefined : reply.ahead,
         capacity: reply.capacity === 0 ? undefined : reply.capacity,
         used: reply.used,
-      });
-      // A pause has more than there are.
-      const used = seen.holders.length === named.length ? reply.used : Math.max(0, reply.used - PAUSE_WEIGHT);
-      return { ...seen, used };
+        ...pauseOf(paused),
+      };
     },
   };
 }

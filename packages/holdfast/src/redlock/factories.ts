@@ -99,8 +99,8 @@ function refuse(kind: string, why: string): Refuse {
 
 const cannotPause = refuse(
   "pause",
-  "it goes to the head of a queue and is granted after the present holder, and there is no queue and no one order there. Hold " +
-    "the lock instead, with renew: false and a long leaseMs",
+  "it is kept by the one server that grants, and here a majority grants. Hold the lock instead, with renew: false and a " +
+    "long leaseMs",
 );
 
 /** The factory of a Holdfast on one server. @throws UnsupportedError */

@@ -142,6 +142,27 @@ function pauseOfAKind(
     expect(await resume()).toEqual({ outcome: "not-paused" });
   });
 
+  test("who waits when a lease and then the pause end by themselves is granted after both, with a higher token", () =>
+    withLeaseInTime(async (leaseMs) => {
+      const lease = await scene.lock.acquire({ leaseMs, renew: false, waitMs: LONG_MS });
+      const waiting = scene.rival.acquire({ waitMs: LONG_MS });
+      waiting.catch(() => {});
+      try {
+        await until(async () => {
+          lease.assertHeld();
+          return (await scene.lock.inspect()).waiterCount === 1;
+        }, "the rival to queue in time");
+        const { pause: made, holders } = await pause(Date.now() + 2 * leaseMs);
+        expect(holders.map(({ owner }) => owner)).toEqual([lease.owner]);
+        const next = await waiting;
+        expect(Math.floor(next.token / 1_000)).toBeGreaterThanOrEqual(made.untilAtMs ?? Infinity);
+        expect(next.token).toBeGreaterThan(lease.token);
+      } finally {
+        await resume();
+        await (await waiting).release();
+      }
+    }));
+
   test("a second pause is told of the first, and changes nothing", async () => {
     const { pause: first } = await pause();
     const again = await scene.holdfast.pause(scene.name, {
@@ -320,14 +341,17 @@ function pauseBeside(subject: StoreUnderTest): void {
     await there.resign(next);
   });
 
-  test("a mutex with a key of its own is paused under that key, and clients that SET NX PX are kept out too", async () => {
+  test("a mutex with a key of its own is paused beside that key, which clients that SET NX PX do not know", async () => {
     const key = `legacy:${scene.name}`;
     await scene.holdfast.pause(scene.name, { ...options, key });
-    expect(await scene.server.setNx(key, "foreign", LONG_MS)).toBe(false);
-    await expect(scene.rivalHoldfast.mutex(scene.name, { key }).acquire()).rejects.toThrow(PausedError);
+    const mutex = scene.rivalHoldfast.mutex(scene.name, { key });
+    await expect(mutex.acquire()).rejects.toThrow(PausedError);
+    expect(await scene.server.setNx(key, "foreign", LONG_MS)).toBe(true);
+    expect(await mutex.inspect()).toMatchObject({ holders: [{ owner: "foreign" }], pause: { by: BY } });
     await (await scene.rivalHoldfast.mutex(scene.name).acquire({ waitMs: 0 })).release();
     expect(await scene.holdfast.resume(scene.name, { by: BY, key })).toMatchObject({ outcome: "resumed" });
-    expect(await scene.server.setNx(key, "foreign", LONG_MS)).toBe(true);
+    expect(await mutex.forceRelease({ owner: "foreign" })).toBe(true);
+    await (await mutex.acquire({ waitMs: 0 })).release();
   });
 
   test("a condition's waiter that is signalled under a pause gets the mutex when that ends", async () => {

@@ -289,6 +289,31 @@ test("clients are listed with what they hold and wait for, and who has died is s
   redis.disconnect();
 });
 
+test("a lock that nobody holds is listed while it is paused, of each kind and with a key, used before or not", async () => {
+  const redis = new Redis(server.port);
+  const holdfast = createHoldfast({ redis, prefix: randomUUID() });
+  const options = { label: "db maintenance", by: "ana@ops-1" };
+  await holdfast.semaphore("used", { permits: 2 }).run(() => {});
+  await Promise.all([
+    holdfast.pause("a", options),
+    holdfast.pause("b", { ...options, kind: "semaphore" }),
+    holdfast.pause("c", { ...options, kind: "read-write-lock" }),
+    holdfast.pause("d", { ...options, kind: "election" }),
+    holdfast.pause("e", { ...options, key: `legacy:${randomUUID()}` }),
+    holdfast.pause("used", { ...options, kind: "semaphore" }),
+  ]);
+  const { locks } = await surveyAll(holdfast);
+  expect(
+    locks.map(({ kind, key, state }) => `${kind}${key === undefined ? "" : " with a key"} ${state}`).toSorted(),
+  ).toEqual(
+    ["election", "mutex", "mutex with a key", "read-write-lock", "semaphore", "semaphore"].map(
+      (one) => `${one} paused`,
+    ),
+  );
+  await holdfast.close();
+  redis.disconnect();
+});
+
 test("a paused name is told with who and why, whether somebody still holds it or not", async () => {
   const redis = new Redis(server.port);
   const holdfast = createHoldfast({ redis, prefix: randomUUID() });

@@ -29,6 +29,7 @@ const KEYS: Readonly<Record<string, string>> = {
   holders: `${BASE}:holders`,
   slots: `${BASE}:slots`,
   queue: `${BASE}:queue`,
+  pause: `${BASE}:pause`,
 };
 
 const SCRIPTS: Readonly<Record<string, Script>> = Object.fromEntries(
@@ -46,7 +47,7 @@ const SCRIPTS: Readonly<Record<string, Script>> = Object.fromEntries(
   ].map((script) => [script.name, script]),
 );
 
-/** One step: a script by its name, or the name of a key that somebody deletes. */
+/** One step: a script by its name, or the name of a key that somebody deletes or, with a text, writes. */
 interface Step {
   readonly call: string;
   readonly args: Readonly<Record<string, string | number>>;
@@ -98,6 +99,7 @@ const anyStep: fc.Arbitrary<Step> = fc.oneof(
   }),
   step(permitsInspect, { owner, most: fc.constantFrom(1, 100), mostHeld: fc.constantFrom(1, 100) }),
   fc.constantFrom(...Object.keys(KEYS)).map((call) => ({ call, args: {} })),
+  fc.constant({ call: "pause", args: { text: "pause/1/2/1/r/by/why" } }),
 );
 
 let sides: [Side, Side];
@@ -119,7 +121,8 @@ async function play(side: Side, program: readonly Step[]): Promise<unknown> {
     const token = await tokenOf(side, args.token ?? "");
     const named = { ...args, token, grants: `${args.owner} ${token} ${args.leaseMs}` };
     const words = await Promise.all((script?.args ?? []).map((name) => tokenOf(side, named[name as "owner"] ?? "")));
-    const source = script?.source ?? "return redis.call('DEL', KEYS[1])";
+    const written = `redis.call('SET', KEYS[1], '${args.text}', 'PX', ${4 * QUANTUM_MS}) return 1`;
+    const source = script?.source ?? (args.text === undefined ? "return redis.call('DEL', KEYS[1])" : written);
     seen.push({ call, reply: await side.eval(source, keys, words) });
     seen.push(await side.messages());
     for (const { key, leftMs } of await side.dump()) expect(leftMs, key).toBeGreaterThan(0);

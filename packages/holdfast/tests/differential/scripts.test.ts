@@ -26,6 +26,7 @@ const KEYS: Readonly<Record<string, string>> = {
   fence: "hf:mutex:{a b🔐}:fence",
   queue: "hf:mutex:{a b🔐}:queue",
   handed: "hf:mutex:{a b🔐}:handed",
+  pause: "hf:mutex:{a b🔐}:pause",
   client: "hf:client:A",
 };
 const PAST = 1_600_000_000_000_000;
@@ -131,6 +132,8 @@ const anyStep: fc.Arbitrary<Step> = fc.oneof(
       happens("return redis.call('DEL', KEYS[3])"),
       happens("return redis.call('DEL', KEYS[4])"),
       happens("redis.call('SET', KEYS[4], 'A', 'PX', 60000) return 1"),
+      happens(`redis.call('SET', KEYS[5], 'pause/1/2/1/r/by/why', 'PX', ${4 * QUANTUM_MS}) return 1`),
+      happens("return redis.call('DEL', KEYS[5])"),
       happens(`redis.call('SET', KEYS[2], '${AHEAD}', 'PX', ${3 * QUANTUM_MS}) return 1`),
       happens(`redis.call('SET', KEYS[2], '${PAST}', 'PX', ${3 * QUANTUM_MS}) return 1`),
       happens("redis.call('SET', KEYS[1], 'foreign') return 1"),
@@ -155,7 +158,7 @@ async function play(side: Side, program: readonly Step[]): Promise<unknown> {
   const seen: unknown[] = [];
   for (const { call, args } of program) {
     const script = SCRIPTS[call];
-    const names = script === undefined ? ["lock", "fence", "queue"] : script.keys;
+    const names = script === undefined ? ["lock", "fence", "queue", "pause"] : script.keys;
     const keys = names.map((name) => KEYS[name] as string);
     const words = await Promise.all((script?.args ?? []).map(async (name) => tokenOf(side, args[name])));
     // An error of Lua itself must be one on both sides, but its text is each interpreter's own.

@@ -15,16 +15,12 @@ const CHANNEL = "hf:election:{e}:leader";
 /** The keys of all scripts of a kind, by their names there. */
 const KINDS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   condition: {
-    lock: "l",
-    fence: "l:fence",
-    queue: "l:queue",
-    handed: "l:handed",
-    condition: "l:c",
-    signalled: "l:c:signalled",
+    ...{ lock: "l", fence: "l:fence", queue: "l:queue", handed: "l:handed", pause: "l:pause" },
+    ...{ condition: "l:c", signalled: "l:c:signalled" },
   },
   "count-down-latch": { latch: "d", counted: "d:counted", waiters: "d:waiters" },
   barrier: { barrier: "b", arrived: "b:arrived", leases: "b:leases", ended: "b:ended" },
-  election: { lock: "e", fence: "e:fence", queue: "e:queue", handed: "e:handed", record: "e:value" },
+  election: { lock: "e", fence: "e:fence", queue: "e:queue", handed: "e:handed", pause: "e:pause", record: "e:value" },
 };
 /** Who has no grants but those of another kind makes them with its scripts. */
 const ALSO: Readonly<Record<string, readonly Script[]>> = {

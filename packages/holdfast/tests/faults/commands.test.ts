@@ -23,11 +23,11 @@ test.each([ioredis, nodeRedis, glide])(
     await sent();
     const lease = await holdfast.mutex(name).acquire();
     expect((await sent()).map((words) => words.slice(0, 4))).toEqual([
-      ["evalsha", mutexAcquire.sha1, "3", scene.keys.lock],
+      ["evalsha", mutexAcquire.sha1, "4", scene.keys.lock],
     ]);
     await lease.release();
     expect((await sent()).map((words) => words.slice(0, 4))).toEqual([
-      ["evalsha", mutexRelease.sha1, "3", scene.keys.lock],
+      ["evalsha", mutexRelease.sha1, "4", scene.keys.lock],
     ]);
     await holdfast.mutex(name).run(() => {});
     const one = await holdfast.mutex(name).tryAcquire();

@@ -44,7 +44,7 @@ test("a holder is renewed for as long as it likes under a pause, and killed ther
   const before = await scene.holder();
   const waiting = holdfast.mutex(scene.name).acquire({ throughPause: true, waitMs: 60_000 });
   waiting.catch(() => {});
-  await scene.queued(2);
+  await scene.queued(1);
   // Longer than a lease, by the server's clock.
   const [beganAt] = (await scene.server.command("TIME")) as [string];
   await until(async () => {

@@ -534,12 +534,12 @@ rows(mutexForceRelease, [
 ]);
 
 rows(mutexInspect, [
-  { name: "finds nothing", args: { owner: "", most: 10 }, reply: [0, -2, 0, 0, -1], after: {} },
+  { name: "finds nothing", args: { owner: "", most: 10 }, reply: [0, -2, 0, 0, -1, ""], after: {} },
   {
     name: "finds the last token of a free lock",
     before: { fence: PAST },
     args: { owner: "", most: 10 },
-    reply: [0, -2, PAST, 0, -1],
+    reply: [0, -2, PAST, 0, -1, ""],
     after: {},
     fence: PAST,
   },
@@ -547,7 +547,7 @@ rows(mutexInspect, [
     name: "finds the holder, the waiters in order, and the place of one",
     before: { lock: A, fence: PAST, queue: [D, C, B] },
     args: { owner: B, most: 2 },
-    reply: [1, "rest", PAST, 3, 2, A, D, C],
+    reply: [1, "rest", PAST, 3, 2, "", A, D, C],
     after: { lock: A, queue: [D, C, B] },
     fence: PAST,
   },
@@ -555,7 +555,7 @@ rows(mutexInspect, [
     name: "promotes nobody when the holder died",
     before: { fence: PAST, queue: [B] },
     args: { owner: A, most: 10 },
-    reply: [0, -2, PAST, 1, -1, B],
+    reply: [0, -2, PAST, 1, -1, "", B],
     after: { queue: [B] },
     fence: PAST,
   },

@@ -10,6 +10,7 @@ export const KEYS: Readonly<Record<string, string>> = {
   fence: "hf:mutex:{t}:fence",
   queue: "hf:mutex:{t}:queue",
   handed: "hf:mutex:{t}:handed",
+  pause: "hf:mutex:{t}:pause",
   client: "hf:client:t",
   resumed: "hf:mutex:{t}:resumed",
   marker: "hf:lineage",
@@ -24,6 +25,7 @@ export interface LockState {
   readonly fence?: number;
   readonly queue?: readonly string[];
   readonly handed?: string;
+  readonly pause?: string;
 }
 
 /** How long its keys live, in ms; -1 for ever, -2 not at all. */
@@ -32,6 +34,7 @@ export interface Lifetimes {
   readonly fence: number;
   readonly queue: number;
   readonly handed: number;
+  readonly pause: number;
 }
 
 /** One server for a file, empty before each test. Clients `A` and `B` listen; nobody else does. */
@@ -105,26 +108,29 @@ export class ScriptServer {
 
   /** Reads the state. What is not there is left out. */
   async state(): Promise<LockState> {
-    const [lock, fence, queue, handed] = await Promise.all([
+    const [lock, fence, queue, handed, pause] = await Promise.all([
       this.#redis.get(KEYS.lock as string),
       this.#redis.get(KEYS.fence as string),
       this.#redis.zrange(KEYS.queue as string, "0", "-1"),
       this.#redis.get(KEYS.handed as string),
+      this.#redis.get(KEYS.pause as string),
     ]);
     return {
       ...(lock === null ? {} : { lock }),
       ...(fence === null ? {} : { fence: Number(fence) }),
       ...(queue.length === 0 ? {} : { queue }),
       ...(handed === null ? {} : { handed }),
+      ...(pause === null ? {} : { pause }),
     };
   }
 
   async lifetimes(): Promise<Lifetimes> {
     // In one script, so that all are read at one time.
     const source = "local left = {} for i, key in ipairs(KEYS) do left[i] = redis.call('PTTL', key) end return left";
-    const names = [KEYS.lock, KEYS.fence, KEYS.queue, KEYS.handed] as string[];
-    const [lock = -2, fence = -2, queue = -2, handed = -2] = (await this.#redis.eval(source, 4, ...names)) as number[];
-    return { lock, fence, queue, handed };
+    const names = [KEYS.lock, KEYS.fence, KEYS.queue, KEYS.handed, KEYS.pause] as string[];
+    const left = (await this.#redis.eval(source, names.length, ...names)) as number[];
+    const [lock = -2, fence = -2, queue = -2, handed = -2, pause = -2] = left;
+    return { lock, fence, queue, handed, pause };
   }
 
   /** The server's clock in µs. */

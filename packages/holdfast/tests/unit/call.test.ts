@@ -34,11 +34,11 @@ describe("a call", () => {
     await call(
       { store, name: "a" },
       mutexRelease,
-      { queue: "q", handed: "h", fence: "f", lock: "l" },
+      { pause: "p", handed: "h", queue: "q", fence: "f", lock: "l" },
       { inbox: "i", token: 5, owner: "o" },
       77,
     );
-    expect(store.asked).toEqual([mutexRelease, ["l", "f", "q", "h"], ["o", 5, "i"], 77]);
+    expect(store.asked).toEqual([mutexRelease, ["l", "f", "q", "h", "p"], ["o", 5, "i"], 77]);
   });
 
   test("names the lock in every failure of the store, and keeps what is known of it", async () => {

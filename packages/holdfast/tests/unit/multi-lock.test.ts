@@ -118,7 +118,8 @@ test("one try at locks of several kinds that fails at the second gives the first
 
 test("the same owners get the same answer again, and a lease that was lengthened meanwhile stays long", async () => {
   const { multiLockAcquire } = await import("../../src/generated/scripts.js");
-  const keys = ["a", "b"].flatMap((name) => [`{${name}}`, `{${name}}:fence`, `{${name}}:queue`, `{${name}}:handed`]);
+  const suffixes = ["", ":fence", ":queue", ":handed", ":pause"];
+  const keys = ["a", "b"].flatMap((name) => suffixes.map((suffix) => `{${name}}${suffix}`));
   const ask = (owners: string, leaseMs: number) => store.run(multiLockAcquire, keys, [leaseMs, owners]);
   const first = await ask("A/1/1000/1 A/2/1000/1", 1_000);
   expect(await ask("A/1/1000/1 A/2/1000/1", 60_000)).toEqual(first);

@@ -1,64 +1,26 @@
-/** A pause among the claims of a lock: told apart from who works and who waits, and when it stands in the way. */
+/** A pause as a server tells of it, and when it stands in the way. */
 import { describe, expect, test } from "vitest";
 import { AcquireTimeoutError, PausedError } from "../../src/core/errors.js";
-import { pauseApart, standingPause } from "../../src/core/paused.js";
-import type { HolderState, State } from "../../src/core/steps.js";
+import { pauseOf, standingPause } from "../../src/core/paused.js";
+import type { State } from "../../src/core/steps.js";
 import { ManualRuntime } from "./manual-runtime.js";
 import { NOBODY, ScriptedLock } from "./scripted-lock.js";
 
-/** As it stands in the keys: from 1 000 to 2 000 s after 1970. */
-const CLAIM = "pause/1000000/2000000/1/x/ops%20team/schema%20change";
-const PAUSE = { by: "ops team", label: "schema change", sinceAtMs: 1_000_000, untilAtMs: 2_000_000, owner: CLAIM };
+/** As it stands in its key: from 1 000 to 2 000 s after 1970. */
+const TEXT = "pause/1000000/2000000/1/x/ops%20team/schema%20change";
+const PAUSE = { by: "ops team", label: "schema change", sinceAtMs: 1_000_000, untilAtMs: 2_000_000, owner: TEXT };
 const WITHOUT_END = "pause/1000000/9000000000000/1/x/ops/why";
 
-const holder = (owner: string): HolderState => ({ owner, token: 5, leaseLeftMs: 1_000 });
-const state = (holders: readonly string[], waiters: readonly string[], ahead?: number): State => ({
-  holders: holders.map(holder),
-  token: 5,
-  waiterCount: waiters.length,
-  waiters,
-  ahead,
-});
+describe("what a server says of a pause", () => {
+  test("tells who, why, and from when until when", () => {
+    expect(pauseOf(TEXT)).toEqual({ pause: PAUSE });
+    expect(pauseOf(WITHOUT_END).pause).toMatchObject({ by: "ops", untilAtMs: undefined });
+  });
 
-describe("what a server says of a lock", () => {
-  test("is as it is where nobody has paused it", () => {
-    for (const said of [NOBODY, state(["a/1/1000/1"], []), state(["a/1/1000/1"], ["b/1/1000/1", "c/1/1000/1"], 1)]) {
-      expect(pauseApart(said)).toBe(said);
+  test("is nothing where there is none, and where another program has written the key", () => {
+    for (const text of ["", "pause/1/1000/1", "pauses/1000000/2000000/1/x/by/why", "a/1/1000/1/pause%2F1%2F2%2F3"]) {
+      expect(pauseOf(text)).toEqual({});
     }
-  });
-
-  test("names a pause that holds as none of the holders, whichever of them it is", () => {
-    for (const holders of [[CLAIM], [CLAIM, "a/1/1000/1", "b/1/1000/1"], ["a/1/1000/1", CLAIM, "b/1/1000/1"]]) {
-      const said = state(holders, ["c/1/1000/1", "d/1/1000/1"], 1);
-      const others = holders.filter((owner) => owner !== CLAIM).map(holder);
-      expect(pauseApart(said)).toEqual({ ...said, holders: others, pause: PAUSE });
-      expect(said.holders).toHaveLength(holders.length);
-    }
-  });
-
-  test("names a pause that waits for the holders as nobody who waits, nor as one who is before others", () => {
-    const said = state(["a/1/1000/1"], [CLAIM, "c/1/1000/1", "d/1/1000/1"], 2);
-    const waiters = ["c/1/1000/1", "d/1/1000/1"];
-    expect(pauseApart(said)).toEqual({ ...said, waiterCount: 2, waiters, ahead: 1, pause: PAUSE });
-    expect(pauseApart({ ...said, ahead: undefined }).ahead).toBeUndefined();
-    // More wait than are listed.
-    expect(pauseApart({ ...said, waiterCount: 900 }).waiterCount).toBe(899);
-  });
-
-  test("takes no client for a pause, whatever it calls its work", () => {
-    for (const owner of ["a/1/1000/1/pause%2F1%2F2%2F3", "pause/1/1000/1", "pauses/1000000/2000000/1/x/by/why"]) {
-      expect(pauseApart(state([owner], []))).not.toHaveProperty("pause");
-      expect(pauseApart(state([], [owner])).waiterCount).toBe(1);
-    }
-  });
-
-  test("keeps what a kind says beside it", () => {
-    const said = { ...state([CLAIM], []), permits: 3 };
-    expect(pauseApart(said)).toMatchObject({ permits: 3, token: 5, holders: [], pause: PAUSE });
-  });
-
-  test("has a pause without an end where somebody has to resume", () => {
-    expect(pauseApart(state([WITHOUT_END], [])).pause).toMatchObject({ by: "ops", untilAtMs: undefined });
   });
 });
 

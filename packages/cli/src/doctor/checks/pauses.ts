@@ -22,7 +22,7 @@ export const lostPauses: Check = {
   run(facts, { nodes }) {
     const { role, topology, pauses, hidden } = facts;
     if (role === "slave") return skipped("a replica");
-    if (topology === "redlock") return skipped("independent servers have no queue, so nothing is paused there");
+    if (topology === "redlock") return skipped("independent servers cannot pause a lock");
     if (pauses === undefined) {
       const why = hidden.get("pauses") ?? "no answer";
       return unknown(

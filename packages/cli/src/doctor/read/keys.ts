@@ -79,15 +79,13 @@ async function inspect({ redis, prefix }: Link, names: readonly string[], found:
 
 async function lookAtOwner(redis: Link["redis"], name: string, found: Found): Promise<void> {
   const owner = await of(name, found, redis.call("GET", name));
-  if (owner == null || isPause(String(owner)) || parseOwner(String(owner)) !== undefined) return;
+  if (owner == null || parseOwner(String(owner)) !== undefined) return;
   found.strange.push(name);
 }
 
 async function lookAtQueue(redis: Link["redis"], name: string, found: Found): Promise<void> {
   const members = await of(name, found, redis.call("ZRANGE", name, 0, MOST_WAITERS - 1));
-  for (const member of (members ?? []) as unknown[]) {
-    if (!isPause(String(member))) found.waiting.push(`${name}: ${String(member)}`);
-  }
+  for (const member of (members ?? []) as unknown[]) found.waiting.push(`${name}: ${String(member)}`);
 }
 
 /** The answer; undefined of a key that is of another type, which is told, or that is on its way to another node. */
@@ -100,9 +98,4 @@ async function of(name: string, found: Found, asked: Promise<unknown>): Promise<
     else if (!/^(ASK|MOVED|TRYAGAIN)\b/.test(words)) throw error;
     return undefined;
   }
-}
-
-/** A claim of a person, who has no client. */
-function isPause(owner: string): boolean {
-  return owner.startsWith("pause/");
 }

@@ -14,8 +14,6 @@ const AT_ONCE = 2;
 export const MOST_EVENTS = 1_000;
 /** Left for others that are late. */
 const SPARE_MS = 200;
-/** A pause holds permits alone; so where there are more holders it is not among them. */
-const MOST_HOLDERS = 10;
 
 /**
  * Only what persons did leaves the server, and not the thousand holds beside it.
@@ -52,7 +50,7 @@ export async function readPauses(link: Link): Promise<PauseFacts | undefined> {
   const beganAtMs = performance.now();
   const seen: Seen = { histories: 0, told: [], keyed: [], isCut: false };
   // Asked at the end: what ended by itself while it was looked at has ended.
-  const reading = walk(link, startMs, seen).then(() => timeMs(link));
+  const reading = walk(link, seen).then(() => timeMs(link));
   const nowMs = await within(reading, endAtMs - SPARE_MS / 2).catch((error: unknown) => {
     if (seen.histories === 0 || isRefused(wordsOf(error))) throw error;
     seen.stopped = "late";
@@ -68,7 +66,7 @@ export async function readPauses(link: Link): Promise<PauseFacts | undefined> {
   };
 }
 
-async function walk(link: Link, startMs: number, seen: Seen): Promise<void> {
+async function walk(link: Link, seen: Seen): Promise<void> {
   const { redis, prefix, endAtMs } = link;
   const start = `${prefix}:history:`;
   const sha = String(await redis.call("SCRIPT", "LOAD", DEEDS));
@@ -86,13 +84,13 @@ async function walk(link: Link, startMs: number, seen: Seen): Promise<void> {
       else if (some.length === 0) seen.stopped = "many";
       else {
         for (const name of some) known.add(name);
-        await Promise.all(some.map((name) => readOne(link, sha, name, name.slice(start.length), startMs, seen)));
+        await Promise.all(some.map((name) => readOne(link, sha, name, name.slice(start.length), seen)));
       }
     }
     if (cursor !== "0" && performance.now() > endAtMs - SPARE_MS) seen.stopped ??= "late";
   } while (cursor !== "0" && seen.stopped === undefined);
   // Who resumed may have told it in a history that was not read.
-  if (seen.stopped === undefined) seen.told.push(...(await judged(link, undefined, openIn(seen.keyed), startMs)));
+  if (seen.stopped === undefined) seen.told.push(...(await judged(link, undefined, openIn(seen.keyed))));
 }
 
 async function timeMs({ redis }: Link): Promise<number> {
@@ -101,14 +99,7 @@ async function timeMs({ redis }: Link): Promise<number> {
 }
 
 /** Adds to what was seen what the history of one name tells. */
-async function readOne(
-  link: Link,
-  sha: string,
-  history: string,
-  place: string,
-  nowMs: number,
-  seen: Seen,
-): Promise<void> {
+async function readOne(link: Link, sha: string, history: string, place: string, seen: Seen): Promise<void> {
   const reading = link.redis.call("EVALSHA", sha, "1", history, MOST_EVENTS) as Promise<[number, ...string[]]>;
   const [events, ...words] = (await unless(ELSEWHERE, reading)) ?? [0];
   // As the keys of locks have it: a percent sign stands before a name that could be misread.
@@ -119,7 +110,7 @@ async function readOne(
     if (deed !== undefined) deeds.push(deed);
   }
   const named = deeds.filter(({ key }) => key === undefined);
-  const told = await judged(link, place, openIn(named), nowMs);
+  const told = await judged(link, place, openIn(named));
   seen.histories += 1;
   seen.isCut ||= events >= MOST_EVENTS;
   seen.told.push(...told);
@@ -127,18 +118,10 @@ async function readOne(
 }
 
 /** The same, and whether each stands. */
-async function judged(
-  link: Link,
-  place: string | undefined,
-  open: readonly ToldPause[],
-  nowMs: number,
-): Promise<ToldPause[]> {
+async function judged(link: Link, place: string | undefined, open: readonly ToldPause[]): Promise<ToldPause[]> {
   const judgedOnes: ToldPause[] = [];
   for (const pause of open) {
-    const stands = await unless(
-      pause.key === undefined ? ELSEWHERE : MAPPED_ELSEWHERE,
-      standing(link, place, pause, nowMs),
-    );
+    const stands = await unless(ELSEWHERE, standing(link, place, pause));
     judgedOnes.push({ ...pause, ...(stands === undefined ? {} : { stands }) });
   }
   return judgedOnes;
@@ -146,8 +129,6 @@ async function judged(
 
 /** A key of another type, which `leftovers` tells of, or one that is on another node. Older servers say first which script it was. */
 const ELSEWHERE = /^(ASK|MOVED|TRYAGAIN)\b|\bWRONGTYPE\b/;
-/** The key of a mapped lock need not be below the prefix. */
-const MAPPED_ELSEWHERE = /^(ASK|MOVED|TRYAGAIN|NOPERM)\b|\bWRONGTYPE\b/;
 
 /** The answer; undefined if the server refuses in such words. @throws Error  it refuses in others, or there is no answer */
 async function unless<Answer>(words: RegExp, asked: Promise<Answer>): Promise<Answer | undefined> {
@@ -159,23 +140,13 @@ async function unless<Answer>(words: RegExp, asked: Promise<Answer>): Promise<An
   }
 }
 
-/**
- * Whether a pause is in force there, or somebody has resumed since this one.
- *
- * A pause goes from the queue to the lock and never back: asked for in that order, it cannot slip by.
- */
-async function standing(link: Link, place: string | undefined, told: ToldPause, nowMs: number): Promise<boolean> {
+/** Whether a pause is in force there, or somebody has resumed since this one. */
+async function standing(link: Link, place: string | undefined, told: ToldPause): Promise<boolean> {
   const { redis, prefix } = link;
   const { kind, key } = told;
-  const own = `${prefix}:${kind}:${place}`;
-  const { lock, base } = key === undefined ? { lock: own, base: own } : mappedKeys(prefix, kind, key);
-  const head = (await redis.call("ZRANGE", `${base}:queue`, 0, 0)) as string[];
-  const holders =
-    kind === "semaphore" || kind === "read-write-lock"
-      ? ((await redis.call("ZRANGE", `${base}:holders`, 0, MOST_HOLDERS - 1)) as string[])
-      : [String(await redis.call("GET", lock))];
-  const isInForce = (owner: string): boolean => Number(/^pause\/\d+\/(\d+)\//.exec(owner)?.[1] ?? 0) > nowMs;
-  if ([...head, ...holders].some(isInForce)) return true;
+  const base = key === undefined ? `${prefix}:${kind}:${place}` : mappedKeys(prefix, kind, key).base;
+  // The key expires with the pause.
+  if ((await redis.call("GET", `${base}:pause`)) !== null) return true;
   // Who resumes may tell the history later, or never; for ten minutes the lock itself tells.
   const [, , atMs = "0", owner = ""] = String((await redis.call("GET", `${base}:resumed`)) ?? "").split(" ");
   const pause = pauseOf(owner);
