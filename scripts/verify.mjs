@@ -2,7 +2,7 @@
 /**
  * npm run verify:…: what tests cannot show, on the production scripts.
  *
- * `verify:sim`, `verify:search`, `verify:faults` and `verify:failovers` are one command each, with their own arguments. `verify:pr`,
+ * `verify:sim`, `verify:search`, `verify:faults`, `verify:failovers` and `verify:upgrade` are one command each, with their own arguments. `verify:pr`,
  * `verify:nightly` and `verify:release` are several in a row, bounded in time, with one report. They close with
  * `N passed, N failed`: the sum of what each part counts.
  */
@@ -60,6 +60,8 @@ const RUNS = {
       { part: "search", args: ["--quick"] },
       { part: "simulation", args: ["--seeds", range(seed, 1_000), ...JOBS] },
       { part: "teeth", args: ["--quick"] },
+      // Half a minute of contention, most of it by both versions.
+      { part: "upgrade", args: ["--seconds", "5", "--seed", String(seed)] },
       { part: "faults", args: ["--quick", "--seconds", "8", "--seed", String(seed)] },
     ],
   }),
@@ -74,6 +76,7 @@ const RUNS = {
       { part: "teeth", args: [] },
       ALL_TESTS,
       { part: "failovers", args: ["--count", "20", "--seed", String(seed)] },
+      { part: "upgrade", args: ["--seconds", "60", "--seed", String(seed)] },
       // The teeth take some five minutes of the time that is given.
       {
         part: "faults",
@@ -92,6 +95,7 @@ const RUNS = {
       { part: "teeth", args: [] },
       ALL_TESTS,
       { part: "failovers", args: ["--count", "200", "--seed", String(seed)] },
+      { part: "upgrade", args: ["--seconds", "300", "--seed", String(seed)] },
       {
         part: "faults",
         args: ["--minutes", String(minutes), "--seconds", "60", "--seed", String(seed)],
@@ -117,7 +121,10 @@ exit(plan === undefined ? await one({ part: what, args: rest }) : await several(
 /** @param {Step} step */
 async function one({ part, args }) {
   const program = `verify/dist/${part}/main.js`;
-  const server = part === "faults" || part === "failovers" ? { HOLDFAST_REDIS_SERVER: await redisServer() } : {};
+  const server =
+    part === "faults" || part === "failovers" || part === "upgrade"
+      ? { HOLDFAST_REDIS_SERVER: await redisServer() }
+      : {};
   return await node([program, ...args], server);
 }
 

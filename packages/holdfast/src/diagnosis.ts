@@ -45,7 +45,18 @@ export const scriptSamples: readonly ScriptSample[] = [
 /** First words of the keys and channels below the prefix: `mutex` of `hf:mutex:{name}`. See docs/redis-keys.md. */
 export const keyFamilies: ReadonlySet<string> = new Set([
   ...["mutex", "semaphore", "read-write-lock", "count-down-latch", "barrier", "election", "redlock"],
-  ...["client", "lineage", "in", "timestamp", "redisson-semaphore", "redisson-latch", "once", "keyed", "coalesce"],
+  ...[
+    "client",
+    "protocol",
+    "lineage",
+    "in",
+    "timestamp",
+    "redisson-semaphore",
+    "redisson-latch",
+    "once",
+    "keyed",
+    "coalesce",
+  ],
   ...["cache", "counter", "fence", "versioned", "worker-slot"],
   // Written beside locks by whoever keeps a record of them.
   ...["history", "period-marker"],

@@ -2,13 +2,14 @@
 import { Barrier, type BarrierOptions } from "./barrier/barrier.js";
 import { barrierSteps } from "./barrier/steps.js";
 import { chooseStores, shareStore } from "./choose-stores.js";
-import { clientRecords } from "./client-record/client-record.js";
+import { clientRecords, renewing } from "./client-record/client-record.js";
 import { adopt } from "./core/acquire.js";
 import { standsOn } from "./core/behind.js";
 import type { CloseOptions, CloseOutcome, HeldLease } from "./core/closing.js";
 import { Cohorts } from "./core/cohorts.js";
 import { Engine } from "./core/engine.js";
-import { EvictionGuard } from "./core/eviction-guard.js";
+import { evictionQuestion } from "./core/eviction.js";
+import { Guard } from "./core/guard.js";
 import type { Hold } from "./core/hold.js";
 import type { ExportedLease } from "./core/holding.js";
 import { Lease } from "./core/lease.js";
@@ -196,12 +197,13 @@ export function createHoldfastOn(runtime: Runtime, options: HoldfastOptions, han
   const store = stores;
   const closeStore = shareStore(store);
   const clientId = runtime.newClientId();
-  const records = clientRecords(store, { prefix, clientId, clientName, timeoutMs: commandTimeoutMs, runtime });
+  const own = clientRecords(store, { prefix, clientId, clientName, timeoutMs: commandTimeoutMs, runtime });
   // Whoever wrote a store knows what is behind it; of a client's server we know only what it shows.
   const onHidden = store === (options.store ?? options.redis) ? () => {} : warnOfHiddenPolicy;
   const read = (): ReturnType<typeof readMemoryPolicy> => readMemoryPolicy(store, commandTimeoutMs);
-  const evictionGuard = new EvictionGuard(allowEviction ? undefined : { read, onHidden, runtime });
-  const facts = { store, runtime, prefix, clientId, commandTimeoutMs, records, evictionGuard, closeStore };
+  const guard = new Guard([...(allowEviction ? [] : [evictionQuestion({ read, onHidden })]), own.question], runtime);
+  const records = renewing(own.records, guard);
+  const facts = { store, runtime, prefix, clientId, commandTimeoutMs, records, guard, closeStore };
   const engine = new Engine({ ...facts, handOffMs });
 
   const cohorts = new Cohorts(engine);

@@ -24,6 +24,7 @@ export {
   type OverReason,
   type Pause,
   PausedError,
+  ProtocolError,
   QuorumError,
   type ServerAnswer,
   StoreError,

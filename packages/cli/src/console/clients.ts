@@ -39,13 +39,14 @@ export function clientViews(
   const found = (clientId: string, told: Partial<ClientEntry>): { holds: HoldView[]; waits: number } => {
     const before = views.get(clientId);
     if (before !== undefined) return before;
-    const { host, pid, clientName, version, lastSeenAtMs } = { ...told, ...known.get(clientId) };
+    const { host, pid, clientName, version, protocol, lastSeenAtMs } = { ...told, ...known.get(clientId) };
     const view = {
       clientId,
       host: host ?? null,
       pid: pid ?? null,
       app: clientName ?? null,
       version: version ?? null,
+      protocol: protocol ?? null,
       sinceAtMs: known.get(clientId)?.sinceAtMs ?? null,
       seenAtMs: lastSeenAtMs ?? null,
       isDead: isDead(clientId),

@@ -10,6 +10,7 @@ const CODES: Readonly<Record<string, number>> = {
   ERR_LOCK_STORE: EXIT.unreachable,
   ERR_LOCK_QUORUM: EXIT.unreachable,
   ERR_LOCK_EVICTION: EXIT.unreachable,
+  ERR_LOCK_PROTOCOL: EXIT.unreachable,
   ERR_LOCK_CLOSED: EXIT.unreachable,
   ERR_LOCK_UNSUPPORTED: EXIT.usage,
 };

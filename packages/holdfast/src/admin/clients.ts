@@ -34,6 +34,8 @@ export interface ClientEntry {
   readonly clientName: string | undefined;
   /** Of the library. */
   readonly version: string | undefined;
+  /** Version of the protocol: of keys, messages and owner ids. 0 for clients from before there were versions. */
+  readonly protocol: number | undefined;
   /** Since when it is there, by the server's clock, in ms since 1970. */
   readonly sinceAtMs: number | undefined;
   /** When it last wrote its record, by the server's clock, in ms since 1970. */
@@ -126,6 +128,7 @@ const NO_RECORD: Record = {
   pid: undefined,
   clientName: undefined,
   version: undefined,
+  protocol: undefined,
   sinceAtMs: undefined,
   lastSeenAtMs: undefined,
   isHeardOf: false,
@@ -144,7 +147,7 @@ async function recordOn(store: Store, { prefix, timeoutMs }: Place, clientId: st
   const client = `${prefix}:client:${clientId}`;
   const reply = await call({ store, name: client }, adminReadClient, { client }, {}, timeoutMs);
   if (reply.outcome === "gone") return NO_RECORD;
-  const [host, pid, name, version, seen, since] = reply.texts;
+  const [host, pid, name, version, seen, since, protocol] = reply.texts;
   const msOf = (us: string | undefined): number | undefined => (us ? Math.floor(Number(us) / 1_000) : undefined);
   const lastSeenAtMs = msOf(seen);
   return {
@@ -152,6 +155,7 @@ async function recordOn(store: Store, { prefix, timeoutMs }: Place, clientId: st
     pid: Number(pid),
     clientName: name || undefined,
     version: version || undefined,
+    protocol: Number(protocol),
     sinceAtMs: msOf(since),
     lastSeenAtMs,
     isHeardOf: lastSeenAtMs !== undefined && reply.nowMs - lastSeenAtMs < SILENT_MS,

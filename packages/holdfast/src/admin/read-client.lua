@@ -1,15 +1,16 @@
 --[[
   admin/read-client: which process a client is, and when it was last heard of. Changes nothing.
 
-  KEYS[1] client  hash, host, pid, name and version of the process, since when it is there and when it was last written
+  KEYS[1] client  hash, host, pid, name, version and protocol of the process, since when it is there and when it was last written
   REPLY   {0, nowMs, texts...}  gone: there is no such record
           {1, nowMs, texts...}  known: the server's time in ms since 1970; host, pid, name, version, when it was written,
-                                and since when that client is there
+                                since when that client is there, and its protocol, 0 if it wrote none
 ]]
 local time = redis.call('TIME')
 local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)
-local fields = redis.call('HMGET', KEYS[1], 'host', 'pid', 'name', 'version', 'seen', 'since')
+local fields = redis.call('HMGET', KEYS[1], 'host', 'pid', 'name', 'version', 'seen', 'since', 'protocol')
 if not fields[1] then
   return {0, nowMs}
 end
-return {1, nowMs, fields[1], fields[2] or '', fields[3] or '', fields[4] or '', fields[5] or '', fields[6] or ''}
+return {1, nowMs, fields[1], fields[2] or '', fields[3] or '', fields[4] or '', fields[5] or '', fields[6] or '',
+  fields[7] or '0'}

@@ -1,46 +1,130 @@
-/** Who a client is, kept in Redis for people who ask who holds a lock. */
+/** Who a client is and which protocol it speaks, kept in Redis for people who ask who holds a lock, and for other versions. */
 import { hostname } from "node:os";
 import { call } from "../core/call.js";
-import type { ClientRecord, ClientRecords } from "../core/presence.js";
+import { ProtocolError, StoreError } from "../core/errors.js";
+import type { Guard, Question } from "../core/guard.js";
+import { type ClientRecord, type ClientRecords, KEEP_MS } from "../core/presence.js";
 import type { Runtime } from "../core/runtime.js";
 import type { Store } from "../core/store.js";
-import { clientRecordAnnounce, clientRecordRead } from "../generated/scripts.js";
+import { clientRecordAnnounce, clientRecordMark, clientRecordRead } from "../generated/scripts.js";
 
 /** Version of this library, as written into the record; a test holds it to package.json. */
 export const VERSION = "0.1.0";
 
-/** Keeps the records under `<prefix>:client:<clientId>`. */
-export function clientRecords(
-  store: Store,
-  facts: {
-    readonly prefix: string;
-    readonly clientId: string;
-    readonly clientName: string;
-    readonly timeoutMs: number;
-    readonly runtime: Pick<Runtime, "monotonicMs">;
-  },
-): ClientRecords {
-  const { runtime } = facts;
+/** Major version of keys, messages and owner ids; see docs/adr/134-protocol-versions.md. */
+export const PROTOCOL = 1;
+
+/** How long other protocols are held off at least after this client has marked its own. */
+const MARK_MS = KEEP_MS;
+
+/** What a client writes of itself. */
+export interface ClientFacts {
+  readonly prefix: string;
+  readonly clientId: string;
+  readonly clientName: string;
+  readonly timeoutMs: number;
+  readonly runtime: Pick<Runtime, "monotonicMs" | "wallMs">;
+}
+
+/** The records of one server, and the question whether another protocol is in use there. */
+export interface RecordsOnServer {
+  readonly records: ClientRecords;
+  readonly question: Question;
+}
+
+/** Keeps the records under `<prefix>:client:<clientId>`, and the mark of the protocol under `<prefix>:protocol`. */
+export function clientRecords(store: Store, facts: ClientFacts): RecordsOnServer {
+  const { runtime, prefix, clientId, timeoutMs } = facts;
   const madeAtMs = runtime.monotonicMs();
-  const key = (clientId: string): string => `${facts.prefix}:client:${clientId}`;
-  return {
+  const key = (id: string): string => `${prefix}:client:${id}`;
+  let lastKeepMs = MARK_MS;
+  let nonces: readonly string[] = [];
+  const records: ClientRecords = {
     async announce(keepMs) {
-      const own = key(facts.clientId);
+      lastKeepMs = keepMs;
+      const own = key(clientId);
       const ageMs = Math.max(0, Math.round(runtime.monotonicMs() - madeAtMs));
-      await call(
+      nonces = [nonceOf(runtime), ...nonces.slice(0, NONCES - 1)];
+      const reply = await call(
         { store, name: own },
         clientRecordAnnounce,
         { client: own },
-        { host: hostname(), pid: process.pid, name: facts.clientName, version: VERSION, ageMs, keepMs },
-        facts.timeoutMs,
+        {
+          host: hostname(),
+          pid: process.pid,
+          name: facts.clientName,
+          version: VERSION,
+          protocol: PROTOCOL,
+          ageMs,
+          keepMs,
+          nonces: ` ${nonces.join(" ")} `,
+        },
+        timeoutMs,
       );
+      if (reply.outcome === "shared") warnOfSharedId(clientId, reply.words);
     },
-    async read(clientId, timeoutMs): Promise<ClientRecord | undefined> {
-      const client = key(clientId);
-      const reply = await call({ store, name: client }, clientRecordRead, { client }, {}, timeoutMs);
+    async read(id, readTimeoutMs): Promise<ClientRecord | undefined> {
+      const client = key(id);
+      const reply = await call({ store, name: client }, clientRecordRead, { client }, {}, readTimeoutMs);
       if (reply.outcome === "unknown") return undefined;
-      const [host = "", process = "", name = ""] = reply.fields;
-      return { host, pid: Number(process), clientName: name === "" ? undefined : name };
+      const [host = "", process = "", name = "", , protocol] = reply.fields;
+      return { host, pid: Number(process), clientName: name === "" ? undefined : name, protocol: Number(protocol) };
     },
+  };
+  const question: Question = {
+    countsForMs: MARK_MS,
+    async ask() {
+      const marker = `${prefix}:protocol`;
+      const args = { protocol: PROTOCOL, clientId, version: VERSION, keepMs: lastKeepMs };
+      const reply = await call({ store, name: marker }, clientRecordMark, { marker }, args, timeoutMs).catch(passed);
+      if (reply?.outcome !== "foreign") return undefined;
+      const [otherProtocol, otherId = "", otherVersion = ""] = reply.words;
+      const record = await records.read(otherId, timeoutMs).catch(() => undefined);
+      const conflict = {
+        ...{ protocol: PROTOCOL, version: VERSION, otherProtocol: Number(otherProtocol), otherVersion },
+        ...{ clientId: otherId, host: record?.host, pid: record?.pid, prefix, unusedInMs: reply.leftMs },
+      };
+      return (lockName) => new ProtocolError(lockName, conflict);
+    },
+  };
+  return { records, question };
+}
+
+/** Of a write. A random number would not do, because copies of a process may draw the same ones. */
+function nonceOf(runtime: ClientFacts["runtime"]): string {
+  return `${Math.round(runtime.monotonicMs() * 1_000).toString(36)}-${runtime.wallMs().toString(36)}`;
+}
+
+/** Of so many writes the nonces are known: a replica that takes over may have an earlier record, and a request may run late. */
+const NONCES = 30;
+
+const warned = new Set<string>();
+
+function warnOfSharedId(clientId: string, [host = "", pid = ""]: readonly string[]): void {
+  if (warned.has(clientId)) return;
+  warned.add(clientId);
+  process.emitWarning(`Holdfast client ${clientId} runs in two processes: in this one, and as pid ${pid} on ${host}.`, {
+    type: "HoldfastWarning",
+    code: "HOLDFAST_SHARED_ID",
+    detail:
+      "Both may be granted the same lock at once, with the same token. This happens when a process is copied, as by a snapshot of " +
+      "a virtual machine or by CRIU. Restart both, and call createHoldfast after the snapshot is restored.",
+  });
+}
+
+/** A server that will never answer, as where the key is out of this user's reach, is asked again with the next record only. */
+function passed(error: unknown): undefined {
+  if (!(error instanceof StoreError) || error.transient) throw error;
+}
+
+/** The same records; whenever one is written, the guard asks again what counts for a while only. */
+export function renewing(records: ClientRecords, guard: Guard): ClientRecords {
+  return {
+    announce(keepMs) {
+      const announced = records.announce(keepMs);
+      guard.renew();
+      return announced;
+    },
+    read: (clientId, timeoutMs) => records.read(clientId, timeoutMs),
   };
 }

@@ -1,12 +1,12 @@
 --[[
   client-record/read: which process a client is. Changes nothing.
 
-  KEYS[1] client             hash, host, pid, name and version of the process
+  KEYS[1] client             hash, host, pid, name, version and protocol of the process
   REPLY   {0, fields...}     unknown: it never wrote one, or died a while ago
-          {1, fields...}     known: host, pid, name, version
+          {1, fields...}     known: host, pid, name, version, protocol; clients of protocol 0 write none
 ]]
-local fields = redis.call('HMGET', KEYS[1], 'host', 'pid', 'name', 'version')
+local fields = redis.call('HMGET', KEYS[1], 'host', 'pid', 'name', 'version', 'protocol')
 if not fields[1] then
   return {0}
 end
-return {1, fields[1], fields[2], fields[3], fields[4]}
+return {1, fields[1], fields[2], fields[3], fields[4], fields[5] or '0'}

@@ -85,9 +85,9 @@ export class Condition {
     const held = this.#holdOf(lease);
     lease.assertHeld();
     resolved.signal?.throwIfAborted();
-    const { evictionGuard, commandTimeoutMs, runtime } = this.#engine;
-    if (!evictionGuard.isOpen) {
-      await evictionGuard.check(this.lockName);
+    const { guard, commandTimeoutMs, runtime } = this.#engine;
+    if (!guard.isOpen) {
+      await guard.check(this.lockName);
       lease.assertHeld();
       resolved.signal?.throwIfAborted();
     }

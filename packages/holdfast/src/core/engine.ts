@@ -2,7 +2,7 @@
 import { BulkRenewal } from "./bulk-renewal.js";
 import { type Closable, type CloseOutcome, type HeldLease, heldBy, settle } from "./closing.js";
 import { ClosedError, UnsupportedError } from "./errors.js";
-import type { EvictionGuard } from "./eviction-guard.js";
+import type { Guard } from "./guard.js";
 import { Lookout } from "./lookout.js";
 import { Mailbox, type Recipient } from "./mailbox.js";
 import { HAND_OFF_MS, newClaim, parseOwner } from "./owner.js";
@@ -44,7 +44,7 @@ export class Engine {
   readonly mailbox: Mailbox<Occupant>;
   readonly records: ClientRecords;
   /** Stands before every request that may take a lock. */
-  readonly evictionGuard: EvictionGuard;
+  readonly guard: Guard;
   /** Finds, for all leases that are held, what no timer tells. */
   readonly lookout: Lookout;
   /** Renews what the lookout finds to be due, where it looks at many. */
@@ -83,7 +83,7 @@ export class Engine {
     readonly clientId: string;
     readonly commandTimeoutMs: number;
     readonly records: ClientRecords;
-    readonly evictionGuard: EvictionGuard;
+    readonly guard: Guard;
     /** Longest lease of a grant by message before it is confirmed, in ms. @default HAND_OFF_MS */
     readonly handOffMs?: number | undefined;
     readonly closeStore: () => Promise<void>;
@@ -91,7 +91,7 @@ export class Engine {
     this.store = facts.store;
     this.runtime = facts.runtime;
     this.records = facts.records;
-    this.evictionGuard = facts.evictionGuard;
+    this.guard = facts.guard;
     this.#closeStore = facts.closeStore;
     this.commandTimeoutMs = facts.commandTimeoutMs;
     this.inboxPrefix = `${facts.prefix}:in:`;
@@ -298,7 +298,7 @@ export class Engine {
   #reconnected(connection: "commands" | "inbox"): void {
     if (connection === "commands") {
       this.commandReconnects += 1;
-      this.evictionGuard.doubt();
+      this.guard.doubt();
       this.#presence.announce();
     }
     for (const occupant of this.mailbox.recipients()) occupant.reconnected(connection);

@@ -34,6 +34,23 @@ export interface Pause {
   readonly owner: string;
 }
 
+/** Two versions of the protocol under one prefix: this client's, and that of the client that was last seen using the other. */
+export interface ProtocolConflict {
+  readonly protocol: number;
+  readonly otherProtocol: number;
+  /** Of the libraries. */
+  readonly version: string;
+  readonly otherVersion: string;
+  /** The client that uses the other protocol, with what its record tells. */
+  readonly clientId: string;
+  readonly host: string | undefined;
+  readonly pid: number | undefined;
+  /** The option of both. */
+  readonly prefix: string;
+  /** After how many ms the other protocol counts as unused, if no client of it comes again. */
+  readonly unusedInMs: number;
+}
+
 /** What was said with a forced release. */
 export interface Forced {
   /** Who released it, in their own words; undefined if they did not say. */

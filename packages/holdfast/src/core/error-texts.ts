@@ -1,5 +1,14 @@
 /** What errors say: one sentence and one line each, whatever a name, a label or a foreign client may contain. */
-import type { BreakReason, Forced, Holder, OverReason, Pause, ServerAnswer, StoreFailure } from "./error-facts.js";
+import type {
+  BreakReason,
+  Forced,
+  Holder,
+  OverReason,
+  Pause,
+  ProtocolConflict,
+  ServerAnswer,
+  StoreFailure,
+} from "./error-facts.js";
 
 /** Why a lease is over. */
 export const OVER: Readonly<Record<OverReason, string>> = {
@@ -125,6 +134,19 @@ export function evictionMessage(
     `${quote(lockName)} was not acquired: when its ${maxmemoryBytes} bytes of memory are full, the server evicts keys ` +
     `(maxmemory-policy ${oneLine(policy)}), and then grants a lock that is still held. ` +
     "CONFIG SET maxmemory-policy noeviction; or accept it with createHoldfast({ allowEviction: true })."
+  );
+}
+
+/** Another protocol is in use: both versions, who uses the other one, what may be assumed and what to do. */
+export function protocolMessage(
+  lockName: string,
+  { protocol, otherProtocol, version, otherVersion, clientId, host, pid, prefix, unusedInMs }: ProtocolConflict,
+): string {
+  return (
+    `${quote(lockName)} was not acquired and nothing is held: client ${processOf({ owner: clientId, host, pid })} uses protocol ${otherProtocol} ` +
+    `(version ${oneLine(otherVersion)}) under the prefix ${quote(prefix)}, and does not see locks of protocol ${protocol} ` +
+    `(version ${version}), which this process uses. Run one major version of Holdfast for each prefix; ` +
+    `protocol ${otherProtocol} counts as unused ${Math.ceil(unusedInMs / 1_000)} s from now if no client uses it again.`
   );
 }
 

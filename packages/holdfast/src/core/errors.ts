@@ -5,7 +5,16 @@
  * RangeError instead, and an aborted wait rejects with the signal's own reason.
  */
 
-import type { BreakReason, Forced, Holder, OverReason, Pause, ServerAnswer, StoreFailure } from "./error-facts.js";
+import type {
+  BreakReason,
+  Forced,
+  Holder,
+  OverReason,
+  Pause,
+  ProtocolConflict,
+  ServerAnswer,
+  StoreFailure,
+} from "./error-facts.js";
 import {
   BROKE,
   evictionMessage,
@@ -13,6 +22,7 @@ import {
   mismatchMessage,
   pausedMessage,
   processOf,
+  protocolMessage,
   quorumMessage,
   quote,
   storeMessage,
@@ -288,6 +298,42 @@ export class EvictionError extends LockError {
     super(lockName, evictionMessage(lockName, facts));
     this.policy = facts.policy;
     this.maxmemoryBytes = facts.maxmemoryBytes;
+  }
+}
+
+/**
+ * Clients of another major version of the protocol are in use under the same prefix. Neither version sees the locks of the
+ * other, so nothing is acquired. Nothing is held; the next acquire asks again.
+ */
+export class ProtocolError extends LockError {
+  readonly code = "ERR_LOCK_PROTOCOL";
+  /** Version of the protocol that this client speaks. */
+  readonly protocol: number;
+  /** Version of the protocol that is in use. */
+  readonly otherProtocol: number;
+  /** Version of this library. */
+  readonly version: string;
+  /** Version of the library that uses the other protocol. */
+  readonly otherVersion: string;
+  /** Id of the client that was last seen using the other protocol. */
+  readonly clientId: string;
+  /** Host name of that client; undefined if its record is gone. */
+  readonly host: string | undefined;
+  /** Process id of that client on its host. */
+  readonly pid: number | undefined;
+  /** After how many ms the other protocol counts as unused, if no client of it comes again. */
+  readonly unusedInMs: number;
+
+  constructor(lockName: string, facts: ProtocolConflict) {
+    super(lockName, protocolMessage(lockName, facts));
+    this.protocol = facts.protocol;
+    this.otherProtocol = facts.otherProtocol;
+    this.version = facts.version;
+    this.otherVersion = facts.otherVersion;
+    this.clientId = facts.clientId;
+    this.host = facts.host;
+    this.pid = facts.pid;
+    this.unusedInMs = facts.unusedInMs;
   }
 }
 

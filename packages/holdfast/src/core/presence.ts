@@ -7,7 +7,7 @@ import type { Runtime, Timer } from "./runtime.js";
 
 /** Where client records are kept. */
 export interface ClientRecords {
-  /** Writes this client's record; it lives for `keepMs` from now. @throws StoreError */
+  /** Writes this client's record, and marks its protocol as in use; both count for `keepMs` from now. @throws StoreError */
   announce(keepMs: number): Promise<void>;
   /** The record of any client; undefined if there is none. @throws StoreError */
   read(clientId: string, timeoutMs: number): Promise<ClientRecord | undefined>;
@@ -19,10 +19,12 @@ export interface ClientRecord {
   readonly pid: number;
   /** The `clientName` option; undefined if it gave none. */
   readonly clientName: string | undefined;
+  /** Version of the protocol that it speaks; 0 for clients from before there were versions. */
+  readonly protocol: number;
 }
 
 /** A record lives this much longer than the longest lease, so that it is still there when a dead holder is asked about. */
-const KEEP_MS = 60_000;
+export const KEEP_MS = 60_000;
 const REFRESH_MS = 20_000;
 
 /** Writes the record when the client is first used, and again while it is in use. */

@@ -123,7 +123,7 @@ export class Questions {
     const sentAt = moment.sent();
     const enqueue = options.waitMs > 0 && engine.canBeTold(steps);
     const timeoutMs = this.#timeoutMs();
-    const guard = engine.evictionGuard;
+    const { guard } = engine;
     const attempt = guard.isOpen
       ? steps.acquire(claim, enqueue, timeoutMs, this.#asker.waitsThroughPause)
       : guard.pass(

@@ -8,7 +8,7 @@
 import { depart } from "./departure.js";
 import { Doubt } from "./doubt.js";
 import type { Engine, Occupant } from "./engine.js";
-import { ClosedError, EvictionError, PausedError, StoreError } from "./errors.js";
+import { ClosedError, EvictionError, PausedError, ProtocolError, StoreError } from "./errors.js";
 import { publishWait } from "./events.js";
 import { GrantMoment } from "./grant-moment.js";
 import type { ResolvedOptions } from "./options.js";
@@ -207,7 +207,7 @@ export class Waiter implements Occupant, Asker {
   failed(error: unknown): void {
     this.#doubt.failed(error);
     if (this.#isSettled) return;
-    if (error instanceof EvictionError) {
+    if (error instanceof EvictionError || error instanceof ProtocolError) {
       // The server has answered, with a place in the queue or a grant.
       this.#isQueued = true;
       this.#settle();

@@ -46,15 +46,16 @@ export const adminReadClient = {
     { code: 0, outcome: "gone", values: ["nowMs"], rest: "texts" },
     { code: 1, outcome: "known", values: ["nowMs"], rest: "texts" },
   ],
-  sha1: "2145aaaed9e0393f959790436600b8a9d5423817",
+  sha1: "3261f877ae536e648054a9a2378cd94c24ed436e",
   source: `-- holdfast admin/read-client
 local time = redis.call('TIME')
 local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)
-local fields = redis.call('HMGET', KEYS[1], 'host', 'pid', 'name', 'version', 'seen', 'since')
+local fields = redis.call('HMGET', KEYS[1], 'host', 'pid', 'name', 'version', 'seen', 'since', 'protocol')
 if not fields[1] then
   return {0, nowMs}
 end
-return {1, nowMs, fields[1], fields[2] or '', fields[3] or '', fields[4] or '', fields[5] or '', fields[6] or ''}` as string,
+return {1, nowMs, fields[1], fields[2] or '', fields[3] or '', fields[4] or '', fields[5] or '', fields[6] or '',
+  fields[7] or '0'}` as string,
   grants: false,
 } as const;
 

@@ -655,20 +655,74 @@ return generation` as string,
 export const clientRecordAnnounce = {
   name: "client-record/announce",
   keys: ["client"],
-  args: ["host", "pid", "name", "version", "ageMs", "keepMs"],
+  args: ["host", "pid", "name", "version", "protocol", "ageMs", "keepMs", "nonces"],
   replies: [
     { code: 1, outcome: "announced", values: [], rest: null },
+    { code: 2, outcome: "shared", values: [], rest: "words" },
   ],
-  sha1: "e4b684ae02cdf7e5b82253693218128ecf4f3864",
+  sha1: "c1e5ad2ad871a79dabf038f1c25c4df9c4047e98",
   source: `-- holdfast client-record/announce
-local host, pid, name, version, ageMs, keepMs = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
+local host, pid, name, version, protocol, ageMs, keepMs = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7]
+local nonces = ARGV[8]
+
+local before = redis.call('HMGET', KEYS[1], 'nonce', 'host', 'pid')
+local isShared = before[1] and not string.find(nonces, ' ' .. before[1] .. ' ', 1, true)
 
 local time = redis.call('TIME')
 local nowUs = time[1] * 1000000 + time[2]
 local seen, since = string.format('%.0f', nowUs), string.format('%.0f', nowUs - ageMs * 1000)
-redis.call('HSET', KEYS[1], 'host', host, 'pid', pid, 'name', name, 'version', version, 'seen', seen, 'since', since)
+redis.call('HSET', KEYS[1], 'host', host, 'pid', pid, 'name', name, 'version', version, 'protocol', protocol,
+  'nonce', string.match(nonces, '^ (%S+) '), 'seen', seen, 'since', since)
 redis.call('PEXPIRE', KEYS[1], keepMs)
+if isShared then
+  return {2, before[2] or '', before[3] or ''}
+end
 return 1` as string,
+  grants: false,
+} as const;
+
+/** client-record/mark: mark the protocol of this client as in use, unless another one is. */
+export const clientRecordMark = {
+  name: "client-record/mark",
+  keys: ["marker"],
+  args: ["protocol", "clientId", "version", "keepMs"],
+  replies: [
+    { code: 1, outcome: "marked", values: [], rest: null },
+    { code: 2, outcome: "foreign", values: ["leftMs"], rest: "words" },
+  ],
+  sha1: "0d59cbecbf649125adc2fa1c359ed04935a1cdcc",
+  source: `-- holdfast client-record/mark
+local protocol, clientId, version, keepMs = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
+
+local time = redis.call('TIME')
+local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)
+local untilMs = nowMs + keepMs
+
+local marks = redis.call('HGETALL', KEYS[1])
+local foreign
+for i = 1, #marks, 2 do
+  local major = marks[i]
+  local _, markedUntil, id, library = string.match(marks[i + 1], '^(%d+) (%d+) (%S+) (%S+)$')
+  local markedUntilMs = tonumber(markedUntil)
+  if markedUntilMs and major == protocol then
+    untilMs = math.max(untilMs, markedUntilMs)
+  elseif markedUntilMs and major ~= '0' then
+    if markedUntilMs <= nowMs then
+      redis.call('HDEL', KEYS[1], major)
+    elseif not foreign or markedUntilMs > foreign.untilMs then
+      foreign = {untilMs = markedUntilMs, words = {major, id, library}}
+    end
+  end
+end
+if foreign then
+  local words = foreign.words
+  return {2, foreign.untilMs - nowMs, words[1], words[2], words[3]}
+end
+
+local seen, last = string.format('%.0f', nowMs), string.format('%.0f', untilMs)
+redis.call('HSET', KEYS[1], protocol, seen .. ' ' .. last .. ' ' .. clientId .. ' ' .. version)
+redis.call('PEXPIRE', KEYS[1], string.format('%.0f', untilMs - nowMs))
+return {1}` as string,
   grants: false,
 } as const;
 
@@ -681,13 +735,13 @@ export const clientRecordRead = {
     { code: 0, outcome: "unknown", values: [], rest: "fields" },
     { code: 1, outcome: "known", values: [], rest: "fields" },
   ],
-  sha1: "2c06b69cd50cb32a9f335a21cd4da0711295b13e",
+  sha1: "4b9426becb12756009d556327d0f5ff76228364e",
   source: `-- holdfast client-record/read
-local fields = redis.call('HMGET', KEYS[1], 'host', 'pid', 'name', 'version')
+local fields = redis.call('HMGET', KEYS[1], 'host', 'pid', 'name', 'version', 'protocol')
 if not fields[1] then
   return {0}
 end
-return {1, fields[1], fields[2], fields[3], fields[4]}` as string,
+return {1, fields[1], fields[2], fields[3], fields[4], fields[5] or '0'}` as string,
   grants: false,
 } as const;
 

@@ -106,7 +106,7 @@ export async function pause({ engine, prefix }: PausingOn, name: string, options
   const place = placeOf(engine, prefix, name, kind, key);
   const request = engine.newRequestId(name);
   // Where a lock may be evicted, so may a pause.
-  if (!engine.evictionGuard.isOpen) await engine.evictionGuard.check(name);
+  if (!engine.guard.isOpen) await engine.guard.check(name);
   const reply = await insist(engine, () => {
     const args = { request, untilMs: untilAtMs ?? NEVER_MS, words, inbox: place.steps.inbox };
     return place.isPermits

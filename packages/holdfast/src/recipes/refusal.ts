@@ -1,5 +1,12 @@
 /** "Not now" as an answer: who is in the way, since when and why, so that a refusal is never silent. */
-import { AcquireTimeoutError, EvictionError, type Holder, PausedError, StoreError } from "../core/errors.js";
+import {
+  AcquireTimeoutError,
+  EvictionError,
+  type Holder,
+  PausedError,
+  ProtocolError,
+  StoreError,
+} from "../core/errors.js";
 
 /**
  * Why nothing was run.
@@ -38,7 +45,7 @@ export function refusalOf(error: unknown): Refusal | undefined {
   if (error instanceof StoreError && error.resumesInMs !== undefined) {
     return { outcome: "refused", reason: "grace", leaseLeftMs: error.resumesInMs, error };
   }
-  if (error instanceof StoreError || error instanceof EvictionError) {
+  if (error instanceof StoreError || error instanceof EvictionError || error instanceof ProtocolError) {
     return { outcome: "refused", reason: "unavailable", error };
   }
   return undefined;

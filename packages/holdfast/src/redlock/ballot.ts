@@ -10,7 +10,7 @@
  * later belongs to the lease if there is one, and is given back if there is none.
  */
 import type { ServerAnswer } from "../core/error-facts.js";
-import { EvictionError, type QuorumError } from "../core/errors.js";
+import { EvictionError, ProtocolError, type QuorumError } from "../core/errors.js";
 import type { Runtime, Timer } from "../core/runtime.js";
 import type { Claim } from "../core/steps.js";
 import { type Moment, msUntil, now, validUntil } from "../core/validity.js";
@@ -234,7 +234,7 @@ export class Ballot {
   }
 
   #elect(): void {
-    if (this.#refusesEviction()) return;
+    if (this.#refusesServer()) return;
     // Read again after the majority: the answers may have waited in the socket of a process that stood still.
     if (this.leftMs() <= 0) {
       this.#end({ outcome: "unreached", error: this.lateError() });
@@ -266,7 +266,7 @@ export class Ballot {
 
   /** No majority grants it. Whether others are in the way, or too few can be asked, may take more answers. */
   #giveUp(): void {
-    if (this.#refusesEviction()) return;
+    if (this.#refusesServer()) return;
     const votes = this.#votes;
     const failures = votes.filter((vote) => vote?.outcome === "failed").length;
     const open = votes.filter((vote) => vote === undefined).length;
@@ -277,10 +277,12 @@ export class Ballot {
     else this.#phase = "lost";
   }
 
-  #refusesEviction(): boolean {
+  #refusesServer(): boolean {
     for (const vote of this.#votes) {
-      if (vote?.outcome !== "failed" || !(vote.error instanceof EvictionError)) continue;
-      this.#end({ outcome: "evicting", error: vote.error });
+      if (vote?.outcome !== "failed") continue;
+      const { error } = vote;
+      if (!(error instanceof EvictionError || error instanceof ProtocolError)) continue;
+      this.#end({ outcome: "refused", error });
       return true;
     }
     return false;

@@ -1,8 +1,9 @@
 /** What all locks of one Holdfast on independent servers stand on. */
-import { clientRecords } from "../client-record/client-record.js";
+import { clientRecords, renewing } from "../client-record/client-record.js";
 import { Engine } from "../core/engine.js";
 import { UnsupportedError } from "../core/errors.js";
-import { EvictionGuard } from "../core/eviction-guard.js";
+import { evictionQuestion } from "../core/eviction.js";
+import { Guard } from "../core/guard.js";
 import { parseOwner } from "../core/owner.js";
 import type { ClientRecords } from "../core/presence.js";
 import type { Runtime } from "../core/runtime.js";
@@ -32,7 +33,7 @@ export interface QuorumFacts {
 /** Of an attempt that is given back at once; only if nobody can be reached any more does it last so long. */
 const TOUCH_MS = 1_000;
 
-/** How long the first grant waits for a server that does not say whether it evicts. */
+/** How long the first grant waits for a server that does not say whether it may be used. */
 const VET_MS = 200;
 
 /** See the file header. */
@@ -44,33 +45,38 @@ export class Quorum {
   readonly #lines = new Map<string, Line>();
   readonly #stops: readonly (() => void)[];
   #vetting: Promise<void> | undefined;
-  #isVetted: boolean;
+  #isVetted = false;
 
   constructor(facts: QuorumFacts) {
     const { runtime, prefix, clientName, commandTimeoutMs, allowEviction, stores } = facts;
+    const clientId = runtime.newClientId();
+    const own = { prefix, clientId, clientName, timeoutMs: commandTimeoutMs, runtime };
+    const records: ClientRecords[] = [];
     this.servers = stores.map(({ store, isOwn }, index) => {
       const read = (): ReturnType<typeof readMemoryPolicy> => readMemoryPolicy(store, commandTimeoutMs);
       const onHidden = isOwn ? () => {} : warnOfHiddenPolicy;
-      return { index, store, guard: new EvictionGuard(allowEviction ? undefined : { read, onHidden, runtime }) };
+      const there = clientRecords(store, own);
+      const eviction = allowEviction ? [] : [evictionQuestion({ read, onHidden })];
+      const guard = new Guard([...eviction, there.question], runtime);
+      records.push(renewing(there.records, guard));
+      return { index, store, guard };
     });
-    this.#isVetted = allowEviction;
     this.#stops = this.servers.map(({ store, guard }) =>
       store.onReconnect((connection) => {
         if (connection !== "commands") return;
         guard.doubt();
-        this.#isVetted = allowEviction;
+        this.#isVetted = false;
       }),
     );
-    const clientId = runtime.newClientId();
-    const own = { prefix, clientId, clientName, timeoutMs: commandTimeoutMs, runtime };
     this.engine = new Engine({
       store: storeOfAll(this.servers),
       runtime,
       prefix,
       clientId,
       commandTimeoutMs,
-      records: recordsOfAll(this.servers.map(({ store }) => clientRecords(store, own))),
-      evictionGuard: new EvictionGuard(undefined),
+      records: recordsOfAll(records),
+      // Each server has its own.
+      guard: new Guard([], runtime),
       closeStore: async () => {
         for (const stop of this.#stops) stop();
         for (const line of [...this.#lines.values()]) line.close();
@@ -96,10 +102,10 @@ export class Quorum {
   }
 
   /**
-   * Asks all servers whether they evict locks, beside the first attempt; undefined if that is known. A server that is silent
+   * Asks all servers whether they may be used, beside the first attempt; undefined if that is known. A server that is silent
    * is waited for a moment only: it is asked again beside its vote.
    *
-   * @throws EvictionError  one of them may
+   * @throws EvictionError, ProtocolError  one of them refuses
    */
   vet(lockName: string): Promise<void> | undefined {
     if (this.#isVetted) return undefined;

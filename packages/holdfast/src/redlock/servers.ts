@@ -2,7 +2,7 @@
 import { call } from "../core/call.js";
 import type { ServerAnswer } from "../core/error-facts.js";
 import { QuorumError, StoreError } from "../core/errors.js";
-import type { EvictionGuard } from "../core/eviction-guard.js";
+import type { Guard } from "../core/guard.js";
 import type { Outcome } from "../core/script.js";
 import type { Store } from "../core/store.js";
 import { redlockAcquire, redlockConfirm, redlockExtend, redlockInspect, redlockRelease } from "../generated/scripts.js";
@@ -14,7 +14,7 @@ export interface QuorumServer {
   readonly index: number;
   readonly store: Store;
   /** Stands before what takes a lock there. */
-  readonly guard: EvictionGuard;
+  readonly guard: Guard;
 }
 
 /** Where a lock is, the same on each server. */
@@ -26,7 +26,7 @@ export interface RedlockPlace {
   readonly channel: string;
 }
 
-/** Asks for the lock on one server. @throws StoreError, EvictionError */
+/** Asks for the lock on one server. @throws StoreError, EvictionError, ProtocolError */
 export function askForVote(
   { store, guard }: QuorumServer,
   { name, lock, fence }: RedlockPlace,

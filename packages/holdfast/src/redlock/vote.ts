@@ -1,6 +1,6 @@
 /** What the servers answer to one attempt, and how it ends. */
 import type { ServerAnswer } from "../core/error-facts.js";
-import type { EvictionError, QuorumError } from "../core/errors.js";
+import type { EvictionError, ProtocolError, QuorumError } from "../core/errors.js";
 import type { ServerAnswer as Decided } from "./decision.js";
 import { failed } from "./servers.js";
 
@@ -16,13 +16,13 @@ export type Vote =
  * - `elected`: a majority holds for it, and stands at the token; the lease is not over
  * - `outvoted`: a majority answered, and too few of them granted; or somebody else was first at the gate
  * - `unreached`: no majority answered, or too late
- * - `evicting`: a server may evict the lock
+ * - `refused`: a server must not be used: it may evict the lock, or another protocol is in use there
  */
 export type Verdict =
   | { readonly outcome: "elected"; readonly token: number }
   | { readonly outcome: "outvoted" }
   | { readonly outcome: "unreached"; readonly error: QuorumError }
-  | { readonly outcome: "evicting"; readonly error: EvictionError };
+  | { readonly outcome: "refused"; readonly error: EvictionError | ProtocolError };
 
 /** A vote as the rule of the decision knows it. */
 export function toAnswer(vote: Vote | undefined): Decided {

@@ -170,7 +170,7 @@ export class RedlockWaiter implements Occupant, InLine {
       else this.#vetting.then(elected, (error: unknown) => this.#refused(ballot, error));
       return;
     }
-    if (verdict.outcome === "evicting") this.#refused(ballot, verdict.error);
+    if (verdict.outcome === "refused") this.#refused(ballot, verdict.error);
     else if (verdict.outcome === "unreached") this.#unreached(ballot, verdict.error);
     else this.#outvoted(ballot);
   }

@@ -263,6 +263,7 @@ test("clients are listed with what they hold and wait for, and who has died is s
       clientName: "one",
       pid: process.pid,
       version: VERSION,
+      protocol: 1,
       isHeardOf: true,
       waits: [],
     },

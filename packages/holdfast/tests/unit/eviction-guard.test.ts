@@ -1,7 +1,8 @@
 /** What a server that evicts, hides it, or does not say so in time means for whoever acquires. */
 import { expect, test } from "vitest";
 import { EvictionError, StoreError } from "../../src/core/errors.js";
-import { EvictionGuard, type MemoryPolicy } from "../../src/core/eviction-guard.js";
+import { evictionQuestion, type MemoryPolicy } from "../../src/core/eviction.js";
+import { Guard } from "../../src/core/guard.js";
 import { ManualRuntime } from "./manual-runtime.js";
 import { Answer, lost, NOW_US, never, ScriptedLock, watch } from "./scripted-lock.js";
 
@@ -136,7 +137,7 @@ test("after the connection was away the next acquire asks again, beside its requ
 test("a server that hides its policy is told of once, and locks are granted without asking again", async () => {
   let told = 0;
   let asked = 0;
-  const guard = new EvictionGuard({
+  const question = evictionQuestion({
     read: async () => {
       asked += 1;
       return undefined;
@@ -144,8 +145,8 @@ test("a server that hides its policy is told of once, and locks are granted with
     onHidden: () => {
       told += 1;
     },
-    runtime: new ManualRuntime(),
   });
+  const guard = new Guard([question], new ManualRuntime());
   expect(await guard.pass("l", async () => 7, 100)).toBe(7);
   expect(guard.isOpen).toBe(true);
   guard.doubt();

@@ -5,7 +5,8 @@ import type { ClientRecord } from "../../src/core/presence.js";
 import { lost, NOBODY, ScriptedLock } from "./scripted-lock.js";
 
 const UNKNOWN = { host: undefined, pid: undefined, clientName: undefined };
-const RECORD: ClientRecord = { host: "web-1", pid: 42, clientName: "web" };
+const PROCESS = { host: "web-1", pid: 42, clientName: "web" };
+const RECORD: ClientRecord = { ...PROCESS, protocol: 1 };
 
 let world: ScriptedLock;
 /** Whose record was asked for, and how long the answer was waited for. */
@@ -56,7 +57,7 @@ test("holders and waiters are told with their processes and labels; each client 
     name: "scripted",
     holders: [
       {
-        ...RECORD,
+        ...PROCESS,
         owner,
         label: "night run",
         token: 1_763_711_220_123_999,
@@ -68,9 +69,9 @@ test("holders and waiters are told with their processes and labels; each client 
     token: 1_763_711_220_123_999,
     waiterCount: 7,
     waiters: [
-      { ...RECORD, owner: waiters[0], label: "a" },
+      { ...PROCESS, owner: waiters[0], label: "a" },
       { ...UNKNOWN, owner: waiters[1], label: undefined },
-      { ...RECORD, owner: waiters[2], label: undefined },
+      { ...PROCESS, owner: waiters[2], label: undefined },
     ],
     pause,
   });

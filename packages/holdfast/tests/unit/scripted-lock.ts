@@ -2,7 +2,8 @@
 import { Cohorts } from "../../src/core/cohorts.js";
 import { Engine } from "../../src/core/engine.js";
 import { StoreError, UnsupportedError } from "../../src/core/errors.js";
-import { EvictionGuard, type MemoryPolicy } from "../../src/core/eviction-guard.js";
+import { evictionQuestion, type MemoryPolicy } from "../../src/core/eviction.js";
+import { Guard } from "../../src/core/guard.js";
 import { Lease } from "../../src/core/lease.js";
 import { Lock } from "../../src/core/lock.js";
 import { DEFAULTS } from "../../src/core/options.js";
@@ -169,7 +170,7 @@ export class ScriptedLock {
       commandTimeoutMs,
       records: { announce: () => Promise.resolve(), read: () => Promise.resolve(undefined) },
       closeStore: () => this.store.close(),
-      evictionGuard: new EvictionGuard(readPolicy && { read: readPolicy, onHidden: () => {}, runtime: this.runtime }),
+      guard: new Guard(readPolicy ? [evictionQuestion({ read: readPolicy, onHidden: () => {} })] : [], this.runtime),
     });
     this.steps = {
       kind: "mutex",

@@ -8,6 +8,8 @@ export interface ClientView {
   readonly pid: number | null;
   readonly app: string | null;
   readonly version: string | null;
+  /** Version of the protocol that it speaks; null if its record is gone. */
+  readonly protocol: number | null;
   /** Since when it is there; null if its record is gone. */
   readonly sinceAtMs: number | null;
   readonly seenAtMs: number | null;

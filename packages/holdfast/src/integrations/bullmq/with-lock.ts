@@ -123,7 +123,9 @@ function cancelledFor(reason: unknown): Error {
 
 /** Whether it may be otherwise later without anybody's doing; what needs somebody has to be seen. */
 function mayPass({ error }: Refusal): boolean {
-  return error instanceof StoreError ? error.transient : error?.name !== "EvictionError";
+  return error instanceof StoreError
+    ? error.transient
+    : error?.name !== "EvictionError" && error?.name !== "ProtocolError";
 }
 
 /** How often the job was sent back so far: begun, and neither failed nor lost sight of, which early versions do not count. */

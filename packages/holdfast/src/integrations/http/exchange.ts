@@ -5,7 +5,7 @@
  * recorded it, so that whoever has seen it can rely on getting it again. Adapters know headers and bodies, and nothing of keys.
  */
 import { behind } from "../../core/behind.js";
-import { ClosedError, EvictionError, StoreError } from "../../core/errors.js";
+import { ClosedError, EvictionError, type LockError, ProtocolError, StoreError } from "../../core/errors.js";
 import { show } from "../../core/names.js";
 import type { Holdfast } from "../../holdfast.js";
 import { jsonCodec } from "../../recipes/codec.js";
@@ -25,6 +25,9 @@ import { readKeyHeader } from "./header.js";
 import { type IdempotencyOptions, type ResolvedIdempotency, resolveIdempotency } from "./options.js";
 import { type Answer, type Problem, problemAnswer } from "./problems.js";
 import { answerCodec, replayAnswer, type Taken, textBytesMax } from "./recorded.js";
+
+/** Errors that say that nothing can be recorded now. */
+const UNAVAILABLE = [StoreError, EvictionError, ProtocolError, ClosedError];
 
 /** What is asked of a request. */
 export interface HttpRequest {
@@ -203,13 +206,13 @@ export class Idempotency<Request> {
     if (error instanceof OnceRunningError) return this.#refuse(call, "running", { retryAfterS: 1 });
     if (error instanceof OnceBlockedError) return this.#refuse(call, "blocked");
     if (error instanceof OnceUnavailableError) return this.#refuse(call, "result-unavailable");
-    if (error instanceof StoreError || error instanceof EvictionError || error instanceof ClosedError) {
-      return this.#unavailable(call, error);
+    if (UNAVAILABLE.some((kind) => error instanceof kind)) {
+      return this.#unavailable(call, error as LockError);
     }
     throw error;
   }
 
-  #unavailable(call: Call, error: StoreError | EvictionError | ClosedError): Verdict {
+  #unavailable(call: Call, error: LockError): Verdict {
     if (this.options.whenUnavailable === "pass") {
       this.#tell(call, { outcome: "unstored", error });
       return { kind: "pass", mark: "unstored" };

@@ -45,6 +45,15 @@ const COLUMNS: readonly Column<ClientView>[] = [
   { id: "names", title: "Locks", width: "18rem", fromPx: 900, cell: (client) => <Names client={client} /> },
   { id: "version", title: "Version", width: "6rem", fromPx: 1_000, cell: ({ version }) => <Maybe text={version} /> },
   {
+    id: "protocol",
+    title: "Protocol",
+    width: "5.5rem",
+    fromPx: 1_300,
+    isNumber: true,
+    cell: ({ protocol }) => <Maybe text={protocol === null ? null : String(protocol)} />,
+    sortBy: ({ protocol }) => protocol ?? 0,
+  },
+  {
     id: "since",
     title: "There for",
     width: "6.5rem",

@@ -1,0 +1,150 @@
+/**
+ * Refuses to acquire from a server that must not be used, such as one that may evict locks.
+ *
+ * Invariants: a question is sent beside the first request, never before it, so that an acquire stays one round trip; after a
+ * good answer it costs nothing; a question that fails changes nothing; and a server that was refused is asked again by
+ * each acquire, so that mending it needs no restart of its clients.
+ */
+import type { LockError } from "./errors.js";
+import type { Runtime } from "./runtime.js";
+
+/** Why a server must not be used, as an error about a lock. */
+export type Refusal = (lockName: string) => LockError;
+
+/** What a server is asked before it is used. */
+export interface Question {
+  /** Asks the server; undefined if nothing stands against it. @throws StoreError */
+  ask(): Promise<Refusal | undefined>;
+  /** A good answer counts for so long, and `Guard.renew` asks again; undefined if it counts until the connection was away. */
+  readonly countsForMs?: number;
+}
+
+/** One question, and what is known of its answer. */
+class Asked {
+  readonly #question: Question;
+  readonly #runtime: Runtime;
+  refusal: Refusal | undefined;
+  /** Whether nothing stood against the server when it was last asked. */
+  isOpen = false;
+  #openedAtMs = -Infinity;
+  #asking: Promise<void> | undefined;
+
+  constructor(question: Question, runtime: Runtime) {
+    this.#question = question;
+    this.#runtime = runtime;
+  }
+
+  get isRenewed(): boolean {
+    return this.#question.countsForMs !== undefined;
+  }
+
+  /** Asks again; open meanwhile only if the last good answer still counts. @throws StoreError */
+  renew(): Promise<void> {
+    const { countsForMs = Infinity } = this.#question;
+    if (this.#runtime.monotonicMs() - this.#openedAtMs >= countsForMs) this.isOpen = false;
+    return this.ask();
+  }
+
+  /** Asks once for all callers that want to know. @throws StoreError */
+  ask(): Promise<void> {
+    this.#asking ??= this.#askOnce().finally(() => {
+      this.#asking = undefined;
+    });
+    return this.#asking;
+  }
+
+  async #askOnce(): Promise<void> {
+    const askedAtMs = this.#runtime.monotonicMs();
+    this.refusal = await this.#question.ask();
+    this.isOpen = this.refusal === undefined;
+    this.#openedAtMs = this.isOpen ? askedAtMs : -Infinity;
+  }
+}
+
+/** See the file header. */
+export class Guard {
+  readonly #asked: readonly Asked[];
+  readonly #runtime: Runtime;
+  /** On the path of every acquire. */
+  #isOpen: boolean;
+
+  /** @param questions  none for a guard that lets everything pass */
+  constructor(questions: readonly Question[], runtime: Runtime) {
+    this.#asked = questions.map((question) => new Asked(question, runtime));
+    this.#runtime = runtime;
+    this.#isOpen = questions.length === 0;
+  }
+
+  /** True while there is nothing to ask and nothing to refuse. */
+  get isOpen(): boolean {
+    return this.#isOpen;
+  }
+
+  /** The connection was away: it may lead to another server now. */
+  doubt(): void {
+    for (const one of this.#asked) one.isOpen = false;
+    this.#reckon();
+  }
+
+  /** Called as the client record is refreshed: asks again what counts for a while only. Never rejects. */
+  renew(): void {
+    for (const one of this.#asked.filter(({ isRenewed }) => isRenewed)) {
+      const asking = one.renew().catch(() => {
+        // What the server has not confirmed is asked again beside the next acquire.
+        one.isOpen = false;
+      });
+      void asking.then(() => this.#reckon());
+    }
+    this.#reckon();
+  }
+
+  /**
+   * Sends a request, with the questions beside it; its answer counts once those are answered too, or `timeoutMs` later.
+   *
+   * @throws the refusal; what the server has answered to the request is to be taken back
+   * @throws as `send`; where the server was refused before, StoreError if it cannot be asked
+   */
+  async pass<Answer>(lockName: string, send: () => Promise<Answer>, timeoutMs: number): Promise<Answer> {
+    const refusing = this.#asked.filter(({ refusal }) => refusal !== undefined);
+    if (refusing.length > 0) {
+      await Promise.all(refusing.map((one) => one.ask()));
+      this.#reckon();
+      this.#refuse(lockName);
+    }
+    const asking = this.#ask();
+    const answer = await send();
+    if (!this.#isOpen) await this.#atMost(timeoutMs, asking);
+    this.#refuse(lockName);
+    return answer;
+  }
+
+  /** Asks by itself, for what must not be sent to a server that is refused. @throws the refusal */
+  async check(lockName: string): Promise<void> {
+    if (!this.#isOpen) await this.#ask();
+    this.#refuse(lockName);
+  }
+
+  #refuse(lockName: string): void {
+    for (const { refusal } of this.#asked) if (refusal !== undefined) throw refusal(lockName);
+  }
+
+  /** Asks what is not known; a question that fails stays unknown. */
+  async #ask(): Promise<void> {
+    await Promise.allSettled(this.#asked.filter(({ isOpen }) => !isOpen).map((one) => one.ask()));
+    this.#reckon();
+  }
+
+  #reckon(): void {
+    this.#isOpen = this.#asked.every(({ isOpen }) => isOpen);
+  }
+
+  async #atMost(limitMs: number, asking: Promise<void>): Promise<void> {
+    await new Promise<void>((resolve) => {
+      const limit = this.#runtime.startTimer(resolve, limitMs, true);
+      void asking.then(() => {
+        limit.cancel();
+        resolve();
+      });
+    });
+  }
+}

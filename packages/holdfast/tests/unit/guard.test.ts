@@ -1,0 +1,102 @@
+/** How long the answer of a question counts that is asked again with each client record, under a clock that a test holds. */
+import { beforeEach, expect, test } from "vitest";
+import { ProtocolError } from "../../src/core/errors.js";
+import { Guard, type Refusal } from "../../src/core/guard.js";
+import { ManualRuntime } from "./manual-runtime.js";
+import { Answer, lost, watch } from "./scripted-lock.js";
+
+const CONFLICT = {
+  ...{ protocol: 1, version: "0.1.0", otherProtocol: 2, otherVersion: "2.0.0" },
+  ...{ clientId: "two", host: "web-9", pid: 77, prefix: "hf", unusedInMs: 59_001 },
+};
+const refuses: Refusal = (lockName) => new ProtocolError(lockName, CONFLICT);
+
+let runtime: ManualRuntime;
+let guard: Guard;
+let asked: number;
+let answer: () => Promise<Refusal | undefined>;
+
+beforeEach(async () => {
+  runtime = new ManualRuntime();
+  asked = 0;
+  answer = async () => undefined;
+  const ask = (): Promise<Refusal | undefined> => {
+    asked += 1;
+    return answer();
+  };
+  guard = new Guard([{ ask, countsForMs: 60_000 }], runtime);
+  await guard.pass("l", async () => 1, 100);
+});
+
+test("while the last answer counts, asking again holds up nobody", async () => {
+  await runtime.advance(59_000);
+  const later = new Answer<undefined>();
+  answer = () => later.promise;
+  guard.renew();
+  expect([guard.isOpen, asked]).toEqual([true, 2]);
+  later.resolve(undefined);
+  await runtime.advance(0);
+  expect(guard.isOpen).toBe(true);
+});
+
+test("after a longer silence the next request counts only with a new answer", async () => {
+  await runtime.advance(60_000);
+  const later = new Answer<Refusal>();
+  answer = () => later.promise;
+  guard.renew();
+  expect(guard.isOpen).toBe(false);
+  const passing = watch(guard.pass("l", async () => 7, 100));
+  await runtime.advance(50);
+  expect([passing.state, asked], "asked once").toEqual(["pending", 2]);
+  later.resolve(refuses);
+  await runtime.advance(0);
+  expect(passing.error).toBeInstanceOf(ProtocolError);
+});
+
+test("what is found out while it was open refuses the next request", async () => {
+  answer = async () => refuses;
+  guard.renew();
+  await runtime.advance(0);
+  expect(guard.isOpen).toBe(false);
+  await expect(guard.pass("l", async () => 7, 100)).rejects.toBeInstanceOf(ProtocolError);
+  answer = async () => undefined;
+  expect(await guard.pass("l", async () => 7, 100)).toBe(7);
+  expect(guard.isOpen).toBe(true);
+});
+
+test("an answer that fails to come is asked for again beside the next request, and refuses nothing", async () => {
+  answer = () => Promise.reject(lost());
+  guard.renew();
+  await runtime.advance(0);
+  expect(guard.isOpen).toBe(false);
+  expect(await guard.pass("l", async () => 7, 100)).toBe(7);
+  answer = async () => undefined;
+  expect(await guard.pass("l", async () => 8, 100)).toBe(8);
+  expect([guard.isOpen, asked]).toEqual([true, 4]);
+});
+
+test("another question that fails does not keep a server refused that was mended", async () => {
+  let refusal: Refusal | undefined = refuses;
+  const failing = { ask: () => Promise.reject(lost()) };
+  const both = new Guard([{ ask: async () => refusal }, failing], runtime);
+  await expect(both.pass("l", async () => 7, 100)).rejects.toBeInstanceOf(ProtocolError);
+  refusal = undefined;
+  expect(await both.pass("l", async () => 7, 100)).toBe(7);
+});
+
+test("two questions without an answer hold a request up for as long as one", async () => {
+  const silent = { ask: () => new Promise<undefined>(() => {}) };
+  const passing = watch(new Guard([silent, silent], runtime).pass("l", async () => 7, 300));
+  await runtime.advance(299);
+  expect(passing.state).toBe("pending");
+  await runtime.advance(1);
+  expect(passing.state).toBe("fulfilled");
+});
+
+test("the message names both versions, who uses the other one and what to do", () => {
+  expect(new ProtocolError("order:42", CONFLICT).message).toBe(
+    '"order:42" was not acquired and nothing is held: client two (pid 77 on web-9) uses protocol 2 (version 2.0.0) under the prefix "hf", ' +
+      "and does not see locks of protocol 1 (version 0.1.0), which this process uses. Run one major version of Holdfast for each " +
+      "prefix; protocol 2 counts as unused 60 s from now if no client uses it again.",
+  );
+});

@@ -1,0 +1,33 @@
+/** The two builds of the library that meet on one server. */
+import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { promisify } from "node:util";
+
+/** Which of them a worker runs: the one in `verify/baseline`, or the one in this tree. */
+export type Build = "old" | "new";
+
+/** Where each of them is, as the URL of its entry point. */
+export interface Builds {
+  readonly entries: Readonly<Record<Build, string>>;
+  remove(): Promise<void>;
+}
+
+const BASELINE: string = fileURLToPath(new URL("../../baseline/holdfast-protocol-0.tgz", import.meta.url));
+
+const PRESENT: string = new URL("../../../packages/holdfast/dist/index.js", import.meta.url).href;
+
+/** Unpacks the old build; the new one is the one that this program was built with. */
+export async function unpackBuilds(): Promise<Builds> {
+  const directory = await mkdtemp(join(tmpdir(), "holdfast-upgrade-"));
+  await promisify(execFile)("tar", ["-xzf", BASELINE, "-C", directory]);
+  const old = join(directory, "package/dist/index.js");
+  if (!existsSync(old)) throw new Error(`${BASELINE} has no package/dist/index.js`);
+  return {
+    entries: { old: pathToFileURL(old).href, new: PRESENT },
+    remove: () => rm(directory, { recursive: true, force: true }),
+  };
+}

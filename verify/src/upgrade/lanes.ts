@@ -1,0 +1,31 @@
+/** What the workers contend for. */
+
+/** A way to contend for a lock; two lanes may meet at one name. */
+export interface Lane {
+  readonly kind: "mutex" | "semaphore" | "read-write-lock" | "election";
+  readonly name: string;
+  readonly leaseMs: number;
+  readonly fairness: "cohort" | "strict";
+  /** Callers in each worker. */
+  readonly callers: number;
+  /** Some of its sections last so long, in ms: longer than a grant lasts that nobody confirms. */
+  readonly slowMs?: readonly [least: number, most: number];
+}
+
+/** Of the semaphore. */
+export const PERMITS = 2;
+
+/** A killed worker holds nothing with a lease that is longer: its name would be out of use for most of a short run. */
+export const LONGEST_KILLED_MS = 5_000;
+
+export const LANES: readonly Lane[] = [
+  { kind: "mutex", name: "brief", leaseMs: 2_000, fairness: "cohort", callers: 2 },
+  { kind: "mutex", name: "brief", leaseMs: 2_000, fairness: "strict", callers: 1 },
+  { kind: "mutex", name: "medium", leaseMs: 5_000, fairness: "strict", callers: 1 },
+  { kind: "mutex", name: "long", leaseMs: 30_000, fairness: "cohort", callers: 2 },
+  { kind: "mutex", name: "long", leaseMs: 30_000, fairness: "strict", callers: 1 },
+  { kind: "mutex", name: "slow", leaseMs: 30_000, fairness: "strict", callers: 1, slowMs: [4_500, 6_500] },
+  { kind: "semaphore", name: "pool", leaseMs: 5_000, fairness: "strict", callers: 1 },
+  { kind: "read-write-lock", name: "book", leaseMs: 2_000, fairness: "strict", callers: 1 },
+  { kind: "election", name: "chief", leaseMs: 30_000, fairness: "strict", callers: 1 },
+];
