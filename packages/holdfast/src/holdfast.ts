@@ -30,6 +30,7 @@ import {
   type HoldfastOptions,
   type LockOptions,
 } from "./holdfast-options.js";
+import { echoOn } from "./inbox/echo.js";
 import { MultiLock } from "./multi-lock/multi-lock.js";
 import { Mutex } from "./mutex/mutex.js";
 import { MutexSteps } from "./mutex/steps.js";
@@ -196,10 +197,13 @@ export function createHoldfastOn(runtime: Runtime, options: HoldfastOptions): Ho
   const clientId = runtime.newClientId();
   const records = clientRecords(store, { prefix, clientId, clientName, timeoutMs: commandTimeoutMs, runtime });
   // Whoever wrote a store knows what is behind it; of a client's server we know only what it shows.
-  const onHidden = store === (options.store ?? options.redis) ? () => {} : warnOfHiddenPolicy;
+  const isOwnStore = store === (options.store ?? options.redis);
+  const onHidden = isOwnStore ? () => {} : warnOfHiddenPolicy;
   const read = (): ReturnType<typeof readMemoryPolicy> => readMemoryPolicy(store, commandTimeoutMs);
   const evictionGuard = new EvictionGuard(allowEviction ? undefined : { read, onHidden, runtime });
-  const engine = new Engine({ store, runtime, prefix, clientId, commandTimeoutMs, records, evictionGuard, closeStore });
+  const echo = echoOn(store, isOwnStore);
+  const facts = { store, runtime, prefix, clientId, commandTimeoutMs, records, evictionGuard, closeStore, echo };
+  const engine = new Engine(facts);
 
   const cohorts = new Cohorts(engine);
   const leaseOn = (hold: Hold): Lease => new Lease(hold);
