@@ -36,6 +36,7 @@ export type {
   CallEvent,
   ForcedEvent,
   GrantEvent,
+  InboxEvent,
   LockEvent,
   LostEvent,
   PauseEvent,
