@@ -135,7 +135,8 @@ describe.each(libraries)("$name", ({ connect }) => {
         ).command("PUBSUB", "SHARDCHANNELS", `hf:in:{${name}}:*`)) as unknown[];
         return channels.length === 1;
       }, "the subscription");
-      expect(await subscribersAt(other)).toEqual(soundSubscribers);
+      // The channel of the client itself may have moved there from the broken connection.
+      expect(await subscribersAt(other)).toEqual(expect.arrayContaining(soundSubscribers));
       await broken.release();
       expect(proxy.counts.messages).toBeGreaterThan(before);
       await sound.release();
