@@ -146,10 +146,10 @@ export class InboxCheck {
     const { channel, isCounted } = this.target;
     const number = this.#facts.newNumber();
     this.#echo.send({ channel, isCounted, number }, this.#facts.commandTimeoutMs).then(
-      (isHeard) => {
+      (isSubscribed) => {
         if (this.#trial !== trial) return;
         trial.isSent = true;
-        if (!isHeard) this.#failed();
+        if (!isSubscribed) this.#failed();
         else if (trial.hasHeard) this.#passed();
         else this.#await(ECHO_MS);
       },
