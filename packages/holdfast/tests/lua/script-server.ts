@@ -10,6 +10,7 @@ export const KEYS: Readonly<Record<string, string>> = {
   fence: "hf:mutex:{t}:fence",
   queue: "hf:mutex:{t}:queue",
   client: "hf:client:t",
+  inbox: "hf:in:{t}:A",
   resumed: "hf:mutex:{t}:resumed",
   marker: "hf:lineage",
 };
