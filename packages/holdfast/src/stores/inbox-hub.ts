@@ -114,11 +114,11 @@ export class InboxHub {
   async #subscribe(names: readonly string[]): Promise<void> {
     for (;;) {
       if (this.#isClosed) throw NOBODY;
+      const line = this.#line ?? newLine();
       if (this.#line === undefined) {
-        this.#line = newLine();
-        this.#open(this.#line);
+        this.#line = line;
+        this.#open(line);
       }
-      const line = this.#line;
       await this.#subscribeOn(line, names);
       // It may have been replaced meanwhile.
       if (this.#line === line || this.#line === undefined) return;
