@@ -50,6 +50,13 @@ export interface TcpProxy {
   resume(): void;
   /** Whether pub/sub messages are swallowed from now on. */
   dropMessages(isOn: boolean): void;
+  /**
+   * Each connection that has subscribed passes nothing on any more, and neither end is told; new connections work.
+   *
+   * @param end  `silent` if the server keeps its end too; `server` if its end is closed, so that it counts no subscriber
+   * @returns how many connections there were
+   */
+  blackHole(end: "silent" | "server"): number;
   /** Cuts every connection there is now; new ones work. */
   cutAll(): void;
   /** Whether new connections are closed as soon as they are made. */
@@ -140,6 +147,11 @@ export async function startProxy(targetPort: number): Promise<TcpProxy> {
     dropMessages(isOn) {
       state.isDropping = isOn;
     },
+    blackHole(end) {
+      const subscribers = [...state.links].filter((link) => link.isSubscriber);
+      for (const link of subscribers) link.blackHole(end);
+      return subscribers.length;
+    },
     cutAll,
     refuse(isOn) {
       state.isRefusing = isOn;
@@ -167,7 +179,8 @@ class Link {
   readonly #fates: Fate[] = [];
   #backlog: Frame[] = [];
   #isHeld = false;
-  #isSubscriber = false;
+  isSubscriber = false;
+  #isDark = false;
   #isCut = false;
   #struck: Fault | undefined;
   /** Replies that wait for the release of a fault. */
@@ -182,9 +195,13 @@ class Link {
     for (const socket of [client, this.#server]) {
       socket.setNoDelay(true);
       socket.on("error", () => {});
-      socket.on("close", () => this.#end());
+      // Of a black hole neither end hears that the other one is gone.
+      socket.on("close", () => {
+        if (!this.#isDark || socket === client) this.#end();
+      });
     }
     client.on("data", (bytes: Buffer) => {
+      if (this.#isDark) return;
       this.#backlog.push(...this.#requests.push(bytes));
       this.#forward();
     });
@@ -202,6 +219,11 @@ class Link {
   resume(): void {
     this.#client.resume();
     this.#server.resume();
+  }
+
+  blackHole(end: "silent" | "server"): void {
+    this.#isDark = true;
+    if (end === "server") this.#server.destroy();
   }
 
   cut(): void {
@@ -276,19 +298,19 @@ class Link {
 
   #pass(frame: Frame, words: readonly string[], fate: Fate): void {
     // Subscriptions are confirmed out of turn, once for each channel.
-    if (/^[ps]?(?:un)?subscribe$/i.test(words[0] ?? "")) this.#isSubscriber = true;
+    if (/^[ps]?(?:un)?subscribe$/i.test(words[0] ?? "")) this.isSubscriber = true;
     else this.#fates.push(fate);
     this.#server.write(frame.bytes);
   }
 
   #answer(frame: Frame): void {
-    if (this.#isCut) return;
+    if (this.#isCut || this.#isDark) return;
     if (this.#withheld !== undefined) {
       this.#withheld.push(frame);
       return;
     }
     const sort = Array.isArray(frame.value) ? String(frame.value[0]) : "";
-    if (frame.type === ">" || (this.#isSubscriber && /^[ps]?(?:message|(?:un)?subscribe)$/.test(sort))) {
+    if (frame.type === ">" || (this.isSubscriber && /^[ps]?(?:message|(?:un)?subscribe)$/.test(sort))) {
       const isMessage = sort.endsWith("message");
       if (isMessage) this.#state.counts[this.#state.isDropping ? "droppedMessages" : "messages"] += 1;
       if (!isMessage || !this.#state.isDropping) this.#client.write(frame.bytes);

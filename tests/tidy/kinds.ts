@@ -34,7 +34,15 @@ function constantName(script: string): string {
  * Folders with scripts that are no locks: parts on which kinds stand, what is kept beside locks, what is asked of a server, and
  * what is done to locks of many kinds.
  */
-const PARTS: ReadonlySet<string> = new Set(["permits", "client-record", "server", "pausing", "admin", "period-marker"]);
+const PARTS: ReadonlySet<string> = new Set([
+  "permits",
+  "client-record",
+  "inbox",
+  "server",
+  "pausing",
+  "admin",
+  "period-marker",
+]);
 
 /** Kinds that are held through the locks they are made of: those have the keys, and can be inspected. */
 const MADE_OF_LOCKS: ReadonlySet<string> = new Set(["multi-lock"]);

@@ -31,6 +31,7 @@ import {
   type HoldfastOptions,
   type LockOptions,
 } from "./holdfast-options.js";
+import { echoOn } from "./inbox/echo.js";
 import { MultiLock } from "./multi-lock/multi-lock.js";
 import { Mutex } from "./mutex/mutex.js";
 import { MutexSteps } from "./mutex/steps.js";
@@ -199,11 +200,13 @@ export function createHoldfastOn(runtime: Runtime, options: HoldfastOptions, han
   const clientId = runtime.newClientId();
   const own = clientRecords(store, { prefix, clientId, clientName, timeoutMs: commandTimeoutMs, runtime });
   // Whoever wrote a store knows what is behind it; of a client's server we know only what it shows.
-  const onHidden = store === (options.store ?? options.redis) ? () => {} : warnOfHiddenPolicy;
+  const isOwnStore = store === (options.store ?? options.redis);
+  const onHidden = isOwnStore ? () => {} : warnOfHiddenPolicy;
   const read = (): ReturnType<typeof readMemoryPolicy> => readMemoryPolicy(store, commandTimeoutMs);
   const guard = new Guard([...(allowEviction ? [] : [evictionQuestion({ read, onHidden })]), own.question], runtime);
   const records = renewing(own.records, guard);
-  const facts = { store, runtime, prefix, clientId, commandTimeoutMs, records, guard, closeStore };
+  const echo = echoOn(store, isOwnStore);
+  const facts = { store, runtime, prefix, clientId, commandTimeoutMs, records, guard, closeStore, echo };
   const engine = new Engine({ ...facts, handOffMs });
 
   const cohorts = new Cohorts(engine);

@@ -37,6 +37,7 @@ export type {
   CallEvent,
   ForcedEvent,
   GrantEvent,
+  InboxEvent,
   LockEvent,
   LostEvent,
   PauseEvent,

@@ -3,6 +3,7 @@ import { BulkRenewal } from "./bulk-renewal.js";
 import { type Closable, type CloseOutcome, type HeldLease, heldBy, settle } from "./closing.js";
 import { ClosedError, UnsupportedError } from "./errors.js";
 import type { Guard } from "./guard.js";
+import { type Echo, type InboxCheck, InboxChecks } from "./inbox-check.js";
 import { Lookout } from "./lookout.js";
 import { Mailbox, type Recipient } from "./mailbox.js";
 import { HAND_OFF_MS, newClaim, parseOwner } from "./owner.js";
@@ -57,6 +58,8 @@ export class Engine {
   readonly inboxPrefix: string;
   /** Undefined where all names are on one server, and the client's own channel serves for all. */
   readonly #slotInboxes: SlotInboxes | undefined;
+  /** Undefined where nobody knows how to send an echo. */
+  readonly #checks: InboxChecks | undefined;
   /** Longest wait for the answer to one script call, in ms. */
   readonly commandTimeoutMs: number;
   /** Which locks this process last held for a moment only. */
@@ -87,6 +90,8 @@ export class Engine {
     /** Longest lease of a grant by message before it is confirmed, in ms. @default HAND_OFF_MS */
     readonly handOffMs?: number | undefined;
     readonly closeStore: () => Promise<void>;
+    /** Without it inboxes are not checked. */
+    readonly echo?: Echo;
   }) {
     this.store = facts.store;
     this.runtime = facts.runtime;
@@ -97,15 +102,26 @@ export class Engine {
     this.inboxPrefix = `${facts.prefix}:in:`;
     this.#clientId = facts.clientId;
     this.#handOffMs = facts.handOffMs ?? HAND_OFF_MS;
-    this.mailbox = new Mailbox(facts.store, this.inboxPrefix + facts.clientId, (number, token) =>
-      this.#stray(number, token),
+    this.mailbox = new Mailbox(
+      facts.store,
+      this.inboxPrefix + facts.clientId,
+      (number, token) => this.#stray(number, token),
+      () => this.#checks?.heard(this.mailbox.inbox),
     );
     const { store } = facts;
+    const newNumber = (): number => {
+      this.#lastNumber += 1;
+      return this.#lastNumber;
+    };
+    this.#checks = facts.echo && new InboxChecks(facts.echo, { ...facts, newNumber });
     if (store.shardInbox !== undefined) {
       const open = (channel: string, timeoutMs: number): Promise<Inbox> =>
         (store.shardInbox as NonNullable<Store["shardInbox"]>)(
           channel,
-          (message) => this.mailbox.deliver(message),
+          (message) => {
+            this.#checks?.heard(this.#slotInboxes?.find(channel.slice(0, -facts.clientId.length)));
+            this.mailbox.deliver(message);
+          },
           timeoutMs,
         );
       this.#slotInboxes = new SlotInboxes(open, facts.clientId, facts.runtime);
@@ -163,6 +179,18 @@ export class Engine {
     // Who waits without being told, as at a barrier, finds out by asking.
     if (this.#slotInboxes === undefined || inbox === undefined) return this.mailbox.isOpen;
     return this.#slotInboxes.use(inbox)?.isCounted !== false;
+  }
+
+  /** The check of the connection on which waiters with these steps are notified; undefined while there is none. */
+  inboxCheck({ inbox: prefix }: Pick<WaitSteps, "inbox">): InboxCheck | undefined {
+    if (this.#slotInboxes === undefined || prefix === undefined) {
+      // In a cluster this channel is heard on any server, and messages to it go to all of them.
+      const isCounted = this.#slotInboxes === undefined;
+      const { inbox } = this.mailbox;
+      return inbox && this.#checks?.of({ inbox, channel: this.inboxPrefix + this.#clientId, isCounted });
+    }
+    const inbox = this.#slotInboxes.use(prefix);
+    return inbox && this.#checks?.of({ inbox, channel: prefix + this.#clientId, isCounted: true });
   }
 
   /** Whether the claim of that owner is one of this engine's. */
@@ -270,6 +298,7 @@ export class Engine {
     }
     this.#stopListening();
     this.lookout.close();
+    this.#checks?.close();
     await this.#slotInboxes?.close();
     await this.mailbox.close();
     await this.#closeStore();
@@ -287,6 +316,8 @@ export class Engine {
 
   /** A connection of its own is made first, and that takes long enough for somebody to act meanwhile. */
   #listening(): void {
+    // From now on it is known how long nothing has been received.
+    this.inboxCheck({});
     for (const occupant of this.mailbox.recipients()) occupant.listening?.();
   }
 

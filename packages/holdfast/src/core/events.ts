@@ -14,6 +14,7 @@
  * | `holdfast:forced` | this process has taken a lock away from its holder |
  * | `holdfast:pause` | this process has paused a lock, or given a pause another end |
  * | `holdfast:resume` | this process has ended a pause |
+ * | `holdfast:inbox` | messages of the server do not reach this process, or do so again |
  * | `tracing:holdfast:once:…`, `tracing:holdfast:lead:…` | a call of `once`, a term of `lead`, from its start to its end; made in recipes/tracing.ts |
  * | `tracing:holdfast:cache:…` | a call of `get` of a cache; made there as well |
  * | `holdfast:idempotency` | a request with an `Idempotency-Key` was answered; made in integrations/http/events.ts |
@@ -163,6 +164,18 @@ export interface ResumeEvent extends DeedEvent {
   readonly waiterCount: number;
 }
 
+/** `holdfast:inbox`. It is about no lock: every lock that is waited for over that connection is affected. */
+export interface InboxEvent {
+  /** Id of the client whose connection it is. */
+  readonly clientId: string;
+  /** Which of its connections; empty where it has only one. */
+  readonly connection: string;
+  /** `deaf`: an echo stayed away, so waiters poll. `hears`: an echo has arrived again. */
+  readonly state: "deaf" | "hears";
+  /** Of `hears`: for how long it was deaf, in ms; else 0. */
+  readonly deafMs: number;
+}
+
 /** The channels. Publish only after `hasSubscribers`, so that no message is built for nobody. */
 export const channels: {
   readonly acquire: Channel;
@@ -176,6 +189,7 @@ export const channels: {
   readonly forced: Channel;
   readonly pause: Channel;
   readonly resume: Channel;
+  readonly inbox: Channel;
 } = {
   acquire: channel("holdfast:acquire"),
   wait: channel("holdfast:wait"),
@@ -188,6 +202,7 @@ export const channels: {
   forced: channel("holdfast:forced"),
   pause: channel("holdfast:pause"),
   resume: channel("holdfast:resume"),
+  inbox: channel("holdfast:inbox"),
 };
 
 /** The lock that an event is about. */

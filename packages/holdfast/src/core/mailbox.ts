@@ -39,6 +39,7 @@ export class Mailbox<Listener extends Recipient = Recipient> {
   readonly #channel: string;
   readonly #recipients = new Registry<Listener>();
   readonly #onStray: (number: number, token: number) => void;
+  readonly #onHeard: () => void;
   #inbox: Inbox | undefined;
   #opening: Promise<void> | undefined;
   #closed = false;
@@ -47,8 +48,17 @@ export class Mailbox<Listener extends Recipient = Recipient> {
   unsupported = false;
   #isForbidden = false;
 
-  /** @param onStray  called for a grant to a claim that nobody here answers for */
-  constructor(store: Store, channel: string, onStray: (number: number, token: number) => void) {
+  /**
+   * @param onStray  called for a grant to a claim that nobody here answers for
+   * @param onHeard  called for each message that comes through this inbox, whatever it says
+   */
+  constructor(
+    store: Store,
+    channel: string,
+    onStray: (number: number, token: number) => void,
+    onHeard: () => void = () => {},
+  ) {
+    this.#onHeard = onHeard;
     this.#store = store;
     this.#channel = channel;
     this.#onStray = onStray;
@@ -57,6 +67,11 @@ export class Mailbox<Listener extends Recipient = Recipient> {
   /** Whether the server can reach this client: only then may a claim queue. */
   get isOpen(): boolean {
     return this.#inbox !== undefined;
+  }
+
+  /** The inbox, once it is open. */
+  get inbox(): Inbox | undefined {
+    return this.#inbox;
   }
 
   /** Whether it cannot listen, now or ever: kinds that have to be counted to be served must be counted all the same. */
@@ -109,7 +124,11 @@ export class Mailbox<Listener extends Recipient = Recipient> {
   async #openOnce(timeoutMs: number): Promise<void> {
     let inbox: Inbox;
     try {
-      inbox = await this.#store.inbox(this.#channel, (message) => this.deliver(message), timeoutMs);
+      const onMessage = (message: string): void => {
+        this.#onHeard();
+        this.deliver(message);
+      };
+      inbox = await this.#store.inbox(this.#channel, onMessage, timeoutMs);
     } catch (error) {
       if (error instanceof UnsupportedError) this.unsupported = true;
       // It may be permitted one day, so it is tried again.
@@ -122,7 +141,7 @@ export class Mailbox<Listener extends Recipient = Recipient> {
 
   /**
    * `+<number> <token> <µs>[ <slot>,<slot>…]` is a grant, `-<number>[ <by>/<reason>]` a forced release, `~<number>` a hint
-   * to ask; anything else is not from us.
+   * to ask. `=<number>` is an echo, which says nothing but that it has arrived; anything else is not from us.
    */
   deliver(message: string): void {
     const forced = FORCED.exec(message);

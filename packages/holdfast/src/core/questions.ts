@@ -6,6 +6,7 @@
  */
 import type { Engine } from "./engine.js";
 import type { GrantMoment } from "./grant-moment.js";
+import type { InboxCheck, Listening } from "./inbox-check.js";
 import type { ResolvedOptions } from "./options.js";
 import type { Patience } from "./patience.js";
 import { Rechecks } from "./rechecks.js";
@@ -37,10 +38,12 @@ export interface Asker {
 }
 
 /** See the file header. */
-export class Questions {
+export class Questions implements Listening {
   readonly #asked: Asked;
   readonly #asker: Asker;
   #rechecks: Rechecks | undefined;
+  /** Of the connection on which it is notified, once it stands in the queue. */
+  #check: InboxCheck | undefined;
   /** Requests without an answer: one, or two after a message that shows that the server has run the first. */
   #open = 0;
   #askAgain = false;
@@ -71,8 +74,24 @@ export class Questions {
 
   /** What follows on the answer "you wait": `restMs` is left of the present lease, or negative if it has no end. */
   queued(restMs: number): void {
-    if (this.#askAgain) this.ask();
-    else this.#later().queued(restMs, this.#asked.engine.recheckMs(this.#asked.steps));
+    if (this.#askAgain) {
+      this.ask();
+      return;
+    }
+    const { engine, steps } = this.#asked;
+    this.#listen();
+    if (this.#check?.isDeaf === true) this.#later().poll();
+    else this.#later().queued(restMs, engine.recheckMs(steps));
+  }
+
+  /** The connection may be another one than before: a slot of a cluster moves. */
+  #listen(): void {
+    const { engine, steps } = this.#asked;
+    const check = steps.asksAgain === true ? undefined : engine.inboxCheck(steps);
+    if (check === this.#check) return;
+    this.#check?.leave(this);
+    this.#check = check;
+    check?.join(this);
   }
 
   /** What follows on an answer without a place in the queue: it listens first, or asks now and then if it never can. */
@@ -112,10 +131,18 @@ export class Questions {
   end(): void {
     this.#isOver = true;
     this.#rechecks?.cancel();
+    this.#check?.leave(this);
+  }
+
+  /** It asks by itself, because a message may be lost. */
+  #recheck(): void {
+    this.#check?.due();
+    if (!this.#isOver && this.#open === 0) this.#send(true);
+    else this.ask();
   }
 
   /** On the path of every acquire, hence callbacks in place of an async function. */
-  #send(): void {
+  #send(isRecheck = false): void {
     const { engine, steps, claim, options, moment } = this.#asked;
     this.#open += 1;
     this.#askAgain = false;
@@ -134,6 +161,8 @@ export class Questions {
     attempt.then(
       (attempt) => {
         this.#open -= 1;
+        // Where other clients release without a message, this is how a grant is found.
+        if (isRecheck && attempt.outcome === "granted" && steps.recheckMs === undefined) this.#check?.missed();
         this.#asker.answered(attempt, sentAt);
       },
       (error: unknown) => {
@@ -145,7 +174,7 @@ export class Questions {
 
   /** Made on demand: most acquires ask once. */
   #later(): Rechecks {
-    this.#rechecks ??= new Rechecks(this.#asked.engine.runtime, () => this.ask());
+    this.#rechecks ??= new Rechecks(this.#asked.engine.runtime, () => this.#recheck());
     return this.#rechecks;
   }
 

@@ -43,6 +43,11 @@ export class SlotInboxes {
     return found.inbox;
   }
 
+  /** The inbox, if it is confirmed; it stays no longer for that. */
+  find(name: string): Inbox | undefined {
+    return this.#open.get(name)?.inbox;
+  }
+
   /** Resolves when it is confirmed. @throws StoreError, UnsupportedError */
   open(name: string, timeoutMs: number): Promise<void> {
     if (this.use(name) !== undefined) return Promise.resolve();

@@ -93,6 +93,18 @@ export interface Inbox {
    * @default true
    */
   readonly isCounted?: boolean;
+  /**
+   * The connection that it is heard over at present, which other inboxes may share. Absent where all inboxes of the store
+   * share one.
+   */
+  readonly connection?: string;
+  /**
+   * Replaces that connection. All its inboxes subscribe on the new one before the old one is closed; then the listeners of
+   * `onReconnect` are called. Absent where a store has no other connection to offer.
+   *
+   * @throws whatever kept it from subscribing on a new connection; the old one may be closed all the same
+   */
+  reopen?(timeoutMs: number): Promise<void>;
   /** Stops listening. A second call does nothing. Never rejects. */
   close(): Promise<void>;
 }

@@ -1317,6 +1317,29 @@ return 1` as string,
   },
 } as const;
 
+/** inbox/echo: send a client a message through its own inbox, so that it finds out whether messages reach it. */
+export const inboxEcho = {
+  name: "inbox/echo",
+  keys: ["inbox"],
+  args: ["channel", "number", "counted"],
+  replies: [
+    { code: 1, outcome: "sent", values: [], rest: null },
+    { code: 0, outcome: "uncounted", values: [], rest: null },
+  ],
+  sha1: "4aa45573480c19a62c8dbf230f02a618be9afa18",
+  source: `-- holdfast inbox/echo
+local channel, message = ARGV[1], '=' .. ARGV[2]
+
+${luaTell}
+redis.call('EXISTS', KEYS[1])
+if ARGV[3] == '0' then
+  redis.call('PUBLISH', channel, message)
+  return 1
+end
+return tell(channel, message) and 1 or 0` as string,
+  grants: false,
+} as const;
+
 /** multi-lock/acquire: take several mutexes if each is free and nobody waits for any; otherwise take none. */
 export const multiLockAcquire = {
   name: "multi-lock/acquire",

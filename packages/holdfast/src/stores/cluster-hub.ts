@@ -65,6 +65,8 @@ interface Channel {
   /** It was heard once and then lost: its owners are to be told as soon as it is heard again. */
   isMissed: boolean;
   post: Post | undefined;
+  /** Key of the post where it was last heard. */
+  place: string;
   attaching: Promise<void> | undefined;
 }
 
@@ -122,6 +124,7 @@ export class ClusterHub {
       isCounted: true,
       isMissed: false,
       post: undefined,
+      place: "",
       attaching: undefined,
     };
     this.#channels.set(key, channel);
@@ -139,6 +142,10 @@ export class ClusterHub {
     }
     return {
       isCounted: channel.isCounted,
+      get connection() {
+        return channel.place;
+      },
+      reopen: (patienceMs) => this.#reopen(channel, patienceMs),
       close: () => within(timeoutMs, this.#leave(channel, listener)).catch(() => {}),
     };
   }
@@ -182,6 +189,7 @@ export class ClusterHub {
         if (isSharded && channel.isCounted) await this.#refresh(name);
         if (post.isUp && channel.listeners.size > 0 && this.#isRight(channel, post)) {
           channel.post = post;
+          channel.place = keyOf(post.address, post.isSharded);
           post.channels.add(channel);
           channel.attaching = undefined;
           this.#watch(post);
@@ -291,6 +299,23 @@ export class ClusterHub {
       ANSWER_MS,
       post.ear.then((ear) => ear.close()),
     ).catch(() => {});
+  }
+
+  /** As `Inbox.reopen`. */
+  async #reopen(channel: Channel, timeoutMs: number): Promise<void> {
+    const { post } = channel;
+    // Without one it is on its way to another connection already.
+    if (post === undefined) return within(timeoutMs, this.#attach(channel));
+    const key = keyOf(post.address, post.isSharded);
+    if (this.#posts.get(key) === post) this.#posts.delete(key);
+    const moved = [...post.channels];
+    try {
+      // Where the old connection still delivers, it does so until the new one is subscribed.
+      this.#followAgain(moved);
+      await within(timeoutMs, Promise.all(moved.map((one) => this.#attach(one))));
+    } finally {
+      void this.#end(post);
+    }
   }
 
   /** Channels that were heard, and may be no more. */

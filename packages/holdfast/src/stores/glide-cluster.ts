@@ -2,9 +2,10 @@
 
 import type { Inbox, Store } from "../core/store.js";
 import { clientStore, type Inboxes, type OpenEar, type Terms } from "./client-store.js";
+import { clusterSlot } from "./cluster-slot.js";
 import { within } from "./deadline.js";
 import { type GlideClient, noEar } from "./glide.js";
-import { type Ear, InboxHub } from "./inbox-hub.js";
+import { InboxHub } from "./inbox-hub.js";
 import { type ScriptClient, toArgument } from "./script-runner.js";
 
 /**
@@ -55,6 +56,11 @@ function isObject(value: unknown): value is object {
   return typeof value === "object" && value !== null;
 }
 
+/**
+ * The library does not tell which channel it hears over which of its connections. Masters have long ranges of slots, so
+ * channels of near slots are taken for those of one connection.
+ */
+const SLOTS_PER_CHECK = 1_024;
 /** How often masters are asked whether they count a channel. */
 const LOOK_MS = 1_000;
 /** Longest wait for each of the answers. */
@@ -69,7 +75,6 @@ class ClusterEar implements Inboxes {
   readonly #sharded = new Map<string, number>();
   /** Those that no master counted when it was asked. */
   readonly #uncounted = new Set<string>();
-  #ear: Ear | undefined;
   #looking: NodeJS.Timeout | undefined;
   #isClosed = false;
 
@@ -77,10 +82,7 @@ class ClusterEar implements Inboxes {
     this.#glide = glide;
     this.#onReconnect = onReconnect;
     const isSharded = (channel: string): boolean => this.#sharded.has(channel);
-    this.#hub = new InboxHub(async (events) => {
-      this.#ear = await openEar({ ...events, isSharded });
-      return this.#ear;
-    }, onReconnect);
+    this.#hub = new InboxHub((events) => openEar({ ...events, isSharded }), onReconnect);
   }
 
   open(channel: string, onMessage: (message: string) => void, timeoutMs: number): Promise<Inbox> {
@@ -94,6 +96,8 @@ class ClusterEar implements Inboxes {
     this.#look();
     let isOpen = true;
     return {
+      ...inbox,
+      connection: `slots ${Math.floor(clusterSlot(channel) / SLOTS_PER_CHECK)}`,
       close: async () => {
         if (isOpen) this.#count(channel, -1);
         isOpen = false;
@@ -129,7 +133,7 @@ class ClusterEar implements Inboxes {
   /** Whether the channel is counted again after it was not. */
   async #isMended(channel: string): Promise<boolean> {
     // The client that listens learns of another master by a command alone, and then it follows.
-    await within(ANSWER_MS, Promise.resolve(this.#ear?.refresh?.(channel))).catch(() => {});
+    await within(ANSWER_MS, this.#hub.refresh(channel)).catch(() => {});
     const asking = this.#glide.customCommand(["PUBSUB", "SHARDNUMSUB", channel], {
       route: { type: "primarySlotKey", key: channel },
     });

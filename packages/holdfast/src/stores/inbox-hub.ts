@@ -13,7 +13,12 @@ import { ForbiddenChannels } from "./forbidden.js";
 
 /** How long after a failure a lost connection is opened anew, if the client library does not do it by itself. */
 const REOPEN_MS = 500;
+/** A connection younger than this is not replaced: several clients may share it, and each finds out by itself that the last one was dead. */
+const YOUNG_MS = 5_000;
 const NOBODY = new Error("the connection that listens was closed");
+
+/** Of a connection that nobody has begun to open. */
+const NEVER: Promise<never> = new Promise(() => {});
 
 /** A connection that can only listen, in the words of every client library. */
 export interface Ear {
@@ -36,6 +41,13 @@ export interface EarEvents {
   onEnd(): void;
 }
 
+/** One connection, from when it is being opened. */
+interface Line {
+  opening: Promise<Ear>;
+  ear: Ear | undefined;
+  isGone: boolean;
+}
+
 interface Channel {
   readonly listeners: Set<(message: string) => void>;
   isConfirmed: boolean;
@@ -48,8 +60,9 @@ export class InboxHub {
   readonly #channels = new Map<string, Channel>();
   /** Unsubscriptions under way, by channel: who opens the same one again must not be overtaken by them. */
   readonly #leaving = new Map<string, Promise<void>>();
-  #opening: Promise<Ear> | undefined;
-  #ear: Ear | undefined;
+  #line: Line | undefined;
+  #replacing: Promise<void> | undefined;
+  #replacedAtMs = -Infinity;
   #reopenTimer: NodeJS.Timeout | undefined;
   readonly #forbidden = new ForbiddenChannels();
   #isClosed = false;
@@ -76,7 +89,15 @@ export class InboxHub {
       const missing = this.#forbidden.tell(cause, name);
       throw new StoreError(name, { mayHaveRun: false, transient: !this.#isClosed, cause, missingPermission: missing });
     }
-    return { close: () => within(timeoutMs, this.#leave(name, channel, listener)).catch(() => {}) };
+    return {
+      reopen: (patienceMs) => this.#reopen(patienceMs),
+      close: () => within(timeoutMs, this.#leave(name, channel, listener)).catch(() => {}),
+    };
+  }
+
+  /** Has the client of a cluster find out where the slot of that channel is. */
+  async refresh(name: string): Promise<void> {
+    await this.#line?.ear?.refresh?.(name);
   }
 
   /** Closes the connection. A second call does nothing. */
@@ -84,47 +105,94 @@ export class InboxHub {
     this.#isClosed = true;
     clearTimeout(this.#reopenTimer);
     this.#channels.clear();
-    const ear = this.#ear;
-    this.#ear = this.#opening = undefined;
+    const line = this.#line;
+    this.#line = undefined;
     // A connection that is still being made may take for ever; it is closed as soon as it is there.
-    await ear?.close();
+    await line?.ear?.close();
   }
 
   async #subscribe(names: readonly string[]): Promise<void> {
-    if (this.#isClosed) throw NOBODY;
-    this.#opening ??= this.#connect();
-    const ear = await this.#opening;
-    for (const name of names) await this.#leaving.get(name);
-    await ear.subscribe(names);
+    for (;;) {
+      if (this.#isClosed) throw NOBODY;
+      const line = this.#line ?? newLine();
+      if (this.#line === undefined) {
+        this.#line = line;
+        this.#open(line);
+      }
+      await this.#subscribeOn(line, names);
+      // It may have been replaced meanwhile.
+      if (this.#line === line || this.#line === undefined) return;
+    }
   }
 
-  async #connect(): Promise<Ear> {
-    let ear: Ear | undefined;
-    let isCurrent = true;
-    const drop = (): void => {
-      if (!isCurrent) return;
-      isCurrent = false;
-      this.#ear = this.#opening = undefined;
-      closeQuietly(ear);
-      this.#reopenLater();
-    };
+  async #subscribeOn(line: Line, names: readonly string[]): Promise<void> {
+    const ear = await line.opening;
+    for (const name of names) await this.#leaving.get(name);
+    if (names.length > 0) await ear.subscribe(names);
+  }
+
+  #open(line: Line): void {
+    line.opening = this.#connect(line);
+  }
+
+  async #connect(line: Line): Promise<Ear> {
+    let ear: Ear;
     try {
       ear = await this.#openEar({
         onMessage: (name, message) => {
           for (const listener of this.#channels.get(name)?.listeners ?? []) listener(message);
         },
         onReady: () => {
-          if (isCurrent) void this.#resubscribe();
+          if (this.#line === line) void this.#resubscribe();
         },
-        onEnd: drop,
+        onEnd: () => this.#drop(line),
       });
     } catch (cause) {
-      drop();
+      this.#drop(line);
       throw cause;
     }
-    if (isCurrent && !this.#isClosed) this.#ear = ear;
-    else closeQuietly(ear);
+    line.ear = ear;
+    if (line.isGone || this.#isClosed) closeQuietly(ear);
     return ear;
+  }
+
+  #drop(line: Line): void {
+    if (line.isGone) return;
+    line.isGone = true;
+    closeQuietly(line.ear);
+    if (this.#line !== line) return;
+    this.#line = undefined;
+    this.#reopenLater();
+  }
+
+  /** As `Inbox.reopen`. */
+  #reopen(timeoutMs: number): Promise<void> {
+    if (performance.now() - this.#replacedAtMs < YOUNG_MS) return Promise.resolve();
+    this.#replacing ??= this.#replace(timeoutMs).finally(() => {
+      this.#replacing = undefined;
+    });
+    return this.#replacing;
+  }
+
+  /** Subscribes on another connection before the old one is closed, so that the server counts a receiver all the time. */
+  async #replace(timeoutMs: number): Promise<void> {
+    const line = newLine();
+    const names = [...this.#channels.keys()];
+    try {
+      this.#open(line);
+      await within(timeoutMs, this.#subscribeOn(line, names));
+      if (line.isGone || this.#isClosed) throw NOBODY;
+    } catch (cause) {
+      this.#drop(line);
+      throw cause;
+    }
+    const old = this.#line;
+    this.#line = line;
+    this.#replacedAtMs = performance.now();
+    if (old !== undefined) this.#drop(old);
+    // Closed meanwhile: the server must not count a receiver that is none.
+    for (const name of names) if (!this.#channels.has(name)) void this.#unsubscribe(name);
+    await this.#resubscribe();
   }
 
   /** Subscribes to all that was heard before; a new inbox, not yet confirmed, looks after itself. */
@@ -162,12 +230,16 @@ export class InboxHub {
 
   async #unsubscribe(name: string): Promise<void> {
     try {
-      await this.#ear?.unsubscribe(name);
+      await this.#line?.ear?.unsubscribe(name);
     } catch (cause) {
       // The connection is gone, and the subscription with it; unless it is not permitted.
       this.#forbidden.tell(cause, name);
     }
   }
+}
+
+function newLine(): Line {
+  return { opening: NEVER, ear: undefined, isGone: false };
 }
 
 function closeQuietly(ear: Ear | undefined): void {

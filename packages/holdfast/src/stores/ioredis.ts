@@ -182,7 +182,7 @@ export const LISTENING: Readonly<Record<string, unknown>> = {
   enableAutoPipelining: false,
   maxRetriesPerRequest: null,
   commandTimeout: undefined,
-  socketTimeout: undefined,
+  // `socketTimeout` is kept: it runs only while a command has no reply, so an idle connection outlives it.
   // The library's own does not report failure: an unhandled rejection. The hub does it.
   autoResubscribe: false,
   autoResendUnfulfilledCommands: true,

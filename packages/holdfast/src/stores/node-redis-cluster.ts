@@ -5,6 +5,7 @@ import { clientStore, overNodes, type Terms } from "./client-store.js";
 import type { ClusterNodes, NodeEar, NodeEarEvents } from "./cluster-hub.js";
 import { clusterSlot } from "./cluster-slot.js";
 import { allThatAnswer, within } from "./deadline.js";
+import { listeningTimeout } from "./node-redis.js";
 import { type ScriptClient, toArgument } from "./script-runner.js";
 import { sharedWatch } from "./shared-watch.js";
 
@@ -13,7 +14,10 @@ type Listener = (message: string, channel: string) => void;
 /** What this store uses of a node's client. See IoredisClient for why it is not the library's own type. */
 export interface NodeRedisNode {
   readonly isOpen?: boolean;
-  readonly options?: { readonly socket?: object };
+  readonly options?: {
+    readonly pingInterval?: number | undefined;
+    readonly socket?: { readonly socketTimeout?: number | undefined };
+  };
   evalSha(sha1: string, inputs: { keys: string[]; arguments: string[] }): Promise<unknown>;
   scriptLoad(source: string): Promise<unknown>;
   duplicate(overrides: object): NodeRedisNode;
@@ -107,7 +111,9 @@ function nodesOf(redis: NodeRedisCluster): ClusterNodes {
       if (master === undefined) throw new Error("the client knows no such master");
       // The client of a master that is down connects for ever; one that is just like it need not be waited for.
       const like = await within(ONE_OF_MANY_MS, Promise.resolve(master.client ?? redis.nodeClient(master)));
-      const socket = { ...like.options?.socket, socketTimeout: undefined, reconnectStrategy: false };
+      const { pingInterval, socket: own } = like.options ?? {};
+      const socketTimeout = listeningTimeout(pingInterval, own?.socketTimeout);
+      const socket = { ...own, socketTimeout, reconnectStrategy: false };
       const overrides = { socket, readonly: false, disableOfflineQueue: false, commandOptions: undefined };
       return nodeEar(like.duplicate({ ...overrides, clientSideCache: undefined }), events);
     },

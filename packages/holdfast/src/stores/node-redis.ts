@@ -12,7 +12,9 @@ export interface NodeRedisClient {
   readonly isOpen?: boolean;
   readonly isReady?: boolean;
   readonly options?: {
+    readonly pingInterval?: number | undefined;
     readonly socket?: {
+      readonly socketTimeout?: number | undefined;
       readonly reconnectStrategy?: unknown;
       readonly host?: string;
       readonly port?: number | string;
@@ -192,6 +194,18 @@ function duplicateOf(redis: NodeRedisClient): OpenEar {
   };
 }
 
+/**
+ * The user's `socketTimeout` where it is safe. It ends a connection that received nothing for so long, so it would end one that
+ * listens again and again, unless the replies to pings come sooner. Otherwise echoes find a dead connection (core/inbox-check.ts).
+ */
+export function listeningTimeout(
+  pingInterval: number | undefined,
+  socketTimeout: number | undefined,
+): number | undefined {
+  if (pingInterval === undefined || socketTimeout === undefined) return undefined;
+  return pingInterval > 0 && 2 * pingInterval <= socketTimeout ? socketTimeout : undefined;
+}
+
 /** What a user sets for commands can break a connection that listens for hours and sends next to nothing. */
 function subscriberOptions(redis: NodeRedisClient): object {
   const socket = redis.options?.socket;
@@ -204,7 +218,7 @@ function subscriberOptions(redis: NodeRedisClient): object {
     clientSideCache: undefined,
     socket: {
       ...socket,
-      socketTimeout: undefined,
+      socketTimeout: listeningTimeout(redis.options?.pingInterval, socket.socketTimeout),
       reconnectStrategy(retries: number, cause: unknown): number | false {
         if (redis.isOpen === false) return false;
         const delayMs: unknown = typeof userStrategy === "function" ? userStrategy(retries, cause) : userStrategy;

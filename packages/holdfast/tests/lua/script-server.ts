@@ -12,6 +12,7 @@ export const KEYS: Readonly<Record<string, string>> = {
   handed: "hf:mutex:{t}:handed",
   pause: "hf:mutex:{t}:pause",
   client: "hf:client:t",
+  inbox: "hf:in:{t}:A",
   resumed: "hf:mutex:{t}:resumed",
   marker: "hf:lineage",
 };

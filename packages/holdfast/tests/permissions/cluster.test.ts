@@ -5,7 +5,9 @@ import { createCluster } from "redis";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { type RedisCluster, startCluster } from "../../../../tests/support/redis-cluster.js";
 import { createHoldfast } from "../../src/holdfast.js";
-import { until } from "../../src/testing/delays.js";
+import { echoOn } from "../../src/inbox/echo.js";
+import { storeFor } from "../../src/stores/detect.js";
+import { LONG_MS, until } from "../../src/testing/delays.js";
 import {
   CLIENTS_IN_A_CLUSTER,
   IN_A_CLUSTER,
@@ -119,4 +121,25 @@ test("a client that may not ask where slots are says so itself, and is never rea
   const [error] = await once(redis, "error");
   expect(String(error.lastNodeError)).toContain("'cluster|slots'");
   redis.disconnect();
+});
+
+test.each(Object.keys(libraries))("a client may check each of its inboxes with all of them: %s", async (library) => {
+  await Promise.all(cluster.nodes.map((node) => node.command("ACL", "SETUSER", "echo", ...RULES)));
+  const { redis, close } = await (libraries[library] as Connect)("echo");
+  const store = storeFor(redis);
+  try {
+    const heard: string[] = [];
+    const shard = { channel: "hf:in:{a}:abcdefghijklmnop", isCounted: true };
+    const own = { channel: "hf:in:abcdefghijklmnop", isCounted: false };
+    expect(await echoOn(store, true).send({ ...shard, number: 1 }, LONG_MS)).toBe(false);
+    await store.shardInbox?.(shard.channel, (message) => heard.push(`shard ${message}`), LONG_MS);
+    await store.inbox(own.channel, (message) => heard.push(`own ${message}`), LONG_MS);
+    expect(await echoOn(store, true).send({ ...shard, number: 2 }, LONG_MS)).toBe(true);
+    expect(await echoOn(store, true).send({ ...own, number: 3 }, LONG_MS)).toBe(true);
+    await until(() => heard.length === 2, "both echoes");
+    expect(heard.toSorted()).toEqual(["own =3", "shard =2"]);
+  } finally {
+    await store.close();
+    await close();
+  }
 });

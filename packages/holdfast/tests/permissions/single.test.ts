@@ -3,8 +3,9 @@ import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
 import { createHoldfast } from "../../src/holdfast.js";
+import { echoOn } from "../../src/inbox/echo.js";
 import { storeFor } from "../../src/stores/detect.js";
-import { until } from "../../src/testing/delays.js";
+import { LONG_MS, until } from "../../src/testing/delays.js";
 import { isNamed, ON_ONE_SERVER, others, type Rules, refusals, refusedIn } from "./acl.js";
 import { type Complaint, shown, tour } from "./tour.js";
 
@@ -93,3 +94,22 @@ test.concurrent.each(PERMISSIONS.filter((rule) => rule !== "+script|load"))(
     }
   },
 );
+
+test("a client may check its inbox with all of them, and nothing is refused", async () => {
+  await server.command("ACL", "SETUSER", "echo", ...RULES);
+  const redis = new Redis({ port: server.port, username: "echo", password: "secret", enableReadyCheck: false });
+  const store = storeFor(redis);
+  try {
+    const heard: string[] = [];
+    const channel = "hf:in:abcdefghijklmnop";
+    const echo = { channel, isCounted: true };
+    expect(await echoOn(store, true).send({ ...echo, number: 1 }, LONG_MS)).toBe(false);
+    await store.inbox(channel, (message) => heard.push(message), LONG_MS);
+    expect(await echoOn(store, true).send({ ...echo, number: 2 }, LONG_MS)).toBe(true);
+    await until(() => heard.length > 0, "the echo");
+    expect(heard).toEqual(["=2"]);
+  } finally {
+    await store.close();
+    redis.disconnect();
+  }
+});

@@ -34,6 +34,7 @@ test("every channel has the name that is documented", () => {
     command: "holdfast:command",
     wait: "holdfast:wait",
     grant: "holdfast:grant",
+    inbox: "holdfast:inbox",
     ungranted: "holdfast:ungranted",
     renew: "holdfast:renew",
     lost: "holdfast:lost",

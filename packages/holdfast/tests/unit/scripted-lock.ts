@@ -4,6 +4,7 @@ import { Engine } from "../../src/core/engine.js";
 import { StoreError, UnsupportedError } from "../../src/core/errors.js";
 import { evictionQuestion, type MemoryPolicy } from "../../src/core/eviction.js";
 import { Guard } from "../../src/core/guard.js";
+import type { Echo } from "../../src/core/inbox-check.js";
 import { Lease } from "../../src/core/lease.js";
 import { Lock } from "../../src/core/lock.js";
 import { DEFAULTS } from "../../src/core/options.js";
@@ -80,6 +81,8 @@ export function watch<Result>(promise: Promise<Result>): Watched<Result> {
 /** A store that runs nothing; it only carries messages. */
 export class ScriptedStore implements Store {
   readonly kind = "scripted";
+  /** As `Inbox.reopen`. */
+  reopen: ((timeoutMs: number) => Promise<void>) | undefined;
   /** Replaced to make a subscription fail or hang. */
   subscribe: () => Promise<void> = () => Promise.resolve();
   subscriptions = 0;
@@ -95,7 +98,9 @@ export class ScriptedStore implements Store {
     this.subscriptions += 1;
     await this.subscribe();
     this.#push = onMessage;
+    const { reopen } = this;
     return {
+      ...(reopen && { reopen }),
       close: async () => {
         this.#push = undefined;
       },
@@ -146,7 +151,8 @@ export class ScriptedLock {
   /**
    * @param options  `readPolicy` answers what the server does when its memory is full; without it nobody asks;
    *                 `isCluster` has an inbox for each slot besides that of the client; `takesTurns` lets callers share a claim;
-   *                 `isHandedOff` grants by message for a short time only, until that is confirmed by `extend`
+   *                 `isHandedOff` grants by message for a short time only, until that is confirmed by `extend`;
+   *                 `echo` checks the inbox, which nothing does without it
    */
   constructor({
     commandTimeoutMs = 2_000,
@@ -154,12 +160,14 @@ export class ScriptedLock {
     takesTurns = false,
     isCluster = false,
     isHandedOff = false,
+    echo,
   }: {
     readonly commandTimeoutMs?: number;
     readonly readPolicy?: () => Promise<MemoryPolicy | undefined>;
     readonly takesTurns?: boolean;
     readonly isCluster?: boolean;
     readonly isHandedOff?: boolean;
+    readonly echo?: Echo;
   } = {}) {
     if (isCluster) Object.assign(this.store, { shardInbox: this.store.inbox.bind(this.store) });
     this.engine = new Engine({
@@ -170,6 +178,7 @@ export class ScriptedLock {
       commandTimeoutMs,
       records: { announce: () => Promise.resolve(), read: () => Promise.resolve(undefined) },
       closeStore: () => this.store.close(),
+      ...(echo && { echo }),
       guard: new Guard(readPolicy ? [evictionQuestion({ read: readPolicy, onHidden: () => {} })] : [], this.runtime),
     });
     this.steps = {

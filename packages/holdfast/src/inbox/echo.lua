@@ -1,0 +1,25 @@
+--[[
+  inbox/echo: send a client a message through its own inbox, so that it finds out whether messages reach it.
+
+  The subscriber is counted as in a hand-off, because a subscriber that is not counted is granted nothing, even if messages
+  reach it: a master that was demoted still delivers what its new master publishes.
+
+  KEYS[1] inbox    name of the channel; nothing is stored there. In a cluster its hash tag brings the script to the server of
+                   the slot
+  ARGV[1] channel  name of the channel
+  ARGV[2] number   number of the echo; no claim of the client has it
+  ARGV[3] counted  1 if hand-offs count the subscribers of this channel; 0 if it is a client's own channel in a cluster, whose
+                   subscriber may be connected to any server
+  REPLY   1        sent
+          0        uncounted: this server has no subscriber for the channel, so nothing was sent
+]]
+local channel, message = ARGV[1], '=' .. ARGV[2]
+
+-- include tell
+-- A server of a cluster checks that it has the slot of each key that a script uses.
+redis.call('EXISTS', KEYS[1])
+if ARGV[3] == '0' then
+  redis.call('PUBLISH', channel, message)
+  return 1
+end
+return tell(channel, message) and 1 or 0

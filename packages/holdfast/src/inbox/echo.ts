@@ -1,0 +1,40 @@
+/** How a client sends a message to itself, and what it tells the operator if none arrives. See core/inbox-check.ts. */
+import { call } from "../core/call.js";
+import { serverOf } from "../core/events.js";
+import type { Echo } from "../core/inbox-check.js";
+import type { Store } from "../core/store.js";
+import { inboxEcho } from "../generated/scripts.js";
+
+/**
+ * Echoes on that store.
+ *
+ * @param isOwnStore  whether the application supplied the store itself: then it is not warned, because it knows what the store does
+ */
+export function echoOn(store: Store, isOwnStore: boolean): Echo {
+  return {
+    async send({ channel, number, isCounted }, timeoutMs) {
+      const args = { channel, number, counted: isCounted ? 1 : 0 };
+      const reply = await call({ store, name: channel }, inboxEcho, { inbox: channel }, args, timeoutMs);
+      return reply.outcome === "sent";
+    },
+    onDeaf(connection) {
+      if (!isOwnStore) warnOfDeafInbox(store, connection);
+    },
+  };
+}
+
+function warnOfDeafInbox(store: Store, connection: string): void {
+  const server = serverOf(store);
+  const address = server?.port === undefined ? server?.host : `${server.host}:${server.port}`;
+  const place = connection || address;
+  process.emitWarning(
+    `Holdfast receives no messages over its subscriber connection${place === undefined ? "" : ` (${place})`}.`,
+    {
+      type: "HoldfastWarning",
+      code: "HOLDFAST_INBOX_DEAF",
+      detail:
+        "Locks stay safe, but waiters ask the server every 0.5 s instead of being notified. Holdfast keeps trying to reconnect. Check that the " +
+        "server and every proxy, firewall and load balancer on the way deliver pub/sub messages and keep idle connections open.",
+    },
+  );
+}

@@ -1,0 +1,169 @@
+/** Subscriber connections in a cluster that deliver nothing: one of them is checked and replaced without the others. */
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { GlideClusterClient } from "@valkey/valkey-glide";
+import { Cluster } from "ioredis";
+import { createCluster } from "redis";
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { type RedisCluster, startCluster } from "../../../../tests/support/redis-cluster.js";
+import { startProxy, type TcpProxy } from "../../../../tests/support/tcp-proxy.js";
+import { createHoldfast, type Holdfast, type InboxEvent } from "../../src/index.js";
+import { clusterSlot } from "../../src/stores/cluster-slot.js";
+import { LONG_MS, until } from "../../src/testing/delays.js";
+import { useClients } from "./topology-scene.js";
+
+const scene = useClients();
+
+let cluster: RedisCluster;
+beforeAll(async () => {
+  // Nothing fails here, and a busy machine that stands still for a moment must not make another master.
+  cluster = await startCluster({ nodeTimeoutMs: 15_000 });
+}, 150_000);
+afterAll(() => cluster.stop());
+
+/** By the port of the server behind it. */
+let proxies: Map<number, TcpProxy>;
+let events: InboxEvent[];
+beforeEach(async () => {
+  proxies = new Map();
+  for (const port of cluster.ports) proxies.set(port, await startProxy(port));
+  events = [];
+  const onEvent = (event: unknown): void => void events.push(event as InboxEvent);
+  subscribe("holdfast:inbox", onEvent);
+  return async () => {
+    unsubscribe("holdfast:inbox", onEvent);
+    for (const proxy of proxies.values()) await proxy.close();
+  };
+});
+
+/** Where clients go in place of the addresses that the servers tell. */
+function addressMap(): Record<string, { host: string; port: number }> {
+  const behind = [...proxies].map(([port, proxy]) => [`127.0.0.1:${port}`, { host: "127.0.0.1", port: proxy.port }]);
+  return Object.fromEntries(behind);
+}
+
+const libraries = [
+  {
+    name: "ioredis",
+    async connect(): Promise<{ redis: object; disconnect: () => unknown }> {
+      const redis = new Cluster([{ host: "127.0.0.1", port: cluster.ports[0] ?? 0 }], { natMap: addressMap() });
+      redis.on("error", () => {});
+      return { redis, disconnect: () => redis.disconnect() };
+    },
+  },
+  {
+    name: "node-redis",
+    async connect(): Promise<{ redis: object; disconnect: () => unknown }> {
+      const rootNodes = [{ url: `redis://127.0.0.1:${cluster.ports[0]}` }];
+      const redis = createCluster({ rootNodes, nodeAddressMap: addressMap() });
+      redis.on("error", () => {});
+      await redis.connect();
+      return { redis, disconnect: () => redis.destroy() };
+    },
+  },
+];
+
+/** A lock whose slot another master has than that of `name`. */
+async function elsewhere(name: string): Promise<string> {
+  const home = (await cluster.masterOf(clusterSlot(`{${name}}`))).port;
+  for (let number = 0; ; number += 1) {
+    const other = `${name}:${number}`;
+    if ((await cluster.masterOf(clusterSlot(`{${other}}`))).port !== home) return other;
+  }
+}
+
+/** The connections that have subscribed to something at the master of that lock. */
+async function subscribersAt(name: string): Promise<string[]> {
+  const master = await cluster.masterOf(clusterSlot(`{${name}}`));
+  const list = String(await master.command("CLIENT", "LIST", "TYPE", "pubsub"));
+  return [...list.matchAll(/^id=(\d+)/gm)].map(([, id = ""]) => id);
+}
+
+/** Holds the lock, and waits for it with `waiter`. */
+async function contended(name: string, waiter: Holdfast): Promise<{ release(): Promise<void> }> {
+  const redis = new Cluster([{ host: "127.0.0.1", port: cluster.ports[0] ?? 0 }]);
+  redis.on("error", () => {});
+  const holder = createHoldfast({ redis, failoverGrace: "off" });
+  onTestFinished(async () => {
+    await holder.close();
+    redis.disconnect();
+  });
+  const lease = await holder.mutex(name).acquire({ leaseMs: 4 * LONG_MS });
+  const waiting = waiter.mutex(name).acquire({ waitMs: 4 * LONG_MS });
+  await until(async () => (await holder.mutex(name).inspect()).waiterCount === 1, "a waiter");
+  return {
+    async release() {
+      expect(await lease.release()).toBe("released");
+      expect(await (await waiting).release()).toBe("released");
+    },
+  };
+}
+
+describe.each(libraries)("$name", ({ connect }) => {
+  test.each(["delivers nothing", "is a black hole", "was closed by the server"])(
+    "a waiter hears again when the subscriber connection to one master %s, and nothing happens to the others",
+    async (how) => {
+      const { redis, disconnect } = await connect();
+      const waiter = createHoldfast({ redis: redis as never, failoverGrace: "off" });
+      onTestFinished(async () => {
+        await waiter.close();
+        await disconnect();
+      });
+      const { name } = scene;
+      const other = await elsewhere(name);
+      const [broken, sound] = [await contended(name, waiter), await contended(other, waiter)];
+      const port = (await cluster.masterOf(clusterSlot(`{${name}}`))).port;
+      const proxy = proxies.get(port);
+      if (proxy === undefined) throw new Error("there is a proxy before each server");
+      const subscriptions = proxy.counts.connections;
+      const soundSubscribers = await subscribersAt(other);
+      expect(soundSubscribers.length).toBeGreaterThan(0);
+      if (how === "delivers nothing") {
+        proxy.dropMessages(true);
+        await until(() => proxy.counts.connections > subscriptions, "another connection");
+        proxy.dropMessages(false);
+        await until(() => events.some(({ state }) => state === "hears"), "an echo");
+        for (const { connection } of events) expect(connection).toMatch(/^sharded /);
+        expect(new Set(events.map(({ connection }) => connection)).size).toBe(1);
+      } else {
+        expect(proxy.blackHole(how === "is a black hole" ? "silent" : "server")).toBeGreaterThan(0);
+        await until(() => proxy.counts.connections > subscriptions, "another connection");
+      }
+      const before = proxy.counts.messages;
+      await until(async () => {
+        const channels = (await (
+          await cluster.masterOf(clusterSlot(`{${name}}`))
+        ).command("PUBSUB", "SHARDCHANNELS", `hf:in:{${name}}:*`)) as unknown[];
+        return channels.length === 1;
+      }, "the subscription");
+      // The channel of the client itself may have moved there from the broken connection.
+      expect(await subscribersAt(other)).toEqual(expect.arrayContaining(soundSubscribers));
+      await broken.release();
+      expect(proxy.counts.messages).toBeGreaterThan(before);
+      await sound.release();
+    },
+    150_000,
+  );
+});
+
+test("GLIDE: a waiter whose subscriber receives nothing polls, gets the lock, and hears again", async () => {
+  const addresses = cluster.ports.map((port) => ({ host: "127.0.0.1", port }));
+  const make = () => GlideClusterClient.createClient({ addresses, requestTimeout: 2_000 });
+  const redis = await make();
+  const subscribers: GlideClusterClient[] = [];
+  const subscriber = async (): Promise<GlideClusterClient> => {
+    const made = await make();
+    // The first one loses each message, as a connection would that delivers nothing.
+    if (subscribers.length === 0) made.getPubSubMessage = () => new Promise(() => {});
+    subscribers.push(made);
+    return made;
+  };
+  const waiter = createHoldfast({ redis, subscriber, failoverGrace: "off" });
+  onTestFinished(async () => {
+    await waiter.close();
+    redis.close();
+  });
+  const lock = await contended(scene.name, waiter);
+  await until(() => events.some(({ state }) => state === "hears"), "an echo to another subscriber");
+  expect(subscribers.length).toBe(2);
+  await lock.release();
+}, 150_000);

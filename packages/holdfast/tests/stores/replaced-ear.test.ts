@@ -1,0 +1,131 @@
+/** Replacing the connection that all inboxes of a store share. */
+import { beforeEach, describe, expect, test, vi } from "vitest";
+import { type Ear, type EarEvents, InboxHub } from "../../src/stores/inbox-hub.js";
+
+/** A connection to a server that confirms every subscription, unless a test holds it up. */
+interface Connection extends Ear {
+  readonly number: number;
+  readonly events: EarEvents;
+}
+
+let connections: Connection[];
+let diary: string[];
+let reconnects: number;
+/** Settles before a connection of that number confirms subscriptions. Replaced by a test. */
+let confirm: (number: number) => Promise<void>;
+let hub: InboxHub;
+
+beforeEach(() => {
+  connections = [];
+  diary = [];
+  reconnects = 0;
+  confirm = async () => {};
+  hub = new InboxHub(
+    (events) => {
+      const number = connections.length + 1;
+      const connection: Connection = {
+        number,
+        events,
+        async subscribe(channels) {
+          await confirm(number);
+          diary.push(`${number} has ${channels.join(" ")}`);
+        },
+        async unsubscribe(channel) {
+          diary.push(`${number} leaves ${channel}`);
+        },
+        close() {
+          diary.push(`${number} is closed`);
+        },
+      };
+      connections.push(connection);
+      return connection;
+    },
+    () => {
+      reconnects += 1;
+    },
+  );
+});
+
+test("the new connection has all subscriptions before the old one is closed, and who listens is told", async () => {
+  const heard: string[] = [];
+  const inbox = await hub.open("a", (message) => heard.push(message), 1_000);
+  await hub.open("b", () => {}, 1_000);
+  diary = [];
+  await inbox.reopen?.(1_000);
+  expect(diary).toEqual(["2 has a b", "1 is closed", "2 has a b"]);
+  expect(reconnects).toBe(1);
+  connections[1]?.events.onMessage("a", "news");
+  expect(heard).toEqual(["news"]);
+  // The end of the old one is none of the new one.
+  connections[0]?.events.onEnd();
+  await hub.open("c", () => {}, 1_000);
+  expect(connections.length).toBe(2);
+});
+
+test("until then the old connection still delivers", async () => {
+  const heard: string[] = [];
+  const inbox = await hub.open("a", (message) => heard.push(message), 1_000);
+  let go = (): void => {};
+  confirm = (number) => (number === 2 ? new Promise((resolve) => (go = resolve)) : Promise.resolve());
+  const reopening = inbox.reopen?.(1_000);
+  connections[0]?.events.onMessage("a", "in time");
+  expect(heard).toEqual(["in time"]);
+  go();
+  confirm = async () => {};
+  await reopening;
+});
+
+describe("a replacement that fails", () => {
+  test.each(["is refused", "has no answer"])("because it %s leaves the old connection as it was", async (how) => {
+    const inbox = await hub.open("a", () => {}, 1_000);
+    confirm = () => (how === "is refused" ? Promise.reject(new Error("refused")) : new Promise(() => {}));
+    await expect(inbox.reopen?.(50)).rejects.toThrow(/refused|no answer/);
+    expect(reconnects).toBe(0);
+    expect(diary).not.toContain("1 is closed");
+    expect(diary).toContain("2 is closed");
+    confirm = async () => {};
+    await hub.open("b", () => {}, 1_000);
+    expect(diary.at(-1)).toBe("1 has b");
+  });
+});
+
+test("what is opened meanwhile is heard on the new connection, and what is closed meanwhile is not", async () => {
+  const inbox = await hub.open("a", () => {}, 1_000);
+  const other = await hub.open("b", () => {}, 1_000);
+  let go = (): void => {};
+  confirm = (number) => (number === 2 ? new Promise((resolve) => (go = resolve)) : Promise.resolve());
+  const reopening = inbox.reopen?.(1_000);
+  await vi.waitFor(() => expect(connections.length).toBe(2));
+  let late = (): void => {};
+  confirm = (number) => (number === 1 ? new Promise((resolve) => (late = resolve)) : Promise.resolve());
+  const opening = hub.open("c", () => {}, 1_000);
+  await other.close();
+  go();
+  await reopening;
+  late();
+  await opening;
+  expect(diary).toContain("2 leaves b");
+  expect(diary.filter((line) => /^2 has .*c/.test(line)).length).toBeGreaterThan(0);
+});
+
+test("several who want another connection get one, and a young one is not replaced", async () => {
+  const first = await hub.open("a", () => {}, 1_000);
+  const second = await hub.open("b", () => {}, 1_000);
+  await Promise.all([first.reopen?.(1_000), second.reopen?.(1_000)]);
+  await first.reopen?.(1_000);
+  expect(connections.length).toBe(2);
+});
+
+test("one that is under way when the store closes is closed too", async () => {
+  const inbox = await hub.open("a", () => {}, 1_000);
+  let go = (): void => {};
+  confirm = (number) => (number === 2 ? new Promise((resolve) => (go = resolve)) : Promise.resolve());
+  const reopening = inbox.reopen?.(1_000);
+  await vi.waitFor(() => expect(connections.length).toBe(2));
+  await hub.close();
+  go();
+  await expect(reopening).rejects.toThrow();
+  expect(diary).toContain("1 is closed");
+  expect(diary).toContain("2 is closed");
+  expect(reconnects).toBe(0);
+});
