@@ -1,0 +1,47 @@
+/** L02: a host vanishes without closing its connections; its process holds the lock and has five claims in the queue. */
+import { type Scenario, seconds } from "./theater.js";
+
+const CLAIMS = 5;
+const LEASE_MS = 2_000;
+/** What a vanished host may cost the others on top of its own lease. */
+const COST_MS = 3_000;
+
+/** See the file header. */
+export const vanishedHost: Scenario = {
+  row: "L02",
+  async play(theater) {
+    const { lockName, renews, patienceMs, isHoldfast } = theater;
+    const [gone, live] = await theater.start(2);
+    if (gone === undefined || live === undefined) throw new Error("two processes were started");
+    const asking = { lockName, leaseMs: LEASE_MS, waitMs: 2 * patienceMs, renew: renews };
+    await gone.call({ verb: "hold", ...asking });
+    await gone.call({ verb: "wait", count: CLAIMS, holdMs: 0, ...asking });
+    await theater.waiting(live, lockName, CLAIMS);
+    await live.call({ verb: "wait", count: 1, holdMs: 0, ...asking });
+    await theater.waiting(live, lockName, CLAIMS + 1);
+
+    const beganMs = theater.nowMs();
+    const silenced = gone.lines.silence("all");
+    await gone.kill();
+    const granted = await live.happens("granted", lockName, patienceMs);
+    // Of the process that is gone and of the one that lives.
+    const listed = String(await (await theater.server()).command("CLIENT", "LIST", "TYPE", "pubsub"));
+    const counted = listed.split("\n").filter((line) => line.startsWith("id=")).length;
+    const isCounted = !isHoldfast || counted >= 2;
+    theater.struck({
+      beganMs,
+      endedMs: Number.POSITIVE_INFINITY,
+      target: gone.name,
+      proof:
+        silenced > 0 && isCounted ? `${silenced} connections left open, ${counted} subscribers counted at the end` : null,
+    });
+    return [
+      {
+        what: "the next live waiter was granted after",
+        value: seconds((granted?.atMs ?? Number.POSITIVE_INFINITY) - beganMs),
+        unit: "s",
+        most: seconds(LEASE_MS + COST_MS),
+      },
+    ];
+  },
+};
