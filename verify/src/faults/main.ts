@@ -2,8 +2,8 @@
 import { writeFileSync } from "node:fs";
 import { argv, exit, stdout } from "node:process";
 import type { Cell } from "./cell.js";
-import { BESIDE, CELLS, isLiveness, LIVENESS_CELLS } from "./matrix.js";
 import { isHoldfast } from "./liveness/build.js";
+import { BESIDE, CELLS, isLiveness, LIVENESS_CELLS } from "./matrix.js";
 import { type Options, readOptions, USAGE } from "./options.js";
 import { type CellOrder, Pool } from "./pool.js";
 import { Progress, showDuration } from "./progress.js";
@@ -31,7 +31,9 @@ function pairs({ cells, isSideBySide }: Options, subjects: readonly Subject[]): 
   for (const { name } of builds) taken.set(name, isSideBySide ? [...same.values()] : cells);
   const round = subjects.flatMap(({ name: subject }) => (taken.get(subject) ?? []).map((cell) => ({ cell, subject })));
   if (!isSideBySide) return round;
-  const places = new Map([...CELLS, ...STAND_INS, ...LIVENESS_CELLS].map(({ row, column }, index) => [`${row}/${column}`, index]));
+  const places = new Map(
+    [...CELLS, ...STAND_INS, ...LIVENESS_CELLS].map(({ row, column }, index) => [`${row}/${column}`, index]),
+  );
   const place = ({ cell: { row, column } }: { readonly cell: Cell }): number => places.get(`${row}/${column}`) ?? 0;
   return round.toSorted((a, b) => place(a) - place(b));
 }

@@ -37,7 +37,9 @@ export class Actor {
       this.#errors = (this.#errors + text).slice(-4_000);
     });
     this.#child.on("message", (said: Said) => this.#heard(said));
-    this.#child.once("exit", (code, signal) => this.#ended(`${this.name} ended by ${signal ?? `itself, code ${code}`}`));
+    this.#child.once("exit", (code, signal) =>
+      this.#ended(`${this.name} ended by ${signal ?? `itself, code ${code}`}`),
+    );
   }
 
   get pid(): number {

@@ -45,7 +45,9 @@ export async function loadBuild(subject: string): Promise<HoldfastModule> {
 
 /** Several processes may do this at once: each unpacks into a folder of its own, and the first to finish names it. */
 async function unpacked(archive: string, build: string): Promise<string> {
-  const digest = createHash("sha256").update(await readFile(archive)).digest("hex");
+  const digest = createHash("sha256")
+    .update(await readFile(archive))
+    .digest("hex");
   const cache = join(ROOT, ".cache/baseline");
   const folder = join(cache, `${build}-${digest.slice(0, 12)}`);
   if (existsSync(folder)) return folder;

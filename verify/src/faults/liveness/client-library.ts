@@ -1,7 +1,7 @@
 /** Clients of each library with its default options, as far as they can reach the servers of a column by proxies. */
 import { createClient, createCluster } from "redis";
-import { hasReplicas } from "../columns.js";
 import type { Column } from "../cell.js";
+import { hasReplicas } from "../columns.js";
 import type { Reach } from "../stage.js";
 import { clientsFor } from "../subjects/holdfast-clients.js";
 import type { ClientLibrary } from "./messages.js";

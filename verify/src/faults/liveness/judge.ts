@@ -1,7 +1,13 @@
 /** What comes of a liveness cell: its figures against their targets, and safety in the same history. */
 import { historyOf } from "../../history/index.js";
 import type { HistoryRecord } from "../../history/records.js";
-import { leaseExclusion, permitsWithinLimit, risingTokens, type SweepResult, uniqueTokens } from "../../sweeps/index.js";
+import {
+  leaseExclusion,
+  permitsWithinLimit,
+  risingTokens,
+  type SweepResult,
+  uniqueTokens,
+} from "../../sweeps/index.js";
 import type { Cell } from "../cell.js";
 import { breachesOf, foundBy } from "../judging/found.js";
 import { asSaid } from "../judging/said-held.js";
@@ -34,7 +40,10 @@ export function judgeLiveness(
   const found = breachesOf(sweeps.flatMap(foundBy), history, cell.id);
   return {
     breaches: [...found.breaches, ...targets.breaches],
-    breached: { ...found.breached, ...(targets.breaches.length > 0 ? { [TARGET_MISSED]: targets.breaches.length } : {}) },
+    breached: {
+      ...found.breached,
+      ...(targets.breaches.length > 0 ? { [TARGET_MISSED]: targets.breaches.length } : {}),
+    },
     checked,
     unknown: 0,
     notes: [...measures.map(textOf), ...found.notes],

@@ -44,7 +44,9 @@ export class ProcessLines {
     const topology = this.#topology;
     const reach: Reach = topology.reachOf?.(0) ?? { by: "port" };
     if (reach.by !== "sentinel" && reach.by !== "cluster") return { by: "port" };
-    const lines = Object.fromEntries(topology.servers.map((server) => [`127.0.0.1:${server.port}`, this.portTo(server)]));
+    const lines = Object.fromEntries(
+      topology.servers.map((server) => [`127.0.0.1:${server.port}`, this.portTo(server)]),
+    );
     return { ...reach, lines };
   }
 
@@ -54,7 +56,10 @@ export class ProcessLines {
   }
 
   /** Black-holes what is open now; to one server only, if it is given. @returns how many connections */
-  silence(which: "subscribers" | "all", options: { readonly closesServerSide?: boolean; readonly server?: ServerHandle } = {}): number {
+  silence(
+    which: "subscribers" | "all",
+    options: { readonly closesServerSide?: boolean; readonly server?: ServerHandle } = {},
+  ): number {
     const { server, closesServerSide = false } = options;
     const proxies = server === undefined ? [...this.#proxies.values()] : [this.#to(server)];
     return proxies.reduce((sum, proxy) => sum + proxy.silence(which, { closesServerSide }), 0);

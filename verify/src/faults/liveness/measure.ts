@@ -18,7 +18,10 @@ export interface Measure {
 
 /** The figure as a line of the report, e.g. `the live waiter was granted after 14.9 s (target <= 16 s)`. */
 export function textOf({ what, value, unit, most, least }: Measure): string {
-  const targets = [...(most === undefined ? [] : [`<= ${show(most, unit)}`]), ...(least === undefined ? [] : [`>= ${show(least, unit)}`])];
+  const targets = [
+    ...(most === undefined ? [] : [`<= ${show(most, unit)}`]),
+    ...(least === undefined ? [] : [`>= ${show(least, unit)}`]),
+  ];
   const target = targets.length === 0 ? "" : ` (target ${targets.join(" and ")})`;
   return Number.isFinite(value) ? `${what} ${show(value, unit)}${target}` : `${what}: never${target}`;
 }

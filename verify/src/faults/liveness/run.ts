@@ -64,13 +64,17 @@ export async function runLiveness(settings: RunSettings): Promise<Ran> {
   const { outcome, notes } = decide({ cell, subject, records, judgement, troubles });
   const struck = records.flatMap((record) => (record.type === "fault" && record.proof !== null ? [record.proof] : []));
   return {
-    verdict: verdict(outcome, [...judgement.notes, ...notes, ...struck.map((proof) => `struck: ${proof}`), ...played.notes], {
-      operations: records.filter(({ type }) => type === "operation").length,
-      faults: struck.length,
-      breaches: judgement.breaches,
-      checked: judgement.checked,
-      ...(judgement.breached === undefined ? {} : { breached: judgement.breached }),
-    }),
+    verdict: verdict(
+      outcome,
+      [...judgement.notes, ...notes, ...struck.map((proof) => `struck: ${proof}`), ...played.notes],
+      {
+        operations: records.filter(({ type }) => type === "operation").length,
+        faults: struck.length,
+        breaches: judgement.breaches,
+        checked: judgement.checked,
+        ...(judgement.breached === undefined ? {} : { breached: judgement.breached }),
+      },
+    ),
     records,
   };
 }

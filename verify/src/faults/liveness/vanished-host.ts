@@ -33,7 +33,9 @@ export const vanishedHost: Scenario = {
       endedMs: Number.POSITIVE_INFINITY,
       target: gone.name,
       proof:
-        silenced > 0 && isCounted ? `${silenced} connections left open, ${counted} subscribers counted at the end` : null,
+        silenced > 0 && isCounted
+          ? `${silenced} connections left open, ${counted} subscribers counted at the end`
+          : null,
     });
     return [
       {
