@@ -145,7 +145,7 @@ async function stampede(call: Call & { readonly verb: "stampede" }): Promise<Sta
       kind,
     );
     lastMs = Math.max(lastMs, monotonicMs());
-    if (isRefused(end) && end.refusal === "gave-up") timedOut += 1;
+    if (isRefused(end) && end.outcome === "no") timedOut += 1;
     else {
       const word = isRefused(end) ? (end.message.split(":")[0] ?? "") : "granted";
       others[word] = (others[word] ?? 0) + 1;

@@ -34,6 +34,8 @@ export const stampede: Scenario = {
     await theater.sleep(WAIT_MS - 1_000);
     const [inspectionsBefore, callsBefore] = [inspections(), calls()];
     const { deadlineMs, settledAfterMs, stallMs, timedOut, others, isOtherLost } = await answered;
+    // The end of its hold, without which the history of a peer shows no hold at all.
+    await holder.call({ verb: "release", lockName });
     theater.struck({
       beganMs: deadlineMs,
       endedMs: deadlineMs + settledAfterMs,
