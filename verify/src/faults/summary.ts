@@ -78,7 +78,7 @@ export function summary(verdicts: readonly CellVerdict[], lastsMs: number): stri
   );
   return [
     ...verdicts.filter(isFailure).map((verdict) => failure(verdict, lastsMs)),
-    ...verdicts.filter(({ cell, outcome }) => isLiveness(cell) && outcome !== "unavailable").map(figures),
+    ...verdicts.filter((verdict) => !isFailure(verdict) && hasFigures(verdict)).map(figures),
     ...Array.from(unavailable, ([what, why]) => `NOT RUN ${what}: ${why}`),
     ...peers(verdicts),
     ...silentPeers(verdicts).map((name) => `FAILED ${name}: none of its runs showed anything`),
@@ -103,7 +103,11 @@ function failure(verdict: CellVerdict, lastsMs: number): string {
   ].join("\n");
 }
 
-/** What a liveness cell has measured, which is what it is played for, whatever came of it. */
+function hasFigures({ cell, outcome }: CellVerdict): boolean {
+  return isLiveness(cell) && outcome !== "unavailable";
+}
+
+/** What a liveness cell has measured: what it is played for. Of one that failed they are among its notes. */
 function figures({ cell, subject, library = "ioredis", notes }: CellVerdict): string {
   const by = isHoldfast(subject) ? `${subject} on ${library}` : subject;
   return [`\n${cell.id} (${by})`, ...notes.map((note) => `  ${note}`)].join("\n");

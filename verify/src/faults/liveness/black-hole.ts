@@ -2,6 +2,8 @@
 import { grantsIn } from "./rates.js";
 import { type Scenario, seconds } from "./theater.js";
 
+/** Long enough to be seen as a hold of a peer that says nothing of validity. */
+const WAITER_HOLDS_MS = 10;
 const LEASE_MS = 3_000;
 /** What the next waiter may wait on top of that lease. */
 const COST_MS = 3_000;
@@ -25,7 +27,14 @@ export const blackHole: Scenario = {
     await cut.call({ verb: "hold", lockName, leaseMs: LEASE_MS, waitMs: LEASE_MS, renew: true });
     for (const other of others)
       await other.call({ verb: "contend", lockName: busy, leaseMs: LEASE_MS, waitMs: WAIT_MS, holdMs: HOLD_MS });
-    await next.call({ verb: "wait", count: 1, holdMs: 0, lockName, leaseMs: LEASE_MS, waitMs: 2 * patienceMs });
+    await next.call({
+      verb: "wait",
+      count: 1,
+      holdMs: WAITER_HOLDS_MS,
+      lockName,
+      leaseMs: LEASE_MS,
+      waitMs: 2 * patienceMs,
+    });
     await theater.waiting(next, lockName, 1);
     await theater.sleep(WARM_UP_MS + BEFORE_MS);
 

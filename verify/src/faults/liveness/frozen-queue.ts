@@ -3,6 +3,8 @@ import { type Scenario, seconds } from "./theater.js";
 
 const FROZEN = 5;
 const WAITERS_EACH = 2;
+/** Long enough to be seen as a hold of a peer that says nothing of validity. */
+const WAITER_HOLDS_MS = 10;
 const LEASE_MS = 30_000;
 /** What one frozen process may cost the others. */
 const COST_MS = 3_000;
@@ -21,10 +23,10 @@ export const frozenQueue: Scenario = {
     const asking = { lockName, leaseMs: LEASE_MS, waitMs: 2 * patienceMs, renew: renews };
     await holder.call({ verb: "hold", ...asking });
     for (const [index, other] of others.entries()) {
-      await other.call({ verb: "wait", count: WAITERS_EACH, holdMs: 0, ...asking });
+      await other.call({ verb: "wait", count: WAITERS_EACH, holdMs: WAITER_HOLDS_MS, ...asking });
       await theater.waiting(holder, lockName, WAITERS_EACH * (index + 1));
     }
-    await live.call({ verb: "wait", count: 1, holdMs: 0, ...asking });
+    await live.call({ verb: "wait", count: 1, holdMs: WAITER_HOLDS_MS, ...asking });
     await theater.waiting(holder, lockName, WAITERS_EACH * FROZEN + 1);
 
     const beganMs = theater.nowMs();
