@@ -162,6 +162,12 @@ describe("the liveness cells", () => {
     expect(await rowsOf("simple-redis-mutex")).toEqual(["L01", "L02", "L03", "L04", "L05", "L07"]);
   });
 
+  it("are played by all peers only if they are named", () => {
+    expect(readOptions(["--peers"]).cells.filter(isLiveness)).toEqual([]);
+    expect(readOptions(["--peers", "--rows", "L01"]).cells.every(isLiveness)).toBe(true);
+    expect(readOptions(["--peers", "--cells", "L01/1n/m"]).cells).toEqual([cellOf("L01/1n/m")]);
+  });
+
   it("show what they have measured, and how to play a kept build again", () => {
     const verdict: CellVerdict = {
       cell: cellOf("L01/1n/m"),

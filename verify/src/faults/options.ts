@@ -102,10 +102,12 @@ interface Selection {
   readonly rows?: string | undefined;
   readonly columns?: string | undefined;
   readonly quick: boolean;
+  readonly peers: boolean;
 }
 
-function selected({ cells, rows, columns, quick }: Selection): Cell[] {
-  const every = [...CELLS, ...BESIDE, ...LIVENESS_CELLS];
+function selected({ cells, rows, columns, quick, peers }: Selection): Cell[] {
+  // The document about peers counts violations. Liveness cells measure how long something takes, and are played if they are named.
+  const every = [...CELLS, ...BESIDE, ...(peers && cells === undefined && rows === undefined ? [] : LIVENESS_CELLS)];
   const all = [...every, ...STAND_INS];
   const ids = known("cell", cells, new Set(all.map(({ id }) => id)));
   const rowNames = known("row", rows, new Set(ROWS.map(({ row }) => row)));
