@@ -87,7 +87,7 @@ export type Said =
 
 /** Something that happened in a process. */
 export interface ActorEvent {
-  readonly what: "granted" | "refused" | "lost" | "warning";
+  readonly what: "granted" | "released" | "refused" | "lost" | "warning";
   readonly atMs: number;
   readonly lockName: string;
   readonly message: string;

@@ -102,6 +102,7 @@ async function section(asking: Asking, holdMs: number): Promise<boolean> {
   if (holdMs > 0) await sleep(holdMs);
   // What comes of it is in the record.
   await caller.release(lease);
+  tell("released", asking.lockName, "");
   return true;
 }
 
