@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 
 import type { Expectation } from "../src/faults/cell.js";
 import { graceOf } from "../src/faults/columns.js";
-import { BESIDE, CELLS, MATRIX, OWN, rowNamed, SINGLE_CELLS } from "../src/faults/matrix.js";
+import { BESIDE, CELLS, LIVENESS_CELLS, MATRIX, OWN, rowNamed, SINGLE_CELLS } from "../src/faults/matrix.js";
 import { quickCells, readOptions } from "../src/faults/options.js";
 
 function count(expectation: Expectation): number {
@@ -116,7 +116,7 @@ describe("the options", () => {
     const ids = (...args: string[]): string[] => readOptions(args).cells.map(({ id }) => id);
     expect(ids("--cells", "J10/1n/w,J17/1e/k")).toEqual(["J10/1n/w", "J17/1e/k"]);
     expect(ids("--rows", "J27", "--columns", "1e,1a")).toEqual(["J27/1e/s", "J27/1a/l"]);
-    expect(readOptions([]).cells).toEqual([...CELLS, ...BESIDE]);
+    expect(readOptions([]).cells).toEqual([...CELLS, ...BESIDE, ...LIVENESS_CELLS]);
     expect(ids("--cells", "J16/1e/e")).toEqual(["J16/1e/e"]);
   });
 

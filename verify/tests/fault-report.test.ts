@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
-import { BESIDE, CELLS } from "../src/faults/matrix.js";
+import { BESIDE, CELLS, LIVENESS_CELLS } from "../src/faults/matrix.js";
 import type { RunFacts } from "../src/faults/report/data.js";
 import { html, image } from "../src/faults/report/html.js";
 import { page } from "../src/faults/report/page.js";
@@ -109,7 +109,9 @@ describe("the report", () => {
 
   it("shows every cell of the matrix, and which were not run", () => {
     const text = pageOf([verdict("J10/1n/w"), verdict("J29/1n/s")]);
-    expect(text.match(/class="mark unrun" title="not run"/g)).toHaveLength(CELLS.length + BESIDE.length - 2);
+    expect(text.match(/class="mark unrun" title="not run"/g)).toHaveLength(
+      CELLS.length + BESIDE.length + LIVENESS_CELLS.length - 2,
+    );
     expect(text).toContain("shown: the violation that had to appear");
   });
 

@@ -179,6 +179,38 @@ describe("a fault proxy", () => {
     expect(seen.filter(({ sort }) => sort === "message").map(({ words }) => words[1])).toEqual(["lost", "found"]);
   });
 
+  it("black-holes open connections, of which neither side sees the other go, and lets new ones through", async () => {
+    const [gone, listener] = [line(), line()];
+    await listener.send("SUBSCRIBE", "c");
+    await gone.send("INCR", "n");
+    expect(proxy.silence("all")).toBe(2);
+    const never = gone.send("INCR", "n");
+    never.catch(() => {});
+    expect(await server.command("PUBLISH", "c", "lost")).toBe(1);
+    expect(await line().send("GET", "n")).toBe("1");
+    listener.end();
+    gone.end();
+    // A connection that passes on its end would be closed by the time that the server has answered on another one.
+    await line().send("PING");
+    expect(await server.command("PUBLISH", "c", "lost")).toBe(1);
+    expect(listener.pushed).toEqual([]);
+    expect(proxy.counts.silenced).toBe(2);
+  });
+
+  it("closes subscribers on the side of the server alone", async () => {
+    const [other, listener] = [line(), line()];
+    await listener.send("SUBSCRIBE", "c");
+    await other.send("PING");
+    expect(proxy.silence("subscribers", { closesServerSide: true })).toBe(1);
+    await expect.poll(() => server.command("PUBLISH", "c", "lost")).toBe(0);
+    const unanswered = listener.send("PING").then(
+      () => "answered",
+      () => "closed",
+    );
+    expect(await other.send("PING")).toBe("PONG");
+    expect(await Promise.race([unanswered, other.send("PING").then(() => "open")])).toBe("open");
+  });
+
   it("forgets a fault that was disarmed", async () => {
     void proxy.loseRequest(isIncrement);
     proxy.disarm();

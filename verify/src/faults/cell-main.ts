@@ -4,6 +4,8 @@ import { join } from "node:path";
 import { argv, exit } from "node:process";
 import { writeHistory } from "../history/json-lines.js";
 import { isQuorum } from "./columns.js";
+import { runLiveness } from "./liveness/run.js";
+import { isLiveness } from "./matrix.js";
 import type { OpenStage } from "./parts.js";
 import type { CellMessage, CellOrder } from "./pool.js";
 import { PRODUCTION } from "./production.js";
@@ -36,7 +38,11 @@ function keep({ verdict, records }: Ran, directory: string): string {
 
 const order = JSON.parse(argv[2] ?? "") as CellOrder;
 const isSimulated = order.cell.row === "J07" && !isQuorum(order.cell.column);
-const ran = isSimulated ? await runSuspended(order) : await runCell(order, PRODUCTION, watch);
+const ran = await (isLiveness(order.cell)
+  ? runLiveness(order)
+  : isSimulated
+    ? runSuspended(order)
+    : runCell(order, PRODUCTION, watch));
 let { verdict } = ran;
 if (verdict.outcome !== "ok" && ran.records.length > 0 && order.historyDirectory !== undefined) {
   const file = keep(ran, order.historyDirectory);

@@ -2,7 +2,8 @@
 import { writeFileSync } from "node:fs";
 import { argv, exit, stdout } from "node:process";
 import type { Cell } from "./cell.js";
-import { BESIDE, CELLS } from "./matrix.js";
+import { isHoldfast } from "./liveness/build.js";
+import { BESIDE, CELLS, isLiveness, LIVENESS_CELLS } from "./matrix.js";
 import { type Options, readOptions, USAGE } from "./options.js";
 import { type CellOrder, Pool } from "./pool.js";
 import { Progress, showDuration } from "./progress.js";
@@ -14,7 +15,7 @@ import { subjectOf } from "./subjects/table.js";
 import { summary, totalsOf } from "./summary.js";
 
 function list(): string {
-  return [...CELLS, ...BESIDE]
+  return [...CELLS, ...BESIDE, ...LIVENESS_CELLS]
     .map(({ id, expectation, isQuick }) =>
       `${id.padEnd(20)} ${expectation.padEnd(9)} ${isQuick ? "quick" : ""}`.trimEnd(),
     )
@@ -23,13 +24,16 @@ function list(): string {
 
 /** Each subject with its cells; side by side, so that one after the other takes the same. */
 function pairs({ cells, isSideBySide }: Options, subjects: readonly Subject[]): Pick<CellOrder, "cell" | "subject">[] {
-  const peers = subjects.filter(({ name }) => name !== "holdfast");
+  const peers = subjects.filter(({ name }) => !isHoldfast(name));
   const taken = new Map(peers.map((peer) => [peer.name, peerCells(peer, cells)]));
+  const builds = subjects.filter(({ name }) => isHoldfast(name));
   const same = new Map([...taken.values()].flat().map((cell) => [cell.id, cell]));
-  if (subjects.length > peers.length) taken.set("holdfast", isSideBySide ? [...same.values()] : cells);
+  for (const { name } of builds) taken.set(name, isSideBySide ? [...same.values()] : cells);
   const round = subjects.flatMap(({ name: subject }) => (taken.get(subject) ?? []).map((cell) => ({ cell, subject })));
   if (!isSideBySide) return round;
-  const places = new Map([...CELLS, ...STAND_INS].map(({ row, column }, index) => [`${row}/${column}`, index]));
+  const places = new Map(
+    [...CELLS, ...STAND_INS, ...LIVENESS_CELLS].map(({ row, column }, index) => [`${row}/${column}`, index]),
+  );
   const place = ({ cell: { row, column } }: { readonly cell: Cell }): number => places.get(`${row}/${column}`) ?? 0;
   return round.toSorted((a, b) => place(a) - place(b));
 }
@@ -41,7 +45,7 @@ function document(reports: readonly PeerReport[]): void {
 }
 
 async function run(options: Options): Promise<number> {
-  const { seed, lastsMs, budgetMs, jobs, report } = options;
+  const { seed, lastsMs, budgetMs, jobs, report, library } = options;
   const subjects = await Promise.all(options.subjects.map(subjectOf));
   const round = pairs(options, subjects);
   if (round.length === 0) throw new RangeError("none of these cells is for this subject");
@@ -57,7 +61,8 @@ async function run(options: Options): Promise<number> {
     const pair = round[count % round.length];
     if (isOver || pair === undefined) return undefined;
     count += 1;
-    const order = { ...pair, seed: seed + turn, lastsMs };
+    const isOther = isLiveness(pair.cell) && library !== "ioredis";
+    const order = { ...pair, seed: seed + turn, lastsMs, ...(isOther ? { library } : {}) };
     return historyDirectory === undefined ? order : { ...order, historyDirectory };
   };
   const pool = new Pool(progress);

@@ -130,6 +130,20 @@ const QUORUM_LINES: readonly Line[] = [
   ["K5", "clock", "one voter forgets, is kept out, and its clock jumps over that", "· · · · · m! m!"],
 ];
 
+/**
+ * Directed scenarios with a measured bound each, see `liveness/`: what one frozen process, dead connection or vanished host
+ * costs the others.
+ */
+const LIVENESS_LINES: readonly Line[] = [
+  ["L01", "client", "ten waiters in five processes are frozen ahead of a live one", "ms0 · · m0 m0 · ·"],
+  ["L02", "network", "a host vanishes that holds the lock and has five claims in the queue", "ms0 · · m0 m0 · ·"],
+  ["L03", "network", "a subscriber connection is half-open: silent", "ms0 · · m0 m0 · ·"],
+  ["L04", "network", "a subscriber connection is half-open: closed on the server's side only", "ms0 · · m0 m0 · ·"],
+  ["L05", "network", "a subscription succeeds and delivers nothing", "ms0 · · m0 m0 · ·"],
+  ["L06", "network", "all connections of a process are black-holed", "ms0 · · m0 m0 · ·"],
+  ["L07", "client", "5 000 callers of one process time out together", "ms0 · · · · · ·"],
+];
+
 /** The matrix of the reference, row by row. */
 export const MATRIX: readonly Row[] = [
   ...LEASE_LINES.map((line) => rowOf(line, "leases")),
@@ -141,8 +155,19 @@ export const MATRIX: readonly Row[] = [
 /** Rows of ours, which the reference has not. */
 export const OWN: readonly Row[] = [...GRACE_LINES, ...QUORUM_LINES].map((line) => rowOf(line, "leases"));
 
+/** Rows about liveness, each with its own scenario and judge. */
+export const LIVENESS: readonly Row[] = LIVENESS_LINES.map((line) => rowOf(line, "leases"));
+
+/** Their cells. */
+export const LIVENESS_CELLS: readonly Cell[] = LIVENESS.flatMap(({ cells }) => cells);
+
+/** Whether a cell is one of them. */
+export function isLiveness({ row }: Pick<Cell, "row">): boolean {
+  return LIVENESS.some((line) => line.row === row);
+}
+
 /** Every row there is, those of the reference first. */
-export const ROWS: readonly Row[] = [...MATRIX, ...OWN];
+export const ROWS: readonly Row[] = [...MATRIX, ...OWN, ...LIVENESS];
 
 /** The cells that are ours, beside those of the reference. */
 export const BESIDE: readonly Cell[] = [

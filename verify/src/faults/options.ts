@@ -2,7 +2,9 @@
 import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
 import type { Cell } from "./cell.js";
-import { BESIDE, CELLS, ROWS } from "./matrix.js";
+import { subjectOfBuild } from "./liveness/build.js";
+import { CLIENT_LIBRARIES, type ClientLibrary } from "./liveness/messages.js";
+import { BESIDE, CELLS, isLiveness, LIVENESS_CELLS, ROWS } from "./matrix.js";
 import { STAND_INS } from "./subjects/peers.js";
 import { SUBJECT_NAMES } from "./subjects/table.js";
 
@@ -13,6 +15,8 @@ export const USAGE: string = `npm run verify:faults -- [options]
   --columns 1n,1a             cells of these columns
   --quick                     the cells of the run of a change: those marked so, and one for each class of fault
   --subject holdfast,redlock  what is driven; peers are shown side by side, and never fail the run
+  --client ioredis            the client library of the liveness cells (L…): ioredis, node-redis or glide
+  --build protocol-0          plays liveness cells with a build that is kept; present,protocol-0 plays both
   --peers                     every peer in the cells it can take, and this library in the same
   --seconds N                 how long each cell is struck (10)
   --minutes N                 rounds over the cells, each with a new seed, until so much time is over
@@ -27,6 +31,8 @@ export const USAGE: string = `npm run verify:faults -- [options]
 export interface Options {
   readonly cells: readonly Cell[];
   readonly subjects: readonly string[];
+  /** Of the liveness cells. */
+  readonly library: ClientLibrary;
   /** Whether this library takes the cells that the peers take, and no others. */
   readonly isSideBySide: boolean;
   readonly isToDocument: boolean;
@@ -57,6 +63,8 @@ export function readOptions(args: readonly string[]): Options {
       quick: { type: "boolean", default: false },
       subject: { type: "string", default: "holdfast" },
       peers: { type: "boolean", default: false },
+      client: { type: "string", default: "ioredis" },
+      build: { type: "string", default: "present" },
       "write-docs": { type: "boolean", default: false },
       from: { type: "string", default: "" },
       seconds: { type: "string", default: "10" },
@@ -68,10 +76,14 @@ export function readOptions(args: readonly string[]): Options {
       help: { type: "boolean", default: false },
     },
   });
+  const builds = wordsOf(values.build).map(subjectOfBuild);
   if (values["write-docs"] && !values.peers) throw new RangeError("--write-docs needs --peers");
   return {
-    cells: selected(values),
-    subjects: values.peers ? SUBJECT_NAMES : wordsOf(values.subject),
+    cells: forBuilds(selected(values), builds),
+    subjects: (values.peers ? SUBJECT_NAMES : wordsOf(values.subject)).flatMap((name) =>
+      name === "holdfast" ? builds : [name],
+    ),
+    library: libraryOf(values.client),
     isSideBySide: values.peers,
     isToDocument: values["write-docs"],
     from: wordsOf(values.from),
@@ -90,15 +102,18 @@ interface Selection {
   readonly rows?: string | undefined;
   readonly columns?: string | undefined;
   readonly quick: boolean;
+  readonly peers: boolean;
 }
 
-function selected({ cells, rows, columns, quick }: Selection): Cell[] {
-  const all = [...CELLS, ...BESIDE, ...STAND_INS];
+function selected({ cells, rows, columns, quick, peers }: Selection): Cell[] {
+  // The document about peers counts violations. Liveness cells measure how long something takes, and are played if they are named.
+  const every = [...CELLS, ...BESIDE, ...(peers && cells === undefined && rows === undefined ? [] : LIVENESS_CELLS)];
+  const all = [...every, ...STAND_INS];
   const ids = known("cell", cells, new Set(all.map(({ id }) => id)));
   const rowNames = known("row", rows, new Set(ROWS.map(({ row }) => row)));
-  const columnNames = known("column", columns, new Set([...CELLS, ...BESIDE].map(({ column }) => column)));
+  const columnNames = known("column", columns, new Set(every.map(({ column }) => column)));
   const quickIds = quick ? new Set(quickCells().map(({ id }) => id)) : undefined;
-  const meant = (ids === undefined ? [...CELLS, ...BESIDE] : all).filter(
+  const meant = (ids === undefined ? every : all).filter(
     ({ id, row, column }) =>
       (ids === undefined || ids.has(id)) &&
       (rowNames === undefined || rowNames.has(row)) &&
@@ -127,6 +142,20 @@ export function quickCells(): Cell[] {
     }
   }
   return chosen;
+}
+
+/** A build that is kept has what the liveness cells need, and not what the others do. */
+function forBuilds(cells: Cell[], builds: readonly string[]): Cell[] {
+  if (builds.every((build) => build === "holdfast")) return cells;
+  const playable = cells.filter(isLiveness);
+  if (playable.length === 0) throw new RangeError("--build is for liveness cells, whose rows begin with L");
+  return playable;
+}
+
+function libraryOf(name: string): ClientLibrary {
+  const library = CLIENT_LIBRARIES.find((known) => known === name);
+  if (library === undefined) throw new RangeError(`no client ${name}; there are ${CLIENT_LIBRARIES.join(", ")}`);
+  return library;
 }
 
 function wordsOf(text: string): string[] {

@@ -40,8 +40,8 @@ const KEY_OF: Readonly<Record<string, string>> = { "reentrant-mutex": "mutex", "
 async function open(opening: Opening): Promise<OpenStage> {
   const { cell, subject, injection, random, clientCount, leaseMs } = opening;
   const { serverArguments, needsClockShim, needsSyncShim, mutations, commandTimeoutMs } = injection;
-  const topology = await start(cell, {
-    durability: injection.servers?.durability ?? DURABILITIES[cell.column],
+  const topology = await startTopology(cell, {
+    durability: injection.servers?.durability ?? durabilityOf(cell.column),
     random: random.fork(),
     ...injection.servers,
     ...(serverArguments === undefined ? {} : { serverArguments }),
@@ -143,7 +143,13 @@ const DURABILITIES: Readonly<Record<Column, Durability>> = {
   Q5: "1a",
 };
 
-function start({ column }: Cell, options: TopologyOptions): Promise<Topology> {
+/** What the servers of a column keep on disk. */
+export function durabilityOf(column: Column): Durability {
+  return DURABILITIES[column];
+}
+
+/** Starts the servers of a column. */
+export function startTopology({ column }: Pick<Cell, "column">, options: TopologyOptions): Promise<Topology> {
   switch (column) {
     case "Q3":
       return startQuorum(3, options);

@@ -9,6 +9,7 @@ import { Random } from "../simulation/random.js";
 import type { Cell } from "./cell.js";
 import { type Calm, lookInCalm } from "./in-calm.js";
 import type { Injection } from "./injection.js";
+import type { ClientLibrary } from "./liveness/messages.js";
 import { BESIDE, CELLS } from "./matrix.js";
 import { decide } from "./outcome.js";
 import type { Judgement, OpenStage, Parts } from "./parts.js";
@@ -25,6 +26,8 @@ export interface RunSettings {
   readonly subject: string;
   /** For how long faults strike; opening, resting and judging come on top. */
   readonly lastsMs: number;
+  /** With which client library a liveness cell is played. @default "ioredis" */
+  readonly library?: ClientLibrary;
 }
 
 /** A verdict, and the history that it was made from; empty if there was no run. */

@@ -141,6 +141,11 @@ export interface FaultProxy {
   lastMessage(): { readonly channel: string; readonly text: string } | undefined;
   /** Share of pub/sub messages that are swallowed, 0 to 1. */
   dropMessages(share: number): void;
+  /**
+   * Black-holes the connections that are open now: nothing passes, and neither side learns that the other is gone. With
+   * `closesServerSide` the server sees them end, and the client does not. New connections work. @returns how many it struck
+   */
+  silence(which: "subscribers" | "all", how?: { readonly closesServerSide?: boolean }): number;
   /** The next matching request is answered with this error and not passed on. */
   answerError(matches: Matches, text: string): Promise<void>;
   /** Lets the next matching request pass, and says that it is here: for a strike at that very moment. */

@@ -1,5 +1,7 @@
 /** What a run of many cells comes to, as text and as numbers. */
 import { groupBy } from "../history/history.js";
+import { buildOf, isHoldfast } from "./liveness/build.js";
+import { isLiveness } from "./matrix.js";
 import { isPromised } from "./outcome.js";
 import type { CellOutcome, CellVerdict } from "./verdict.js";
 
@@ -57,9 +59,11 @@ export function totalsOf(verdicts: readonly CellVerdict[]): Totals {
 }
 
 /** The command that plays a run again. */
-export function replayOf({ cell, seed, subject }: CellVerdict, lastsMs: number): string {
-  const peer = subject === "holdfast" ? "" : ` --subject ${subject}`;
-  return `npm run verify:faults -- --cells ${cell.id} --seed ${seed} --seconds ${lastsMs / 1_000}${peer}`;
+export function replayOf({ cell, seed, subject, library }: CellVerdict, lastsMs: number): string {
+  const build = buildOf(subject);
+  const other = build === undefined ? ` --subject ${subject}` : ` --build ${build}`;
+  const peer = subject === "holdfast" ? "" : other;
+  return `npm run verify:faults -- --cells ${cell.id} --seed ${seed} --seconds ${lastsMs / 1_000}${peer}${library === undefined ? "" : ` --client ${library}`}`;
 }
 
 const BREACHES_SHOWN = 3;
@@ -74,6 +78,7 @@ export function summary(verdicts: readonly CellVerdict[], lastsMs: number): stri
   );
   return [
     ...verdicts.filter(isFailure).map((verdict) => failure(verdict, lastsMs)),
+    ...verdicts.filter((verdict) => !isFailure(verdict) && hasFigures(verdict)).map(figures),
     ...Array.from(unavailable, ([what, why]) => `NOT RUN ${what}: ${why}`),
     ...peers(verdicts),
     ...silentPeers(verdicts).map((name) => `FAILED ${name}: none of its runs showed anything`),
@@ -96,6 +101,16 @@ function failure(verdict: CellVerdict, lastsMs: number): string {
     ...notes.map((note) => `  ${note}`),
     `  again: ${replayOf(verdict, lastsMs)}`,
   ].join("\n");
+}
+
+function hasFigures({ cell, outcome }: CellVerdict): boolean {
+  return isLiveness(cell) && outcome !== "unavailable";
+}
+
+/** What a liveness cell has measured: what it is played for. Of one that failed they are among its notes. */
+function figures({ cell, subject, library = "ioredis", notes }: CellVerdict): string {
+  const by = isHoldfast(subject) ? `${subject} on ${library}` : subject;
+  return [`\n${cell.id} (${by})`, ...notes.map((note) => `  ${note}`)].join("\n");
 }
 
 /** One line a peer: how many of its cells came to what. */

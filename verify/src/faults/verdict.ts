@@ -1,5 +1,6 @@
 /** What came of one run of one cell. */
 import type { Cell } from "./cell.js";
+import type { ClientLibrary } from "./liveness/messages.js";
 
 /** A property that does not hold, and where to see it. */
 export interface Breach {
@@ -25,6 +26,8 @@ export interface CellVerdict {
   readonly cell: Cell;
   readonly seed: number;
   readonly subject: string;
+  /** With which client library a liveness cell was played, if not ioredis. */
+  readonly library?: ClientLibrary;
   readonly outcome: CellOutcome;
   readonly operations: number;
   readonly faults: number;

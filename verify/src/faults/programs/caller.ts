@@ -39,12 +39,12 @@ interface Place {
 
 /** See the file header. */
 export class Caller {
-  readonly #connection: Connection;
+  readonly #connection: Pick<Connection, "acquire">;
   readonly #recorder: Recorder;
   readonly #process: string;
   #asked = 0;
 
-  constructor(connection: Connection, recorder: Recorder, process: string) {
+  constructor(connection: Pick<Connection, "acquire">, recorder: Recorder, process: string) {
     this.#connection = connection;
     this.#recorder = recorder;
     this.#process = process;

@@ -28,13 +28,16 @@ export type Ended = Pick<Operation, "outcome"> &
     readonly returnMs: number;
   };
 
+/** Whose records these are, and where they go. */
+export type RecorderSettings = Pick<ClientSettings, "process" | "incarnation" | "file" | "idBase">;
+
 /** See the file header. */
 export class Recorder {
-  readonly #settings: ClientSettings;
+  readonly #settings: RecorderSettings;
   readonly #file: number;
   #lastId: number;
 
-  constructor(settings: ClientSettings) {
+  constructor(settings: RecorderSettings) {
     this.#settings = settings;
     this.#file = openSync(settings.file, "a");
     this.#lastId = settings.idBase;

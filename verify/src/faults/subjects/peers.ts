@@ -94,7 +94,9 @@ function standIns(): Cell[] {
 
 function letterFor({ name, letters }: Pick<Subject, "name" | "letters">, cell: Cell): Letter | undefined {
   if (/^(?:J06|J07|J36g)$|-seeded$/.test(cell.row)) return undefined;
-  if (/^J1[67]$/.test(cell.row) && !NOTIFIED.has(name)) return undefined;
+  // Without a word of a loss there is nothing to see in it, and who renews tells of one in other cells.
+  if (cell.row === "L06") return undefined;
+  if (/^(?:J1[67]|L0[345])$/.test(cell.row) && !NOTIFIED.has(name)) return undefined;
   if (letters.includes(cell.letter)) return cell.letter;
   if (cell.judged === "leases") return "m";
   // Without a token there is nothing to judge in the rows about tokens, nor to fence effects with.

@@ -43,6 +43,7 @@ export type Counts = Record<
   | "errorsAnswered"
   | "messages"
   | "droppedMessages"
+  | "silenced"
   | "cuts"
   | "scriptsUnknown",
   number
@@ -94,6 +95,7 @@ export class Link {
   readonly #replies: Pipe<{ readonly bytes: Buffer | string; readonly exchange?: Exchange }>;
   readonly #awaited: Awaited[] = [];
   #isSubscriber = false;
+  #isSilent = false;
   #isOver = false;
 
   constructor(client: Socket, shared: Shared) {
@@ -122,8 +124,25 @@ export class Link {
       for (const frame of replyParser.push(bytes)) this.#answer(frame);
     });
     // What was sent before the end of a connection is still on its way, as it is on a real line.
-    client.on("close", () => this.#requests.whenEmpty(() => this.#end()));
-    this.#server.on("close", () => this.#replies.whenEmpty(() => this.#end()));
+    client.on("close", () => this.#isSilent || this.#requests.whenEmpty(() => this.#end()));
+    this.#server.on("close", () => this.#isSilent || this.#replies.whenEmpty(() => this.#end()));
+  }
+
+  /** Whether it has asked for a subscription. */
+  get isSubscriber(): boolean {
+    return this.#isSubscriber;
+  }
+
+  /**
+   * Loses everything from now on, in both directions, also the news that one side is gone: each side goes on to see the other
+   * as connected, until `cut`. With `closesServerSide` the server sees the connection end, and the client still does not.
+   */
+  silence(closesServerSide: boolean): void {
+    if (this.#isOver) return;
+    this.#isSilent = true;
+    this.#requests.clear();
+    this.#replies.clear();
+    if (closesServerSide) this.#server.destroy();
   }
 
   /** Goes on after a stall. */
@@ -151,7 +170,7 @@ export class Link {
   }
 
   #receive(frame: Frame): void {
-    if (this.#isOver) return;
+    if (this.#isOver || this.#isSilent) return;
     const { counts, scripts } = this.#shared;
     counts.requests += 1;
     const words = scripts.named(Array.isArray(frame.value) ? frame.value.map(String) : [String(frame.value)]);
@@ -182,7 +201,7 @@ export class Link {
   }
 
   #forward({ frame, exchange, fault }: Sent): void {
-    if (this.#isOver) return;
+    if (this.#isOver || this.#isSilent) return;
     const { counts } = this.#shared;
     if (fault?.sort === "answerError") {
       counts.errorsAnswered += 1;
@@ -221,7 +240,7 @@ export class Link {
   }
 
   #answer(frame: Frame): void {
-    if (this.#isOver) return;
+    if (this.#isOver || this.#isSilent) return;
     const first = Array.isArray(frame.value) ? String(frame.value[0]) : "";
     if (frame.type === ">" || (this.#isSubscriber && OUT_OF_TURN.test(first))) {
       this.#tell(frame, first);

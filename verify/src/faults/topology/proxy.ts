@@ -42,6 +42,7 @@ export async function startProxy(options: ProxyOptions): Promise<FaultProxy> {
     errorsAnswered: 0,
     messages: 0,
     droppedMessages: 0,
+    silenced: 0,
     cuts: 0,
     scriptsUnknown: 0,
   };
@@ -119,6 +120,12 @@ export async function startProxy(options: ProxyOptions): Promise<FaultProxy> {
     },
     dropMessages(share) {
       shared.dropShare = share;
+    },
+    silence(which, { closesServerSide = false } = {}) {
+      const links = [...shared.links].filter(({ isSubscriber }) => which === "all" || isSubscriber);
+      for (const link of links) link.silence(closesServerSide);
+      counts.silenced += links.length;
+      return links.length;
     },
     lead(targetPort) {
       shared.targetPort = targetPort;
