@@ -62,7 +62,10 @@ export const OTHER_SCRIPTS: readonly Mutation[] = [
     bug: "condition",
     kind: "condition",
     finds: ["L3"],
-    tampering: rewrite("condition/signal", ["signalNext(inbox, tonumber(most), function", "signalNext(inbox, 1, function"]),
+    tampering: rewrite("condition/signal", [
+      "signalNext(inbox, tonumber(most), function",
+      "signalNext(inbox, 1, function",
+    ]),
   },
   {
     name: "a writer that becomes a reader has a new token",
