@@ -61,7 +61,7 @@ export class ServerTruth {
     const field = CLAIMING.get(script.name);
     if (field === undefined) return;
     const owners = String(args[script.args.indexOf(field)] ?? "").split(" ");
-    // A multi-lock names its keys in threes, as a mutex does its three; one owner for each.
+    // A multi-lock names as many keys for each member as a mutex has; one owner for each.
     const perLock = script.name === "multi-lock/acquire" ? keys.length / owners.length : keys.length;
     owners.forEach((owner, place) => {
       const [, number, leaseMs, amount] = owner.split("/");

@@ -30,7 +30,7 @@ export interface Pause {
   readonly sinceAtMs: number;
   /** When it ends by itself, by the server's clock, in ms since 1970; undefined if somebody has to resume. */
   readonly untilAtMs: number | undefined;
-  /** Id of the claim that it is, as it stands in the keys. */
+  /** Its text, as it stands in its key: tells it from other pauses. */
   readonly owner: string;
 }
 

@@ -134,7 +134,9 @@ export class SignalAccount {
     return observer;
   }
 
-  #movesOf({ keys: [lock = "", , queue, condition] }: Call, leaver?: string): Moves {
+  #movesOf({ script, keys }: Call, leaver?: string): Moves {
+    const [lock = "", , queue] = keys;
+    const condition = keys[script.keys.indexOf("condition")];
     const observer = this.#observer;
     const after = membersOf(observer.after, condition);
     const queued = membersOf(observer.after, queue);

@@ -19,7 +19,7 @@ export const OTHER_SCRIPTS: readonly Mutation[] = [
     bug: "condition",
     kind: "condition",
     finds: ["L3"],
-    tampering: rewrite("condition/leave", ["    signalNext(inbox, 1)", "    signalNext(inbox, 0)"]),
+    tampering: rewrite("condition/leave", ["    signalNext(inbox, 1, pop)", "    signalNext(inbox, 0)"]),
   },
   {
     name: "who is signalled waits in no queue",
@@ -62,7 +62,10 @@ export const OTHER_SCRIPTS: readonly Mutation[] = [
     bug: "condition",
     kind: "condition",
     finds: ["L3"],
-    tampering: rewrite("condition/signal", ["signalNext(inbox, tonumber(most))", "signalNext(inbox, 1)"]),
+    tampering: rewrite("condition/signal", [
+      "signalNext(inbox, tonumber(most), function",
+      "signalNext(inbox, 1, function",
+    ]),
   },
   {
     name: "a writer that becomes a reader has a new token",
