@@ -20,7 +20,7 @@ export {
   tally,
   type Unconfirmed,
 } from "./redlock/decision.js";
-export { type FailoverGrace, failoverGrace } from "./server/lineage.js";
+export { type FailoverGrace, failoverGrace, quorumGrace } from "./server/lineage.js";
 export { type ClientParts, clientStore, type Inboxes, type Terms } from "./stores/client-store.js";
 export { type StoreForOptions, storeFor } from "./stores/detect.js";
 export type { ScriptClient } from "./stores/script-runner.js";

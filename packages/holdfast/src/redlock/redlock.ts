@@ -30,10 +30,15 @@ export class Redlock extends Lock {
 
   /** @internal */
   constructor(quorum: Quorum, place: RedlockPlace, defaults: ResolvedOptions) {
-    const { engine, servers, withdrawals } = quorum;
+    const { engine, servers, withdrawals, memories } = quorum;
     const touch = (): Promise<void> => quorum.touch(place);
     const make: MakeLease<Lease> = (held) => new Lease(held);
-    super(engine, redlockSteps({ servers, withdrawals, place, inbox: engine.inboxPrefix, touch }), defaults, make);
+    super(
+      engine,
+      redlockSteps({ servers, withdrawals, memories, place, inbox: engine.inboxPrefix, touch }),
+      defaults,
+      make,
+    );
     this.#quorum = quorum;
     this.#place = place;
   }
