@@ -75,7 +75,8 @@ export class Memories {
 
   async #tell(lockName: string, leaseMs: number, timeoutMs: number): Promise<QuorumError | undefined> {
     const words = await this.#tellOnce(leaseMs, timeoutMs);
-    if (!this.#isTold(leaseMs) && this.#isAnyAlone()) await this.#askForThoseAlone(timeoutMs);
+    const round = this.#isAnyAlone() ? this.#askForThoseAlone(timeoutMs) : undefined;
+    if (!this.#isTold(leaseMs)) await round;
     if (this.#isTold(leaseMs)) return undefined;
     const answers = words.map((word, server) => answerOf(server, lockName, word));
     return quorumError(lockName, answers, {
