@@ -7,7 +7,7 @@
 
 export { chooseStores } from "./choose-stores.js";
 export { type Runtime, systemRuntime, type Timer } from "./core/runtime.js";
-export { redlockAcquire, redlockConfirm, redlockRelease } from "./generated/scripts.js";
+export { redlockAcquire, redlockConfirm, redlockRelease, serverLineage } from "./generated/scripts.js";
 export { createHoldfastOn } from "./holdfast.js";
 export {
   type Behind,
