@@ -3,8 +3,10 @@ import { expect, test } from "vitest";
 import { QuorumError, StoreError } from "../../src/core/errors.js";
 import { EvictionGuard } from "../../src/core/eviction-guard.js";
 import type { ServerMemory, Standing, Store } from "../../src/core/store.js";
+import { Ballot } from "../../src/redlock/ballot.js";
 import { Memories, toldIn } from "../../src/redlock/memories.js";
 import type { QuorumServer } from "../../src/redlock/servers.js";
+import type { Verdict } from "../../src/redlock/vote.js";
 import { ManualRuntime, settle } from "../unit/manual-runtime.js";
 
 const LEASE_MS = 20_000;
@@ -48,6 +50,39 @@ class Server {
     else this.#last = { outcome: this.mind === "waits" ? "quiet" : "alone", longestMs, restMs: 500, run: "run" };
     return this.#last;
   }
+}
+
+/** How an attempt ends that all three servers grant, of which each knows in those runs how long its lease is: before, and after. */
+async function electedBy(
+  ...runs: readonly (readonly [before: string | undefined, after: string | undefined])[]
+): Promise<string> {
+  const runtime = new ManualRuntime();
+  const servers = runs.map(([before, after], index) => {
+    let hasVoted = false;
+    const store = {
+      async run() {
+        hasVoted = true;
+        return [0, 7];
+      },
+      memory: {
+        knows: () => (hasVoted ? after : before),
+        aloneIn: undefined,
+        ask: () => Promise.reject(new Error("told before")),
+      },
+    };
+    return { index, store: store as unknown as Store, guard: new EvictionGuard(undefined) };
+  });
+  const verdict = await new Promise<Verdict>((onVerdict) => {
+    new Ballot({
+      runtime,
+      servers,
+      place: { name: "a", lock: "a", fence: "b", channel: "c" },
+      claim: { owner: "o/1/20000/1", number: 1, leaseMs: LEASE_MS, amount: 1 },
+      timeoutMs: TIMEOUT_MS,
+      onVerdict,
+    });
+  });
+  return verdict.outcome;
 }
 
 interface Scene {
@@ -108,6 +143,41 @@ test("what a minority may grant nobody is asked for: the error says of each serv
     '"a": fewer than a majority of the servers may grant it: server 0 refused (away), server 1 refused (this server took over from another or was restarted, and may not know of every lock that is held: it grants none for 500 ms more), server 2 did it; nothing was carried out.',
   );
 });
+
+test.each<[string, string, readonly (readonly [string | undefined, string | undefined])[]]>([
+  [
+    "a majority was told before",
+    "elected",
+    [
+      ["r", "r"],
+      ["r", "r"],
+      [undefined, undefined],
+    ],
+  ],
+  [
+    "it was told only with the request for its vote",
+    "unreached",
+    [
+      ["r", "r"],
+      [undefined, "r"],
+      [undefined, "r"],
+    ],
+  ],
+  [
+    "it has begun another run meanwhile",
+    "unreached",
+    [
+      ["r", "r"],
+      ["r", "s"],
+      ["r", undefined],
+    ],
+  ],
+])(
+  "a vote counts only of a server that knew how long the lease is before the first was asked: %s",
+  async (_, outcome, runs) => {
+    expect(await electedBy(...runs)).toBe(outcome);
+  },
+);
 
 test.each<[string, number | undefined, readonly (readonly [Mind, number])[]]>([
   [
