@@ -3,7 +3,7 @@ import { UnsupportedError } from "./core/errors.js";
 import { show } from "./core/names.js";
 import type { Store } from "./core/store.js";
 import type { HoldfastOptions } from "./holdfast-options.js";
-import { failoverGrace as graceFor } from "./server/lineage.js";
+import { failoverGrace as graceFor, quorumGrace } from "./server/lineage.js";
 import { storeFor } from "./stores/detect.js";
 
 /**
@@ -34,7 +34,7 @@ export function chooseStores(options: HoldfastOptions): Store | readonly Store[]
     const servers = redlock.map((server, index) =>
       storeFor(server, {
         subscriber: subscriber && (() => subscriber(index)),
-        terms: { grace: graceFor("strict", prefix), replicas: undefined },
+        terms: { grace: quorumGrace(prefix), replicas: undefined },
       }),
     );
     const clustered = servers.findIndex(({ shardInbox }) => shardInbox !== undefined);

@@ -7,7 +7,7 @@
 
 export { chooseStores } from "./choose-stores.js";
 export { type Runtime, systemRuntime, type Timer } from "./core/runtime.js";
-export { redlockAcquire, redlockConfirm, redlockRelease } from "./generated/scripts.js";
+export { redlockAcquire, redlockConfirm, redlockRelease, serverLineage } from "./generated/scripts.js";
 export { createHoldfastOn } from "./holdfast.js";
 export {
   type Behind,
@@ -20,7 +20,7 @@ export {
   tally,
   type Unconfirmed,
 } from "./redlock/decision.js";
-export { type FailoverGrace, failoverGrace } from "./server/lineage.js";
+export { type FailoverGrace, failoverGrace, quorumGrace } from "./server/lineage.js";
 export { type ClientParts, clientStore, type Inboxes, type Terms } from "./stores/client-store.js";
 export { type StoreForOptions, storeFor } from "./stores/detect.js";
 export type { ScriptClient } from "./stores/script-runner.js";

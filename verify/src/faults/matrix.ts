@@ -128,6 +128,7 @@ const QUORUM_LINES: readonly Line[] = [
   ["K3", "clock", "the clock of one voter jumps forward, two others cannot be reached", "· · · · · · m!"],
   ["K4", "durability", "one voter forgets and is back at once", "· · · · · t! t!"],
   ["K5", "clock", "one voter forgets, is kept out, and its clock jumps over that", "· · · · · m! m!"],
+  ["K8", "durability", "one voter forgets a long lease, others that know it are cut off", "· · · · · m0 m0"],
 ];
 
 /**

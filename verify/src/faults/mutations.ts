@@ -108,6 +108,7 @@ export function wrapped(store: Store, run: Store["run"]): Store {
     run,
     inbox: (channel, onMessage, timeoutMs) => store.inbox(channel, onMessage, timeoutMs),
     ...(store.shardInbox === undefined ? {} : { shardInbox: store.shardInbox.bind(store) }),
+    ...(store.memory === undefined ? {} : { memory: store.memory }),
     ...(store.lineageKey === undefined ? {} : { lineageKey: store.lineageKey.bind(store) }),
     ...(store.confirmsGrants === undefined ? {} : { confirmsGrants: store.confirmsGrants }),
     onReconnect: (listener) => store.onReconnect(listener),

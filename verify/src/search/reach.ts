@@ -36,6 +36,11 @@ const FARTHEST: ReadonlySet<string> = new Set([
   "pass-on-once",
   "write-back-to-number",
   "own-release-on-a-server",
+  "others-are-asked",
+  "ask-a-majority",
+  "ask-after-the-restart",
+  "tell-first",
+  "count-who-was-told",
 ]);
 
 /** How many states a search without the rule may take. */

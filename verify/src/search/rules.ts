@@ -5,6 +5,7 @@
  * A rule of the client is a branch of the client in the world.
  */
 import { CONDITION_RULES } from "./condition-rules.js";
+import { LENGTHS_RULES } from "./lengths-rules.js";
 import { LOCK_RULES } from "./lock-rules.js";
 import type { ScriptTexts } from "./production-scripts.js";
 import { READ_WRITE_RULES } from "./read-write-rules.js";
@@ -21,6 +22,7 @@ export const RULES: readonly Rule[] = [
   ...REENTRANT_RULES,
   ...TOKEN_RULES,
   ...TIMED_RULES,
+  ...LENGTHS_RULES,
 ];
 
 /** The scripts with the changes of one rule. @throws Error  a change does not fit exactly once */

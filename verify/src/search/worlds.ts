@@ -2,6 +2,8 @@
 import { condition } from "./condition-rules.js";
 import { ConditionWorld } from "./condition-world.js";
 import type { World } from "./explore.js";
+import { lengths } from "./lengths-rules.js";
+import { LengthsWorld } from "./lengths-world.js";
 import { mutexKind, permitsKind } from "./lock-kinds.js";
 import type { LockSetting } from "./lock-setting.js";
 import { PlainWorld } from "./plain-world.js";
@@ -244,5 +246,12 @@ export const WORLDS: readonly Setting[] = [
     "leases on a quorum, with time: more attempts",
     limits("3 clients, 3 servers", timed([1, 1, 1], 0)),
     limits("2 clients, one of which releases and tries again, 3 servers", timed([2, 1], 0)),
+  ),
+  world(
+    LengthsWorld,
+    "Q8",
+    "leases of different length on a quorum: a server restarts without its memory",
+    limits("2 clients with leases of 2 and 1, 3 servers, 1 restart", lengths([2, 1], 1)),
+    limits("2 clients with leases of 3 and 1, 3 servers, 2 restarts", lengths([3, 1], 2)),
   ),
 ];

@@ -129,6 +129,8 @@ export interface LineageFacts {
     readonly pending?: string;
     readonly sinceMs: number;
     readonly longestMs: number;
+    /** Of a server of a quorum: the run for which enough of the other servers were asked how long leases are. */
+    readonly heard?: string;
   };
 }
 

@@ -362,6 +362,12 @@ test("grace: what is quiet is told with the time that is left", () => {
   expect(with_({ marker: { run: "other", sinceMs: 0, longestMs: 30_000 } })[0]).toMatch(
     /^warning: was started .* no program has asked/,
   );
+  const ofQuorum = (marker: object): string =>
+    verdicts("grace", facts("Redis 7.2", { topology: "redlock", lineage: { ...lineage, marker } as never }))[0] ?? "";
+  expect(ofQuorum({ pending: run, sinceMs: nowMs - 600_000, longestMs: 1_000 })).toBe(
+    "warning: quiet for 50m more: it was restarted, and too few other servers have said how long leases are",
+  );
+  expect(ofQuorum({ ...pending, heard: run })).toMatch(/^warning: quiet for 20s more, until 2026-/);
   expect(with_({ isPromoted: true, marker: { run, sinceMs: 0, longestMs: 30_000 } })[0]).toBe(
     "info: was promoted; its quiet time is over",
   );

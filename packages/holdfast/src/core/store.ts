@@ -1,3 +1,4 @@
+import type { StoreFailure } from "./error-facts.js";
 import type { Reply, Script } from "./script.js";
 
 /**
@@ -72,6 +73,9 @@ export interface Store {
    */
   server?(): ServerAddress | undefined;
 
+  /** Present for a server of a quorum whose store asks it what it remembers before it lets it grant. */
+  readonly memory?: ServerMemory;
+
   /** Closes what the store itself opened, never what the caller passed in. A second call does nothing. */
   close(): Promise<void>;
 }
@@ -113,10 +117,28 @@ export interface Inbox {
 export type Standing =
   /** It may grant leases of that length; of longer ones it is to be told first. */
   | { readonly outcome: "settled"; readonly longestMs: number; readonly run: string }
-  /** It took over from another, or was restarted, and may not grant for so long. */
-  | { readonly outcome: "quiet"; readonly longestMs: number; readonly restMs: number; readonly run: string }
+  /**
+   * It took over from another, or was restarted, and may not grant for so long; `alone` if that ends sooner when enough of the
+   * other servers of its quorum have told how long leases are.
+   */
+  | { readonly outcome: "quiet" | "alone"; readonly longestMs: number; readonly restMs: number; readonly run: string }
   /** It does not say. */
   | { readonly outcome: "hidden" };
+
+/** What is known of the memory of one server of a quorum (docs/adr/131-longest-lease-on-a-quorum.md). */
+export interface ServerMemory {
+  /** The run of the server that may grant and has been told of leases so long; undefined if it has to be asked first. */
+  knows(leaseMs: number): string | undefined;
+  /** The run of the server for which too few others were asked, if that was the last that it said. */
+  readonly aloneIn: string | undefined;
+  /**
+   * Asks the server now, and tells it of leases so long.
+   *
+   * @param heard  a run of it since whose beginning enough of the others were asked; `leaseMs` is no shorter than what they told
+   * @throws StoreError
+   */
+  ask(leaseMs: number, timeoutMs: number, heard?: string): Promise<Standing>;
+}
 
 /** What the server of a slot in a cluster says of the slot and of itself. */
 export type ShardStanding =
@@ -142,13 +164,23 @@ export interface Replicas {
 export interface Grace {
   /** Key of the marker that speaks for the server; in a cluster, what the keys of its markers begin with. */
   readonly marker: string;
+  /** Whether the server is one of a quorum. */
+  readonly isOfQuorum?: boolean;
   /**
    * Asks the server that has the marker.
    *
    * @param vouched  in a cluster: a run of which is known that it may grant, or an empty text. Absent for a single server
+   * @param heard    in a quorum: a run since whose beginning enough of the other servers were asked
    * @throws StoreError
    */
-  ask(run: Store["run"], marker: string, leaseMs: number, timeoutMs: number, vouched?: string): Promise<Standing>;
+  ask(
+    run: Store["run"],
+    marker: string,
+    leaseMs: number,
+    timeoutMs: number,
+    vouched?: string,
+    heard?: string,
+  ): Promise<Standing>;
   /**
    * Looks at a slot of a cluster by its marker.
    *
@@ -163,4 +195,28 @@ export interface Grace {
     withOthers: boolean,
     timeoutMs: number,
   ): Promise<ShardStanding>;
+}
+
+/** Until when a server grants nothing. */
+export interface Quiet {
+  /** In ms from now. */
+  readonly restMs: number;
+  /** Whether it ends sooner if other servers of its quorum answer. */
+  readonly isAlone?: boolean;
+}
+
+/** Why a server grants nothing now, as the failure of a request. */
+export function quietFailure({ restMs, isAlone }: Quiet): StoreFailure {
+  const resumesInMs = Math.ceil(restMs);
+  if (isAlone !== true) {
+    const cause = new Error(
+      `this server took over from another or was restarted, and may not know of every lock that is held: it grants none for ${resumesInMs} ms more`,
+    );
+    return { mayHaveRun: false, transient: true, cause, resumesInMs };
+  }
+  const cause = new Error(
+    `this server was restarted and may have forgotten leases, and too few of the other servers have said how long leases are: it grants none until they do, or for ${resumesInMs} ms more`,
+  );
+  // When the others answer is not known, so there is no time to name.
+  return { mayHaveRun: false, transient: true, cause };
 }

@@ -97,9 +97,14 @@ const luaHolds = `local function holds(owner, token)
   return not last or last - token == 0
 end`;
 
-const luaLineageVerdict = `local function verdict(run, isPromoted, upMs, settled, pending, sinceMs, longestMs, isStrict, nowMs, isShard)
+const luaLineageVerdict = `local function verdict(
+  run, isPromoted, upMs, settled, pending, sinceMs, longestMs, isStrict, nowMs, isShard, isAlone
+)
   if settled == run then
     return 0, nowMs
+  end
+  if isAlone then
+    longestMs = math.max(longestMs, 3600000)
   end
   if pending ~= run then
     sinceMs = nowMs
@@ -2650,15 +2655,16 @@ return {1, redis.call('PUBLISH', channel, owner)}` as string,
 export const serverLineage = {
   name: "server/lineage",
   keys: ["marker"],
-  args: ["leaseMs", "strict", "place", "vouched"],
+  args: ["leaseMs", "strict", "place", "vouched", "heard"],
   replies: [
     { code: 0, outcome: "settled", values: ["longestMs"], rest: "run" },
     { code: 1, outcome: "quiet", values: ["longestMs", "restMs"], rest: "run" },
+    { code: 3, outcome: "alone", values: ["longestMs", "restMs"], rest: "run" },
     { code: 2, outcome: "hidden", values: [], rest: null },
   ],
-  sha1: "bb01d085abde53e7568dd6bcc3a8730a6654c735",
+  sha1: "172c68d51c17393425c9a04712fcd3b3c05a0fdb",
   source: `-- holdfast server/lineage
-local leaseMs, isStrict, isShard, vouched = tonumber(ARGV[1]), ARGV[2] == '1', ARGV[3] == 'shard', ARGV[4]
+local leaseMs, isStrict, place, vouched, heard = tonumber(ARGV[1]), ARGV[2] == '1', ARGV[3], ARGV[4], ARGV[5]
 
 ${luaRunId}
 ${luaLineageVerdict}
@@ -2670,7 +2676,7 @@ end
 
 local time = redis.call('TIME')
 local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)
-local marker = redis.call('HMGET', KEYS[1], 'run', 'pending', 'sinceMs', 'longestMs', 'beforeMs', 'periodMs')
+local marker = redis.call('HMGET', KEYS[1], 'run', 'pending', 'sinceMs', 'longestMs', 'beforeMs', 'periodMs', 'heard')
 local settled, pending = marker[1], marker[2]
 local longestMs, beforeMs = tonumber(marker[4] or 0), tonumber(marker[5] or 0)
 local periodMs = tonumber(marker[6] or nowMs)
@@ -2685,8 +2691,10 @@ end
 local allMs = math.max(longestMs, beforeMs)
 
 local upMs = math.max(0, tonumber(string.match(info, 'uptime_in_seconds:(%d+)') or 0) - 1) * 1000
-local restMs, sinceMs =
-  verdict(run, isPromoted, upMs, settled, pending, tonumber(marker[3] or 0), allMs, isStrict, nowMs, isShard)
+local isAlone = place == 'voter' and marker[7] ~= run and heard ~= run
+local restMs, sinceMs = verdict(
+  run, isPromoted, upMs, settled, pending, tonumber(marker[3] or 0), allMs, isStrict, nowMs, place == 'shard', isAlone
+)
 if vouched == run then
   restMs = 0
 end
@@ -2695,11 +2703,14 @@ if redis.call('PTTL', KEYS[1]) < keepMs / 2 or settled ~= run then
   redis.call('HSET', KEYS[1], 'beforeMs', beforeMs, 'longestMs', longestMs)
   redis.call('PEXPIRE', KEYS[1], keepMs)
 end
+if heard == run and marker[7] ~= run then
+  redis.call('HSET', KEYS[1], 'heard', run)
+end
 if restMs > 0 then
   if pending ~= run then
     redis.call('HSET', KEYS[1], 'pending', run, 'sinceMs', sinceMs)
   end
-  return {1, allMs, restMs, run}
+  return {isAlone and 3 or 1, allMs, restMs, run}
 end
 if settled ~= run then
   redis.call('HSET', KEYS[1], 'run', run)

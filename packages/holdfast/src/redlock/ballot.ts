@@ -10,11 +10,12 @@
  * later belongs to the lease if there is one, and is given back if there is none.
  */
 import type { ServerAnswer } from "../core/error-facts.js";
-import { EvictionError, ProtocolError, type QuorumError } from "../core/errors.js";
+import { EvictionError, ProtocolError, type QuorumError, StoreError } from "../core/errors.js";
 import type { Runtime, Timer } from "../core/runtime.js";
 import type { Claim } from "../core/steps.js";
 import { type Moment, msUntil, now, validUntil } from "../core/validity.js";
 import { type ConfirmAnswer, confirmed, decide, tally, type Unconfirmed } from "./decision.js";
+import { toldIn } from "./memories.js";
 import { askForVote, mayHaveRun, type QuorumServer, quorumError, type RedlockPlace, raise } from "./servers.js";
 import { reportOf, toAnswer, type Verdict, type Vote } from "./vote.js";
 
@@ -48,6 +49,8 @@ export class Ballot {
   readonly #votes: (Vote | undefined)[];
   readonly #asked: boolean[];
   readonly #accounted: boolean[];
+  /** By server: in which run it was told of so long a lease before the first of them was asked. */
+  readonly #toldIn: readonly (string | undefined)[];
   readonly #standings: (number | undefined)[];
   /** Before the first request was sent. */
   readonly startedAt: Moment;
@@ -69,6 +72,7 @@ export class Ballot {
     this.#votes = servers.map(() => undefined);
     this.#asked = servers.map(() => false);
     this.#accounted = servers.map(() => false);
+    this.#toldIn = servers.map((server) => toldIn(server, facts.claim.leaseMs));
     this.#standings = servers.map(() => undefined);
     this.#raises = servers.map(() => "pending");
     this.startedAt = now(runtime);
@@ -166,15 +170,26 @@ export class Ballot {
     );
   }
 
-  #voted(server: QuorumServer, vote: Vote): void {
+  #voted(server: QuorumServer, answer: Vote): void {
+    this.#accounted[server.index] = answer.outcome !== "failed" || !mayHaveRun(answer.error);
+    const vote = this.#counted(server, answer);
     this.#votes[server.index] = vote;
     if (vote.outcome === "granted") this.#standings[server.index] = vote.token;
-    this.#accounted[server.index] = vote.outcome !== "failed" || !mayHaveRun(vote.error);
     if (this.#phase === "voting" && this.#atGate !== undefined) this.#passGate(vote);
     else if (this.#phase === "voting") this.#weigh();
     else if (this.#phase === "lost") this.#giveUp();
     else if (this.#phase === "elected") this.#level(server);
     else if (this.#phase === "over") this.#onLateVote?.(server);
+  }
+
+  /** The vote, which is worth nothing if its server had not been told in time, or has begun another run since (redlock/memories.ts). */
+  #counted(server: QuorumServer, vote: Vote): Vote {
+    if (vote.outcome !== "granted") return vote;
+    const { place, claim } = this.#facts;
+    const run = this.#toldIn[server.index];
+    if (run !== undefined && toldIn(server, claim.leaseMs) === run) return vote;
+    const cause = "it was told how long the lease is after the first server was asked, so its vote does not count";
+    return { outcome: "failed", error: new StoreError(place.name, { mayHaveRun: true, transient: true, cause }) };
   }
 
   #passGate(vote: Vote): void {
@@ -246,11 +261,9 @@ export class Ballot {
 
   /** The error of answers that came when the lease was over. */
   lateError(): QuorumError {
-    return quorumError(
-      this.place.name,
-      this.answers,
-      "a majority of the servers granted it, but the lease was over when their answers were read",
-    );
+    return quorumError(this.place.name, this.answers, {
+      why: "a majority of the servers granted it, but the lease was over when their answers were read",
+    });
   }
 
   /**

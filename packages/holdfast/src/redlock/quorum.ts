@@ -11,6 +11,7 @@ import type { Inbox, Store } from "../core/store.js";
 import { readMemoryPolicy, warnOfHiddenPolicy } from "../server/eviction.js";
 import { Ballot } from "./ballot.js";
 import { Line } from "./line.js";
+import { Memories } from "./memories.js";
 import { Pace } from "./pace.js";
 import type { QuorumServer, RedlockPlace } from "./servers.js";
 import { isAnswered, Withdrawals } from "./withdrawal.js";
@@ -41,6 +42,7 @@ export class Quorum {
   readonly engine: Engine;
   readonly servers: readonly QuorumServer[];
   readonly withdrawals: Withdrawals;
+  readonly memories: Memories;
   readonly pace: Pace;
   readonly #lines = new Map<string, Line>();
   readonly #stops: readonly (() => void)[];
@@ -87,6 +89,7 @@ export class Quorum {
       const own = this.#lines.get(place.lock)?.ears.isOpenAt(server) === true ? 1 : 0;
       if (listeners > own && !this.engine.isClosing) this.lineOf(place).heardByOthers(server);
     });
+    this.memories = new Memories(this.servers, runtime);
     this.pace = new Pace(runtime);
   }
 
@@ -119,7 +122,8 @@ export class Quorum {
   async touch(place: RedlockPlace): Promise<void> {
     const { engine, servers } = this;
     const { runtime, commandTimeoutMs: timeoutMs } = engine;
-    if (engine.isClosing) return;
+    const failure = await this.memories.told(place.name, TOUCH_MS, timeoutMs);
+    if (failure !== undefined || engine.isClosing) return;
     const claim = engine.newClaim(place.name, TOUCH_MS, 1, "");
     const ballot = await new Promise<Ballot>((resolve) => {
       // Called when the first answers are in, and so after the ballot has been made.

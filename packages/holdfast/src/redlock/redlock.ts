@@ -19,7 +19,8 @@ import { RedlockWaiter } from "./waiter.js";
  * No order among waiters of different processes: each tries to win a majority, and whoever fails stays away for a random
  * while, or until it hears that the lock was given back. Tokens of acquisitions that do not overlap rise in their order,
  * whatever the clocks do; those of overlapping ones never repeat. A holder that dies blocks the others until its lease
- * ends. A server that lost its memory must stay away for the longest lease (docs/kinds/redlock.md).
+ * ends. A server that lost its memory has no vote until a majority of the others have said how long leases are, and the longest
+ * one is over (docs/kinds/redlock.md#restarts). Leases may differ in length.
  *
  * Algorithm: Redlock (redis.io, "Distributed Locks with Redis"), with tokens of our own on top
  * (docs/adr/092-tokens-on-a-quorum.md).
@@ -30,10 +31,15 @@ export class Redlock extends Lock {
 
   /** @internal */
   constructor(quorum: Quorum, place: RedlockPlace, defaults: ResolvedOptions) {
-    const { engine, servers, withdrawals } = quorum;
+    const { engine, servers, withdrawals, memories } = quorum;
     const touch = (): Promise<void> => quorum.touch(place);
     const make: MakeLease<Lease> = (held) => new Lease(held);
-    super(engine, redlockSteps({ servers, withdrawals, place, inbox: engine.inboxPrefix, touch }), defaults, make);
+    super(
+      engine,
+      redlockSteps({ servers, withdrawals, memories, place, inbox: engine.inboxPrefix, touch }),
+      defaults,
+      make,
+    );
     this.#quorum = quorum;
     this.#place = place;
   }

@@ -145,8 +145,16 @@ export function failed(server: number, error: unknown): ServerAnswer {
   return { server, answer: isSilent ? "none" : "error", leaseLeftMs: undefined, error };
 }
 
-/** The error of a request that no majority has answered. */
-export function quorumError(lockName: string, answers: readonly ServerAnswer[], why?: string): QuorumError {
+/**
+ * The error of a request that no majority has answered.
+ *
+ * @param facts  what did not come about, and whether anything may have been carried out; by default that is seen by the answers
+ */
+export function quorumError(
+  lockName: string,
+  answers: readonly ServerAnswer[],
+  facts: { readonly why?: string; readonly mayHaveRun?: boolean } = {},
+): QuorumError {
   const errors = answers.filter(({ error }) => error !== undefined).map(({ error }) => error);
   const spare = answers.length - quorumOf(answers.length);
   const isHopeless = errors.filter((error) => !(error instanceof StoreError) || !error.transient).length > spare;
@@ -155,6 +163,6 @@ export function quorumError(lockName: string, answers: readonly ServerAnswer[], 
     // What a server has granted was carried out, until it is given back.
     mayHaveRun: errors.some(mayHaveRun) || answers.some(({ answer }) => answer === "granted" || answer === "done"),
     transient: !isHopeless,
-    ...(why === undefined ? {} : { why }),
+    ...facts,
   });
 }

@@ -1,10 +1,11 @@
 /** The atomic steps of a lock on a quorum: each one request to every server, and what a majority of them answers. */
 import type { ServerAnswer } from "../core/error-facts.js";
-import { UnsupportedError } from "../core/errors.js";
+import { StoreError, UnsupportedError } from "../core/errors.js";
 import { parseOwner } from "../core/owner.js";
 import type { Claim, NotHeld, State, Steps } from "../core/steps.js";
 import type { Ballot } from "./ballot.js";
 import { quorumOf } from "./decision.js";
+import { type Memories, toldIn } from "./memories.js";
 import {
   type Answers,
   askAll,
@@ -29,6 +30,7 @@ export interface BallotClaim extends Claim {
 export interface RedlockFacts {
   readonly servers: readonly QuorumServer[];
   readonly withdrawals: Withdrawals;
+  readonly memories: Memories;
   readonly place: RedlockPlace;
   /** What a client id is appended to for its channel. */
   readonly inbox: string;
@@ -37,7 +39,7 @@ export interface RedlockFacts {
 }
 
 /** The steps of the lock at `place`. Attempts are not among them: a retry is never the same claim again (waiter.ts). */
-export function redlockSteps({ servers, withdrawals, place, inbox, touch }: RedlockFacts): Steps {
+export function redlockSteps({ servers, withdrawals, memories, place, inbox, touch }: RedlockFacts): Steps {
   const { name } = place;
   const majority = quorumOf(servers.length);
   const look = (timeoutMs: number): Promise<Answers<ServerView>> =>
@@ -82,11 +84,19 @@ export function redlockSteps({ servers, withdrawals, place, inbox, touch }: Redl
     async extend({ claim, token }, leaseMs, timeoutMs) {
       const { owner } = claim;
       const ballot = ballotOf(claim);
+      const isLonger = leaseMs > claim.leaseMs;
+      const failure = isLonger ? await memories.told(name, leaseMs, timeoutMs) : undefined;
+      if (failure !== undefined) throw failure;
       const { standings } = ballot;
+      // Of a server that has not been told yet the others would learn too late how long it is. It goes on holding.
+      const wasTold = servers.map((server) => !isLonger || toldIn(server, leaseMs) !== undefined);
       ballot.asked(leaseMs);
       const answers = await askAll(
         servers,
-        (server) => extendOn(server, place, { owner, standing: standings[server.index] ?? 0, leaseMs }, timeoutMs),
+        (server) =>
+          wasTold[server.index] === true
+            ? extendOn(server, place, { owner, standing: standings[server.index] ?? 0, leaseMs }, timeoutMs)
+            : Promise.reject(untold(name)),
         (soFar) => decides(soFar, majority),
       );
       if (count(answers, (isExtended) => isExtended) >= majority) return "extended";
@@ -138,6 +148,11 @@ export function redlockSteps({ servers, withdrawals, place, inbox, touch }: Redl
 /** The attempt that a claim was made for; every claim that these steps are asked about was made by an attempt. */
 function ballotOf(claim: Claim): Ballot {
   return (claim as BallotClaim).ballot;
+}
+
+function untold(name: string): StoreError {
+  const cause = "it was not told how long the lease is to be, so it was not asked to extend it";
+  return new StoreError(name, { mayHaveRun: false, transient: true, cause });
 }
 
 function unsupported(name: string, why: string): UnsupportedError {

@@ -40,6 +40,8 @@ export class RedlockWaiter implements Occupant, InLine {
   /** Whether a server may evict locks, while that is not known. */
   #vetting: Promise<void> | undefined;
   #ballot: Ballot | undefined;
+  /** Whether servers are told how long the lease is, before they are asked for it. */
+  #isTelling = false;
   /** What it does between two attempts; nothing if it does not wait. */
   #rest: Rest | undefined;
   #hasFailed = false;
@@ -77,7 +79,7 @@ export class RedlockWaiter implements Occupant, InLine {
     this.#rest = new Rest(engine.runtime, this.#line, (gate) => this.#attempt(gate));
     this.#line.join(this);
     // Whoever stands behind others has no answer of its own to wait for.
-    if (this.#ballot === undefined && !this.#isSettled) {
+    if (this.#ballot === undefined && !this.#isTelling && !this.#isSettled) {
       this.#hasStood = true;
       this.#patience.startDeadline();
     }
@@ -117,8 +119,25 @@ export class RedlockWaiter implements Occupant, InLine {
 
   /** @param gate  the server to ask first; all at once if undefined */
   #attempt(gate: number | undefined): void {
-    if (this.#isSettled || this.#ballot !== undefined || this.#isTooLate()) return;
+    if (this.#isSettled || this.#ballot !== undefined || this.#isTelling || this.#isTooLate()) return;
     this.#rest?.end();
+    const { memories } = this.#quorum;
+    const told = memories.told(this.#place.name, this.#options.leaseMs, this.#callTimeoutMs());
+    if (told === undefined) {
+      this.#ask(gate);
+      return;
+    }
+    this.#isTelling = true;
+    void told.then((failure) => {
+      this.#isTelling = false;
+      if (this.#isSettled) return;
+      if (failure === undefined) this.#ask(gate);
+      else this.#unreached(undefined, failure);
+    });
+  }
+
+  /** The attempt, when enough servers know how long the lease is. */
+  #ask(gate: number | undefined): void {
     let claim: Claim;
     try {
       claim = this.#nextClaim ?? this.#engine.newClaim(this.#place.name, this.#options.leaseMs, 1, this.#options.label);
@@ -227,7 +246,8 @@ export class RedlockWaiter implements Occupant, InLine {
     this.#rest?.begin(ballot);
   }
 
-  #unreached(ballot: Ballot, error: StoreError): void {
+  /** @param ballot  none if too few servers could be told how long the lease is, so none was asked for it */
+  #unreached(ballot: Ballot | undefined, error: StoreError): void {
     const nowMs = this.#engine.runtime.monotonicMs();
     this.#failingSinceMs ??= nowMs;
     // As with one server: after a whole lease without an answer nothing that was granted before can still be ours.
@@ -241,7 +261,7 @@ export class RedlockWaiter implements Occupant, InLine {
     if (this.#line !== undefined) this.#line.failure = error;
     this.#ballot = undefined;
     this.#hasFailed = true;
-    void this.#withdraw(ballot, this.#engine.commandTimeoutMs);
+    if (ballot !== undefined) void this.#withdraw(ballot, this.#engine.commandTimeoutMs);
     this.#startDeadline();
     this.#rest?.poll();
   }

@@ -7,13 +7,17 @@ import { serverLineage, serverShard } from "../generated/scripts.js";
 /** See `HoldfastOptions.failoverGrace`. */
 export type FailoverGrace = "auto" | "strict" | "off";
 
-/**
- * How a store asks the server about itself; undefined if it is not to ask.
- *
- * @param leastMs  a server that changed is quiet for so long at least, also if it has forgotten how long leases are
- */
-export function failoverGrace(mode: FailoverGrace, prefix: string, leastMs = 0): Grace | undefined {
-  if (mode === "off") return undefined;
+/** How a store asks the server about itself; undefined if it is not to ask. */
+export function failoverGrace(mode: FailoverGrace, prefix: string): Grace | undefined {
+  return mode === "off" ? undefined : graceOf(mode, prefix, false);
+}
+
+/** How the store of one server of a quorum asks it about itself: as with `"strict"`, and what the other servers know counts too. */
+export function quorumGrace(prefix: string): Grace {
+  return graceOf("strict", prefix, true);
+}
+
+function graceOf(mode: "auto" | "strict", prefix: string, isOfQuorum: boolean): Grace {
   let hasWarned = false;
   const hidden = (marker: string): { readonly outcome: "hidden" } => {
     if (mode === "strict") {
@@ -26,12 +30,15 @@ export function failoverGrace(mode: FailoverGrace, prefix: string, leastMs = 0):
   };
   return {
     marker: `${prefix}:lineage`,
-    async ask(run, marker, leaseMs, timeoutMs, vouched) {
+    isOfQuorum,
+    async ask(run, marker, leaseMs, timeoutMs, vouched, heard = "") {
+      const alone = isOfQuorum ? "voter" : "server";
       const args = {
-        leaseMs: Math.max(leaseMs, leastMs),
+        leaseMs,
         strict: mode === "strict" ? 1 : 0,
-        place: vouched === undefined ? "server" : "shard",
+        place: vouched === undefined ? alone : "shard",
         vouched: vouched ?? "",
+        heard,
       };
       const standing = await call({ store: { run }, name: marker }, serverLineage, { marker }, args, timeoutMs);
       return standing.outcome === "hidden" ? hidden(marker) : { ...standing, run: standing.run[0] ?? "" };

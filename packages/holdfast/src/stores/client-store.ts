@@ -79,6 +79,7 @@ export function clientStore({ kind, client, inboxes, watch, terms, server }: Cli
     confirmsGrants: replicas !== undefined,
     ...(server === undefined ? {} : { server }),
     lineageKey: (key) => gate?.markerOf(key),
+    ...(gate?.memory === undefined ? {} : { memory: gate.memory }),
     inbox: (channel, onMessage, timeoutMs) => hub.open(channel, onMessage, timeoutMs),
     ...(openShard === undefined ? {} : { shardInbox: openShard }),
     ...(client.evalshaOnEach === undefined

@@ -1,11 +1,12 @@
 import type { Script, ScriptText } from "../core/script.js";
+import type { Quiet, ServerMemory } from "../core/store.js";
 
 /** What a gate says of a call that it was asked about. */
 export type Admission =
   /** It may be sent in this form. */
   | { readonly text: ScriptText }
   /** The server may grant nothing for so long. */
-  | { readonly restMs: number };
+  | Quiet;
 
 /**
  * What stands before every script that can make somebody a holder, where failover grace is on.
@@ -13,6 +14,8 @@ export type Admission =
  * There is one for a single server and one for a cluster; `runScript` knows no more of them than this.
  */
 export interface Gate {
+  /** As `Store.memory`. */
+  readonly memory?: ServerMemory | undefined;
   /** As `Store.lineageKey`. */
   markerOf(key: string): string;
   /** A connection was away, or a server no longer is what it was: what it said counts no more. */

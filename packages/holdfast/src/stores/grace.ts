@@ -13,13 +13,19 @@
  * servers of a cluster are: what was meant for another server it then does not know, though it may be master again and
  * know what it was taught the first time.
  *
+ * A server of a quorum is always taught that way: what it has told counts for one run, so a vote must be of that run.
+ *
  * Invariants: no script that grants is taught to a server that was not asked right before, and asked again right after;
  * none is sent while the last answer was no; an acquire costs nothing more than the comparison in `ready`.
  */
+import { StoreError } from "../core/errors.js";
 import type { Script, ScriptText } from "../core/script.js";
-import type { Grace, Standing, Store } from "../core/store.js";
+import type { Grace, ServerMemory, Standing, Store } from "../core/store.js";
 import { type Admission, type Gate, leaseOf } from "./gate.js";
 import { type Run, Runs, textFor } from "./runs.js";
+
+/** How often a server is asked whether it is still alone: others may have been asked by somebody else. */
+const ALONE_MS = 1_000;
 
 /** An answer counts for so long; after half of it the next one is fetched without anybody waiting for it. */
 const TRUSTED_MS = 60_000;
@@ -36,17 +42,23 @@ export class GraceGate implements Gate {
   #seenMs = 0;
   /** The longest lease that was ever asked for here. */
   #longestMs = 0;
+  /** Until when the last answer counts, if it was no; -Infinity if it was yes. */
   #quietUntilMs = -Infinity;
+  /** What was said last over the connection that there was then, and when it was asked; undefined if nothing was. */
+  #last: { readonly standing: Exclude<Standing, { outcome: "hidden" }>; readonly askedAtMs: number } | undefined;
   readonly #runs = new Runs(() => {});
-  /** What has answered last, if it took over from another server. */
-  #promoted: Run | undefined;
+  /** What has answered last, if it took over from another server, or is one of a quorum. */
+  #named: Run | undefined;
   #doubts = 0;
   #asking: Promise<Standing | undefined> | undefined;
+
+  readonly memory: ServerMemory | undefined;
 
   /** @param run  runs a script past this gate */
   constructor(grace: Grace, run: Store["run"]) {
     this.#grace = grace;
     this.#run = run;
+    this.memory = grace.isOfQuorum === true ? this.#asMemory() : undefined;
   }
 
   /** As `Store.lineageKey`. */
@@ -84,18 +96,21 @@ export class GraceGate implements Gate {
     load: (text: ScriptText) => Promise<unknown>,
   ): Promise<Admission | undefined> {
     const before = await this.#ask(timeoutMs);
-    if (before === undefined || before.outcome === "quiet") return before && this.#admission(script, before);
-    await load(this.#textOf(script));
+    if (before === undefined) return undefined;
+    const admission = this.#admission(script, before);
+    if (!("text" in admission)) return admission;
+    await load(admission.text);
     const after = await this.#ask(timeoutMs);
     return after && this.#admission(script, after);
   }
 
   #admission(script: Script, standing: Standing): Admission {
-    return standing.outcome === "quiet" ? { restMs: standing.restMs } : { text: this.#textOf(script) };
+    if (standing.outcome === "settled" || standing.outcome === "hidden") return { text: this.#textOf(script) };
+    return { restMs: standing.restMs, isAlone: standing.outcome === "alone" };
   }
 
   #textOf(script: Script): ScriptText {
-    return this.#promoted === undefined || script.grants !== true ? script : textFor(script, this.#promoted);
+    return this.#named === undefined || script.grants !== true ? script : textFor(script, this.#named);
   }
 
   #isOpen(script: Script, args: readonly (string | number)[], timeoutMs: number): boolean {
@@ -116,9 +131,11 @@ export class GraceGate implements Gate {
   /** What is known of the server, or else what it says when it is asked. @throws StoreError */
   async #standing(timeoutMs: number): Promise<Standing> {
     for (;;) {
-      const restMs = this.#quietUntilMs - performance.now();
-      if (restMs > 0 && this.#seenMs <= this.#toldMs)
-        return { outcome: "quiet", longestMs: this.#toldMs, restMs, run: "" };
+      const untilMs = this.#quietUntilMs - performance.now();
+      if (untilMs > 0 && this.#last !== undefined && this.#seenMs <= this.#toldMs) {
+        const { standing } = this.#last;
+        return standing.outcome === "quiet" ? { ...standing, restMs: untilMs } : standing;
+      }
       this.#asking ??= this.#ask(timeoutMs).finally(() => {
         this.#asking = undefined;
       });
@@ -129,14 +146,15 @@ export class GraceGate implements Gate {
   }
 
   /** Asks the server now. Undefined if the connection was lost meanwhile: who knows who has answered. @throws StoreError */
-  async #ask(timeoutMs: number): Promise<Standing | undefined> {
+  async #ask(timeoutMs: number, leastMs = 0, heard?: string): Promise<Standing | undefined> {
     const sentAtMs = performance.now();
     const doubts = this.#doubts;
-    const leaseMs = this.#seenMs;
+    const leaseMs = Math.max(this.#seenMs, leastMs);
     this.#seenMs = 0;
     let standing: Standing | undefined;
     try {
-      standing = await this.#grace.ask(this.#run, this.#grace.marker, leaseMs, timeoutMs);
+      const { marker } = this.#grace;
+      standing = await this.#grace.ask(this.#run, marker, leaseMs, timeoutMs, undefined, heard);
       if (doubts !== this.#doubts) return undefined;
       this.#note(standing, sentAtMs);
       return standing;
@@ -146,21 +164,46 @@ export class GraceGate implements Gate {
   }
 
   #note(standing: Standing, sentAtMs: number): void {
-    // What was promoted has two ids: lua/run-id.lua.
-    this.#promoted =
-      standing.outcome !== "hidden" && standing.run.includes("/") ? this.#runs.of(standing.run) : undefined;
     if (standing.outcome === "hidden") {
+      this.#named = undefined;
+      this.#last = undefined;
       this.#toldMs = Infinity;
       this.#settledAtMs = Infinity;
       return;
     }
-    this.#toldMs = standing.longestMs;
+    const { run, longestMs } = standing;
+    // What was promoted has two ids: lua/run-id.lua.
+    this.#named = run.includes("/") || this.memory !== undefined ? this.#runs.of(run) : undefined;
+    this.#last = { standing, askedAtMs: sentAtMs };
+    this.#toldMs = longestMs;
     if (standing.outcome === "settled") {
       this.#settledAtMs = sentAtMs;
       this.#quietUntilMs = -Infinity;
     } else {
+      const countsForMs = standing.outcome === "alone" ? Math.min(standing.restMs, ALONE_MS) : standing.restMs;
       this.#settledAtMs = -Infinity;
-      this.#quietUntilMs = performance.now() + standing.restMs;
+      this.#quietUntilMs = performance.now() + countsForMs;
     }
+  }
+
+  #asMemory(): ServerMemory {
+    const last = (): Exclude<Standing, { outcome: "hidden" }> | undefined => this.#last?.standing;
+    return {
+      knows: (leaseMs) => {
+        const standing = last();
+        const isRecent = this.#last !== undefined && performance.now() - this.#last.askedAtMs <= TRUSTED_MS;
+        return isRecent && standing?.outcome === "settled" && standing.longestMs >= leaseMs ? standing.run : undefined;
+      },
+      get aloneIn() {
+        const standing = last();
+        return standing?.outcome === "alone" ? standing.run : undefined;
+      },
+      ask: async (leaseMs, timeoutMs, heard) => {
+        const standing = await this.#ask(timeoutMs, leaseMs, heard);
+        if (standing !== undefined) return standing;
+        const cause = new Error("the connection was lost while the server was asked about itself");
+        throw new StoreError(this.#grace.marker, { mayHaveRun: false, transient: true, cause });
+      },
+    };
   }
 }

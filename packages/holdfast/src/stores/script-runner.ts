@@ -7,7 +7,7 @@
 
 import { StoreError, type StoreFailure } from "../core/errors.js";
 import type { Reply, Script, ScriptText } from "../core/script.js";
-import type { Replicas } from "../core/store.js";
+import { quietFailure, type Replicas } from "../core/store.js";
 import { startDeadline, within } from "./deadline.js";
 import { failureOf, isReadOnly, isUnknownScript } from "./failure.js";
 import type { Admission, Gate } from "./gate.js";
@@ -159,7 +159,7 @@ export function runScript(
         text = script.withoutGrant;
         send();
       } else {
-        refuse(refusalOf(admission.restMs));
+        refuse(quietFailure(admission));
       }
     };
     const admit = (asked: Gate): void => {
@@ -230,14 +230,6 @@ function shortened({ atLeast, timeoutMs: waitMs }: Replicas, timeoutMs: number):
 function enough(reply: unknown, count: number, { atLeast, timeoutMs }: Replicas): unknown {
   if (count >= atLeast || Number(toItem(reply)) !== 1) return reply;
   throw new Error(`only ${count} of ${atLeast} replicas acknowledged it within ${timeoutMs} ms`);
-}
-
-function refusalOf(restMs: number): StoreFailure {
-  const resumesInMs = Math.ceil(restMs);
-  const cause = new Error(
-    `this server took over from another or was restarted, and may not know of every lock that is held: it grants none for ${resumesInMs} ms more`,
-  );
-  return { mayHaveRun: false, transient: true, cause, resumesInMs };
 }
 
 /**

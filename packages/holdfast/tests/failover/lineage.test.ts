@@ -23,6 +23,7 @@ interface Facts {
   readonly sinceMs?: number;
   readonly isStrict?: boolean;
   readonly isShard?: boolean;
+  readonly isAlone?: boolean;
 }
 
 /** What `verdict` answers for a server whose run is `self`. */
@@ -35,9 +36,10 @@ async function verdict(facts: Facts): Promise<unknown> {
     sinceMs = 0,
     isStrict = false,
     isShard = false,
+    isAlone = false,
   } = facts;
   const text = (run: string | undefined): string => (run === undefined ? "false" : `'${run}'`);
-  const call = `verdict('self', ${isPromoted}, ${upMs}, ${text(settled)}, ${text(pending)}, ${sinceMs}, ${LEASE_MS}, ${isStrict}, ${NOW_MS}, ${isShard})`;
+  const call = `verdict('self', ${isPromoted}, ${upMs}, ${text(settled)}, ${text(pending)}, ${sinceMs}, ${LEASE_MS}, ${isStrict}, ${NOW_MS}, ${isShard}, ${isAlone})`;
   const [restMs, since] = (await server.command("EVAL", `${FRAGMENT}\nreturn {${call}}`, 0)) as number[];
   return restMs === 0 ? 0 : [restMs, since];
 }
@@ -102,6 +104,18 @@ describe("the verdict", () => {
     ],
     ["strict: no marker, started a lease ago", { isStrict: true, upMs: LEASE_MS }, 0],
     ["auto: no marker, started just now", { upMs: 0 }, 0],
+    [
+      "of a quorum, and too few others were asked: an hour, since a lease that it forgot may be longer than any it knows",
+      { isStrict: true, isAlone: true, upMs: 300_000 },
+      untilMs(3_300_000, NOW_MS - 300_000),
+    ],
+    ["the same, up for an hour", { isStrict: true, isAlone: true, upMs: 3_600_000 }, 0],
+    [
+      "the same, with what is left of its memory",
+      { settled: "other", isStrict: true, isAlone: true },
+      untilMs(3_600_000, NOW_MS),
+    ],
+    ["the same, settled before", { settled: "self", isStrict: true, isAlone: true }, 0],
   ])("%s", async (_, facts, expected) => {
     expect(await verdict(facts)).toEqual(expected);
   });
@@ -176,6 +190,27 @@ describe("the script", () => {
     expect(await marker()).toMatchObject({ longestMs: "10000", beforeMs: "900000" });
     await server.command("HSET", "hf:lineage", "periodMs", 1);
     expect(await ask(5_000)).toEqual([0, 10_000]);
+  });
+
+  test("a server of a quorum waits for the longest lease that others have told, once enough of them were asked", async () => {
+    const askVoter = async (leaseMs: number, heard: string): Promise<unknown[]> =>
+      (
+        (await server.command(
+          ...["EVAL", serverLineage.source, 1, "hf:lineage", leaseMs, 1, "voter", "", heard],
+        )) as unknown[]
+      ).slice(0, -1);
+    await server.command("HSET", "hf:lineage", "run", "another", "longestMs", 1_000, "heard", "another");
+    const alone = (await askVoter(1_000, "")) as number[];
+    expect(alone).toEqual([3, 1_000, expect.any(Number)]);
+    expect(alone[2]).toBeGreaterThan(3_590_000);
+    expect(await askVoter(1_000, "another"), "that was of its last run").toEqual([3, 1_000, expect.any(Number)]);
+    expect(await askVoter(60_000, await runId())).toMatchObject([1, 60_000, expect.any(Number)]);
+    const waits = (await askVoter(1_000, "")) as number[];
+    expect(waits, "for everybody").toEqual([1, 60_000, expect.any(Number)]);
+    expect(waits[2]).toBeLessThanOrEqual(60_000);
+    expect(await marker()).toMatchObject({ run: "another", pending: await runId(), heard: await runId() });
+    await server.command("HSET", "hf:lineage", "sinceMs", 1);
+    expect(await askVoter(1_000, "")).toEqual([0, 60_000]);
   });
 
   test("strict waits on a server that was started just now and has no marker, and auto does not", async () => {

@@ -62,7 +62,7 @@ test("a hundred waiters send nothing while they wait, one release each, and conf
   const [release, confirmation] = [mutexRelease, mutexExtend].map(({ sha1 }) => ["evalsha", sha1]);
   expect(all.filter(([, sha1]) => sha1 === mutexRelease.sha1)).toEqual(Array.from({ length: 101 }, () => release));
   // The first hold of each process is confirmed, and any that a slow machine makes last for 250 ms.
-  const others = all.filter(([, sha1]) => sha1 !== mutexRelease.sha1);
+  const others = all.filter(([command, sha1]) => command !== "script" && sha1 !== mutexRelease.sha1);
   expect(others.length).toBeGreaterThanOrEqual(2);
   expect(others).toEqual(others.map(() => confirmation));
   stop();

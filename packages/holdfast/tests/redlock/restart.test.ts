@@ -2,12 +2,21 @@
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
-import { createHoldfast, type Holdfast, type HoldfastOptions } from "../../src/index.js";
+import {
+  AcquireTimeoutError,
+  createHoldfast,
+  type Holdfast,
+  type HoldfastOptions,
+  QuorumError,
+  type Redlock,
+} from "../../src/index.js";
 import { storeFor } from "../../src/stores/detect.js";
 import { LONG_MS, until } from "../../src/testing/delays.js";
 
 // A server starts anew within it, and on a busy machine that takes its time.
 const LEASE_MS = 4_000;
+const LONG_LEASE_MS = 60_000;
+const BRIEF_MS = 1_000;
 let servers: RedisServer[];
 let clients: Redis[];
 const holdfasts: Holdfast[] = [];
@@ -67,3 +76,44 @@ test("without that it is granted again at once: the run has teeth", async () => 
   const unguarded = (): HoldfastOptions => ({ redlock: clients.map((client) => storeFor(client)) });
   expect(await holdersAfterMemoryLoss(unguarded, "unguarded")).toBe(2);
 });
+
+/** Each server has been asked about itself, and whatever it asks of who comes first is over. */
+async function settled(holdfast: Holdfast): Promise<void> {
+  const mayGrant = async (server: RedisServer): Promise<boolean> => {
+    const [run, pending] = (await server.command("HMGET", "hf:lineage", "run", "pending")) as (string | null)[];
+    return run !== null && pending === null;
+  };
+  await until(async () => {
+    await holdfast.redlock("settling").run(() => {}, { waitMs: LONG_MS });
+    return (await Promise.all(servers.map(mayGrant))).every(Boolean);
+  }, "all servers to grant");
+}
+
+test("a lease much longer than those of the others keeps a server out that forgot it", async () => {
+  const [zero, one, two] = servers as [RedisServer, RedisServer, RedisServer];
+  const brief = connect({ redlock: clients, leaseMs: BRIEF_MS });
+  await settled(brief);
+  const second = brief.redlock("long");
+  two.freeze();
+  const lease = await connect({ redlock: clients })
+    .redlock("long")
+    .acquire({ leaseMs: LONG_LEASE_MS, waitMs: LONG_MS, renew: false });
+  two.resume();
+  await until(async () => (await two.command("GET", "hf:redlock:{long}")) !== null, "the straggler to grant");
+  await two.command("DEL", "hf:redlock:{long}");
+  await one.restart();
+  await until(() => clients.every(({ status }) => status === "ready"), "the client to connect again");
+  // The only server that is left of those that granted it cannot be asked.
+  zero.freeze();
+  expect(await refusal(second)).toBeInstanceOf(QuorumError);
+  zero.resume();
+  expect(await refusal(second)).toBeInstanceOf(AcquireTimeoutError);
+  expect(lease.validForMs()).toBeGreaterThan(0);
+  await lease.release().catch(() => {});
+  await second.run(() => {}, { waitMs: LONG_MS });
+});
+
+/** Why somebody is not granted the lock who waits for longer than its own lease. */
+async function refusal(lock: Redlock): Promise<unknown> {
+  return lock.acquire({ waitMs: 4 * BRIEF_MS }).catch((error: unknown) => error);
+}

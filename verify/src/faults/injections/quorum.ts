@@ -3,11 +3,11 @@
 import { COMMAND_TIMEOUT_MS } from "../clients.js";
 import type { Injection } from "../injection.js";
 import { EPS_MS, POLL_MS } from "../judging/grounds.js";
-import type { QuorumControls, ServerHandle, Stage, Taken } from "../stage.js";
+import type { Client, Matches, QuorumControls, ServerHandle, Stage, Taken } from "../stage.js";
 import { forwardStep, stepBy } from "./clock.js";
-import { twoHolders } from "./directed.js";
+import { letGo, takeAll, tryAfter, twoClients, twoHolders } from "./directed.js";
 import { FORGETFUL, forgetfulRestart } from "./durability.js";
-import { contention, pauseMs, runIdOf, serverOf, strikeOver } from "./striking.js";
+import { contention, isAbout, pauseMs, runIdOf, serverOf, strikeOver, untilGivenUp } from "./striking.js";
 
 function quorumOf({ topology: { quorum } }: Stage): QuorumControls {
   if (quorum === undefined) throw new Error("there is no quorum here");
@@ -219,5 +219,87 @@ export const jumpingQuiet: Injection = {
       forgotten = stage.sleep(leaseMs);
     });
     await forgotten;
+  },
+};
+
+/** How much longer a long lease is than those of the others. */
+const LONGER = 20;
+/** A server counts its uptime in whole seconds, so what it is kept out for may begin up to two of them late. */
+const UPTIME_MS = 2_000;
+/** More than are sent while somebody takes a lock. */
+const MOST_REFUSED = 200;
+const MARKER = "hf:lineage";
+
+/** Every server may grant: whatever it has to wait for is over. */
+async function untilAllMayGrant(stage: Stage, client: Client, mostMs: number): Promise<void> {
+  const mayGrant = async (server: ServerHandle): Promise<boolean> => {
+    const [run, pending] = (await server.command("HMGET", MARKER, "run", "pending")) as (string | null)[];
+    return run !== null && pending === null;
+  };
+  const endMs = stage.nowMs() + mostMs;
+  while (stage.nowMs() < endMs) {
+    const taken = await client.take({ lockName: stage.newName(), leaseMs: stage.leaseMs, waitMs: stage.leaseMs });
+    if (taken !== undefined) await client.release(taken.leaseId);
+    if ((await Promise.all(stage.topology.servers.map(mayGrant))).every(Boolean)) return;
+    await stage.sleep(stage.leaseMs / 4);
+  }
+  throw new Error("not every server grants, so nothing can be shown");
+}
+
+/** The longest lease that any server has been told of, in ms. */
+async function longestKnown({ topology: { servers } }: Stage): Promise<number> {
+  const known = await Promise.all(servers.map((server) => server.command("HGET", MARKER, "longestMs")));
+  return Math.max(...known.map(Number));
+}
+
+/** The servers that are no part of the first majority answer nothing of what decides that lock, as long as `during` lasts. */
+async function withoutTheRest<Result>(stage: Stage, lockName: string, during: () => Promise<Result>): Promise<Result> {
+  const { majority, proxies } = quorumOf(stage);
+  const isOfLock = isAbout(stage, lockName, "acquire");
+  const asks: Matches = (words) => isOfLock(words) || words[1] === "server/lineage";
+  const armed = untilGivenUp(asks);
+  for (const proxy of proxies.slice(majority))
+    for (let count = 0; count < MOST_REFUSED; count += 1)
+      void proxy.answerError(armed.matches, "LOADING Redis is loading the dataset in memory");
+  try {
+    return await during();
+  } finally {
+    armed.giveUp();
+  }
+}
+
+/**
+ * K8: a lease that is much longer than those of all others was granted by just a majority. One of these forgets, the others
+ * cannot be reached, and those that can have never heard of such a lease.
+ */
+export const forgottenLength: Injection = {
+  row: "K8",
+  servers: FORGETFUL,
+  async strike(stage) {
+    const { majority, proxies, aim } = quorumOf(stage);
+    const [holder, rival] = twoClients(stage);
+    const knownMs = await longestKnown(stage);
+    // Longer than any server knows of yet.
+    const longMs = Math.max(LONGER * stage.leaseMs, 2 * knownMs);
+    await untilAllMayGrant(stage, rival, knownMs + LONGER * stage.leaseMs);
+    const lockName = stage.newName();
+    const held = await withoutTheRest(stage, lockName, () => takeAll(stage, holder, lockName, longMs, false));
+    aim(majority - 1);
+    const server = serverOf(stage);
+    const before = await runIdOf(server);
+    const beganMs = stage.nowMs();
+    await server.kill();
+    await server.restart();
+    const cut = proxies.slice(0, majority - 1);
+    for (const line of cut) line.stall("both");
+    const endMs = stage.nowMs() + UPTIME_MS + 3 * stage.leaseMs;
+    let taken = await tryAfter(stage, rival, lockName, stage.leaseMs);
+    while (taken.taken.length === 0 && stage.nowMs() < endMs)
+      taken = await tryAfter(stage, rival, lockName, stage.leaseMs);
+    const isNew = (await runIdOf(server)) !== before;
+    const proof = `${server.name} restarted empty, ${cut.length} cut off, leases of ${longMs} and ${stage.leaseMs} ms`;
+    strikeOver(stage, "K8", server.name, beganMs, isNew ? proof : null);
+    await letGo(held, taken);
+    for (const line of cut) line.resume();
   },
 };

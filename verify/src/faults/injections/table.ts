@@ -80,6 +80,7 @@ export const INJECTIONS: readonly Injection[] = [
   quorum.jumpingVoter,
   quorum.forgetfulVoter,
   quorum.jumpingQuiet,
+  quorum.forgottenLength,
 ];
 
 const BY_ROW: ReadonlyMap<string, Injection> = new Map(INJECTIONS.map((injection) => [injection.row, injection]));

@@ -37,6 +37,13 @@ export const TOPOLOGY_MUTATIONS: readonly TopologyMutation[] = [
     tampering: { store: (store) => withoutSecondReleases(store) },
   },
   {
+    name: "a server that forgot waits for the longest lease that it is told of, and nobody asks the others",
+    topology: "quorum",
+    seed: 5,
+    finds: ["S2"],
+    tampering: rewrite("server/lineage", ["place == 'voter' and marker[7] ~= run and heard ~= run", "false"]),
+  },
+  {
     name: "the quiet time is half as long as the longest lease",
     topology: "replicas",
     seed: 43,

@@ -45,8 +45,10 @@ export type Strike = {
 export interface TopologyPlan extends Plan {
   readonly topology: Topology;
   readonly size: number;
-  /** Whether somebody loses its memory, or takes over, so that one length of lease is used by all. */
+  /** The longest lease of all. Where somebody loses its memory, or takes over, all leases are that long, unless `isMixed`. */
   readonly longestMs: number;
+  /** Of a quorum whose servers forget: whether leases differ in length all the same. Then never a majority forgets at once. */
+  readonly isMixed: boolean;
   /** Whether leases are long and all given back. */
   readonly isLong: boolean;
   readonly strikes: readonly Strike[];
@@ -58,11 +60,21 @@ const LATE_MS = 2_500;
 /** Longest pause between two requests to give back, and the trips of the last. */
 const LONG_TO_LEAVE_MS = 11_000 + 4_000;
 const FIRST_CALLER_ID = 5_000;
+const FIRST_PARTING_ID = 1_000_000;
+/** Which nobody else wants. */
+const PARTED_LOCK = 50;
 /** In the upper half of what a seed is made of, where nothing else is drawn from. */
-const STREAM = { quorum: 11 * 4_294_967_296, replicas: 13 * 4_294_967_296, callers: 17 * 4_294_967_296 };
+const STREAM = {
+  quorum: 11 * 4_294_967_296,
+  replicas: 13 * 4_294_967_296,
+  callers: 17 * 4_294_967_296,
+  mixed: 19 * 4_294_967_296,
+};
 /** A lease of some sessions of a quorum. */
 const LONG_MS = 40_000;
 const LEASES = [500, 1_500, 3_000] as const;
+/** Where they differ and servers forget: the longest outlives what short ones keep a server out for, by far. */
+const MIXED = [500, 500, 1_500, 8_000] as const;
 
 /**
  * The run of a seed.
@@ -93,6 +105,14 @@ export function topologyPlanOf(seed: number, topology: Topology, kind = "mutex")
     const callers = callersAround(strike, base, mayForget ? leaseMs : undefined, random, sessions.length);
     sessions.push(...callers.map((session) => (isLong ? lengthened(session, random) : varied(session, seed))));
   }
+  const isMixed = topology === "quorum" && mayForget && new Random(seed + STREAM.mixed).chance(0.6);
+  if (isMixed) {
+    const holder = holderOf(seed, base);
+    for (const [place, session] of sessions.entries()) sessions[place] = mixed(session, seed, holder);
+    const [callers, faults] = isCalm ? [[], []] : parted(seed, base, size, holder);
+    sessions.push(...callers);
+    strikes.push(...faults);
+  }
   const longestMs = Math.max(0, ...sessions.map((session) => Math.max(session.leaseMs, session.extendMs ?? 0)));
   const calmFromMs = isCalm ? base.calmFromMs : FAULTS_END_MS + LATE_MS + (isLong ? LONG_TO_LEAVE_MS : 2 * longestMs);
   return {
@@ -103,6 +123,7 @@ export function topologyPlanOf(seed: number, topology: Topology, kind = "mutex")
     topology,
     size,
     longestMs,
+    isMixed,
     isLong,
     strikes: strikes.sort((a, b) => a.atMs - b.atMs),
     calmFromMs,
@@ -177,6 +198,88 @@ function fitted(drawn: Session, leaseMs: number | undefined, random: Random, use
     holdMs: random.chance(0.2) ? 0 : random.whole(1, leaseMs * 2),
     extendMs: extendMs === null ? null : leaseMs,
   };
+}
+
+/** Who has the longest leases. */
+function holderOf(seed: number, { processCount }: Plan): number {
+  return new Random(seed + STREAM.mixed).whole(0, processCount - 1);
+}
+
+/** With a lease of its own length, the longest ones in one process; drawn apart, so that the rest of the seed stays what it was. */
+function mixed(session: Session, seed: number, holder: number): Session {
+  const random = new Random(seed + STREAM.mixed + session.id);
+  const lengths = session.process === holder ? MIXED : MIXED.slice(0, -1);
+  const leaseMs = random.pick(lengths);
+  const extendMs = session.extendMs === null ? null : random.pick(lengths);
+  return { ...session, leaseMs, extendMs, holdMs: random.chance(0.3) ? random.whole(0, 20) : random.whole(1, leaseMs) };
+}
+
+/**
+ * One with a long lease reaches a bare majority; a server of that forgets, and cannot be reached by it any more; and one with
+ * short leases reaches that server and all those that know nothing of it.
+ */
+function parted(
+  seed: number,
+  { processCount, sessions: [example] }: Plan,
+  size: number,
+  holder: number,
+): [Session[], Strike[]] {
+  const random = new Random(seed + STREAM.mixed);
+  const forgetful = random.whole(0, size - 1);
+  const others = Array.from({ length: size - 1 }, (_, place) => (forgetful + 1 + place) % size);
+  const knowing = others.slice(0, (size - 1) / 2);
+  const rival = (holder + 1) % processCount;
+  if (example === undefined || processCount < 2) return [[], []];
+  const atMs = random.whole(1_000, 2_500);
+  const weather = { ...drawWeather(random), requestLoss: 1 };
+  const part = (process: number, server: number, fromMs: number, forMs: number): Strike => ({
+    id: FIRST_PARTING_ID + 10 * process + server,
+    atMs: fromMs,
+    process,
+    server,
+    what: "weather",
+    forMs,
+    weather,
+    isOfAll: false,
+  });
+  const strikes: Strike[] = [
+    ...others.slice(knowing.length).map((server) => part(holder, server, atMs - 300, 4_000)),
+    part(holder, forgetful, atMs + 400, FAULTS_END_MS - atMs),
+    ...knowing.map((server) => part(rival, server, atMs + 300, FAULTS_END_MS - atMs)),
+    {
+      id: FIRST_PARTING_ID,
+      atMs: atMs + random.whole(500, 900),
+      process: holder,
+      server: forgetful,
+      what: "restart-server",
+      forMs: random.whole(1, 300),
+      keeps: false,
+    },
+  ];
+  const session = (place: number, process: number, fromMs: number, leaseMs: number, holdMs: number): Session => ({
+    ...example,
+    id: FIRST_PARTING_ID + place,
+    process,
+    lock: PARTED_LOCK,
+    atMs: fromMs,
+    isTry: false,
+    waitMs: 8_000,
+    leaseMs,
+    renew: false,
+    abortAfterMs: null,
+    holdMs,
+    extendMs: null,
+    end: "release",
+  });
+  const [shortest, longest] = [MIXED[0], MIXED.at(-1) ?? 0];
+  return [
+    [
+      session(100, holder, atMs, longest, longest - 500),
+      // Who hears of no majority for a whole lease gives up, so it asks again and again.
+      ...[1, 2, 3, 4, 5, 6].map((time) => session(100 + time, rival, atMs + 500 * time, shortest, 100)),
+    ],
+    strikes,
+  ];
 }
 
 /** With a lease that outlives all faults by far: what nobody gives back is then still there. */

@@ -32,8 +32,8 @@ export const LOAD = "script/load";
 const INFO = { server: "info:server", replication: "info:replication" };
 const TELL = "redis.call('SET', KEYS[1], ARGV[1])\nredis.call('SET', KEYS[2], ARGV[2])\nreturn 0";
 
-/** Long enough that nobody takes it for one that was started just now. */
-const FIRST_UP_MS = 3_600_000;
+/** Long enough that nobody takes it for one that was started just now: a server of a quorum may be one for an hour. */
+const FIRST_UP_MS = 7_200_000;
 const NEVER_PROMOTED = "0".repeat(40);
 
 /** See the file header. */
@@ -106,6 +106,22 @@ export class SimulatedServer {
     restore(this.keyspace, has, this.clock.nowUs() / 1_000);
   }
 
+  /**
+   * Whether it was started again, and as far as it has been told nobody has asked the other servers of its quorum since how long
+   * leases are.
+   */
+  get isAlone(): boolean {
+    if (this.#runs === 0) return false;
+    const marker = this.keyspace.dump().find(({ key }) => key === "hf:lineage")?.value ?? [];
+    const isIn = (field: string): boolean =>
+      marker[marker.indexOf(field) + 1] === this.#runId && marker.includes(field);
+    return !isIn("run") && !isIn("heard");
+  }
+
+  get #runId(): string {
+    return idOf(`${this.name}, process ${this.#upSinceMs}`);
+  }
+
   /** What clients have put there. */
   keys(): DumpedKey[] {
     return this.keyspace.dump().filter(({ key }) => key !== INFO.server && key !== INFO.replication);
@@ -168,7 +184,7 @@ export class SimulatedServer {
   /** Puts down where a script finds it what INFO says here, since an embedded server has none. */
   async #inform(): Promise<void> {
     const upSeconds = Math.floor((this.#ground.nowMs - this.#upSinceMs) / 1_000);
-    const server = `run_id:${idOf(`${this.name}, process ${this.#upSinceMs}`)}\r\nuptime_in_seconds:${upSeconds}\r\n`;
+    const server = `run_id:${this.#runId}\r\nuptime_in_seconds:${upSeconds}\r\n`;
     const replication = `master_replid:${this.#replication}\r\nmaster_replid2:${this.#formerReplication}\r\n`;
     await this.keyspace.eval(TELL, [INFO.server, INFO.replication], [server, replication]);
   }

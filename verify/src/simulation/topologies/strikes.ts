@@ -57,7 +57,8 @@ function happen(world: TopologyWorld, strike: Strike): void {
       server.frozenUntilMs = Math.max(server.frozenUntilMs, world.nowMs + strike.forMs);
       return;
     case "restart-server": {
-      if (server.isDown) return;
+      // With leases of different length no majority may be restarted at once: docs/adr/131.
+      if (server.isDown || (world.isMixed && world.areManyAlone)) return;
       server.isDown = true;
       for (const { clients: all } of world.members) {
         const client = all[server.index];

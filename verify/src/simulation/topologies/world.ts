@@ -1,6 +1,6 @@
 /** Several servers, several processes with a client of each, and the network between them. */
 
-import { createHoldfastOn, type FailoverGrace, failoverGrace } from "holdfast/simulation";
+import { createHoldfastOn, type FailoverGrace, failoverGrace, quorumGrace } from "holdfast/simulation";
 import type { Guard } from "../guard.js";
 import { accountOf } from "../kinds/signal-account.js";
 import type { Joined } from "../member.js";
@@ -39,6 +39,8 @@ const SERVER_RATE_MAX = 0.004;
 const SKEW_MAX_MS = 100;
 const PREFIX = "hf";
 
+type Grace = ReturnType<typeof quorumGrace>;
+
 /** See the file header. */
 export class TopologyWorld extends World<Crossing> {
   readonly #parts: Parts;
@@ -76,6 +78,17 @@ export class TopologyWorld extends World<Crossing> {
   /** The longest lease that anybody asks for. */
   get longestMs(): number {
     return this.#parts.plan.longestMs;
+  }
+
+  /** Whether so many servers are, or will be, without an answer to how long leases are that one more would be a majority. */
+  get areManyAlone(): boolean {
+    const alone = this.servers.filter((server) => server.isDown || server.isAlone);
+    return alone.length + 1 > this.servers.length / 2;
+  }
+
+  /** Whether leases differ in length although servers forget. */
+  get isMixed(): boolean {
+    return this.#parts.plan.isMixed;
   }
 
   /** Whether a server that takes over is to grant nothing for a while. */
@@ -132,15 +145,13 @@ function join(world: TopologyWorld, parts: Parts, index: number, incarnation: nu
       return world.nowMs;
     },
   };
-  const client = (lead: () => SimulatedServer | undefined, mode: FailoverGrace): SimulatedClient =>
-    new SimulatedClient(land, process, random.fork(), lead, plan.commandTimeoutMs, {
-      grace: failoverGrace(mode, PREFIX),
-    });
+  const client = (lead: () => SimulatedServer | undefined, grace: Grace | undefined): SimulatedClient =>
+    new SimulatedClient(land, process, random.fork(), lead, plan.commandTimeoutMs, { grace });
   const { replication } = parts;
   const clients =
     replication === undefined
-      ? parts.servers.map((server) => client(() => server, "strict"))
-      : [client(() => replication.leadOf(process), parts.grace)];
+      ? parts.servers.map((server) => client(() => server, quorumGrace(PREFIX)))
+      : [client(() => replication.leadOf(process), failoverGrace(parts.grace, PREFIX))];
   const { runtime, store: tamper } = world.tampering;
   const stores = clients.map(({ store }) => tamper?.(watched(world, store)) ?? watched(world, store));
   const [store] = stores;

@@ -6,6 +6,7 @@ const WAITER = "redlock/waiter.ts";
 const RULES = "redlock/rules.test.ts";
 const TOKENS = "redlock/tokens.test.ts";
 const OPTIONS = "redlock/options.test.ts";
+const MEMORIES = "redlock/memories.test.ts";
 
 /** See the file header. */
 export const QUORUM: readonly Tooth[] = [
@@ -185,5 +186,43 @@ export const QUORUM: readonly Tooth[] = [
       ),
     ],
     catcher: test(RULES, "what a straggler grants after the release is given back"),
+  },
+  {
+    id: "forgotten-length",
+    bugs: [],
+    mistake:
+      "a server that forgot stays out for the longest lease that it has been told of since, and the others are not asked",
+    patches: [patch("server/lineage.lua", "place == 'voter' and marker[7] ~= run and heard ~= run", "false")],
+    catcher: test(
+      "redlock/restart.test.ts",
+      "a lease much longer than those of the others keeps a server out that forgot it",
+    ),
+  },
+  {
+    id: "too-few-are-asked",
+    bugs: [],
+    mistake: "a server that forgot is told the longest lease of those that can be asked, however few these are",
+    patches: [patch("redlock/memories.ts", "if (remember(words) < this.#majority && !areMostAlone) return;", "")],
+    catcher: test(
+      MEMORIES,
+      "a server that forgot is told the longest lease when enough were asked: one of two that cannot be asked may be the only one to know",
+    ),
+  },
+  {
+    id: "told-with-the-vote",
+    bugs: [],
+    mistake:
+      "each server is told how long a lease is right before its vote, when another that voted may have been asked for already",
+    patches: [
+      patch(
+        BALLOT,
+        "if (run !== undefined && toldIn(server, claim.leaseMs) === run) return vote;",
+        "if (run !== undefined || toldIn(server, claim.leaseMs) !== undefined) return vote;",
+      ),
+    ],
+    catcher: test(
+      MEMORIES,
+      "a vote counts only of a server that knew how long the lease is before the first was asked: it was told only with the request for its vote",
+    ),
   },
 ];

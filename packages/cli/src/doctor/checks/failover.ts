@@ -14,7 +14,7 @@ export const grace: Check = {
   risk: 'It grants nothing new until the quiet time is over. With failoverGrace: "off" it grants at once, and may grant a lock that is still held.',
   fix: 'wait: holders keep what they hold, and renew. For good: failoverGrace "auto", or "strict" where nothing is written to disk',
   families: ["lineage"],
-  run({ role, lineage, hidden }, { leaseMs }) {
+  run({ role, lineage, hidden, topology }, { leaseMs }) {
     if (role === "slave") return skipped("a replica");
     if (lineage === undefined) {
       const why = hidden.get("lineage");
@@ -23,9 +23,30 @@ export const grace: Check = {
         `${PERMIT_INFO}: without it no program can see that either`,
       );
     }
-    return gracePeriod(lineage, leaseMs);
+    return topology === "redlock" && isAlone(lineage) ? alone(lineage) : gracePeriod(lineage, leaseMs);
   },
 };
+
+/** How long a server of a quorum waits for the others at most: as lua/lineage-verdict has it. */
+const ALONE_MS = 3_600_000;
+
+/** Whether it is one of a quorum that may have forgotten leases, and too few others were asked how long these are. */
+function isAlone({ run, nowMs, marker }: LineageFacts): boolean {
+  return marker?.pending === run && marker.run !== run && marker.heard !== run && marker.sinceMs + ALONE_MS > nowMs;
+}
+
+function alone({ nowMs, marker }: LineageFacts): Verdict[] {
+  const longestMs = Math.max(marker?.longestMs ?? 0, ALONE_MS);
+  const restMs = Math.min(longestMs, (marker?.sinceMs ?? 0) + longestMs - nowMs);
+  return found(
+    "warning",
+    `quiet for ${formatMs(restMs)} more: it was restarted, and too few other servers have said how long leases are`,
+    {
+      risk: "It has no vote until a majority of the servers that were not restarted can be asked.",
+      fix: "bring the servers back that are missing; an empty server in place of one that is gone for good will do",
+    },
+  );
+}
 
 function gracePeriod({ run, isPromoted, upMs, nowMs, marker }: LineageFacts, leaseMs: number): Verdict[] {
   const how = isPromoted ? "was promoted" : `was started ${formatMs(upMs)} ago`;

@@ -12,9 +12,9 @@ export async function readLineage({ redis, info, place, isPrimary }: Link): Prom
   const isPromoted = /[^0]/.test(former);
   const [[seconds = 0, micros = 0], marker] = await Promise.all([
     redis.call("TIME").then((time) => (time as unknown[]).map(Number)),
-    redis.call("HMGET", place.marker, "run", "pending", "sinceMs", "longestMs", "beforeMs"),
+    redis.call("HMGET", place.marker, "run", "pending", "sinceMs", "longestMs", "beforeMs", "heard"),
   ]);
-  const [run, pending, sinceMs, longestMs, beforeMs] = marker as (string | null)[];
+  const [run, pending, sinceMs, longestMs, beforeMs, heard] = marker as (string | null)[];
   const isKept = run !== null || pending !== null || longestMs !== null;
   return {
     run: isPromoted ? `${process}/${info.get("master_replid") ?? ""}` : process,
@@ -26,6 +26,7 @@ export async function readLineage({ redis, info, place, isPrimary }: Link): Prom
           marker: {
             ...(run == null ? {} : { run }),
             ...(pending == null ? {} : { pending }),
+            ...(heard == null ? {} : { heard }),
             sinceMs: Number(sinceMs ?? 0),
             longestMs: Math.max(Number(longestMs ?? 0), Number(beforeMs ?? 0)),
           },

@@ -1,0 +1,282 @@
+/** What the servers of a quorum tell each other, by way of their clients, of how long leases are. */
+import { expect, test } from "vitest";
+import { QuorumError, StoreError } from "../../src/core/errors.js";
+import { EvictionGuard } from "../../src/core/eviction-guard.js";
+import type { ServerMemory, Standing, Store } from "../../src/core/store.js";
+import { Ballot } from "../../src/redlock/ballot.js";
+import { Memories, toldIn } from "../../src/redlock/memories.js";
+import type { QuorumServer } from "../../src/redlock/servers.js";
+import type { Verdict } from "../../src/redlock/vote.js";
+import { ManualRuntime, settle } from "../unit/manual-runtime.js";
+
+const LEASE_MS = 20_000;
+const TIMEOUT_MS = 1_000;
+
+type Mind = "remembers" | "waits" | "forgot" | "silent" | "down";
+
+/** One server: what it knows, and what it was asked. */
+class Server {
+  readonly asked: { readonly leaseMs: number; readonly heard: string | undefined }[] = [];
+  readonly memory: ServerMemory;
+  mind: Mind;
+  longestMs: number;
+  #last: Standing | undefined;
+
+  constructor(mind: Mind, longestMs: number) {
+    this.mind = mind;
+    this.longestMs = longestMs;
+    const last = (): Standing | undefined => this.#last;
+    this.memory = {
+      knows: (leaseMs) => {
+        const said = last();
+        return said?.outcome === "settled" && said.longestMs >= leaseMs ? said.run : undefined;
+      },
+      get aloneIn() {
+        const said = last();
+        return said?.outcome === "alone" ? said.run : undefined;
+      },
+      ask: (leaseMs, _timeoutMs, heard) => this.#ask(leaseMs, heard),
+    };
+  }
+
+  async #ask(leaseMs: number, heard: string | undefined): Promise<Standing> {
+    this.asked.push({ leaseMs, heard });
+    if (this.mind === "silent") return new Promise(() => {});
+    if (this.mind === "down") throw new StoreError("a", { mayHaveRun: false, transient: true, cause: "away" });
+    this.longestMs = Math.max(this.longestMs, leaseMs);
+    if (this.mind === "forgot" && heard !== undefined) this.mind = "waits";
+    const { longestMs } = this;
+    if (this.mind === "remembers") this.#last = { outcome: "settled", longestMs, run: "run" };
+    else this.#last = { outcome: this.mind === "waits" ? "quiet" : "alone", longestMs, restMs: 500, run: "run" };
+    return this.#last;
+  }
+}
+
+/** How an attempt ends that all three servers grant, of which each knows in those runs how long its lease is: before, and after. */
+async function electedBy(
+  ...runs: readonly (readonly [before: string | undefined, after: string | undefined])[]
+): Promise<string> {
+  const runtime = new ManualRuntime();
+  const servers = runs.map(([before, after], index) => {
+    let hasVoted = false;
+    const store = {
+      async run() {
+        hasVoted = true;
+        return [0, 7];
+      },
+      memory: {
+        knows: () => (hasVoted ? after : before),
+        aloneIn: undefined,
+        ask: () => Promise.reject(new Error("told before")),
+      },
+    };
+    return { index, store: store as unknown as Store, guard: new EvictionGuard(undefined) };
+  });
+  const verdict = await new Promise<Verdict>((onVerdict) => {
+    new Ballot({
+      runtime,
+      servers,
+      place: { name: "a", lock: "a", fence: "b", channel: "c" },
+      claim: { owner: "o/1/20000/1", number: 1, leaseMs: LEASE_MS, amount: 1 },
+      timeoutMs: TIMEOUT_MS,
+      onVerdict,
+    });
+  });
+  return verdict.outcome;
+}
+
+interface Scene {
+  readonly servers: readonly Server[];
+  readonly quorum: readonly QuorumServer[];
+  readonly memories: Memories;
+  readonly runtime: ManualRuntime;
+}
+
+function scene(...minds: readonly (readonly [Mind, number])[]): Scene {
+  const servers = minds.map(([mind, longestMs]) => new Server(mind, longestMs));
+  const runtime = new ManualRuntime();
+  const quorum = servers.map(({ memory }, index) => ({
+    index,
+    store: { memory } as unknown as Store,
+    guard: new EvictionGuard(undefined),
+  }));
+  return { servers, quorum, memories: new Memories(quorum, runtime), runtime };
+}
+
+/** What a server was told that forgot: the longest lease, once enough others were asked. */
+async function toldTo(at: number, ...minds: readonly (readonly [Mind, number])[]): Promise<number | undefined> {
+  const { servers, memories, runtime } = scene(...minds);
+  const told = memories.told("a", 1_000, TIMEOUT_MS);
+  await settle();
+  await runtime.advance(TIMEOUT_MS);
+  await runtime.advance(TIMEOUT_MS);
+  void told;
+  return servers[at]?.asked.find(({ heard }) => heard !== undefined)?.leaseMs;
+}
+
+test("a majority is told before anybody is asked for a lease, and then nobody is told again", async () => {
+  const { servers, quorum, memories } = scene(["remembers", 0], ["remembers", 0], ["remembers", 0]);
+  await expect(memories.told("a", LEASE_MS, TIMEOUT_MS)).resolves.toBeUndefined();
+  expect(servers.map(({ longestMs }) => longestMs)).toEqual([LEASE_MS, LEASE_MS, LEASE_MS]);
+  expect(quorum.map((server) => toldIn(server, LEASE_MS))).toEqual(["run", "run", "run"]);
+  expect(memories.told("a", LEASE_MS, TIMEOUT_MS)).toBeUndefined();
+  expect(memories.told("a", 1_000, TIMEOUT_MS)).toBeUndefined();
+  expect(memories.told("a", 2 * LEASE_MS, TIMEOUT_MS)).toBeInstanceOf(Promise);
+  await settle();
+});
+
+test("nobody waits for a server that hangs longer than for a moment, and that one counts as not told", async () => {
+  const { quorum, memories, runtime } = scene(["silent", 0], ["remembers", 0], ["remembers", 0]);
+  const told = memories.told("a", LEASE_MS, TIMEOUT_MS);
+  await settle();
+  await runtime.advance(10);
+  await expect(told).resolves.toBeUndefined();
+  expect(quorum.map((server) => toldIn(server, LEASE_MS))).toEqual([undefined, "run", "run"]);
+});
+
+test("what a minority may grant nobody is asked for: the error says of each server why", async () => {
+  const { memories } = scene(["down", 0], ["waits", 0], ["remembers", 0]);
+  const failure = await memories.told("a", LEASE_MS, TIMEOUT_MS);
+  expect(failure).toBeInstanceOf(QuorumError);
+  expect(failure).toMatchObject({ mayHaveRun: false, transient: true, resumesInMs: undefined });
+  expect(failure?.message).toBe(
+    '"a": fewer than a majority of the servers may grant it: server 0 refused (away), server 1 refused (this server took over from another or was restarted, and may not know of every lock that is held: it grants none for 500 ms more), server 2 did it; nothing was carried out.',
+  );
+});
+
+test.each<[string, string, readonly (readonly [string | undefined, string | undefined])[]]>([
+  [
+    "a majority was told before",
+    "elected",
+    [
+      ["r", "r"],
+      ["r", "r"],
+      [undefined, undefined],
+    ],
+  ],
+  [
+    "it was told only with the request for its vote",
+    "unreached",
+    [
+      ["r", "r"],
+      [undefined, "r"],
+      [undefined, "r"],
+    ],
+  ],
+  [
+    "it has begun another run meanwhile",
+    "unreached",
+    [
+      ["r", "r"],
+      ["r", "s"],
+      ["r", undefined],
+    ],
+  ],
+])(
+  "a vote counts only of a server that knew how long the lease is before the first was asked: %s",
+  async (_, outcome, runs) => {
+    expect(await electedBy(...runs)).toBe(outcome);
+  },
+);
+
+test.each<[string, number | undefined, readonly (readonly [Mind, number])[]]>([
+  [
+    "of three, both others",
+    20_000,
+    [
+      ["forgot", 0],
+      ["remembers", 20_000],
+      ["remembers", 3_000],
+    ],
+  ],
+  [
+    "a server that waits has been told itself",
+    20_000,
+    [
+      ["forgot", 0],
+      ["waits", 20_000],
+      ["remembers", 0],
+    ],
+  ],
+  [
+    "one of two that cannot be asked may be the only one to know",
+    undefined,
+    [
+      ["forgot", 0],
+      ["down", 0],
+      ["remembers", 0],
+    ],
+  ],
+  [
+    "nor one that hangs",
+    undefined,
+    [
+      ["forgot", 0],
+      ["silent", 0],
+      ["remembers", 0],
+    ],
+  ],
+  [
+    "of five, three others",
+    9_000,
+    [
+      ["forgot", 0],
+      ["down", 0],
+      ["remembers", 0],
+      ["remembers", 9_000],
+      ["remembers", 0],
+    ],
+  ],
+  [
+    "two of five that forgot",
+    9_000,
+    [
+      ["forgot", 0],
+      ["forgot", 0],
+      ["remembers", 0],
+      ["remembers", 9_000],
+      ["remembers", 0],
+    ],
+  ],
+  [
+    "two that forgot, and one that is away",
+    undefined,
+    [
+      ["forgot", 0],
+      ["forgot", 0],
+      ["down", 0],
+      ["remembers", 9_000],
+      ["remembers", 0],
+    ],
+  ],
+  [
+    "a majority forgot, as at the first start: what is known has to do",
+    9_000,
+    [
+      ["forgot", 9_000],
+      ["forgot", 0],
+      ["down", 0],
+    ],
+  ],
+])("a server that forgot is told the longest lease when enough were asked: %s", async (_, expected, minds) => {
+  expect(await toldTo(0, ...minds)).toBe(expected);
+});
+
+test("those who have a majority without it go on, and the others are asked beside them, once in a second", async () => {
+  const { servers, memories, runtime } = scene(["forgot", 0], ["remembers", 0], ["remembers", 0]);
+  await memories.told("a", 1_000, TIMEOUT_MS);
+  await settle();
+  const [forgetful] = servers as [Server];
+  const heardBy = (): number => forgetful.asked.filter(({ heard }) => heard !== undefined).length;
+  expect(heardBy()).toBe(1);
+  // It is restarted once more.
+  forgetful.mind = "forgot";
+  await forgetful.memory.ask(1_000, TIMEOUT_MS);
+  expect(memories.told("a", 1_000, TIMEOUT_MS)).toBeUndefined();
+  await settle();
+  expect(heardBy()).toBe(1);
+  await runtime.advance(1_000);
+  expect(memories.told("a", 1_000, TIMEOUT_MS)).toBeUndefined();
+  await settle();
+  expect(heardBy()).toBe(2);
+});

@@ -1,0 +1,28 @@
+/** What is missed when leases on a quorum differ in length and a server forgets (docs/adr/131-longest-lease-on-a-quorum.md). */
+import { type LengthsSetting, LengthsWorld } from "./lengths-world.js";
+import { type Rule, rulesOf } from "./rule.js";
+
+/** Clients with leases of so many ticks, on servers of which some restart. */
+export function lengths(leases: readonly number[], restarts: number, servers: number = 3): LengthsSetting {
+  return { leases, servers, restarts };
+}
+
+const { script, client } = rulesOf(LengthsWorld, "Q8");
+
+/** The rules of leases of different length on a quorum. */
+export const LENGTHS_RULES: readonly Rule[] = [
+  script(
+    "others-are-asked",
+    "a server that forgot waits until others have told how long leases are",
+    lengths([2, 1], 1),
+    {
+      script: "server/lineage",
+      from: "place == 'voter' and marker[7] ~= run and heard ~= run",
+      to: "false",
+    },
+  ),
+  client("ask-a-majority", "a majority that remembers is asked for a server that forgot", lengths([2, 1], 1)),
+  client("ask-after-the-restart", "the others are asked after it came back", lengths([2, 1], 1)),
+  client("tell-first", "servers are told how long a lease is before the first is asked for it", lengths([2, 1], 1)),
+  client("count-who-was-told", "a vote counts only of who was told in the same run", lengths([2, 1], 2)),
+];
