@@ -31,7 +31,10 @@ export function clientRecords(
         { store, name: own },
         clientRecordAnnounce,
         { client: own },
-        { host: hostname(), pid: process.pid, name: facts.clientName, version: VERSION, ageMs, keepMs },
+        {
+          ...{ host: hostname(), pid: process.pid, name: facts.clientName, version: VERSION, ageMs, keepMs },
+          timeouts: timeoutsOf(store),
+        },
         facts.timeoutMs,
       );
     },
@@ -43,4 +46,13 @@ export function clientRecords(
       return { host, pid: Number(process), clientName: name === "" ? undefined : name };
     },
   };
+}
+
+/** For the doctor. What a store of the user's own throws must not keep the record from being written. */
+function timeoutsOf(store: Store): string {
+  try {
+    return JSON.stringify(store.clientTimeouts?.()) ?? "";
+  } catch {
+    return "";
+  }
 }

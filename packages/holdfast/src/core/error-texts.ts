@@ -1,5 +1,7 @@
 /** What errors say: one sentence and one line each, whatever a name, a label or a foreign client may contain. */
+
 import type { BreakReason, Forced, Holder, OverReason, Pause, ServerAnswer, StoreFailure } from "./error-facts.js";
+import { NoReply } from "./no-reply.js";
 
 /** Why a lease is over. */
 export const OVER: Readonly<Record<OverReason, string>> = {
@@ -132,7 +134,8 @@ export function evictionMessage(
 export function storeMessage(lockName: string, { mayHaveRun, cause, missingPermission }: StoreFailure): string {
   const why = textOf(cause instanceof Error ? cause.message : cause);
   const assume = mayHaveRun ? "it may have been carried out all the same" : "it was not carried out";
-  return `The server did not confirm a request about ${quote(lockName)} (${oneLine(why)}${lacks(missingPermission)}); ${assume}.`;
+  const advice = cause instanceof NoReply && cause.advice !== undefined ? ` ${cause.advice}` : "";
+  return `The server did not confirm a request about ${quote(lockName)} (${oneLine(why)}${lacks(missingPermission)}); ${assume}.${advice}`;
 }
 
 /** Too few of several servers did what was asked: what each of them said, and what may be assumed. */

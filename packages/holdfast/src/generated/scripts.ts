@@ -632,11 +632,11 @@ return generation` as string,
 export const clientRecordAnnounce = {
   name: "client-record/announce",
   keys: ["client"],
-  args: ["host", "pid", "name", "version", "ageMs", "keepMs"],
+  args: ["host", "pid", "name", "version", "ageMs", "keepMs", "timeouts"],
   replies: [
     { code: 1, outcome: "announced", values: [], rest: null },
   ],
-  sha1: "e4b684ae02cdf7e5b82253693218128ecf4f3864",
+  sha1: "2c2d727b6721db07c93a7ac49f62509845a8fc67",
   source: `-- holdfast client-record/announce
 local host, pid, name, version, ageMs, keepMs = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 
@@ -644,6 +644,7 @@ local time = redis.call('TIME')
 local nowUs = time[1] * 1000000 + time[2]
 local seen, since = string.format('%.0f', nowUs), string.format('%.0f', nowUs - ageMs * 1000)
 redis.call('HSET', KEYS[1], 'host', host, 'pid', pid, 'name', name, 'version', version, 'seen', seen, 'since', since)
+redis.call('HSET', KEYS[1], 'timeouts', ARGV[7])
 redis.call('PEXPIRE', KEYS[1], keepMs)
 return 1` as string,
   grants: false,
