@@ -105,6 +105,19 @@ export interface KeyFacts {
   readonly waiting: readonly string[];
   /** Ids of the clients that have a record here. */
   readonly clients: readonly string[];
+  /** Those of them whose records tell how they notice a dead connection. */
+  readonly timeouts?: readonly TimeoutFacts[];
+}
+
+/** How one client notices a dead connection, as its record tells. */
+export interface TimeoutFacts {
+  /** Name of the client if it has one, with process and host. */
+  readonly client: string;
+  readonly library: string;
+  readonly socketTimeoutMs?: number;
+  readonly keepAliveMs?: number;
+  /** What to do so that it replaces a dead connection; undefined if it does. */
+  readonly cure?: string;
 }
 
 /** How long round trips take, in ms. */

@@ -1,6 +1,7 @@
 /** All checks, in the order in which docs/doctor.md tells of them. */
 import type { Check } from "./check.js";
 import { acl, exposure } from "./checks/access.js";
+import { clientTimeouts } from "./checks/clients.js";
 import { clockRuns, clockSkew } from "./checks/clocks.js";
 import { grace, replicaLag, replicas, role } from "./checks/failover.js";
 import { cluster, redlock } from "./checks/groups.js";
@@ -15,7 +16,7 @@ import { pubsub, scripts, version } from "./checks/scripting.js";
 export const CHECKS: readonly Check[] = [
   ...[eviction, memory, persistence, restartWipe, grace, role, replicas, replicaLag],
   ...[exposure, acl, version, scripts, pubsub, cluster, redlock],
-  ...[clockSkew, clockRuns, latency, busy, stopWrites, connections, shared, leftovers, lostPauses],
+  ...[clockSkew, clockRuns, latency, busy, stopWrites, connections, clientTimeouts, shared, leftovers, lostPauses],
 ];
 
 /** Their ids. */

@@ -20,6 +20,9 @@ import type { Connection, ConnectOptions } from "./verb.js";
 /** A client, whatever the topology. */
 type Client = Redis | Cluster;
 
+/** A connection on which a command waits so long for its reply is dead, and is replaced: docs/half-open-connections.md. */
+const SOCKET_TIMEOUT_MS = 10_000;
+
 /** How long a client waits before it tries to connect again, at most. */
 const LONGEST_RETRY_MS = 1_000;
 
@@ -87,6 +90,7 @@ function clientsFor(
     connectionName: "holdfast-cli",
     connectTimeout: common.connectTimeoutMs,
     commandTimeout: common.commandTimeoutMs,
+    socketTimeout: SOCKET_TIMEOUT_MS,
     // How long a command may wait is `commandTimeout`'s to say.
     maxRetriesPerRequest: null,
     retryStrategy: backoff,

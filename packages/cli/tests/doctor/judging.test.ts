@@ -1,5 +1,7 @@
 /** What the checks make of facts, version by version: nothing is asked here. */
 import { expect, test } from "vitest";
+import type { Finding } from "../../src/doctor/check.js";
+import { clientTimeouts } from "../../src/doctor/checks/clients.js";
 import { judge } from "../../src/doctor/examine.js";
 import type { NodeFacts } from "../../src/doctor/facts.js";
 import { CHECK_IDS, CHECKS } from "../../src/doctor/table.js";
@@ -453,6 +455,38 @@ test("a slow script counts if it was slow for this lease, and lately", () => {
   expect(verdicts("busy", facts("Redis 7.0", entry(3_100, 2 * 86_400_000)))[0]).toMatch(/^ok/);
   const spikes = [{ event: "fork", atMs: Date.now(), worstMs: 4_000 }];
   expect(verdicts("busy", facts("Redis 7.0", { slow: { entries: [], spikes } }))[0]).toMatch(/^warning: fork 4.0 s/);
+});
+
+test("clients that keep a dead connection are told together, by what each of them needs", () => {
+  const keys = facts("Redis 7.2").keys as NonNullable<NodeFacts["keys"]>;
+  const of = (change: object): readonly Finding[] =>
+    judge([facts("Redis 7.2", { keys: { ...keys, ...change } })], { checks: [clientTimeouts] });
+  const bare = { client: "cart, pid 7 on shop-1", library: "ioredis", keepAliveMs: 30_000, cure: "set socketTimeout" };
+  const other = { client: "pid 8 on shop-2", library: "node-redis", socketTimeoutMs: 5_000, cure: "set a strategy" };
+  const well = { client: "pid 9 on shop-3", library: "glide" };
+  const four = ["a", "b", "c", "d"];
+  expect(of({ clients: four, timeouts: [bare, other, well, { ...bare, client: "pid 6 on shop-1" }] })).toMatchObject([
+    {
+      severity: "warning",
+      measured:
+        "2 clients keep a dead connection: cart, pid 7 on shop-1 (ioredis, no socket timeout, keepalive 30000 ms), " +
+        "pid 6 on shop-1 (ioredis, no socket timeout, keepalive 30000 ms)",
+      fix: "set socketTimeout (docs/half-open-connections.md)",
+    },
+    {
+      severity: "warning",
+      measured: "a client keeps a dead connection: pid 8 on shop-2 (node-redis, socket timeout 5000 ms)",
+      fix: "set a strategy (docs/half-open-connections.md)",
+    },
+  ]);
+  expect(of({ clients: four, timeouts: [well] })).toMatchObject([
+    { status: "ok", measured: "1 client that replaces a dead connection, 3 clients of which it is not known" },
+  ]);
+  expect(verdicts("client-timeouts", facts("Redis 7.2", { role: "slave" }))[0]).toMatch(/^skipped/);
+  const hidden = new Map([["keys", "NOPERM"]]);
+  expect(verdicts("client-timeouts", facts("Redis 7.2", { keys: undefined as never, hidden }))[0]).toMatch(
+    /^unknown: keys could not be listed \(NOPERM\)/,
+  );
 });
 
 test("what was left over is told by what it is; a waiter is gone only if no node has its client", () => {

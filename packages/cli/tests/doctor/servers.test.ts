@@ -188,6 +188,44 @@ test("answers that come too late for the lease are found", async () => {
   );
 });
 
+test("a client that would keep a dead connection is named, with what cures it", async () => {
+  const [bare, cured] = [new Redis(healthy.port), new Redis(healthy.port, { socketTimeout: 60_000 })];
+  const holdfasts = [
+    createHoldfast({ redis: bare, clientName: "bare" }),
+    createHoldfast({ redis: cured, clientName: "cured" }),
+  ];
+  const control = new Redis(healthy.port);
+  try {
+    await Promise.all(holdfasts.map((holdfast, i) => holdfast.mutex(`client-${i}`).acquire()));
+    await vi.waitFor(async () => {
+      const keys = await control.keys("hf:client:*");
+      const names = await Promise.all(keys.map((key) => control.hget(key, "name")));
+      expect(names).toEqual(expect.arrayContaining(["bare", "cured"]));
+    });
+    const told = said(await examined([at(healthy.port)], ["client-timeouts"]), "client-timeouts");
+    expect(told).toContain(`bare, pid ${process.pid} on`);
+    expect(told).toContain("(ioredis, no socket timeout, keepalive 30000 ms)");
+    expect(told).not.toContain("cured");
+  } finally {
+    await Promise.all(holdfasts.map((holdfast) => holdfast.close()));
+    for (const redis of [bare, cured, control]) redis.disconnect();
+  }
+});
+
+test("a record of a client that says nothing, or that somebody else wrote, is passed over", async () => {
+  const redis = new Redis(healthy.port);
+  try {
+    const records = { old: "", foreign: "not JSON", odd: '{"library":7}' };
+    for (const [id, timeouts] of Object.entries(records))
+      await redis.hset(`hf:client:${id}`, { host: "h", pid: 1, timeouts });
+    const findings = await examined([at(healthy.port)], ["client-timeouts"]);
+    expect(said(findings, "client-timeouts")).not.toContain("pid 1 on h");
+    for (const id of Object.keys(records)) await redis.del(`hf:client:${id}`);
+  } finally {
+    redis.disconnect();
+  }
+});
+
 test("what was left over is found, and what is in use is not", async () => {
   const redis = new Redis(healthy.port);
   const holdfast = createHoldfast({ redis });

@@ -14,6 +14,7 @@
   ARGV[6] ageMs     how long this client has been there; an age, because its clock may differ from the server's
   ARGV[7] keepMs    how long the record lives from now
   ARGV[8] nonces    of this write, and of the last ones of this client, each with a space before and behind it
+  ARGV[9] timeouts  how its client library notices a dead connection, as JSON; empty if that is not known
   REPLY   1              announced
           {2, words...}  shared: announced as well, but somebody else has written it before: host and pid, as written there
 ]]
@@ -28,6 +29,7 @@ local nowUs = time[1] * 1000000 + time[2]
 local seen, since = string.format('%.0f', nowUs), string.format('%.0f', nowUs - ageMs * 1000)
 redis.call('HSET', KEYS[1], 'host', host, 'pid', pid, 'name', name, 'version', version, 'protocol', protocol,
   'nonce', string.match(nonces, '^ (%S+) '), 'seen', seen, 'since', since)
+redis.call('HSET', KEYS[1], 'timeouts', ARGV[9])
 redis.call('PEXPIRE', KEYS[1], keepMs)
 if isShared then
   return {2, before[2] or '', before[3] or ''}

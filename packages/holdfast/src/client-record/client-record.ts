@@ -58,6 +58,7 @@ export function clientRecords(store: Store, facts: ClientFacts): RecordsOnServer
           ageMs,
           keepMs,
           nonces: ` ${nonces.join(" ")} `,
+          timeouts: timeoutsOf(store),
         },
         timeoutMs,
       );
@@ -127,4 +128,13 @@ export function renewing(records: ClientRecords, guard: Guard): ClientRecords {
     },
     read: (clientId, timeoutMs) => records.read(clientId, timeoutMs),
   };
+}
+
+/** For the doctor. What a store of the user's own throws must not keep the record from being written. */
+function timeoutsOf(store: Store): string {
+  try {
+    return JSON.stringify(store.clientTimeouts?.()) ?? "";
+  } catch {
+    return "";
+  }
 }

@@ -9,6 +9,7 @@ import type {
   ServerAnswer,
   StoreFailure,
 } from "./error-facts.js";
+import { NoReply } from "./no-reply.js";
 
 /** Why a lease is over. */
 export const OVER: Readonly<Record<OverReason, string>> = {
@@ -154,7 +155,8 @@ export function protocolMessage(
 export function storeMessage(lockName: string, { mayHaveRun, cause, missingPermission }: StoreFailure): string {
   const why = textOf(cause instanceof Error ? cause.message : cause);
   const assume = mayHaveRun ? "it may have been carried out all the same" : "it was not carried out";
-  return `The server did not confirm a request about ${quote(lockName)} (${oneLine(why)}${lacks(missingPermission)}); ${assume}.`;
+  const advice = cause instanceof NoReply && cause.advice !== undefined ? ` ${cause.advice}` : "";
+  return `The server did not confirm a request about ${quote(lockName)} (${oneLine(why)}${lacks(missingPermission)}); ${assume}.${advice}`;
 }
 
 /** Too few of several servers did what was asked: what each of them said, and what may be assumed. */

@@ -39,6 +39,7 @@ export type {
   ServerAnswer,
   StoreFailure,
 } from "./error-facts.js";
+export { NoReply } from "./no-reply.js";
 
 /** Base of all lock errors. `code` is stable; the message is for people. */
 export abstract class LockError extends Error {

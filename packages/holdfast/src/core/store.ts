@@ -76,6 +76,12 @@ export interface Store {
   /** Present for a server of a quorum whose store asks it what it remembers before it lets it grant. */
   readonly memory?: ServerMemory;
 
+  /**
+   * How the client library notices that its connection is dead, as far as its options say; undefined where they do not. For messages to
+   * people alone.
+   */
+  clientTimeouts?(): ClientTimeouts | undefined;
+
   /** Closes what the store itself opened, never what the caller passed in. A second call does nothing. */
   close(): Promise<void>;
 }
@@ -86,6 +92,18 @@ export interface ServerAddress {
   readonly host: string;
   /** Undefined for a socket that has a path. */
   readonly port: number | undefined;
+}
+
+/** What a client library does about a connection that is dead without having been closed: see docs/half-open-connections.md. */
+export interface ClientTimeouts {
+  /** Such as "ioredis". */
+  readonly library: string;
+  /** How long the client waits for data before it replaces the connection; undefined if that is not set. */
+  readonly socketTimeoutMs: number | undefined;
+  /** How long a connection is silent before the operating system checks it; undefined if the options do not say. */
+  readonly keepAliveMs: number | undefined;
+  /** What to do so that a dead connection is replaced; undefined if the client does that by itself. */
+  readonly cure: string | undefined;
 }
 
 /** An open ear on one channel. */

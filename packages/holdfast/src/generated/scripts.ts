@@ -660,12 +660,12 @@ return generation` as string,
 export const clientRecordAnnounce = {
   name: "client-record/announce",
   keys: ["client"],
-  args: ["host", "pid", "name", "version", "protocol", "ageMs", "keepMs", "nonces"],
+  args: ["host", "pid", "name", "version", "protocol", "ageMs", "keepMs", "nonces", "timeouts"],
   replies: [
     { code: 1, outcome: "announced", values: [], rest: null },
     { code: 2, outcome: "shared", values: [], rest: "words" },
   ],
-  sha1: "c1e5ad2ad871a79dabf038f1c25c4df9c4047e98",
+  sha1: "340daa72ec9a38db580b329a81fc4caf9e85cf7b",
   source: `-- holdfast client-record/announce
 local host, pid, name, version, protocol, ageMs, keepMs = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7]
 local nonces = ARGV[8]
@@ -678,6 +678,7 @@ local nowUs = time[1] * 1000000 + time[2]
 local seen, since = string.format('%.0f', nowUs), string.format('%.0f', nowUs - ageMs * 1000)
 redis.call('HSET', KEYS[1], 'host', host, 'pid', pid, 'name', name, 'version', version, 'protocol', protocol,
   'nonce', string.match(nonces, '^ (%S+) '), 'seen', seen, 'since', since)
+redis.call('HSET', KEYS[1], 'timeouts', ARGV[9])
 redis.call('PEXPIRE', KEYS[1], keepMs)
 if isShared then
   return {2, before[2] or '', before[3] or ''}

@@ -32,6 +32,8 @@ export interface ClientParts {
   readonly terms: Terms;
   /** As `Store.server`. */
   readonly server?: Store["server"];
+  /** As `Store.clientTimeouts`. */
+  readonly clientTimeouts?: NonNullable<Store["clientTimeouts"]>;
 }
 
 /** What has to be so for a grant of this store to count. */
@@ -53,7 +55,16 @@ export function overNodes(nodes: ClusterNodes): ClientParts["inboxes"] {
 }
 
 /** The store port over the parts of one client library. */
-export function clientStore({ kind, client, inboxes, watch, terms, server }: ClientParts): Store {
+export function clientStore({
+  kind,
+  client: calls,
+  inboxes,
+  watch,
+  terms,
+  server,
+  clientTimeouts,
+}: ClientParts): Store {
+  const client: ScriptClient = { ...calls, cure: () => clientTimeouts?.()?.cure };
   const { grace, replicas } = terms;
   if (replicas !== undefined && client.acknowledged === undefined) {
     throw new UnsupportedError(
@@ -78,6 +89,7 @@ export function clientStore({ kind, client, inboxes, watch, terms, server }: Cli
     run: (script, keys, args, timeoutMs) => runScript(client, script, keys, args, timeoutMs, gate, replicas),
     confirmsGrants: replicas !== undefined,
     ...(server === undefined ? {} : { server }),
+    ...(clientTimeouts === undefined ? {} : { clientTimeouts }),
     lineageKey: (key) => gate?.markerOf(key),
     ...(gate?.memory === undefined ? {} : { memory: gate.memory }),
     inbox: (channel, onMessage, timeoutMs) => hub.open(channel, onMessage, timeoutMs),

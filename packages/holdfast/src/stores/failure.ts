@@ -88,6 +88,11 @@ function serverWords(message: string): string {
   return message.replace(/^An error was signalled by the server(?:: -|:) /i, "").replace(/^ResponseError: /, "ERR ");
 }
 
+/** True if the client library itself has given up waiting for the reply to a command. */
+export function isTimeout(cause: unknown): boolean {
+  return /^(?:command )?timed out$/i.test(messageOf(cause));
+}
+
 /** The text of anything that can be thrown. */
 export function messageOf(cause: unknown): string {
   if (cause instanceof Error) return cause.message;

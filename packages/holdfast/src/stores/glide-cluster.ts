@@ -4,7 +4,7 @@ import type { Inbox, Store } from "../core/store.js";
 import { clientStore, type Inboxes, type OpenEar, type Terms } from "./client-store.js";
 import { clusterSlot } from "./cluster-slot.js";
 import { within } from "./deadline.js";
-import { type GlideClient, noEar } from "./glide.js";
+import { GLIDE_TIMEOUTS, type GlideClient, noEar } from "./glide.js";
 import { InboxHub } from "./inbox-hub.js";
 import { type ScriptClient, toArgument } from "./script-runner.js";
 
@@ -49,6 +49,7 @@ export function glideClusterStore(glide: GlideClient, openEar: OpenEar = noEar, 
     inboxes: (onReconnect) => new ClusterEar(glide, openEar, onReconnect),
     watch: () => () => {},
     terms,
+    clientTimeouts: () => GLIDE_TIMEOUTS,
   });
 }
 

@@ -1,7 +1,7 @@
 /** Holdfast on a client of @valkey/valkey-glide 2.5 for one server, or a cluster, that the caller owns and closes. */
 
 import { UnsupportedError } from "../core/errors.js";
-import type { Store } from "../core/store.js";
+import type { ClientTimeouts, Store } from "../core/store.js";
 import { clientStore, type OpenEar, overOneEar, type Terms } from "./client-store.js";
 import { within } from "./deadline.js";
 import type { Ear, EarEvents } from "./inbox-hub.js";
@@ -33,6 +33,14 @@ const NOT_OF_A_CLUSTER = "what `subscriber` makes for a GlideClusterClient must 
 /** Longest time to wait for the server's confirmation before a close. */
 const GOODBYE_MS = 1_000;
 
+/** The library checks its connections, and replaces those that are dead. */
+export const GLIDE_TIMEOUTS: ClientTimeouts = {
+  library: "glide",
+  socketTimeoutMs: undefined,
+  keepAliveMs: undefined,
+  cure: undefined,
+};
+
 /** The library's word for "no timeout". The store has its own. */
 const NO_TIMEOUT = 0;
 
@@ -53,7 +61,15 @@ export function glideStore(glide: GlideClient, openEar: OpenEar = noEar, terms: 
     isClosed: () => glide.isClosed === true,
     losses: () => 0,
   };
-  return clientStore({ kind: "glide", client, inboxes: overOneEar(openEar), watch: () => () => {}, terms });
+  const clientTimeouts = (): ClientTimeouts => GLIDE_TIMEOUTS;
+  return clientStore({
+    kind: "glide",
+    client,
+    inboxes: overOneEar(openEar),
+    watch: () => () => {},
+    terms,
+    clientTimeouts,
+  });
 }
 
 /** Listens on `subscriber`, a client that from now on does nothing else: each message goes to one reader only. */

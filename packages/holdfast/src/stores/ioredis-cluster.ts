@@ -5,7 +5,7 @@ import { clientStore, overNodes, type Terms } from "./client-store.js";
 import type { ClusterNodes, NodeEar, NodeEarEvents } from "./cluster-hub.js";
 import { clusterSlot } from "./cluster-slot.js";
 import { allThatAnswer } from "./deadline.js";
-import { inputsOf, LISTENING } from "./ioredis.js";
+import { inputsOf, ioredisTimeouts, LISTENING } from "./ioredis.js";
 import type { ScriptClient } from "./script-runner.js";
 import { sharedWatch } from "./shared-watch.js";
 
@@ -31,6 +31,7 @@ export interface IoredisCluster {
   readonly status: string;
   /** Addresses of the servers of each slot, the master first. */
   readonly slots: readonly (readonly string[] | undefined)[];
+  readonly options?: { readonly redisOptions?: Parameters<typeof ioredisTimeouts>[0] };
   nodes(role: "master"): IoredisNode[];
   evalsha(sha1: string, numberOfKeys: number, ...inputs: string[]): Promise<unknown>;
   exists(key: string): Promise<unknown>;
@@ -84,6 +85,7 @@ export function ioredisClusterStore(redis: IoredisCluster, terms: Terms = {}): S
     inboxes: overNodes(nodesOf(redis)),
     watch: sharedWatch(redis, watch),
     terms,
+    clientTimeouts: () => ioredisTimeouts(redis.options?.redisOptions),
   });
 }
 

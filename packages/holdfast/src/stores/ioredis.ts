@@ -1,6 +1,6 @@
 /** Holdfast on a client of ioredis 5 or 6, or of iovalkey, that the caller owns and closes. */
 
-import type { Replicas, ServerAddress, Store } from "../core/store.js";
+import type { ClientTimeouts, Replicas, ServerAddress, Store } from "../core/store.js";
 import { clientStore, type OpenEar, overOneEar, type Terms } from "./client-store.js";
 import type { Ear, EarEvents } from "./inbox-hub.js";
 import { type ScriptClient, toArgument } from "./script-runner.js";
@@ -18,6 +18,8 @@ export interface IoredisClient {
     readonly port?: number;
     readonly path?: string | null;
     readonly sentinels?: unknown;
+    readonly socketTimeout?: number | undefined;
+    readonly keepAlive?: number | undefined;
   };
   /** The socket, as soon as there is one. */
   readonly stream?: {
@@ -129,7 +131,22 @@ export function ioredisStore(redis: IoredisClient, openEar: OpenEar = duplicateO
     watch: sharedWatch(redis, watch),
     terms,
     server: () => serverOf(redis),
+    clientTimeouts: () => ioredisTimeouts(redis.options),
   });
+}
+
+/** What the options of a client, or of the nodes of a cluster, say about dead connections. */
+export function ioredisTimeouts({
+  socketTimeout,
+  keepAlive,
+}: Pick<NonNullable<IoredisClient["options"]>, "socketTimeout" | "keepAlive"> = {}): ClientTimeouts {
+  return {
+    library: "ioredis",
+    socketTimeoutMs: socketTimeout,
+    // 0 leaves it to the operating system, which waits for two hours.
+    keepAliveMs: keepAlive || undefined,
+    cure: socketTimeout === undefined ? "set the option socketTimeout of the client to 5000 or so" : undefined,
+  };
 }
 
 /** Listens on `subscriber`, a connection that from now on does nothing else. */

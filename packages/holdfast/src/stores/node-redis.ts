@@ -1,7 +1,7 @@
 /** Holdfast on a client, pool or sentinel of node-redis 4 to 6 (`redis`, `@redis/client`) that the caller owns. */
 
 import { UnsupportedError } from "../core/errors.js";
-import type { Replicas, ServerAddress, Store } from "../core/store.js";
+import type { ClientTimeouts, Replicas, ServerAddress, Store } from "../core/store.js";
 import { clientStore, type OpenEar, overOneEar, type Terms } from "./client-store.js";
 import type { Ear, EarEvents } from "./inbox-hub.js";
 import { type ScriptClient, toArgument } from "./script-runner.js";
@@ -14,8 +14,10 @@ export interface NodeRedisClient {
   readonly options?: {
     readonly pingInterval?: number | undefined;
     readonly socket?: {
-      readonly socketTimeout?: number | undefined;
       readonly reconnectStrategy?: unknown;
+      readonly socketTimeout?: number | undefined;
+      readonly keepAlive?: boolean | number | undefined;
+      readonly keepAliveInitialDelay?: number | undefined;
       readonly host?: string;
       readonly port?: number | string;
       readonly path?: string;
@@ -120,7 +122,33 @@ export function nodeRedisStore(
     watch: sharedWatch(redis, watch),
     terms,
     server: () => serverOf(redis),
+    clientTimeouts: () => timeoutsOf(redis),
   });
+}
+
+const CONNECT_AGAIN = "close and connect the node-redis client again when it does not answer a PING";
+
+/** Undefined of a pool, and of a client for Sentinel, which have the options of their connections elsewhere. */
+function timeoutsOf({ options, getMasterNode, duplicate, destroy }: NodeRedisClient): ClientTimeouts | undefined {
+  if (getMasterNode !== undefined || duplicate === undefined) return undefined;
+  const { socketTimeout, reconnectStrategy, keepAlive, keepAliveInitialDelay } = options?.socket ?? {};
+  const keepAliveMs = typeof keepAlive === "number" ? keepAlive : keepAliveInitialDelay;
+  const isOwnStrategy = typeof reconnectStrategy === "function" || typeof reconnectStrategy === "number";
+  return {
+    library: "node-redis",
+    // Version 4 ignores it.
+    socketTimeoutMs: destroy === undefined ? undefined : socketTimeout,
+    keepAliveMs: keepAlive === false ? undefined : keepAliveMs,
+    cure: cureOf(destroy !== undefined, socketTimeout !== undefined, isOwnStrategy),
+  };
+}
+
+function cureOf(hasSocketTimeout: boolean, isSet: boolean, isOwnStrategy: boolean): string | undefined {
+  if (!hasSocketTimeout) return CONNECT_AGAIN;
+  if (!isSet) return `${CONNECT_AGAIN}, or set socket.socketTimeout and a socket.reconnectStrategy of your own`;
+  return isOwnStrategy
+    ? undefined
+    : "set socket.reconnectStrategy, because without it a socket timeout closes the client for good";
 }
 
 /** Where it says nothing, the library goes to the defaults. A pool says nothing of any of its clients. */

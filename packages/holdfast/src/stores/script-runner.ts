@@ -5,11 +5,11 @@
  * It is on the path of every acquire and release, hence callbacks on one promise in place of async functions.
  */
 
-import { StoreError, type StoreFailure } from "../core/errors.js";
+import { NoReply, StoreError, type StoreFailure } from "../core/errors.js";
 import type { Reply, Script, ScriptText } from "../core/script.js";
 import { quietFailure, type Replicas } from "../core/store.js";
 import { startDeadline, within } from "./deadline.js";
-import { failureOf, isReadOnly, isUnknownScript } from "./failure.js";
+import { failureOf, isReadOnly, isTimeout, isUnknownScript, messageOf } from "./failure.js";
 import type { Admission, Gate } from "./gate.js";
 import { missingPermission } from "./permission.js";
 
@@ -47,6 +47,10 @@ export interface ScriptClient {
   ): Promise<readonly [reply: unknown, acknowledged: number]>;
   /** True once the owner has closed the client, so that a call now is certain to send nothing. */
   isClosed(): boolean;
+  /** What to do so that the client replaces a dead connection; undefined if it does that by itself, or it is not known. */
+  cure?(): string | undefined;
+  /** How many calls in a row had no reply. Counted here. */
+  unanswered?: number;
   /** Rises with each lost connection, for a client that sends again what was in flight; else constant. */
   losses(): number;
 }
@@ -80,18 +84,21 @@ export function runScript(
     const timer = startDeadline(() => {
       if (isSettled) return;
       isSettled = true;
-      const cause = new Error(`no answer within ${timeoutMs} ms`);
+      const cause = noReply(client, `no answer within ${timeoutMs} ms`);
       reject(new StoreError(script.name, { mayHaveRun: wasSent, transient: true, cause }));
     }, timeoutMs);
 
     const onReply = (reply: unknown): void => {
       if (isSettled) return;
       isSettled = true;
+      client.unanswered = 0;
       clearTimeout(timer);
       resolve(toReply(reply));
     };
-    const onError = (cause: unknown): void => {
+    const onError = (reason: unknown): void => {
       if (isSettled) return;
+      const cause = isTimeout(reason) ? noReply(client, messageOf(reason), reason) : reason;
+      if (cause === reason) client.unanswered = 0;
       if (lessons < LESSONS && isUnknownScript(cause)) {
         lessons += 1;
         if (gate !== undefined && script.grants === true && text !== script.withoutGrant) teachIfSettled(gate);
@@ -187,6 +194,20 @@ export function runScript(
     if (gate === undefined) send();
     else admit(gate);
   });
+}
+
+/** From so many calls without a reply on, one after the other, the error says what to do. */
+const MANY_UNANSWERED = 3;
+
+function noReply(client: ScriptClient, message: string, cause?: unknown): NoReply {
+  const count = (client.unanswered ?? 0) + 1;
+  client.unanswered = count;
+  const cure = count >= MANY_UNANSWERED ? client.cure?.() : undefined;
+  return new NoReply(message, { cause, advice: cure && adviceOf(count, cure) });
+}
+
+function adviceOf(count: number, cure: string): string {
+  return `The last ${count} commands had no reply: if the server is up, the connection is dead; ${cure} (docs/half-open-connections.md).`;
 }
 
 /** To teach a script to all servers, and not to that of a key alone. */

@@ -1,6 +1,6 @@
 /** A walk over the keys, in pages and never KEYS, for as long as there is time. */
 import { keyFamilies, parseOwner } from "holdfast/diagnosis";
-import type { KeyFacts } from "../facts.js";
+import type { KeyFacts, TimeoutFacts } from "../facts.js";
 import { type Link, wordsOf } from "./link.js";
 
 const PAGE = 1_000;
@@ -27,6 +27,7 @@ export async function readKeys(link: Link): Promise<KeyFacts | undefined> {
     mistyped: [] as string[],
     waiting: [] as string[],
     clients: [] as string[],
+    timeouts: [] as TimeoutFacts[],
   };
   let seen = 0;
   let cursor = "0";
@@ -57,7 +58,9 @@ function firstWord(name: string): string {
   return word === undefined ? name.slice(0, 64) : `${word}:*`;
 }
 
-type Found = { readonly [Name in "withoutExpiry" | "strange" | "mistyped" | "waiting" | "clients"]: string[] };
+type Found = { readonly [Name in "withoutExpiry" | "strange" | "mistyped" | "waiting" | "clients"]: string[] } & {
+  readonly timeouts: TimeoutFacts[];
+};
 
 async function inspect({ redis, prefix }: Link, names: readonly string[], found: Found): Promise<void> {
   await Promise.all(
@@ -67,7 +70,10 @@ async function inspect({ redis, prefix }: Link, names: readonly string[], found:
       // The doctor's own, of another examination that goes on at the same time.
       if (/(^\{|:)doctor-[\w-]{12}\}?$/.test(rest)) return;
       if (!keyFamilies.has(family)) return void found.strange.push(name);
-      if (family === "client") return void found.clients.push(rest.slice("client:".length));
+      if (family === "client") {
+        found.clients.push(rest.slice("client:".length));
+        return lookAtClient(redis, name, found);
+      }
       if (!MAY_STAY.test(family) && (await of(name, found, redis.call("PTTL", name))) === -1)
         found.withoutExpiry.push(name);
       if (HAS_OWNER.test(rest)) await lookAtOwner(redis, name, found);
@@ -75,6 +81,36 @@ async function inspect({ redis, prefix }: Link, names: readonly string[], found:
       if (IS_QUEUE.test(rest)) await lookAtQueue(redis, name, found);
     }),
   );
+}
+
+async function lookAtClient(redis: Link["redis"], name: string, found: Found): Promise<void> {
+  const asked = redis.call("HMGET", name, "host", "pid", "name", "timeouts").catch((error: unknown) => {
+    if (/^NOPERM\b/.test(wordsOf(error))) return undefined;
+    throw error;
+  });
+  const record = await of(name, found, asked);
+  if (!Array.isArray(record)) return;
+  const [host, pid, clientName, timeouts] = record.map((text) => (text === null ? "" : String(text)));
+  const read = parseTimeouts(timeouts ?? "");
+  if (read === undefined) return;
+  const label = clientName === "" ? "" : `${clientName}, `;
+  found.timeouts.push({ client: `${label}pid ${pid} on ${host}`, ...read });
+}
+
+/** Undefined where the client does not know, or anything else has written the record. */
+function parseTimeouts(text: string): Omit<TimeoutFacts, "client"> | undefined {
+  try {
+    const { library, socketTimeoutMs, keepAliveMs, cure } = JSON.parse(text) as Partial<TimeoutFacts>;
+    if (typeof library !== "string") return undefined;
+    return {
+      library,
+      ...(typeof socketTimeoutMs === "number" ? { socketTimeoutMs } : {}),
+      ...(typeof keepAliveMs === "number" ? { keepAliveMs } : {}),
+      ...(typeof cure === "string" ? { cure } : {}),
+    };
+  } catch {
+    return undefined;
+  }
 }
 
 async function lookAtOwner(redis: Link["redis"], name: string, found: Found): Promise<void> {

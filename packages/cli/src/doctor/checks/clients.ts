@@ -1,0 +1,44 @@
+/** What the clients of this database tell of themselves. */
+import { type Check, found, ok, skipped, unknown } from "../check.js";
+import type { TimeoutFacts } from "../facts.js";
+import { counted, few } from "../words.js";
+
+/** Whether a client replaces a connection that is dead without having been closed. */
+export const clientTimeouts: Check = {
+  id: "client-timeouts",
+  reads: "socket timeout and keepalive of the client libraries, as the records of the clients tell",
+  levels: "warning: a client keeps a dead connection",
+  risk: "After a network failure its leases end and its acquires fail, for 15 minutes or until it is restarted.",
+  fix: "docs/half-open-connections.md",
+  families: ["keys"],
+  run({ role, keys, hidden }) {
+    if (role === "slave") return skipped("a replica");
+    if (keys === undefined)
+      return unknown(
+        `keys could not be listed (${hidden.get("keys") ?? "no answer to SCAN"})`,
+        "permit SCAN to this user",
+      );
+    const { clients, timeouts = [] } = keys;
+    const exposed = timeouts.filter(({ cure }) => cure !== undefined);
+    const cures = [...new Set(exposed.map(({ cure = "" }) => cure))];
+    const verdicts = cures.flatMap((cure) => {
+      const its = exposed.filter((one) => one.cure === cure);
+      const what = its.length === 1 ? "a client keeps" : `${its.length} clients keep`;
+      return found("warning", `${what} a dead connection: ${few(its.map(described))}`, {
+        fix: `${cure} (docs/half-open-connections.md)`,
+      });
+    });
+    if (verdicts.length > 0) return verdicts;
+    const silent = clients.length - timeouts.length;
+    const rest = silent > 0 ? `, ${counted(silent, "client")} of which it is not known` : "";
+    return ok(
+      `${counted(timeouts.length, "client")} that replace${timeouts.length === 1 ? "s" : ""} a dead connection${rest}`,
+    );
+  },
+};
+
+function described({ client, library, socketTimeoutMs, keepAliveMs }: TimeoutFacts): string {
+  const timeout = socketTimeoutMs === undefined ? "no socket timeout" : `socket timeout ${socketTimeoutMs} ms`;
+  const keepAlive = keepAliveMs === undefined ? "" : `, keepalive ${keepAliveMs} ms`;
+  return `${client} (${library}, ${timeout}${keepAlive})`;
+}
