@@ -93,11 +93,7 @@ export class Engine {
       () => this.#checks?.heard(this.mailbox.inbox),
     );
     const { store } = facts;
-    const newNumber = (): number => {
-      this.#lastNumber += 1;
-      return this.#lastNumber;
-    };
-    this.#checks = facts.echo && new InboxChecks(facts.echo, { ...facts, newNumber });
+    this.#checks = facts.echo && new InboxChecks(facts.echo, { ...facts, newNumber: () => this.#newNumber() });
     if (store.shardInbox !== undefined) {
       const open = (channel: string, timeoutMs: number): Promise<Inbox> =>
         (store.shardInbox as NonNullable<Store["shardInbox"]>)(
@@ -186,8 +182,12 @@ export class Engine {
     this.assertOpen(lockName);
     if (this.#lastNumber === 0) this.#openMailbox();
     this.#presence.touch(leaseMs);
+    return newClaim(this.#clientId, this.#newNumber(), leaseMs, amount, label);
+  }
+
+  #newNumber(): number {
     this.#lastNumber += 1;
-    return newClaim(this.#clientId, this.#lastNumber, leaseMs, amount, label);
+    return this.#lastNumber;
   }
 
   /** An id for one request that makes no claim, so that it counts once however often it is sent. @throws ClosedError */
