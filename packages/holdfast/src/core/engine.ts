@@ -109,11 +109,7 @@ export class Engine {
       () => this.#checks?.heard(this.mailbox.inbox),
     );
     const { store } = facts;
-    const newNumber = (): number => {
-      this.#lastNumber += 1;
-      return this.#lastNumber;
-    };
-    this.#checks = facts.echo && new InboxChecks(facts.echo, { ...facts, newNumber });
+    this.#checks = facts.echo && new InboxChecks(facts.echo, { ...facts, newNumber: () => this.#newNumber() });
     if (store.shardInbox !== undefined) {
       const open = (channel: string, timeoutMs: number): Promise<Inbox> =>
         (store.shardInbox as NonNullable<Store["shardInbox"]>)(
@@ -208,9 +204,13 @@ export class Engine {
     this.assertOpen(lockName);
     if (this.#lastNumber === 0) this.#openMailbox();
     this.#presence.touch(leaseMs);
-    this.#lastNumber += 1;
     const handOffMs = isHandedOff ? Math.min(leaseMs, this.#handOffMs) : undefined;
-    return newClaim({ clientId: this.#clientId, number: this.#lastNumber, leaseMs, amount, label, handOffMs });
+    return newClaim({ clientId: this.#clientId, number: this.#newNumber(), leaseMs, amount, label, handOffMs });
+  }
+
+  #newNumber(): number {
+    this.#lastNumber += 1;
+    return this.#lastNumber;
   }
 
   /** An id for one request that makes no claim, so that it counts once however often it is sent. @throws ClosedError */

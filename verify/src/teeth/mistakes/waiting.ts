@@ -97,7 +97,7 @@ export const WAITING: readonly Tooth[] = [
     patches: [
       patch(
         HUB,
-        "        onReady: () => {\n          if (isCurrent) void this.#resubscribe();\n        },",
+        "        onReady: () => {\n          if (this.#line === line) void this.#resubscribe();\n        },",
         "        onReady: () => {},",
       ),
     ],
