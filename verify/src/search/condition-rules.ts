@@ -32,7 +32,7 @@ export const CONDITION_RULES: readonly Rule[] = [
     condition(ONE_AND_ONE, { delays: 0 }),
     {
       script: "condition/wait",
-      from: "redis.call('ZADD', KEYS[4], math.max(latest + 1, now), owner)",
+      from: "redis.call('ZADD', KEYS[5], math.max(latest + 1, now), owner)",
       to: "local _ = latest",
     },
   ),
@@ -53,8 +53,8 @@ export const CONDITION_RULES: readonly Rule[] = [
   }),
   script("signal-first", "the one that came first is signalled first", condition(TWO_AND_ONE, { delays: 0 }, AT_ONCE), {
     script: "condition/signal",
-    from: "redis.call('ZPOPMIN', KEYS[4])",
-    to: "redis.call('ZPOPMAX', KEYS[4])",
+    from: "redis.call('ZPOPMIN', KEYS[5])",
+    to: "redis.call('ZPOPMAX', KEYS[5])",
   }),
   script(
     "signal-once",
@@ -89,8 +89,8 @@ export const CONDITION_RULES: readonly Rule[] = [
   ),
   script("quit-leaves", "who gives up waits no longer", condition(ONE_AND_ONE, { giveUps: 1, delays: 0 }), {
     script: "condition/leave",
-    from: "if redis.call('ZREM', KEYS[4], owner) == 1 then",
-    to: "if redis.call('ZSCORE', KEYS[4], owner) then",
+    from: "if redis.call('ZREM', KEYS[5], owner) == 1 then",
+    to: "if redis.call('ZSCORE', KEYS[5], owner) then",
   }),
   script(
     "quit-gives-back",

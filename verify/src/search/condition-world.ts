@@ -1,6 +1,6 @@
 /** A world of claims with a condition: who holds may wait for a signal, and who holds may give one. */
 import { ConditionClients, mayWait, waitOf } from "./condition-client.js";
-import { INBOX, members } from "./lock-kinds.js";
+import { HANDED, INBOX, members } from "./lock-kinds.js";
 import type { Add, LockSetting } from "./lock-setting.js";
 import type { Claim, ClientRule, LockState, Request } from "./lock-state.js";
 import { LockWorld } from "./lock-world.js";
@@ -39,7 +39,7 @@ export class ConditionWorld extends LockWorld<ConditionClients> {
     const [number, verb, token, , more] = request;
     const { owner, role } = this.places[number] as Place;
     const from = this.places[number - 1]?.owner ?? "";
-    const keys = ["l", "f", "q", "c"];
+    const keys = ["l", "f", "q", HANDED, "c"];
     switch (verb) {
       case "wait":
         return { script: "condition/wait", keys, args: [from, token, owner, more ?? 0, INBOX] };
@@ -48,7 +48,7 @@ export class ConditionWorld extends LockWorld<ConditionClients> {
       case "signal":
         return {
           script: "condition/signal",
-          keys: [...keys, "g"],
+          keys: ["l", "f", "q", "g", "c"],
           args: [owner, token, 1, role === "signal-all" ? 1000 : 1, INBOX],
         };
       default:
