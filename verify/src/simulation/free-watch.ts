@@ -8,13 +8,14 @@
  */
 import { settleMs } from "./calling.js";
 import { labelOf } from "./crowds.js";
+import { labelIn } from "./owners.js";
 import type { World } from "./world.js";
 
 const LOOK_MS = 250;
 /** Where nothing is slow, what is free is soon asked for. */
 const CLOSE_LOOK_MS = 100;
 /** A waiter looks again after so long at the latest, by the slowest clock and with its request under way. */
-const POLL_MS = 5_200;
+const POLL_MS = 3_200;
 
 const WATCHED = /^hf:(?:mutex|election|semaphore|read-write-lock):\{[^}]*\}$/;
 const OWNER = /^([^/]+)\/\d+\/\d+\/(\d+)/;
@@ -95,7 +96,7 @@ export class FreeWatch {
         property = "L6";
         continue;
       }
-      const label = owner.split("/")[4]?.split(",")[0] ?? "";
+      const label = labelIn(owner);
       // Whoever lives and waits no longer is granted at its turn, and passes it on; till it fits, it may stand in the way.
       if (!waiting.has(label)) return undefined;
       const weight = Number(OWNER.exec(owner)?.[2] ?? 1);

@@ -4,6 +4,7 @@ import { isOfCrowd } from "./crowds.js";
 import type { Network } from "./messages.js";
 import type { Call } from "./network.js";
 import { CrowdOrder, FifoOrder, type Queued } from "./order.js";
+import { labelIn } from "./owners.js";
 import type { SimulatedProcess } from "./process.js";
 import type { Recorder } from "./recorder.js";
 import { type Beginning, SharedClaims } from "./shared-claims.js";
@@ -71,7 +72,7 @@ export class QueueWatch {
       this.#order.enqueued(claim.queued.session.id, this.#now());
       return true;
     }
-    const label = owner.split("/")[4] ?? "";
+    const label = labelIn(owner);
     const session = /^s(\d+)$/.exec(label)?.[1];
     if (session === undefined) return isOfCrowd(label);
     const operation = this.#order.enqueued(Number(session), this.#now())?.operation;

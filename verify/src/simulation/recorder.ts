@@ -13,6 +13,7 @@ import { GivingBack, ownerOf } from "./giving-back.js";
 import { lockOf } from "./lock-of.js";
 import { outcomeOf } from "./messages.js";
 import type { Call } from "./network.js";
+import { labelIn } from "./owners.js";
 import type { SimulatedProcess } from "./process.js";
 import { ServerTruth } from "./server-truth.js";
 import type { Witness } from "./witness.js";
@@ -240,7 +241,7 @@ export class Recorder {
     const { process, lockName, owner, leaseMs } = claim;
     const amount = this.#adoptedPermits.get(owner) ?? claim.amount;
     // Whoever stood still at its turn was served, and queues once more when it takes notice.
-    const waiting = this.#operations.find((call) => call.verb === "acquire" && call.owner === owner.split("/")[4]);
+    const waiting = this.#operations.find((call) => call.verb === "acquire" && call.owner === labelIn(owner));
     if (waiting !== undefined) this.#records.push({ type: "missed", atMs, lockName, operationId: waiting.id });
     const args: Arguments = {
       leaseMs,

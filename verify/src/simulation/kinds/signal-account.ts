@@ -134,7 +134,7 @@ export class SignalAccount {
     return observer;
   }
 
-  #movesOf({ keys: [lock = "", , queue, condition] }: Call, leaver?: string): Moves {
+  #movesOf({ keys: [lock = "", , queue, , condition] }: Call, leaver?: string): Moves {
     const observer = this.#observer;
     const after = membersOf(observer.after, condition);
     const queued = membersOf(observer.after, queue);
