@@ -88,6 +88,11 @@ export class QueueWatch {
     this.#excuse((waiter) => waiter.process === process);
   }
 
+  /** The server has taken the claims of that process out of a queue, and told it: it queues again, behind others. */
+  lostPlaces(process: SimulatedProcess, lockName: string): void {
+    this.#excuse((waiter) => waiter.process === process && waiter.lockName === lockName);
+  }
+
   /** A request was carried out. */
   ran({ script, keys, args }: Call): void {
     if (script.name !== "permits/resize") return;

@@ -61,6 +61,8 @@ export class World<One extends Joined = Joined> implements Home {
 
   /** Called for each script that has run. */
   onRan: ((process: SimulatedProcess, call: Call, reply: Reply) => void) | undefined;
+  /** Called for each message that the server has sent. */
+  onPushed: ((process: SimulatedProcess, message: string) => void) | undefined;
   isServerDown = false;
   serverFrozenUntilMs = 0;
   eventCount = 0;
@@ -139,7 +141,7 @@ export class World<One extends Joined = Joined> implements Home {
     else {
       const waiting = this.network.reply(process, what.call, what.reply);
       const extended = this.recorder.heard(what.call, what.reply);
-      if (extended !== undefined) this.judge.leases.extended(process, extended);
+      for (const owner of extended) this.judge.leases.extended(process, owner);
       this.network.answered(what.call, what.reply, this.#nowMs);
       if (waiting === undefined || !this.judge.queues.enqueued(waiting)) return;
       if (this.members.some((member) => member.process === process && !member.store.isListening))
@@ -150,6 +152,10 @@ export class World<One extends Joined = Joined> implements Home {
   pushed(process: SimulatedProcess, message: string): void {
     this.network.pushed(process, message);
     this.recorder.truth.pushed(process, message, this.#nowMs);
+    const lost = /^~(\d+)/.exec(message)?.[1];
+    const claim = lost === undefined ? undefined : this.recorder.truth.claimOf(process, lost);
+    if (claim !== undefined) this.judge.queues.lostPlaces(process, claim.lockName);
+    this.onPushed?.(process, message);
   }
 
   cameBack(process: SimulatedProcess): void {

@@ -56,7 +56,7 @@ export const HOLDING: readonly Tooth[] = [
     patches: [
       patch(
         UPKEEP,
-        "if (outcome === undefined) this.#renewal.failed(this.term.leaseMs);",
+        "if (outcome === undefined) this.#renewal.failed(this.#provisionalMs ?? this.term.leaseMs);",
         "if (outcome === undefined) this.#renewal.begun();",
       ),
     ],
@@ -92,7 +92,7 @@ export const HOLDING: readonly Tooth[] = [
     patches: [
       patch(
         UPKEEP,
-        "if (outcome === undefined) this.#renewal.failed(this.term.leaseMs);",
+        "if (outcome === undefined) this.#renewal.failed(this.#provisionalMs ?? this.term.leaseMs);",
         'if (outcome === undefined) this.#kept.lose("expired");',
       ),
     ],
