@@ -54,10 +54,8 @@ export function join(home: Home, index: number, incarnation: number): Member {
   const link = embedded({ keyspace });
   const store = new NetworkStore(home, process, link, random.fork());
   const { runtime, store: tamper } = tampering;
-  const holdfast = createHoldfastOn(runtime?.(process.runtime) ?? process.runtime, {
-    store: tamper?.(store) ?? store,
-    commandTimeoutMs: setup.commandTimeoutMs,
-  });
+  const options = { store: tamper?.(store) ?? store, commandTimeoutMs: setup.commandTimeoutMs };
+  const holdfast = createHoldfastOn(runtime?.(process.runtime) ?? process.runtime, options, setup.handOffMs);
   return { process, store, holdfast, link };
 }
 

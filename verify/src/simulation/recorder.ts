@@ -37,7 +37,6 @@ function extendedBy(outcome: string | undefined, reply: Reply): (place: number) 
   return (place) => !refused.has(place + 1);
 }
 
-
 /** See the file header. */
 export class Recorder {
   readonly truth: ServerTruth = new ServerTruth();

@@ -3,7 +3,7 @@ import { loadInterpreter } from "@holdfast/embedded";
 import { type History, type HistoryRecord, historyOf } from "../history/index.js";
 import { judgeHistory } from "./aftermath.js";
 import { circumstancesOf, scanKeys, withInterruptedTurns } from "./circumstances.js";
-import { describe, schedule } from "./faults.js";
+import { describe, schedule, watchStalls } from "./faults.js";
 import type { Finding } from "./finding.js";
 import { FreeWatch, stillHeld } from "./free-watch.js";
 import { Guard, realTurn } from "./guard.js";
@@ -98,6 +98,7 @@ async function play(world: World<Member>): Promise<void> {
     places.ran(process, call);
     kind.ran?.(world, process, call, outcomeOf(call.script.replies, reply), reply);
   };
+  watchStalls(world);
   for (const fault of setup.faults) schedule(world, fault);
   for (const session of setup.sessions) {
     const random = new Random(setup.seed * 4_096 + session.id);

@@ -5,6 +5,7 @@ import { Agenda, type Event } from "./agenda.js";
 import { ServerClock } from "./clocks.js";
 import { Disk } from "./disk.js";
 import { historyName } from "./draft.js";
+import type { FaultEvent } from "./fault-event.js";
 import { type Guard, realTurn } from "./guard.js";
 import { Judge } from "./judge.js";
 import type { Home, Joined } from "./member.js";
@@ -21,6 +22,8 @@ import { FAIR, type Weather } from "./weather.js";
 
 /** Far shorter than anything takes that is planned. */
 const MOMENT_MS = 1e-6;
+
+type Stall = FaultEvent & { readonly what: "stall" };
 
 /** What differs where there is more than the one server. */
 export interface Layout<One extends Joined> {
@@ -61,8 +64,10 @@ export class World<One extends Joined = Joined> implements Home {
 
   /** Called for each script that has run. */
   onRan: ((process: SimulatedProcess, call: Call, reply: Reply) => void) | undefined;
-  /** Called for each message that the server has sent. */
-  onPushed: ((process: SimulatedProcess, message: string) => void) | undefined;
+  /** Each is called for every message, when the server has sent it and when the process hears it. */
+  readonly onMessage: ((process: SimulatedProcess, message: string, when: "pushed" | "heard") => void)[] = [];
+  /** Which processes stall at their next grant by message, and how. */
+  readonly stalls: Map<SimulatedProcess, Stall> = new Map();
   isServerDown = false;
   serverFrozenUntilMs = 0;
   eventCount = 0;
@@ -137,8 +142,10 @@ export class World<One extends Joined = Joined> implements Home {
   }
 
   heard(process: SimulatedProcess, what: { readonly call: Call; readonly reply: Reply } | string): void {
-    if (typeof what === "string") this.network.message(process, what);
-    else {
+    if (typeof what === "string") {
+      this.network.message(process, what);
+      for (const told of this.onMessage) told(process, what, "heard");
+    } else {
       const waiting = this.network.reply(process, what.call, what.reply);
       const extended = this.recorder.heard(what.call, what.reply);
       for (const owner of extended) this.judge.leases.extended(process, owner);
@@ -155,7 +162,7 @@ export class World<One extends Joined = Joined> implements Home {
     const lost = /^~(\d+)/.exec(message)?.[1];
     const claim = lost === undefined ? undefined : this.recorder.truth.claimOf(process, lost);
     if (claim !== undefined) this.judge.queues.lostPlaces(process, claim.lockName);
-    this.onPushed?.(process, message);
+    for (const told of this.onMessage) told(process, message, "pushed");
   }
 
   cameBack(process: SimulatedProcess): void {
