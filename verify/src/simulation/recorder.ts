@@ -48,6 +48,8 @@ export class Recorder {
   readonly #operations: Draft[] = [];
   readonly #extensions = new Map<Call, Draft[]>();
   readonly #leaseOf = new Map<string, number>();
+  /** The first that an owner had. */
+  readonly #firstLeaseOf = new Map<string, number>();
   readonly #hadLeaseMs = new Map<string, number>();
   /** Under which name the lease goes that an owner has now: see shared-claims.ts. */
   readonly #nameOf = new Map<string, string>();
@@ -119,6 +121,7 @@ export class Recorder {
       draft.args = args;
     }
     this.#leaseOf.set(owner, draft.id);
+    if (!this.#firstLeaseOf.has(owner)) this.#firstLeaseOf.set(owner, draft.id);
     if (!this.#hadLeaseMs.has(owner)) this.#hadLeaseMs.set(owner, this.#now());
     if (token === null) this.#adopted.add(owner);
   }
@@ -236,7 +239,8 @@ export class Recorder {
   /** All that was recorded, with what the server did that no caller heard of. */
   finish(): HistoryRecord[] {
     for (const draft of this.#operations)
-      if (draft.verb === "extend" && draft.leaseId === 0) draft.leaseId = this.#leaseOf.get(draft.owner) ?? draft.id;
+      if (draft.verb === "extend" && draft.leaseId === 0)
+        draft.leaseId = this.#firstLeaseOf.get(draft.owner) ?? draft.id;
     for (const draft of this.#operations) if (this.#givingBack.isDoubtful(draft)) draft.outcome = "info";
     // What is judged up to an instant knows a grant that was made before it and returned after it.
     const grants = new Map(this.truth.grants.map((grant) => [`${grant.claim.owner} ${grant.token}`, grant]));
@@ -244,8 +248,13 @@ export class Recorder {
       const grant = draft.verb === "acquire" ? grants.get(`${draft.owner} ${draft.token}`) : undefined;
       if (grant === undefined) continue;
       draft.deliveredMs = grant.atMs;
-      // What confirms it is an extension, with a record of its own.
-      if (grant.leaseMs !== grant.claim.leaseMs) draft.args = { ...draft.args, leaseMs: grant.leaseMs };
+      // A second lease on the same hold came after what confirmed it.
+      grants.delete(`${draft.owner} ${draft.token}`);
+      const isRepeated = this.truth.repeats.some(
+        ({ claim, token, atMs }) => claim === grant.claim && token === grant.token && atMs <= draft.returnMs,
+      );
+      // What confirms it is an extension, with a record of its own; unless that was the answer that the call returned with.
+      if (grant.leaseMs !== grant.claim.leaseMs && !isRepeated) draft.args = { ...draft.args, leaseMs: grant.leaseMs };
     }
     const known = new Set(this.#operations.map(({ owner, token }) => `${owner} ${token}`));
     const unheard = this.truth.grants.filter(
