@@ -21,6 +21,11 @@ const BEGINS_UNTIL_MS = 5_500;
 /** A process stalls at the first grant by message within so long. */
 export const ARMED_MS = 2_000;
 
+/** Longer than any hand-off and the next question of whoever waits. */
+const LONGEST_STALL_MS = 8_000;
+/** When all of a run with nothing else is over. */
+export const STALLS_END_MS: number = BEGINS_UNTIL_MS + ARMED_MS + 300 + LONGEST_STALL_MS + 200;
+
 /** The length of a grant by message in the run of a seed, in ms. */
 export function handOffMsOf(seed: number): number {
   return new Random(seed + STREAM.length).pick(HAND_OFFS);
@@ -37,7 +42,9 @@ export function stallsOf(seed: number, processCount: number, isOnlyThat: boolean
       atMs: random.whole(0, BEGINS_UNTIL_MS),
       process: random.whole(0, processCount - 1),
     };
-    const forMs = random.chance(0.4) ? random.whole(50, 1_000) : random.whole(1_000, isOnlyThat ? 6_000 : 3_500);
+    const forMs = random.chance(0.4)
+      ? random.whole(50, 1_000)
+      : random.whole(1_000, isOnlyThat ? LONGEST_STALL_MS : 3_500);
     switch (random.pick(["stall", "stall", "stall", "freeze", "deaf"] as const)) {
       case "stall": {
         const from = random.pick(["pushed", "heard"] as const);

@@ -37,6 +37,8 @@ export class Judge {
   readonly #lostGround = new Map<Ground, number>();
   #ids = 0;
 
+  /** Called after each event. */
+  readonly watches: (() => void)[] = [];
   /** Calls that ended without a grant, and when. */
   readonly gaveUp: { readonly session: Session; readonly atMs: number }[] = [];
   /** Grants, for the summary. */
@@ -174,6 +176,7 @@ export class Judge {
 
   /** Called after each event. */
   afterEvent(): void {
+    for (const look of this.watches) look();
     this.queues.shared.afterEvent();
     this.leases.afterEvent();
   }

@@ -6,7 +6,7 @@
 import { crowdsOf } from "./crowds.js";
 import { drawnSince } from "./drawn-since.js";
 import type { FaultEvent } from "./fault-event.js";
-import { handOffMsOf, stallsOf } from "./hand-offs.js";
+import { handOffMsOf, STALLS_END_MS, stallsOf } from "./hand-offs.js";
 import { newcomersOf } from "./newcomers.js";
 import { Random } from "./random.js";
 import type { Session } from "./session.js";
@@ -72,7 +72,7 @@ export function planOf(seed: number, kind: string, profile: Profile): Plan {
     handOffMs: handOffMsOf(seed),
     sessions: sessions.sort((a, b) => a.atMs - b.atMs),
     faults: faults.sort((a, b) => a.atMs - b.atMs),
-    calmFromMs: faultCount === 0 && profile !== "stalls" ? SESSIONS_END_MS : FAULTS_END_MS + LATE_MS,
+    calmFromMs: profile === "stalls" ? STALLS_END_MS : faultCount === 0 ? SESSIONS_END_MS : FAULTS_END_MS + LATE_MS,
   };
 }
 

@@ -7,6 +7,7 @@ import { describe, schedule, watchStalls } from "./faults.js";
 import type { Finding } from "./finding.js";
 import { FreeWatch, stillHeld } from "./free-watch.js";
 import { Guard, realTurn } from "./guard.js";
+import { HandOverWatch } from "./hand-over-watch.js";
 import { kindOf } from "./kinds/table.js";
 import { mayOutlive } from "./leftovers.js";
 import { type Joined, join, type Member } from "./member.js";
@@ -96,9 +97,13 @@ async function play(world: World<Member>): Promise<void> {
   world.onRan = (process, call, reply) => {
     trespasser.ran(process, call);
     places.ran(process, call);
-    kind.ran?.(world, process, call, outcomeOf(call.script.replies, reply), reply);
+    const outcome = outcomeOf(call.script.replies, reply);
+    handOvers.ran(call, outcome, reply);
+    kind.ran?.(world, process, call, outcome, reply);
   };
   watchStalls(world);
+  const handOvers = new HandOverWatch(world, observer);
+  judge.leases.losses.restMs = ({ own: { owner } }) => observer.restMs(world.recorder.truth.keysOf(owner), owner);
   for (const fault of setup.faults) schedule(world, fault);
   for (const session of setup.sessions) {
     const random = new Random(setup.seed * 4_096 + session.id);

@@ -39,6 +39,7 @@ const CLAIMING: ReadonlyMap<string, string> = new Map([
 /** See the file header. */
 export class ServerTruth {
   readonly #claims = new Map<string, SentClaim>();
+  readonly #keys = new Map<string, readonly string[]>();
   readonly #grants = new Map<string, ServerGrant>();
   /** Tokens that a holder was given while it held, as to write what it had read. */
   readonly #newTokens = new Set<string>();
@@ -70,6 +71,11 @@ export class ServerTruth {
     return this.#claims.get(keyOf(process, number));
   }
 
+  /** The keys of the lock of that owner's claim. */
+  keysOf(owner: string): readonly string[] {
+    return this.#keys.get(owner) ?? [];
+  }
+
   /** A process has sent a request. */
   sent(process: SimulatedProcess, call: Call, nowMs: number): void {
     const { script, keys, args } = call;
@@ -86,6 +92,7 @@ export class ServerTruth {
       const length = { leaseMs: Number(leaseMs), amount: Number(amount) };
       const claim = { process, owner, lockName: lockOf({ keys: own }), callMs: nowMs, ...length, keys: own };
       this.#claims.set(key, claim);
+      this.#keys.set(owner, own);
     });
   }
 
