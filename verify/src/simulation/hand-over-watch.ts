@@ -89,6 +89,8 @@ export class HandOverWatch {
   }
 
   #look(ran: Ran): void {
+    // Its hand-offs last for the whole lease, and it neither leaves marks nor minds them.
+    if (this.#world.oldScripts.has(ran.call.script)) return;
     const own = ownOf(ran.call);
     for (const lock of new Set(ran.call.keys)) {
       if (MUTEX.test(lock)) this.#lookAtMutex({ ...ran, lock, own });

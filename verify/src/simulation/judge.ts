@@ -11,8 +11,9 @@ import type { Attempt } from "./attempt.js";
 import type { Draft } from "./draft.js";
 import { LeaseWatch } from "./lease-watch.js";
 import type { Network } from "./messages.js";
-import type { Session } from "./plan.js";
+import type { Plan, Session } from "./plan.js";
 import type { SimulatedProcess } from "./process.js";
+import { isPromisedBeside } from "./protocol-0.js";
 import { QueueWatch } from "./queue-watch.js";
 import type { Recorder } from "./recorder.js";
 import { TokenOrder } from "./tokens.js";
@@ -32,6 +33,7 @@ export class Judge {
   /** A lease begins or ends that may follow another within the same instant. */
   readonly passMoment: () => void;
   readonly #now: () => number;
+  readonly #isMixed: boolean;
   readonly #attempts = new Set<Attempt>();
   readonly #tokens = new Map<string, TokenOrder>();
   readonly #lostGround = new Map<Ground, number>();
@@ -46,14 +48,14 @@ export class Judge {
   /** When somebody last got what it had called for, which is what liveness is measured by: to give up is no progress. */
   lastEndMs = 0;
 
-  /** @param isFair  whether nothing goes wrong between processes that live and the server */
-  constructor(now: () => number, network: Network, recorder: Recorder, isFair: boolean, passMoment: () => void) {
+  constructor(now: () => number, network: Network, recorder: Recorder, plan: Plan, passMoment: () => void) {
     this.#now = now;
+    this.#isMixed = plan.oldProcess !== undefined;
     this.passMoment = passMoment;
     this.recorder = recorder;
     this.network = network;
     const violated = (property: string, text: string): void => this.violated(property, text);
-    this.leases = new LeaseWatch(now, violated, recorder, isFair);
+    this.leases = new LeaseWatch(now, violated, recorder, plan.profile === "none");
     this.queues = new QueueWatch(now, this);
   }
 
@@ -64,7 +66,8 @@ export class Judge {
 
   violated(property: string, text: string): void {
     const ground = groundOf(property);
-    const isGroundless = ground !== undefined && this.#lostGround.has(ground);
+    const isGroundless =
+      (ground !== undefined && this.#lostGround.has(ground)) || (this.#isMixed && !isPromisedBeside(property));
     const violation = { property, atMs: this.#now(), text };
     if (isGroundless) this.excused.push(violation);
     else this.violations.push(violation);

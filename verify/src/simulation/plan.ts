@@ -8,6 +8,7 @@ import { drawnSince } from "./drawn-since.js";
 import type { FaultEvent } from "./fault-event.js";
 import { handOffMsOf, STALLS_END_MS, stallsOf } from "./hand-offs.js";
 import { newcomersOf } from "./newcomers.js";
+import { oldProcessOf } from "./protocol-0.js";
 import { Random } from "./random.js";
 import type { Session } from "./session.js";
 import type { Weather } from "./weather.js";
@@ -35,6 +36,8 @@ export interface Plan {
   readonly commandTimeoutMs: number;
   /** How long a grant by message lasts until it is confirmed. */
   readonly handOffMs: number;
+  /** A process of protocol 0, which knows of no hand-off; absent where all are of today. */
+  readonly oldProcess?: number;
   readonly sessions: readonly Session[];
   readonly faults: readonly FaultEvent[];
   /** From here on nothing goes wrong any more. */
@@ -63,10 +66,12 @@ export function planOf(seed: number, kind: string, profile: Profile): Plan {
   sessions.push(...crowdsOf(seed, kind, processCount, lockCount), ...newcomersOf(seed, kind, processCount, lockCount));
   if (profile !== "none") faults.push(...drawnSince(seed, processCount, faultCount > 0));
   if (profile === "stalls" || faultCount > 0) faults.push(...stallsOf(seed, processCount, profile === "stalls"));
+  const oldProcess = oldProcessOf(seed, kind, processCount);
   return {
     seed,
     kind,
     profile,
+    ...(oldProcess === undefined ? {} : { oldProcess }),
     processCount,
     commandTimeoutMs,
     handOffMs: handOffMsOf(seed),

@@ -43,6 +43,7 @@ export class Recorder {
   /** Reads the server around each script; undefined if nobody does. */
   witness: Witness<Draft> | undefined;
   readonly #now: () => number;
+  readonly #isMixed: boolean;
   readonly #kind: Kind;
   readonly #records: HistoryRecord[] = [];
   readonly #operations: Draft[] = [];
@@ -60,7 +61,9 @@ export class Recorder {
   readonly #adoptedPermits = new Map<string, number>();
   #ids = 0;
 
-  constructor(kind: string, now: () => number) {
+  /** @param isMixed  whether a process of protocol 0 hands over for the whole lease */
+  constructor(kind: string, now: () => number, isMixed: boolean) {
+    this.#isMixed = isMixed;
     this.#kind = KIND_OF.get(kind) ?? (kind as Kind);
     this.#now = now;
   }
@@ -254,7 +257,8 @@ export class Recorder {
         ({ claim, token, atMs }) => claim === grant.claim && token === grant.token && atMs <= draft.returnMs,
       );
       // What confirms it is an extension, with a record of its own; unless that was the answer that the call returned with.
-      if (grant.leaseMs !== grant.claim.leaseMs && !isRepeated) draft.args = { ...draft.args, leaseMs: grant.leaseMs };
+      if (grant.leaseMs !== grant.claim.leaseMs && !isRepeated)
+        draft.args = { ...draft.args, ...this.#lengthOf(grant) };
     }
     const known = new Set(this.#operations.map(({ owner, token }) => `${owner} ${token}`));
     const unheard = this.truth.grants.filter(
@@ -270,15 +274,22 @@ export class Recorder {
     return [...this.#operations, ...this.#records];
   }
 
+  /** How long it is at least, and at most where that is not known. */
+  #lengthOf({ claim, leaseMs }: ServerGrant): { readonly leaseMs: number; readonly longestMs?: number } {
+    return this.#isMixed ? { leaseMs, longestMs: claim.leaseMs } : { leaseMs };
+  }
+
   /** A grant that no call returned with, which the server made then and no sooner, and what gave it back. */
-  #unheard({ claim, atMs, leaseMs }: ServerGrant): void {
+  #unheard(grant: ServerGrant): void {
+    const { claim, atMs } = grant;
     const { process, lockName, owner } = claim;
+    const length = this.#lengthOf(grant);
     const amount = this.#adoptedPermits.get(owner) ?? claim.amount;
     // Whoever stood still at its turn was served, and queues once more when it takes notice.
     const waiting = this.#operations.find((call) => call.verb === "acquire" && call.owner === labelIn(owner));
     if (waiting !== undefined) this.#records.push({ type: "missed", atMs, lockName, operationId: waiting.id });
     const args: Arguments = {
-      leaseMs,
+      ...length,
       ...(this.#kind === "semaphore" ? { permits: amount } : {}),
       ...(this.#kind === "read-write-lock" ? { mode: amount > 1 ? "write" : "read" } : {}),
     };
@@ -292,7 +303,7 @@ export class Recorder {
       type: "fault",
       id: `granted-to-the-dead-${acquire.id}`,
       beganMs: atMs,
-      endedMs: atMs + leaseMs * 1.01,
+      endedMs: atMs + (length.longestMs ?? length.leaseMs) * 1.01,
       target: historyName(process),
       proof: "the server granted it, and it never returned",
     });

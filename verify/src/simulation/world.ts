@@ -42,6 +42,7 @@ export class World<One extends Joined = Joined> implements Home {
   readonly judge: Judge;
   readonly network: Network;
   readonly recorder: Recorder;
+  readonly oldScripts: WeakSet<Script> = new WeakSet();
   readonly clock: ServerClock;
   readonly keyspace: Keyspace;
   readonly members: One[] = [];
@@ -80,12 +81,12 @@ export class World<One extends Joined = Joined> implements Home {
     this.tampering = tampering;
     this.#traces = traces;
     this.random = new Random(plan.seed + 0.5 * 4_294_967_296);
-    this.recorder = new Recorder(plan.kind, () => this.#nowMs);
+    this.recorder = new Recorder(plan.kind, () => this.#nowMs, plan.oldProcess !== undefined);
     this.judge = new Judge(
       () => this.#nowMs,
       this.network,
       this.recorder,
-      plan.profile === "none",
+      plan,
       () => this.#passMoment(),
     );
     this.clock = new ServerClock(() => this.#nowMs);
@@ -120,7 +121,7 @@ export class World<One extends Joined = Joined> implements Home {
 
   scriptOf(script: Script): Script {
     const { script: tamper } = this.tampering;
-    if (tamper === undefined) return script;
+    if (tamper === undefined || this.oldScripts.has(script)) return script;
     const known = this.#scripts.get(script) ?? tamper(script);
     this.#scripts.set(script, known);
     return known;
