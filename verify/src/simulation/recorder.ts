@@ -207,6 +207,10 @@ export class Recorder {
   #extended(draft: Draft): void {
     if (draft.returnMs === Number.POSITIVE_INFINITY) {
       draft.deliveredMs = this.#now();
+      // Its claim may have been handed on since it was sent, and it is the lease of who has it now that goes on.
+      const owner = claimOf(draft);
+      draft.owner = this.#nameOf.get(owner) ?? draft.owner;
+      draft.leaseId = this.#leaseOf.get(owner) ?? draft.leaseId;
       return;
     }
     // A copy that comes after the answer begins the lease anew, and nobody knows.
