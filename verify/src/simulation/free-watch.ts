@@ -15,8 +15,9 @@ import type { World } from "./world.js";
 const LOOK_MS = 250;
 /** Where nothing is slow, what is free is soon asked for. */
 const CLOSE_LOOK_MS = 100;
-/** A waiter looks again after so long at the latest, by the slowest clock and with its request under way. */
+/** A waiter looks again after so long at the latest, by the slowest clock and with its request under way; one of protocol 0 later. */
 const POLL_MS = 3_200;
+const OLD_POLL_MS = 5_200;
 
 const WATCHED = /^hf:(?:mutex|election|semaphore|read-write-lock):\{[^}]*\}$/;
 const OWNER = /^([^/]+)\/\d+\/\d+\/(\d+)/;
@@ -49,11 +50,11 @@ export class FreeWatch {
   /** Judges from the beginning where nothing goes wrong but with processes themselves, and else when the weather is calm. */
   constructor(world: World) {
     this.#world = world;
-    const { profile, calmFromMs } = world.setup;
+    const { profile, calmFromMs, oldProcess } = world.setup;
     const isFair = profile === "none" || profile === "stalls";
     this.#fromMs = isFair ? 0 : calmFromMs;
     this.#lookMs = isFair ? CLOSE_LOOK_MS : LOOK_MS;
-    this.#allowedMs = POLL_MS + (isFair ? 0 : settleMs(world.setup));
+    this.#allowedMs = (oldProcess === undefined ? POLL_MS : OLD_POLL_MS) + (isFair ? 0 : settleMs(world.setup));
   }
 
   /** Looks until all have come to an end. */

@@ -13,7 +13,6 @@ import { LeaseWatch } from "./lease-watch.js";
 import type { Network } from "./messages.js";
 import type { Plan, Session } from "./plan.js";
 import type { SimulatedProcess } from "./process.js";
-import { isPromisedBeside } from "./protocol-0.js";
 import { QueueWatch } from "./queue-watch.js";
 import type { Recorder } from "./recorder.js";
 import { TokenOrder } from "./tokens.js";
@@ -33,7 +32,6 @@ export class Judge {
   /** A lease begins or ends that may follow another within the same instant. */
   readonly passMoment: () => void;
   readonly #now: () => number;
-  readonly #isMixed: boolean;
   readonly #attempts = new Set<Attempt>();
   readonly #tokens = new Map<string, TokenOrder>();
   readonly #lostGround = new Map<Ground, number>();
@@ -50,7 +48,6 @@ export class Judge {
 
   constructor(now: () => number, network: Network, recorder: Recorder, plan: Plan, passMoment: () => void) {
     this.#now = now;
-    this.#isMixed = plan.oldProcess !== undefined;
     this.passMoment = passMoment;
     this.recorder = recorder;
     this.network = network;
@@ -66,8 +63,7 @@ export class Judge {
 
   violated(property: string, text: string): void {
     const ground = groundOf(property);
-    const isGroundless =
-      (ground !== undefined && this.#lostGround.has(ground)) || (this.#isMixed && !isPromisedBeside(property));
+    const isGroundless = ground !== undefined && this.#lostGround.has(ground);
     const violation = { property, atMs: this.#now(), text };
     if (isGroundless) this.excused.push(violation);
     else this.violations.push(violation);

@@ -5,16 +5,19 @@
  * build, which have not changed, so that whoever tells one from another need not know two.
  */
 import { execFile } from "node:child_process";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { promisify } from "node:util";
+import * as holdfast from "holdfast";
 import type { createHoldfastOn } from "holdfast/simulation";
 import { Random } from "./random.js";
 
 type Create = typeof createHoldfastOn;
 
+/** Where the old modules find the errors of this program, whichever way it was loaded. */
+const ERRORS = Symbol.for("holdfast-verify.errors");
 const ARCHIVE = fileURLToPath(new URL("../../baseline/holdfast-protocol-0.tgz", import.meta.url));
 /** In the upper half of what a seed is made of, where nothing else is drawn from. */
 const STREAM = 29 * 4_294_967_296;
@@ -37,7 +40,7 @@ export function oldProcessOf(seed: number, kind: string, processCount: number): 
   return KINDS.has(kind) && random.chance(0.12) ? random.whole(0, processCount - 1) : undefined;
 }
 
-/** Whether that property is promised among processes of both sorts: an old one asks every 5 s, and its scripts know no marks. */
+/** Whether a history of processes of both sorts is held to that property: how late an old one asks, the sweeps do not know. */
 export function isPromisedBeside(property: string): boolean {
   return !/^L[1236]$/.test(property);
 }
@@ -59,11 +62,17 @@ async function unpack(): Promise<Create> {
   try {
     await promisify(execFile)("tar", ["-xzf", ARCHIVE, "-C", folder]);
     const dist = join(folder, "package/dist");
-    const errors = new URL("core/errors.js", import.meta.resolve("holdfast"));
-    await writeFile(join(dist, "core/errors.js"), `export * from ${JSON.stringify(errors.href)};\n`);
+    await shareErrors(join(dist, "core/errors.js"));
     const module = (await import(pathToFileURL(join(dist, "simulation.js")).href)) as { createHoldfastOn: Create };
     return module.createHoldfastOn;
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
+}
+
+async function shareErrors(file: string): Promise<void> {
+  const names = Array.from((await readFile(file, "utf8")).matchAll(/^export class (\w+)/gm), ([, name]) => name);
+  Object.assign(globalThis, { [ERRORS]: holdfast });
+  const lines = names.map((name) => `export const ${name} = errors.${name};`);
+  await writeFile(file, [`const errors = globalThis[Symbol.for("${ERRORS.description}")];`, ...lines, ""].join("\n"));
 }
