@@ -14,6 +14,7 @@ import type { Call } from "./network.js";
 import { membersOf, type Observer, type Seen, textsOf } from "./observer.js";
 import { handOffMsIn, labelIn } from "./owners.js";
 import type { SimulatedProcess } from "./process.js";
+import type { View } from "./view.js";
 import type { World } from "./world.js";
 
 const MUTEX = /^hf:(?:mutex|election):\{[^}]*\}$/;
@@ -25,6 +26,8 @@ const ROUNDED_MS = 1.1;
 const LOST_MAX = 1_000;
 /** A waiter asks again after so long at the latest, by the slowest clock and with its request under way. */
 const POLL_MS = 3_200;
+/** The server counts whole milliseconds, and so does what is read of it. */
+const SLACK_MS = 2.1;
 const UNCONFIRMED = /\/!$/;
 
 interface Ran {
@@ -75,6 +78,19 @@ export class HandOverWatch {
   /** A script has run. */
   ran(call: Call, outcome: string | undefined, reply: Reply): void {
     this.#ran.push({ call, outcome, reply });
+  }
+
+  /** S1: nobody is told of a lease that is longer than the server's. */
+  compare({ own: { owner }, process, lockName, mayBeTaken }: View, leftMs: number): void {
+    if (mayBeTaken) return;
+    const { judge, recorder } = this.#world;
+    const restMs = this.#observer.restMs(recorder.truth.keysOf(owner), owner);
+    judge.decided("leases compared");
+    if (restMs < leftMs - SLACK_MS)
+      judge.note(
+        "S1",
+        `${process.name}: the lease of ${lockName} is good for ${leftMs.toFixed(1)} ms, and ${restMs.toFixed(1)} ms on the server`,
+      );
   }
 
   #afterEvent(): void {

@@ -18,9 +18,13 @@ import type { Recorder } from "./recorder.js";
 import { TokenOrder } from "./tokens.js";
 import type { View, Violation } from "./view.js";
 
+const NOTED_MAX = 3;
+
 /** See the file header. */
 export class Judge {
   readonly violations: Violation[] = [];
+  /** What must not happen either, and ends no run, so that what follows from it is seen as well. */
+  readonly noted: Violation[] = [];
   /** What happened after the ground for it was gone: to be expected, and missed if it never happens. */
   readonly excused: Violation[] = [];
   /** How many cases of each property were decided while they happened, for the properties that no history shows. */
@@ -62,11 +66,20 @@ export class Judge {
   }
 
   violated(property: string, text: string): void {
+    this.#violated(property, text, this.violations);
+  }
+
+  /** As `violated`, of the first few. */
+  note(property: string, text: string): void {
+    if (this.noted.length < NOTED_MAX) this.#violated(property, text, this.noted);
+  }
+
+  #violated(property: string, text: string, violations: Violation[]): void {
     const ground = groundOf(property);
     const isGroundless = ground !== undefined && this.#lostGround.has(ground);
     const violation = { property, atMs: this.#now(), text };
     if (isGroundless) this.excused.push(violation);
-    else this.violations.push(violation);
+    else violations.push(violation);
   }
 
   /** A case of this property was decided while it happened. */

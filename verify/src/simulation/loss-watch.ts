@@ -16,8 +16,8 @@ export class LossWatch {
   readonly #violated: (property: string, text: string) => void;
   readonly #recorder: Recorder;
   readonly #isFair: boolean;
-  /** What the server keeps of a lease, in ms; undefined where nobody reads it. */
-  restMs: ((view: View) => number) | undefined;
+  /** Compares what a lease says of itself, in true ms at most, with the server; undefined where nobody reads that. */
+  compare: ((view: View, leftMs: number) => void) | undefined;
 
   /** @param isFair  whether nothing goes wrong between processes that live and the server */
   constructor(
@@ -45,7 +45,7 @@ export class LossWatch {
         this.#violated("S4", `${process.name}: a lease of ${view.lockName} came back to life`);
       if (view.own.token !== view.token)
         this.#violated("F3", `${process.name}: a lease of ${view.lockName} changed its token`);
-      this.#checkServer(view, process.longestTrueMs(leftMs));
+      this.compare?.(view, process.longestTrueMs(leftMs));
       view.lossDueMs = nowMs + process.longestTrueMs(leftMs) + SLACK_MS;
     } else {
       if (!lease.signal.aborted)
@@ -61,17 +61,6 @@ export class LossWatch {
       view.lossDueMs = Infinity;
     }
     return leftMs;
-  }
-
-  /** S1: nobody is told of a lease that is longer than the server's. */
-  #checkServer(view: View, leftMs: number): void {
-    if (this.restMs === undefined || view.mayBeTaken) return;
-    const restMs = this.restMs(view);
-    if (restMs < leftMs - SLACK_MS)
-      this.#violated(
-        "S1",
-        `${view.process.name}: the lease of ${view.lockName} is good for ${leftMs.toFixed(1)} ms, and ${restMs.toFixed(1)} ms on the server`,
-      );
   }
 
   /** Whether it should have told its loss by now, and has not been asked. */

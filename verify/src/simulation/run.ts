@@ -74,7 +74,7 @@ export async function runPlan(plan: Plan, tampering: Tampering = {}, traces = fa
   const promised = found.filter(isPromised);
   const undecided = unknown.map((name) => ({ property: "S1", atMs: world.nowMs, text: `no verdict on "${name}"` }));
   return {
-    violations: [...unreal, ...world.judge.violations, ...promised, ...undecided],
+    violations: [...unreal, ...world.judge.violations, ...world.judge.noted, ...promised, ...undecided],
     records,
     history,
     findings: promised,
@@ -107,7 +107,7 @@ async function play(world: World<Member>): Promise<void> {
   };
   watchStalls(world);
   const handOvers = new HandOverWatch(world, observer);
-  judge.leases.losses.restMs = ({ own: { owner } }) => observer.restMs(world.recorder.truth.keysOf(owner), owner);
+  judge.leases.losses.compare = (view, leftMs) => handOvers.compare(view, leftMs);
   for (const fault of setup.faults) schedule(world, fault);
   for (const session of setup.sessions) {
     const random = new Random(setup.seed * 4_096 + session.id);
