@@ -221,7 +221,7 @@ export class HandOverWatch {
 
   /** Whoever has lost its place has one again when it has asked, and asks when it is told. */
   #asked({ call, outcome }: Ran, own: ReadonlyMap<string, number>): void {
-    if (!/\/acquire$/.test(call.script.name)) return;
+    if (!call.script.name.endsWith("/acquire")) return;
     const { judge, nowMs } = this.#world;
     for (const owner of own.keys()) {
       const lostAtMs = this.#lostAtMs.get(owner);
