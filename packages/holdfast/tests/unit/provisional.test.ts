@@ -188,6 +188,21 @@ describe("callers that share a claim", () => {
     expect(second?.validForMs()).toBeGreaterThan(FULL_MS - 400);
   });
 
+  test("have it confirmed although a close with a grace ends the batch first", async () => {
+    const callers = Array.from({ length: 3 }, () => watch(world.lock.acquire({ waitMs: Infinity })));
+    await world.runtime.advance(1);
+    await push();
+    const closing = watch(world.engine.close(60_000));
+    await world.runtime.advance(9_000);
+    expect(callers.map(({ state }) => state)).toEqual(["fulfilled", "rejected", "rejected"]);
+    expect(callers[0]?.value?.validForMs()).toBeGreaterThan(20_000);
+    expect(world.sentOf("extend")).toHaveLength(1);
+    await callers[0]?.value?.release();
+    await world.runtime.advance(0);
+    expect(closing.value).toMatchObject({ unsettled: [] });
+    expect(world.runtime.running()).toBe(0);
+  });
+
   test("with `renew: false` in the middle of a batch, it is confirmed as its lease begins", async () => {
     const first = world.lock.acquire({ waitMs: Infinity });
     const second = watch(world.lock.acquire({ waitMs: Infinity, renew: false }));
