@@ -89,10 +89,10 @@ export interface LockOptions {
   readonly key?: string;
 
   /**
-   * Longest pause of a waiter before it asks again, since other clients release without a word to anybody. Shorter notices
-   * their release sooner; longer asks less often: each process asks once in that time for all its callers, and each caller
-   * with `fairness: "strict"`. Waiters of this library are told of each other's releases whatever it is. Whole
-   * milliseconds, 10 to 5000; more than 3000 has no effect.
+   * Longest time before a waiter asks again, because clients of other libraries send no message when they release. A shorter time
+   * notices their release sooner; a longer one sends fewer requests: each process asks once in that time for all its callers, and each
+   * caller with `fairness: "strict"`. Clients of this library notify each other whatever it is. Whole milliseconds, 10 to 5000; more
+   * than 3000 has no effect.
    * @default 1_000 with `key`, else 3_000
    */
   readonly recheckMs?: number;
@@ -100,7 +100,7 @@ export interface LockOptions {
 
 /** How soon a waiter asks again by itself where other clients share the lock. */
 const SHARED_RECHECK_MS = 1_000;
-/** The longest that any waiter leaves it at. */
+/** The largest value that is accepted. Waiters ask again after 3 s in any case. */
 const LONGEST_RECHECK_MS = 5_000;
 
 const OWN_OPTIONS = [

@@ -41,7 +41,8 @@ export class ActingClients {
     claim.call = 1;
     claim.sent = 0;
     claim.aa = 0;
-    next.requests.push([number, verb, verb === "extend" || verb === "release" ? claim.tok : 0, 0]);
+    const isOfGrant = verb === "extend" || verb === "confirm" || verb === "release";
+    next.requests.push([number, verb, isOfGrant ? claim.tok : 0, 0]);
   }
 
   /** Nobody awaits the answer any more; the request may arrive all the same. */
@@ -56,6 +57,7 @@ export class ActingClients {
     const isUncertain = claim.un === 1 || claim.call === 1;
     const mustLeave = isUncertain || claim.q === 1;
     this.abandon(next, number);
+    if (claim.ph === "conf") claim.tok = 0;
     if (mustLeave && !this.off.has("leave-at-all")) this.depart(next, number, isUncertain ? 1 : 0);
     else this.end(claim);
   }
@@ -68,9 +70,18 @@ export class ActingClients {
     this.send(next, number, isLate ? "extend" : "release");
   }
 
+  /** The next caller of a batch gets the rest of the grant, and confirms it by itself. */
+  passOn(next: LockState, number: number): void {
+    next.budget.entries -= 1;
+    const claim = next.claims[number] as Claim;
+    if (claim.call === 1) this.abandon(next, number);
+    if (this.off.has("batch-has-the-rest")) Object.assign(claim, { set: 0, pv: 0 });
+  }
+
   depart(next: LockState, number: number, isUncertain: 0 | 1): void {
     const claim = next.claims[number] as Claim;
     Object.assign(claim, { ph: "dep", un: isUncertain, dep: 0, ans: 0, s: 0, q: 0, fs: 0, set: 0, may: 0, fl: 0 });
+    claim.pv = 0;
     this.send(next, number, "leave");
   }
 

@@ -14,6 +14,10 @@ export const TICK_MS = 1_000;
 export const LEASE_MS = 1_500;
 /** A lease is good in the tick in which it begins and in the next one. */
 export const LEASE_TICKS = 2;
+/** The length of a grant by message until it is confirmed: over in the next tick. */
+export const HAND_OFF_MS = 500;
+/** A grant by message is good only in the tick in which it is made, until it is confirmed. */
+export const HAND_OFF_TICKS = 1;
 
 const NOW_US = 2_000_000_000_000_000;
 const HALF_TICK_US = (TICK_MS * 1_000) / 2;

@@ -101,7 +101,7 @@ export function initialOf(setting: ClusterSetting, claims: number): ClusterState
     backlog: [],
     homes: [home(RUNS[0]), home(RUNS[1])],
     knows: [0, 2, OF_ANOTHER_TIME],
-    claims: Array.from({ length: claims }, () => ({ ph: "idle", call: 0, tok: 0, age: 0, floor: 0 })),
+    claims: Array.from({ length: claims }, () => ({ ph: "idle", call: 0, tok: 0, age: 0, floor: 0, pv: 0 })),
     clients: clients.map(() => ({ found: 0, step: 0, of: 0, needsLesson: 0 })),
     requests: [],
     replies: [],

@@ -42,7 +42,7 @@ import {
   sent,
   shifted,
 } from "./failover-claims.js";
-import { mutexKind } from "./lock-kinds.js";
+import { HANDED, mutexKind, ownerOf } from "./lock-kinds.js";
 import { byText } from "./lock-state.js";
 import type { Call, Held, Outcome, Server } from "./server.js";
 
@@ -65,7 +65,7 @@ export class ClusterWorld implements World<ClusterState> {
     this.#off = new Set(off);
     this.#servers = serversOf(texts);
     this.#owners = setting.clients.flatMap((count, client) =>
-      Array.from({ length: count }, (_, nth) => ({ client, owner: `${LETTERS[client]}/${nth}/${LEASE_MS}/1` })),
+      Array.from({ length: count }, (_, nth) => ({ client, owner: ownerOf(LETTERS[client] ?? "", nth, 1) })),
     );
     this.initial = initialOf(setting, this.#owners.length);
   }
@@ -233,7 +233,7 @@ export class ClusterWorld implements World<ClusterState> {
     const { owner } = this.#owners[number] as Owner;
     const call: Call =
       verb === "reclaim"
-        ? { script: "mutex/reclaim", keys: ["l", "f", "q", SLOT_MARKER], args: [owner, token, LEASE_MS] }
+        ? { script: "mutex/reclaim", keys: ["l", "f", "q", HANDED, SLOT_MARKER], args: [owner, token, LEASE_MS] }
         : mutexKind.call(verb as "acquire", owner, 1, token, false);
     const outcome = await this.#run(state.at, state.slot, state.t, call);
     add(`${verb} of ${name} runs on ${SITES[state.at]}`, false, (next) => {

@@ -132,7 +132,7 @@ export class ConditionClients extends LockClients {
     return broken;
   }
 
-  override pushed(next: LockState, push: Push): string | undefined {
+  override pushed(next: LockState, push: Push, isFirst = false): string | undefined {
     const claim = next.claims[push[0]] as Claim;
     const wait = waitOf(claim);
     if (claim.ph === "end" && this.places[push[0]]?.role === "wait" && push[1] !== 0) {
@@ -141,7 +141,8 @@ export class ConditionClients extends LockClients {
       this.depart(next, push[0], 0);
       return undefined;
     }
-    return super.pushed(next, push);
+    // A condition confirms before its caller goes on.
+    return super.pushed(next, push, isFirst || this.places[push[0]]?.role === "wait");
   }
 
   override believe(next: LockState, number: number, token: number, set: number): string | undefined {

@@ -32,7 +32,7 @@ export const CONDITION_RULES: readonly Rule[] = [
     condition(ONE_AND_ONE, { delays: 0 }),
     {
       script: "condition/wait",
-      from: "redis.call('ZADD', KEYS[5], math.max(latest + 1, now), owner)",
+      from: "redis.call('ZADD', KEYS[6], math.max(latest + 1, now), owner)",
       to: "local _ = latest",
     },
   ),
@@ -89,8 +89,8 @@ export const CONDITION_RULES: readonly Rule[] = [
   ),
   script("quit-leaves", "who gives up waits no longer", condition(ONE_AND_ONE, { giveUps: 1, delays: 0 }), {
     script: "condition/leave",
-    from: "if redis.call('ZREM', KEYS[5], owner) == 1 then",
-    to: "if redis.call('ZSCORE', KEYS[5], owner) then",
+    from: "if redis.call('ZREM', KEYS[6], owner) == 1 then",
+    to: "if redis.call('ZSCORE', KEYS[6], owner) then",
   }),
   script(
     "quit-gives-back",

@@ -1,6 +1,6 @@
 /** A world of claims with a condition: who holds may wait for a signal, and who holds may give one. */
 import { ConditionClients, mayWait, waitOf } from "./condition-client.js";
-import { INBOX, members } from "./lock-kinds.js";
+import { HANDED, INBOX, members } from "./lock-kinds.js";
 import type { Add, LockSetting } from "./lock-setting.js";
 import type { Claim, ClientRule, LockState, Request } from "./lock-state.js";
 import { LockWorld } from "./lock-world.js";
@@ -39,7 +39,7 @@ export class ConditionWorld extends LockWorld<ConditionClients> {
     const [number, verb, token, , more] = request;
     const { owner, role } = this.places[number] as Place;
     const from = this.places[number - 1]?.owner ?? "";
-    const keys = ["l", "f", "q", "p", "c"];
+    const keys = ["l", "f", "q", HANDED, "p", "c"];
     switch (verb) {
       case "wait":
         return { script: "condition/wait", keys, args: [from, token, owner, more ?? 0, INBOX] };

@@ -42,6 +42,7 @@ export const NO_FAULTS: Budget = {
   renewals: 0,
   changes: 0,
   entries: 0,
+  freezes: 0,
 };
 
 const claims = fieldsOf(idleClaim());
@@ -52,19 +53,22 @@ const budgets = fieldsOf(NO_FAULTS);
 
 /** `state` as text. */
 export function encode(state: LockState): string {
-  const { t, held, requests, replies, pushes, dead, deaf, late } = state;
+  const { t, held, requests, replies, pushes, dead, deaf, frozen, due, gone, paid, late } = state;
   const of = state.claims.map((claim) => {
     const { wait, side, shared } = claim;
     const part = wait ? waits.values(wait) : side ? sides.values(side) : shared ? shares.values(shared) : 0;
     return [claims.values(claim), part];
   });
   const kind = state.claims[0]?.wait ? 1 : state.claims[0]?.side ? 2 : state.claims[0]?.shared ? 3 : 0;
-  return JSON.stringify([t, held, kind, of, requests, replies, pushes, budgets.values(state.budget), dead, deaf, late]);
+  const left = budgets.values(state.budget);
+  const groups = [dead, deaf, frozen, due, gone, paid];
+  return JSON.stringify([t, held, kind, of, requests, replies, pushes, left, ...groups, late]);
 }
 
 /** The state that `text` is. */
 export function decode(text: string): LockState {
-  const [t, held, kind, of, requests, replies, pushes, budget, dead, deaf, late] = JSON.parse(text);
+  const [t, held, kind, of, requests, replies, pushes, budget, ...rest] = JSON.parse(text);
+  const [dead, deaf, frozen, due, gone, paid, late] = rest;
   return {
     t,
     held,
@@ -81,6 +85,10 @@ export function decode(text: string): LockState {
     budget: budgets.object(budget),
     dead,
     deaf,
+    frozen,
+    due,
+    gone,
+    paid,
     late,
   };
 }

@@ -1,5 +1,5 @@
 /** Claims of a lock whose server may be followed by another: what is asked, what is heard, and how time passes for both. */
-import { LEASE_TICKS, TICK_MS } from "./canonical.js";
+import { HAND_OFF_TICKS, LEASE_TICKS, TICK_MS } from "./canonical.js";
 import { afterTick, type Held } from "./server.js";
 
 /** What is asked; and what a server says unasked, when it hands the lock over. */
@@ -15,6 +15,8 @@ export interface ClaimState {
   age: number;
   /** The highest token that anybody had when it began to ask. */
   floor: number;
+  /** Whether it was granted by message and is not confirmed. Its age counts as higher, so that it ends in time. */
+  pv: 0 | 1;
 }
 
 /** Whose claim it is, and the id under which the server knows it. */
@@ -86,7 +88,8 @@ export function addClaims<State extends ClaimsState>(
     if (claim.call === 1) continue;
     if (claim.ph === "ask" && mayAsk(client)) add(`${name} asks`, false, (next) => send(next, number, "acquire"));
     if (claim.ph === "held") {
-      if (state.left.renewals > 0) {
+      if (claim.pv === 1) add(`${name} confirms`, false, (next) => send(next, number, "extend"));
+      if (state.left.renewals > 0 && claim.pv === 0) {
         add(`${name} renews`, true, (next) => {
           next.left.renewals -= 1;
           send(next, number, "extend");
@@ -118,14 +121,16 @@ export function hear(next: ClaimsState, [number, verb, age, code]: Message, puts
     claim.ph = "end";
   } else if (verb === "acquire" || verb === "grant") {
     // An answer that comes when the lease it granted is over is none.
-    if (code < 0 || age >= LEASE_TICKS || claim.ph !== "ask") return undefined;
+    const isShort = verb === "grant";
+    if (code < 0 || age >= (isShort ? HAND_OFF_TICKS : LEASE_TICKS) || claim.ph !== "ask") return undefined;
     claim.ph = "held";
     claim.tok = code;
-    claim.age = age;
+    claim.age = isShort ? age + LEASE_TICKS - HAND_OFF_TICKS : age;
+    claim.pv = isShort ? 1 : 0;
     if (code <= claim.floor) return "F2: a token is not higher than one that was seen before";
     next.highest = Math.max(next.highest, code);
   } else if (claim.ph === "held" && claim.age < LEASE_TICKS) {
-    if (code === 1) claim.age = Math.min(claim.age, age);
+    if (code === 1) Object.assign(claim, { age: Math.min(claim.age, age), pv: 0 });
     else if (verb === "extend" && putsBack) sent(next, number, "reclaim");
     else claim.ph = "end";
   }

@@ -76,7 +76,7 @@ export const FAILOVER_CASES: readonly FailoverCase[] = [
     { script: "mutex/reclaim", from: "if holder and holder ~= owner then", to: "if false then" },
     {
       script: "mutex/reclaim",
-      from: "if not run or redis.call('HGET', KEYS[4], 'run') == run then",
+      from: "if not run or redis.call('HGET', KEYS[5], 'run') == run then",
       to: "if not run then",
     },
   ),

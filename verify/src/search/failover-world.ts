@@ -27,7 +27,7 @@ import {
   sent,
   shifted,
 } from "./failover-claims.js";
-import { INBOX, mutexKind } from "./lock-kinds.js";
+import { HANDED, INBOX, mutexKind, ownerOf } from "./lock-kinds.js";
 import { byText } from "./lock-state.js";
 import { type Call, type Held, type Outcome, Server } from "./server.js";
 
@@ -99,7 +99,7 @@ export class FailoverWorld implements World<State> {
     this.#owners = setting.clients.flatMap((count, client) =>
       Array.from({ length: count }, (_, nth) => ({
         client,
-        owner: `${LETTERS[client]}/${this.#off.has("fresh-owner") ? 0 : nth}/${LEASE_MS}/1`,
+        owner: ownerOf(LETTERS[client] ?? "", this.#off.has("fresh-owner") ? 0 : nth, 1),
       })),
     );
     const marker: Held = [
@@ -112,7 +112,7 @@ export class FailoverWorld implements World<State> {
       backlog: [],
       knows: [1, 0],
       isPromoted: 0,
-      claims: this.#owners.map(() => ({ ph: "idle", call: 0, tok: 0, age: 0, floor: 0 })),
+      claims: this.#owners.map(() => ({ ph: "idle", call: 0, tok: 0, age: 0, floor: 0, pv: 0 })),
       clients: setting.clients.map(() => ({ home: 0, view: "settled", teach: 0, deaf: 0 })),
       requests: [],
       replies: [],
@@ -329,7 +329,7 @@ export class FailoverWorld implements World<State> {
     const { owner } = this.#owners[number] as { owner: string };
     let call: Call;
     if (verb === "reclaim")
-      call = { script: "mutex/reclaim", keys: ["l", "f", "q", MARKER], args: [owner, token, LEASE_MS] };
+      call = { script: "mutex/reclaim", keys: ["l", "f", "q", HANDED, MARKER], args: [owner, token, LEASE_MS] };
     else if (verb === "grant") throw new Error("a grant is no request");
     else call = mutexKind.call(verb, owner, 1, token, true);
     const isEnd = verb === "release" || verb === "leave";

@@ -4,7 +4,7 @@
  * Each method changes the state that it is given, and answers what that broke, if anything.
  */
 import { ActingClients } from "./acting-clients.js";
-import { LEASE_TICKS, TICK_MS } from "./canonical.js";
+import { HAND_OFF_TICKS, LEASE_TICKS, TICK_MS } from "./canonical.js";
 import { type Claim, idleClaim, type LockState, older, type Push, type Reply } from "./lock-state.js";
 import { isValid } from "./place.js";
 import { afterTick } from "./server.js";
@@ -16,6 +16,7 @@ export class LockClients extends ActingClients {
     next.dead.push(client);
     next.dead.sort((left, right) => left - right);
     next.deaf = next.deaf.filter((other) => other !== client);
+    next.frozen = next.frozen.filter((other) => other !== client);
     for (const [number, place] of this.places.entries()) {
       if (place.client !== client) continue;
       this.abandon(next, number);
@@ -42,13 +43,33 @@ export class LockClients extends ActingClients {
     }
   }
 
+  /** The process stops; the server and the network do not notice. */
+  freezes(next: LockState, client: number): void {
+    next.budget.freezes -= 1;
+    next.frozen.push(client);
+    next.frozen.sort((left, right) => left - right);
+  }
+
+  goesOn(next: LockState, client: number): void {
+    next.frozen = next.frozen.filter((other) => other !== client);
+  }
+
   failed(next: LockState, number: number): void {
     const claim = next.claims[number] as Claim;
+    const { sent } = claim;
     this.abandon(next, number);
     switch (claim.ph) {
       case "ask":
         claim.un = 1;
         claim.aa = 1;
+        break;
+      case "conf":
+        // The next request has the same effect as the confirmation, if the grant is still good.
+        claim.un = 1;
+        this.asksOn(claim);
+        break;
+      case "held":
+        if (this.off.has("confirmed-when-answered") && claim.pv === 1) this.#isConfirmed(claim, sent);
         break;
       case "rel":
         claim.may = this.off.has("sent-twice") ? 0 : 1;
@@ -87,9 +108,20 @@ export class LockClients extends ActingClients {
         for (const push of next.pushes) if (push[0] === number && push[2] === 1) push[2] = 2;
         claim.q = code === 0 ? 1 : 0;
         return undefined;
+      case "conf":
+        if (code === 1 || this.off.has("refusal-is-none")) {
+          if (sent < LEASE_TICKS) {
+            const token = claim.tok;
+            claim.tok = 0;
+            return this.believe(next, number, token, sent);
+          }
+          claim.un = 1;
+        }
+        this.asksOn(claim);
+        return undefined;
       case "held":
         if (code === 1 || this.off.has("honour-loss")) {
-          claim.set = Math.min(claim.set, sent);
+          this.#isConfirmed(claim, sent);
           return undefined;
         }
         if (isValid(claim)) return "false loss: a lease that is good is said to be lost";
@@ -117,7 +149,19 @@ export class LockClients extends ActingClients {
     }
   }
 
-  pushed(next: LockState, [number, token, order, age]: Push): string | undefined {
+  /** The claim waits again, because its grant was not confirmed. */
+  protected asksOn(claim: Claim): void {
+    Object.assign(claim, { ph: "ask", tok: 0, aa: 1 });
+  }
+
+  /** The server has begun the full lease, no earlier than the request was sent. */
+  #isConfirmed(claim: Claim, sent: number): void {
+    claim.set = Math.min(claim.set, sent);
+    claim.pv = 0;
+  }
+
+  /** @param isFirst  whether the grant is confirmed before its caller hears of it */
+  pushed(next: LockState, [number, token, order, age]: Push, isFirst = false): string | undefined {
     const claim = next.claims[number] as Claim;
     // Without a token it is no grant, but a hint to ask.
     if (token === 0) {
@@ -140,14 +184,23 @@ export class LockClients extends ActingClients {
       this.abandon(next, number);
       claim.un = 1;
     }
-    return this.believe(next, number, token, set);
+    if (this.places[number]?.protocol === 0) return this.believe(next, number, token, set);
+    if (isFirst) {
+      Object.assign(claim, { ph: "conf", tok: token });
+      this.send(next, number, "confirm");
+      return undefined;
+    }
+    const isShort = !this.off.has("hand-over-is-short");
+    const broken = this.believe(next, number, token, isShort ? set + LEASE_TICKS - HAND_OFF_TICKS : set);
+    claim.pv = 1;
+    return broken;
   }
 
   believe(next: LockState, number: number, token: number, set: number): string | undefined {
     const claim = next.claims[number] as Claim;
     const floor = claim.fl;
     const isKnown = next.claims.some(({ tok }) => tok === token);
-    Object.assign(claim, { ph: "held", tok: token, set, s: 0, q: 0, aa: 0, fs: 0, fl: 0 });
+    Object.assign(claim, { ph: "held", tok: token, set, pv: 0, s: 0, q: 0, aa: 0, fs: 0, fl: 0 });
     if (isKnown) return "F1: two grants have the same token";
     if (token <= floor) return "F2: a later grant has a lower token";
     return undefined;
@@ -156,9 +209,15 @@ export class LockClients extends ActingClients {
   tick(next: LockState): void {
     next.t += TICK_MS * 1_000;
     next.held = afterTick(next.held, TICK_MS);
+    for (const number of next.due) {
+      const client = this.places[number]?.client ?? -1;
+      if (!next.gone.includes(client)) next.gone.push(client);
+    }
+    next.gone.sort((left, right) => left - right);
+    next.due = [];
     for (const claim of next.claims) {
       if (claim.call === 1) claim.sent = older(claim.sent);
-      if (claim.ph === "ask") {
+      if (claim.ph === "ask" || claim.ph === "conf") {
         if (claim.s === 0) claim.fs = older(claim.fs, 1);
         else claim.s = [claim.s[0], older(claim.s[1], 1)];
       }

@@ -1,5 +1,5 @@
 /** What the two machines of the server look like to a world of claims: keys, arguments, and what they hold. */
-import { LEASE_MS } from "./canonical.js";
+import { HAND_OFF_MS, LEASE_MS } from "./canonical.js";
 import type { Verb } from "./lock-state.js";
 import type { Call, Held } from "./server.js";
 
@@ -12,13 +12,32 @@ export interface LockKind {
   call(verb: Verb, owner: string, weight: number, token: number, enqueue: boolean): Call;
   /** Owners that hold, with their weights. */
   holders(held: Held): ReadonlyMap<string, number>;
+  /** Owners whose lease is over at `nowUs` but whose permits no script has reaped yet. */
+  lapsed(held: Held, nowUs: number): readonly string[];
   /** Owners that wait, the first one first. */
   waiters(held: Held): readonly string[];
+  /** The content of a server where `owner` holds with `token` for `leftMs`; by message to `client`, if given. */
+  heldBy(owner: string, token: number, leftMs: number, client?: string): Held;
 }
 
 /** What a client id is appended to for its channel. */
 export const INBOX = "in:";
 const FENCE_MS = LEASE_MS + 600_000;
+/** Of a key that stays as long as the world. */
+const FAR_MS = 60_000;
+/** The key of a mutex that names the client of an unconfirmed grant. */
+export const HANDED = "d";
+
+/** An owner id, as a client of that protocol writes it. */
+export function ownerOf(client: string, number: number, weight: number, protocol: 0 | 1 = 1): string {
+  const owner = `${client}/${number}/${LEASE_MS}/${weight}`;
+  return protocol === 0 ? owner : `${owner}/;${HAND_OFF_MS}`;
+}
+
+/** The script of the build that the client of `owner` runs. */
+function scriptOf(name: string, owner: string): string {
+  return owner.includes(";") ? name : `0/${name}`;
+}
 
 /** A mutex. */
 export const mutexKind: LockKind = {
@@ -26,20 +45,20 @@ export const mutexKind: LockKind = {
   tooMany: "S2: two hold at once",
   tooManyGiven: "S2: the server grants twice",
   call(verb, owner, _weight, token, enqueue) {
-    const script = `mutex/${verb}`;
+    const script = scriptOf(`mutex/${verb === "confirm" ? "extend" : verb}`, owner);
+    // A client of protocol 0 knows nothing of the fourth and the fifth key.
+    const handed = owner.includes(";") ? [HANDED] : [];
+    const keys = ["l", "f", "q", ...handed, ...handed.map(() => "p")];
     switch (verb) {
       case "acquire":
-        return {
-          script,
-          keys: ["l", "f", "q", "p"],
-          args: [owner, LEASE_MS, FENCE_MS, 1, enqueue ? 1 : 0, INBOX],
-        };
+        return { script, keys, args: [owner, LEASE_MS, FENCE_MS, 1, enqueue ? 1 : 0, INBOX] };
       case "extend":
-        return { script, keys: ["l", "f"], args: [owner, token, LEASE_MS] };
+      case "confirm":
+        return { script, keys: ["l", "f", ...handed], args: [owner, token, LEASE_MS] };
       case "release":
-        return { script, keys: ["l", "f", "q", "p"], args: [owner, token, INBOX] };
+        return { script, keys, args: [owner, token, INBOX] };
       case "leave":
-        return { script, keys: ["l", "f", "q", "p"], args: [owner, INBOX] };
+        return { script, keys, args: [owner, INBOX] };
       default:
         throw new Error(`a mutex has no ${verb}`);
     }
@@ -48,7 +67,13 @@ export const mutexKind: LockKind = {
     const lock = held.find(([key]) => key === "l")?.[2];
     return typeof lock === "string" ? new Map([[lock, 1]]) : new Map();
   },
+  lapsed: () => [],
   waiters: (held) => members(held, "q"),
+  heldBy: (owner, token, leftMs, client) => [
+    ...(client === undefined ? [] : [[HANDED, "string", client, FAR_MS] as const]),
+    ["f", "string", String(token), FAR_MS],
+    ["l", "string", owner, leftMs],
+  ],
 };
 
 /** What is said of too many. */
@@ -66,7 +91,7 @@ export function permitsKind(capacity: number, words: Words = OF_PERMITS): LockKi
     capacity,
     ...words,
     call(verb, owner, weight, token, enqueue) {
-      const script = `permits/${verb}`;
+      const script = scriptOf(`permits/${verb}`, owner);
       switch (verb) {
         case "acquire":
           return {
@@ -76,6 +101,8 @@ export function permitsKind(capacity: number, words: Words = OF_PERMITS): LockKi
           };
         case "extend":
           return { script, keys, args: [owner, token, LEASE_MS] };
+        case "confirm":
+          return { script, keys, args: [`${owner} ${token} ${LEASE_MS}`] };
         case "release":
           return { script, keys: [...keys, "q", "p"], args: [owner, token, INBOX, 0] };
         case "leave":
@@ -93,7 +120,25 @@ export function permitsKind(capacity: number, words: Words = OF_PERMITS): LockKi
       }
       return holders;
     },
+    lapsed(held, nowUs) {
+      const ends = held.find(([key]) => key === "h")?.[2] ?? [];
+      return members(held, "h").filter((_, i) => Number(ends[2 * i + 1]) <= nowUs);
+    },
     waiters: (held) => members(held, "q"),
+    heldBy(owner, token, leftMs, client) {
+      const ends = String(token + 1 + leftMs * 1_000);
+      const far = String(token + 700_000_000);
+      const grant = `1/${token}/${client === undefined ? "" : "/!"}`;
+      const state = [
+        ...["capacity", String(capacity), "declared", `,${capacity},`, "keepMs", "600000", "used", "1"],
+        ...["top", "0", "free", "0", "first", ends, "until", far, owner, grant],
+      ];
+      return [
+        ["f", "string", String(token), FAR_MS],
+        ["h", "zset", [owner, ends, "-", "inf"], FAR_MS],
+        ["s", "hash", state, FAR_MS],
+      ];
+    },
   };
 }
 

@@ -7,7 +7,7 @@ import type { Held } from "./server.js";
 
 /** What the properties need to know of a world. */
 export interface Subject {
-  readonly setting: { readonly kind: LockKind };
+  readonly setting: { readonly kind: LockKind; readonly protocols?: readonly (0 | 1)[] };
   readonly places: readonly Place[];
   believed(state: LockState, number: number): number;
 }
@@ -50,6 +50,20 @@ function isReapable(world: Subject, state: LockState): boolean {
   return ends.every((score, i) => i % 2 === 0 || score === "inf" || Number(score) <= state.t);
 }
 
+/** Whether this script may take the place of a claim, because a grant by message to its client ended without confirmation. */
+export function mayLose(world: Subject, before: LockState, owner: string, verb: Verb): boolean {
+  const place = world.places.find((each) => each.owner === owner);
+  return place !== undefined && before.gone.includes(place.client) && looksForGone(world, before, verb);
+}
+
+/** Whether this script looks for unconfirmed grants that have ended: of a mutex only one that finds it free. */
+export function looksForGone({ setting: { kind } }: Subject, before: LockState, verb: Verb): boolean {
+  if (kind.capacity === 1 && !before.held.some(([key]) => key === "h")) {
+    return verb === "acquire" && kind.holders(before.held).size === 0;
+  }
+  return !["extend", "confirm", "renew"].includes(verb);
+}
+
 /** What one script has done: who is next, and that somebody is. */
 export function brokenOnServer(
   world: Subject,
@@ -64,14 +78,19 @@ export function brokenOnServer(
   const [had, has] = [kind.holders(before.held), kind.holders(after)];
   const used = [...has.values()].reduce((sum, weight) => sum + weight, 0);
   if (used > kind.capacity) return kind.tooManyGiven;
-  const waited = kind.waiters(before.held).filter((owner) => owner === caller || isThere(owner));
+  const waited = kind
+    .waiters(before.held)
+    .filter((owner) => owner === caller || isThere(owner))
+    .filter((owner) => has.has(owner) || !mayLose(world, before, owner, verb));
   const waits = kind.waiters(after);
   if (waits.some((owner) => has.has(owner))) return "a holder stands in the queue";
   const granted = [...has.keys()].filter((owner) => !had.has(owner));
   if (granted.some((owner) => owner !== caller && !isThere(owner)))
     return "L6: it is granted to a process that is gone";
 
-  const turn = waited.includes(caller) ? waited : [...waited, caller];
+  const others = waited.filter((owner) => owner !== caller);
+  const isLeaving = verb === "leave" || verb === "quit";
+  const turn = isLeaving ? others : waited.includes(caller) ? waited : [...others, caller];
   const lastServed = Math.max(-1, ...granted.map((owner) => turn.indexOf(owner)));
   const passedOver = turn.slice(0, lastServed + 1).filter((owner) => !has.has(owner));
   if (passedOver.length > 0) return "X3: somebody who came later is granted first";
@@ -80,7 +99,7 @@ export function brokenOnServer(
   // Who holds already is answered at once, and leaves it to the others to ask.
   const isFreed =
     (verb === "acquire" && !had.has(caller)) ||
-    (!["acquire", "extend", "renew"].includes(verb) && (kind.capacity > 1 || had.size > 0));
+    (!["acquire", "extend", "confirm", "renew"].includes(verb) && (kind.capacity > 1 || had.size > 0));
   if (head !== undefined && isFreed && used + Number(head.split("/")[3]) <= kind.capacity) {
     return "L3: it is free, and somebody waits for it";
   }

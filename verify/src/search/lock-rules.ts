@@ -50,8 +50,8 @@ export const LOCK_RULES: readonly Rule[] = [
   ),
   script("no-barging", "who comes takes a free lock only if nobody waits", mutex([[1], [1], [1]], { delays: 2 }), {
     script: "mutex/acquire",
-    from: "if redis.call('EXISTS', KEYS[1], KEYS[3], KEYS[4]) == 0 then",
-    to: "if redis.call('EXISTS', KEYS[1], KEYS[4]) == 0 then",
+    from: "if redis.call('EXISTS', KEYS[1], KEYS[3], KEYS[4], KEYS[5]) == 0 then",
+    to: "if redis.call('EXISTS', KEYS[1]) == 0 then",
   }),
   script(
     "promotion",

@@ -10,6 +10,21 @@ export interface LockSetting {
   readonly clients: readonly (readonly number[])[];
   /** For each claim what it does, in worlds where that differs. */
   readonly roles?: readonly (readonly Role[])[];
+  /** Protocol of each client; the present one by default. */
+  readonly protocols?: readonly (0 | 1)[];
+  /** Clients whose claims wait in parallel. */
+  readonly parallel?: readonly number[];
+  /** Clients that may freeze; all by default. */
+  readonly freezing?: readonly number[];
+  /** When a grant by message is confirmed: before the caller hears of it, or while it holds; either by default. */
+  readonly confirms?: "first" | "later";
+  /** Whether a grant may serve several callers of a process, one after the other. */
+  readonly hasBatches?: boolean;
+  /**
+   * How the world begins, if not empty. `gone`: the holder's process is gone and its lease ends with this tick. `queued`: the
+   * same, with all claims in the queue. `handed`: the first claim was granted by message.
+   */
+  readonly begins?: "gone" | "queued" | "handed";
   /** Whether a claim waits in the queue, or asks again now and then. */
   readonly enqueue: boolean;
   readonly budget: Partial<Budget>;
@@ -17,6 +32,8 @@ export interface LockSetting {
   readonly clockStands?: boolean;
   /** Only claims in this phase go without an answer; all do if it is not said. */
   readonly unansweredIn?: Phase;
+  /** Whether a claim handles the answer to its request before anything else, so that no request of it arrives late. */
+  readonly answersFirst?: boolean;
   /** Whether everything happens within one tick. */
   readonly isTimeless?: boolean;
   /** Whether states in which clients that do the same have changed places count as one. */

@@ -4,6 +4,10 @@ import type { Held } from "./server.js";
 /** A rule of the client that can be switched off; the lists of rules say what each one is. */
 export type ClientRule =
   | "validity-from-sending"
+  | "hand-over-is-short"
+  | "confirmed-when-answered"
+  | "refusal-is-none"
+  | "batch-has-the-rest"
   | "own-clock"
   | "earliest-grant"
   | "stale-grant"
@@ -27,13 +31,26 @@ export type ClientRule =
   | "over-with-the-last";
 
 /**
- * Where a claim is: not begun, asking or waiting, holding, giving back, giving back too late, leaving, over, or its
+ * Where a claim is: not begun, asking or waiting, confirming before its caller hears of it, holding, giving back, giving back too late, leaving, over, or its
  * process has died. `void` is a claim that never was.
  */
-export type Phase = "idle" | "ask" | "held" | "rel" | "late" | "dep" | "end" | "dead";
+export type Phase = "idle" | "ask" | "conf" | "held" | "rel" | "late" | "dep" | "end" | "dead";
 
-/** The scripts of a lock, and those of a condition: `quit` ends a wait without a signal. */
-export type Verb = "acquire" | "extend" | "release" | "leave" | "wait" | "quit" | "signal" | "reweigh" | "renew";
+/**
+ * The scripts of a lock, and those of a condition: `quit` ends a wait without a signal; `confirm` is an `extend` before the
+ * caller hears of its grant.
+ */
+export type Verb =
+  | "acquire"
+  | "extend"
+  | "confirm"
+  | "release"
+  | "leave"
+  | "wait"
+  | "quit"
+  | "signal"
+  | "reweigh"
+  | "renew";
 
 /** What a claim of a condition's world knows; and, last, what the search knows of it. */
 export interface WaitPart {
@@ -97,8 +114,10 @@ export interface Claim {
   /** Whether it is to ask, or leave, again. */
   aa: 0 | 1;
   tok: number;
-  /** Age of the moment from which the lease is trusted. */
+  /** Age of the moment from which the lease is trusted. A short lease counts as older, so that it ends in time. */
   set: number;
+  /** Whether it was granted by message and is not confirmed. */
+  pv: 0 | 1;
   /** Age of the departure; whether it was answered. */
   dep: number;
   ans: 0 | 1;
@@ -142,6 +161,8 @@ export interface Budget {
   renewals: number;
   changes: number;
   entries: number;
+  /** Processes that freeze for a while. */
+  freezes: number;
 }
 
 export interface LockState {
@@ -156,6 +177,14 @@ export interface LockState {
   dead: number[];
   /** Clients that no message reaches at present. */
   deaf: number[];
+  /** Clients whose process is frozen. The server still counts their inbox as subscribed. */
+  frozen: number[];
+  /** Claims with a grant by message that the server has no confirmation of. */
+  due: number[];
+  /** Clients whose grant by message ended without confirmation, until a script looks for that. */
+  gone: number[];
+  /** Waiting claims, each with a client whose unconfirmed grant it has waited for. */
+  paid: [claim: number, client: number][];
   /** Whether a request came so late that its client had stopped looking after it. */
   late: 0 | 1;
 }
@@ -176,6 +205,7 @@ export function idleClaim(): Claim {
     aa: 0,
     tok: 0,
     set: 0,
+    pv: 0,
     dep: 0,
     ans: 0,
     may: 0,
@@ -205,6 +235,10 @@ export function copyOf(state: LockState): LockState {
     budget: { ...state.budget },
     dead: [...state.dead],
     deaf: [...state.deaf],
+    frozen: [...state.frozen],
+    due: [...state.due],
+    gone: [...state.gone],
+    paid: state.paid.map((pair) => [...pair]),
   };
 }
 

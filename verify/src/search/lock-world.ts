@@ -5,20 +5,24 @@
  * moment may be done at any moment from then on, which is what a paused process does. A client judges its lease in
  * whole ticks. Worlds of one kind add what this kind does beside asking, holding and giving back.
  */
-import { canonical, START_US } from "./canonical.js";
+import { canonical, HAND_OFF_MS, LEASE_TICKS, START_US } from "./canonical.js";
 import { addDeliveries } from "./deliveries.js";
 import { decode, encode, NO_FAULTS } from "./encoding.js";
 import type { Step, World } from "./explore.js";
 import type { LockClients } from "./lock-client.js";
-import { INBOX } from "./lock-kinds.js";
+import { INBOX, ownerOf } from "./lock-kinds.js";
 import { atRest, brokenInState, brokenOnServer } from "./lock-properties.js";
 import { type Add, LETTERS, type LockSetting } from "./lock-setting.js";
 import { byText, type ClientRule, copyOf, type LockState, type Reply, type Request } from "./lock-state.js";
 import { addNetworkSteps } from "./network-steps.js";
-import { isValid, type Place } from "./place.js";
+import { isFrozen, isValid, type Place } from "./place.js";
 import { addProcessSteps } from "./process-steps.js";
+import { accountOfPlaces, lastsTooLong } from "./provisional.js";
 import type { Call, Held, Outcome, Server } from "./server.js";
 import { alikeFirst } from "./symmetry.js";
+
+/** How long a queue is kept after the last question, in ms. */
+const QUEUE_MS = 60_000;
 
 /** See the file header. */
 export class LockWorld<Clients extends LockClients = LockClients> implements World<LockState> {
@@ -47,7 +51,8 @@ export class LockWorld<Clients extends LockClients = LockClients> implements Wor
       weights.map((weight, nth) => {
         const shown = this.off.has("fresh-claim") ? number++ - nth : number++;
         const role = setting.roles?.[client]?.[nth] ?? "plain";
-        return { client, weight, role, owner: `${LETTERS[client]}/${shown}/1500/${weight}` };
+        const protocol = setting.protocols?.[client] ?? 1;
+        return { client, weight, role, protocol, owner: ownerOf(LETTERS[client] ?? "", shown, weight, protocol) };
       }),
     );
     this.clients = make(this.places, this.off);
@@ -61,8 +66,31 @@ export class LockWorld<Clients extends LockClients = LockClients> implements Wor
       budget: { ...NO_FAULTS, ...setting.budget },
       dead: [],
       deaf: [],
+      frozen: [],
+      due: [],
+      gone: [],
+      paid: [],
       late: 0,
     };
+    this.#begin();
+  }
+
+  #begin(): void {
+    const { begins, kind } = this.setting;
+    const token = START_US - 1;
+    if (begins === "gone" || begins === "queued") {
+      this.initial.held = kind.heldBy(ownerOf("z", 0, 1), token, HAND_OFF_MS);
+    }
+    if (begins === "queued") {
+      const queue = this.places.flatMap(({ owner }, number) => [owner, String(number + 1)]);
+      this.initial.held = [...this.initial.held, ["q", "zset", queue, QUEUE_MS] as const].sort(byText);
+      for (const claim of this.initial.claims) Object.assign(claim, { ph: "ask", q: 1, s: [0, 0], fl: token });
+    }
+    if (begins !== "handed") return;
+    const { owner, client } = this.places[0] as Place;
+    this.initial.held = kind.heldBy(owner, token, HAND_OFF_MS, LETTERS[client]);
+    this.initial.due = [0];
+    Object.assign(this.initial.claims[0] ?? {}, { ph: "held", tok: token, set: LEASE_TICKS - 1, pv: 1 });
   }
 
   text(state: LockState): string {
@@ -70,6 +98,7 @@ export class LockWorld<Clients extends LockClients = LockClients> implements Wor
     shown.requests.sort(byText);
     shown.replies.sort(byText);
     shown.pushes.sort(byText);
+    shown.paid.sort(byText);
     return canonical(encode(shown), shown.t);
   }
 
@@ -100,16 +129,29 @@ export class LockWorld<Clients extends LockClients = LockClients> implements Wor
     await addDeliveries(this, this.#server, state, steps);
     // Messages arrive within the tick, but for so many ticks: two are enough to outlive the lease they are about.
     if (this.setting.isTimeless === true) return steps;
-    const isUnderWay = state.pushes.length > 0 || state.claims.some(({ call, side }) => call === 1 || side?.renewal);
-    if (!isUnderWay) {
-      add("a tick passes", false, (next) => this.clients.tick(next));
+    if (!this.#isUnderWay(state)) {
+      add("a tick passes", false, (next) => this.#tick(next));
     } else if (state.budget.delays > 0) {
       add("a tick passes, with messages under way", true, (next) => {
         next.budget.delays -= 1;
-        this.clients.tick(next);
+        return this.#tick(next);
       });
     }
     return steps;
+  }
+
+  #tick(next: LockState): string | undefined {
+    const due = [...next.due];
+    this.clients.tick(next);
+    return lastsTooLong(this, next, due);
+  }
+
+  /** Whether a message is on its way to a process that is not frozen. */
+  #isUnderWay(state: LockState): boolean {
+    const isReached = (number: number): boolean => !isFrozen(state, this.places[number]);
+    if (state.pushes.some(([to]) => isReached(to))) return true;
+    if (state.requests.some(([number, , , orphan]) => orphan === 0 && !isReached(number))) return true;
+    return state.claims.some(({ call, side }, number) => isReached(number) && (call === 1 || side?.renewal));
   }
 
   /** The channels on which somebody listens now. */
@@ -143,19 +185,26 @@ export class LockWorld<Clients extends LockClients = LockClients> implements Wor
   /** The answer as its client gets it. */
   replyOf([number, verb]: Request, { reply }: Outcome, slow: number): Reply {
     const [code, second] = typeof reply === "number" ? [reply] : reply;
+    // The reply names the grants that were refused.
+    if (verb === "confirm" && typeof reply !== "number") return [number, reply.length > 1 ? 3 : 1, slow, 0];
     return [number, Number(code === 2 && verb === "acquire" ? second : code), slow, 0];
   }
 
   /** What a script broke on the server. `next` may be changed, to keep account. */
-  broken(before: LockState, next: LockState, request: Request, _outcome: Outcome, after: Held): string | undefined {
+  broken(before: LockState, next: LockState, request: Request, outcome: Outcome, after: Held): string | undefined {
     const [number, verb] = request;
     const { owner } = this.places[number] as Place;
-    return brokenOnServer(this, before, after, owner, verb, this.listening(next));
+    const listening = this.listening(next);
+    return (
+      brokenOnServer(this, before, after, owner, verb, listening) ??
+      accountOfPlaces(this, before, next, request, outcome, listening)
+    );
   }
 
   /** What claims can do now. */
   protected addClientSteps(state: LockState, add: Add): void {
     for (const [number, claim] of state.claims.entries()) {
+      if (isFrozen(state, this.places[number])) continue;
       const name = this.name(number);
       switch (claim.ph) {
         case "idle":
@@ -165,12 +214,10 @@ export class LockWorld<Clients extends LockClients = LockClients> implements Wor
           if (claim.call === 0 && this.clients.isToAsk(claim)) {
             add(`${name} asks again`, false, (next) => this.clients.send(next, number, "acquire"));
           }
-          if (state.budget.giveUps > 0) {
-            add(`${name} gives up`, true, (next) => {
-              next.budget.giveUps -= 1;
-              this.clients.giveUp(next, number);
-            });
-          }
+          this.#addGivingUp(state, number, name, add);
+          break;
+        case "conf":
+          this.#addGivingUp(state, number, name, add);
           break;
         case "held":
           this.addHolderSteps(state, number, name, add);
@@ -192,16 +239,38 @@ export class LockWorld<Clients extends LockClients = LockClients> implements Wor
     addProcessSteps(this, state, add);
   }
 
+  #addGivingUp(state: LockState, number: number, name: string, add: Add): void {
+    if (state.budget.giveUps === 0) return;
+    add(`${name} gives up`, true, (next) => {
+      next.budget.giveUps -= 1;
+      this.clients.giveUp(next, number);
+    });
+  }
+
+  /** A holder asks for its full lease. */
+  protected addConfirmation(state: LockState, number: number, name: string, add: Add): void {
+    const claim = state.claims[number];
+    // A claim sends one request at a time, and a signal without an answer comes first.
+    if (claim?.pv !== 1 || claim.call === 1 || !isValid(claim) || claim.wait?.sig === 1) return;
+    add(`${name} confirms`, false, (next) => this.clients.send(next, number, "extend"));
+  }
+
   /** What a holder can do. */
   protected addHolderSteps(state: LockState, number: number, name: string, add: Add): void {
     const claim = state.claims[number];
     if (claim === undefined) return;
-    if (claim.call === 0 && claim.set >= 1 && isValid(claim) && state.budget.renewals > 0) {
+    this.addConfirmation(state, number, name, add);
+    const isFresh = claim.set === (claim.pv === 1 ? LEASE_TICKS - 1 : 0);
+    if (this.setting.hasBatches === true && isFresh && state.budget.entries > 0) {
+      add(`${name} goes on with the next caller of its batch`, true, (next) => this.clients.passOn(next, number));
+    }
+    if (claim.call === 0 && claim.set >= 1 && claim.pv === 0 && isValid(claim) && state.budget.renewals > 0) {
       add(`${name} renews`, true, (next) => {
         next.budget.renewals -= 1;
         this.clients.send(next, number, "extend");
       });
     }
+    if (this.setting.answersFirst === true && claim.call === 1) return;
     add(`${name} ${isValid(claim) ? "releases" : "finds its lease over"}`, false, (next) =>
       this.clients.letGo(next, number),
     );
@@ -214,6 +283,12 @@ export class LockWorld<Clients extends LockClients = LockClients> implements Wor
     // Clients that are alike begin in one order: the others would be the same with other names.
     const first = this.places.findIndex((place) => place.client === client - 1);
     if (this.areAlike(client, client - 1) && first >= 0 && state.claims[first]?.ph === "idle") return false;
+    if (this.setting.parallel?.includes(client) === true) {
+      // Claims that are alike begin in one order.
+      return this.places.every(
+        (place, other) => place.client !== client || other >= number || state.claims[other]?.ph !== "idle",
+      );
+    }
     return this.places.every(
       (place, other) =>
         place.client !== client || other >= number || ["dep", "end"].includes(state.claims[other]?.ph ?? "idle"),
@@ -222,8 +297,9 @@ export class LockWorld<Clients extends LockClients = LockClients> implements Wor
 
   /** Whether two clients do the same. */
   areAlike(one: number, other: number): boolean {
-    const { clients, roles } = this.setting;
-    const what = (client: number): string => JSON.stringify([clients[client], roles?.[client]]);
+    const { clients, roles, protocols, parallel } = this.setting;
+    const what = (client: number): string =>
+      JSON.stringify([clients[client], roles?.[client], protocols?.[client] ?? 1, parallel?.includes(client) === true]);
     return what(one) === what(other);
   }
 }

@@ -3,20 +3,23 @@ import { START_US } from "./canonical.js";
 import type { LockClients } from "./lock-client.js";
 import type { Add, LockSetting } from "./lock-setting.js";
 import { type LockState, rankOf } from "./lock-state.js";
+import { isFrozen, type Place } from "./place.js";
 
 /** What has to be known of a world. */
 interface NetworkWorld {
   readonly setting: LockSetting;
   readonly clients: LockClients;
+  readonly places: readonly Place[];
   name(number: number): string;
 }
 
 /** What the network may do now: keep an answer back, bring one, bring or lose a message. */
 export function addNetworkSteps(world: NetworkWorld, state: LockState, add: Add): void {
-  const { setting, clients } = world;
+  const { setting, clients, places } = world;
   for (const [number, claim] of state.claims.entries()) {
     const { unansweredIn = claim.ph } = setting;
-    if (claim.call === 0 || state.budget.timeouts === 0 || claim.ph !== unansweredIn) continue;
+    if (claim.call === 0 || state.budget.timeouts === 0 || isFrozen(state, places[number]) || claim.ph !== unansweredIn)
+      continue;
     add(`${world.name(number)} gets no answer in time`, true, (next) => {
       next.budget.timeouts -= 1;
       clients.failed(next, number);
@@ -24,6 +27,7 @@ export function addNetworkSteps(world: NetworkWorld, state: LockState, add: Add)
   }
   for (const [at, reply] of state.replies.entries()) {
     const [number, code] = reply;
+    if (isFrozen(state, places[number])) continue;
     const shown = code >= START_US / 2 ? `token ${rankOf(state, code)}` : String(code);
     add(`${world.name(number)} is answered ${shown}`, false, (next) => {
       next.replies.splice(at, 1);
@@ -33,10 +37,20 @@ export function addNetworkSteps(world: NetworkWorld, state: LockState, add: Add)
   for (const [at, push] of state.pushes.entries()) {
     const [to, token] = push;
     const shown = `${token === 0 ? "the hint" : `the grant ${rankOf(state, token)}`} to ${world.name(to)}`;
-    add(`${shown} arrives`, false, (next) => {
-      next.pushes.splice(at, 1);
-      return clients.pushed(next, push);
-    });
+    if (isFrozen(state, places[to]) || (setting.answersFirst === true && state.claims[to]?.call === 1)) continue;
+    const mayConfirm = token !== 0 && places[to]?.protocol === 1 && state.claims[to]?.ph === "ask";
+    if (!mayConfirm || setting.confirms !== "first") {
+      add(`${shown} arrives`, false, (next) => {
+        next.pushes.splice(at, 1);
+        return clients.pushed(next, push);
+      });
+    }
+    if (mayConfirm && setting.confirms !== "later") {
+      add(`${shown} arrives, and is confirmed first`, false, (next) => {
+        next.pushes.splice(at, 1);
+        return clients.pushed(next, push, true);
+      });
+    }
     if (state.budget.pushes > 0) {
       add(`${shown} is lost`, true, (next) => {
         next.budget.pushes -= 1;

@@ -19,6 +19,17 @@ export function addProcessSteps(world: ProcessWorld, state: LockState, add: Add)
     if (state.budget.crashes > 0 && !state.dead.includes(client) && isBusy(world, state, client)) {
       add(`process ${letter} dies`, true, (next) => clients.crash(next, client));
     }
+    if (state.frozen.includes(client)) {
+      add(`process ${letter} resumes`, false, (next) => clients.goesOn(next, client));
+    } else if (
+      state.budget.freezes > 0 &&
+      setting.freezing?.includes(client) !== false &&
+      !state.dead.includes(client) &&
+      isBusy(world, state, client)
+    ) {
+      add(`process ${letter} freezes`, true, (next) => clients.freezes(next, client));
+    }
+    if (state.frozen.includes(client)) continue;
     if (state.deaf.includes(client)) {
       add(`process ${letter} listens again`, false, (next) => clients.hearsAgain(next, client));
     } else if (state.budget.deaf > 0 && !state.dead.includes(client) && isBusy(world, state, client)) {

@@ -7,8 +7,9 @@
 import { embedded } from "@holdfast/embedded";
 import { createHoldfast, type Store } from "holdfast";
 import { redlockAcquire, redlockConfirm, redlockRelease, serverLineage } from "holdfast/simulation";
+import { baselineScripts } from "./baseline-scripts.js";
 
-/** Name of a script, as its first line says it, to its source. */
+/** Name of a script, as its first line says it, to its source; with `0/` before it, that of a client of protocol 0. */
 export type ScriptTexts = ReadonlyMap<string, string>;
 
 const WANTED = [
@@ -18,6 +19,7 @@ const WANTED = [
   "mutex/leave",
   "permits/acquire",
   "permits/extend",
+  "permits/confirm",
   "permits/release",
   "permits/leave",
   "permits/reweigh",
@@ -28,9 +30,8 @@ const WANTED = [
 
 /** Uses the library in every way that sends one of the wanted scripts. @throws Error  one of them was not sent */
 export async function productionScripts(): Promise<ScriptTexts> {
-  const texts = new Map<string, string>(
-    [redlockAcquire, redlockConfirm, redlockRelease].map(({ name, source }) => [name, source]),
-  );
+  const texts = new Map<string, string>(await baselineScripts());
+  for (const { name, source } of [redlockAcquire, redlockConfirm, redlockRelease]) texts.set(name, source);
   texts.set(serverLineage.name, informed(serverLineage.source));
   const store = embedded();
   const recording: Store = {
@@ -60,6 +61,12 @@ export async function productionScripts(): Promise<ScriptTexts> {
     await lock.write.acquire({ waitMs: 1 }).catch(() => {});
     await writer.downgrade();
     await writer.release();
+    // Handed over, and confirmed before the caller hears of it.
+    const before = await lock.write.acquire();
+    const waiting = lock.write.acquire();
+    while ((await lock.write.inspect()).waiters.length === 0) await new Promise(setImmediate);
+    await before.release();
+    await (await waiting).release();
   } finally {
     await holdfast.close();
   }

@@ -37,6 +37,11 @@ export class ReadWriteClients extends LockClients {
 
   renews(next: LockState, number: number): void {
     next.budget.renewals -= 1;
+    this.confirms(next, number);
+  }
+
+  /** Begins the lease anew, whatever else is under way. */
+  confirms(next: LockState, number: number): void {
     sideOf(next.claims[number]).renewal = 1;
     next.requests.push([number, "renew", next.claims[number]?.tok ?? 0, 0]);
   }
@@ -50,6 +55,7 @@ export class ReadWriteClients extends LockClients {
     if (claim.ph !== "held") return undefined;
     if (code === 1) {
       claim.set = Math.min(claim.set, age);
+      claim.pv = 0;
       return undefined;
     }
     if (isValid(claim)) return "false loss: a lease that is good is said to be lost";

@@ -53,7 +53,11 @@ export const READ_WRITE_RULES: readonly Rule[] = [
     "readers-by-batch",
     "a release grants all readers up to the next writer",
     readWrite([WRITER, READER, READER], { delays: 0 }),
-    { script: "permits/release", from: "left = left - 1", to: "left = 0" },
+    {
+      script: "permits/release",
+      from: "left = left - 1\n      redis.call('ZREM', KEYS[5], head)",
+      to: "left = 0\n      redis.call('ZREM', KEYS[5], head)",
+    },
   ),
   script(
     "downgrade-wakes",

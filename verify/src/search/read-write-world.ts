@@ -53,15 +53,19 @@ export class ReadWriteWorld extends LockWorld<ReadWriteClients> {
   ): string | undefined {
     const broken = super.broken(before, next, request, outcome, after);
     const [number, verb, , orphan] = request;
-    if (broken !== undefined || verb !== "renew") return broken;
+    // A late renewal has no answer under way.
+    if (broken !== undefined || verb !== "renew" || orphan !== 0) return broken;
     next.replies = next.replies.filter(([to], at) => to !== number || at < next.replies.length - 1);
-    return orphan === 0 ? this.clients.renewed(next, number, Number(outcome.reply)) : undefined;
+    return this.clients.renewed(next, number, Number(outcome.reply));
   }
 
   protected override addHolderSteps(state: LockState, number: number, name: string, add: Add): void {
     const claim = state.claims[number] as Claim;
     const { isWriter, doubt, renewal } = sideOf(claim);
-    if (isValid(claim) && renewal === 0 && claim.set >= 1 && state.budget.renewals > 0) {
+    if (isValid(claim) && renewal === 0 && claim.pv === 1) {
+      add(`${name} confirms`, false, (next) => this.clients.confirms(next, number));
+    }
+    if (isValid(claim) && renewal === 0 && claim.set >= 1 && claim.pv === 0 && state.budget.renewals > 0) {
       add(`${name} renews`, true, (next) => this.clients.renews(next, number));
     }
     if (isValid(claim) && claim.call === 0 && state.budget.changes > 0) {

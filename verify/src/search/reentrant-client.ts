@@ -25,7 +25,7 @@ export class ReentrantClients extends LockClients {
     next.budget.entries -= 1;
     const claim = next.claims[number] as Claim;
     const shared = sharedOf(claim);
-    if (!isValid(claim)) claim.set = 0;
+    if (!isValid(claim)) Object.assign(claim, { set: 0, pv: 0 });
     if (this.off.has("count-at-once")) shared.late += 1;
     else shared.leases += 1;
   }

@@ -59,6 +59,7 @@ export class ReentrantWorld extends LockWorld<ReentrantClients> {
       add(`${name} is entered again`, true, (next) => this.clients.enters(next, number));
     }
     if (leases > 1 && isValid(claim) && !this.off.has("last-gives-back")) {
+      this.addConfirmation(state, number, name, add);
       add(`a lease of ${name} ends`, false, (next) => this.clients.leaves(next, number));
       return;
     }

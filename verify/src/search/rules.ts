@@ -8,6 +8,7 @@ import { CONDITION_RULES } from "./condition-rules.js";
 import { LENGTHS_RULES } from "./lengths-rules.js";
 import { LOCK_RULES } from "./lock-rules.js";
 import type { ScriptTexts } from "./production-scripts.js";
+import { PROVISIONAL_RULES } from "./provisional-rules.js";
 import { READ_WRITE_RULES } from "./read-write-rules.js";
 import { REENTRANT_RULES } from "./reentrant-rules.js";
 import type { Rule } from "./rule.js";
@@ -17,6 +18,7 @@ import { TOKEN_RULES } from "./token-rules.js";
 /** All rules. */
 export const RULES: readonly Rule[] = [
   ...LOCK_RULES,
+  ...PROVISIONAL_RULES,
   ...CONDITION_RULES,
   ...READ_WRITE_RULES,
   ...REENTRANT_RULES,

@@ -5,7 +5,9 @@
  * the order of what each of them knows and of where the server has it; where even that is equal, any order will do.
  */
 
-import type { LockState } from "./lock-state.js";
+import { HANDED } from "./lock-kinds.js";
+import { LETTERS } from "./lock-setting.js";
+import { byText, type LockState } from "./lock-state.js";
 import type { Place } from "./place.js";
 import type { Held } from "./server.js";
 
@@ -16,7 +18,7 @@ export interface Symmetric {
   areAlike(one: number, other: number): boolean;
 }
 
-const OWNER = /[abcd]\/\d+\/1500\/\d+/g;
+const OWNER = /[abcd]\/\d+\/1500\/\d+(?:\/;500)?/g;
 
 /** `state`, or a copy of it with alike clients in their order. */
 export function alikeFirst(world: Symmetric, state: LockState): LockState {
@@ -35,16 +37,32 @@ export function alikeFirst(world: Symmetric, state: LockState): LockState {
   const now = (number: number): number => numbers.indexOf(number);
   const names = new Map(numbers.map((old, number) => [places[old]?.owner ?? "", places[number]?.owner ?? ""]));
   const held = JSON.parse(JSON.stringify(state.held).replace(OWNER, (owner) => names.get(owner) ?? owner)) as Held;
+  const group = (clients: readonly number[]): number[] => clients.map((client) => order.indexOf(client)).sort(byNumber);
+  const named = (key: string, value: string | readonly string[]): string | readonly string[] => {
+    if (key !== HANDED || typeof value !== "string") return typeof value === "string" ? value : byField(value);
+    return LETTERS[order.indexOf(LETTERS.indexOf(value))] ?? value;
+  };
   return {
     ...state,
-    held: held.map(([key, type, value, left]) => [key, type, type === "hash" ? byField(value) : value, left] as const),
+    held: held.map(
+      ([key, type, value, left]) =>
+        [key, type, type === "hash" || type === "string" ? named(key, value) : value, left] as const,
+    ),
     claims: numbers.map((old) => state.claims[old]).filter((claim) => claim !== undefined),
     requests: state.requests.map(([number, ...rest]) => [now(number), ...rest]),
     replies: state.replies.map(([number, ...rest]) => [now(number), ...rest]),
     pushes: state.pushes.map(([number, ...rest]) => [now(number), ...rest]),
-    dead: state.dead.map((client) => order.indexOf(client)).sort((a, b) => a - b),
-    deaf: state.deaf.map((client) => order.indexOf(client)).sort((a, b) => a - b),
+    dead: group(state.dead),
+    deaf: group(state.deaf),
+    frozen: group(state.frozen),
+    due: state.due.map(now).sort(byNumber),
+    gone: group(state.gone),
+    paid: state.paid.map(([number, client]) => [now(number), order.indexOf(client)] as [number, number]).sort(byText),
   };
+}
+
+function byNumber(left: number, right: number): number {
+  return left - right;
 }
 
 /** All that concerns one client, without its name. */
@@ -56,10 +74,12 @@ function signOf(places: readonly Place[], state: LockState, client: number): str
       .map(([number, ...rest]) => [own.indexOf(number as number), ...rest].join())
       .sort();
   const owners = own.map((number) => places[number]?.owner ?? "");
-  const seen = state.held.map(([, type, value]) =>
-    typeof value === "string" || type === "hash"
-      ? owners.map((owner) => (typeof value === "string" ? value === owner : fieldOf(value, owner)))
-      : owners.map((owner) => value.indexOf(owner)),
+  const seen = state.held.map(([key, type, value]) =>
+    key === HANDED
+      ? value === LETTERS[client]
+      : typeof value === "string" || type === "hash"
+        ? owners.map((owner) => (typeof value === "string" ? value === owner : fieldOf(value, owner)))
+        : owners.map((owner) => value.indexOf(owner)),
   );
   return JSON.stringify([
     own.map((number) => state.claims[number]),
@@ -69,6 +89,10 @@ function signOf(places: readonly Place[], state: LockState, client: number): str
     of(state.pushes),
     state.dead.includes(client),
     state.deaf.includes(client),
+    state.frozen.includes(client),
+    state.gone.includes(client),
+    own.map((number) => state.due.includes(number)),
+    state.paid.map(([number, of]) => [own.indexOf(number), of === client]),
   ]);
 }
 

@@ -7,6 +7,7 @@ import { LengthsWorld } from "./lengths-world.js";
 import { mutexKind, permitsKind } from "./lock-kinds.js";
 import type { LockSetting } from "./lock-setting.js";
 import { PlainWorld } from "./plain-world.js";
+import { FROZEN, mutex as mutexOf, OLD_AND_NEW, permit } from "./provisional-rules.js";
 import { EVERYTHING } from "./read-write-client.js";
 import { readWrite } from "./read-write-rules.js";
 import { ReadWriteWorld } from "./read-write-world.js";
@@ -158,11 +159,82 @@ export const WORLDS: readonly Setting[] = [
     ReentrantWorld,
     "W7",
     "re-entry: a hold with several leases, given back with the last of them",
-    limits("2 clients, 2 + 1 claims, 2 re-entries", reentrant(TWICE, { entries: 2, delays: 0 })),
+    limits("2 clients, 2 + 1 claims, 2 re-entries, answers before messages", {
+      ...reentrant(TWICE, { entries: 2, delays: 0 }),
+      answersFirst: true,
+    }),
     limits(
       "2 clients, 2 + 1 claims, 2 re-entries, 1 call without an answer, 1 tick of delay",
       reentrant(TWICE, { entries: 2, timeouts: 1, delays: 1 }),
     ),
+  ),
+  world(
+    PlainWorld,
+    "W8",
+    "mutex: a client of protocol 0 with its own scripts and a client of the present protocol, hand-overs in both directions",
+    limits(
+      "2 clients, 1 death, 1 grant lost, 1 tick of delay",
+      mutexOf(ALIKE, { crashes: 1, pushes: 1, delays: 1 }, OLD_AND_NEW),
+    ),
+    limits(
+      "3 clients, two of them of the present protocol, 1 death, 1 grant lost, 1 renewal, 1 tick of delay",
+      mutexOf(THREE, { crashes: 1, pushes: 1, renewals: 1, delays: 1 }, { protocols: [0, 1, 1], isSymmetric: true }),
+    ),
+  ),
+  world(
+    PlainWorld,
+    "W9",
+    "the same, with renewals and leases that end",
+    limits("2 clients, 1 renewal, 1 tick of delay", mutexOf(ALIKE, { renewals: 1, delays: 1 }, OLD_AND_NEW)),
+    limits(
+      "2 clients, 2 + 1 claims, 1 renewal, 1 request sent twice, 2 ticks of delay",
+      mutexOf(TWICE, { renewals: 1, copies: 1, delays: 2 }, OLD_AND_NEW),
+    ),
+  ),
+  world(
+    PlainWorld,
+    "W10",
+    "mutex: a client with several claims freezes, ahead of other waiters",
+    limits("2 clients, 2 + 1 claims, 1 freeze", mutexOf(TWICE, { freezes: 1, delays: 0 }, FROZEN)),
+    limits(
+      "3 clients, 2 + 1 + 1 claims, 2 freezes, 1 grant lost",
+      mutexOf(
+        [[1, 1], [1], [1]],
+        { freezes: 2, pushes: 1, delays: 0 },
+        { begins: "gone", parallel: [0], isSymmetric: true },
+      ),
+    ),
+  ),
+  world(
+    PlainWorld,
+    "W11",
+    "the same with a permit",
+    limits("2 clients, 2 + 1 claims, 1 freeze", permit(TWICE, { freezes: 1, delays: 0 }, FROZEN)),
+    limits(
+      "3 clients, 2 + 1 + 1 claims, 2 freezes, 1 grant lost",
+      permit(
+        [[1, 1], [1], [1]],
+        { freezes: 2, pushes: 1, delays: 0 },
+        { begins: "gone", parallel: [0], isSymmetric: true },
+      ),
+    ),
+  ),
+  world(
+    PlainWorld,
+    "W12",
+    "two permits: a client of protocol 0 with its own scripts and a client of the present protocol",
+    limits("2 clients, claims of 2 and 1, 1 death, 1 grant lost", {
+      ...permits,
+      clients: [[2], [1]],
+      budget: { crashes: 1, pushes: 1, delays: 0 },
+      ...OLD_AND_NEW,
+    }),
+    limits("3 clients, claims of 1, 2 and 1, 1 death, 1 grant lost, 1 tick of delay", {
+      ...permits,
+      clients: MIXED,
+      budget: { crashes: 1, pushes: 1, delays: 1 },
+      protocols: [0, 1, 1],
+    }),
   ),
   world(
     TokenWorld,

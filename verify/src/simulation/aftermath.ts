@@ -30,7 +30,7 @@ import { linearizability } from "./linearizability.js";
 import { claimsAsWaiters, withServerLeases } from "./queue-of-claims.js";
 
 /** A waiter looks again after so long at the latest, by the slowest clock and with its request under way. */
-const POLL_MS = 5_200;
+const POLL_MS = 3_200;
 /** A lease that was lost is told by a timer: late by whole milliseconds of its clock, and on a loop that is not busy. */
 const TIMER_MS = 4.1;
 /** And found by a look where clocks came apart. */

@@ -1,12 +1,13 @@
 /**
- * When each waiter asks again: at the end of the lease that it was last told of, and every 5 s in any case.
+ * When each waiter asks again: at the end of the lease that it was last told of, and every 3 s in any case.
  *
  * That is what bounds a wait behind a holder that died. The waiter that asks first finds the lease over and has the
  * head of the queue granted, so the lock is given no later than any one waiter asks.
  */
+import { labelIn } from "./owners.js";
 
 /** A waiter asks this often in any case, with the most that its jitter adds. */
-const POLL_MS = 5_020;
+const POLL_MS = 3_020;
 /** When a waiter asks after the end of a lease, with the most that its jitter adds, and what a timer rounds up. */
 const AFTER_LEASE_MS = 26;
 /** How slow a clock may be, and how late a timer. */
@@ -28,7 +29,7 @@ export class Asks {
 
   /** The server has told a waiter that the lease of the holder has `restMs` left, or no end if that is negative. */
   told(owner: string, atMs: number, restMs: number): void {
-    const key = labelOf(owner);
+    const key = labelIn(owner);
     const known = this.#told.get(key);
     if (known === undefined) this.#told.set(key, [{ atMs, restMs }]);
     else known.push({ atMs, restMs });
@@ -39,15 +40,10 @@ export class Asks {
    * on a network without faults.
    */
   servedBy(owner: string, callMs: number, freeMs: number): number {
-    const last = this.#told.get(labelOf(owner))?.findLast(({ atMs }) => atMs >= callMs && atMs <= freeMs);
+    const last = this.#told.get(labelIn(owner))?.findLast(({ atMs }) => atMs >= callMs && atMs <= freeMs);
     if (last === undefined) return Math.max(callMs, freeMs) + COMING_MS + TRIPS_MS;
     const { atMs, restMs } = last;
     const againMs = Math.min(restMs < 0 ? Number.POSITIVE_INFINITY : restMs + AFTER_LEASE_MS, POLL_MS);
     return Math.max(atMs + againMs * SLOWEST, freeMs + AFTER_LEASE_MS * SLOWEST) + TIMER_LATE_MS + TRIPS_MS;
   }
-}
-
-/** A claim carries the label of its session, which a call without a lease is recorded under. */
-function labelOf(owner: string): string {
-  return owner.split("/")[4] ?? owner;
 }

@@ -6,16 +6,16 @@ import { type Plan, type Profile, planOf } from "./plan.js";
 export type Choice = Profile | "kills";
 
 /** All of them. */
-export const PROFILES: readonly Choice[] = ["none", "kills", "promised", "forgets", "clock-forward"];
+export const PROFILES: readonly Choice[] = ["none", "kills", "promised", "stalls", "forgets", "clock-forward"];
 
 /** Twice round eight, of which the second has something else in one place. */
-const EIGHT: readonly Choice[] = ["none", "forgets", "kills", "promised", "promised", "promised", "promised"];
+const EIGHT: readonly Choice[] = ["none", "forgets", "kills", "promised", "stalls", "promised", "promised"];
 const TURNS: readonly Choice[] = [...EIGHT, "promised", ...EIGHT, "clock-forward"];
 
 /**
  * The run of a seed, whose kind and faults take turns where the caller does not say: one seed in eight has no faults, one
- * in eight a server that forgets, one in eight only processes that are killed, and one in sixteen a server whose clock is
- * set forward.
+ * in eight a server that forgets, one in eight only processes that are killed, one in eight only processes that stand still
+ * or are deaf, and one in sixteen a server whose clock is set forward.
  *
  * @throws RangeError  there is no such kind
  */

@@ -4,6 +4,7 @@ import { settleMs } from "./calling.js";
 import { isOfCrowd } from "./crowds.js";
 import type { Circumstances } from "./finding.js";
 import { PERMITS } from "./kinds/semaphore.js";
+import { labelIn } from "./owners.js";
 import type { World } from "./world.js";
 
 /** As much as a timer may be late, and a look where clocks came apart. */
@@ -40,7 +41,7 @@ export function circumstancesOf({ setup, judge, network, recorder }: World): Cir
     isResized: setup.sessions.some(({ way }) => way === "resize"),
     // Who joins a claim does not ask by itself: no more is known of it than how often a claim asks.
     servedBy: ({ owner, callMs }, freeMs) =>
-      isOfCrowd(owner.split("/")[4] ?? owner)
+      isOfCrowd(labelIn(owner))
         ? Number.POSITIVE_INFINITY
         : (recorder.witness?.asks.servedBy(owner, callMs, freeMs) ?? Number.POSITIVE_INFINITY),
     shared: judge.queues.shared.all,
@@ -69,7 +70,7 @@ export function withInterruptedTurns(records: readonly HistoryRecord[], endMs: n
   });
 }
 
-const OWNER = /p\d+-\d+-_*\d+\/\d+\/[^ "]*/g;
+const OWNER = /p\d+-\d+-_*\d+\/\d+\/[^ ",]*/g;
 
 /** Records whose claims are in any key. @param isReachable  whether nobody had any trouble to reach the server */
 export function scanKeys({ keyspace, recorder, nowMs, setup, clock }: World, isReachable: boolean): void {
@@ -91,9 +92,9 @@ export function scanKeys({ keyspace, recorder, nowMs, setup, clock }: World, isR
       if (killed.some((prefix) => owner.startsWith(prefix))) continue;
       found.add(owner);
       // Two claims of one condition have one label.
-      const label = owner.split("/")[4];
-      if (label === undefined || setup.kind === "condition") continue;
-      if (!isOfCrowd(label)) found.add(label.split(",")[0] ?? "");
+      const label = labelIn(owner);
+      if (label === owner || setup.kind === "condition") continue;
+      if (!isOfCrowd(label)) found.add(label);
       else for (const { id, crowd } of setup.sessions) if (label === `c${crowd}`) found.add(`${label}.s${id}`);
     }
   }

@@ -7,6 +7,11 @@ export type FaultEvent = { readonly id: number; readonly atMs: number; readonly 
   | { readonly what: "cut-commands"; readonly backInMs: number; readonly resends: boolean }
   | { readonly what: "cut-inbox"; readonly backInMs: number; readonly goneInMs: number }
   | { readonly what: "freeze"; readonly forMs: number; readonly suspended: boolean }
+  /**
+   * Stands still at the next grant by message, `lagMs` after the server has sent it or the process has heard it. In the second
+   * case its caller has the lease by then: the event loop is blocked.
+   */
+  | { readonly what: "stall"; readonly from: "pushed" | "heard"; readonly lagMs: number; readonly forMs: number }
   | { readonly what: "kill"; readonly backInMs: number; readonly goneInMs: number }
   | { readonly what: "step-wall"; readonly byMs: number }
   | { readonly what: "flush-scripts" }

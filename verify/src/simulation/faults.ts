@@ -1,6 +1,7 @@
 /** What each fault does to the world. */
 
 import { historyName } from "./draft.js";
+import { ARMED_MS } from "./hand-offs.js";
 import type { Member } from "./member.js";
 import type { FaultEvent, Plan } from "./plan.js";
 import type { SimulatedProcess } from "./process.js";
@@ -8,6 +9,26 @@ import type { World } from "./world.js";
 
 /** Longest lease, and a renewal of it that has just been made. */
 const LONGEST_LEASE_MS = 7_000;
+
+/** Lets those processes stand still that are to do so at their next grant by message. */
+export function watchStalls(world: World<Member>): void {
+  world.onMessage.push((process, message, when) => {
+    const stall = message.startsWith("+") ? world.stalls.get(process) : undefined;
+    if (stall === undefined || stall.from !== when) return;
+    world.stalls.delete(process);
+    const { id, lagMs, forMs } = stall;
+    const begin = (): void => {
+      if (process.isDead || process.isFrozen) return;
+      const { nowMs, recorder } = world;
+      const about = { target: historyName(process), proof: JSON.stringify(stall) };
+      recorder.add({ type: "fault", id: `freeze-${id}`, beganMs: nowMs, endedMs: nowMs + forMs, ...about });
+      process.freeze(false);
+      world.plan(nowMs + forMs, `${process.name} runs on (end of fault ${id})`, () => process.resume());
+    };
+    if (lagMs === 0) begin();
+    else world.plan(world.nowMs + lagMs, `${process.name} stalls`, begin);
+  });
+}
 
 /** Lets a fault strike when its time comes. */
 export function schedule(world: World<Member>, fault: FaultEvent): void {
@@ -28,8 +49,8 @@ function strike(world: World<Member>, fault: FaultEvent): void {
   const member = world.members[fault.process];
   if (member === undefined) return;
   const { process, store } = member;
-  // A clock that goes as it may hinders nobody.
-  if (fault.what !== "drift") note(world, fault, historyName(process));
+  // A clock that goes as it may hinders nobody; and a stall is noted when it begins.
+  if (fault.what !== "drift" && fault.what !== "stall") note(world, fault, historyName(process));
   const inMs = (delayMs: number, what: string, happen: () => void): void =>
     void world.plan(world.nowMs + delayMs, `${what} (end of fault ${fault.id})`, happen);
   switch (fault.what) {
@@ -49,6 +70,12 @@ function strike(world: World<Member>, fault: FaultEvent): void {
       process.freeze(fault.suspended);
       doubtClocks(world, process);
       inMs(fault.forMs, `${process.name} runs on`, () => process.resume());
+      return;
+    case "stall":
+      world.stalls.set(process, fault);
+      inMs(ARMED_MS, "no stall any more", () => {
+        if (world.stalls.get(process) === fault) world.stalls.delete(process);
+      });
       return;
     case "kill":
       if (process.isDead) return;
@@ -148,6 +175,7 @@ function isOfServer({ what }: FaultEvent): boolean {
 
 /** How long it lasts; what was late, or was held back, may come somewhat after the end. */
 function lastsMs(fault: FaultEvent): number {
+  if (fault.what === "stall") return ARMED_MS + fault.lagMs + fault.forMs;
   const forMs = "forMs" in fault ? fault.forMs : "backInMs" in fault ? fault.backInMs : 0;
   return forMs + lateAfterMs(fault);
 }

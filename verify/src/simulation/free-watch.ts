@@ -8,13 +8,16 @@
  */
 import { settleMs } from "./calling.js";
 import { labelOf } from "./crowds.js";
+import { labelIn } from "./owners.js";
+import type { SimulatedProcess } from "./process.js";
 import type { World } from "./world.js";
 
 const LOOK_MS = 250;
 /** Where nothing is slow, what is free is soon asked for. */
 const CLOSE_LOOK_MS = 100;
-/** A waiter looks again after so long at the latest, by the slowest clock and with its request under way. */
-const POLL_MS = 5_200;
+/** A waiter looks again after so long at the latest, by the slowest clock and with its request under way; one of protocol 0 later. */
+const POLL_MS = 3_200;
+const OLD_POLL_MS = 5_200;
 
 const WATCHED = /^hf:(?:mutex|election|semaphore|read-write-lock):\{[^}]*\}$/;
 const OWNER = /^([^/]+)\/\d+\/\d+\/(\d+)/;
@@ -44,14 +47,14 @@ export class FreeWatch {
   readonly #allowedMs: number;
   readonly #since = new Map<string, { readonly atMs: number; readonly owner: string }>();
 
-  /** Judges from the beginning where nothing goes wrong but that processes are killed, and else when the weather is calm. */
+  /** Judges from the beginning where nothing goes wrong but with processes themselves, and else when the weather is calm. */
   constructor(world: World) {
     this.#world = world;
-    const { profile, calmFromMs } = world.setup;
-    const isFair = profile === "none";
+    const { profile, calmFromMs, oldProcess } = world.setup;
+    const isFair = profile === "none" || profile === "stalls";
     this.#fromMs = isFair ? 0 : calmFromMs;
     this.#lookMs = isFair ? CLOSE_LOOK_MS : LOOK_MS;
-    this.#allowedMs = POLL_MS + (isFair ? 0 : settleMs(world.setup));
+    this.#allowedMs = (oldProcess === undefined ? POLL_MS : OLD_POLL_MS) + (isFair ? 0 : settleMs(world.setup));
   }
 
   /** Looks until all have come to an end. */
@@ -87,27 +90,38 @@ export class FreeWatch {
     }
   }
 
-  /** Who could be granted now: the first that waits and lives, if it fits. */
+  /**
+   * Who could be granted now: the first that waits and lives, if it fits. Who stands still is granted as well, because another
+   * asks; so there has to be one.
+   */
   #wantedOf({ used, capacity, queue }: Seen, waiting: ReadonlySet<string>): Wanted | undefined {
     let property: Wanted["property"] = "L1";
+    let stalled: string | undefined;
     for (const owner of queue) {
-      if (!this.#isAlive(owner)) {
-        property = "L6";
+      const process = this.#processOf(owner);
+      if (process?.isFrozen !== false) property = "L6";
+      if (process === undefined) continue;
+      const weight = Number(OWNER.exec(owner)?.[2] ?? 1);
+      const fits = used + weight <= capacity;
+      if (process.isFrozen) {
+        if (!fits && stalled === undefined) return undefined;
+        stalled ??= owner;
         continue;
       }
-      const label = owner.split("/")[4]?.split(",")[0] ?? "";
+      const label = labelIn(owner);
       // Whoever lives and waits no longer is granted at its turn, and passes it on; till it fits, it may stand in the way.
       if (!waiting.has(label)) return undefined;
-      const weight = Number(OWNER.exec(owner)?.[2] ?? 1);
-      return used + weight <= capacity ? { owner, property } : undefined;
+      if (stalled !== undefined) return { owner: stalled, property };
+      return fits ? { owner, property } : undefined;
     }
     return undefined;
   }
 
-  #isAlive(owner: string): boolean {
-    return this.#world.members.some(
+  /** Undefined if it is gone. */
+  #processOf(owner: string): SimulatedProcess | undefined {
+    return this.#world.members.find(
       ({ process: { name, incarnation, isDead } }) => !isDead && owner.startsWith(`${name}-${incarnation}-`),
-    );
+    )?.process;
   }
 
   /** The locks that have a queue. */

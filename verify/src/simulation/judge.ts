@@ -11,16 +11,20 @@ import type { Attempt } from "./attempt.js";
 import type { Draft } from "./draft.js";
 import { LeaseWatch } from "./lease-watch.js";
 import type { Network } from "./messages.js";
-import type { Session } from "./plan.js";
+import type { Plan, Session } from "./plan.js";
 import type { SimulatedProcess } from "./process.js";
 import { QueueWatch } from "./queue-watch.js";
 import type { Recorder } from "./recorder.js";
 import { TokenOrder } from "./tokens.js";
 import type { View, Violation } from "./view.js";
 
+const NOTED_MAX = 3;
+
 /** See the file header. */
 export class Judge {
   readonly violations: Violation[] = [];
+  /** What must not happen either, and ends no run, so that what follows from it is seen as well. */
+  readonly noted: Violation[] = [];
   /** What happened after the ground for it was gone: to be expected, and missed if it never happens. */
   readonly excused: Violation[] = [];
   /** How many cases of each property were decided while they happened, for the properties that no history shows. */
@@ -37,6 +41,8 @@ export class Judge {
   readonly #lostGround = new Map<Ground, number>();
   #ids = 0;
 
+  /** Called after each event. */
+  readonly watches: (() => void)[] = [];
   /** Calls that ended without a grant, and when. */
   readonly gaveUp: { readonly session: Session; readonly atMs: number }[] = [];
   /** Grants, for the summary. */
@@ -44,14 +50,13 @@ export class Judge {
   /** When somebody last got what it had called for, which is what liveness is measured by: to give up is no progress. */
   lastEndMs = 0;
 
-  /** @param isFair  whether nothing goes wrong between processes that live and the server */
-  constructor(now: () => number, network: Network, recorder: Recorder, isFair: boolean, passMoment: () => void) {
+  constructor(now: () => number, network: Network, recorder: Recorder, plan: Plan, passMoment: () => void) {
     this.#now = now;
     this.passMoment = passMoment;
     this.recorder = recorder;
     this.network = network;
     const violated = (property: string, text: string): void => this.violated(property, text);
-    this.leases = new LeaseWatch(now, violated, recorder, isFair);
+    this.leases = new LeaseWatch(now, violated, recorder, plan.profile === "none");
     this.queues = new QueueWatch(now, this);
   }
 
@@ -61,11 +66,20 @@ export class Judge {
   }
 
   violated(property: string, text: string): void {
+    this.#violated(property, text, this.violations);
+  }
+
+  /** As `violated`, of the first few. */
+  note(property: string, text: string): void {
+    if (this.noted.length < NOTED_MAX) this.#violated(property, text, this.noted);
+  }
+
+  #violated(property: string, text: string, violations: Violation[]): void {
     const ground = groundOf(property);
     const isGroundless = ground !== undefined && this.#lostGround.has(ground);
     const violation = { property, atMs: this.#now(), text };
     if (isGroundless) this.excused.push(violation);
-    else this.violations.push(violation);
+    else violations.push(violation);
   }
 
   /** A case of this property was decided while it happened. */
@@ -174,6 +188,7 @@ export class Judge {
 
   /** Called after each event. */
   afterEvent(): void {
+    for (const look of this.watches) look();
     this.queues.shared.afterEvent();
     this.leases.afterEvent();
   }

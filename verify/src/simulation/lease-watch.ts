@@ -17,7 +17,7 @@ export class LeaseWatch {
   readonly #now: () => number;
   readonly #violated: (property: string, text: string) => void;
   readonly #recorder: Recorder;
-  readonly #losses: LossWatch;
+  readonly losses: LossWatch;
   readonly #views = new Map<string, View[]>();
   readonly #extended: View[] = [];
   /** Owners whose leases somebody has begun to take by force, and when. */
@@ -34,7 +34,7 @@ export class LeaseWatch {
     this.#now = now;
     this.#violated = violated;
     this.#recorder = recorder;
-    this.#losses = new LossWatch(now, violated, recorder, isFair);
+    this.losses = new LossWatch(now, violated, recorder, isFair);
   }
 
   /** A lease begins now. */
@@ -123,7 +123,7 @@ export class LeaseWatch {
 
   /** What the lease says of itself, in true ms at most; checked against all that is known. */
   ask(view: View): number {
-    return this.#losses.ask(view);
+    return this.losses.ask(view);
   }
 
   /** Looks for two who hold what only one may. */
@@ -176,7 +176,7 @@ export class LeaseWatch {
     for (const view of this.#extended.splice(0)) if (isAlive(view)) this.ask(view);
     for (const [lockName, views] of this.#views) {
       for (const view of views) {
-        if (this.#losses.isDue(view)) this.ask(view);
+        if (this.losses.isDue(view)) this.ask(view);
       }
       if (views.length > 12) this.#views.set(lockName, views.filter(isAlive));
     }

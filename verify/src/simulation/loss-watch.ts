@@ -16,6 +16,8 @@ export class LossWatch {
   readonly #violated: (property: string, text: string) => void;
   readonly #recorder: Recorder;
   readonly #isFair: boolean;
+  /** Compares what a lease says of itself, in true ms at most, with the server; undefined where nobody reads that. */
+  compare: ((view: View, leftMs: number) => void) | undefined;
 
   /** @param isFair  whether nothing goes wrong between processes that live and the server */
   constructor(
@@ -43,6 +45,7 @@ export class LossWatch {
         this.#violated("S4", `${process.name}: a lease of ${view.lockName} came back to life`);
       if (view.own.token !== view.token)
         this.#violated("F3", `${process.name}: a lease of ${view.lockName} changed its token`);
+      this.compare?.(view, process.longestTrueMs(leftMs));
       view.lossDueMs = nowMs + process.longestTrueMs(leftMs) + SLACK_MS;
     } else {
       if (!lease.signal.aborted)

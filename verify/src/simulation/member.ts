@@ -1,10 +1,12 @@
 /** One process of a run, with a way to the server of its own. */
 
 import { type EmbeddedStore, embedded, type Keyspace } from "@holdfast/embedded";
+import type { Script, Store } from "holdfast";
 import { createHoldfastOn } from "holdfast/simulation";
 import { type NetworkHost, NetworkStore } from "./network.js";
 import type { Plan } from "./plan.js";
 import { SimulatedProcess } from "./process.js";
+import { createProtocol0 } from "./protocol-0.js";
 import type { Random } from "./random.js";
 import type { Tampering } from "./tampering.js";
 
@@ -30,6 +32,8 @@ export interface Home extends NetworkHost {
   readonly random: Random;
   readonly keyspace: Keyspace;
   readonly tampering: Tampering;
+  /** Scripts of processes of protocol 0. */
+  readonly oldScripts: WeakSet<Script>;
   /** Rates at which the clocks of a process go now, where they are not those with which it started. */
   readonly rates: ReadonlyMap<number, number>;
 }
@@ -54,11 +58,26 @@ export function join(home: Home, index: number, incarnation: number): Member {
   const link = embedded({ keyspace });
   const store = new NetworkStore(home, process, link, random.fork());
   const { runtime, store: tamper } = tampering;
-  const holdfast = createHoldfastOn(runtime?.(process.runtime) ?? process.runtime, {
-    store: tamper?.(store) ?? store,
-    commandTimeoutMs: setup.commandTimeoutMs,
-  });
+  const isOld = index === setup.oldProcess;
+  const way = tamper?.(store) ?? store;
+  const options = { store: isOld ? remembering(way, home.oldScripts) : way, commandTimeoutMs: setup.commandTimeoutMs };
+  const create = isOld ? createProtocol0 : createHoldfastOn;
+  const holdfast = create(runtime?.(process.runtime) ?? process.runtime, options, setup.handOffMs);
   return { process, store, holdfast, link };
+}
+
+/** The same way to the server, with each script that goes there put down as one of old. */
+function remembering(store: Store, oldScripts: WeakSet<Script>): Store {
+  return {
+    kind: store.kind,
+    run(script, ...call) {
+      oldScripts.add(script);
+      return store.run(script, ...call);
+    },
+    inbox: (...call) => store.inbox(...call),
+    onReconnect: (listener) => store.onReconnect(listener),
+    close: () => store.close(),
+  };
 }
 
 function ratesToCome({ faults }: Plan, index: number): number[] {

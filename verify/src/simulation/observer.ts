@@ -70,6 +70,17 @@ export class Observer {
     return record === undefined ? undefined : Number.parseInt(record, 10);
   }
 
+  /** What the server keeps of the lease of that owner on the lock of those keys, in ms; 0 if it keeps none. */
+  restMs(keys: readonly string[], owner: string): number {
+    const [lock = "", , holders = ""] = keys;
+    if (/^hf:(?:mutex|election):/.test(lock)) {
+      const key = this.#after.get(lock);
+      return key?.value === owner ? Math.max(0, key.endsAtMs - this.nowMs) : 0;
+    }
+    const endsAtUs = textsOf(this.#after, lock).has(owner) ? membersOf(this.#after, holders).get(owner) : undefined;
+    return endsAtUs === undefined ? 0 : Math.max(0, (endsAtUs - this.#clock.nowUs()) / 1_000);
+  }
+
   /** Whether anybody does. */
   isHeld({ script, keys }: Call): boolean {
     return this.#isThere(keys[script.name.startsWith("permits/") ? 2 : 0]);
@@ -119,6 +130,11 @@ function together(holders: ReadonlyMap<string, string>): Reading {
 /** The members of a sorted set, with their scores. */
 export function membersOf(all: Seen, key: string | undefined): Map<string, number> {
   return new Map(Array.from(pairs(all.get(key ?? "")?.value), ([member, score]) => [member, Number(score)]));
+}
+
+/** The fields of a hash, with their values. */
+export function textsOf(all: Seen, key: string): Map<string, string> {
+  return pairs(all.get(key)?.value);
 }
 
 function pairs(value: string | readonly string[] | undefined): Map<string, string> {

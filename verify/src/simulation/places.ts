@@ -9,6 +9,7 @@
  */
 import { labelOf } from "./crowds.js";
 import type { Call } from "./network.js";
+import { labelIn } from "./owners.js";
 import type { SimulatedProcess } from "./process.js";
 import type { World } from "./world.js";
 
@@ -74,7 +75,7 @@ export class Places {
     for (const { key, value } of keyspace.dump()) {
       if (!key.endsWith(":queue") || typeof value === "string") continue;
       for (const owner of value.filter((_, at) => at % 2 === 0)) {
-        const label = owner.split("/")[4]?.split(",")[0] ?? "";
+        const label = labelIn(owner);
         const { isTakenLate, sentMs, leftMs } = this.#claims.get(owner) ?? NEVER;
         if (waiting.has(label) || !this.#isAlive(owner)) continue;
         const hadLeaseMs = recorder.hadLeaseMs(owner);

@@ -6,7 +6,9 @@
 import { crowdsOf } from "./crowds.js";
 import { drawnSince } from "./drawn-since.js";
 import type { FaultEvent } from "./fault-event.js";
+import { handOffMsOf, STALLS_END_MS, stallsOf } from "./hand-offs.js";
 import { newcomersOf } from "./newcomers.js";
+import { oldProcessOf } from "./protocol-0.js";
 import { Random } from "./random.js";
 import type { Session } from "./session.js";
 import type { Weather } from "./weather.js";
@@ -21,8 +23,9 @@ export type { Session } from "./session.js";
  * - `promised`: those under which everything is promised
  * - `forgets`: also a server that restarts with less than it knew (assumption A3)
  * - `clock-forward`: also a server clock that is set forward (assumption A2)
+ * - `stalls`: only processes that stand still or are deaf, most of them when they have just been granted something
  */
-export type Profile = "none" | "promised" | "forgets" | "clock-forward";
+export type Profile = "none" | "promised" | "forgets" | "clock-forward" | "stalls";
 
 /** One run. */
 export interface Plan {
@@ -31,6 +34,10 @@ export interface Plan {
   readonly profile: Profile;
   readonly processCount: number;
   readonly commandTimeoutMs: number;
+  /** How long a grant by message lasts until it is confirmed. */
+  readonly handOffMs: number;
+  /** A process of protocol 0, which knows of no hand-off; absent where all are of today. */
+  readonly oldProcess?: number;
   readonly sessions: readonly Session[];
   readonly faults: readonly FaultEvent[];
   /** From here on nothing goes wrong any more. */
@@ -51,22 +58,26 @@ export function planOf(seed: number, kind: string, profile: Profile): Plan {
   const processCount = random.whole(2, 4);
   const lockCount = random.chance(0.7) ? 1 : 2;
   const sessionCount = random.whole(4, 18);
-  const faultCount = profile === "none" ? 0 : random.whole(0, 8);
+  const faultCount = profile === "none" || profile === "stalls" ? 0 : random.whole(0, 8);
   const ids = { next: 0 };
   const sessions = Array.from({ length: sessionCount }, () => drawSession(random, ids, processCount, lockCount));
   const faults = Array.from({ length: faultCount }, () => drawFault(random, ids, processCount, profile));
   const commandTimeoutMs = random.pick([100, 400, 1_000, 2_000]);
   sessions.push(...crowdsOf(seed, kind, processCount, lockCount), ...newcomersOf(seed, kind, processCount, lockCount));
   if (profile !== "none") faults.push(...drawnSince(seed, processCount, faultCount > 0));
+  if (profile === "stalls" || faultCount > 0) faults.push(...stallsOf(seed, processCount, profile === "stalls"));
+  const oldProcess = oldProcessOf(seed, kind, processCount);
   return {
     seed,
     kind,
     profile,
+    ...(oldProcess === undefined ? {} : { oldProcess }),
     processCount,
     commandTimeoutMs,
+    handOffMs: handOffMsOf(seed),
     sessions: sessions.sort((a, b) => a.atMs - b.atMs),
     faults: faults.sort((a, b) => a.atMs - b.atMs),
-    calmFromMs: faultCount === 0 ? SESSIONS_END_MS : FAULTS_END_MS + LATE_MS,
+    calmFromMs: profile === "stalls" ? STALLS_END_MS : faultCount === 0 ? SESSIONS_END_MS : FAULTS_END_MS + LATE_MS,
   };
 }
 

@@ -6,6 +6,8 @@ import type { Random } from "./random.js";
 import type { Kind, Scene } from "./scene.js";
 import type { World } from "./world.js";
 
+/** When a waiter of protocol 0 asks again. */
+const OLD_RECHECK_MS = 5_100;
 /** Longer than anything can take that ends by itself. */
 export const CALM_MS = 120_000;
 
@@ -35,8 +37,9 @@ export function watchProgress(world: World, quietMs = 0): void {
     0,
     ...world.setup.sessions.map(({ leaseMs, holdMs, extendMs }) => Math.max(leaseMs, extendMs ?? 0) + 2 * holdMs),
   );
+  const recheckMs = world.setup.oldProcess === undefined ? RECHECK_MS : OLD_RECHECK_MS;
   const { patienceMs = 0 } = kindOf(world.setup.kind);
-  const windowMs = (Math.max(longestMs, patienceMs) + RECHECK_MS + 1_000 + quietMs) * 1.02;
+  const windowMs = (Math.max(longestMs, patienceMs) + recheckMs + 1_000 + quietMs) * 1.02;
   const startMs = world.nowMs;
   const look = (): void => {
     const sinceMs = Math.max(world.judge.lastEndMs, startMs);

@@ -30,12 +30,12 @@ export function claimsAsWaiters(history: History, shared: Shared): History {
   return { ...history, operations, enqueued, missed };
 }
 
-/** With the length of the lease on the server for each lease that was handed on. */
+/** With the length that the lease on the server may have at most, for each lease that was handed on. */
 export function withServerLeases(history: History, shared: Shared): History {
   if (shared.size === 0) return history;
   const operations = history.operations.map((operation) => {
     const leaseMs = operation.verb === "acquire" ? shared.get(claimOf(operation))?.leaseMs : undefined;
-    return leaseMs === undefined ? operation : { ...operation, args: { ...operation.args, leaseMs } };
+    return leaseMs === undefined ? operation : { ...operation, args: { leaseMs, ...operation.args } };
   });
   return { ...history, operations };
 }

@@ -4,6 +4,7 @@ import { isOfCrowd } from "./crowds.js";
 import type { Network } from "./messages.js";
 import type { Call } from "./network.js";
 import { CrowdOrder, FifoOrder, type Queued } from "./order.js";
+import { labelIn } from "./owners.js";
 import type { SimulatedProcess } from "./process.js";
 import type { Recorder } from "./recorder.js";
 import { type Beginning, SharedClaims } from "./shared-claims.js";
@@ -71,7 +72,7 @@ export class QueueWatch {
       this.#order.enqueued(claim.queued.session.id, this.#now());
       return true;
     }
-    const label = owner.split("/")[4] ?? "";
+    const label = labelIn(owner);
     const session = /^s(\d+)$/.exec(label)?.[1];
     if (session === undefined) return isOfCrowd(label);
     const operation = this.#order.enqueued(Number(session), this.#now())?.operation;
@@ -85,6 +86,11 @@ export class QueueWatch {
   /** What the process was to hear may not have reached it: its waiters may be passed. */
   deafened(process: SimulatedProcess): void {
     this.#excuse((waiter) => waiter.process === process);
+  }
+
+  /** The server has taken the claims of that process out of a queue, and told it: it queues again, behind others. */
+  lostPlaces(process: SimulatedProcess, lockName: string): void {
+    this.#excuse((waiter) => waiter.process === process && waiter.lockName === lockName);
   }
 
   /** A request was carried out. */

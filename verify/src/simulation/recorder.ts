@@ -13,14 +13,29 @@ import { GivingBack, ownerOf } from "./giving-back.js";
 import { lockOf } from "./lock-of.js";
 import { outcomeOf } from "./messages.js";
 import type { Call } from "./network.js";
+import { labelIn } from "./owners.js";
 import type { SimulatedProcess } from "./process.js";
-import { ServerTruth } from "./server-truth.js";
+import { type ServerGrant, ServerTruth } from "./server-truth.js";
 import type { Witness } from "./witness.js";
 
 /** Kinds of the simulation whose locks are, on the server, of another kind. */
 const KIND_OF: ReadonlyMap<string, Kind> = new Map([["condition", "mutex"]]);
 
-const EXTENDS: ReadonlySet<string> = new Set(["mutex/extend", "election/extend", "permits/extend"]);
+const EXTENDS: ReadonlySet<string> = new Set(["mutex/extend", "election/extend", "permits/extend", "permits/confirm"]);
+
+/** Whose leases a request extends, and for how long. */
+function extensionsOf({ script, args }: Call): { readonly owner: string; readonly leaseMs: number }[] {
+  if (script.name !== "permits/confirm") return [{ owner: String(args[0]), leaseMs: Number(args[2]) }];
+  const words = String(args[0]).split(" ");
+  return words.flatMap((owner, at) => (at % 3 === 0 ? [{ owner, leaseMs: Number(words[at + 2]) }] : []));
+}
+
+/** Which of them an answer says were extended. */
+function extendedBy(outcome: string | undefined, reply: Reply): (place: number) => boolean {
+  if (outcome !== "confirmed" || typeof reply === "number") return () => outcome === "extended";
+  const refused = new Set(reply.slice(1).map(Number));
+  return (place) => !refused.has(place + 1);
+}
 
 /** See the file header. */
 export class Recorder {
@@ -28,11 +43,14 @@ export class Recorder {
   /** Reads the server around each script; undefined if nobody does. */
   witness: Witness<Draft> | undefined;
   readonly #now: () => number;
+  readonly #isMixed: boolean;
   readonly #kind: Kind;
   readonly #records: HistoryRecord[] = [];
   readonly #operations: Draft[] = [];
-  readonly #extensions = new Map<Call, Draft>();
+  readonly #extensions = new Map<Call, Draft[]>();
   readonly #leaseOf = new Map<string, number>();
+  /** The first that an owner had. */
+  readonly #firstLeaseOf = new Map<string, number>();
   readonly #hadLeaseMs = new Map<string, number>();
   /** Under which name the lease goes that an owner has now: see shared-claims.ts. */
   readonly #nameOf = new Map<string, string>();
@@ -43,7 +61,9 @@ export class Recorder {
   readonly #adoptedPermits = new Map<string, number>();
   #ids = 0;
 
-  constructor(kind: string, now: () => number) {
+  /** @param isMixed  whether a process of protocol 0 hands over for the whole lease */
+  constructor(kind: string, now: () => number, isMixed: boolean) {
+    this.#isMixed = isMixed;
     this.#kind = KIND_OF.get(kind) ?? (kind as Kind);
     this.#now = now;
   }
@@ -104,6 +124,7 @@ export class Recorder {
       draft.args = args;
     }
     this.#leaseOf.set(owner, draft.id);
+    if (!this.#firstLeaseOf.has(owner)) this.#firstLeaseOf.set(owner, draft.id);
     if (!this.#hadLeaseMs.has(owner)) this.#hadLeaseMs.set(owner, this.#now());
     if (token === null) this.#adopted.add(owner);
   }
@@ -145,17 +166,17 @@ export class Recorder {
     this.truth.sent(process, call, this.#now());
     if (this.#givingBack.isFirst(call)) this.#givenBack(process, call);
     if (!EXTENDS.has(call.script.name)) return;
-    const owner = String(call.args[0]);
-    const leaseMs = Number(call.args[2]);
-    const draft = this.called({
-      process,
-      lockName: lockOf(call),
-      verb: "extend",
-      owner: this.#nameOf.get(owner) ?? owner,
-      args: { leaseMs },
-      leaseId: this.#leaseOf.get(owner) ?? 0,
-    });
-    this.#extensions.set(call, draft);
+    const drafts = extensionsOf(call).map(({ owner, leaseMs }) =>
+      this.called({
+        process,
+        lockName: lockOf(call),
+        verb: "extend",
+        owner: this.#nameOf.get(owner) ?? owner,
+        args: { leaseMs },
+        leaseId: this.#leaseOf.get(owner) ?? 0,
+      }),
+    );
+    this.#extensions.set(call, drafts);
   }
 
   /** The library gives a claim back by itself too, as when its lease was lost. */
@@ -175,10 +196,21 @@ export class Recorder {
     this.#givingBack.ran(call, outcome, this.#now());
     this.truth.ran(process, call, outcome, reply, this.#now());
     if (outcome === "adopted") this.#adopts(call);
-    const draft = this.#extensions.get(call);
-    if (draft === undefined || outcome !== "extended") return;
+    const isExtended = extendedBy(outcome, reply);
+    for (const [place, draft] of (this.#extensions.get(call) ?? []).entries()) {
+      if (!isExtended(place)) continue;
+      this.truth.extended(claimOf(draft), this.#now());
+      this.#extended(draft);
+    }
+  }
+
+  #extended(draft: Draft): void {
     if (draft.returnMs === Number.POSITIVE_INFINITY) {
       draft.deliveredMs = this.#now();
+      // Its claim may have been handed on since it was sent, and it is the lease of who has it now that goes on.
+      const owner = claimOf(draft);
+      draft.owner = this.#nameOf.get(owner) ?? draft.owner;
+      draft.leaseId = this.#leaseOf.get(owner) ?? draft.leaseId;
       return;
     }
     // A copy that comes after the answer begins the lease anew, and nobody knows.
@@ -201,33 +233,44 @@ export class Recorder {
     this.#givingBack.cameBack(historyName(process), this.#now());
   }
 
-  /** The answer has reached the process. @returns the owner whose lease was extended by it, if it was */
-  heard(call: Call, reply: Reply): string | undefined {
-    const draft = this.#extensions.get(call);
-    if (draft === undefined) return undefined;
-    const isDone = outcomeOf(call.script.replies, reply) === "extended";
-    this.ended(draft, isDone ? "ok" : "no", isDone ? undefined : "not-owner");
-    return isDone ? String(call.args[0]) : undefined;
+  /** The answer has reached the process. @returns the owners whose leases were extended by it */
+  heard(call: Call, reply: Reply): string[] {
+    const isExtended = extendedBy(outcomeOf(call.script.replies, reply), reply);
+    return (this.#extensions.get(call) ?? []).flatMap((draft, place) => {
+      const isDone = isExtended(place);
+      this.ended(draft, isDone ? "ok" : "no", isDone ? undefined : "not-owner");
+      return isDone ? [claimOf(draft)] : [];
+    });
   }
 
   /** All that was recorded, with what the server did that no caller heard of. */
   finish(): HistoryRecord[] {
     for (const draft of this.#operations)
-      if (draft.verb === "extend" && draft.leaseId === 0) draft.leaseId = this.#leaseOf.get(draft.owner) ?? draft.id;
+      if (draft.verb === "extend" && draft.leaseId === 0)
+        draft.leaseId = this.#firstLeaseOf.get(draft.owner) ?? draft.id;
     for (const draft of this.#operations) if (this.#givingBack.isDoubtful(draft)) draft.outcome = "info";
     // What is judged up to an instant knows a grant that was made before it and returned after it.
-    const grantedMs = new Map(this.truth.grants.map(({ claim, token, atMs }) => [`${claim.owner} ${token}`, atMs]));
+    const grants = new Map(this.truth.grants.map((grant) => [`${grant.claim.owner} ${grant.token}`, grant]));
     for (const draft of this.#operations) {
-      const atMs = draft.verb === "acquire" ? grantedMs.get(`${draft.owner} ${draft.token}`) : undefined;
-      if (atMs !== undefined) draft.deliveredMs = atMs;
+      const grant = draft.verb === "acquire" ? grants.get(`${draft.owner} ${draft.token}`) : undefined;
+      if (grant === undefined) continue;
+      draft.deliveredMs = grant.atMs;
+      // A second lease on the same hold came after what confirmed it.
+      grants.delete(`${draft.owner} ${draft.token}`);
+      const isRepeated = this.truth.repeats.some(
+        ({ claim, token, atMs }) => claim === grant.claim && token === grant.token && atMs <= draft.returnMs,
+      );
+      // What confirms it is an extension, with a record of its own; unless that was the answer that the call returned with.
+      if (grant.leaseMs !== grant.claim.leaseMs && !isRepeated)
+        draft.args = { ...draft.args, ...this.#lengthOf(grant) };
     }
     const known = new Set(this.#operations.map(({ owner, token }) => `${owner} ${token}`));
     const unheard = this.truth.grants.filter(
       ({ claim: { owner }, token }) => !known.has(`${owner} ${token}`) && !this.#adopted.has(owner),
     );
-    for (const { claim, atMs } of unheard) this.#unheard(claim, atMs);
-    for (const { claim, atMs } of this.truth.repeats) {
-      const { process, lockName, owner, leaseMs, callMs } = claim;
+    for (const grant of unheard) this.#unheard(grant);
+    for (const { claim, atMs, leaseMs } of this.truth.repeats) {
+      const { process, lockName, owner, callMs } = claim;
       const again = this.called({ process, lockName, verb: "extend", owner, args: { leaseMs } });
       again.callMs = callMs;
       again.deliveredMs = atMs;
@@ -235,15 +278,22 @@ export class Recorder {
     return [...this.#operations, ...this.#records];
   }
 
+  /** How long it is at least, and at most where that is not known. */
+  #lengthOf({ claim, leaseMs }: ServerGrant): { readonly leaseMs: number; readonly longestMs?: number } {
+    return this.#isMixed ? { leaseMs, longestMs: claim.leaseMs } : { leaseMs };
+  }
+
   /** A grant that no call returned with, which the server made then and no sooner, and what gave it back. */
-  #unheard(claim: ServerTruth["grants"][number]["claim"], atMs: number): void {
-    const { process, lockName, owner, leaseMs } = claim;
+  #unheard(grant: ServerGrant): void {
+    const { claim, atMs } = grant;
+    const { process, lockName, owner } = claim;
+    const length = this.#lengthOf(grant);
     const amount = this.#adoptedPermits.get(owner) ?? claim.amount;
     // Whoever stood still at its turn was served, and queues once more when it takes notice.
-    const waiting = this.#operations.find((call) => call.verb === "acquire" && call.owner === owner.split("/")[4]);
+    const waiting = this.#operations.find((call) => call.verb === "acquire" && call.owner === labelIn(owner));
     if (waiting !== undefined) this.#records.push({ type: "missed", atMs, lockName, operationId: waiting.id });
     const args: Arguments = {
-      leaseMs,
+      ...length,
       ...(this.#kind === "semaphore" ? { permits: amount } : {}),
       ...(this.#kind === "read-write-lock" ? { mode: amount > 1 ? "write" : "read" } : {}),
     };
@@ -257,7 +307,7 @@ export class Recorder {
       type: "fault",
       id: `granted-to-the-dead-${acquire.id}`,
       beganMs: atMs,
-      endedMs: atMs + leaseMs * 1.01,
+      endedMs: atMs + (length.longestMs ?? length.leaseMs) * 1.01,
       target: historyName(process),
       proof: "the server granted it, and it never returned",
     });

@@ -15,7 +15,8 @@ export function rewritten(script: Script, changes: readonly Change[]): Script {
   let { source } = script;
   for (const [part, by] of changes) {
     if (!source.includes(part)) throw new TamperingError(`${script.name} has no ${JSON.stringify(part)}`);
-    source = source.replaceAll(part, by);
+    // As a function, since a text may have a "$" in it that means something else.
+    source = source.replaceAll(part, () => by);
   }
   return { ...script, source, sha1: createHash("sha1").update(source).digest("hex") };
 }

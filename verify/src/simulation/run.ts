@@ -3,10 +3,11 @@ import { loadInterpreter } from "@holdfast/embedded";
 import { type History, type HistoryRecord, historyOf } from "../history/index.js";
 import { judgeHistory } from "./aftermath.js";
 import { circumstancesOf, scanKeys, withInterruptedTurns } from "./circumstances.js";
-import { describe, schedule } from "./faults.js";
+import { describe, schedule, watchStalls } from "./faults.js";
 import type { Finding } from "./finding.js";
 import { FreeWatch, stillHeld } from "./free-watch.js";
 import { Guard, realTurn } from "./guard.js";
+import { HandOverWatch } from "./hand-over-watch.js";
 import { kindOf } from "./kinds/table.js";
 import { mayOutlive } from "./leftovers.js";
 import { type Joined, join, type Member } from "./member.js";
@@ -15,6 +16,7 @@ import { Observer } from "./observer.js";
 import { Places } from "./places.js";
 import type { Plan } from "./plan.js";
 import { begin, CALM_MS, watchProgress } from "./progress.js";
+import { isPromisedBeside, loadProtocol0 } from "./protocol-0.js";
 import { Random } from "./random.js";
 import type { Tampering } from "./tampering.js";
 import { Trespasser } from "./trespass.js";
@@ -45,6 +47,7 @@ export interface Verdict {
 /** Runs a plan. The same plan gives the same verdict, and the same trace. */
 export async function runPlan(plan: Plan, tampering: Tampering = {}, traces = false): Promise<Verdict> {
   await loadInterpreter();
+  if (plan.oldProcess !== undefined) await loadProtocol0();
   const guard = new Guard();
   const world = new World(plan, guard, tampering, traces, { join });
   const rejected = (reason: unknown): void =>
@@ -67,15 +70,17 @@ export async function runPlan(plan: Plan, tampering: Tampering = {}, traces = fa
   const records = withInterruptedTurns(world.recorder.finish(), world.nowMs);
   const history = historyOf(records);
   const { found, unknown, checked } = judgeHistory(history, circumstancesOf(world));
+  const isPromised = ({ property }: Finding): boolean => plan.oldProcess === undefined || isPromisedBeside(property);
+  const promised = found.filter(isPromised);
   const undecided = unknown.map((name) => ({ property: "S1", atMs: world.nowMs, text: `no verdict on "${name}"` }));
   return {
-    violations: [...unreal, ...world.judge.violations, ...found, ...undecided],
+    violations: [...unreal, ...world.judge.violations, ...world.judge.noted, ...promised, ...undecided],
     records,
     history,
-    findings: found,
+    findings: promised,
     unknown,
     checked: new Map([...checked, ...world.judge.cases]),
-    excused: world.judge.excused,
+    excused: [...world.judge.excused, ...found.filter((finding) => !isPromised(finding))],
     trace: world.lines,
     grantCount: world.judge.grantCount,
     eventCount: world.eventCount,
@@ -96,8 +101,13 @@ async function play(world: World<Member>): Promise<void> {
   world.onRan = (process, call, reply) => {
     trespasser.ran(process, call);
     places.ran(process, call);
-    kind.ran?.(world, process, call, outcomeOf(call.script.replies, reply), reply);
+    const outcome = outcomeOf(call.script.replies, reply);
+    handOvers.ran(call, outcome, reply);
+    kind.ran?.(world, process, call, outcome, reply);
   };
+  watchStalls(world);
+  const handOvers = new HandOverWatch(world, observer);
+  judge.leases.losses.compare = (view, leftMs) => handOvers.compare(view, leftMs);
   for (const fault of setup.faults) schedule(world, fault);
   for (const session of setup.sessions) {
     const random = new Random(setup.seed * 4_096 + session.id);
@@ -149,9 +159,12 @@ function checkEmpty({ judge }: World, { process: { name, timerCount }, store }: 
 }
 
 /** A plan in words. */
-export function describePlan({ seed, kind, profile, processCount, commandTimeoutMs, sessions, faults }: Plan): string {
+export function describePlan(plan: Plan): string {
+  const { seed, kind, profile, processCount, commandTimeoutMs, handOffMs, oldProcess, sessions, faults } = plan;
+  const old = oldProcess === undefined ? "" : `, p${oldProcess} of protocol 0`;
   return [
-    `seed ${seed}, ${kind}, profile ${profile}: ${processCount} processes, requests time out after ${commandTimeoutMs} ms`,
+    `seed ${seed}, ${kind}, profile ${profile}: ${processCount} processes${old}, requests time out after ${commandTimeoutMs} ms, ` +
+      `hand-offs of ${handOffMs} ms`,
     ...sessions.map((session) => `  session ${JSON.stringify(session)}`),
     ...faults.map((fault) => `  fault ${describe(fault)}`),
   ].join("\n");

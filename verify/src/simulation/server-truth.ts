@@ -2,6 +2,7 @@
 import type { Reply } from "holdfast";
 import { lockOf } from "./lock-of.js";
 import type { Call } from "./network.js";
+import { handOffMsIn } from "./owners.js";
 import type { SimulatedProcess } from "./process.js";
 
 /** A claim as it was first sent. */
@@ -12,6 +13,8 @@ export interface SentClaim {
   readonly callMs: number;
   readonly leaseMs: number;
   readonly amount: number;
+  /** Of the lock that it is about. */
+  readonly keys: readonly string[];
 }
 
 /** A grant on the server. */
@@ -20,6 +23,8 @@ export interface ServerGrant {
   readonly token: number;
   /** When the server made it. */
   readonly atMs: number;
+  /** For how long; a grant by message is short until it is confirmed. */
+  readonly leaseMs: number;
 }
 
 const CLAIMING: ReadonlyMap<string, string> = new Map([
@@ -34,6 +39,7 @@ const CLAIMING: ReadonlyMap<string, string> = new Map([
 /** See the file header. */
 export class ServerTruth {
   readonly #claims = new Map<string, SentClaim>();
+  readonly #keys = new Map<string, readonly string[]>();
   readonly #grants = new Map<string, ServerGrant>();
   /** Tokens that a holder was given while it held, as to write what it had read. */
   readonly #newTokens = new Set<string>();
@@ -50,9 +56,24 @@ export class ServerTruth {
     return [...this.#grants.values()];
   }
 
-  /** When it last made a grant, or made it again, to that owner; undefined if it never did. */
+  /** When it last made a grant to that owner, made it again, or confirmed that it stands; undefined if it never did. */
   grantedMs(owner: string): number | undefined {
     return this.#lastMs.get(owner);
+  }
+
+  /** The server has begun the lease of that owner anew, and so no other was granted since. */
+  extended(owner: string, atMs: number): void {
+    if (this.#lastMs.has(owner)) this.#lastMs.set(owner, atMs);
+  }
+
+  /** What the claim of that process with that number was sent as; undefined if it never was. */
+  claimOf(process: SimulatedProcess, number: string): SentClaim | undefined {
+    return this.#claims.get(keyOf(process, number));
+  }
+
+  /** The keys of the lock of that owner's claim. */
+  keysOf(owner: string): readonly string[] {
+    return this.#keys.get(owner) ?? [];
   }
 
   /** A process has sent a request. */
@@ -61,15 +82,17 @@ export class ServerTruth {
     const field = CLAIMING.get(script.name);
     if (field === undefined) return;
     const owners = String(args[script.args.indexOf(field)] ?? "").split(" ");
-    // A multi-lock names as many keys for each member as a mutex has; one owner for each.
+    // A multi-lock names the keys of one mutex after the other, as many for each; one owner for each.
     const perLock = script.name === "multi-lock/acquire" ? keys.length / owners.length : keys.length;
     owners.forEach((owner, place) => {
       const [, number, leaseMs, amount] = owner.split("/");
       const key = keyOf(process, number);
       if (this.#claims.has(key)) return;
-      const lockName = lockOf({ keys: keys.slice(place * perLock) });
-      const claim = { process, owner, lockName, callMs: nowMs, leaseMs: Number(leaseMs), amount: Number(amount) };
+      const own = keys.slice(place * perLock, (place + 1) * perLock);
+      const length = { leaseMs: Number(leaseMs), amount: Number(amount) };
+      const claim = { process, owner, lockName: lockOf({ keys: own }), callMs: nowMs, ...length, keys: own };
       this.#claims.set(key, claim);
+      this.#keys.set(owner, own);
     });
   }
 
@@ -98,20 +121,24 @@ export class ServerTruth {
   /** The server has pushed a grant. */
   pushed(process: SimulatedProcess, message: string, nowMs: number): void {
     const [, number, token] = /^\+(\d+) (\d+)/.exec(message) ?? [];
-    if (number !== undefined) this.#grant(keyOf(process, number), Number(token), nowMs);
+    if (number === undefined) return;
+    const key = keyOf(process, number);
+    const owner = this.#claims.get(key)?.owner ?? "";
+    this.#grant(key, Number(token), nowMs, handOffMsIn(owner));
   }
 
   #granted(process: SimulatedProcess, owner: string | undefined, token: number, nowMs: number): void {
     this.#grant(keyOf(process, owner?.split("/")[1]), token, nowMs);
   }
 
-  #grant(key: string, token: number, atMs: number): void {
+  #grant(key: string, token: number, atMs: number, handOffMs?: number): void {
     const claim = this.#claims.get(key);
     const known = `${key} ${token}`;
     if (claim === undefined) return;
     this.#lastMs.set(claim.owner, atMs);
-    if (this.#grants.has(known) || this.#newTokens.has(known)) this.#repeats.push({ claim, token, atMs });
-    else this.#grants.set(known, { claim, token, atMs });
+    const grant = { claim, token, atMs, leaseMs: handOffMs ?? claim.leaseMs };
+    if (this.#grants.has(known) || this.#newTokens.has(known)) this.#repeats.push(grant);
+    else this.#grants.set(known, grant);
   }
 }
 

@@ -9,6 +9,7 @@ import { isOfCrowd } from "./crowds.js";
 import { lockOf } from "./lock-of.js";
 import type { Call } from "./network.js";
 import type { Queued } from "./order.js";
+import { labelIn } from "./owners.js";
 import type { SimulatedProcess } from "./process.js";
 
 /** How long after its grant was heard a claim goes on from one caller to the next, by the clock of its process, in ms. */
@@ -64,8 +65,8 @@ export class SharedClaims {
   sent(process: SimulatedProcess, call: Call, nowMs: number): SharedClaim | undefined {
     if (call.script.name !== "mutex/acquire") return undefined;
     const owner = String(call.args[0]);
-    const [, , leaseMs, , label] = owner.split("/");
-    if (!isOfCrowd(label) || this.#claims.has(owner)) return undefined;
+    const [, , leaseMs] = owner.split("/");
+    if (!isOfCrowd(labelIn(owner)) || this.#claims.has(owner)) return undefined;
     const claim: SharedClaim = {
       owner,
       leaseMs: Number(leaseMs),

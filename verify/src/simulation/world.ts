@@ -5,6 +5,7 @@ import { Agenda, type Event } from "./agenda.js";
 import { ServerClock } from "./clocks.js";
 import { Disk } from "./disk.js";
 import { historyName } from "./draft.js";
+import type { FaultEvent } from "./fault-event.js";
 import { type Guard, realTurn } from "./guard.js";
 import { Judge } from "./judge.js";
 import type { Home, Joined } from "./member.js";
@@ -21,6 +22,8 @@ import { FAIR, type Weather } from "./weather.js";
 
 /** Far shorter than anything takes that is planned. */
 const MOMENT_MS = 1e-6;
+
+type Stall = FaultEvent & { readonly what: "stall" };
 
 /** What differs where there is more than the one server. */
 export interface Layout<One extends Joined> {
@@ -39,6 +42,7 @@ export class World<One extends Joined = Joined> implements Home {
   readonly judge: Judge;
   readonly network: Network;
   readonly recorder: Recorder;
+  readonly oldScripts: WeakSet<Script> = new WeakSet();
   readonly clock: ServerClock;
   readonly keyspace: Keyspace;
   readonly members: One[] = [];
@@ -61,6 +65,10 @@ export class World<One extends Joined = Joined> implements Home {
 
   /** Called for each script that has run. */
   onRan: ((process: SimulatedProcess, call: Call, reply: Reply) => void) | undefined;
+  /** Each is called for every message, when the server has sent it and when the process hears it. */
+  readonly onMessage: ((process: SimulatedProcess, message: string, when: "pushed" | "heard") => void)[] = [];
+  /** Which processes stall at their next grant by message, and how. */
+  readonly stalls: Map<SimulatedProcess, Stall> = new Map();
   isServerDown = false;
   serverFrozenUntilMs = 0;
   eventCount = 0;
@@ -73,12 +81,12 @@ export class World<One extends Joined = Joined> implements Home {
     this.tampering = tampering;
     this.#traces = traces;
     this.random = new Random(plan.seed + 0.5 * 4_294_967_296);
-    this.recorder = new Recorder(plan.kind, () => this.#nowMs);
+    this.recorder = new Recorder(plan.kind, () => this.#nowMs, plan.oldProcess !== undefined);
     this.judge = new Judge(
       () => this.#nowMs,
       this.network,
       this.recorder,
-      plan.profile === "none",
+      plan,
       () => this.#passMoment(),
     );
     this.clock = new ServerClock(() => this.#nowMs);
@@ -113,7 +121,7 @@ export class World<One extends Joined = Joined> implements Home {
 
   scriptOf(script: Script): Script {
     const { script: tamper } = this.tampering;
-    if (tamper === undefined) return script;
+    if (tamper === undefined || this.oldScripts.has(script)) return script;
     const known = this.#scripts.get(script) ?? tamper(script);
     this.#scripts.set(script, known);
     return known;
@@ -135,11 +143,13 @@ export class World<One extends Joined = Joined> implements Home {
   }
 
   heard(process: SimulatedProcess, what: { readonly call: Call; readonly reply: Reply } | string): void {
-    if (typeof what === "string") this.network.message(process, what);
-    else {
+    if (typeof what === "string") {
+      this.network.message(process, what);
+      for (const told of this.onMessage) told(process, what, "heard");
+    } else {
       const waiting = this.network.reply(process, what.call, what.reply);
       const extended = this.recorder.heard(what.call, what.reply);
-      if (extended !== undefined) this.judge.leases.extended(process, extended);
+      for (const owner of extended) this.judge.leases.extended(process, owner);
       this.network.answered(what.call, what.reply, this.#nowMs);
       if (waiting === undefined || !this.judge.queues.enqueued(waiting)) return;
       if (this.members.some((member) => member.process === process && !member.store.isListening))
@@ -150,6 +160,10 @@ export class World<One extends Joined = Joined> implements Home {
   pushed(process: SimulatedProcess, message: string): void {
     this.network.pushed(process, message);
     this.recorder.truth.pushed(process, message, this.#nowMs);
+    const lost = /^~(\d+)/.exec(message)?.[1];
+    const claim = lost === undefined ? undefined : this.recorder.truth.claimOf(process, lost);
+    if (claim !== undefined) this.judge.queues.lostPlaces(process, claim.lockName);
+    for (const told of this.onMessage) told(process, message, "pushed");
   }
 
   cameBack(process: SimulatedProcess): void {

@@ -3,6 +3,7 @@ import { ACQUIRING } from "./mistakes/acquiring.js";
 import { CLIENTS } from "./mistakes/clients.js";
 import { COUNTING } from "./mistakes/counting.js";
 import { ENDING } from "./mistakes/ending.js";
+import { HANDING_OVER } from "./mistakes/handing-over.js";
 import { HOLDING } from "./mistakes/holding.js";
 import { PERMITS } from "./mistakes/permits.js";
 import { QUORUM } from "./mistakes/quorum.js";
@@ -16,6 +17,7 @@ export const TEETH: readonly Tooth[] = [
   ...ACQUIRING,
   ...WAITING,
   ...SHARING,
+  ...HANDING_OVER,
   ...HOLDING,
   ...ENDING,
   ...PERMITS,

@@ -29,6 +29,7 @@ const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
 const PROJECTS = ["packages/holdfast", "packages/embedded", "verify"] as const;
 const COPIED = [
   ...PROJECTS.flatMap((project) => [`${project}/package.json`, `${project}/src`]),
+  "verify/baseline",
   "packages/holdfast/scripts",
   "packages/holdfast/tests",
   "tests/support",

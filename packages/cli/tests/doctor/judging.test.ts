@@ -469,13 +469,13 @@ test("clients that keep a dead connection are told together, by what each of the
     {
       severity: "warning",
       measured:
-        "2 clients keep a dead connection: cart, pid 7 on shop-1 (ioredis, no socket timeout, keepalive 30000 ms), " +
+        "2 clients would keep a dead connection: cart, pid 7 on shop-1 (ioredis, no socket timeout, keepalive 30000 ms), " +
         "pid 6 on shop-1 (ioredis, no socket timeout, keepalive 30000 ms)",
       fix: "set socketTimeout (docs/half-open-connections.md)",
     },
     {
       severity: "warning",
-      measured: "a client keeps a dead connection: pid 8 on shop-2 (node-redis, socket timeout 5000 ms)",
+      measured: "a client would keep a dead connection: pid 8 on shop-2 (node-redis, socket timeout 5000 ms)",
       fix: "set a strategy (docs/half-open-connections.md)",
     },
   ]);

@@ -108,7 +108,7 @@ function warnOfSharedId(clientId: string, [host = "", pid = ""]: readonly string
     type: "HoldfastWarning",
     code: "HOLDFAST_SHARED_ID",
     detail:
-      "Both may be granted the same lock at once, with the same token. This happens when a process is copied, as by a snapshot of " +
+      "Both may be granted the same lock at the same time, with the same token. This happens when a process is copied, as by a snapshot of " +
       "a virtual machine or by CRIU. Restart both, and call createHoldfast after the snapshot is restored.",
   });
 }

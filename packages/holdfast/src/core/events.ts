@@ -14,7 +14,7 @@
  * | `holdfast:forced` | this process has taken a lock away from its holder |
  * | `holdfast:pause` | this process has paused a lock, or given a pause another end |
  * | `holdfast:resume` | this process has ended a pause |
- * | `holdfast:inbox` | messages of the server do not reach this process, or do so again |
+ * | `holdfast:inbox` | messages of the server do not reach this process, or reach it again |
  * | `tracing:holdfast:once:…`, `tracing:holdfast:lead:…` | a call of `once`, a term of `lead`, from its start to its end; made in recipes/tracing.ts |
  * | `tracing:holdfast:cache:…` | a call of `get` of a cache; made there as well |
  * | `holdfast:idempotency` | a request with an `Idempotency-Key` was answered; made in integrations/http/events.ts |
@@ -170,7 +170,7 @@ export interface InboxEvent {
   readonly clientId: string;
   /** Which of its connections; empty where it has only one. */
   readonly connection: string;
-  /** `deaf`: an echo stayed away, so waiters poll. `hears`: an echo has arrived again. */
+  /** `deaf`: an echo did not arrive, so waiters poll, in their places in the queue. `hears`: an echo has arrived again. */
   readonly state: "deaf" | "hears";
   /** Of `hears`: for how long it was deaf, in ms; else 0. */
   readonly deafMs: number;

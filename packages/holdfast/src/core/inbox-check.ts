@@ -3,7 +3,8 @@
  *
  * A connection can be dead without a sign: a firewall dropped it silently, the server closed its side, or the subscription
  * delivers nothing. The server goes on granting to such a client, or drops it from every queue. So the client sends itself a
- * message now and then, which is called an echo. While echoes stay away, waiters poll and the connection is replaced.
+ * message now and then, which is called an echo. While echoes stay away, waiters keep their places in the queue and poll, and the
+ * connection is replaced.
  *
  * Invariants: without waiters no check begins; a stalled server, a frozen process and a lost reply prove nothing; a connection
  * is replaced at most once in `REOPEN_EVERY_MS`.

@@ -1,6 +1,6 @@
 /**
- * When a waiter asks again by itself. Who stands in the queue asks for safety alone: when the present lease must be
- * over, and every 5 s. Who cannot queue asks with growing pauses.
+ * When a waiter asks again by itself. A waiter in the queue asks in case a message was lost: when the present lease must be
+ * over, and every 3 s. A waiter that cannot queue, or gets no messages, asks with growing pauses.
  */
 import type { Runtime, Timer } from "./runtime.js";
 
@@ -31,7 +31,7 @@ export class Rechecks {
     this.in(Math.min(leaseEndMs, mostMs + jitterMs));
   }
 
-  /** Outside of the queue: later each time. */
+  /** Outside of the queue, or in the queue of a client that gets no messages: later each time. */
   poll(): void {
     this.in(this.#pollMs * (0.5 + this.#runtime.random() / 2));
     this.#pollMs = Math.min(this.#pollMs * 2, POLL_MAX_MS);

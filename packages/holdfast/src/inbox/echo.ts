@@ -1,4 +1,4 @@
-/** How a client sends a message to itself, and what it tells the operator if none arrives. See core/inbox-check.ts. */
+/** How a client sends a message to itself, and how it warns the operator if none arrives. See core/inbox-check.ts. */
 import { call } from "../core/call.js";
 import { serverOf } from "../core/events.js";
 import type { Echo } from "../core/inbox-check.js";
@@ -33,7 +33,7 @@ function warnOfDeafInbox(store: Store, connection: string): void {
       type: "HoldfastWarning",
       code: "HOLDFAST_INBOX_DEAF",
       detail:
-        "Locks stay safe, but waiters ask the server every 0.5 s instead of being notified. Holdfast keeps trying to reconnect. Check that the " +
+        "Locks stay safe, but each waiter asks the server at least every 0.5 s instead of being notified. Holdfast keeps trying to reconnect. Check that the " +
         "server and every proxy, firewall and load balancer on the way deliver pub/sub messages and keep idle connections open.",
     },
   );

@@ -29,12 +29,15 @@ async function policyOf(store: Pick<Store, "run">, timeoutMs: number): Promise<M
 
 /** Tells the operator, by a warning of the process, what to check by hand. */
 export function warnOfHiddenPolicy(): void {
-  process.emitWarning("Holdfast cannot see whether this server evicts keys, because it does not show INFO memory.", {
-    type: "HoldfastWarning",
-    code: "HOLDFAST_EVICTION_UNKNOWN",
-    detail:
-      "Unless its maxmemory-policy is noeviction, or its maxmemory is 0, it may evict a lock that is held, and grant it to somebody else. " +
-      "Look it up (CONFIG GET maxmemory-policy, or the console of the service). Then permit INFO to this user, or say " +
-      "allowEviction: true to createHoldfast.",
-  });
+  process.emitWarning(
+    "Holdfast cannot see whether this server evicts keys, because the server does not show INFO memory.",
+    {
+      type: "HoldfastWarning",
+      code: "HOLDFAST_EVICTION_UNKNOWN",
+      detail:
+        "Unless its maxmemory-policy is noeviction, or its maxmemory is 0, it may evict a lock that is held, and grant it to another client. " +
+        "Check it (CONFIG GET maxmemory-policy, or the console of the service). Then permit INFO to this user, or accept it with " +
+        "createHoldfast({ allowEviction: true }).",
+    },
+  );
 }

@@ -56,13 +56,13 @@ function graceOf(mode: "auto" | "strict", prefix: string, isOfQuorum: boolean): 
 
 function warnOfHiddenLineage(): void {
   process.emitWarning(
-    "Holdfast cannot see whether this server took over from another, because it does not show INFO, or a cluster its slots.",
+    "Holdfast cannot see whether this server took over from another, because the server does not show INFO, or the cluster does not show its slots.",
     {
       type: "HoldfastWarning",
       code: "HOLDFAST_LINEAGE_UNKNOWN",
       detail:
-        "After a failover it may grant a lock that is still held. Permit INFO (and in a cluster CLUSTER MYID and CLUSTER SLOTS) to this user, or say failoverGrace: " +
-        '"off" to createHoldfast.',
+        "After a failover it may grant a lock that is still held. Permit INFO (and in a cluster CLUSTER MYID and CLUSTER SLOTS) to this user, or accept it with " +
+        'createHoldfast({ failoverGrace: "off" }).',
     },
   );
 }

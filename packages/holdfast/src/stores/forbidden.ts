@@ -1,4 +1,4 @@
-/** A server that forbids to listen stops nobody, since whoever cannot listen asks now and then; so the operator is told. */
+/** A user without the right to subscribe causes no error, because waiters then ask at intervals. So the operator gets a warning. */
 import { missingPermission } from "./permission.js";
 
 /** Warns once for each rule that is missing and each sort of channel. One for each store. */
@@ -12,12 +12,12 @@ export class ForbiddenChannels {
     const sort = missing?.replace(/^(&[^:]*:[^:]*:).*$/, "$1*");
     if (sort === undefined || this.#told.has(sort)) return missing;
     this.#told.add(sort);
-    process.emitWarning(`Holdfast may not listen as it should, because its Redis user lacks ${sort}.`, {
+    process.emitWarning(`Holdfast cannot subscribe as it should, because its Redis user lacks ${sort}.`, {
       type: "HoldfastWarning",
       code: "HOLDFAST_CHANNEL_FORBIDDEN",
       detail:
-        "Whoever waits asks now and then in place of being told, and is served late and out of turn. Permit it: " +
-        `ACL SETUSER <user> ${sort}. docs/safety.md lists all that Holdfast needs.`,
+        "Waiters ask the server at intervals instead of being notified, so they are served late and out of order. Grant the right: " +
+        `ACL SETUSER <user> ${sort}. docs/safety.md lists all rights that Holdfast needs.`,
     });
     return missing;
   }

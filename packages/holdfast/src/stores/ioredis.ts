@@ -145,7 +145,7 @@ export function ioredisTimeouts({
     socketTimeoutMs: socketTimeout,
     // 0 leaves it to the operating system, which waits for two hours.
     keepAliveMs: keepAlive || undefined,
-    cure: socketTimeout === undefined ? "set the option socketTimeout of the client to 5000 or so" : undefined,
+    cure: socketTimeout === undefined ? "set the option socketTimeout of the client to about 5000" : undefined,
   };
 }
 

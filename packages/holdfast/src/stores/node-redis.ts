@@ -223,8 +223,8 @@ function duplicateOf(redis: NodeRedisClient): OpenEar {
 }
 
 /**
- * The user's `socketTimeout` where it is safe. It ends a connection that received nothing for so long, so it would end one that
- * listens again and again, unless the replies to pings come sooner. Otherwise echoes find a dead connection (core/inbox-check.ts).
+ * The user's `socketTimeout` where it is safe. It ends a connection that has received nothing for that long. So it would end an idle
+ * subscriber again and again, unless the replies to pings come sooner. Without it, echoes find a dead connection (core/inbox-check.ts).
  */
 export function listeningTimeout(
   pingInterval: number | undefined,

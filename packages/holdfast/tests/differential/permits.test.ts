@@ -119,8 +119,8 @@ async function play(side: Side, program: readonly Step[]): Promise<unknown> {
     const script = SCRIPTS[call];
     const keys = (script?.keys ?? [call]).map((name) => KEYS[name] as string);
     const token = await tokenOf(side, args.token ?? "");
-    const named = { ...args, token, grants: `${args.owner} ${token} ${args.leaseMs}` };
-    const words = await Promise.all((script?.args ?? []).map((name) => tokenOf(side, named[name as "owner"] ?? "")));
+    const named: Step["args"] = { ...args, token, grants: `${args.owner} ${token} ${args.leaseMs}` };
+    const words = await Promise.all((script?.args ?? []).map((name) => tokenOf(side, named[name] ?? "")));
     const written = `redis.call('SET', KEYS[1], '${args.text}', 'PX', ${4 * QUANTUM_MS}) return 1`;
     const source = script?.source ?? (args.text === undefined ? "return redis.call('DEL', KEYS[1])" : written);
     seen.push({ call, reply: await side.eval(source, keys, words) });

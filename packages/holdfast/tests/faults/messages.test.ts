@@ -22,7 +22,8 @@ test.each([ioredis, nodeRedis])(
     const owner = await scene.holder();
     const token = await scene.token();
     const next = await waiting;
-    expect(proxy.counts.droppedMessages).toBe(1);
+    // The grant, and maybe an echo by which the waiter checks its connection.
+    expect(proxy.counts.droppedMessages).toBeGreaterThanOrEqual(1);
     expect({ owner: next.owner, token: next.token }, "that very grant").toEqual({ owner, token });
     expect(await next.release()).toBe("released");
   },

@@ -146,8 +146,18 @@ class World {
     const { store, inbox } = this.server;
     const keys = lockKeys("hf", "mutex", "m");
     this.mutex = new MutexSteps({ store, name: "m", key: undefined, keys: { ...keys, lock: keys.base }, inbox });
-    const { lock, fence, queue, pause } = this.mutex.keys;
-    this.place = { store, mutex: this.mutex, lock, fence, queue, pause, condition: `${keys.base}:condition:c`, inbox };
+    const { lock, fence, queue, handed, pause } = this.mutex.keys;
+    this.place = {
+      store,
+      mutex: this.mutex,
+      lock,
+      fence,
+      queue,
+      handed,
+      pause,
+      condition: `${keys.base}:condition:c`,
+      inbox,
+    };
   }
 
   newClaim(caller: number): Claim {

@@ -84,8 +84,8 @@ class World {
 
   together(names: readonly number[], owners: readonly string[]) {
     const keys = names.flatMap((i) => {
-      const { lock, fence, queue, pause } = (this.locks[i] as MutexSteps).keys;
-      return [lock, fence, queue, pause];
+      const { lock, fence, queue, handed, pause } = (this.locks[i] as MutexSteps).keys;
+      return [lock, fence, queue, handed, pause];
     });
     const caller = { store: this.#store, name: "together" };
     return call(caller, multiLockAcquire, { "keys...": keys }, { leaseMs: LEASE_MS, owners: owners.join(" ") }, 1_000);

@@ -218,7 +218,8 @@ class Run {
 
   #newClaim(client: string, claimLeaseMs: number, weight: number): Claim {
     this.#last += 1;
-    return newClaim(client, this.#last, claimLeaseMs, weight, "");
+    const facts = { clientId: client, number: this.#last, leaseMs: claimLeaseMs, amount: weight };
+    return newClaim({ ...facts, label: "", handOffMs: undefined });
   }
 }
 

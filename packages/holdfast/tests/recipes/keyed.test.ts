@@ -225,7 +225,8 @@ describe("replies that are lost", () => {
     first.end();
     await running;
     expect(await second).toEqual({ outcome: "ran", value: 2 });
-    expect(proxy.counts.droppedMessages).toBe(1);
+    // The grant, and maybe an echo by which the waiter checks its connection.
+    expect(proxy.counts.droppedMessages).toBeGreaterThanOrEqual(1);
   });
 });
 

@@ -1,7 +1,7 @@
 /** What the servers of a quorum tell each other, by way of their clients, of how long leases are. */
 import { expect, test } from "vitest";
 import { QuorumError, StoreError } from "../../src/core/errors.js";
-import { EvictionGuard } from "../../src/core/eviction-guard.js";
+import { Guard } from "../../src/core/guard.js";
 import type { ServerMemory, Standing, Store } from "../../src/core/store.js";
 import { Ballot } from "../../src/redlock/ballot.js";
 import { Memories, toldIn } from "../../src/redlock/memories.js";
@@ -70,7 +70,7 @@ async function electedBy(
         ask: () => Promise.reject(new Error("told before")),
       },
     };
-    return { index, store: store as unknown as Store, guard: new EvictionGuard(undefined) };
+    return { index, store: store as unknown as Store, guard: new Guard([], runtime) };
   });
   const verdict = await new Promise<Verdict>((onVerdict) => {
     new Ballot({
@@ -98,7 +98,7 @@ function scene(...minds: readonly (readonly [Mind, number])[]): Scene {
   const quorum = servers.map(({ memory }, index) => ({
     index,
     store: { memory } as unknown as Store,
-    guard: new EvictionGuard(undefined),
+    guard: new Guard([], runtime),
   }));
   return { servers, quorum, memories: new Memories(quorum, runtime), runtime };
 }

@@ -27,6 +27,8 @@ function stepsOf(store: Store) {
     lock: "l",
     fence: "f",
     queue: "q",
+    handed: "h",
+    pause: "p",
     condition: "c",
     inbox: "hf:in:",
   };

@@ -203,6 +203,19 @@ describe("callers that share a claim", () => {
     expect(world.runtime.running()).toBe(0);
   });
 
+  test("do not go on when half of the short lease is over", async () => {
+    const first = world.lock.acquire({ waitMs: Infinity });
+    const second = watch(world.lock.acquire({ waitMs: Infinity }));
+    await world.runtime.advance(1);
+    await push();
+    // The host slept, which the wall clock tells: half of 3 s is over, and far from half of 30 s.
+    world.runtime.stepWall(1_600);
+    await (await first).release();
+    await world.runtime.advance(0);
+    expect(world.sentOf("release")).toHaveLength(1);
+    expect(second.state).toBe("pending");
+  });
+
   test("with `renew: false` in the middle of a batch, it is confirmed as its lease begins", async () => {
     const first = world.lock.acquire({ waitMs: Infinity });
     const second = watch(world.lock.acquire({ waitMs: Infinity, renew: false }));

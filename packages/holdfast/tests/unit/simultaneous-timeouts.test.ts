@@ -32,7 +32,7 @@ function setUp(options: ConstructorParameters<typeof ScriptedLock>[0]): void {
   recordsRead = 0;
   vi.spyOn(world.engine.records, "read").mockImplementation(async () => {
     recordsRead += 1;
-    return { host: "vm-1", pid: 42, clientName: undefined };
+    return { host: "vm-1", pid: 42, clientName: undefined, protocol: 1 };
   });
 }
 

@@ -5,6 +5,7 @@ import type { Draft } from "../draft.js";
 import { lockOf } from "../lock-of.js";
 import type { Call } from "../network.js";
 import { membersOf } from "../observer.js";
+import { labelIn } from "../owners.js";
 import type { SimulatedProcess } from "../process.js";
 import type { Kind, Scene } from "../scene.js";
 import type { World } from "../world.js";
@@ -58,7 +59,7 @@ export const countDownLatch: Kind = {
     const { script, args } = call;
     const sent = sentOf(world);
     if (outcome === "waiting") {
-      const label = String(args[script.args.indexOf("owner")]).split("/")[4] ?? "";
+      const label = labelIn(String(args[script.args.indexOf("owner")]));
       if (!sent.waiting.has(label)) sent.waiting.set(label, world.nowMs);
     }
     if (script.name !== "count-down-latch/count-down") return;

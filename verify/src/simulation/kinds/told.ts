@@ -8,8 +8,8 @@ import { hindrances } from "../faults.js";
 import type { SimulatedProcess } from "../process.js";
 import type { World } from "../world.js";
 
-/** With fair weather a waiter asks again after 5 s. */
-export const RECHECK_MS = 5_100;
+/** With fair weather a waiter asks again after 3 s. */
+export const RECHECK_MS = 3_100;
 /**
  * How long after the decision everybody has returned: a message of 10 ms at most, a question about it, and what is asked of
  * whom broke it.

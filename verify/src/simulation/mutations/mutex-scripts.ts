@@ -68,8 +68,8 @@ export const MUTEX_SCRIPTS: readonly Mutation[] = [
     kind: "mutex",
     finds: ["X3"],
     tampering: rewrite("mutex/acquire", [
-      "redis.call('EXISTS', KEYS[1], KEYS[3], KEYS[4]) == 0",
-      "redis.call('EXISTS', KEYS[1], KEYS[4]) == 0",
+      "redis.call('EXISTS', KEYS[1], KEYS[3], KEYS[4], KEYS[5]) == 0",
+      "redis.call('EXISTS', KEYS[1]) == 0",
     ]),
   },
   {

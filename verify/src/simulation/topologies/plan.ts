@@ -83,7 +83,7 @@ const MIXED = [500, 500, 1_500, 8_000] as const;
  */
 export function topologyPlanOf(seed: number, topology: Topology, kind = "mutex"): TopologyPlan {
   const random = new Random(seed + STREAM[topology]);
-  const base = planOf(seed, kind, "none");
+  const { oldProcess: _, ...base } = planOf(seed, kind, "none");
   const isCalm = random.chance(0.1);
   const size = topology === "replicas" ? 2 : random.pick([3, 3, 5]);
   const leaseMs = random.pick(LEASES);

@@ -155,12 +155,13 @@ function join(world: TopologyWorld, parts: Parts, index: number, incarnation: nu
   const { runtime, store: tamper } = world.tampering;
   const stores = clients.map(({ store }) => tamper?.(watched(world, store)) ?? watched(world, store));
   const [store] = stores;
-  const holdfast = createHoldfastOn(runtime?.(process.runtime) ?? process.runtime, {
+  const options = {
     ...(replication === undefined ? { redlock: stores } : { store: store as NonNullable<typeof store> }),
     commandTimeoutMs: plan.commandTimeoutMs,
     prefix: PREFIX,
     allowEviction: true,
-  });
+  };
+  const holdfast = createHoldfastOn(runtime?.(process.runtime) ?? process.runtime, options, plan.handOffMs);
   return {
     process,
     holdfast,

@@ -159,7 +159,11 @@ export const ACQUIRING: readonly Tooth[] = [
         "const owner = `${this.#clientId}/${this.number}/",
         "void this.#clientId;\n    const owner = `client/${this.number}/",
       ),
-      patch("core/owner.ts", "`${owner}/${encodeURIComponent(this.#label)}`", "owner"),
+      patch(
+        "core/owner.ts",
+        "const label = encodeURIComponent(this.#label);",
+        'void this.#label;\n    const label = "";',
+      ),
     ],
     catcher: simulation("mutex", "S1", "S2", "F1", "F2", "F3"),
   },

@@ -23,8 +23,8 @@ export const CLIENTS: readonly Tooth[] = [
     patches: [
       patch(
         "mutex/acquire.lua",
-        "if redis.call('EXISTS', KEYS[1], KEYS[3], KEYS[4]) == 0 then",
-        "redis.call('SELECT', 0)\nif redis.call('EXISTS', KEYS[1], KEYS[3], KEYS[4]) == 0 then",
+        "if redis.call('EXISTS', KEYS[1], KEYS[3], KEYS[4], KEYS[5]) == 0 then",
+        "redis.call('SELECT', 0)\nif redis.call('EXISTS', KEYS[1], KEYS[3], KEYS[4], KEYS[5]) == 0 then",
       ),
     ],
     catcher: test(

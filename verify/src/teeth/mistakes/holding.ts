@@ -13,7 +13,7 @@ export const HOLDING: readonly Tooth[] = [
       patch(
         UPKEEP,
         "options.renew ? setAt.monotonicMs + leaseMs / 3 : Infinity",
-        "options.renew ? engine.runtime.monotonicMs() + leaseMs / 3 : Infinity",
+        "options.renew ? runtime.monotonicMs() + leaseMs / 3 : Infinity",
       ),
     ],
     catcher: test("unit/hold.test.ts", "renewal starts from before the acquire was sent, not from its answer"),
@@ -56,7 +56,7 @@ export const HOLDING: readonly Tooth[] = [
     patches: [
       patch(
         UPKEEP,
-        "if (outcome === undefined) this.#renewal.failed(this.term.leaseMs);",
+        "if (outcome === undefined) this.#renewal.failed(this.#provisionalMs ?? this.term.leaseMs);",
         "if (outcome === undefined) this.#renewal.begun();",
       ),
     ],
@@ -92,7 +92,7 @@ export const HOLDING: readonly Tooth[] = [
     patches: [
       patch(
         UPKEEP,
-        "if (outcome === undefined) this.#renewal.failed(this.term.leaseMs);",
+        "if (outcome === undefined) this.#renewal.failed(this.#provisionalMs ?? this.term.leaseMs);",
         'if (outcome === undefined) this.#kept.lose("expired");',
       ),
     ],

@@ -18,8 +18,8 @@ export const PERMITS: readonly Tooth[] = [
     patches: [
       patch(
         "permits/acquire.lua",
-        "end\nreap()\n\nif record then",
-        "end\nlocal asked = now\nif not record then\n  now, first = now + leaseMs * 500, 0\nend\nreap()\nnow = asked\n\nif record then",
+        "end\nreap()\nlosePlaces()\n\nif record then",
+        "end\nlocal asked = now\nif not record then\n  now, first = now + leaseMs * 500, 0\nend\nreap()\nnow = asked\nlosePlaces()\n\nif record then",
       ),
     ],
     catcher: simulation("semaphore", "X1", "S1"),

@@ -67,8 +67,8 @@ export const TOKENS: readonly Tooth[] = [
     patches: [
       patch(
         "mutex/release.lua",
-        "if isOurs and redis.call('EXISTS', KEYS[3]) == 0 then\n  redis.call('DEL', KEYS[1])",
-        "if isOurs and redis.call('EXISTS', KEYS[3]) == 0 then\n  redis.call('DEL', KEYS[1], KEYS[2])",
+        "if isOurs and redis.call('EXISTS', KEYS[3]) == 0 then\n  redis.call('DEL', KEYS[1], KEYS[4])",
+        "if isOurs and redis.call('EXISTS', KEYS[3]) == 0 then\n  redis.call('DEL', KEYS[1], KEYS[2], KEYS[4])",
       ),
     ],
     catcher: simulation("mutex", "F1", "F2", "S1"),

@@ -6,10 +6,10 @@ import { counted, few } from "../words.js";
 /** Whether a client replaces a connection that is dead without having been closed. */
 export const clientTimeouts: Check = {
   id: "client-timeouts",
-  reads: "socket timeout and keepalive of the client libraries, as the records of the clients tell",
-  levels: "warning: a client keeps a dead connection",
-  risk: "After a network failure its leases end and its acquires fail, for 15 minutes or until it is restarted.",
-  fix: "docs/half-open-connections.md",
+  reads: "socket timeout and keepalive of each client library, from the client records",
+  levels: "warning: a client would keep a dead connection",
+  risk: "After a network failure the process loses its leases and its acquires fail, for about 15 minutes or until you restart it.",
+  fix: "set the option that docs/half-open-connections.md names for the client library",
   families: ["keys"],
   run({ role, keys, hidden }) {
     if (role === "slave") return skipped("a replica");
@@ -23,7 +23,7 @@ export const clientTimeouts: Check = {
     const cures = [...new Set(exposed.map(({ cure = "" }) => cure))];
     const verdicts = cures.flatMap((cure) => {
       const its = exposed.filter((one) => one.cure === cure);
-      const what = its.length === 1 ? "a client keeps" : `${its.length} clients keep`;
+      const what = its.length === 1 ? "a client would keep" : `${its.length} clients would keep`;
       return found("warning", `${what} a dead connection: ${few(its.map(described))}`, {
         fix: `${cure} (docs/half-open-connections.md)`,
       });

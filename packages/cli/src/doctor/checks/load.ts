@@ -88,8 +88,8 @@ export const connections: Check = {
     }
     if (keepaliveS === 0) {
       verdicts.push(
-        ...found("info", "tcp-keepalive 0: the server never finds out that a host has vanished", {
-          risk: "A waiter of such a host counts as listening for ever, and is granted leases that nobody uses.",
+        ...found("info", "tcp-keepalive 0: the server never notices that a host has vanished", {
+          risk: "Waiters of such a host count as subscribed forever, and each of its processes costs the others 3 s for each lock on which it waits.",
           fix: "CONFIG SET tcp-keepalive 60",
         }),
       );

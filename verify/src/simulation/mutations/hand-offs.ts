@@ -1,0 +1,111 @@
+import { type Mutation, rewrite, rewriteAll } from "./mutation.js";
+
+const HAND_OFF_MS = "waiter ~= self and string.match(waiter, ';(%d+)$')";
+
+/** Mistakes in what the server makes of a grant by message that nobody has confirmed. */
+export const HAND_OFFS: readonly Mutation[] = [
+  {
+    name: "the short length of a hand-off stands in the script",
+    seed: 1,
+    bug: "hand-off",
+    kind: "mutex",
+    finds: ["S1", "S2"],
+    tampering: rewriteAll([
+      HAND_OFF_MS,
+      `waiter ~= self and (string.match(waiter, ';(%d+)$') or math.min(leaseMs, 300))`,
+    ]),
+  },
+  {
+    name: "a hand-off lasts for the whole lease",
+    seed: 1,
+    bug: "hand-off",
+    kind: "mutex",
+    finds: ["L6"],
+    tampering: rewriteAll([HAND_OFF_MS, "nil"]),
+  },
+  {
+    name: "a grant by an answer is as short as one by message",
+    seed: 1,
+    bug: "hand-off",
+    kind: "mutex",
+    finds: ["S1", "S2"],
+    tampering: rewriteAll([HAND_OFF_MS, "string.match(waiter, ';(%d+)$')"]),
+  },
+  {
+    name: "a release leaves the mark of a hand-off",
+    seed: 1,
+    bug: "hand-off",
+    kind: "mutex",
+    finds: ["L6"],
+    tampering: rewrite("mutex/release", ["redis.call('DEL', KEYS[1], KEYS[4])", "redis.call('DEL', KEYS[1])"]),
+  },
+  {
+    name: "a confirmation leaves the mark of a hand-off",
+    seed: 1,
+    bug: "hand-off",
+    kind: "mutex",
+    finds: ["L6"],
+    tampering: rewrite("mutex/extend", ["  redis.call('DEL', KEYS[3])\n  return 1", "  return 1"]),
+  },
+  {
+    name: "who never confirmed keeps its other places",
+    profile: "stalls",
+    seed: 1,
+    bug: "hand-off",
+    kind: "mutex",
+    finds: ["L6"],
+    tampering: rewrite("mutex/acquire", ["if not holder then\n  losePlaces(inbox)\nend", ""]),
+  },
+  {
+    name: "who loses its places is not told",
+    profile: "stalls",
+    seed: 1,
+    bug: "hand-off",
+    kind: "mutex",
+    finds: ["L2", "X3"],
+    tampering: rewrite("mutex/acquire", [
+      "      redis.call('ZREM', KEYS[3], waiter)\n      tell(inbox .. client, '~' .. number)\n",
+      "      redis.call('ZREM', KEYS[3], waiter)\n",
+    ]),
+  },
+  {
+    name: "a confirmation of permits leaves their mark",
+    seed: 1,
+    bug: "hand-off",
+    kind: "semaphore",
+    finds: ["L6"],
+    tampering: rewrite("permits/confirm", ["    redis.call('HSET', KEYS[1], claim, confirmed(grant))\n", ""]),
+  },
+  {
+    name: "an extension of permits leaves their mark",
+    seed: 1,
+    bug: "hand-off",
+    kind: "semaphore",
+    finds: ["L6"],
+    tampering: rewrite("permits/extend", [
+      "redis.call('HSET', KEYS[1], owner, string.sub(record, 1, -3))",
+      "local _ = 0",
+    ]),
+  },
+  {
+    name: "who never confirmed its permits keeps its other places",
+    profile: "stalls",
+    seed: 1,
+    bug: "hand-off",
+    kind: "semaphore",
+    finds: ["L6"],
+    tampering: rewriteAll(["    if client == one and left > 0 then", "    if false then"]),
+  },
+  {
+    name: "who loses its places in the queue for permits is not told",
+    profile: "stalls",
+    seed: 1,
+    bug: "hand-off",
+    kind: "semaphore",
+    finds: ["L2", "X3"],
+    tampering: rewriteAll([
+      "        redis.call('ZREM', KEYS[5], waiter)\n        tell(inbox .. client, '~' .. number)\n",
+      "        redis.call('ZREM', KEYS[5], waiter)\n",
+    ]),
+  },
+];

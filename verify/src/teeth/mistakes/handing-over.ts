@@ -1,0 +1,84 @@
+/** Mistakes of handing over: a grant by message is short until its holder confirms it. */
+import { patch, simulation, type Tooth, test } from "../tooth.js";
+
+const WAITER = "core/waiter.ts";
+const UPKEEP = "core/upkeep.ts";
+const BATCH = "core/batch.ts";
+const PROVISIONAL = "unit/provisional.test.ts";
+
+/** In runs in which processes stand still and nothing else goes wrong. */
+function stalled(kind: string, ...finds: readonly string[]): Tooth["catcher"] {
+  return { ...simulation(kind, ...finds), profile: "stalls" };
+}
+
+/** See the file header. */
+export const HANDING_OVER: readonly Tooth[] = [
+  {
+    id: "unconfirmed-for-the-whole-lease",
+    bugs: [],
+    mistake: "the holder of a grant by message counts the whole lease before it has confirmed it",
+    patches: [patch(WAITER, "this.#keep(token, setAt, slots, handOffMs);", "this.#keep(token, setAt, slots);")],
+    catcher: simulation("mutex", "S1", "S2"),
+  },
+  {
+    id: "never-confirmed",
+    bugs: [],
+    mistake: "a grant by message is never confirmed",
+    patches: [
+      patch(
+        WAITER,
+        "if (isNoShorter || (isShort && confirmsFirst",
+        "if (isNoShorter || !isShort || (isShort && confirmsFirst",
+      ),
+      patch(UPKEEP, "if (!this.#options.renew) return -Infinity;", "if (provisionalMs < leaseMs) return Infinity;"),
+    ],
+    catcher: { ...simulation("mutex", "S1"), profile: "none" },
+  },
+  {
+    id: "confirmed-at-the-pace-of-the-lease",
+    bugs: [],
+    mistake: "a confirmation without an answer is tried again as late as a renewal of the whole lease",
+    patches: [
+      patch(UPKEEP, "answerInMs(this.#provisionalMs ?? leaseMs, this", "answerInMs(leaseMs, this"),
+      patch(
+        UPKEEP,
+        "this.#renewal.failed(this.#provisionalMs ?? this.term.leaseMs);",
+        "this.#renewal.failed(this.term.leaseMs);",
+      ),
+    ],
+    catcher: test(
+      PROVISIONAL,
+      "where the lock was last held for a moment a confirmation that is not answered is tried again, several times before the short lease is over",
+    ),
+  },
+  {
+    id: "batch-by-the-whole-lease",
+    bugs: [],
+    mistake: "callers that share a claim go on by its whole lease while it is not confirmed",
+    patches: [patch(BATCH, "const grantedMs = provisionalMs ?? claim.leaseMs;", "const grantedMs = claim.leaseMs;")],
+    catcher: test(PROVISIONAL, "callers that share a claim do not go on when half of the short lease is over"),
+  },
+  ...(
+    [
+      [
+        "short-length-in-the-script",
+        "the short length of a hand-off stands in the script",
+        simulation("mutex", "S1", "S2"),
+      ],
+      ["hand-off-of-a-whole-lease", "a hand-off lasts for the whole lease", simulation("mutex", "L6")],
+      ["answer-left-short", "a grant by an answer is as short as one by message", simulation("mutex", "S1", "S2")],
+      ["mark-left-by-a-release", "a release leaves the mark of a hand-off", simulation("mutex", "L6")],
+      ["mark-left-by-a-confirmation", "a confirmation leaves the mark of a hand-off", simulation("mutex", "L6")],
+      ["places-kept", "who never confirmed keeps its other places", stalled("mutex", "L6")],
+      ["places-lost-in-silence", "who loses its places is not told", stalled("mutex", "L2", "X3")],
+      ["permits-left-marked", "a confirmation of permits leaves their mark", simulation("semaphore", "L6")],
+      ["extended-permits-left-marked", "an extension of permits leaves their mark", simulation("semaphore", "L6")],
+      ["places-for-permits-kept", "who never confirmed its permits keeps its other places", stalled("semaphore", "L6")],
+      [
+        "places-for-permits-lost-in-silence",
+        "who loses its places in the queue for permits is not told",
+        stalled("semaphore", "L2", "X3"),
+      ],
+    ] as const
+  ).map(([id, mistake, catcher]): Tooth => ({ id, bugs: [], mistake, patches: [], tampering: mistake, catcher })),
+];
