@@ -1,8 +1,11 @@
 /** What a server may keep when nobody holds and nobody waits. */
 
-/** What is known of the last grant, of the last leader, of signals and clients; and the state of what has a size or a count. */
+/**
+ * What is known of the last grant, of the last leader, of signals, clients and their protocol; and the state of what has a size or a
+ * count.
+ */
 const REMEMBERED =
-  /:fence$|:signalled$|^hf:client:|:value$|^hf:(?:semaphore|read-write-lock|count-down-latch|barrier):/;
+  /:fence$|:signalled$|^hf:client:|^hf:protocol$|:value$|^hf:(?:semaphore|read-write-lock|count-down-latch|barrier):/;
 
 /** Whether that key may outlive every lease and every wait. */
 export function mayOutlive(key: string): boolean {

@@ -53,7 +53,7 @@ export class Engine {
   /** What callers whose wait has ended are told of a lock. */
   readonly inspections: SharedInspections;
   /** Holds back clean-up for many claims at the same time. */
-  readonly departures: RequestWindow = new RequestWindow(MOST_DEPARTURES);
+  readonly departures: RequestWindow;
   /** What a client id is appended to for the name of the client's own channel. */
   readonly inboxPrefix: string;
   /** Undefined where all names are on one server, and the client's own channel serves for all. */
@@ -124,6 +124,7 @@ export class Engine {
     }
     this.lookout = new Lookout(facts.runtime);
     this.inspections = new SharedInspections(facts.runtime);
+    this.departures = new RequestWindow(MOST_DEPARTURES, facts.runtime);
     this.bulkRenewal = new BulkRenewal(facts.runtime, facts.commandTimeoutMs);
     this.#presence = new Presence(facts.records, facts.runtime, () => this.mailbox.size > 0);
     this.#stopListening = facts.store.onReconnect((connection) => this.#reconnected(connection));

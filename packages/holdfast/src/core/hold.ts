@@ -303,8 +303,10 @@ export class Hold implements Occupant, Holding, Kept {
     return new Promise((resolve) => {
       this.#onSettled = resolve;
       for (const listener of this.#lossListeners ?? []) listener("closing");
-      // Whoever waits to hold it after this one waits no longer.
-      this.#turn?.over();
+      if (this.#turn === undefined) return;
+      // Whoever waits to hold it after this one waits no longer; and the turn confirms it no more.
+      this.#turn.over();
+      this.#upkeep.check();
     });
   }
 

@@ -5,6 +5,13 @@
  * renewals of this process would wait behind it on the connection.
  */
 import { StoreError } from "./errors.js";
+import type { Runtime, Timer } from "./runtime.js";
+
+/**
+ * If none was answered for so long, in ms, as many again are sent, about locks of which none is under way: a server that is silent,
+ * or one of a cluster, would hold up all that wait for one time-out after the other.
+ */
+const SILENCE_MS = 25;
 
 interface Waiting {
   readonly lock: string;
@@ -15,12 +22,20 @@ interface Waiting {
 /** See the file header. */
 export class RequestWindow {
   readonly #size: number;
+  readonly #runtime: Pick<Runtime, "startTimer">;
+  /** Of those that were sent since the server was last found silent. */
   #unanswered = 0;
+  #silences = 0;
+  /** How many are under way about each lock. */
+  readonly #underWay = new Map<string, number>();
   #waiting: Waiting[] = [];
+  /** Runs while requests wait. */
+  #silence: Timer | undefined;
 
   /** @param size  how many may be unanswered, 1 or more */
-  constructor(size: number) {
+  constructor(size: number, runtime: Pick<Runtime, "startTimer">) {
     this.#size = size;
+    this.#runtime = runtime;
   }
 
   /**
@@ -34,25 +49,54 @@ export class RequestWindow {
     if (this.#unanswered < this.#size) return this.#send(lock, request);
     return new Promise((resolve, reject) => {
       this.#waiting.push({ lock, send: () => this.#send(lock, request).then(resolve, reject), refuse: reject });
+      if (this.#silence === undefined) this.#await();
     });
   }
 
   #send<Reply>(lock: string, request: () => Promise<Reply>): Promise<Reply> {
     const reply = request();
+    const silences = this.#silences;
     this.#unanswered += 1;
+    this.#underWay.set(lock, (this.#underWay.get(lock) ?? 0) + 1);
     reply.then(
-      () => this.#settled(),
+      () => this.#settled(lock, silences),
       (error: unknown) => {
         if (error instanceof StoreError && error.transient) this.#refuse(lock, error);
-        this.#settled();
+        this.#settled(lock, silences);
       },
     );
     return reply;
   }
 
-  #settled(): void {
+  /** @param silences  how many there had been when it was sent: another request has its place since the next one */
+  #settled(lock: string, silences: number): void {
+    const left = (this.#underWay.get(lock) ?? 0) - 1;
+    if (left > 0) this.#underWay.set(lock, left);
+    else this.#underWay.delete(lock);
+    if (silences !== this.#silences) return;
     this.#unanswered -= 1;
     this.#waiting.shift()?.send();
+    this.#await();
+  }
+
+  /** Begins to wait for the next answer. */
+  #await(): void {
+    this.#silence?.cancel();
+    this.#silence = undefined;
+    if (this.#waiting.length === 0) return;
+    this.#silence = this.#runtime.startTimer(() => this.#goOn(), SILENCE_MS, false);
+  }
+
+  #goOn(): void {
+    const due = this.#waiting.filter(({ lock }) => !this.#underWay.has(lock)).slice(0, this.#size);
+    if (due.length > 0) {
+      const isDue = new Set(due);
+      this.#waiting = this.#waiting.filter((one) => !isDue.has(one));
+      this.#silences += 1;
+      this.#unanswered = 0;
+      for (const { send } of due) send();
+    }
+    this.#await();
   }
 
   #refuse(lock: string, error: StoreError): void {

@@ -38,6 +38,8 @@ export class Waiter implements Occupant, Asker {
   #pause: string | undefined;
   #hasTold = false;
   #isConfirming = false;
+  /** Somebody released the claim by force while an answer was on its way, which may be older than that. */
+  #isRevoked = false;
   /** Whether the grant came by message. */
   #isHandedOver = false;
   readonly #doubt = new Doubt();
@@ -115,6 +117,7 @@ export class Waiter implements Occupant, Asker {
   }
 
   revoked(): void {
+    this.#isRevoked = this.#isConfirming || this.#questions.areOpen;
     this.#questions.ask();
   }
 
@@ -152,6 +155,12 @@ export class Waiter implements Occupant, Asker {
       return;
     }
     this.#doubt.answered();
+    if (attempt.outcome === "granted" && this.#isRevoked) {
+      // If it still holds, the same question has the same answer.
+      this.#isRevoked = false;
+      this.#questions.ask();
+      return;
+    }
     if (attempt.outcome === "granted") {
       this.#grant(attempt.token, sentAt, attempt.slots ?? NO_SLOTS);
       return;
@@ -271,6 +280,7 @@ export class Waiter implements Occupant, Asker {
   ): Promise<void> {
     if (this.#isConfirming) return;
     this.#isConfirming = true;
+    this.#isRevoked = false;
     // A confirmation begins the lease anew.
     const sentAt = now(this.#engine.runtime);
     let outcome: "extended" | NotHeld | undefined;
@@ -286,7 +296,7 @@ export class Waiter implements Occupant, Asker {
       outcome = undefined;
       failure = this.#tooLate("the grant was confirmed when its lease was over");
     }
-    if (outcome === "extended") {
+    if (outcome === "extended" && !this.#isRevoked) {
       this.#keep(token, sentAt, slots);
     } else if (outcome !== undefined) {
       this.#questions.ask();

@@ -120,7 +120,7 @@ end`;
 const luaLosePlaces = `local function losePlaces(inbox)
   local gone = redis.call('GET', KEYS[4])
   if not gone then
-    return
+    return false
   end
   redis.call('DEL', KEYS[4])
   local left = 1000
@@ -132,6 +132,7 @@ const luaLosePlaces = `local function losePlaces(inbox)
       left = left - 1
     end
   end
+  return true
 end`;
 
 const luaPermitsGrant = `local lastToken
@@ -1406,7 +1407,7 @@ export const mutexAcquire = {
     { code: 0, outcome: "waiting", values: ["restMs", "nowUs"], rest: "pauses" },
     { code: 1, outcome: "refused", values: ["restMs", "nowUs"], rest: "pauses" },
   ],
-  sha1: "13e3052a9c6eceb7003eba5c2e9933a7090d8677",
+  sha1: "2ddb68a4190f422f062f099d843d2d0d9d68b5e1",
   source: `-- holdfast mutex/acquire
 local owner, leaseMs, fenceMs, block, enqueue, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 
@@ -1442,9 +1443,7 @@ local now = time[1] * 1000000 + time[2]
 ${luaTell}
 ${luaHandOff}
 ${luaLosePlaces}
-if not holder then
-  losePlaces(inbox)
-end
+local isUnconfirmed = not holder and losePlaces(inbox)
 local pause
 if enqueue ~= '0' or not holder then
   pause = redis.call('GET', KEYS[5])
@@ -1461,7 +1460,7 @@ if enqueue ~= '0' or not holder then
 end
 
 if not holder and pause then
-  if redis.call('PTTL', KEYS[2]) <= 600000 then
+  if isUnconfirmed or redis.call('PTTL', KEYS[2]) <= 600000 then
     moveFence(redis.call('PTTL', KEYS[5]), now)
   end
   return {enqueue == '0' and 1 or 0, redis.call('PTTL', KEYS[5]), now, pause}

@@ -6,12 +6,12 @@
   would cost the next waiters as much each. Every claim is told, so that a client that is alive after all queues again.
   The bounds keep one call short.
 
-  Needs lua/tell. Uses KEYS[3] queue, KEYS[4] handed.
+  Needs lua/tell. Uses KEYS[3] queue, KEYS[4] handed. Returns whether there was such a client.
 ]]
 local function losePlaces(inbox)
   local gone = redis.call('GET', KEYS[4])
   if not gone then
-    return
+    return false
   end
   redis.call('DEL', KEYS[4])
   local left = 1000
@@ -23,4 +23,5 @@ local function losePlaces(inbox)
       left = left - 1
     end
   end
+  return true
 end

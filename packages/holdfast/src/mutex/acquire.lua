@@ -60,9 +60,7 @@ local now = time[1] * 1000000 + time[2]
 -- include tell
 -- include hand-off
 -- include lose-places
-if not holder then
-  losePlaces(inbox)
-end
+local isUnconfirmed = not holder and losePlaces(inbox)
 local pause
 if enqueue ~= '0' or not holder then
   pause = redis.call('GET', KEYS[5])
@@ -80,8 +78,9 @@ if enqueue ~= '0' or not holder then
 end
 
 if not holder and pause then
-  -- A fence that outlives a lease is kept for ten minutes more, and one that a pause has moved for longer than that.
-  if redis.call('PTTL', KEYS[2]) <= 600000 then
+  -- A fence that outlives a lease is kept for ten minutes more, and one that a pause has moved for longer than that. So is
+  -- that of a grant which nobody has confirmed: it was over before its lease would have been.
+  if isUnconfirmed or redis.call('PTTL', KEYS[2]) <= 600000 then
     moveFence(redis.call('PTTL', KEYS[5]), now)
   end
   return {enqueue == '0' and 1 or 0, redis.call('PTTL', KEYS[5]), now, pause}

@@ -58,8 +58,11 @@ export class InboxHub {
   readonly #openEar: (events: EarEvents) => Ear | Promise<Ear>;
   readonly #onReconnect: () => void;
   readonly #channels = new Map<string, Channel>();
-  /** Unsubscriptions under way, by channel: who opens the same one again must not be overtaken by them. */
-  readonly #leaving = new Map<string, Promise<void>>();
+  /**
+   * Unsubscriptions under way, by channel: who opens the same one again must not be overtaken by them. Those on a connection that was
+   * replaced may never be answered, and overtake nobody on another one.
+   */
+  readonly #leaving = new Map<string, { readonly line: Line | undefined; readonly done: Promise<void> }>();
   #line: Line | undefined;
   #replacing: Promise<void> | undefined;
   #replacedAtMs = -Infinity;
@@ -127,7 +130,10 @@ export class InboxHub {
 
   async #subscribeOn(line: Line, names: readonly string[]): Promise<void> {
     const ear = await line.opening;
-    for (const name of names) await this.#leaving.get(name);
+    for (const name of names) {
+      const leaving = this.#leaving.get(name);
+      if (leaving?.line === line) await leaving.done;
+    }
     if (names.length > 0) await ear.subscribe(names);
   }
 
@@ -222,9 +228,9 @@ export class InboxHub {
     if (!channel.listeners.delete(listener) || channel.listeners.size > 0) return;
     if (this.#channels.get(name) === channel) this.#channels.delete(name);
     // Also where the subscription was not confirmed: the server must not count a receiver that is none.
-    const leaving = this.#unsubscribe(name);
+    const leaving = { line: this.#line, done: this.#unsubscribe(name) };
     this.#leaving.set(name, leaving);
-    await leaving;
+    await leaving.done;
     if (this.#leaving.get(name) === leaving) this.#leaving.delete(name);
   }
 

@@ -75,6 +75,20 @@ test("until then the old connection still delivers", async () => {
   await reopening;
 });
 
+test("a channel that was left, and is wanted again, on a connection that does not answer holds up no replacement", async () => {
+  const inbox = await hub.open("a", () => {}, 1_000);
+  const former = await hub.open("b", () => {}, 50);
+  const [dead] = connections as [Connection];
+  dead.unsubscribe = () => new Promise(() => {});
+  await former.close();
+  confirm = (number) => (number === 1 ? new Promise(() => {}) : Promise.resolve());
+  const again = hub.open("b", () => {}, 50).catch(() => "not confirmed");
+  diary = [];
+  await inbox.reopen?.(1_000);
+  expect(diary).toEqual(["2 has a b", "1 is closed", "2 has a"]);
+  await again;
+});
+
 describe("a replacement that fails", () => {
   test.each(["is refused", "has no answer"])("because it %s leaves the old connection as it was", async (how) => {
     const inbox = await hub.open("a", () => {}, 1_000);

@@ -2,7 +2,7 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import type { Lease } from "../../src/core/lease.js";
 import type { AcquireOptions } from "../../src/core/options.js";
-import { lost, NOW_US, never, ScriptedLock, watch } from "./scripted-lock.js";
+import { Answer, lost, NOW_US, never, ScriptedLock, watch } from "./scripted-lock.js";
 
 /** What is left of a lease of 3 s, and of one of 30 s, less the allowance for drift. */
 const SHORT_MS = 3_000 * 0.99 - 2;
@@ -70,6 +70,21 @@ describe("where nothing is known of how long the lock is held", () => {
     await push();
     await world.runtime.advance(100);
     expect(acquiring.value?.validForMs()).toBeGreaterThan(20_000);
+  });
+
+  test("a confirmation whose answer comes after the word of a forced release grants nothing", async () => {
+    const confirmed = new Answer<"extended">();
+    world.answers.extend = () => confirmed.promise;
+    const acquiring = watch(world.lock.acquire({ waitMs: Infinity }));
+    await world.runtime.advance(1);
+    await push();
+    world.store.push(`-${world.lastNumber}`);
+    confirmed.resolve("extended");
+    await world.runtime.advance(10);
+    expect(acquiring.state).toBe("pending");
+    world.answers.extend = async () => "extended";
+    await push(100);
+    expect(acquiring.value?.token).toBe(100);
   });
 
   test("a confirmation that is refused sends the caller back to wait", async () => {
@@ -188,6 +203,21 @@ describe("callers that share a claim", () => {
     expect(second?.validForMs()).toBeGreaterThan(FULL_MS - 400);
   });
 
+  test("have it confirmed although a close with a grace ends the batch first", async () => {
+    const callers = Array.from({ length: 3 }, () => watch(world.lock.acquire({ waitMs: Infinity })));
+    await world.runtime.advance(1);
+    await push();
+    const closing = watch(world.engine.close(60_000));
+    await world.runtime.advance(9_000);
+    expect(callers.map(({ state }) => state)).toEqual(["fulfilled", "rejected", "rejected"]);
+    expect(callers[0]?.value?.validForMs()).toBeGreaterThan(20_000);
+    expect(world.sentOf("extend")).toHaveLength(1);
+    await callers[0]?.value?.release();
+    await world.runtime.advance(0);
+    expect(closing.value).toMatchObject({ unsettled: [] });
+    expect(world.runtime.running()).toBe(0);
+  });
+
   test("do not go on when half of the short lease is over", async () => {
     const first = world.lock.acquire({ waitMs: Infinity });
     const second = watch(world.lock.acquire({ waitMs: Infinity }));
@@ -213,6 +243,21 @@ describe("callers that share a claim", () => {
     await world.runtime.advance(20_000);
     expect(world.sentOf("extend")).toHaveLength(1);
   });
+});
+
+test("an answer that comes after the word of a forced release is asked for once more", async () => {
+  const answer = new Answer<{ outcome: "granted"; token: number }>();
+  const waits = world.answers.acquire;
+  world.answers.acquire = () => answer.promise;
+  const acquiring = watch(world.lock.acquire({ waitMs: Infinity, renew: false }));
+  await world.runtime.advance(1);
+  world.answers.acquire = waits;
+  world.store.push(`-${world.lastNumber}`);
+  answer.resolve({ outcome: "granted", token: 7 });
+  await world.runtime.advance(10);
+  expect(acquiring.state).toBe("pending");
+  await push(8);
+  expect(acquiring.value?.token).toBe(8);
 });
 
 test("a grant that is the answer to a question lasts for the whole lease", async () => {

@@ -1,8 +1,14 @@
 /** Requests that wait until enough of those before them are answered. */
-import { expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 import { StoreError } from "../../src/core/errors.js";
 import { RequestWindow } from "../../src/core/request-window.js";
+import { ManualRuntime } from "./manual-runtime.js";
 import { Answer, lost, watch } from "./scripted-lock.js";
+
+let runtime: ManualRuntime;
+beforeEach(() => {
+  runtime = new ManualRuntime();
+});
 
 /** A request for each name, whose answer a test gives. */
 function requests(window: RequestWindow, ...locks: string[]) {
@@ -23,7 +29,7 @@ function requests(window: RequestWindow, ...locks: string[]) {
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 test("are sent in order, each when one before it is answered", async () => {
-  const { sent, made } = requests(new RequestWindow(2), "a", "a", "b", "a");
+  const { sent, made } = requests(new RequestWindow(2, runtime), "a", "a", "b", "a");
   expect(sent).toEqual(["a0", "a1"]);
   made[1]?.answer.resolve("yes");
   await settle();
@@ -38,7 +44,7 @@ test("are sent in order, each when one before it is answered", async () => {
 });
 
 test("fail with one before them about the same lock that was not answered, and those about others go on", async () => {
-  const { sent, made } = requests(new RequestWindow(1), "a", "a", "b", "a");
+  const { sent, made } = requests(new RequestWindow(1, runtime), "a", "a", "b", "a");
   const failure = lost();
   made[0]?.answer.reject(failure);
   await settle();
@@ -50,7 +56,7 @@ test("fail with one before them about the same lock that was not answered, and t
 });
 
 test("go on after a refusal, which is an answer", async () => {
-  const { sent, made } = requests(new RequestWindow(1), "a", "a");
+  const { sent, made } = requests(new RequestWindow(1, runtime), "a", "a");
   const refusal = new StoreError("a", { mayHaveRun: false, transient: false, cause: new Error("WRONGTYPE") });
   made[0]?.answer.reject(refusal);
   await settle();
@@ -58,4 +64,33 @@ test("go on after a refusal, which is an answer", async () => {
   made[1]?.answer.resolve("yes");
   await settle();
   expect(made.map(({ end }) => end.state)).toEqual(["rejected", "fulfilled"]);
+});
+
+test("are not held up by a server that is silent: as many again are sent, about other locks", async () => {
+  const { sent, made } = requests(new RequestWindow(2, runtime), "a", "b", "c", "d", "e", "f", "g");
+  await runtime.advance(24);
+  expect(sent).toEqual(["a0", "b1"]);
+  await runtime.advance(1);
+  expect(sent).toEqual(["a0", "b1", "c2", "d3"]);
+  // An answer to one of the first makes no room: its place was given away.
+  made[0]?.answer.resolve("late");
+  await runtime.advance(0);
+  expect(sent).toHaveLength(4);
+  made[2]?.answer.resolve("yes");
+  await runtime.advance(24);
+  expect(sent).toEqual(["a0", "b1", "c2", "d3", "e4"]);
+  await runtime.advance(1);
+  expect(sent).toHaveLength(7);
+  expect(runtime.running()).toBe(0);
+});
+
+test("about the same lock as one that is under way wait for it all the same", async () => {
+  const { sent, made } = requests(new RequestWindow(1, runtime), "a", "a", "b", "a");
+  await runtime.advance(1_000);
+  expect(sent).toEqual(["a0", "b2"]);
+  made[0]?.answer.reject(lost());
+  await runtime.advance(0);
+  expect(made.map(({ end }) => end.state)).toEqual(["rejected", "rejected", "pending", "rejected"]);
+  await runtime.advance(25);
+  expect(runtime.running()).toBe(0);
 });

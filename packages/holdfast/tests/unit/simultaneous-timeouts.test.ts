@@ -245,3 +245,20 @@ describe("callers that do not wait", () => {
     for (const error of timeouts(refused)) expect(error).toMatchObject({ holder: undefined, cause });
   });
 });
+
+test("a close does not wait for one time-out after the other where a server is silent that has leases of many locks", async () => {
+  setUp({ commandTimeoutMs: 2_000 });
+  world.answers.acquire = async () => ({ outcome: "granted", token: 7 });
+  await Promise.all(callers(2_000, {}));
+  await world.runtime.advance(0);
+  let locks = 0;
+  const newKey = (): string => {
+    locks += 1;
+    return `lock ${locks}`;
+  };
+  Object.defineProperty(world.steps, "key", { get: newKey });
+  world.answers.leave = never;
+  const closing = watch(world.engine.close());
+  await world.runtime.advance(2_500);
+  expect(closing.state).toBe("fulfilled");
+});
