@@ -78,7 +78,10 @@ export class Memories {
     const round = this.#isAnyAlone() ? this.#askForThoseAlone(timeoutMs) : undefined;
     if (!this.#isTold(leaseMs)) await round;
     if (this.#isTold(leaseMs)) return undefined;
-    const answers = words.map((word, server) => answerOf(server, lockName, word));
+    // What they say after the round tells better when they grant again.
+    const last = round === undefined ? words : await this.#tellOnce(leaseMs, timeoutMs);
+    if (this.#isTold(leaseMs)) return undefined;
+    const answers = last.map((word, server) => answerOf(server, lockName, word));
     return quorumError(lockName, answers, {
       why: "fewer than a majority of the servers may grant it",
       mayHaveRun: false,

@@ -1,5 +1,7 @@
 /** Processes that die without a word: while they hold, and while they wait. */
 import { expect, test } from "vitest";
+import { startMonitor } from "../../../../tests/support/monitor.js";
+import { mutexAcquire, mutexRelease } from "../../src/generated/scripts.js";
 import { BRIEF_LEASE_MS, LONG_MS, SOON_MS, until } from "../../src/testing/delays.js";
 import { type Acquired, sharedClockMs } from "./programs/programs.js";
 import { ioredis, outcomeOf, useFaultScene } from "./scene.js";
@@ -64,12 +66,19 @@ test("a release passes over killed waiters, however many, and grants the next li
   await Promise.all([head.kill(), crowd.kill()]);
   expect([(await head.ended).signal, (await crowd.ended).signal]).toEqual(["SIGKILL", "SIGKILL"]);
 
-  await server.command("CONFIG", "RESETSTAT");
+  const { sent, stop } = await startMonitor(server);
+  await sent();
   expect(await lease.release()).toBe("released");
   const holderAtRelease = await scene.holder();
   const live = await nextLive;
   expect(holderAtRelease).toBe(live.owner);
-  expect((await server.commandStats()).evalsha, "the release alone did it").toBe(1);
+  const scripts = (await sent()).map(([, sha1]) => sha1);
+  stop();
+  expect(scripts.filter((sha1) => sha1 === mutexRelease.sha1)).toHaveLength(1);
+  expect(
+    scripts.filter((sha1) => sha1 === mutexAcquire.sha1),
+    "the release alone did it",
+  ).toEqual([]);
   expect(await server.command("ZCARD", scene.keys.queue)).toBe(1);
   expect(await live.release()).toBe("released");
   const last = await lastLive;

@@ -103,9 +103,9 @@ test.each([ioredis, nodeRedis, glide])(
     await until(async () => (await subscribers()).length === 0, "no subscriber");
     expect(await server.command("EXISTS", keys.lock, keys.queue)).toBe(0);
     const left = (await server.command("KEYS", "*")) as string[];
-    expect(left.map((key) => key.replace(/[^:]+$/, (last) => (last === "fence" ? last : "<id>"))).sort()).toEqual(
-      [keys.fence, "hf:client:<id>", "hf:client:<id>", "hf:<id>"].sort(),
-    );
+    expect(
+      left.map((key) => key.replace(/[^:]+$/, (last) => (["fence", "protocol"].includes(last) ? last : "<id>"))).sort(),
+    ).toEqual([keys.fence, "hf:client:<id>", "hf:client:<id>", "hf:protocol", "hf:<id>"].sort());
     for (const key of left) expect(Number(await server.command("PTTL", key)), key).toBeGreaterThan(0);
   },
 );

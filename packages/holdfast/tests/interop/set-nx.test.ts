@@ -149,7 +149,7 @@ test.each<[LockOptions, number]>([
   [{ key: "a" }, 1_000],
   [{ key: "b", recheckMs: 40 }, 40],
   [{ recheckMs: 40 }, 40],
-  [{}, 5_000],
+  [{}, 3_000],
 ])("a waiter of a mutex with %o sleeps for %d ms at most", async (options, mostMs) => {
   const redisOfItsOwn = new Redis({ port: server.port });
   const pauses: number[] = [];
