@@ -7,7 +7,7 @@
  */
 import type { HistoryRecord } from "../history/records.js";
 import type { Letter } from "./cell.js";
-import { EPS_MS, POLL_MS } from "./judging/grounds.js";
+import { EPS_MS, PATIENCE_MS, POLL_MS } from "./judging/grounds.js";
 import type { OpenStage } from "./parts.js";
 import { LIMIT, PARTIES } from "./programs/messages.js";
 import { isTimely, namesOf } from "./quiesce.js";
@@ -28,7 +28,7 @@ const LEAST = { permits: 1, mode: "read" } as const;
 /** What leaves no room for the whole, but some for the least. */
 const MOST = { permits: LIMIT - 1, mode: "read" } as const;
 /** So that nothing ends meanwhile that is not given back. */
-const LEASE_MS = 4 * POLL_MS;
+const LEASE_MS = 4 * PATIENCE_MS;
 const WAITERS_EACH = 2;
 const CLIENTS = 4;
 /** Nobody looks by itself sooner, so whoever is served before was told. */
@@ -74,7 +74,7 @@ function stillDue(stage: Stage, records: readonly HistoryRecord[]): string[] {
 
 /** One caller alone is granted all of it, and gives it back. @returns what is wrong */
 async function serves(stage: Stage, client: Client, lockName: string): Promise<string | undefined> {
-  const withinMs = POLL_MS + EPS_MS;
+  const withinMs = PATIENCE_MS + EPS_MS;
   const endMs = stage.nowMs() + withinMs;
   let why = "";
   // Asked again after an answer that did not come: what matters is whether it works, not whether it works at once.
@@ -119,7 +119,7 @@ type Try = (
 
 /** All of it is given back, and those who wait are served one after the other, or together. */
 const wakesNext: Try = async (stage, first, others, lockName) => {
-  const held = await first.take({ ...WHOLE, lockName, leaseMs: LEASE_MS, waitMs: POLL_MS });
+  const held = await first.take({ ...WHOLE, lockName, leaseMs: LEASE_MS, waitMs: PATIENCE_MS });
   if (held === undefined) return `"${lockName}" is new, and ${first.name} was not granted it: ${first.lastRefusal}`;
   const askedMs = stage.nowMs();
   const waiters = others.flatMap((client) => Array<Client>(WAITERS_EACH).fill(client));
@@ -131,13 +131,13 @@ const wakesNext: Try = async (stage, first, others, lockName) => {
 
 /** Who stood first and wants all of it leaves, and who stands behind and wants what is free is granted that. */
 const passesOn: Try = async (stage, first, others, lockName) => {
-  const held = await first.take({ ...MOST, lockName, leaseMs: LEASE_MS, waitMs: POLL_MS });
+  const held = await first.take({ ...MOST, lockName, leaseMs: LEASE_MS, waitMs: PATIENCE_MS });
   if (held === undefined) return `"${lockName}" is new, and ${first.name} was not granted it: ${first.lastRefusal}`;
   const askedMs = stage.nowMs();
   const untilMs = askedMs + POLL_MS / 2;
   const queue = `${stage.keyPrefix(lockName)}:queue`;
   const [head = first] = others;
-  const leaving = head.take({ ...WHOLE, lockName, leaseMs: LEASE_MS, waitMs: POLL_MS, abortMs: POLL_MS / 4 });
+  const leaving = head.take({ ...WHOLE, lockName, leaseMs: LEASE_MS, waitMs: PATIENCE_MS, abortMs: POLL_MS / 4 });
   const isHead = await stands(stage, queue, 1, untilMs);
   const served = wait(stage, first, lockName);
   const isQueued = isHead && (await stands(stage, queue, 2, untilMs));
@@ -150,14 +150,14 @@ const passesOn: Try = async (stage, first, others, lockName) => {
 
 /** Who finds no room beside the two before it is not passed by the last, for whom there is room. */
 const keepsOrder: Try = async (stage, first, others, lockName) => {
-  const held = await first.take({ ...WHOLE, lockName, leaseMs: LEASE_MS, waitMs: POLL_MS });
+  const held = await first.take({ ...WHOLE, lockName, leaseMs: LEASE_MS, waitMs: PATIENCE_MS });
   if (held === undefined) return `"${lockName}" is new, and ${first.name} was not granted it: ${first.lastRefusal}`;
   const [other = first] = others;
   const untilMs = stage.nowMs() + POLL_MS / 2;
   const tokens: Promise<number | null>[] = [];
   let isQueued = true;
   for (const wanted of [LEAST, LEAST, WHOLE, LEAST]) {
-    const taken = other.take({ ...wanted, lockName, leaseMs: LEASE_MS, waitMs: 2 * POLL_MS });
+    const taken = other.take({ ...wanted, lockName, leaseMs: LEASE_MS, waitMs: 2 * PATIENCE_MS });
     tokens.push(
       taken.then(async (lease) => {
         if (lease !== undefined) await other.release(lease.leaseId);
@@ -178,7 +178,7 @@ const opens: Try = async (stage, first, others, lockName) => {
   const askedMs = stage.nowMs();
   const waiters = others.flatMap((client) => Array<Client>(WAITERS_EACH).fill(client));
   const served = waiters.map(async (client) => {
-    const outcome = await client.latch(lockName, "await", 2 * POLL_MS);
+    const outcome = await client.latch(lockName, "await", 2 * PATIENCE_MS);
     return { client, isServed: outcome === "ok", atMs: stage.nowMs() };
   });
   const isQueued = await stands(stage, `${stage.keyPrefix(lockName)}:waiters`, waiters.length, askedMs + POLL_MS / 2);
@@ -191,7 +191,7 @@ const goesOn: Try = async (stage, first, others, lockName) => {
   const [other = first] = others;
   const askedMs = stage.nowMs();
   const arrives = async (client: Client): Promise<Served> => {
-    const outcome = await client.barrier(lockName, "arrive", 2 * POLL_MS);
+    const outcome = await client.barrier(lockName, "arrive", 2 * PATIENCE_MS);
     return { client, isServed: outcome === "ok", atMs: stage.nowMs() };
   };
   const waits = arrives(other);
@@ -217,7 +217,7 @@ interface Served {
 }
 
 async function wait(stage: Stage, client: Client, lockName: string): Promise<Served> {
-  const taken = await client.take({ ...LEAST, lockName, leaseMs: LEASE_MS, waitMs: 2 * POLL_MS });
+  const taken = await client.take({ ...LEAST, lockName, leaseMs: LEASE_MS, waitMs: 2 * PATIENCE_MS });
   const atMs = stage.nowMs();
   if (taken !== undefined) await client.release(taken.leaseId);
   return { client, isServed: taken !== undefined, atMs };

@@ -41,7 +41,9 @@ const WRAPS: Readonly<Record<string, Wrap>> = {
   "acquire-ignores-the-holder": (store) =>
     onScripts(
       store,
-      changing("mutex/acquire", [["if redis.call('EXISTS', KEYS[1], KEYS[3], KEYS[4]) == 0 then", "if true then"]]),
+      changing("mutex/acquire", [
+        ["if redis.call('EXISTS', KEYS[1], KEYS[3], KEYS[4], KEYS[5]) == 0 then", "if true then"],
+      ]),
     ),
   "voter-ignores-the-holder": (store) =>
     onScripts(store, changing("redlock/acquire", [["if holder and holder ~= owner then", "if false then"]])),

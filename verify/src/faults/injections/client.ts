@@ -1,7 +1,7 @@
 /** J01 to J06: what happens to the processes that lock. */
 
 import type { Injection } from "../injection.js";
-import { POLL_MS } from "../judging/grounds.js";
+import { PATIENCE_MS } from "../judging/grounds.js";
 import type { Client, Stage } from "../stage.js";
 import { letGo, takeAll, tryAfter, twoClients } from "./directed.js";
 import { contention, freezeFor, happens, isAbout, keysOf, pauseMs, strikeOver, untilGivenUp } from "./striking.js";
@@ -136,7 +136,7 @@ async function leaveBehind(stage: Stage, go: (client: Client) => Promise<void>):
   await go(client);
   const left = await keysOf(stage, lockName);
   // So patient that the end of its patience is no answer: it looks again by then whatever it was told.
-  await letGo(await tryAfter(stage, rival, lockName, stage.leaseMs, 2 * (stage.leaseMs + POLL_MS)));
+  await letGo(await tryAfter(stage, rival, lockName, stage.leaseMs, 2 * (stage.leaseMs + PATIENCE_MS)));
   await again(stage, client);
   return left.length > 0 ? `process ${pid} gone, ${left.length} keys left behind` : null;
 }

@@ -4,7 +4,7 @@
  * What is not promised has to be seen to go wrong, or the suite has no teeth; so nothing here is left to chance.
  */
 
-import { POLL_MS } from "../judging/grounds.js";
+import { PATIENCE_MS } from "../judging/grounds.js";
 import type { Client, Stage, Taken } from "../stage.js";
 import { isAbout, untilGivenUp } from "./striking.js";
 
@@ -53,7 +53,7 @@ export async function takeAll(
  * Whoever finds no majority in time, or the wrong server, looks again when the poll comes.
  */
 function newNameWaitMs({ topology }: Stage, leaseMs: number): number {
-  return topology.servers.length === 1 ? Math.max(leaseMs, 2 * POLL_MS) : 2 * POLL_MS;
+  return topology.servers.length === 1 ? Math.max(leaseMs, 2 * PATIENCE_MS) : 2 * PATIENCE_MS;
 }
 
 /** What the second one gets, who waits for as long as its lease, if nothing else is said. */

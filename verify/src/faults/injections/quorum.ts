@@ -2,7 +2,7 @@
 
 import { COMMAND_TIMEOUT_MS } from "../clients.js";
 import type { Injection } from "../injection.js";
-import { EPS_MS, POLL_MS } from "../judging/grounds.js";
+import { EPS_MS, PATIENCE_MS } from "../judging/grounds.js";
 import type { Client, Matches, QuorumControls, ServerHandle, Stage, Taken } from "../stage.js";
 import { forwardStep, stepBy } from "./clock.js";
 import { letGo, takeAll, tryAfter, twoClients, twoHolders } from "./directed.js";
@@ -39,7 +39,7 @@ async function isServed(stage: Stage): Promise<void> {
   const client = stage.random.pick(stage.clients);
   const lockName = stage.newName();
   const beganMs = stage.nowMs();
-  const taken = await client.take({ lockName, leaseMs: NEW_LEASES * stage.leaseMs, waitMs: POLL_MS });
+  const taken = await client.take({ lockName, leaseMs: NEW_LEASES * stage.leaseMs, waitMs: PATIENCE_MS });
   const tookMs = stage.nowMs() - beganMs;
   if (taken !== undefined) await client.release(taken.leaseId);
   const isInTime = taken !== undefined && tookMs <= MOST_TAKEN_MS;
@@ -147,11 +147,11 @@ export const lostMajority: Injection = {
     }
     const backMs = stage.nowMs();
     const lockName = stage.newName();
-    const mostMs = leaseMs + POLL_MS + EPS_MS;
+    const mostMs = leaseMs + PATIENCE_MS + EPS_MS;
     let taken: Taken | undefined;
     // Who hears of no majority for a whole lease gives up, however patient it is.
     while (taken === undefined && stage.nowMs() < backMs + mostMs)
-      taken = await client.take({ lockName, leaseMs, waitMs: POLL_MS });
+      taken = await client.take({ lockName, leaseMs, waitMs: PATIENCE_MS });
     const costMs = stage.nowMs() - backMs;
     if (taken !== undefined) await client.release(taken.leaseId);
     const isInTime = taken !== undefined && costMs <= mostMs;

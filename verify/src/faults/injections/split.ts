@@ -1,7 +1,7 @@
 /** J33: two masters at once, of which one has been followed by the other and does not know it. */
 
 import type { Injection } from "../injection.js";
-import { POLL_MS } from "../judging/grounds.js";
+import { PATIENCE_MS } from "../judging/grounds.js";
 import type { Client, ServerHandle, Stage } from "../stage.js";
 import { letGo, takeAll, tryAfter } from "./directed.js";
 import { replicasOf } from "./failover.js";
@@ -23,7 +23,7 @@ async function healed(stage: Stage): Promise<void> {
   await replicasOf(stage).heal();
   await Promise.all(
     stage.clients.map(async (client) => {
-      const taken = await client.take({ lockName: stage.newName(), leaseMs: stage.leaseMs, waitMs: 2 * POLL_MS });
+      const taken = await client.take({ lockName: stage.newName(), leaseMs: stage.leaseMs, waitMs: 2 * PATIENCE_MS });
       if (taken !== undefined) await client.release(taken.leaseId);
     }),
   );

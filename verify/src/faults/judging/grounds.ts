@@ -6,7 +6,9 @@ import { EXPIRY, type Unbounded } from "../../models/server-lease.js";
 /** By how much two readings of what is one instant may differ on the machine that runs the tests. One place, never tuned. */
 export const EPS_MS = 250;
 /** A waiter that hears nothing asks again after so long. */
-export const POLL_MS = 5_000;
+export const POLL_MS = 3_000;
+/** How long a directed step of a cell waits for something that must come, which decides nothing. */
+export const PATIENCE_MS = 5_000;
 
 /** The server forgets: restarts without its memory, promotion without the last writes, eviction, deletion. */
 const FORGETS = /^J(?:24|25|26|27|31|32|33|36|37)(?!\d|q|g)/;

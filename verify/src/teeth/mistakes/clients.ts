@@ -78,7 +78,7 @@ export const CLIENTS: readonly Tooth[] = [
     patches: [
       patch(
         "stores/ioredis.ts",
-        'return clientStore({\n    kind: "ioredis",\n    client,\n    inboxes: overOneEar(openEar),\n    watch: sharedWatch(redis, watch),\n    terms,\n    server: () => serverOf(redis),\n  });',
+        'return clientStore({\n    kind: "ioredis",\n    client,\n    inboxes: overOneEar(openEar),\n    watch: sharedWatch(redis, watch),\n    terms,\n    server: () => serverOf(redis),\n    clientTimeouts: () => ioredisTimeouts(redis.options),\n  });',
         'const store = clientStore({\n    kind: "ioredis",\n    client,\n    inboxes: overOneEar(openEar),\n    watch: sharedWatch(redis, watch),\n    terms,\n    server: () => serverOf(redis),\n  });\n  return { ...store, close: () => store.close().then(() => redis.disconnect()) };',
       ),
     ],
