@@ -27,6 +27,7 @@ class Asked {
   /** Whether nothing stood against the server when it was last asked. */
   isOpen = false;
   #openedAtMs = -Infinity;
+  #hasFailed = false;
   #asking: Promise<void> | undefined;
 
   constructor(question: Question, runtime: Runtime) {
@@ -38,11 +39,32 @@ class Asked {
     return this.#question.countsForMs !== undefined;
   }
 
+  /**
+   * Whether the answer to a request has to wait for that to the question. What is asked again and again has a place of its own in a
+   * cluster, whose server may be silent while that of the request is not: it holds nobody up while the last good answer counts, and
+   * then one request.
+   */
+  get isAwaited(): boolean {
+    if (this.isOpen) return false;
+    return !this.isRenewed || (!this.#hasFailed && !this.#counts());
+  }
+
   /** Asks again; open meanwhile only if the last good answer still counts. @throws StoreError */
   renew(): Promise<void> {
-    const { countsForMs = Infinity } = this.#question;
-    if (this.#runtime.monotonicMs() - this.#openedAtMs >= countsForMs) this.isOpen = false;
+    if (!this.#counts()) this.isOpen = false;
     return this.ask();
+  }
+
+  /** The connection was away. */
+  doubt(): void {
+    this.isOpen = false;
+    this.#openedAtMs = -Infinity;
+    this.#hasFailed = false;
+  }
+
+  #counts(): boolean {
+    const { countsForMs = Infinity } = this.#question;
+    return this.#runtime.monotonicMs() - this.#openedAtMs < countsForMs;
   }
 
   /** Asks once for all callers that want to know. @throws StoreError */
@@ -55,7 +77,13 @@ class Asked {
 
   async #askOnce(): Promise<void> {
     const askedAtMs = this.#runtime.monotonicMs();
-    this.refusal = await this.#question.ask();
+    try {
+      this.refusal = await this.#question.ask();
+    } catch (error) {
+      this.#hasFailed = true;
+      throw error;
+    }
+    this.#hasFailed = false;
     this.isOpen = this.refusal === undefined;
     this.#openedAtMs = this.isOpen ? askedAtMs : -Infinity;
   }
@@ -82,7 +110,7 @@ export class Guard {
 
   /** The connection was away: it may lead to another server now. */
   doubt(): void {
-    for (const one of this.#asked) one.isOpen = false;
+    for (const one of this.#asked) one.doubt();
     this.#reckon();
   }
 
@@ -113,7 +141,7 @@ export class Guard {
     }
     const asking = this.#ask();
     const answer = await send();
-    if (!this.#isOpen) await this.#atMost(timeoutMs, asking);
+    if (this.#asked.some(({ isAwaited }) => isAwaited)) await this.#atMost(timeoutMs, asking);
     this.#refuse(lockName);
     return answer;
   }

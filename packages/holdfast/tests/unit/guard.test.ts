@@ -72,7 +72,33 @@ test("an answer that fails to come is asked for again beside the next request, a
   expect(await guard.pass("l", async () => 7, 100)).toBe(7);
   answer = async () => undefined;
   expect(await guard.pass("l", async () => 8, 100)).toBe(8);
+  await runtime.advance(0);
   expect([guard.isOpen, asked]).toEqual([true, 4]);
+});
+
+test("a question without an answer holds up nobody while the last answer counts, and then one request", async () => {
+  let failing = new Answer<undefined>();
+  answer = () => failing.promise;
+  guard.renew();
+  failing.reject(lost());
+  await runtime.advance(59_000);
+  failing = new Answer<undefined>();
+  expect(await guard.pass("l", async () => 7, 100), "the last answer counts").toBe(7);
+  failing.reject(lost());
+  await runtime.advance(0);
+  guard.doubt();
+  failing = new Answer<undefined>();
+  const held = watch(guard.pass("l", async () => 8, 100));
+  await runtime.advance(50);
+  expect(held.state).toBe("pending");
+  failing.reject(lost());
+  await runtime.advance(0);
+  expect(held.value).toBe(8);
+  failing = new Answer<undefined>();
+  expect(await guard.pass("l", async () => 9, 100), "it did not answer before").toBe(9);
+  failing.resolve(undefined);
+  await runtime.advance(0);
+  expect(guard.isOpen).toBe(true);
 });
 
 test("another question that fails does not keep a server refused that was mended", async () => {

@@ -54,7 +54,7 @@ export const HAND_OFFS: readonly Mutation[] = [
     bug: "hand-off",
     kind: "mutex",
     finds: ["L6"],
-    tampering: rewrite("mutex/acquire", ["if not holder then\n  losePlaces(inbox)\nend", ""]),
+    tampering: rewrite("mutex/acquire", ["not holder and losePlaces(inbox)", "false"]),
   },
   {
     name: "who loses its places is not told",
