@@ -137,12 +137,12 @@ const QUORUM_LINES: readonly Line[] = [
  */
 const LIVENESS_LINES: readonly Line[] = [
   ["L01", "client", "ten waiters in five processes are frozen ahead of a live one", "ms0 · · m0 m0 · ·"],
-  ["L02", "network", "a host vanishes that holds the lock and has five claims in the queue", "ms0 · · m0 m0 · ·"],
+  ["L02", "network", "a host vanishes that holds the lock and has five claims in the queue", "*ms0 · · m0 m0 · ·"],
   ["L03", "network", "a subscriber connection is half-open: silent", "ms0 · · m0 m0 · ·"],
   ["L04", "network", "a subscriber connection is half-open: closed on the server's side only", "ms0 · · m0 m0 · ·"],
   ["L05", "network", "a subscription succeeds and delivers nothing", "ms0 · · m0 m0 · ·"],
   ["L06", "network", "all connections of a process are black-holed", "ms0 · · m0 m0 · ·"],
-  ["L07", "client", "5 000 callers of one process time out together", "ms0 · · · · · ·"],
+  ["L07", "client", "5 000 callers of one process time out together", "*ms0 · · · · · ·"],
 ];
 
 /** The matrix of the reference, row by row. */

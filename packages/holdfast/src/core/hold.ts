@@ -158,6 +158,7 @@ export class Hold implements Occupant, Holding, Kept {
   end(how: Settled = "lost"): void {
     if (this.#isOver) return;
     this.#stop();
+    this.#noteLength();
     this.#forgetCopies();
     this.#turn?.over();
     this.#onSettled?.(how);
@@ -179,10 +180,14 @@ export class Hold implements Occupant, Holding, Kept {
   #stop(): void {
     this.#isOver = true;
     this.#upkeep.stop();
+    this.#engine.dismiss(this.#grant.claim, this);
+  }
+
+  /** @param heldMs  how long it was held, where that is known: reading the clock is a part of what a short section takes */
+  #noteLength(heldMs?: number): void {
     const { shortHolds } = this.#engine;
     const { key } = this.#steps;
-    if (this.#isHandedOver || shortHolds.has(key)) shortHolds.ended(key, this.heldMs());
-    this.#engine.dismiss(this.#grant.claim, this);
+    if (this.#isHandedOver || shortHolds.has(key)) shortHolds.ended(key, heldMs ?? this.heldMs());
   }
 
   /**
@@ -198,6 +203,7 @@ export class Hold implements Occupant, Holding, Kept {
   lose(reason: LossReason, forced?: Forced): void {
     if (this.#isOver) return;
     this.#stop();
+    this.#noteLength();
     this.#lost = reason;
     this.#forced = forced;
     for (const listener of this.#lossListeners ?? []) listener(reason, forced);
@@ -236,7 +242,12 @@ export class Hold implements Occupant, Holding, Kept {
     const isLate = this.validForMs() <= 0;
     if (!isLate) {
       this.#stop();
-      if (this.#turn?.passOn(this.#upkeep.term.longestMs) === true) return "released";
+      if (this.#turn?.passOn(this.#upkeep.term.longestMs) === true) {
+        // A batch goes on for some milliseconds only.
+        this.#noteLength(0);
+        return "released";
+      }
+      this.#noteLength();
       this.#forgetCopies();
     }
     const given = {

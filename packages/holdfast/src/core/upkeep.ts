@@ -94,7 +94,7 @@ export class Upkeep implements Looker, Renewable {
   /** From now on it is watched, and renewed if that was asked for. */
   start(): void {
     this.#engine.lookout.join(this.#kept.grant.claim.number, this);
-    if (this.#renewal.dueInMs() === -Infinity) void this.#renew();
+    if (this.#provisionalMs !== undefined && !this.#options.renew) void this.#renew();
     this.#arm();
   }
 
