@@ -44,7 +44,8 @@ export function clientRecords(store: Store, facts: ClientFacts): RecordsOnServer
       lastKeepMs = keepMs;
       const own = key(clientId);
       const ageMs = Math.max(0, Math.round(runtime.monotonicMs() - madeAtMs));
-      nonces = [nonceOf(runtime), ...nonces.slice(0, NONCES - 1)];
+      const nonce = nonceOf(runtime);
+      nonces = [nonce, ...nonces.slice(0, NONCES - 1)];
       const reply = await call(
         { store, name: own },
         clientRecordAnnounce,
@@ -62,7 +63,9 @@ export function clientRecords(store: Store, facts: ClientFacts): RecordsOnServer
         },
         timeoutMs,
       );
-      if (reply.outcome === "shared") warnOfSharedId(clientId, reply.words);
+      // A write that runs after a later one of this client finds the nonce of that one, which it cannot know.
+      const isLatest = nonces[0] === nonce;
+      if (reply.outcome === "shared" && isLatest) warnOfSharedId(clientId, reply.words);
     },
     async read(id, readTimeoutMs): Promise<ClientRecord | undefined> {
       const client = key(id);

@@ -83,3 +83,29 @@ test("one process is not told, whatever becomes of its requests and of the serve
   await new Promise(setImmediate);
   expect(shared()).toEqual([]);
 });
+
+test("a write that runs after a later one of the same process is no reason to warn", async () => {
+  const store = storeFor(redis);
+  let deliver = (): void => {};
+  const held = new Promise<void>((resolve) => {
+    deliver = resolve;
+  });
+  let calls = 0;
+  // The first write is under way for so long that the second one is carried out before it.
+  const slow: typeof store = {
+    ...store,
+    run: async (...call) => {
+      calls += 1;
+      if (calls === 1) await held;
+      return store.run(...call);
+    },
+  };
+  const facts = { prefix: "hf", clientId: randomUUID(), clientName: "", timeoutMs: 5_000, runtime: systemRuntime };
+  const { records } = clientRecords(slow, facts);
+  const first = records.announce(60_000);
+  await records.announce(60_000);
+  deliver();
+  await first;
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(shared()).toEqual([]);
+});
