@@ -5,10 +5,9 @@
  * claim is no longer good, and none after the turn is over.
  */
 import type { Caller } from "./caller.js";
+import { confirmAtMs, type Unconfirmed } from "./confirmations.js";
 import type { Engine } from "./engine.js";
 import { hold } from "./granting.js";
-import type { Timer } from "./runtime.js";
-import { SHORT_HOLD_MS } from "./short-holds.js";
 import type { Turn } from "./turn.js";
 import { msUntil, validUntil } from "./validity.js";
 import type { Granted } from "./wait-ends.js";
@@ -31,7 +30,7 @@ export function isCrowd(size: number, block: number): boolean {
 const BATCH_MS = 20;
 
 /** See the file header. To its present hold it is the turn that this hold is. */
-export class Batch implements Turn {
+export class Batch implements Turn, Unconfirmed {
   readonly #engine: Engine;
   readonly #granted: Granted;
   #callers: readonly Caller[];
@@ -39,8 +38,9 @@ export class Batch implements Turn {
   readonly #startedAtMs: number;
   #next = 0;
   #served = 0;
-  /** Until the claim is due to be confirmed. */
-  #confirming: Timer | undefined;
+  /** See `Unconfirmed`. */
+  readonly confirmAtMs: number;
+  readonly #isWatched: boolean;
 
   /**
    * @param callers  as many as the claim is good for at most, in the order in which they came
@@ -53,11 +53,15 @@ export class Batch implements Turn {
     this.#onLeft = onLeft;
     this.#startedAtMs = engine.runtime.monotonicMs();
     const { claim, provisionalMs = claim.leaseMs } = granted;
-    if (provisionalMs < claim.leaseMs && callers.length > 1) {
-      // One timer for all of its leases, most of which are over by then.
-      const inMs = Math.min(SHORT_HOLD_MS, provisionalMs / 3);
-      this.#confirming = engine.runtime.startTimer(() => engine.doubt(claim), inMs, false);
-    }
+    this.confirmAtMs = confirmAtMs(engine.runtime, granted);
+    this.#isWatched = provisionalMs < claim.leaseMs && callers.length > 1;
+    // One entry for all of its leases, most of which are over by then.
+    if (this.#isWatched) engine.confirmations.add(this);
+  }
+
+  /** For the confirmations: whoever holds by the claim asks. */
+  confirmNow(): void {
+    this.#engine.doubt(this.#granted.claim);
   }
 
   /** Whether nobody waits in it any more. */
@@ -112,7 +116,7 @@ export class Batch implements Turn {
   #forget(): void {
     this.#callers = [];
     this.#next = 0;
-    this.#confirming?.cancel();
+    if (this.#isWatched) this.#engine.confirmations.remove(this);
   }
 
   #left(): Caller[] {

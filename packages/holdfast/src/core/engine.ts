@@ -1,6 +1,7 @@
 /** What all locks of one `createHoldfast()` stand on: one client id, one inbox, one store, one clock. */
 import { BulkRenewal } from "./bulk-renewal.js";
 import { type Closable, type CloseOutcome, type HeldLease, heldBy, settle } from "./closing.js";
+import { Confirmations } from "./confirmations.js";
 import { ClosedError, UnsupportedError } from "./errors.js";
 import type { Guard } from "./guard.js";
 import { type Echo, type InboxCheck, InboxChecks } from "./inbox-check.js";
@@ -62,6 +63,8 @@ export class Engine {
   readonly #checks: InboxChecks | undefined;
   /** Longest wait for the answer to one script call, in ms. */
   readonly commandTimeoutMs: number;
+  /** Confirms grants by message whose sections are not short. */
+  readonly confirmations: Confirmations;
   /** Which locks this process last held for a moment only. */
   readonly shortHolds: ShortHolds = new ShortHolds();
   readonly #clientId: string;
@@ -123,6 +126,7 @@ export class Engine {
       this.#slotInboxes = new SlotInboxes(open, facts.clientId, facts.runtime);
     }
     this.lookout = new Lookout(facts.runtime);
+    this.confirmations = new Confirmations(facts.runtime);
     this.inspections = new SharedInspections(facts.runtime);
     this.departures = new RequestWindow(MOST_DEPARTURES, facts.runtime);
     this.bulkRenewal = new BulkRenewal(facts.runtime, facts.commandTimeoutMs);
@@ -299,6 +303,7 @@ export class Engine {
     }
     this.#stopListening();
     this.lookout.close();
+    this.confirmations.close();
     this.#checks?.close();
     await this.#slotInboxes?.close();
     await this.mailbox.close();

@@ -5,12 +5,12 @@
  * timers only make sure that somebody who does not call is told too; after `stop` no timer runs and nothing is sent.
  */
 import type { Renewable } from "./bulk-renewal.js";
+import { confirmAtMs, type Unconfirmed } from "./confirmations.js";
 import type { Engine } from "./engine.js";
 import type { LossReason } from "./errors.js";
 import { LOOK_MS, type Looker } from "./lookout.js";
 import { answerInMs, publishRenew, RenewalSchedule } from "./renewal.js";
 import type { Timer } from "./runtime.js";
-import { SHORT_HOLD_MS } from "./short-holds.js";
 import type { Grant, NotHeld, Steps } from "./steps.js";
 import { Term } from "./term.js";
 import { type Moment, now, validUntil } from "./validity.js";
@@ -20,8 +20,6 @@ const NEAR_MS = 2 * LOOK_MS;
 /** Of leases that are renewed together: at the look that is nearest to a third of the lease. */
 const EARLY_MS = LOOK_MS / 2;
 const BULK_LEASE_MS = 15_000;
-/** Permits are granted to many at a time: their confirmations need not come at the same moment. */
-const CONFIRM_JITTER_MS = 50;
 
 /** How a hold is kept. */
 export interface HoldOptions {
@@ -54,7 +52,7 @@ export interface Kept {
 }
 
 /** See the file header. One for each hold. */
-export class Upkeep implements Looker, Renewable {
+export class Upkeep implements Looker, Renewable, Unconfirmed {
   readonly term: Term;
   readonly #engine: Engine;
   readonly #steps: Steps;
@@ -69,6 +67,8 @@ export class Upkeep implements Looker, Renewable {
   #mayBePutBack = false;
   /** How long the server has granted it for, in ms, as long as the holder has not confirmed it; see docs/adr/130. */
   #provisionalMs: number | undefined;
+  /** See `Unconfirmed`; Infinity where nothing but a renewal is due. */
+  readonly confirmAtMs: number;
 
   constructor(engine: Engine, steps: Steps, options: HoldOptions, lease: FirstLease, kept: Kept) {
     this.#engine = engine;
@@ -78,24 +78,30 @@ export class Upkeep implements Looker, Renewable {
     this.#provisionalMs = lease.provisionalMs;
     this.term = new Term(engine.runtime, lease.setAt, lease.leaseMs, lease.provisionalMs);
     this.#renewal = new RenewalSchedule(engine.runtime, this.#firstAtMs(lease));
+    this.confirmAtMs = this.#isShort(lease) ? confirmAtMs(engine.runtime, lease) : Infinity;
   }
 
-  #firstAtMs({ leaseMs, setAt, provisionalMs, isWatched }: FirstLease): number {
-    const { runtime } = this.#engine;
-    if (provisionalMs === undefined) return this.#options.renew ? setAt.monotonicMs + leaseMs / 3 : Infinity;
-    if (!this.#options.renew) return -Infinity;
-    // A lease that is no longer than the grant is confirmed by its first renewal.
-    if (provisionalMs >= leaseMs) return setAt.monotonicMs + leaseMs / 3;
-    if (isWatched) return Infinity;
-    const jitterMs = runtime.random() * CONFIRM_JITTER_MS;
-    return setAt.monotonicMs + Math.min(SHORT_HOLD_MS + jitterMs, provisionalMs / 3);
+  /** Whether the server has granted less than the lease that renewals go by, and no batch looks after that. */
+  #isShort({ leaseMs, provisionalMs = leaseMs, isWatched }: FirstLease): boolean {
+    return provisionalMs < leaseMs && this.#options.renew && !isWatched;
+  }
+
+  /** A lease that is no longer than the grant is confirmed by its first renewal, and a shorter grant before there is one. */
+  #firstAtMs({ leaseMs, setAt, provisionalMs = leaseMs }: FirstLease): number {
+    return this.#options.renew && provisionalMs >= leaseMs ? setAt.monotonicMs + leaseMs / 3 : Infinity;
   }
 
   /** From now on it is watched, and renewed if that was asked for. */
   start(): void {
     this.#engine.lookout.join(this.#kept.grant.claim.number, this);
     if (this.#provisionalMs !== undefined && !this.#options.renew) void this.#renew();
+    if (this.confirmAtMs < Infinity) this.#engine.confirmations.add(this);
     this.#arm();
+  }
+
+  /** For the confirmations. */
+  confirmNow(): void {
+    this.check();
   }
 
   /** Asks for the whole lease if the grant is provisional, without waiting for the answer. */
@@ -162,6 +168,7 @@ export class Upkeep implements Looker, Renewable {
   rest(): void {
     this.#isResting = true;
     this.#timer?.cancel();
+    if (this.#provisionalMs !== undefined) this.#engine.confirmations.remove(this);
     this.#engine.lookout.leave(this.#kept.grant.claim.number, this);
   }
 
@@ -186,6 +193,7 @@ export class Upkeep implements Looker, Renewable {
 
   /** The server has extended it: from now on it is renewed as any other lease, or not at all. */
   #renewedFor(leaseMs: number): void {
+    if (this.#provisionalMs !== undefined) this.#engine.confirmations.remove(this);
     this.#provisionalMs = undefined;
     this.#renewal.succeeded(this.#options.renew ? leaseMs : Infinity);
   }

@@ -30,7 +30,11 @@ export const HANDING_OVER: readonly Tooth[] = [
         "if (isNoShorter || (isShort && confirmsFirst",
         "if (isNoShorter || !isShort || (isShort && confirmsFirst",
       ),
-      patch(UPKEEP, "if (!this.#options.renew) return -Infinity;", "if (provisionalMs < leaseMs) return Infinity;"),
+      patch(
+        UPKEEP,
+        "    if (this.#provisionalMs !== undefined && !this.#options.renew) void this.#renew();\n    if (this.confirmAtMs < Infinity) this.#engine.confirmations.add(this);\n",
+        "",
+      ),
     ],
     catcher: { ...simulation("mutex", "S1"), profile: "none" },
   },

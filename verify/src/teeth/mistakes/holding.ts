@@ -12,8 +12,8 @@ export const HOLDING: readonly Tooth[] = [
     patches: [
       patch(
         UPKEEP,
-        "options.renew ? setAt.monotonicMs + leaseMs / 3 : Infinity",
-        "options.renew ? runtime.monotonicMs() + leaseMs / 3 : Infinity",
+        "provisionalMs >= leaseMs ? setAt.monotonicMs + leaseMs / 3 : Infinity",
+        "provisionalMs >= leaseMs ? this.#engine.runtime.monotonicMs() + leaseMs / 3 : Infinity",
       ),
     ],
     catcher: test("unit/hold.test.ts", "renewal starts from before the acquire was sent, not from its answer"),

@@ -1,0 +1,76 @@
+/**
+ * Confirms grants by message when their sections turn out not to be short.
+ *
+ * One timer for all of them: most sections are over before it matters, and a timer for each was a tenth of what a hand-over takes.
+ */
+import type { Runtime, Timer } from "./runtime.js";
+import { SHORT_HOLD_MS } from "./short-holds.js";
+import type { Moment } from "./validity.js";
+
+/** Permits are granted to many at a time: their confirmations need not come at the same moment. */
+const JITTER_MS = 50;
+
+/** A grant that is not confirmed yet. */
+export interface Unconfirmed {
+  /** When it is to be confirmed, on the monotonic clock, in ms. */
+  readonly confirmAtMs: number;
+  /** It is due. Called once. */
+  confirmNow(): void;
+}
+
+/** When a grant is to be confirmed that the server made at `setAt` and that lasts for `provisionalMs`. */
+export function confirmAtMs(
+  runtime: Runtime,
+  { setAt, provisionalMs = Infinity }: { readonly setAt: Moment; readonly provisionalMs?: number | undefined },
+): number {
+  return setAt.monotonicMs + Math.min(SHORT_HOLD_MS + runtime.random() * JITTER_MS, provisionalMs / 3);
+}
+
+/** See the file header. One for each Holdfast. */
+export class Confirmations {
+  readonly #runtime: Runtime;
+  readonly #waiting = new Set<Unconfirmed>();
+  #timer: Timer | undefined;
+
+  constructor(runtime: Runtime) {
+    this.#runtime = runtime;
+  }
+
+  /** From now on it is confirmed when it is due. */
+  add(one: Unconfirmed): void {
+    this.#waiting.add(one);
+    if (this.#timer === undefined) this.#arm(one.confirmAtMs - this.#runtime.monotonicMs());
+  }
+
+  /** It was confirmed, or is over. */
+  remove(one: Unconfirmed): void {
+    this.#waiting.delete(one);
+  }
+
+  /** Nobody is left. */
+  close(): void {
+    this.#waiting.clear();
+    this.#timer?.cancel();
+    this.#timer = undefined;
+  }
+
+  #arm(inMs: number): void {
+    this.#timer = this.#runtime.startTimer(() => this.#look(), Math.max(0, inMs), false);
+  }
+
+  #look(): void {
+    this.#timer = undefined;
+    const nowMs = this.#runtime.monotonicMs();
+    let nextAtMs = Infinity;
+    for (const one of [...this.#waiting]) {
+      if (one.confirmAtMs <= nowMs) {
+        this.#waiting.delete(one);
+        one.confirmNow();
+      } else {
+        nextAtMs = Math.min(nextAtMs, one.confirmAtMs);
+      }
+    }
+    // What was just told may have added others, and armed the timer.
+    if (nextAtMs < Infinity && this.#timer === undefined) this.#arm(nextAtMs - nowMs);
+  }
+}
