@@ -57,7 +57,7 @@ export const LOCK_RULES: readonly Rule[] = [
     "promotion",
     "who asks when the holder's lease is over has the head of the queue granted",
     mutex(ONE_EACH, { crashes: 1 }),
-    { script: "mutex/acquire", from: "if not holder then\n  local granted", to: "if false then\n  local granted" },
+    { script: "mutex/acquire", from: "local granted, token = handOff(inbox, owner, now)", to: "local granted, token" },
   ),
   script("skip-the-dead", "nothing is handed to a process that is gone", mutex([[1], [1]], { crashes: 1 }), {
     script: "mutex/release",

@@ -113,7 +113,7 @@ export const PROVISIONAL_RULES: readonly Rule[] = [
     "lose-places",
     "a client that did not confirm loses its other places",
     mutex(TWO_AND_ONE, { freezes: 1, delays: 0 }, FROZEN),
-    { script: "mutex/acquire", from: "  losePlaces(inbox)\n", to: "" },
+    { script: "mutex/acquire", from: "local isUnconfirmed = losePlaces(inbox)\n", to: "local isUnconfirmed\n" },
   ),
   script(
     "lose-own-places-only",

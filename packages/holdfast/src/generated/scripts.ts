@@ -1407,7 +1407,7 @@ export const mutexAcquire = {
     { code: 0, outcome: "waiting", values: ["restMs", "nowUs"], rest: "pauses" },
     { code: 1, outcome: "refused", values: ["restMs", "nowUs"], rest: "pauses" },
   ],
-  sha1: "2ddb68a4190f422f062f099d843d2d0d9d68b5e1",
+  sha1: "bd0430b92e7d5ababa8a09a799ba0f54d42afe4e",
   source: `-- holdfast mutex/acquire
 local owner, leaseMs, fenceMs, block, enqueue, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 
@@ -1440,13 +1440,9 @@ end
 
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
-${luaTell}
-${luaHandOff}
-${luaLosePlaces}
-local isUnconfirmed = not holder and losePlaces(inbox)
-local pause
-if enqueue ~= '0' or not holder then
-  pause = redis.call('GET', KEYS[5])
+
+local function queue()
+  local pause = redis.call('GET', KEYS[5])
   local isQueued = redis.call('ZSCORE', KEYS[3], owner)
   if pause and enqueue ~= '2' and not isQueued then
     enqueue = '0'
@@ -1457,26 +1453,37 @@ if enqueue ~= '0' or not holder then
     end
     redis.call('PEXPIRE', KEYS[3], 60000)
   end
+  return pause or nil
 end
 
-if not holder and pause then
+if holder then
+  local pause = nil
+  if enqueue ~= '0' then
+    pause = queue()
+  end
+  return {enqueue == '0' and 1 or 0, redis.call('PTTL', KEYS[1]), now, pause}
+end
+
+${luaTell}
+${luaHandOff}
+${luaLosePlaces}
+local isUnconfirmed = losePlaces(inbox)
+local pause = queue()
+if pause then
   if isUnconfirmed or redis.call('PTTL', KEYS[2]) <= 600000 then
     moveFence(redis.call('PTTL', KEYS[5]), now)
   end
   return {enqueue == '0' and 1 or 0, redis.call('PTTL', KEYS[5]), now, pause}
 end
 
-if not holder then
-  local granted, token = handOff(inbox, owner, now)
-  if granted == owner then
-    return token
-  end
-  if enqueue == '0' then
-    redis.call('ZREM', KEYS[3], owner)
-  end
+local granted, token = handOff(inbox, owner, now)
+if granted == owner then
+  return token
 end
-
-return {enqueue == '0' and 1 or 0, redis.call('PTTL', KEYS[1]), now, pause or nil}` as string,
+if enqueue == '0' then
+  redis.call('ZREM', KEYS[3], owner)
+end
+return {enqueue == '0' and 1 or 0, redis.call('PTTL', KEYS[1]), now}` as string,
   grants: true,
 } as const;
 

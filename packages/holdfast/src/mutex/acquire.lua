@@ -57,13 +57,10 @@ end
 
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
--- include tell
--- include hand-off
--- include lose-places
-local isUnconfirmed = not holder and losePlaces(inbox)
-local pause
-if enqueue ~= '0' or not holder then
-  pause = redis.call('GET', KEYS[5])
+
+-- Takes a place in the queue, unless the claim has one or may not. Returns the pause, if there is one.
+local function queue()
+  local pause = redis.call('GET', KEYS[5])
   local isQueued = redis.call('ZSCORE', KEYS[3], owner)
   if pause and enqueue ~= '2' and not isQueued then
     enqueue = '0'
@@ -75,9 +72,24 @@ if enqueue ~= '0' or not holder then
     -- Waiters ask again every few seconds; a queue that nobody asks about belongs to processes that are gone.
     redis.call('PEXPIRE', KEYS[3], 60000)
   end
+  return pause or nil
 end
 
-if not holder and pause then
+if holder then
+  -- What follows is not even defined for those who only wait, as most do on a busy lock.
+  local pause = nil
+  if enqueue ~= '0' then
+    pause = queue()
+  end
+  return {enqueue == '0' and 1 or 0, redis.call('PTTL', KEYS[1]), now, pause}
+end
+
+-- include tell
+-- include hand-off
+-- include lose-places
+local isUnconfirmed = losePlaces(inbox)
+local pause = queue()
+if pause then
   -- A fence that outlives a lease is kept for ten minutes more, and one that a pause has moved for longer than that. So is
   -- that of a grant which nobody has confirmed: it was over before its lease would have been.
   if isUnconfirmed or redis.call('PTTL', KEYS[2]) <= 600000 then
@@ -86,15 +98,12 @@ if not holder and pause then
   return {enqueue == '0' and 1 or 0, redis.call('PTTL', KEYS[5]), now, pause}
 end
 
-if not holder then
-  -- A holder died. Whoever asks first promotes the head of the queue, which may be the caller itself.
-  local granted, token = handOff(inbox, owner, now)
-  if granted == owner then
-    return token
-  end
-  if enqueue == '0' then
-    redis.call('ZREM', KEYS[3], owner)
-  end
+-- A holder died. Whoever asks first promotes the head of the queue, which may be the caller itself.
+local granted, token = handOff(inbox, owner, now)
+if granted == owner then
+  return token
 end
-
-return {enqueue == '0' and 1 or 0, redis.call('PTTL', KEYS[1]), now, pause or nil}
+if enqueue == '0' then
+  redis.call('ZREM', KEYS[3], owner)
+end
+return {enqueue == '0' and 1 or 0, redis.call('PTTL', KEYS[1]), now}

@@ -54,7 +54,7 @@ export const HAND_OFFS: readonly Mutation[] = [
     bug: "hand-off",
     kind: "mutex",
     finds: ["L6"],
-    tampering: rewrite("mutex/acquire", ["not holder and losePlaces(inbox)", "false"]),
+    tampering: rewrite("mutex/acquire", ["local isUnconfirmed = losePlaces(inbox)", "local isUnconfirmed"]),
   },
   {
     name: "who loses its places is not told",

@@ -40,8 +40,8 @@ export const MUTEX_SCRIPTS: readonly Mutation[] = [
     finds: ["L1"],
     onlyKills: true,
     tampering: rewrite("mutex/acquire", [
-      "return {enqueue == '0' and 1 or 0, redis.call('PTTL', KEYS[1]), now, pause or nil}",
-      "return {enqueue == '0' and 1 or 0, -1, now, pause or nil}",
+      "return {enqueue == '0' and 1 or 0, redis.call('PTTL', KEYS[1]), now, pause}",
+      "return {enqueue == '0' and 1 or 0, -1, now, pause}",
     ]),
   },
   {
