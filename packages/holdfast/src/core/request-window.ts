@@ -48,7 +48,7 @@ export class RequestWindow {
   send<Reply>(lock: string, request: () => Promise<Reply>): Promise<Reply> {
     if (this.#unanswered < this.#size) return this.#send(lock, request);
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ lock, send: () => this.#send(lock, request).then(resolve, reject), refuse: reject });
+      this.#waiting.push({ lock, send: () => void this.#send(lock, request).then(resolve, reject), refuse: reject });
       if (this.#silence === undefined) this.#await();
     });
   }

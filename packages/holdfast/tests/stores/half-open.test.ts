@@ -148,7 +148,10 @@ describe("a dead connection", () => {
   test.each(["redis4", "redis5", "redis"])("of %s is replaced by the watchdog that the manual shows", async (name) => {
     const manual = readFileSync(new URL("../../../../docs/half-open-connections.md", import.meta.url), "utf8");
     const [, code = ""] = /<!-- executed: [^>]*-->\n```js\n([\s\S]*?)```/.exec(manual) ?? [];
-    const watch = new Function(`${code}; return watch;`)() as (client: AnyClient, options: object) => Promise<void>;
+    const module = await import(
+      /* @vite-ignore */ `data:text/javascript,${encodeURIComponent(`${code}; export { watch };`)}`
+    );
+    const watch = module.watch as (client: AnyClient, options: object) => Promise<void>;
     const client = await nodeRedis(name);
     const store = storeFor(client);
     const watching = watch(client, { everyMs: 20, patienceMs: TIMEOUT_MS });
