@@ -1,7 +1,8 @@
 /**
  * Confirms grants by message when their sections turn out not to be short.
  *
- * One timer for all of them: most sections are over before it matters, and a timer for each was a tenth of what a hand-over takes.
+ * One timer serves all of them, because most sections end before their confirmation is due. The timer may be set for a later one when
+ * an earlier one is added. That delays the earlier one by at most the time until the timer fires, 300 ms.
  */
 import type { Runtime, Timer } from "./runtime.js";
 import { SHORT_HOLD_MS } from "./short-holds.js";
@@ -10,7 +11,7 @@ import type { Moment } from "./validity.js";
 /** Permits are granted to many at a time: their confirmations need not come at the same moment. */
 const JITTER_MS = 50;
 
-/** A grant that is not confirmed yet. */
+/** A grant that its holder has not confirmed. */
 export interface Unconfirmed {
   /** When it is to be confirmed, on the monotonic clock, in ms. */
   readonly confirmAtMs: number;
@@ -70,7 +71,7 @@ export class Confirmations {
         nextAtMs = Math.min(nextAtMs, one.confirmAtMs);
       }
     }
-    // What was just told may have added others, and armed the timer.
+    // A confirmation may have added others and armed the timer.
     if (nextAtMs < Infinity && this.#timer === undefined) this.#arm(nextAtMs - nowMs);
   }
 }

@@ -4,7 +4,7 @@ import type { Grant, NotHeld } from "../core/steps.js";
 import type { Store } from "../core/store.js";
 import { permitsConfirm } from "../generated/scripts.js";
 
-/** Grants of one request: few enough that nobody else waits long for the server. */
+/** Most grants in one request. A larger request would keep other clients waiting for the server. */
 const MOST = 128;
 
 /** The permits of one name, as far as a confirmation needs them. */
