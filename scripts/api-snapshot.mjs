@@ -11,15 +11,15 @@ import { root } from "./setup.mjs";
 
 const HOME = join(root, "packages/holdfast");
 const DIST = join(HOME, "dist");
-/** What our own verification stands on; it may change without notice. */
-const NOT_FOR_USERS = "./simulation";
+/** What our own packages and our verification are built on; it may change in any version. */
+const NOT_FOR_USERS = new Set(["./internal", "./simulation"]);
 const SNAPSHOT = join(root, "tests/tidy/api-snapshot.d.ts.txt");
 
 /** @returns {string} the API of the last build */
 export function builtApi() {
   const { exports: all } = JSON.parse(readFileSync(join(HOME, "package.json"), "utf8"));
   const entries = Object.entries(all)
-    .filter(([name]) => name !== NOT_FOR_USERS)
+    .filter(([name]) => !NOT_FOR_USERS.has(name))
     .flatMap(([, { types }]) => (types === undefined ? [] : [join(HOME, types)]))
     .filter((file) => existsSync(file));
   return flatten(entries, (file) => readFileSync(file, "utf8"), DIST);
@@ -54,12 +54,27 @@ export function flatten(entries, read, base) {
   /** @type {Map<string, string>} */
   const reached = new Map();
   const open = [...entries];
+  // The internal entry lists names from the whole library; only the files of those that are used belong to the API.
+  /** @type {(file: string, names?: string) => string[]} */
+  const filesOf = (file, names = "") => {
+    if (file !== join(base, "internal.d.ts")) return [file];
+    const wanted = names.split(",").map(
+      (name) =>
+        name
+          .trim()
+          .replace(/^type /, "")
+          .split(" as ")[0],
+    );
+    return [...read(file).matchAll(/\{([^}]*)\}\s*from\s*"(\.[^"]+)\.js"/g)]
+      .filter(([, exported = ""]) => wanted.some((name) => new RegExp(`\\b${name}\\b`).test(exported)))
+      .map(([, , specifier = ""]) => join(dirname(file), `${specifier}.d.ts`));
+  };
   for (let file = open.pop(); file !== undefined; file = open.pop()) {
     if (reached.has(file)) continue;
     const text = read(file).replace(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, "");
     reached.set(file, text.replace(/\n\s*\n+/g, "\n").trim());
-    for (const [, specifier = ""] of text.matchAll(/(?:from|import\()\s*"(\.[^"]+)\.js"/g))
-      open.push(join(dirname(file), `${specifier}.d.ts`));
+    for (const [, names, specifier = ""] of text.matchAll(/(?:\{([^}]*)\}\s*from|from|import\()\s*"(\.[^"]+)\.js"/g))
+      open.push(...filesOf(join(dirname(file), `${specifier}.d.ts`), names));
   }
   return [...reached]
     .map(([file, text]) => `// ${relative(base, file).replaceAll("\\", "/")}\n${text}\n`)

@@ -10,16 +10,10 @@ const BUILT_ON: Readonly<Record<string, readonly string[]>> = {
   semaphore: ["permits"],
 };
 /** Folders of the library that may use what its users use. */
-const LIKE_A_USER = new Set([
-  "redlock",
-  "interop",
-  "pausing",
-  "recipes",
-  "integrations",
-  "testing",
-  "admin",
-  "period-marker",
-]);
+const LIKE_A_USER = new Set(["redlock", "pausing"]);
+/** Folders that will be packages of their own: the rest of the library reaches them through two files only. */
+const OUTSIDE = new Set(["interop", "recipes", "integrations", "testing", "admin", "period-marker"]);
+const WAYS_IN = new Set(["index.ts", "internal.ts"]);
 /** What the integration of that name may import; all are optional peers. */
 const FRAMEWORKS: Readonly<Record<string, readonly string[]>> = {
   bullmq: ["bullmq"],
@@ -78,9 +72,13 @@ function isAllowedInLibrary(from: string, entry: Import): boolean {
     case "stores":
       return /^core\/(store|script|errors|builtins)\.ts$/.test(to) || (target === "stores" && mayShare(from, to));
     default:
+      if (OUTSIDE.has(zone))
+        return (
+          target === zone || WAYS_IN.has(to) || OUTSIDE.has(target) || (target === "generated" && zone !== "testing")
+        );
       if (target === zone || target === "core") return true;
       if (LIKE_A_USER.has(zone) && (target === "" || !NOT_A_KIND.has(target))) return true;
-      return zone !== "testing" && (target === "generated" || (BUILT_ON[zone]?.includes(target) ?? false));
+      return target === "generated" || (BUILT_ON[zone]?.includes(target) ?? false);
   }
 }
 

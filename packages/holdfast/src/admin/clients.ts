@@ -1,10 +1,8 @@
 /** The processes that hold and wait: their records, and what they have. */
-import { call } from "../core/call.js";
-import { parseOwner } from "../core/owner.js";
-import type { Store } from "../core/store.js";
+
 import { adminReadClient } from "../generated/admin-scripts.js";
-import type { Holdfast } from "../holdfast.js";
-import { checkKnown } from "../holdfast-options.js";
+import type { Holdfast, Store } from "../index.js";
+import { call, checkKnown, parseOwner } from "../internal.js";
 import type { LockEntry, LockKind } from "./entry.js";
 import { isMistyped } from "./mistyped.js";
 import { eachOf, type Place, placeOf } from "./place.js";

@@ -1,6 +1,5 @@
 /** What a look at a lock tells, the same for every kind: one row of a list. */
-import type { BreakReason, Holder, Pause } from "../core/errors.js";
-import type { WaitingClaim } from "../core/inspection.js";
+import type { BreakReason, Holder, Pause, WaitingClaim } from "../index.js";
 
 /** The kinds that can be listed. A reentrant mutex is the mutex of its name; `redlock` is on several servers. */
 export type LockKind =

@@ -1,5 +1,5 @@
 /** Patterns as SCAN and KEYS have them, on names: `*`, `?`, `[a-z]`, `[^a-z]`, and `\` before a character that means itself. */
-import { show } from "../core/names.js";
+import { show } from "../internal.js";
 
 /** A pattern that has been read. */
 export interface Glob {

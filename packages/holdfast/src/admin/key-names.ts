@@ -1,5 +1,5 @@
 /** From the keys on a server back to the locks they belong to; docs/redis-keys.md has the rules. */
-import { type LockKeys, lockKeys, mappedKeys } from "../core/names.js";
+import { type LockKeys, lockKeys, mappedKeys } from "../internal.js";
 import { LOCK_KINDS, type LockKind } from "./entry.js";
 
 /** What a key says: that there is something of this lock. */

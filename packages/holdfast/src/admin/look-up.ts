@@ -1,7 +1,6 @@
 /** All that one name is used as. */
-import { checkName } from "../core/names.js";
-import type { Holdfast } from "../holdfast.js";
-import { checkKnown } from "../holdfast-options.js";
+import type { Holdfast } from "../index.js";
+import { checkKnown, checkName } from "../internal.js";
 import { LOCK_KINDS, type LockEntry } from "./entry.js";
 import { exactly } from "./glob.js";
 import { look } from "./look.js";

@@ -1,18 +1,24 @@
 /** One lock of one kind, as its own steps tell it, in the form that all kinds share. */
-import { barrierSteps } from "../barrier/steps.js";
-import { looking } from "../condition/steps.js";
-import { call } from "../core/call.js";
-import { describe, type Inspection } from "../core/inspection.js";
-import { Lock } from "../core/lock.js";
-import { parseOwner } from "../core/owner.js";
-import type { LookSteps, State } from "../core/steps.js";
-import { latchSteps } from "../count-down-latch/steps.js";
-import { ElectionSteps } from "../election/steps.js";
+
 import { adminWaiters } from "../generated/admin-scripts.js";
-import { MutexSteps } from "../mutex/steps.js";
-import type { PermitsState } from "../permits/steps.js";
-import { modeOf, readWriteLockSteps } from "../read-write-lock/read-write-lock.js";
-import { semaphoreSteps } from "../semaphore/semaphore.js";
+import type { Inspection } from "../index.js";
+import {
+  barrierSteps,
+  call,
+  describe,
+  ElectionSteps,
+  Lock,
+  type LookSteps,
+  latchSteps,
+  looking,
+  MutexSteps,
+  modeOf,
+  type PermitsState,
+  parseOwner,
+  readWriteLockSteps,
+  type State,
+  semaphoreSteps,
+} from "../internal.js";
 import type { EntryHolder, EntryWaiter, LockEntry, LockKind, LockMode, LockState } from "./entry.js";
 import { keysOf, type Trace } from "./key-names.js";
 import { isMistyped } from "./mistyped.js";

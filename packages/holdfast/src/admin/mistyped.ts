@@ -1,5 +1,5 @@
 /** Keys of another type than ours, as the errors of servers tell of them. */
-import { QuorumError } from "../core/errors.js";
+import { QuorumError } from "../index.js";
 
 /** Whether a server has answered that a key is of another type than what was asked of it. */
 export function isMistyped(error: unknown): boolean {

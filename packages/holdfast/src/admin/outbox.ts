@@ -5,7 +5,7 @@
  * and told on the channel `holdfast:history`.
  */
 import { type Channel, channel } from "node:diagnostics_channel";
-import type { Timer } from "../core/runtime.js";
+import type { Timer } from "../internal.js";
 import { append, type HistoryEvent, type Keep, textOf } from "./history.js";
 import { eachOf, type Place } from "./place.js";
 

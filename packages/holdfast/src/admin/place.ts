@@ -1,11 +1,8 @@
 /** Where the locks of a Holdfast are, for whoever looks at all of them. */
-import { type Behind, behindAny } from "../core/behind.js";
-import { call } from "../core/call.js";
-import type { Asked } from "../core/inspection.js";
-import type { ClientRecord } from "../core/presence.js";
-import type { Store } from "../core/store.js";
+
 import { adminHere } from "../generated/admin-scripts.js";
-import type { Holdfast } from "../holdfast.js";
+import type { Holdfast, Store } from "../index.js";
+import { type Asked, type Behind, behindAny, type ClientRecord, call } from "../internal.js";
 import { nothingIfMistyped } from "./mistyped.js";
 
 /** See the file header. */

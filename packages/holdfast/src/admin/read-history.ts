@@ -1,12 +1,8 @@
 /** What has happened to one name, or to all of them, newest first. */
-import { call } from "../core/call.js";
-import { checkName, show } from "../core/names.js";
-import { checkWhole } from "../core/options.js";
-import { parseOwner } from "../core/owner.js";
-import type { Store } from "../core/store.js";
+
 import { adminReadHistory } from "../generated/admin-scripts.js";
-import type { Holdfast } from "../holdfast.js";
-import { checkKnown } from "../holdfast-options.js";
+import type { Holdfast, Store } from "../index.js";
+import { call, checkKnown, checkName, checkWhole, parseOwner, show } from "../internal.js";
 import { type EntryHolder, LOCK_KINDS } from "./entry.js";
 import { readGlob } from "./glob.js";
 import { historyKey } from "./history.js";

@@ -7,23 +7,17 @@
 import type { Channel } from "node:diagnostics_channel";
 import { hostname } from "node:os";
 import { pid } from "node:process";
-import {
-  channels,
-  type DeedEvent,
-  type ForcedEvent,
-  type GrantEvent,
-  type LockEvent,
-  type LostEvent,
-  type PauseEvent,
-  type ReleaseEvent,
-  type ResumeEvent,
-} from "../core/events.js";
-import { idOf } from "../core/hold-id.js";
-import { show } from "../core/names.js";
-import { checkWhole } from "../core/options.js";
-import { parseOwner } from "../core/owner.js";
-import type { Holdfast } from "../holdfast.js";
-import { checkKnown } from "../holdfast-options.js";
+import type {
+  ForcedEvent,
+  GrantEvent,
+  Holdfast,
+  LockEvent,
+  LostEvent,
+  PauseEvent,
+  ReleaseEvent,
+  ResumeEvent,
+} from "../index.js";
+import { channels, checkKnown, checkWhole, type DeedEvent, idOf, parseOwner, show } from "../internal.js";
 import { checkKeep, type HistoryEvent, type Keep, type KeepOptions } from "./history.js";
 import { Outbox } from "./outbox.js";
 import { type Place, placeOf } from "./place.js";

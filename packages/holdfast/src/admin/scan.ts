@@ -4,12 +4,10 @@
  *
  * Where to go on stands in one text, which the caller keeps: nothing is remembered between two pages.
  */
-import { call } from "../core/call.js";
-import type { StoreError } from "../core/errors.js";
-import { show } from "../core/names.js";
-import type { Outcome, Reply, Script } from "../core/script.js";
-import type { Store } from "../core/store.js";
+
 import { adminScan } from "../generated/admin-scripts.js";
+import type { Reply, Script, Store, StoreError } from "../index.js";
+import { call, type Outcome, show } from "../internal.js";
 import { hereOf, type Place } from "./place.js";
 
 /** Which keys are looked for. */

@@ -1,8 +1,6 @@
 /** All locks of a prefix, page by page. */
-import { show } from "../core/names.js";
-import { checkWhole } from "../core/options.js";
-import type { Holdfast } from "../holdfast.js";
-import { checkKnown } from "../holdfast-options.js";
+import type { Holdfast } from "../index.js";
+import { checkKnown, checkWhole, show } from "../internal.js";
 import { LOCK_KINDS, type LockEntry, type LockKind } from "./entry.js";
 import { type Glob, readGlob } from "./glob.js";
 import { type Trace, traceOf } from "./key-names.js";

@@ -2,8 +2,9 @@
  * What becomes of a lock with a key of another type than ours, which another program or a hand has written: it alone cannot be
  * read, and nothing else suffers from it.
  */
-import { call } from "../core/call.js";
+
 import { adminWaiters } from "../generated/admin-scripts.js";
+import { call } from "../internal.js";
 import type { LockEntry, LockKind } from "./entry.js";
 import { keysOf, type Trace } from "./key-names.js";
 import { isMistyped } from "./mistyped.js";

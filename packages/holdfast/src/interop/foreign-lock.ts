@@ -1,13 +1,19 @@
-import { type MakeLease, timeoutError } from "../core/acquire.js";
-import { depart } from "../core/departure.js";
-import type { Engine } from "../core/engine.js";
-import { hold } from "../core/granting.js";
-import { Hold } from "../core/hold.js";
-import { Lease } from "../core/lease.js";
-import { Lock } from "../core/lock.js";
-import { type AcquireOptions, NONE, type ResolvedOptions, resolve, type TryAcquireOptions } from "../core/options.js";
-import type { Steps } from "../core/steps.js";
-import type { TimedOut } from "../core/wait-ends.js";
+import type { AcquireOptions, TryAcquireOptions } from "../index.js";
+import {
+  depart,
+  type Engine,
+  Hold,
+  hold,
+  Lease,
+  Lock,
+  type MakeLease,
+  NONE,
+  type ResolvedOptions,
+  resolve,
+  type Steps,
+  type TimedOut,
+  timeoutError,
+} from "../internal.js";
 import { type ForeignWait, ForeignWaiter, type Pauses } from "./foreign-waiter.js";
 import { lineOf, lineOfOne } from "./line.js";
 

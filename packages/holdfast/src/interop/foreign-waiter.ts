@@ -6,16 +6,23 @@
  * the same owner id; an abort, the deadline and `close` undo what the server may have done. Listening begins at the first
  * refusal, and then it asks once more before it sleeps.
  */
-import type { Engine, Occupant } from "../core/engine.js";
-import { ClosedError } from "../core/errors.js";
-import { publishAcquire } from "../core/events.js";
-import type { ResolvedOptions } from "../core/options.js";
-import { Patience } from "../core/patience.js";
-import { SHORTEST_CALL_MS } from "../core/questions.js";
-import type { Attempt, Claim, WaitSteps } from "../core/steps.js";
-import { publishUngranted, type ToldCall, tellingEnds } from "../core/telling.js";
-import type { WaitEnds } from "../core/wait-ends.js";
-import { Waiter } from "../core/waiter.js";
+import { ClosedError } from "../index.js";
+import {
+  type Attempt,
+  type Claim,
+  type Engine,
+  type Occupant,
+  Patience,
+  publishAcquire,
+  publishUngranted,
+  type ResolvedOptions,
+  SHORTEST_CALL_MS,
+  type ToldCall,
+  tellingEnds,
+  type WaitEnds,
+  Waiter,
+  type WaitSteps,
+} from "../internal.js";
 import type { InLine, Line, Listen } from "./line.js";
 
 /** How long a waiter sleeps at most, if nothing wakes it: `delayMs` less a random part of `jitterMs`. */

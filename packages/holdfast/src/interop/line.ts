@@ -2,10 +2,8 @@
  * Those of one Holdfast who want the same lock of another system: one of them asks, the others stand behind it, first come,
  * first served, so that a crowd in one process costs the server no more than one. They share one ear as well.
  */
-import type { Engine } from "../core/engine.js";
-import { UnsupportedError } from "../core/errors.js";
-import type { Timer } from "../core/runtime.js";
-import type { Inbox } from "../core/store.js";
+import { type Inbox, UnsupportedError } from "../index.js";
+import type { Engine, Timer } from "../internal.js";
 
 /** Somebody in a line. */
 export interface InLine {

@@ -6,17 +6,9 @@
  */
 import { hostname } from "node:os";
 import { pid } from "node:process";
-import { askAsHolder } from "../core/as-holder.js";
-import { call } from "../core/call.js";
-import { LeaseLostError, UnsupportedError } from "../core/errors.js";
-import { Lease } from "../core/lease.js";
-import { show } from "../core/names.js";
-import { checkWhole } from "../core/options.js";
-import { parseOwner } from "../core/owner.js";
-import type { Store } from "../core/store.js";
 import { periodMarkerEnd, periodMarkerStart } from "../generated/period-marker-scripts.js";
-import type { Holdfast } from "../holdfast.js";
-import { checkKnown } from "../holdfast-options.js";
+import { type Holdfast, LeaseLostError, type Store, UnsupportedError } from "../index.js";
+import { askAsHolder, call, checkKnown, checkWhole, Lease, parseOwner, show } from "../internal.js";
 import { type LastRun, lastRunIn } from "./look.js";
 import { divisionOf, opensAtMs, type Period } from "./period.js";
 import { keysOf, majorityOf, onMajority, type Place, placeOf } from "./place.js";

@@ -1,6 +1,5 @@
 /** Periods in which something is to run once: how long they are, and where they begin. */
-import { show } from "../core/names.js";
-import { checkWhole } from "../core/options.js";
+import { checkWhole, show } from "../internal.js";
 
 /**
  * A length in ms, whole, 1 000 to 31 536 000 000, which begins with each run; or a stretch of the calendar, in UTC, weeks from

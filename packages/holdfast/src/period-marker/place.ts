@@ -1,9 +1,6 @@
 /** Where the notes beside locks are, on one server or on several, and how they are read. */
-import { type Behind, behindAny } from "../core/behind.js";
-import { QuorumError } from "../core/errors.js";
-import { checkKey, checkName, type LockKeys, lockKeys, mappedKeys } from "../core/names.js";
-import type { Store } from "../core/store.js";
-import type { Holdfast } from "../holdfast.js";
+import { type Holdfast, QuorumError, type Store } from "../index.js";
+import { type Behind, behindAny, checkKey, checkName, type LockKeys, lockKeys, mappedKeys } from "../internal.js";
 
 /** Where the note of a lock is, and how it is asked for. */
 export interface Place {

@@ -1,6 +1,6 @@
 /** Values as text and back, for what is kept on the server. */
 import { Buffer } from "node:buffer";
-import { show } from "../core/names.js";
+import { show } from "../internal.js";
 
 /** How a value becomes text, and the text the value. Both are pure; `decode(encode(value))` equals `value`. */
 export interface Codec {

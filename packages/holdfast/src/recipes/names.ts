@@ -1,5 +1,5 @@
 /** Names of what recipes keep, which come from data: checked, and escaped so that no two pairs have the same. */
-import { show } from "../core/names.js";
+import { show } from "../internal.js";
 
 /** A key in its scope: no two pairs have the same name, since an encoded scope has no slash. */
 export function nameOf(scope: string | undefined, key: string): string {

@@ -1,12 +1,5 @@
 /** "Not now" as an answer: who is in the way, since when and why, so that a refusal is never silent. */
-import {
-  AcquireTimeoutError,
-  EvictionError,
-  type Holder,
-  PausedError,
-  ProtocolError,
-  StoreError,
-} from "../core/errors.js";
+import { AcquireTimeoutError, EvictionError, type Holder, PausedError, ProtocolError, StoreError } from "../index.js";
 
 /**
  * Why nothing was run.

@@ -3,7 +3,7 @@
  * the message. Nothing is built or sent while nobody listens.
  */
 import { type TracingChannel, tracingChannel } from "node:diagnostics_channel";
-import type { ServerAddress } from "../core/store.js";
+import type { ServerAddress } from "../internal.js";
 
 /** `tracing:holdfast:once:…`: a call of `once`. Node adds `result` or `error`. */
 export interface OnceTrace {

@@ -1,9 +1,14 @@
 /** Work under a lock, for recipes that have to tell a refusal from an error of the work, and what ended too late from both. */
-import { behindAny } from "../core/behind.js";
-import { type Forced, LeaseLostError, type OverReason, StoreError } from "../core/errors.js";
-import type { Lease } from "../core/lease.js";
-import type { AcquireOptions } from "../core/options.js";
-import type { Holdfast } from "../holdfast.js";
+import {
+  type AcquireOptions,
+  type Forced,
+  type Holdfast,
+  type Lease,
+  LeaseLostError,
+  type OverReason,
+  StoreError,
+} from "../index.js";
+import { behindAny } from "../internal.js";
 
 /** Whatever can be held: a mutex, a semaphore, a side of a read-write lock, a redlock. */
 export interface Holdable {

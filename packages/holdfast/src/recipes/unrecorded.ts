@@ -1,4 +1,4 @@
-import { StoreError, type StoreFailure } from "../core/errors.js";
+import { StoreError, type StoreFailure } from "../index.js";
 
 /** The work ended, and the server did not answer: that it was done may have been recorded, or not. */
 export class UnrecordedError extends StoreError {

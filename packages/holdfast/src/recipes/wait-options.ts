@@ -1,5 +1,6 @@
 /** How long a caller of a recipe waits, checked as those of every acquire. */
-import { DEFAULTS, resolve } from "../core/options.js";
+import { DEFAULTS } from "../index.js";
+import { resolve } from "../internal.js";
 
 /** How long to wait. */
 export interface WaitOptions {

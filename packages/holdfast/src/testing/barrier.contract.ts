@@ -1,7 +1,13 @@
 /** What every store must make true of a barrier. */
 import { expect, test } from "vitest";
-import type { ArriveOptions, Barrier } from "../barrier/barrier.js";
-import { BrokenBarrierError, CapacityMismatchError, ClosedError, WaitTimeoutError } from "../core/errors.js";
+import {
+  type ArriveOptions,
+  type Barrier,
+  BrokenBarrierError,
+  CapacityMismatchError,
+  ClosedError,
+  WaitTimeoutError,
+} from "../index.js";
 import { LONG_MS, SHORT_MS, sleep, until, withLeaseInTime } from "./delays.js";
 import { type StoreUnderTest, useScene } from "./subject.js";
 

@@ -1,8 +1,6 @@
 /** What every store must make true of the end of a Holdfast, and of what it says it holds. */
 import { expect, test } from "vitest";
-import { ClosedError, LeaseLostError } from "../core/errors.js";
-import type { Lease } from "../core/lease.js";
-import type { Holdfast } from "../holdfast.js";
+import { ClosedError, type Holdfast, type Lease, LeaseLostError } from "../index.js";
 import { BRIEF_LEASE_MS, deferred, LONG_MS, sleep, until } from "./delays.js";
 import { type StoreUnderTest, useScene } from "./subject.js";
 

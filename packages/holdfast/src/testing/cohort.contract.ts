@@ -1,7 +1,6 @@
 /** Callers of one client that share a claim: what must be true of every lock that lets them follow each other. */
 import { expect, test } from "vitest";
-import { AcquireTimeoutError, ClosedError, LeaseLostError } from "../core/errors.js";
-import type { Lease } from "../core/lease.js";
+import { AcquireTimeoutError, ClosedError, type Lease, LeaseLostError } from "../index.js";
 import { endOf, LONG_MS, SHORT_MS, sleep, until } from "./delays.js";
 import type { MakeLock, Scene } from "./subject.js";
 

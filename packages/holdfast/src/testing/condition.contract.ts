@@ -1,8 +1,6 @@
 /** What every store must make true of a condition on a mutex. */
 import { expect, test } from "vitest";
-import type { Condition } from "../condition/condition.js";
-import { ClosedError, LeaseLostError, WaitTimeoutError } from "../core/errors.js";
-import type { Lease } from "../core/lease.js";
+import { ClosedError, type Condition, type Lease, LeaseLostError, WaitTimeoutError } from "../index.js";
 import { BRIEF_LEASE_MS, endOf, LONG_MS, SHORT_MS, SOON_MS, until } from "./delays.js";
 import { AWKWARD_NAMES } from "./inspection.contract.js";
 import { type StoreUnderTest, useScene } from "./subject.js";

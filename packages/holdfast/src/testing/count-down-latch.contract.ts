@@ -1,7 +1,6 @@
 /** What every store must make true of a count-down latch. */
 import { expect, test } from "vitest";
-import { ClosedError, WaitTimeoutError } from "../core/errors.js";
-import type { CountDownLatch } from "../count-down-latch/count-down-latch.js";
+import { ClosedError, type CountDownLatch, WaitTimeoutError } from "../index.js";
 import { endOf, LONG_MS, SHORT_MS, SOON_MS, sleep, until } from "./delays.js";
 import { type StoreUnderTest, useScene } from "./subject.js";
 

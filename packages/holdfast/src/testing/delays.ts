@@ -1,4 +1,4 @@
-import { StoreError } from "../core/errors.js";
+import { StoreError } from "../index.js";
 
 /** Every delay a test uses. On a slow machine raise TEST_DELAY_FACTOR, not a single number. */
 const factor = Number(process.env.TEST_DELAY_FACTOR ?? 1);

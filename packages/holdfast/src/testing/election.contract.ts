@@ -1,9 +1,13 @@
 /** What every store must make true of an election. */
 import { expect, test } from "vitest";
-import { ClosedError, LeaseLostError } from "../core/errors.js";
-import type { ExportedLease } from "../core/holding.js";
-import type { Election, Leader } from "../election/election.js";
-import type { Leadership } from "../election/leadership.js";
+import {
+  ClosedError,
+  type Election,
+  type ExportedLease,
+  type Leader,
+  type Leadership,
+  LeaseLostError,
+} from "../index.js";
 import { LONG_MS, SOON_MS, until, withLeaseInTime } from "./delays.js";
 import { exclusiveContract } from "./exclusive.contract.js";
 import { forcedReasonContract } from "./forced-release.contract.js";

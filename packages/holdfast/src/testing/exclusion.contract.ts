@@ -1,8 +1,7 @@
 /** One holder at a time, in order: what every exclusive lock must make true on every store. */
 import { expect, test } from "vitest";
-import { AcquireTimeoutError } from "../core/errors.js";
-import type { Lease } from "../core/lease.js";
-import { MultiLease } from "../multi-lock/multi-lock.js";
+import { AcquireTimeoutError, type Lease } from "../index.js";
+import { MultiLease } from "../internal.js";
 import { BRIEF_LEASE_MS, endOf, LONG_MS, SHORT_MS, SOON_MS, sleep, withLeaseInTime } from "./delays.js";
 import type { Scene } from "./subject.js";
 

@@ -1,8 +1,7 @@
 /** Taking a lock away from its holder, on every store; or that a kind which cannot says so. */
 import { expect, test } from "vitest";
-import { LeaseLostError, UnsupportedError } from "../core/errors.js";
-import { channels } from "../core/events.js";
-import type { Lease } from "../core/lease.js";
+import { type Lease, LeaseLostError, UnsupportedError } from "../index.js";
+import { channels } from "../internal.js";
 import { LONG_MS, SOON_MS } from "./delays.js";
 import type { Scene } from "./subject.js";
 

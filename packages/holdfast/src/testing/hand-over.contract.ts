@@ -1,7 +1,6 @@
 /** Moving a lease to another process, on every store; or that a kind which cannot says so. */
 import { expect, test } from "vitest";
-import { LeaseLostError, UnsupportedError } from "../core/errors.js";
-import type { ExportedLease } from "../core/holding.js";
+import { type ExportedLease, LeaseLostError, UnsupportedError } from "../index.js";
 import type { Scene } from "./subject.js";
 
 /** Registers the cases. */

@@ -1,6 +1,6 @@
 /** What a lease promises its holder, on every store: renewal, loss, release, close. */
 import { expect, test } from "vitest";
-import { ClosedError, LeaseLostError } from "../core/errors.js";
+import { ClosedError, LeaseLostError } from "../index.js";
 import { BRIEF_LEASE_MS, LONG_MS, SHORT_MS, sleep, until, withLeaseInTime } from "./delays.js";
 import type { MakeLock, Scene } from "./subject.js";
 

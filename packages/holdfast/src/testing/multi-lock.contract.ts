@@ -1,9 +1,14 @@
 /** What every store must make true of a multi-lock. */
 import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { AcquireTimeoutError, ClosedError, LeaseLostError } from "../core/errors.js";
-import type { Holdfast } from "../holdfast.js";
-import type { MultiLease, MultiLock } from "../multi-lock/multi-lock.js";
+import {
+  AcquireTimeoutError,
+  ClosedError,
+  type Holdfast,
+  LeaseLostError,
+  type MultiLease,
+  type MultiLock,
+} from "../index.js";
 import { BRIEF_LEASE_MS, endOf, LONG_MS, SHORT_MS, until, withLeaseInTime } from "./delays.js";
 import { exclusionContract } from "./exclusion.contract.js";
 import { exclusiveContract } from "./exclusive.contract.js";

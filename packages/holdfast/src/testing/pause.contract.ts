@@ -1,10 +1,14 @@
 /** What every store must make true of a pause, for every kind that can be paused. */
 import { describe, expect, test } from "vitest";
-import { AcquireTimeoutError, LeaseLostError, PausedError } from "../core/errors.js";
-import { channels } from "../core/events.js";
-import type { Lease } from "../core/lease.js";
-import type { Holdfast } from "../holdfast.js";
-import type { PauseKind } from "../pausing/pausing.js";
+import {
+  AcquireTimeoutError,
+  type Holdfast,
+  type Lease,
+  LeaseLostError,
+  PausedError,
+  type PauseKind,
+} from "../index.js";
+import { channels } from "../internal.js";
 import { endOf, LONG_MS, SHORT_MS, until, withLeaseInTime } from "./delays.js";
 import { type LockUnderTest, type StoreUnderTest, useScene } from "./subject.js";
 

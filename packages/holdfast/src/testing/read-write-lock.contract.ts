@@ -1,8 +1,6 @@
 /** What every store must make true of a read-write lock. */
 import { expect, test } from "vitest";
-import { LeaseLostError } from "../core/errors.js";
-import type { ExportedLease } from "../core/holding.js";
-import type { ReadWriteLease, ReadWriteLock } from "../read-write-lock/read-write-lock.js";
+import { type ExportedLease, LeaseLostError, type ReadWriteLease, type ReadWriteLock } from "../index.js";
 import { BRIEF_LEASE_MS, LONG_MS, sleep, until } from "./delays.js";
 import { exclusiveContract } from "./exclusive.contract.js";
 import { forcedReasonContract } from "./forced-release.contract.js";

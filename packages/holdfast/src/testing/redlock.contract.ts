@@ -1,9 +1,7 @@
 /** What every store must make true of a lock on a majority of servers. */
 import { hostname } from "node:os";
 import { expect, test } from "vitest";
-import { UnsupportedError } from "../core/errors.js";
-import type { Lease } from "../core/lease.js";
-import type { HoldfastOptions } from "../holdfast.js";
+import { type HoldfastOptions, type Lease, UnsupportedError } from "../index.js";
 import { BRIEF_LEASE_MS, LONG_MS, sleep, until, withLeaseInTime } from "./delays.js";
 import { exclusiveContract } from "./exclusive.contract.js";
 import { type MakeLock, type ServerUnderTest, type StoreUnderTest, useScene } from "./subject.js";

@@ -1,7 +1,12 @@
 /** What every store must make true of a reentrant mutex, beside what it must of every mutex. */
 import { expect, test } from "vitest";
-import { AcquireTimeoutError, LeaseLostError, UnsupportedError } from "../core/errors.js";
-import type { ReentrantLease, ReentrantMutex } from "../reentrant-mutex/reentrant-mutex.js";
+import {
+  AcquireTimeoutError,
+  LeaseLostError,
+  type ReentrantLease,
+  type ReentrantMutex,
+  UnsupportedError,
+} from "../index.js";
 import { BRIEF_LEASE_MS, endOf, LONG_MS, SHORT_MS, until } from "./delays.js";
 import { exclusiveContract } from "./exclusive.contract.js";
 import { forcedReasonContract } from "./forced-release.contract.js";

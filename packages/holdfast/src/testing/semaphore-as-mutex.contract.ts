@@ -1,5 +1,5 @@
 /** A semaphore with one permit to have, in both ways in which there can be just one. */
-import { createHoldfast, type Holdfast } from "../holdfast.js";
+import { createHoldfast, type Holdfast } from "../index.js";
 import { LONG_MS } from "./delays.js";
 import { exclusiveContract } from "./exclusive.contract.js";
 import { REMAINS } from "./semaphore.contract.js";

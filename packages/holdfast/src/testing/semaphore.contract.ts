@@ -1,8 +1,12 @@
 /** What every store must make true of a semaphore. */
 import { expect, test } from "vitest";
-import { CapacityMismatchError, LeaseLostError } from "../core/errors.js";
-import type { ExportedLease } from "../core/holding.js";
-import type { Semaphore, SemaphoreLease } from "../semaphore/semaphore.js";
+import {
+  CapacityMismatchError,
+  type ExportedLease,
+  LeaseLostError,
+  type Semaphore,
+  type SemaphoreLease,
+} from "../index.js";
 import { BRIEF_LEASE_MS, LONG_MS, SHORT_MS, SOON_MS, sleep, until, withLeaseInTime } from "./delays.js";
 import { forcedReasonContract } from "./forced-release.contract.js";
 import { type StoreUnderTest, useScene } from "./subject.js";

@@ -1,9 +1,7 @@
 /** What the contract suites run on: a store, as somebody who brings one describes it. */
 import { randomUUID } from "node:crypto";
 import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
-import type { Holder } from "../core/errors.js";
-import type { Lock } from "../core/lock.js";
-import { createHoldfast, type Holdfast, type HoldfastOptions } from "../holdfast.js";
+import { createHoldfast, type Holder, type Holdfast, type HoldfastOptions, type Lock } from "../index.js";
 import { SHORT_MS, sleep, until } from "./delays.js";
 
 /** One row of the registry of stores. If its server is not there its tests fail: skipped would look like green. */

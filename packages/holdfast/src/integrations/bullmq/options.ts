@@ -1,8 +1,7 @@
 /** What `withLock` can be told, its defaults, and the checks. */
 import type { Job } from "bullmq";
-import { show } from "../../core/names.js";
-import { checkWhole, DEFAULTS, resolve } from "../../core/options.js";
-import { checkKnown } from "../../holdfast-options.js";
+import { DEFAULTS } from "../../index.js";
+import { checkKnown, checkWhole, resolve, show } from "../../internal.js";
 import type { Refusal } from "../../recipes/refusal.js";
 import type { MakeLock } from "../../recipes/under-lock.js";
 

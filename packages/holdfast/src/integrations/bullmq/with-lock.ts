@@ -1,10 +1,6 @@
 import { DelayedError, type Job, type Processor } from "bullmq";
-import { behindAny } from "../../core/behind.js";
-import { StoreError } from "../../core/errors.js";
-import type { Lease } from "../../core/lease.js";
-import { show } from "../../core/names.js";
-import type { AcquireOptions } from "../../core/options.js";
-import type { Holdfast } from "../../holdfast.js";
+import { type AcquireOptions, type Holdfast, type Lease, StoreError } from "../../index.js";
+import { behindAny, show } from "../../internal.js";
 import { type Refusal, refusalOf } from "../../recipes/refusal.js";
 import { lockNamed, runUnder } from "../../recipes/under-lock.js";
 import { type Delaying, type ResolvedWithLock, resolveWithLock, type WithLockOptions } from "./options.js";

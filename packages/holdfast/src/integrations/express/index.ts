@@ -1,6 +1,6 @@
 /** `holdfast/express`: a request with an `Idempotency-Key` is carried out once, with Express 4 and 5. */
 import type { NextFunction, Request, RequestHandler, Response } from "express";
-import type { Holdfast } from "../../holdfast.js";
+import type { Holdfast } from "../../index.js";
 import type { OnceLease } from "../../recipes/index.js";
 import { Idempotency, leases } from "../http/exchange.js";
 import type { NodeResponse } from "../http/node-answer.js";

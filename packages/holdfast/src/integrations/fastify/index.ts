@@ -9,7 +9,7 @@ import type {
   RawServerDefault,
   RouteGenericInterface,
 } from "fastify";
-import type { Holdfast } from "../../holdfast.js";
+import type { Holdfast } from "../../index.js";
 import type { OnceLease } from "../../recipes/index.js";
 import { Idempotency, leases } from "../http/exchange.js";
 import type { NodeResponse } from "../http/node-answer.js";

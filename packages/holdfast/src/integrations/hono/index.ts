@@ -1,6 +1,6 @@
 /** `holdfast/hono`: a request with an `Idempotency-Key` is carried out once, with Hono 4 on Node. */
 import type { Context, MiddlewareHandler } from "hono";
-import type { Holdfast } from "../../holdfast.js";
+import type { Holdfast } from "../../index.js";
 import type { OnceLease } from "../../recipes/index.js";
 import { BodyTooLarge, Idempotency, leases } from "../http/exchange.js";
 import type { RequestBody } from "../http/fingerprint.js";

@@ -4,10 +4,8 @@
  * The handler is the work of `once`, and its answer the value. An adapter takes the answer without sending it; it leaves when `once` has
  * recorded it, so that whoever has seen it can rely on getting it again. Adapters know headers and bodies, and nothing of keys.
  */
-import { behind } from "../../core/behind.js";
-import { ClosedError, EvictionError, type LockError, ProtocolError, StoreError } from "../../core/errors.js";
-import { show } from "../../core/names.js";
-import type { Holdfast } from "../../holdfast.js";
+import { ClosedError, EvictionError, type Holdfast, type LockError, ProtocolError, StoreError } from "../../index.js";
+import { behind, show } from "../../internal.js";
 import { jsonCodec } from "../../recipes/codec.js";
 import {
   OnceBlockedError,

@@ -1,7 +1,5 @@
 /** What the integrations for HTTP may be asked for, its defaults, and the checks. The same for every framework. */
-import { show } from "../../core/names.js";
-import { checkLeaseMs, checkWhole } from "../../core/options.js";
-import { checkKnown } from "../../holdfast-options.js";
+import { checkKnown, checkLeaseMs, checkWhole, show } from "../../internal.js";
 
 /** How requests with an `Idempotency-Key` are treated. `Request` is what the framework calls a request. */
 export interface IdempotencyOptions<Request = unknown> {

@@ -1,6 +1,6 @@
 import { type ArgumentsHost, Catch, HttpException, type HttpServer, Logger } from "@nestjs/common";
 import { BaseExceptionFilter } from "@nestjs/core";
-import { AcquireTimeoutError, ClosedError, LockError, PausedError, StoreError } from "../../core/errors.js";
+import { AcquireTimeoutError, ClosedError, LockError, PausedError, StoreError } from "../../index.js";
 
 /** For a server that goes away, or a lock that somebody has: soon. */
 const SOON_S = 1;

@@ -1,6 +1,6 @@
 /** Which Holdfast an instance that Nest has made stands on. */
 import { Inject } from "@nestjs/common";
-import type { Holdfast } from "../../holdfast.js";
+import type { Holdfast } from "../../index.js";
 
 /** What the Holdfast of the module is injected by. */
 export const HOLDFAST: unique symbol = Symbol("holdfast");

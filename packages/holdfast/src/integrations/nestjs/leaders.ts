@@ -2,9 +2,8 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { Logger } from "@nestjs/common";
 import type { DiscoveryService, MetadataScanner } from "@nestjs/core";
-import { show } from "../../core/names.js";
-import type { Election } from "../../election/election.js";
-import type { Holdfast } from "../../holdfast.js";
+import type { Election, Holdfast } from "../../index.js";
+import { show } from "../../internal.js";
 import { lead } from "../../recipes/lead/lead.js";
 import type { LeadOptions } from "../../recipes/lead/options.js";
 import { type AnyMethod, type StartMark, startMarkOf, withLease } from "./marks.js";

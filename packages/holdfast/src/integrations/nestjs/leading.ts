@@ -1,5 +1,5 @@
 /** `@Leading`: a method that one instance of the service runs, for as long as it leads. */
-import { checkName } from "../../core/names.js";
+import { checkName } from "../../internal.js";
 import { type LeadOptions, resolveLead } from "../../recipes/lead/options.js";
 import { type AnyMethod, decorated, type LeaseParameter, markStart, refuseSignal } from "./marks.js";
 

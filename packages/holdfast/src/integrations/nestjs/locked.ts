@@ -1,7 +1,6 @@
 /** `@Locked`: a method that runs under a lock of the name that its arguments make. */
-import { show } from "../../core/names.js";
-import { ACQUIRE_OPTIONS, type AcquireOptions, DEFAULTS, resolve } from "../../core/options.js";
-import { checkKnown } from "../../holdfast-options.js";
+import { type AcquireOptions, DEFAULTS } from "../../index.js";
+import { ACQUIRE_OPTIONS, checkKnown, resolve, show } from "../../internal.js";
 import { type Refusal, refusalOf } from "../../recipes/refusal.js";
 import { lockNamed, type MakeLock, runUnder } from "../../recipes/under-lock.js";
 import { holdfastOf, injectInto } from "./instances.js";

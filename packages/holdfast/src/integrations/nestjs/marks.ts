@@ -1,5 +1,5 @@
 /** What decorators leave on methods, and how they find out which of the two kinds of decorators they are. */
-import { show } from "../../core/names.js";
+import { show } from "../../internal.js";
 
 /** A method as a decorator sees it. */
 // biome-ignore lint/suspicious/noExplicitAny: parameters of any method, which each decorator types for itself

@@ -9,10 +9,8 @@ import {
   type OnApplicationShutdown,
 } from "@nestjs/common";
 import { DiscoveryModule, DiscoveryService, MetadataScanner } from "@nestjs/core";
-import { show } from "../../core/names.js";
-import type { Store } from "../../core/store.js";
-import { createHoldfast, type Holdfast, type HoldfastOptions } from "../../holdfast.js";
-import { graceOf } from "../../holdfast-options.js";
+import { createHoldfast, type Holdfast, type HoldfastOptions, type Store } from "../../index.js";
+import { graceOf, show } from "../../internal.js";
 import { HOLDFAST, settleIn } from "./instances.js";
 import { Leaders } from "./leaders.js";
 

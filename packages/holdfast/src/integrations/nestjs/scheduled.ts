@@ -1,5 +1,5 @@
 /** `@Scheduled`: a method that every instance of the service fires, and one of them runs. */
-import { checkName } from "../../core/names.js";
+import { checkName } from "../../internal.js";
 import type { Refusal } from "../../recipes/refusal.js";
 import { resolveScheduled, type ScheduledOptions } from "../../recipes/scheduled/options.js";
 import { type Scheduled as Job, scheduled } from "../../recipes/scheduled/scheduled.js";

@@ -7,14 +7,8 @@
  * from the dead.
  */
 import { createHash } from "node:crypto";
-import { behind } from "../../core/behind.js";
-import { delay } from "../../core/delay.js";
-import type { Engine } from "../../core/engine.js";
-import { PausedError } from "../../core/errors.js";
-import type { Lease } from "../../core/lease.js";
-import { checkWhole } from "../../core/options.js";
-import type { Holdfast } from "../../holdfast.js";
-import { checkKnown } from "../../holdfast-options.js";
+import { type Holdfast, type Lease, PausedError } from "../../index.js";
+import { behind, checkKnown, checkWhole, delay, type Engine } from "../../internal.js";
 import { checkBytes, nameOf } from "../../recipes/names.js";
 import { type Refusal, refusalOf } from "../../recipes/refusal.js";
 import { checkHistory } from "../../recipes/scheduled/options.js";

@@ -6,8 +6,7 @@ import {
   metrics,
   type Observable,
 } from "@opentelemetry/api";
-import { show } from "../../core/names.js";
-import { checkKnown } from "../../holdfast-options.js";
+import { checkKnown, show } from "../../internal.js";
 import {
   COMMAND,
   COUNTERS,

@@ -1,6 +1,6 @@
 /** Spans of what recipes do: one for each call of `once`, and one for each term of `lead`. */
 import { type Attributes, context, type Span, SpanStatusCode, type Tracer } from "@opentelemetry/api";
-import type { ServerAddress } from "../../core/store.js";
+import type { ServerAddress } from "../../internal.js";
 import { errorTypeOf } from "../telemetry/error-type.js";
 import type { Groups } from "../telemetry/groups.js";
 import type { Handlers } from "../telemetry/listening.js";

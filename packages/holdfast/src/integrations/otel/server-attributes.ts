@@ -1,6 +1,6 @@
 /** A server in the words of OpenTelemetry's semantic conventions. */
 import type { Attributes } from "@opentelemetry/api";
-import type { ServerAddress } from "../../core/store.js";
+import type { ServerAddress } from "../../internal.js";
 
 /** `server.address`, and `server.port` unless it is a socket with a path; nothing of a server that nobody knows. */
 export function serverAttributes(server: ServerAddress | undefined): Attributes {

@@ -23,10 +23,8 @@ import type {
   RenewEvent,
   UngrantedEvent,
   WaitEvent,
-} from "../../core/events.js";
-import { idOf } from "../../core/hold-id.js";
-import { show } from "../../core/names.js";
-import { checkKnown } from "../../holdfast-options.js";
+} from "../../index.js";
+import { checkKnown, idOf, show } from "../../internal.js";
 import { errorTypeOf } from "../telemetry/error-type.js";
 import { GROUP_OPTIONS, type GroupOptions, Groups } from "../telemetry/groups.js";
 import { listen } from "../telemetry/listening.js";

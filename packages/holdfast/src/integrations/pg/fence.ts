@@ -4,8 +4,7 @@
  * The row stays locked until that transaction has ended, so of two holders one goes through from the mark to the commit before the
  * other gets past its mark; and of these two the older one gets no further if it comes second.
  */
-import { checkResource, show } from "../../core/names.js";
-import { checkKnown } from "../../holdfast-options.js";
+import { checkKnown, checkResource, show } from "../../internal.js";
 import { checkFencing, type FencingLease, type Mark, refuseBy } from "../../recipes/fence/fencing.js";
 
 /**

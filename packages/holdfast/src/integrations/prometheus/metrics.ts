@@ -1,6 +1,5 @@
 import { Counter, Gauge, register as globalRegister, Histogram, type Registry } from "prom-client";
-import { show } from "../../core/names.js";
-import { checkKnown } from "../../holdfast-options.js";
+import { checkKnown, show } from "../../internal.js";
 import { COMMAND, COUNTERS, type Definition, GAUGES, type GaugeName, HISTOGRAMS } from "../telemetry/definitions.js";
 import { GROUP_OPTIONS, type GroupOptions } from "../telemetry/groups.js";
 import { LockMeter } from "../telemetry/lock-meter.js";

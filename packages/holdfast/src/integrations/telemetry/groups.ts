@@ -3,8 +3,7 @@
  * and ids in them.
  */
 import { emitWarning } from "node:process";
-import { show } from "../../core/names.js";
-import { checkWhole } from "../../core/options.js";
+import { checkWhole, show } from "../../internal.js";
 
 /** How names become groups. */
 export interface GroupOptions {

@@ -1,7 +1,7 @@
 /** Listens to channels, and stops listening to all of them at once. */
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { emitWarning } from "node:process";
-import { show } from "../../core/names.js";
+import { show } from "../../internal.js";
 
 /** What to do with a message of each channel, by its name. */
 export type Handlers = Readonly<Record<string, (message: never) => void>>;

@@ -5,7 +5,6 @@
  */
 import type {
   AcquireEvent,
-  CommandEvent,
   GrantEvent,
   LockEvent,
   LostEvent,
@@ -13,8 +12,8 @@ import type {
   RenewEvent,
   UngrantedEvent,
   WaitEvent,
-} from "../../core/events.js";
-import { idOf } from "../../core/hold-id.js";
+} from "../../index.js";
+import { type CommandEvent, idOf } from "../../internal.js";
 import { COUNTERS, type CounterName, type GaugeName } from "./definitions.js";
 import { errorTypeOf } from "./error-type.js";
 import { type GroupOptions, Groups } from "./groups.js";

@@ -1,4 +1,4 @@
-import type { UngrantedEvent } from "../../core/events.js";
+import type { UngrantedEvent } from "../../index.js";
 
 /** What has become of a call of `once` that ran nothing here; undefined if it did not come so far as to be told. */
 export function onceOutcome({ outcome, error }: UngrantedEvent, hasWaited: boolean): string | undefined {

@@ -1,5 +1,5 @@
 /** Calls of acquire that have begun, and not ended: which of them wait. */
-import type { AcquireEvent, WaitEvent } from "../../core/events.js";
+import type { AcquireEvent, WaitEvent } from "../../index.js";
 
 /** What somebody remembers of each of them. */
 export class OpenCalls<Kept> {

@@ -1,5 +1,5 @@
 /** What a system that collects numbers does for `LockMeter`. */
-import type { CommandEvent } from "../../core/events.js";
+import type { CommandEvent } from "../../internal.js";
 import type { CounterName, HistogramName } from "./definitions.js";
 
 /** Whose number it is. */

@@ -1,8 +1,6 @@
 /** Redisson's `RCountDownLatch`. */
-import { WaitTimeoutError } from "../../core/errors.js";
-import { insist } from "../../core/insist.js";
-import { type AcquireOptions, checkWhole, resolve } from "../../core/options.js";
-import type { TimedOut } from "../../core/wait-ends.js";
+import { type AcquireOptions, WaitTimeoutError } from "../../index.js";
+import { checkWhole, insist, resolve, type TimedOut } from "../../internal.js";
 import { ForeignWaiter } from "../foreign-waiter.js";
 import { lineOfOne } from "../line.js";
 import { type RedissonLatchSteps, redissonLatchSteps } from "./latch-steps.js";

@@ -1,10 +1,6 @@
 /** Redisson's `RPermitExpirableSemaphore`: permits with ids and leases, which both sides can see. */
-import type { Hold } from "../../core/hold.js";
-import { insist } from "../../core/insist.js";
-import { describe, type Inspection } from "../../core/inspection.js";
-import { Lease } from "../../core/lease.js";
-import { show } from "../../core/names.js";
-import { checkWhole } from "../../core/options.js";
+import type { Inspection } from "../../index.js";
+import { checkWhole, describe, type Hold, insist, Lease, show } from "../../internal.js";
 import { type ExpirableSteps, expirableSteps, type PermitCounts, type PermitRelease } from "./expirable-steps.js";
 import { checkPermitId, firstPermitId, permitIdsOf } from "./permit-ids.js";
 import { checkRecheckMs, MOST_PERMITS, PermitsLock, permitsParts, type RecheckOptions } from "./permits-lock.js";

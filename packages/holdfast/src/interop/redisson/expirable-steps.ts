@@ -1,6 +1,5 @@
 /** The atomic steps of a semaphore of Redisson whose permits expire: each one script call, with the keys of one name. */
-import { UnsupportedError } from "../../core/errors.js";
-import type { State, Steps } from "../../core/steps.js";
+
 import {
   interopRedissonExpirableSemaphoreAcquire,
   interopRedissonExpirableSemaphoreAddPermits,
@@ -15,6 +14,8 @@ import {
   interopRedissonExpirableSemaphoreUpdateLease,
   interopRedissonSemaphoreTrySetPermits,
 } from "../../generated/redisson-scripts.js";
+import { UnsupportedError } from "../../index.js";
+import type { State, Steps } from "../../internal.js";
 import { checkPermitId, permitIdsOf } from "./permit-ids.js";
 import { callAt, type PermitsPlace, refused } from "./permits-place.js";
 

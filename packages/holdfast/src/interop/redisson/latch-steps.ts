@@ -1,11 +1,12 @@
 /** The atomic steps of a count-down latch of Redisson: each one script call, with the keys of one name. */
-import type { LookSteps, State, WaitSteps } from "../../core/steps.js";
+
 import {
   interopRedissonLatchCount,
   interopRedissonLatchCountDown,
   interopRedissonLatchDelete,
   interopRedissonLatchTrySetCount,
 } from "../../generated/redisson-scripts.js";
+import type { LookSteps, State, WaitSteps } from "../../internal.js";
 import { type CountPlace, callAt, refused } from "./permits-place.js";
 
 /** The steps of the latch at a place. Each request counts once, however often it is sent. */

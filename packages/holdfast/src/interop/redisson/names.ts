@@ -5,7 +5,7 @@
  * name contains an opening brace anywhere, not whether it has a hash tag that a cluster would use. So there are names whose
  * derived keys are in another slot than their main key: on a cluster those are refused.
  */
-import { checkName, show } from "../../core/names.js";
+import { checkName, show } from "../../internal.js";
 
 /** `prefix:name`, with the name in braces unless it has one already. */
 export function prefixed(prefix: string, name: string): string {

@@ -5,8 +5,7 @@
  * from it. So a request that is sent a second time names the same permits, and nothing has to be kept to know them.
  */
 import { createHash } from "node:crypto";
-import { show } from "../../core/names.js";
-import type { Claim } from "../../core/steps.js";
+import { type Claim, show } from "../../internal.js";
 
 const ID = /^[0-9a-f]{32}$/;
 

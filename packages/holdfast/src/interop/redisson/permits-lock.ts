@@ -1,18 +1,16 @@
 /** What both sorts of Redisson's semaphores do alike: permits as an option of every acquire, and requests that count once. */
-import type { MakeLease } from "../../core/acquire.js";
-import { insist } from "../../core/insist.js";
-import type { Lease } from "../../core/lease.js";
-import { show } from "../../core/names.js";
+import type { AcquireOptions, Lease, TryAcquireOptions } from "../../index.js";
 import {
   ACQUIRE_OPTIONS,
-  type AcquireOptions,
   checkWhole,
+  insist,
+  type MakeLease,
   NONE,
   type ResolvedOptions,
   resolve,
-  type TryAcquireOptions,
-} from "../../core/options.js";
-import type { Steps } from "../../core/steps.js";
+  type Steps,
+  show,
+} from "../../internal.js";
 import { ForeignLock, type ForeignParts } from "../foreign-lock.js";
 import type { CountPlace } from "./permits-place.js";
 import { listenOn } from "./waiting.js";

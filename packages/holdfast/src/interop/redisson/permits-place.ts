@@ -1,8 +1,6 @@
 /** Where a semaphore or latch of Redisson is: its keys and its channel, and what refuses a name that means something else. */
-import { call } from "../../core/call.js";
-import { StoreError, UnsupportedError } from "../../core/errors.js";
-import { mappedKeys, show } from "../../core/names.js";
-import type { Store } from "../../core/store.js";
+import { type Store, StoreError, UnsupportedError } from "../../index.js";
+import { call, mappedKeys, show } from "../../internal.js";
 import { countDownLatchChannel, permitLeasesKey, rawName, semaphoreChannel } from "./names.js";
 import type { Publish, RedissonScope } from "./scope.js";
 

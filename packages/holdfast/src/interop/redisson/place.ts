@@ -1,9 +1,8 @@
 /** Where one lock of Redisson is, and what all kinds of them have in common: who asks, and why it is refused. */
-import { type Caller, call } from "../../core/call.js";
-import { StoreError, UnsupportedError } from "../../core/errors.js";
-import { show } from "../../core/names.js";
-import type { Claim, NotHeld, Steps } from "../../core/steps.js";
+
 import { interopRedissonExtend, interopRedissonUnlatch } from "../../generated/redisson-scripts.js";
+import { StoreError, UnsupportedError } from "../../index.js";
+import { type Caller, type Claim, call, type NotHeld, type Steps, show } from "../../internal.js";
 import { unlockLatchKey } from "./names.js";
 import type { RedissonScope } from "./scope.js";
 

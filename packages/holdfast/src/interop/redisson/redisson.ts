@@ -1,8 +1,6 @@
 /** `redisson`: the locks that Java services have by Redisson, from Node. */
-import { behind } from "../../core/behind.js";
-import type { Lock } from "../../core/lock.js";
-import type { Holdfast } from "../../holdfast.js";
-import { MultiLock } from "../../multi-lock/multi-lock.js";
+import type { Holdfast, Lock } from "../../index.js";
+import { behind, MultiLock } from "../../internal.js";
 import { RedissonCountDownLatch } from "./count-down-latch.js";
 import { RedissonPermitExpirableSemaphore } from "./expirable-semaphore.js";
 import { RedissonFairLock } from "./fair/fair-lock.js";

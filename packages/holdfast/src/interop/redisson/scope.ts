@@ -1,9 +1,6 @@
 /** What all objects of one `redisson()` share: where they are, how they are named, and how they are told of. */
 import { randomUUID } from "node:crypto";
-import type { Behind } from "../../core/behind.js";
-import type { Engine } from "../../core/engine.js";
-import { show } from "../../core/names.js";
-import { checkWhole, type ResolvedOptions } from "../../core/options.js";
+import { type Behind, checkWhole, type Engine, type ResolvedOptions, show } from "../../internal.js";
 import type { NameMapper, NameRules } from "./names.js";
 
 /** Which command the messages of a lock are published with. See `RedissonOptions.publish`. */

@@ -1,6 +1,5 @@
 /** The atomic steps of a plain semaphore of Redisson: each one script call, with the keys of one name. */
-import { UnsupportedError } from "../../core/errors.js";
-import type { NotHeld, State, Steps } from "../../core/steps.js";
+
 import {
   interopRedissonSemaphoreAcquire,
   interopRedissonSemaphoreAdd,
@@ -12,6 +11,8 @@ import {
   interopRedissonSemaphoreRelease,
   interopRedissonSemaphoreTrySetPermits,
 } from "../../generated/redisson-scripts.js";
+import { UnsupportedError } from "../../index.js";
+import type { NotHeld, State, Steps } from "../../internal.js";
 import { callAt, type PermitsPlace, refused } from "./permits-place.js";
 
 /** How many holders `inspect` names. */

@@ -1,9 +1,6 @@
 /** Redisson's `RSemaphore`: permits that are a bare count, with leases of our own on top. */
-import type { Holder } from "../../core/errors.js";
-import type { Hold } from "../../core/hold.js";
-import { describe, type Inspection } from "../../core/inspection.js";
-import { Lease } from "../../core/lease.js";
-import { checkWhole } from "../../core/options.js";
+import type { Holder, Inspection } from "../../index.js";
+import { checkWhole, describe, type Hold, Lease } from "../../internal.js";
 import { checkRecheckMs, MOST_PERMITS, PermitsLock, permitsParts, type RecheckOptions } from "./permits-lock.js";
 import type { PermitsPlace } from "./permits-place.js";
 import { type RedissonSemaphoreSteps, redissonSemaphoreSteps } from "./semaphore-steps.js";

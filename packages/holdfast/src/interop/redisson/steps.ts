@@ -1,7 +1,5 @@
 /** The atomic steps of RLock, FencedLock and SpinLock, which are one hash: each one script call. */
-import { call } from "../../core/call.js";
-import { UnsupportedError } from "../../core/errors.js";
-import type { Attempt, Claim, Grant, NotHeld, State, Steps } from "../../core/steps.js";
+
 import {
   interopRedissonAcquire,
   interopRedissonForceRelease,
@@ -9,6 +7,8 @@ import {
   interopRedissonLeave,
   interopRedissonRelease,
 } from "../../generated/redisson-scripts.js";
+import { UnsupportedError } from "../../index.js";
+import { type Attempt, type Claim, call, type Grant, type NotHeld, type State, type Steps } from "../../internal.js";
 import { fencedTokenKey, lockChannel } from "./names.js";
 import { callerOf, confirmBy, extendsHash, latchOf, leftMs, meant, type Place, unlatch } from "./place.js";
 

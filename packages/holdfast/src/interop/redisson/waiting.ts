@@ -1,8 +1,6 @@
 /** How a lock of Redisson is waited for: on its channels, and by the clock in case a message is lost or never sent. */
-import { Lease } from "../../core/lease.js";
-import type { ResolvedOptions } from "../../core/options.js";
-import type { Steps } from "../../core/steps.js";
-import type { Inbox } from "../../core/store.js";
+import type { Inbox } from "../../index.js";
+import { Lease, type ResolvedOptions, type Steps } from "../../internal.js";
 import type { ForeignParts } from "../foreign-lock.js";
 import type { Pauses } from "../foreign-waiter.js";
 import type { Place } from "./place.js";

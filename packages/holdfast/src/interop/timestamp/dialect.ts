@@ -3,8 +3,7 @@
  *
  * The four dialects below are those of four published articles; each is data, and anybody may declare one more.
  */
-import { checkKey, checkName, show } from "../../core/names.js";
-import { checkWhole } from "../../core/options.js";
+import { checkKey, checkName, checkWhole, show } from "../../internal.js";
 
 /** A lock whose value is the time at which it ends, by the clock of whoever wrote it. */
 export interface DeadlineDialect {

@@ -1,5 +1,5 @@
-import { quote } from "../../core/error-texts.js";
-import { LockError } from "../../core/errors.js";
+import { LockError } from "../../index.js";
+import { quote } from "../../internal.js";
 
 /**
  * What stands under the key is no lock of this dialect: another type, no number, or one of another unit. Nothing was written,

@@ -1,9 +1,5 @@
 /** The atomic steps of a lock that is shared with clients of a timestamp protocol: each one script call. */
-import { call } from "../../core/call.js";
-import type { Engine } from "../../core/engine.js";
-import { UnsupportedError } from "../../core/errors.js";
-import type { Attempt, Claim, ForcedRelease, Grant, NotHeld, State, Steps } from "../../core/steps.js";
-import type { Store } from "../../core/store.js";
+
 import {
   interopTimestampAcquire,
   interopTimestampExtend,
@@ -11,6 +7,18 @@ import {
   interopTimestampInspect,
   interopTimestampRelease,
 } from "../../generated/timestamp-scripts.js";
+import { type Store, UnsupportedError } from "../../index.js";
+import {
+  type Attempt,
+  type Claim,
+  call,
+  type Engine,
+  type ForcedRelease,
+  type Grant,
+  type NotHeld,
+  type State,
+  type Steps,
+} from "../../internal.js";
 import type { TimestampDialect } from "./dialect.js";
 import { ForeignValueError } from "./foreign-value-error.js";
 import { type PeerEvent, publishPeer } from "./peer-events.js";

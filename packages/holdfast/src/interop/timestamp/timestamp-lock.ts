@@ -1,10 +1,14 @@
-import { behind } from "../../core/behind.js";
-import type { Engine } from "../../core/engine.js";
-import type { Hold } from "../../core/hold.js";
-import { Lease } from "../../core/lease.js";
-import { show } from "../../core/names.js";
-import { checkLeaseMs, checkWhole, type ResolvedOptions } from "../../core/options.js";
-import type { Holdfast } from "../../holdfast.js";
+import type { Holdfast } from "../../index.js";
+import {
+  behind,
+  checkLeaseMs,
+  checkWhole,
+  type Engine,
+  type Hold,
+  Lease,
+  type ResolvedOptions,
+  show,
+} from "../../internal.js";
 import { ForeignLock } from "../foreign-lock.js";
 import { checkDialect, keyOf, type TimestampDialect } from "./dialect.js";
 import { TimestampSteps } from "./steps.js";

@@ -1,5 +1,5 @@
 /** What the scripts are told of a dialect and of the options of a lock: everything in the units that they calculate with. */
-import type { Runtime } from "../../core/runtime.js";
+import type { Runtime } from "../../internal.js";
 import type { TimestampDialect } from "./dialect.js";
 
 /** How long a fence outlives the keys of a grant; see docs/adr/006. */

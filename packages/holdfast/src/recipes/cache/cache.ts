@@ -5,9 +5,8 @@
  * The lease is an optimisation and no exclusion: when in doubt a value is loaded twice, which is waste and no harm. What must hold is
  * that an old value never takes the place of a newer one, and the script that fills the entry sees to it.
  */
-import { behind } from "../../core/behind.js";
-import type { Engine } from "../../core/engine.js";
-import type { Holdfast } from "../../holdfast.js";
+import type { Holdfast } from "../../index.js";
+import { behind, type Engine } from "../../internal.js";
 import { checkBytes, nameOf } from "../names.js";
 import { type CacheTrace, cacheTracing, traced } from "../tracing.js";
 import { resolveWait, type WaitOptions } from "../wait-options.js";

@@ -1,6 +1,5 @@
 /** Hears what is told of one entry, from the first time that somebody has to wait for it. */
-import { UnsupportedError } from "../../core/errors.js";
-import type { Inbox } from "../../core/store.js";
+import { type Inbox, UnsupportedError } from "../../index.js";
 import type { CacheSteps } from "./steps.js";
 
 /** See the file header. */

@@ -1,5 +1,5 @@
-import { quote } from "../../core/error-texts.js";
-import { LockError } from "../../core/errors.js";
+import { LockError } from "../../index.js";
+import { quote } from "../../internal.js";
 import type { KeptFailure } from "../failure.js";
 
 /** The value could not be loaded: other processes tried, as often as they may, and the last one failed with this. Nothing was loaded here. */

@@ -4,10 +4,8 @@
  * Invariants: a caller that joins while a load runs gets its value only if nothing invalidated the entry meanwhile; a load goes on
  * while anybody here wants it; whoever waits has a deadline of its own, after which one of them loads for all without asking.
  */
-import type { Engine, Occupant } from "../../core/engine.js";
-import { ClosedError, StoreError } from "../../core/errors.js";
-import type { Hold } from "../../core/hold.js";
-import { SHORTEST_CALL_MS } from "../../core/questions.js";
+import { ClosedError, StoreError } from "../../index.js";
+import { type Engine, type Hold, type Occupant, SHORTEST_CALL_MS } from "../../internal.js";
 import type { CacheOutcome } from "../tracing.js";
 import { type CacheCaller, type CallerFacts, Callers } from "./callers.js";
 import { Ear } from "./ear.js";

@@ -1,11 +1,6 @@
 /** The questions of one flight, under an id that the engine knows: it tells of reconnects and of the end, and may be granted the load. */
-import type { Occupant } from "../../core/engine.js";
-import { StoreError } from "../../core/errors.js";
-import { hold } from "../../core/granting.js";
-import type { Hold } from "../../core/hold.js";
-import type { Claim } from "../../core/steps.js";
-import { now } from "../../core/validity.js";
-import { NOTHING_RUNS } from "../../core/wait-ends.js";
+import { StoreError } from "../../index.js";
+import { type Claim, type Hold, hold, NOTHING_RUNS, now, type Occupant } from "../../internal.js";
 import type { LoadPlace } from "./load.js";
 import type { Look } from "./steps.js";
 

@@ -1,5 +1,5 @@
 /** What a caller of a cache supplies, and what that is given. */
-import type { Lease } from "../../core/lease.js";
+import type { Lease } from "../../index.js";
 
 /** Loads the value of one key. */
 export type Loader<Value> = (lease: LoadLease) => Value | Promise<Value>;

@@ -1,9 +1,6 @@
 /** One run of a caller's loader, and what becomes of what it has found. */
-import type { Settled } from "../../core/closing.js";
-import type { Engine } from "../../core/engine.js";
-import { ClosedError } from "../../core/errors.js";
-import type { Hold } from "../../core/hold.js";
-import { Lease } from "../../core/lease.js";
+import { ClosedError } from "../../index.js";
+import { type Engine, type Hold, Lease, type Settled } from "../../internal.js";
 import { encodeFailure } from "../failure.js";
 import { type Loader, LoadLease } from "./lease.js";
 import { AGAIN, ALONE, failed, filled } from "./messages.js";

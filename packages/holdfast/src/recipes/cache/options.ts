@@ -1,7 +1,5 @@
 /** What a cache may be told, its defaults, and the checks. */
-import { show } from "../../core/names.js";
-import { checkLeaseMs, checkWhole } from "../../core/options.js";
-import { checkKnown } from "../../holdfast-options.js";
+import { checkKnown, checkLeaseMs, checkWhole, show } from "../../internal.js";
 import { type Codec, checkCodec, jsonCodec } from "../codec.js";
 
 /** How values are loaded and kept. All processes that share the cache say the same. */

@@ -1,4 +1,4 @@
-import type { Hold } from "../../core/hold.js";
+import type { Hold } from "../../internal.js";
 import type { Loader } from "./lease.js";
 import { Load, type LoadPlace } from "./load.js";
 

@@ -1,4 +1,4 @@
-import type { Runtime, Timer } from "../../core/runtime.js";
+import type { Runtime, Timer } from "../../internal.js";
 import type { CacheCaller, Callers } from "./callers.js";
 
 /** The rest of a flight that waits: until it is time to ask again, or its least patient caller has waited long enough. */

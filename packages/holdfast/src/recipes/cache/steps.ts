@@ -1,11 +1,5 @@
 /** The atomic steps of one entry of a cache: each one script call. */
-import { type Caller, call } from "../../core/call.js";
-import type { Engine } from "../../core/engine.js";
-import { UnsupportedError } from "../../core/errors.js";
-import { insist } from "../../core/insist.js";
-import { lockKeys } from "../../core/names.js";
-import type { Claim, Grant, NotHeld, Steps } from "../../core/steps.js";
-import type { Inbox } from "../../core/store.js";
+
 import {
   recipesCacheExtend,
   recipesCacheFail,
@@ -14,6 +8,18 @@ import {
   recipesCacheLeave,
   recipesCacheLook,
 } from "../../generated/recipes-scripts.js";
+import { type Inbox, UnsupportedError } from "../../index.js";
+import {
+  type Caller,
+  type Claim,
+  call,
+  type Engine,
+  type Grant,
+  insist,
+  lockKeys,
+  type NotHeld,
+  type Steps,
+} from "../../internal.js";
 import { AGAIN, AT_ONCE } from "./messages.js";
 
 /** What an entry is, and what the caller has to do about it. */

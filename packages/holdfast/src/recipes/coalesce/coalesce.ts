@@ -5,14 +5,8 @@
  * arrives: it is the newest of those who are there then, and only when it begins are the older ones told. So an update is lost
  * only with all processes that knew of it.
  */
-import { behind } from "../../core/behind.js";
-import { LeaseLostError } from "../../core/errors.js";
-import { describeClaim, type WaitingClaim } from "../../core/inspection.js";
-import { Lock } from "../../core/lock.js";
-import { checkName } from "../../core/names.js";
-import type { AcquireOptions } from "../../core/options.js";
-import type { Runtime } from "../../core/runtime.js";
-import type { Holdfast } from "../../holdfast.js";
+import { type AcquireOptions, type Holdfast, LeaseLostError, type WaitingClaim } from "../../index.js";
+import { behind, checkName, describeClaim, Lock, type Runtime } from "../../internal.js";
 import { decodeFailure, encodeFailure } from "../failure.js";
 import { type Refusal, refusalOf } from "../refusal.js";
 import { WorkLostError } from "../under-lock.js";

@@ -1,5 +1,5 @@
-import { quote } from "../../core/error-texts.js";
-import { LockError } from "../../core/errors.js";
+import { LockError } from "../../index.js";
+import { quote } from "../../internal.js";
 import type { KeptFailure } from "../failure.js";
 
 /** The run that this call had joined failed, or is done without a value that could be handed on. Nothing was run here. */

@@ -1,5 +1,5 @@
-import { LeaseLostError } from "../../core/errors.js";
-import { Lease } from "../../core/lease.js";
+import { LeaseLostError } from "../../index.js";
+import { Lease } from "../../internal.js";
 
 /** The lease of one run, which a later call may ask to end. */
 export class CoalesceLease extends Lease {

@@ -1,7 +1,5 @@
 /** What a caller of `coalesce` may ask for, its defaults, and the checks. */
-import { checkLabel, show } from "../../core/names.js";
-import { checkLeaseMs, checkWhole } from "../../core/options.js";
-import { checkKnown } from "../../holdfast-options.js";
+import { checkKnown, checkLabel, checkLeaseMs, checkWhole, show } from "../../internal.js";
 import { type Codec, jsonCodec } from "../codec.js";
 
 /** How a call is to be coalesced with others. */

@@ -1,13 +1,5 @@
 /** The atomic steps of a coalesced call: each one script call. */
-import { call } from "../../core/call.js";
-import type { Engine } from "../../core/engine.js";
-import { StoreError, UnsupportedError } from "../../core/errors.js";
-import type { Hold } from "../../core/hold.js";
-import { insist } from "../../core/insist.js";
-import { lockKeys } from "../../core/names.js";
-import type { Attempt, Claim, Grant, NotHeld, State, Steps } from "../../core/steps.js";
-import type { Store } from "../../core/store.js";
-import { DRIFT_RATE } from "../../core/validity.js";
+
 import {
   recipesCoalesceAcquire,
   recipesCoalesceBegin,
@@ -18,6 +10,21 @@ import {
   recipesCoalesceLeave,
   recipesCoalesceReclaim,
 } from "../../generated/recipes-scripts.js";
+import { type Store, StoreError, UnsupportedError } from "../../index.js";
+import {
+  type Attempt,
+  type Claim,
+  call,
+  DRIFT_RATE,
+  type Engine,
+  type Grant,
+  type Hold,
+  insist,
+  lockKeys,
+  type NotHeld,
+  type State,
+  type Steps,
+} from "../../internal.js";
 import { CoalesceLease } from "./lease.js";
 
 /** How many waiters of each sort `inspect` names. */

@@ -5,14 +5,20 @@
  * to wait, and no lease can end in the middle of it. Each request is remembered by its id, so that one whose answer was
  * lost can be made again.
  */
-import { type Behind, behind } from "../../core/behind.js";
-import { call } from "../../core/call.js";
-import { insist } from "../../core/insist.js";
-import { checkName, checkRequestId, lockKeys } from "../../core/names.js";
-import { checkWhole } from "../../core/options.js";
+
 import { recipesCounterChange, recipesCounterRead } from "../../generated/recipes-scripts.js";
-import type { Holdfast } from "../../holdfast.js";
-import { checkKnown } from "../../holdfast-options.js";
+import type { Holdfast } from "../../index.js";
+import {
+  type Behind,
+  behind,
+  call,
+  checkKnown,
+  checkName,
+  checkRequestId,
+  checkWhole,
+  insist,
+  lockKeys,
+} from "../../internal.js";
 import { CounterRequestError } from "./errors.js";
 
 /** How a count is kept. Everybody who takes from it gives the same. */

@@ -1,5 +1,5 @@
-import { quote } from "../../core/error-texts.js";
-import { LockError } from "../../core/errors.js";
+import { LockError } from "../../index.js";
+import { quote } from "../../internal.js";
 
 /**
  * The request id belongs to another take or put of this counter, so it cannot be told whether this one was done before. Nothing was

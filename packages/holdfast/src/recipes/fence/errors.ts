@@ -1,6 +1,6 @@
 /** Why what a lock protects has turned away a write. */
-import { quote } from "../../core/error-texts.js";
-import { LockError } from "../../core/errors.js";
+import { LockError } from "../../index.js";
+import { quote } from "../../internal.js";
 
 /**
  * Somebody who was granted the lock later has been at the resource before, so this write came too late. Nothing was written: the

@@ -1,5 +1,5 @@
 /** A fence in this process, for what can compare no tokens itself: a file, a device, a service that this process alone speaks to. */
-import { checkResource, show } from "../../core/names.js";
+import { checkResource, show } from "../../internal.js";
 import { checkFencing, type FencingLease, type Mark, refuseBy } from "./fencing.js";
 
 /** Remembers of each resource the highest token that it has seen. What it knows ends with the process. */

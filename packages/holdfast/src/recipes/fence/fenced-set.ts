@@ -1,12 +1,18 @@
 /** A value in Redis that only the latest holder of a lock can write. */
-import { call } from "../../core/call.js";
-import { insist } from "../../core/insist.js";
-import { checkKey, mappedKeys, show } from "../../core/names.js";
-import { checkWhole } from "../../core/options.js";
+
 import { recipesFenceSet } from "../../generated/recipes-scripts.js";
-import type { Holdfast } from "../../holdfast.js";
-import { checkKnown } from "../../holdfast-options.js";
-import { type RedisClient, storeOf } from "../../store-of.js";
+import type { Holdfast } from "../../index.js";
+import {
+  call,
+  checkKey,
+  checkKnown,
+  checkWhole,
+  insist,
+  mappedKeys,
+  type RedisClient,
+  show,
+  storeOf,
+} from "../../internal.js";
 import { checkFencing, type FencingLease, refuseBy } from "./fencing.js";
 
 /** What to write, and by whose right. */

@@ -1,6 +1,5 @@
 /** What a resource needs to know of a lease, and the rule by which it is turned away. */
-import { checkName, show } from "../../core/names.js";
-import { checkWhole } from "../../core/options.js";
+import { checkName, checkWhole, show } from "../../internal.js";
 import { ForeignLockError, StaleTokenError } from "./errors.js";
 
 /**

@@ -1,5 +1,5 @@
 /** How many callers of one Holdfast wait for each object. */
-import type { Engine } from "../../core/engine.js";
+import type { Engine } from "../../internal.js";
 
 const crowds = new WeakMap<Engine, Map<string, number>>();
 

@@ -5,11 +5,8 @@
  * object is granted, not on arrival, since those in front may be about to apply the same; and it is recorded when the work has
  * ended well, by one script that compares that the object is still this caller's.
  */
-import { askAsHolder } from "../../core/as-holder.js";
-import { behind } from "../../core/behind.js";
-import { LeaseLostError, StoreError } from "../../core/errors.js";
-import type { Lease } from "../../core/lease.js";
-import type { Holdfast } from "../../holdfast.js";
+import { type Holdfast, type Lease, LeaseLostError, StoreError } from "../../index.js";
+import { askAsHolder, behind } from "../../internal.js";
 import { checkBytes } from "../names.js";
 import { type Refusal, refusalOf } from "../refusal.js";
 import { WorkLostError } from "../under-lock.js";

@@ -1,10 +1,8 @@
 /** What is remembered of the events of one object: read and written under its lease, each by one script call. */
-import { type Caller, call } from "../../core/call.js";
-import type { Engine } from "../../core/engine.js";
-import { insist } from "../../core/insist.js";
-import type { Lease } from "../../core/lease.js";
-import { lockKeys } from "../../core/names.js";
+
 import { recipesKeyedCheck, recipesKeyedRecord } from "../../generated/recipes-scripts.js";
+import type { Lease } from "../../index.js";
+import { type Caller, call, type Engine, insist, lockKeys } from "../../internal.js";
 import type { ResolvedKeyed } from "./options.js";
 
 /** Where they are, and of which event. */

@@ -1,5 +1,5 @@
-import { quote } from "../../core/error-texts.js";
-import { LockError } from "../../core/errors.js";
+import { LockError } from "../../index.js";
+import { quote } from "../../internal.js";
 
 /**
  * The reason of a leader's signal when somebody called `resign`. The term is to end, and is not over: it is held until the work has

@@ -1,7 +1,4 @@
-import type { Engine } from "../../core/engine.js";
-import type { Hold } from "../../core/hold.js";
-import { Leadership } from "../../election/leadership.js";
-import type { ElectionSteps } from "../../election/steps.js";
+import { type ElectionSteps, type Engine, type Hold, Leadership } from "../../internal.js";
 
 /** A leadership whose signal aborts also when it is to be given up, before it is. */
 export class LeadLease extends Leadership {

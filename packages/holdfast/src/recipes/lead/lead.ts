@@ -4,19 +4,23 @@
  * Invariants: the work of one term has settled before anything else happens, so a process never runs two of them; a lease is
  * released only after its work, and is never given up under it but by expiry; every `started` has its `stopped`.
  */
-import { acquire } from "../../core/acquire.js";
-import { delay } from "../../core/delay.js";
-import type { Engine } from "../../core/engine.js";
-import { ClosedError, LeaseLostError, StoreError } from "../../core/errors.js";
-import { serverOf } from "../../core/events.js";
-import type { ReleaseOutcome } from "../../core/lease.js";
-import { Lock, type LockParts } from "../../core/lock.js";
-import { show } from "../../core/names.js";
-import { type ResolvedOptions, resolve } from "../../core/options.js";
-import { Election } from "../../election/election.js";
-import type { Leadership } from "../../election/leadership.js";
-import { type Office, officeOf, offices } from "../../election/office.js";
-import type { ElectionSteps } from "../../election/steps.js";
+import { ClosedError, type Leadership, LeaseLostError, type ReleaseOutcome, StoreError } from "../../index.js";
+import {
+  acquire,
+  delay,
+  Election,
+  type ElectionSteps,
+  type Engine,
+  Lock,
+  type LockParts,
+  type Office,
+  officeOf,
+  offices,
+  type ResolvedOptions,
+  resolve,
+  serverOf,
+  show,
+} from "../../internal.js";
 import { type LeadTrace, leadTracing, traced } from "../tracing.js";
 import { WorkLostError } from "../under-lock.js";
 import { ResignedError } from "./errors.js";

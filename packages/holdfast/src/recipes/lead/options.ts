@@ -1,8 +1,6 @@
 /** What a caller of `lead` may ask for, its defaults, and the checks. */
-import { checkLabel, checkValue, show } from "../../core/names.js";
-import { checkLeaseMs, checkWhole } from "../../core/options.js";
-import type { Leadership } from "../../election/leadership.js";
-import { checkKnown } from "../../holdfast-options.js";
+import type { Leadership } from "../../index.js";
+import { checkKnown, checkLabel, checkLeaseMs, checkValue, checkWhole, show } from "../../internal.js";
 
 /**
  * Why a term ended.

@@ -1,6 +1,6 @@
 /** Why a call that is to be done once was not done now, or is not known to be done. */
-import { quote } from "../../core/error-texts.js";
-import { type Holder, LockError } from "../../core/errors.js";
+import { type Holder, LockError } from "../../index.js";
+import { quote } from "../../internal.js";
 import type { KeptFailure } from "../failure.js";
 import { WorkLostError } from "../under-lock.js";
 import { UnrecordedError } from "../unrecorded.js";

@@ -1,6 +1,5 @@
-import { LeaseLostError } from "../../core/errors.js";
-import type { Hold } from "../../core/hold.js";
-import { Lease } from "../../core/lease.js";
+import { LeaseLostError } from "../../index.js";
+import { type Hold, Lease } from "../../internal.js";
 import type { Codec } from "../codec.js";
 import type { Granted, OnceSteps } from "./steps.js";
 

@@ -1,11 +1,6 @@
 /** For people, and for what reconciles: what has become of a call, and how one ends that nobody knows the end of. */
-import { behind } from "../../core/behind.js";
-import type { Holder } from "../../core/errors.js";
-import { type Asked, describeHolder } from "../../core/inspection.js";
-import { show } from "../../core/names.js";
-import { checkWhole } from "../../core/options.js";
-import type { Holdfast } from "../../holdfast.js";
-import { checkKnown } from "../../holdfast-options.js";
+import type { Holder, Holdfast } from "../../index.js";
+import { type Asked, behind, checkKnown, checkWhole, describeHolder, show } from "../../internal.js";
 import { type Codec, checkCodec, jsonCodec } from "../codec.js";
 import { checkBytes, nameOf } from "../names.js";
 import { OnceSteps } from "./steps.js";

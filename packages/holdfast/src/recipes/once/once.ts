@@ -5,13 +5,8 @@
  * it ends, one script compares that it is still this attempt's and stores what became of it; so of two attempts, one of
  * which was late, one is recorded. Others wait for the message of that script, then ask again.
  */
-import { behind } from "../../core/behind.js";
-import { AcquireTimeoutError, LeaseLostError, StoreError } from "../../core/errors.js";
-import { serverOf } from "../../core/events.js";
-import type { Hold } from "../../core/hold.js";
-import { Lease } from "../../core/lease.js";
-import type { Store } from "../../core/store.js";
-import type { Holdfast } from "../../holdfast.js";
+import { AcquireTimeoutError, type Holdfast, LeaseLostError, type Store, StoreError } from "../../index.js";
+import { behind, type Hold, Lease, serverOf } from "../../internal.js";
 import { ForeignLock } from "../../interop/foreign-lock.js";
 import { decodeFailure } from "../failure.js";
 import { checkBytes, nameOf } from "../names.js";

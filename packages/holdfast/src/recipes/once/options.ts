@@ -1,6 +1,5 @@
 /** What a caller of `once` may ask for, its defaults, and the checks. */
-import { checkLabel, show } from "../../core/names.js";
-import { checkLeaseMs, checkWhole } from "../../core/options.js";
+import { checkLabel, checkLeaseMs, checkWhole, show } from "../../internal.js";
 import { type Codec, checkCodec, jsonCodec } from "../codec.js";
 import { checkBytes } from "../names.js";
 

@@ -1,13 +1,5 @@
 /** The atomic steps of a call that is to be done once: each one script call. */
-import { askAsHolder } from "../../core/as-holder.js";
-import { type Caller, call } from "../../core/call.js";
-import type { Engine } from "../../core/engine.js";
-import { UnsupportedError } from "../../core/errors.js";
-import { insist } from "../../core/insist.js";
-import type { Lease } from "../../core/lease.js";
-import { lockKeys } from "../../core/names.js";
-import type { Attempt, Claim, Grant, NotHeld, State, Steps } from "../../core/steps.js";
-import type { Store } from "../../core/store.js";
+
 import {
   recipesOnceBegin,
   recipesOnceExtend,
@@ -18,6 +10,21 @@ import {
   recipesOnceSave,
   recipesOnceSettle,
 } from "../../generated/recipes-scripts.js";
+import { type Lease, type Store, UnsupportedError } from "../../index.js";
+import {
+  type Attempt,
+  askAsHolder,
+  type Caller,
+  type Claim,
+  call,
+  type Engine,
+  type Grant,
+  insist,
+  lockKeys,
+  type NotHeld,
+  type State,
+  type Steps,
+} from "../../internal.js";
 import { OnceBlockedError, OnceMismatchError } from "./errors.js";
 
 /** What is known of a grant beside its token. */

@@ -1,8 +1,6 @@
 /** The end of a hold after its work: given back, or left to last for `minHoldMs`. */
-import { LeaseLostError, StoreError } from "../../core/errors.js";
-import type { Lease } from "../../core/lease.js";
-import type { Runtime } from "../../core/runtime.js";
-import type { Holdfast } from "../../holdfast.js";
+import { type Holdfast, type Lease, LeaseLostError, StoreError } from "../../index.js";
+import type { Runtime } from "../../internal.js";
 
 /** Of `extend`. */
 const SHORTEST_LEASE_MS = 100;

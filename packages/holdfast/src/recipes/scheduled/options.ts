@@ -1,7 +1,5 @@
 /** What a scheduled job may be told, its defaults, and the checks. */
-import { checkLabel, show } from "../../core/names.js";
-import { checkLeaseMs, checkWhole } from "../../core/options.js";
-import { checkKnown } from "../../holdfast-options.js";
+import { checkKnown, checkLabel, checkLeaseMs, checkWhole, show } from "../../internal.js";
 
 /** How a function is to be run by one of many instances. */
 export interface ScheduledOptions {

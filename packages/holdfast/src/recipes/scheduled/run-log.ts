@@ -7,10 +7,8 @@
 import { checkKeep, type HistoryEvent } from "../../admin/history.js";
 import { Outbox } from "../../admin/outbox.js";
 import { placeOf } from "../../admin/place.js";
-import { behindAny } from "../../core/behind.js";
-import { PausedError } from "../../core/errors.js";
-import type { Runtime } from "../../core/runtime.js";
-import type { Holdfast } from "../../holdfast.js";
+import { type Holdfast, PausedError } from "../../index.js";
+import { behindAny, type Runtime } from "../../internal.js";
 import { wordsOf } from "../failure.js";
 import type { Refusal, RefusalReason } from "../refusal.js";
 import {

@@ -4,11 +4,8 @@
  * What decides is a marker and not only a lock: who began last, and when. It outlives the run, so that an instance whose clock is
  * late finds it, and a run that is over in a moment is not run again. The lock keeps two runs from overlapping.
  */
-import { behind } from "../../core/behind.js";
-import type { Lease } from "../../core/lease.js";
-import { checkName, show } from "../../core/names.js";
-import type { Runtime } from "../../core/runtime.js";
-import type { Holdfast } from "../../holdfast.js";
+import type { Holdfast, Lease } from "../../index.js";
+import { behind, checkName, type Runtime, show } from "../../internal.js";
 import type { Refusal } from "../refusal.js";
 import type { RunEnding } from "../run-events.js";
 import { WorkLostError } from "../under-lock.js";

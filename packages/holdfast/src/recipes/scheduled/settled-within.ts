@@ -1,4 +1,4 @@
-import type { Runtime } from "../../core/runtime.js";
+import type { Runtime } from "../../internal.js";
 
 /** Resolves when `work` is settled, or it takes longer than that. */
 export function settledWithin(runtime: Runtime, work: Promise<unknown>, longestMs: number): Promise<void> {

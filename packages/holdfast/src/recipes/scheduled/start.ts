@@ -4,12 +4,8 @@
  * The rule is the marker's (`period-marker/start.lua`): what is here decides who asks, and when to stop asking. Invariant: whoever
  * ends up without a run has set no marker, unless an answer was lost for good.
  */
-import { delay } from "../../core/delay.js";
-import type { Engine } from "../../core/engine.js";
-import { AcquireTimeoutError, LeaseLostError, StoreError } from "../../core/errors.js";
-import type { Lease } from "../../core/lease.js";
-import type { Lock } from "../../core/lock.js";
-import type { Holdfast } from "../../holdfast.js";
+import { AcquireTimeoutError, type Holdfast, type Lease, LeaseLostError, type Lock, StoreError } from "../../index.js";
+import { delay, type Engine } from "../../internal.js";
 import { type LastRun, lookAtPeriod, type PeriodStart, startOfPeriod } from "../../period-marker/index.js";
 import { type Refusal, refusalOf } from "../refusal.js";
 import type { ResolvedScheduled } from "./options.js";

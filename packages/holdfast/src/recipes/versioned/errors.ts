@@ -1,5 +1,5 @@
-import { quote } from "../../core/error-texts.js";
-import { LockError } from "../../core/errors.js";
+import { LockError } from "../../index.js";
+import { quote } from "../../internal.js";
 
 /** Others wrote each time before this update did. Nothing was written; trying again is safe, and `promoteAfter` helps. */
 export class ConflictError extends LockError {

@@ -1,5 +1,4 @@
-import { checkWhole } from "../../core/options.js";
-import { checkKnown } from "../../holdfast-options.js";
+import { checkKnown, checkWhole } from "../../internal.js";
 import { resolveWait, type WaitOptions } from "../wait-options.js";
 
 /** How often to try, and how. */

@@ -1,9 +1,7 @@
 /** The atomic steps of a versioned value: each one script call. */
-import { type Caller, call } from "../../core/call.js";
-import type { Engine } from "../../core/engine.js";
-import { insist } from "../../core/insist.js";
-import { lockKeys } from "../../core/names.js";
+
 import { recipesVersionedRead, recipesVersionedWrite } from "../../generated/recipes-scripts.js";
+import { type Caller, call, type Engine, insist, lockKeys } from "../../internal.js";
 
 /** A value as the server has it; without text it was deleted, or never there. */
 export interface Kept {

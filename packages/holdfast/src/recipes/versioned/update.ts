@@ -1,8 +1,6 @@
 /** Read, change, compare and set, again and again: optimistic first, and in turn when that goes on failing. */
-import { delay } from "../../core/delay.js";
-import type { Engine } from "../../core/engine.js";
-import type { Lease } from "../../core/lease.js";
-import type { Mutex } from "../../mutex/mutex.js";
+import type { Lease, Mutex } from "../../index.js";
+import { delay, type Engine } from "../../internal.js";
 import { ConflictError } from "./errors.js";
 import { resolveUpdate, type UpdateOptions } from "./options.js";
 import type { VersionedValue, WriteOutcome } from "./values.js";

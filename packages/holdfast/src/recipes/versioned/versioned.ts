@@ -4,12 +4,8 @@
  * The comparison and the write are one script, so nothing is watched and no connection is kept for it. Versions only rise, also
  * over a deletion: nobody takes a value that came back for the one it has seen.
  */
-import { behind } from "../../core/behind.js";
-import { checkName, show } from "../../core/names.js";
-import { observe } from "../../core/observer.js";
-import { checkWhole } from "../../core/options.js";
-import type { Holdfast } from "../../holdfast.js";
-import { checkKnown } from "../../holdfast-options.js";
+import type { Holdfast } from "../../index.js";
+import { behind, checkKnown, checkName, checkWhole, observe, show } from "../../internal.js";
 import { type Codec, checkCodec, jsonCodec } from "../codec.js";
 import type { UpdateOptions } from "./options.js";
 import { ANY_VERSION, type Kept, VersionedSteps, type Written } from "./steps.js";

@@ -1,12 +1,11 @@
 /** The steps of a semaphore for the number of one worker: its lease lasts longer on the server, and its end is noted. */
-import { call } from "../../core/call.js";
-import type { Engine } from "../../core/engine.js";
-import type { Claim, Grant, NotHeld, Steps } from "../../core/steps.js";
+
 import {
   recipesWorkerSlotBefore,
   recipesWorkerSlotEnd,
   recipesWorkerSlotKeep,
 } from "../../generated/recipes-scripts.js";
+import { type Claim, call, type Engine, type Grant, type NotHeld, type Steps } from "../../internal.js";
 
 /** So much of the time for an answer is for the note, when a number is given back. */
 const NOTE_SHARE = 1 / 4;

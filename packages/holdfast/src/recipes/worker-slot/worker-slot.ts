@@ -5,19 +5,22 @@
  * nobody has given back is out of use for that long at least before it is anybody else's; and with each renewal the holder
  * notes what its own clock can show at the end, after which the next one begins.
  */
-import { acquire } from "../../core/acquire.js";
-import { behind, behindAny } from "../../core/behind.js";
-import type { Engine } from "../../core/engine.js";
-import { AcquireTimeoutError } from "../../core/errors.js";
-import type { Hold } from "../../core/hold.js";
-import { insist } from "../../core/insist.js";
-import { Lease } from "../../core/lease.js";
-import { Lock } from "../../core/lock.js";
-import { lockKeys } from "../../core/names.js";
-import { checkWhole, type ResolvedOptions, resolve } from "../../core/options.js";
-import type { Holdfast } from "../../holdfast.js";
-import { checkKnown } from "../../holdfast-options.js";
-import type { SemaphoreHolder, SemaphoreLease } from "../../semaphore/semaphore.js";
+import { AcquireTimeoutError, type Holdfast, type SemaphoreHolder, type SemaphoreLease } from "../../index.js";
+import {
+  acquire,
+  behind,
+  behindAny,
+  checkKnown,
+  checkWhole,
+  type Engine,
+  type Hold,
+  insist,
+  Lease,
+  Lock,
+  lockKeys,
+  type ResolvedOptions,
+  resolve,
+} from "../../internal.js";
 import { SlotUse } from "./steps.js";
 
 /** How a number is had, and kept. */

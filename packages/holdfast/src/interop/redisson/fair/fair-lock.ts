@@ -1,5 +1,5 @@
-import type { Lease } from "../../../core/lease.js";
-import { type AcquireOptions, NONE, resolve } from "../../../core/options.js";
+import type { AcquireOptions, Lease } from "../../../index.js";
+import { NONE, resolve } from "../../../internal.js";
 import { ForeignLock, type ForeignParts } from "../../foreign-lock.js";
 import { lockChannel } from "../names.js";
 import type { Place } from "../place.js";

@@ -1,6 +1,5 @@
 /** The atomic steps of FairLock: each one script call. */
-import { call } from "../../../core/call.js";
-import type { Attempt, Claim, Grant, NotHeld, State, Steps } from "../../../core/steps.js";
+
 import {
   interopRedissonFairAcquire,
   interopRedissonFairForceRelease,
@@ -8,6 +7,7 @@ import {
   interopRedissonFairLeave,
   interopRedissonFairRelease,
 } from "../../../generated/redisson-scripts.js";
+import { type Attempt, type Claim, call, type Grant, type NotHeld, type State, type Steps } from "../../../internal.js";
 import { fairQueueKey, fairTimeoutKey, lockChannel } from "../names.js";
 import { callerOf, confirmBy, extendsHash, latchOf, leftMs, meant, type Place, unlatch } from "../place.js";
 import { cannotMove, keepsNoToken } from "../steps.js";

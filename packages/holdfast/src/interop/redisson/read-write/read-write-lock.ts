@@ -1,17 +1,15 @@
-import { depart } from "../../../core/departure.js";
-import { LeaseLostError } from "../../../core/errors.js";
-import { Hold } from "../../../core/hold.js";
-import { insist } from "../../../core/insist.js";
-import { Lease } from "../../../core/lease.js";
+import { type AcquireOptions, LeaseLostError, type TryAcquireOptions } from "../../../index.js";
 import {
-  type AcquireOptions,
   checkWhole,
+  depart,
+  Hold,
+  insist,
+  Lease,
   NONE,
+  NOTHING_RUNS,
+  now,
   type ResolvedOptions,
-  type TryAcquireOptions,
-} from "../../../core/options.js";
-import { now } from "../../../core/validity.js";
-import { NOTHING_RUNS } from "../../../core/wait-ends.js";
+} from "../../../internal.js";
 import { ForeignLock } from "../../foreign-lock.js";
 import { readWriteChannel } from "../names.js";
 import type { Place } from "../place.js";

@@ -1,6 +1,5 @@
 /** The atomic steps of the two sides of ReadWriteLock: each one script call. */
-import { call } from "../../../core/call.js";
-import type { Attempt, Claim, Grant, NotHeld, State, Steps } from "../../../core/steps.js";
+
 import {
   interopRedissonReadWriteDowngrade,
   interopRedissonReadWriteInspect,
@@ -12,6 +11,7 @@ import {
   interopRedissonReadWriteWriteLeave,
   interopRedissonReadWriteWriteRelease,
 } from "../../../generated/redisson-scripts.js";
+import { type Attempt, type Claim, call, type Grant, type NotHeld, type State, type Steps } from "../../../internal.js";
 import { readHoldKey, readWriteChannel, suffixBase } from "../names.js";
 import { callerOf, confirmBy, extendsHash, latchOf, leftMs, meant, type Place, unlatch } from "../place.js";
 import { cannotMove, keepsNoToken } from "../steps.js";
