@@ -14,6 +14,7 @@ export { askAsHolder } from "./core/as-holder.js";
 export { type Behind, behind, behindAny } from "./core/behind.js";
 export { type Caller, call } from "./core/call.js";
 export type { Settled } from "./core/closing.js";
+export { Deadline } from "./core/deadline.js";
 export { delay } from "./core/delay.js";
 export { depart } from "./core/departure.js";
 export type { Engine, Occupant } from "./core/engine.js";
@@ -41,7 +42,6 @@ export {
 export { observe } from "./core/observer.js";
 export { ACQUIRE_OPTIONS, checkLeaseMs, checkWhole, NONE, type ResolvedOptions, resolve } from "./core/options.js";
 export { parseOwner } from "./core/owner.js";
-export { Patience } from "./core/patience.js";
 export type { ClientRecord } from "./core/presence.js";
 export { SHORTEST_CALL_MS } from "./core/questions.js";
 export type { Runtime, Timer } from "./core/runtime.js";

@@ -3,7 +3,7 @@
  * their tools, not for the way to a lock: what an acquire needs is on every Holdfast.
  */
 
-export { type ExtendPauseOptions, type ExtendPauseOutcome, extendPause } from "../pausing/extend-pause.js";
+export { type ExtendPauseOptions, type ExtendPauseOutcome, extendPause } from "../internal.js";
 export { serverTimeMs } from "../period-marker/index.js";
 export { type ClientClaim, type ClientEntry, type ClientsOptions, clients } from "./clients.js";
 export {

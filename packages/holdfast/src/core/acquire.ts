@@ -186,7 +186,7 @@ async function adoptSurely(
 }
 
 /**
- * A claim's way to a grant, or to the end of its patience.
+ * A claim's way to a grant, or to its deadline.
  *
  * @param keep  what to make of the grant, in the turn in which it arrives: whoever holds must be there to be told
  *              when it is released by force or this Holdfast closes; if it throws, the grant is given back

@@ -78,8 +78,8 @@ export class Batch implements Turn, Unconfirmed {
     this.#served += 1;
     caller.leave();
     const { claim, token, slots, setAt, provisionalMs, isHandedOver, mayStillRun } = this.#granted;
-    const waitedMs = caller.patience.waitedMs();
-    const call = caller.patience.startedAt;
+    const waitedMs = caller.deadline.waitedMs();
+    const call = caller.deadline.startedAt;
     const lastToken = token + claim.amount - 1;
     const granted = { claim, token: lastToken, slots, setAt, provisionalMs, isHandedOver, waitedMs, call, mayStillRun };
     const isLast = this.#next === this.#callers.length;

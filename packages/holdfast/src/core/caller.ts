@@ -1,7 +1,8 @@
 /** One call of acquire, in a cohort. */
+
+import { Deadline, type DeadlineEnd } from "./deadline.js";
 import type { Hold } from "./hold.js";
 import type { ResolvedOptions } from "./options.js";
-import { Patience, type PatienceEnd } from "./patience.js";
 import type { Runtime } from "./runtime.js";
 import type { Steps } from "./steps.js";
 import { tellingEnds } from "./telling.js";
@@ -23,7 +24,7 @@ export class Caller {
   readonly steps: Steps;
   readonly options: ResolvedOptions;
   readonly ends: CallerEnds;
-  readonly patience: Patience;
+  readonly deadline: Deadline;
   /** The one that was on its way when it called. */
   claim: { readonly owner: string } = NOBODY;
   #hasLeft = false;
@@ -33,12 +34,12 @@ export class Caller {
     steps: Steps,
     options: ResolvedOptions,
     ends: CallerEnds,
-    onEnd: (end: PatienceEnd) => void,
+    onEnd: (end: DeadlineEnd) => void,
   ) {
     this.steps = steps;
     this.options = options;
-    this.patience = new Patience(runtime, options, onEnd);
-    const { startedAt } = this.patience;
+    this.deadline = new Deadline(runtime, options, onEnd);
+    const { startedAt } = this.deadline;
     this.ends = tellingEnds(ends, { steps, options, runtime, claim: () => this.claim, startedAt: () => startedAt });
   }
 
@@ -49,13 +50,13 @@ export class Caller {
 
   /** Whether it had called by that moment, as both clocks say: one of them may have stood still, or been set. */
   hadCalledBy({ monotonicMs, wallMs }: Moment): boolean {
-    const { startedAt } = this.patience;
+    const { startedAt } = this.deadline;
     return startedAt.monotonicMs <= monotonicMs && startedAt.wallMs <= wallMs;
   }
 
   /** Waits no longer. */
   leave(): void {
     this.#hasLeft = true;
-    this.patience.stop();
+    this.deadline.stop();
   }
 }

@@ -15,12 +15,12 @@
  */
 import { Batch, BLOCK, CROWD_BLOCK, isCrowd } from "./batch.js";
 import { Caller, type CallerEnds } from "./caller.js";
+import type { DeadlineEnd } from "./deadline.js";
 import { depart } from "./departure.js";
 import type { Engine } from "./engine.js";
 import { PausedError } from "./errors.js";
 import { publishAcquire, publishWait } from "./events.js";
 import type { ResolvedOptions } from "./options.js";
-import type { PatienceEnd } from "./patience.js";
 import { standingPause } from "./paused.js";
 import { SHORTEST_CALL_MS } from "./questions.js";
 import type { Claim, Steps } from "./steps.js";
@@ -77,7 +77,7 @@ export class Cohort {
     this.#waiting.push(caller);
     const joined = this.#waiter;
     if (joined === undefined) this.#ask(caller);
-    const { startedAt } = caller.patience;
+    const { startedAt } = caller.deadline;
     if (this.#waiter !== undefined) caller.claim = this.#waiter;
     publishAcquire(steps, caller.claim, options, startedAt, this.#engine.store);
     if (joined !== undefined) publishWait(steps, joined, joined.isQueued, startedAt);
@@ -86,8 +86,8 @@ export class Cohort {
       if (this.#newcomers.length === 1) void this.#refuseIfPaused();
     }
     // Until the first answer, which takes no longer than a command may, a near deadline is as for a single caller.
-    if (this.#waiter?.isAnswered === true) caller.patience.startDeadline();
-    else if (options.waitMs <= this.#engine.commandTimeoutMs) caller.patience.startDeadline(SHORTEST_CALL_MS);
+    if (this.#waiter?.isAnswered === true) caller.deadline.start();
+    else if (options.waitMs <= this.#engine.commandTimeoutMs) caller.deadline.start(SHORTEST_CALL_MS);
   }
 
   /**
@@ -125,7 +125,7 @@ export class Cohort {
     const patient = keepsPlace ? { ...this.#patient, throughPause: true } : this.#patient;
     const waiter = new Waiter(this.#engine, steps, patient, claim, {
       waiting: () => {
-        for (const caller of this.#waiting) caller.patience.startDeadline();
+        for (const caller of this.#waiting) caller.deadline.start();
       },
       granted: (granted) => this.#granted(granted, steps),
       timedOut: () => {},
@@ -141,7 +141,7 @@ export class Cohort {
     const [first] = this.#waiting;
     if (first === undefined) return;
     this.#ask(first, true);
-    for (const caller of this.#waiting) caller.patience.startDeadline();
+    for (const caller of this.#waiting) caller.deadline.start();
   }
 
   #granted(granted: Granted, steps: Steps): void {
@@ -160,7 +160,7 @@ export class Cohort {
     if (batch.serveNext()) {
       this.#batch = batch;
       // If the first answer was the grant, nobody has needed a timer yet; and no waiter keeps the process alive any more.
-      for (const caller of callers) if (!caller.hasLeft) caller.patience.stay();
+      for (const caller of callers) if (!caller.hasLeft) caller.deadline.stay();
     } else {
       // Whoever it was asked for has left.
       const { claim, mayStillRun } = granted;
@@ -185,8 +185,8 @@ export class Cohort {
     }
   }
 
-  /** The end of one caller's patience. Only who leaves nobody behind has something to undo on the server. */
-  #leave(caller: Caller, end: PatienceEnd): void {
+  /** One caller's deadline or abort. Only the last caller has something to undo on the server. */
+  #leave(caller: Caller, end: DeadlineEnd): void {
     const { waiter, last } = this.#take(caller);
     if (end === "abort") {
       void last?.abandon();
@@ -211,10 +211,10 @@ export class Cohort {
   }
 
   /** What is to be said to a caller whose claim goes on for others. @throws StoreError */
-  async #look({ steps, patience }: Caller, waiter: Waiter | undefined): Promise<TimedOut> {
+  async #look({ steps, deadline }: Caller, waiter: Waiter | undefined): Promise<TimedOut> {
     if (waiter?.failure !== undefined) throw waiter.failure;
     const timeoutMs = Math.min(this.#engine.commandTimeoutMs, SHORTEST_CALL_MS);
-    const asker = { owner: waiter?.owner, calledAtMs: patience.startedAt.monotonicMs, timeoutMs };
+    const asker = { owner: waiter?.owner, calledAtMs: deadline.startedAt.monotonicMs, timeoutMs };
     const state = await this.#engine.inspections.inspect(steps, asker).catch(() => undefined);
     // Without a claim on its way it was in a batch, which those in the queue come after.
     return { state: waiter === undefined && state !== undefined ? { ...state, ahead: 0 } : state };

@@ -5,7 +5,6 @@ import { Confirmations } from "./confirmations.js";
 import { ClosedError, UnsupportedError } from "./errors.js";
 import type { Guard } from "./guard.js";
 import { type Echo, type InboxCheck, InboxChecks } from "./inbox-check.js";
-import { Lookout } from "./lookout.js";
 import { Mailbox, type Recipient } from "./mailbox.js";
 import { HAND_OFF_MS, newClaim, parseOwner } from "./owner.js";
 import { type ClientRecords, Presence } from "./presence.js";
@@ -16,6 +15,7 @@ import { ShortHolds } from "./short-holds.js";
 import { SlotInboxes } from "./slot-inboxes.js";
 import type { Claim, WaitSteps } from "./steps.js";
 import type { Inbox, Store } from "./store.js";
+import { Watchdog } from "./watchdog.js";
 
 /** A claim that is alive in this process, in any state. */
 export interface Occupant extends Recipient, Closable {
@@ -48,8 +48,8 @@ export class Engine {
   /** Stands before every request that may take a lock. */
   readonly guard: Guard;
   /** Finds, for all leases that are held, what no timer tells. */
-  readonly lookout: Lookout;
-  /** Renews what the lookout finds to be due, where it looks at many. */
+  readonly watchdog: Watchdog;
+  /** Renews what the watchdog finds to be due, where it looks at many. */
   readonly bulkRenewal: BulkRenewal;
   /** What callers whose wait has ended are told of a lock. */
   readonly inspections: SharedInspections;
@@ -125,7 +125,7 @@ export class Engine {
         );
       this.#slotInboxes = new SlotInboxes(open, facts.clientId, facts.runtime);
     }
-    this.lookout = new Lookout(facts.runtime);
+    this.watchdog = new Watchdog(facts.runtime);
     this.confirmations = new Confirmations(facts.runtime);
     this.inspections = new SharedInspections(facts.runtime);
     this.departures = new RequestWindow(MOST_DEPARTURES, facts.runtime);
@@ -302,7 +302,7 @@ export class Engine {
       (isReleased ? released : unsettled).push(...leases);
     }
     this.#stopListening();
-    this.lookout.close();
+    this.watchdog.close();
     this.confirmations.close();
     this.#checks?.close();
     await this.#slotInboxes?.close();

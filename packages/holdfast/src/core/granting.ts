@@ -2,9 +2,9 @@
 import type { Engine } from "./engine.js";
 import { aboutLock, channels, type GrantEvent } from "./events.js";
 import { Hold } from "./hold.js";
+import type { HoldOptions } from "./renewer.js";
 import type { Steps } from "./steps.js";
 import type { Turn } from "./turn.js";
-import type { HoldOptions } from "./upkeep.js";
 import type { Granted } from "./wait-ends.js";
 
 /**

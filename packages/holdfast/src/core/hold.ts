@@ -2,7 +2,7 @@
  * A granted claim, kept alive until it is released or lost.
  *
  * Invariants: only two things are a loss, an answer that says so and the end of validity; a loss is told once;
- * whoever ends it ends its upkeep too.
+ * whoever ends it ends its renewer too.
  */
 
 import type { HeldLease, Settled } from "./closing.js";
@@ -13,9 +13,9 @@ import { describeExport } from "./exporting.js";
 import { giveBack, giveBackLate } from "./giving-back.js";
 import type { Ended, ExportedLease, Holding, LossListener } from "./holding.js";
 import { parseOwner } from "./owner.js";
+import { type HoldOptions, type Kept, Renewer } from "./renewer.js";
 import type { Claim, Grant, NotHeld, Steps } from "./steps.js";
 import type { Turn } from "./turn.js";
-import { type HoldOptions, type Kept, Upkeep } from "./upkeep.js";
 import type { Moment } from "./validity.js";
 
 /** What there is to know of a hold beside its grant. */
@@ -47,7 +47,7 @@ export class Hold implements Occupant, Holding, Kept {
   /** Set by `finish`: told how it ends. */
   #onSettled: ((how: Settled) => void) | undefined;
   #grant: Grant;
-  readonly #upkeep: Upkeep;
+  readonly #renewer: Renewer;
   /** Lost or given up: from then on this object sends nothing by itself. */
   #isOver = false;
   #isAbandoned = false;
@@ -68,13 +68,13 @@ export class Hold implements Occupant, Holding, Kept {
     this.#steps = steps;
     this.#options = options;
     const lease = { leaseMs: grant.claim.leaseMs, setAt, provisionalMs, isWatched: turn !== undefined };
-    this.#upkeep = new Upkeep(engine, steps, options, lease, this);
+    this.#renewer = new Renewer(engine, steps, options, lease, this);
     engine.admit(grant.claim, this);
-    this.#upkeep.start();
+    this.#renewer.start();
   }
 
   get heldSinceAtMs(): number {
-    return this.#upkeep.term.sinceAtMs;
+    return this.#renewer.term.sinceAtMs;
   }
 
   get kind(): string {
@@ -96,7 +96,7 @@ export class Hold implements Occupant, Holding, Kept {
 
   /** Length of the lease that a renewal asks for, in ms. */
   get leaseMs(): number {
-    return this.#upkeep.term.leaseMs;
+    return this.#renewer.term.leaseMs;
   }
 
   /** How it is kept, as it was asked for. */
@@ -119,7 +119,7 @@ export class Hold implements Occupant, Holding, Kept {
 
   /** From now on it may hold something else than it was granted, and is not put back where a failover has lost it. */
   changes(): void {
-    this.#upkeep.changes();
+    this.#renewer.changes();
   }
 
   /** The server has changed what this claim holds, as in an upgrade: from now on it goes by the new grant. */
@@ -137,18 +137,18 @@ export class Hold implements Occupant, Holding, Kept {
 
   validForMs(): number {
     if (this.#isOver) return 0;
-    const leftMs = this.#upkeep.term.leftMs();
+    const leftMs = this.#renewer.term.leftMs();
     if (leftMs <= 0) this.lose("expired");
     return leftMs;
   }
 
   heldMs(): number {
-    return this.#upkeep.term.heldMs();
+    return this.#renewer.term.heldMs();
   }
 
   /** @throws StoreError */
   extend(leaseMs: number): Promise<"extended" | NotHeld> {
-    return this.#upkeep.extend(leaseMs);
+    return this.#renewer.extend(leaseMs);
   }
 
   /**
@@ -169,7 +169,7 @@ export class Hold implements Occupant, Holding, Kept {
    * It can still be extended, if that request hears that it is lost.
    */
   rest(): void {
-    this.#upkeep.rest();
+    this.#renewer.rest();
   }
 
   /** The holder ends it, in time. A second copy of its grant that comes now must not undo it before what ends it on the server. */
@@ -179,7 +179,7 @@ export class Hold implements Occupant, Holding, Kept {
 
   #stop(): void {
     this.#isOver = true;
-    this.#upkeep.stop();
+    this.#renewer.stop();
     this.#engine.dismiss(this.#grant.claim, this);
   }
 
@@ -215,13 +215,13 @@ export class Hold implements Occupant, Holding, Kept {
     const { kind, name, exported } = this.#steps;
     if (exported === undefined) throw new UnsupportedError(name, `A lease of a ${kind} cannot be exported.`);
     // Whoever adopts it may take as long as the whole lease lasts.
-    this.#upkeep.confirm();
+    this.#renewer.confirm();
     const exportedLease = describeExport(
       this.#steps,
       exported,
       this.#grant,
       this.#token,
-      this.#upkeep.term,
+      this.#renewer.term,
       this.#options,
     );
     this.end();
@@ -242,7 +242,7 @@ export class Hold implements Occupant, Holding, Kept {
     const isLate = this.validForMs() <= 0;
     if (!isLate) {
       this.#stop();
-      if (this.#turn?.passOn(this.#upkeep.term.longestMs) === true) {
+      if (this.#turn?.passOn(this.#renewer.term.longestMs) === true) {
         // A batch goes on for some milliseconds only.
         this.#noteLength(0);
         return "released";
@@ -256,7 +256,7 @@ export class Hold implements Occupant, Holding, Kept {
       grant: this.#grant,
       claim: this.#claimAsExtended(),
       mayStillRun: () => this.#isUnclear(),
-      reclaim: () => this.#upkeep.reclaim(this.leaseMs, this.#engine.commandTimeoutMs),
+      reclaim: () => this.#renewer.reclaim(this.leaseMs, this.#engine.commandTimeoutMs),
     };
     // Sent before the others ask for a claim of their own, so that they need not wait for this one.
     const ending = isLate ? giveBackLate(given) : giveBack(given);
@@ -277,7 +277,7 @@ export class Hold implements Occupant, Holding, Kept {
 
   poked(): void {
     // Whoever holds is told of what concerns it by the answers to its renewals.
-    this.#upkeep.check();
+    this.#renewer.check();
   }
 
   revoked(forced?: Forced): void {
@@ -289,17 +289,17 @@ export class Hold implements Occupant, Holding, Kept {
   }
 
   reconnected(connection: "commands" | "inbox"): void {
-    this.#upkeep.hurry(connection);
+    this.#renewer.renewNow(connection);
   }
 
   listening(): void {
     // In less nobody has seen it.
-    if (this.heldMs() >= 1) this.#upkeep.hurry("inbox");
+    if (this.heldMs() >= 1) this.#renewer.renewNow("inbox");
   }
 
   /** Whether a request of the claim may still be under way. */
   #isUnclear(): boolean {
-    return this.#upkeep.mayBePutBack || this.#mayStillRun();
+    return this.#renewer.mayBePutBack || this.#mayStillRun();
   }
 
   held(): readonly HeldLease[] {
@@ -317,7 +317,7 @@ export class Hold implements Occupant, Holding, Kept {
       if (this.#turn === undefined) return;
       // Whoever waits to hold it after this one waits no longer; and the turn confirms it no more.
       this.#turn.over();
-      this.#upkeep.check();
+      this.#renewer.check();
     });
   }
 
@@ -346,7 +346,7 @@ export class Hold implements Occupant, Holding, Kept {
   /** For the departure, which goes on for as long as the lease on the server may last. */
   #claimAsExtended(): Claim {
     const { claim } = this.#grant;
-    const { longestMs } = this.#upkeep.term;
+    const { longestMs } = this.#renewer.term;
     if (longestMs <= claim.leaseMs) return claim;
     return { ...claim, owner: claim.owner, leaseMs: longestMs };
   }

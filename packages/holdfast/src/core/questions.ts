@@ -4,11 +4,12 @@
  * Invariants: whoever stands in the queue sends nothing but its re-checks; whoever cannot be reached does not queue; and
  * a reason to ask that comes while an answer is out is not forgotten.
  */
+
+import type { Deadline } from "./deadline.js";
 import type { Engine } from "./engine.js";
 import type { GrantMoment } from "./grant-moment.js";
 import type { InboxCheck, Listening } from "./inbox-check.js";
 import type { ResolvedOptions } from "./options.js";
-import type { Patience } from "./patience.js";
 import { Rechecks } from "./rechecks.js";
 import type { Attempt, Claim, WaitSteps } from "./steps.js";
 import type { Moment } from "./validity.js";
@@ -22,7 +23,7 @@ export interface Asked {
   readonly steps: WaitSteps;
   readonly claim: Claim;
   readonly options: ResolvedOptions;
-  readonly patience: Patience;
+  readonly deadline: Deadline;
   readonly moment: GrantMoment;
 }
 
@@ -179,8 +180,8 @@ export class Questions implements Listening {
   }
 
   #timeoutMs(): number {
-    const { engine, options, patience } = this.#asked;
+    const { engine, options, deadline } = this.#asked;
     if (options.waitMs === 0) return engine.commandTimeoutMs;
-    return Math.min(engine.commandTimeoutMs, Math.max(patience.leftMs(), SHORTEST_CALL_MS));
+    return Math.min(engine.commandTimeoutMs, Math.max(deadline.leftMs(), SHORTEST_CALL_MS));
   }
 }

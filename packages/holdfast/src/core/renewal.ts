@@ -64,7 +64,7 @@ export class RenewalSchedule {
    *
    * @returns whether it is
    */
-  hurry(isUrgent: boolean): boolean {
+  renewNow(isUrgent: boolean): boolean {
     if (this.#retryMs === RETRY_MIN_MS && !isUrgent) return false;
     this.#isDueAgain = this.#isUnderWay;
     this.#nextAtMs = 0;

@@ -5,6 +5,8 @@
  * lost, the next re-check finds out; once settled it takes no grant, and what the server may have done for it
  * is undone by its departure.
  */
+
+import { Deadline } from "./deadline.js";
 import { depart } from "./departure.js";
 import { Doubt } from "./doubt.js";
 import type { Engine, Occupant } from "./engine.js";
@@ -13,7 +15,6 @@ import { publishWait } from "./events.js";
 import { GrantMoment } from "./grant-moment.js";
 import type { ResolvedOptions } from "./options.js";
 import { parsePause } from "./owner.js";
-import { Patience } from "./patience.js";
 import { type Asker, Questions, SHORTEST_CALL_MS } from "./questions.js";
 import { answerInMs } from "./renewal.js";
 import type { Attempt, Claim, NotHeld, WaitSteps } from "./steps.js";
@@ -28,7 +29,7 @@ export class Waiter implements Occupant, Asker {
   readonly #steps: WaitSteps;
   readonly #options: ResolvedOptions;
   readonly #claim: Claim;
-  readonly #patience: Patience;
+  readonly #deadline: Deadline;
   readonly #ends: WaitEnds;
   readonly #questions: Questions;
 
@@ -55,12 +56,12 @@ export class Waiter implements Occupant, Asker {
     this.#ends = ends;
     this.#moment = new GrantMoment(engine.runtime);
     this.#reconnects = engine.commandReconnects;
-    this.#patience = new Patience(engine.runtime, options, (end) => {
+    this.#deadline = new Deadline(engine.runtime, options, (end) => {
       if (end === "abort") this.#abort();
       else this.#timeUp();
     });
     this.#questions = new Questions(
-      { engine, steps, claim, options, patience: this.#patience, moment: this.#moment },
+      { engine, steps, claim, options, deadline: this.#deadline, moment: this.#moment },
       this,
     );
     engine.admit(claim, this);
@@ -69,7 +70,7 @@ export class Waiter implements Occupant, Asker {
 
   /** When it began to wait, which is what events name the call by. */
   get startedAt(): Moment {
-    return this.#patience.startedAt;
+    return this.#deadline.startedAt;
   }
 
   /** Id of the claim, as the server and `inspect` name it. */
@@ -209,7 +210,7 @@ export class Waiter implements Occupant, Asker {
   }
 
   #startDeadline(): void {
-    this.#patience.startDeadline();
+    this.#deadline.start();
     this.#ends.waiting?.();
   }
 
@@ -228,8 +229,8 @@ export class Waiter implements Occupant, Asker {
     if (resumesInMs !== undefined) this.#doubt.answered();
     const failingMs = this.#doubt.failingMs(this.#engine.runtime.monotonicMs());
     // After a whole lease without an answer nothing that was granted before can still be ours.
-    const isOutOfPatience = failingMs >= this.#claim.leaseMs || this.#patience.leftMs() <= 0;
-    if (!(error instanceof StoreError) || !error.transient || this.#options.waitMs === 0 || isOutOfPatience) {
+    const isPastDeadline = failingMs >= this.#claim.leaseMs || this.#deadline.leftMs() <= 0;
+    if (!(error instanceof StoreError) || !error.transient || this.#options.waitMs === 0 || isPastDeadline) {
       this.#settle();
       this.#ends.failed(this.#told(error));
       void this.#depart(this.#engine.commandTimeoutMs);
@@ -312,7 +313,7 @@ export class Waiter implements Occupant, Asker {
 
   #keep(token: number, setAt: Moment, slots: readonly number[], provisionalMs?: number): void {
     this.#settle();
-    const waitedMs = this.#patience.waitedMs();
+    const waitedMs = this.#deadline.waitedMs();
     const mayStillRun = this.#isUnclear() ? (): boolean => this.#isUnclear() : NOTHING_RUNS;
     const isHandedOver = this.#isHandedOver;
     const call = this.startedAt;
@@ -386,7 +387,7 @@ export class Waiter implements Occupant, Asker {
     if (this.#isQueued || this.#doubt.isUncertain || isTwofold) {
       this.#engine.remember(this.#claim, () => void this.#sendAway(this.#engine.commandTimeoutMs));
     }
-    this.#patience.stop();
+    this.#deadline.stop();
     this.#questions.end();
     this.#engine.dismiss(this.#claim, this);
   }

@@ -10,9 +10,9 @@ import { ClosedError } from "../index.js";
 import {
   type Attempt,
   type Claim,
+  Deadline,
   type Engine,
   type Occupant,
-  Patience,
   publishAcquire,
   publishUngranted,
   type ResolvedOptions,
@@ -55,7 +55,7 @@ export class ForeignWaiter implements Occupant, InLine {
   readonly #ends: WaitEnds;
   readonly #call: ToldCall;
   readonly #claim: Claim;
-  readonly #patience: Patience;
+  readonly #deadline: Deadline;
   /** Once it is in front. */
   #waiter: Waiter | undefined;
   #attempts = 0;
@@ -69,18 +69,18 @@ export class ForeignWaiter implements Occupant, InLine {
     this.#wait = wait;
     const claim = engine.newClaim(steps.name, options.leaseMs, options.amount, options.label);
     this.#claim = wait.ownerOf === undefined ? claim : { ...claim, owner: wait.ownerOf(claim.number) };
-    this.#patience = new Patience(engine.runtime, options, (end) => {
+    this.#deadline = new Deadline(engine.runtime, options, (end) => {
       if (end === "abort") this.#abort();
       else this.#timeUp();
     });
-    const { startedAt } = this.#patience;
+    const { startedAt } = this.#deadline;
     const { runtime } = engine;
     this.#call = { steps, options, runtime, claim: () => this.#claim, startedAt: () => startedAt };
     this.#ends = tellingEnds(wait.ends, this.#call);
     publishAcquire(steps, this.#claim, options, startedAt, engine.store);
     engine.admit(this.#claim, this);
     line.join(this);
-    if (this.#waiter === undefined && !this.#isSettled) this.#patience.stay();
+    if (this.#waiter === undefined && !this.#isSettled) this.#deadline.stay();
   }
 
   advance(): void {
@@ -92,13 +92,13 @@ export class ForeignWaiter implements Occupant, InLine {
       this.#abort();
       return;
     }
-    const leftMs = this.#patience.leftMs();
+    const leftMs = this.#deadline.leftMs();
     if (options.waitMs > 0 && leftMs <= 0) {
       this.#timeUp();
       return;
     }
-    this.#patience.stop();
-    const call = this.#patience.startedAt;
+    this.#deadline.stop();
+    const call = this.#deadline.startedAt;
     const ends = this.#ends;
     this.#waiter = new Waiter(engine, this.#steps(), { ...options, waitMs: Math.max(0, leftMs) }, this.#claim, {
       ...(ends.waiting === undefined ? {} : { waiting: ends.waiting }),
@@ -106,7 +106,7 @@ export class ForeignWaiter implements Occupant, InLine {
       granted: (granted) =>
         this.#end(() => {
           if (steps.holdsNothing === true) publishUngranted(this.#call, "passed");
-          ends.granted({ ...granted, waitedMs: this.#patience.waitedMs(), call });
+          ends.granted({ ...granted, waitedMs: this.#deadline.waitedMs(), call });
         }),
       timedOut: (end) => this.#end(() => ends.timedOut(end)),
       failed: (error) => this.#end(() => ends.failed(error)),
@@ -183,7 +183,7 @@ export class ForeignWaiter implements Occupant, InLine {
     const { engine, steps } = this.#wait;
     const ends = this.#ends;
     const timeoutMs = Math.min(engine.commandTimeoutMs, SHORTEST_CALL_MS);
-    const calledAtMs = this.#patience.startedAt.monotonicMs;
+    const calledAtMs = this.#deadline.startedAt.monotonicMs;
     this.#end(() => {
       engine.inspections.inspect(steps, { calledAtMs, timeoutMs }).then(
         (state) => ends.timedOut({ state }),
@@ -199,7 +199,7 @@ export class ForeignWaiter implements Occupant, InLine {
   #end(tell: () => void): void {
     if (this.#isSettled) return;
     this.#isSettled = true;
-    this.#patience.stop();
+    this.#deadline.stop();
     const { engine, line } = this.#wait;
     engine.dismiss(this.#claim, this);
     tell();

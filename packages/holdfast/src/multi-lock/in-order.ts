@@ -23,7 +23,7 @@ export interface OrderedRequest {
   /** As the caller gave them, so that each lock fills in its own defaults. */
   readonly given: AcquireOptions;
   readonly resolved: ResolvedOptions;
-  /** What is left of the caller's patience, in ms; 0 allows one attempt at each lock. */
+  /** How long the caller still waits, in ms; 0 allows one attempt at each lock. */
   leftMs(): number;
 }
 

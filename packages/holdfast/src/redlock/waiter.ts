@@ -4,11 +4,12 @@
  * Invariants: each attempt has an owner id of its own; what a failed attempt has is given back on all servers before the
  * next one begins; once settled it takes no grant, and what an attempt under way has or gets is given back.
  */
+
+import { Deadline } from "../core/deadline.js";
 import type { Engine, Occupant } from "../core/engine.js";
 import { ClosedError, StoreError } from "../core/errors.js";
 import { publishAcquire, publishWait } from "../core/events.js";
 import type { ResolvedOptions } from "../core/options.js";
-import { Patience } from "../core/patience.js";
 import { SHORTEST_CALL_MS } from "../core/questions.js";
 import type { Claim, Steps } from "../core/steps.js";
 import { tellingEnds } from "../core/telling.js";
@@ -32,7 +33,7 @@ export class RedlockWaiter implements Occupant, InLine {
   readonly #place: RedlockPlace;
   readonly #options: ResolvedOptions;
   readonly #ends: WaitEnds;
-  readonly #patience: Patience;
+  readonly #deadline: Deadline;
   /** What the engine knows it by, and its first attempt. */
   readonly #claim: Claim;
   #nextClaim: Claim | undefined;
@@ -62,11 +63,11 @@ export class RedlockWaiter implements Occupant, InLine {
     this.#options = options;
     this.#claim = engine.newClaim(place.name, options.leaseMs, 1, options.label);
     this.#nextClaim = this.#claim;
-    this.#patience = new Patience(engine.runtime, options, (end) => {
+    this.#deadline = new Deadline(engine.runtime, options, (end) => {
       if (end === "abort") this.#abort();
       else this.#timeUp();
     });
-    const { startedAt } = this.#patience;
+    const { startedAt } = this.#deadline;
     const { runtime } = engine;
     this.#ends = tellingEnds(ends, { steps, options, runtime, claim: () => this.#claim, startedAt: () => startedAt });
     publishAcquire(steps, this.#claim, options, startedAt, undefined);
@@ -81,7 +82,7 @@ export class RedlockWaiter implements Occupant, InLine {
     // Whoever stands behind others has no answer of its own to wait for.
     if (this.#ballot === undefined && !this.#isTelling && !this.#isSettled) {
       this.#hasStood = true;
-      this.#patience.startDeadline();
+      this.#deadline.start();
     }
   }
 
@@ -170,14 +171,14 @@ export class RedlockWaiter implements Occupant, InLine {
    */
   #isTooLate(): boolean {
     const hasWaited = this.#hasStood || this.#hasFailed;
-    return hasWaited && this.#patience.leftMs() < this.#quorum.pace.winMs;
+    return hasWaited && this.#deadline.leftMs() < this.#quorum.pace.winMs;
   }
 
   /** For one answer of one server. */
   #callTimeoutMs(): number {
     const mostMs = Math.min(this.#engine.commandTimeoutMs, Math.floor(this.#options.leaseMs / ROUNDS_IN_A_LEASE));
     if (this.#options.waitMs === 0) return mostMs;
-    return Math.min(mostMs, Math.max(Math.ceil(this.#patience.leftMs()), SHORTEST_CALL_MS));
+    return Math.min(mostMs, Math.max(Math.ceil(this.#deadline.leftMs()), SHORTEST_CALL_MS));
   }
 
   #decided(verdict: Verdict): void {
@@ -209,8 +210,8 @@ export class RedlockWaiter implements Occupant, InLine {
       // Nobody else was there. Else all meet where the first of the servers is that can be asked.
       this.#line.gate = this.#hasFailed ? ballot.votes.findIndex((vote) => vote?.outcome === "granted") : undefined;
     }
-    const { startedAt: call } = this.#patience;
-    const waitedMs = this.#patience.waitedMs();
+    const { startedAt: call } = this.#deadline;
+    const waitedMs = this.#deadline.waitedMs();
     this.#leave();
     const { owner, number, leaseMs, amount } = ballot.claim;
     const claim: BallotClaim = { owner, number, leaseMs, amount, ballot };
@@ -251,9 +252,9 @@ export class RedlockWaiter implements Occupant, InLine {
     const nowMs = this.#engine.runtime.monotonicMs();
     this.#failingSinceMs ??= nowMs;
     // As with one server: after a whole lease without an answer nothing that was granted before can still be ours.
-    const isOutOfPatience =
-      nowMs - this.#failingSinceMs >= this.#options.leaseMs || this.#patience.leftMs() <= 0 || !error.transient;
-    if (this.#options.waitMs === 0 || isOutOfPatience) {
+    const isPastDeadline =
+      nowMs - this.#failingSinceMs >= this.#options.leaseMs || this.#deadline.leftMs() <= 0 || !error.transient;
+    if (this.#options.waitMs === 0 || isPastDeadline) {
       this.#fail(error);
       return;
     }
@@ -267,7 +268,7 @@ export class RedlockWaiter implements Occupant, InLine {
   }
 
   #startDeadline(): void {
-    this.#patience.startDeadline();
+    this.#deadline.start();
     this.#ends.waiting?.();
   }
 
@@ -281,7 +282,7 @@ export class RedlockWaiter implements Occupant, InLine {
     if (this.#isSettled) return;
     const failure = this.#failure ?? this.#line?.failure;
     const timeoutMs = Math.min(this.#engine.commandTimeoutMs, SHORTEST_CALL_MS);
-    const calledAtMs = this.#patience.startedAt.monotonicMs;
+    const calledAtMs = this.#deadline.startedAt.monotonicMs;
     const cleared = this.#settle(timeoutMs);
     if (failure !== undefined) {
       void cleared.then(() => this.#ends.failed(failure));
@@ -319,7 +320,7 @@ export class RedlockWaiter implements Occupant, InLine {
   #leave(): void {
     this.#isSettled = true;
     this.#rest?.end();
-    this.#patience.stop();
+    this.#deadline.stop();
     this.#engine.dismiss(this.#claim, this);
     this.#line?.leave(this);
   }

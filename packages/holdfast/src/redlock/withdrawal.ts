@@ -97,7 +97,7 @@ export class Withdrawal {
   }
 
   /** The connection to a server is back: what is missing may be had at once. */
-  hurry(): void {
+  askNow(): void {
     if (!this.#isOver && this.#pause !== undefined) void this.round(this.#engine.commandTimeoutMs);
   }
 
@@ -203,7 +203,7 @@ export class Withdrawals implements Occupant {
   revoked(): void {}
 
   reconnected(): void {
-    for (const withdrawal of this.#running.values()) withdrawal.hurry();
+    for (const withdrawal of this.#running.values()) withdrawal.askNow();
   }
 
   async close(): Promise<void> {

@@ -2,13 +2,13 @@ import { UnsupportedError } from "../core/errors.js";
 import type { Script } from "../core/script.js";
 import type { Grace, Inbox, Replicas, Store } from "../core/store.js";
 import { ClusterHub, type ClusterNodes } from "./cluster-hub.js";
-import { within } from "./deadline.js";
 import { isUnknownScript } from "./failure.js";
 import type { Gate } from "./gate.js";
 import { GraceGate } from "./grace.js";
 import { type Ear, type EarEvents, InboxHub } from "./inbox-hub.js";
 import { runOnEach, runScript, type ScriptClient } from "./script-runner.js";
 import { ShardGate } from "./shard-gate.js";
+import { within } from "./timeout.js";
 
 /** Makes a connection that listens, and reports to `events`. What it makes belongs to the store. */
 export type OpenEar = (events: EarEvents) => Ear | Promise<Ear>;

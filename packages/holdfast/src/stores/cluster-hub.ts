@@ -9,9 +9,9 @@
 import { LockError, StoreError } from "../core/errors.js";
 import type { Inbox } from "../core/store.js";
 import { clusterSlot } from "./cluster-slot.js";
-import { within } from "./deadline.js";
 import { isUnknownCommand, refusesForGood } from "./failure.js";
 import { ForbiddenChannels } from "./forbidden.js";
+import { within } from "./timeout.js";
 
 /** Longest wait for a confirmation before it is looked for elsewhere. */
 const ANSWER_MS = 1_000;
@@ -145,7 +145,7 @@ export class ClusterHub {
       get connection() {
         return channel.place;
       },
-      reopen: (patienceMs) => this.#reopen(channel, patienceMs),
+      reopen: (timeoutMs) => this.#reopen(channel, timeoutMs),
       close: () => within(timeoutMs, this.#leave(channel, listener)).catch(() => {}),
     };
   }

@@ -3,10 +3,10 @@
 import type { Inbox, Store } from "../core/store.js";
 import { clientStore, type Inboxes, type OpenEar, type Terms } from "./client-store.js";
 import { clusterSlot } from "./cluster-slot.js";
-import { within } from "./deadline.js";
 import { GLIDE_TIMEOUTS, type GlideClient, noEar } from "./glide.js";
 import { InboxHub } from "./inbox-hub.js";
 import { type ScriptClient, toArgument } from "./script-runner.js";
+import { within } from "./timeout.js";
 
 /**
  * A store on one GLIDE client of a cluster.

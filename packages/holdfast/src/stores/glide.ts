@@ -3,9 +3,9 @@
 import { UnsupportedError } from "../core/errors.js";
 import type { ClientTimeouts, Store } from "../core/store.js";
 import { clientStore, type OpenEar, overOneEar, type Terms } from "./client-store.js";
-import { within } from "./deadline.js";
 import type { Ear, EarEvents } from "./inbox-hub.js";
 import { type ScriptClient, toArgument } from "./script-runner.js";
+import { within } from "./timeout.js";
 
 /** A text as this library gives it: a string, or bytes if it was told so. */
 type GlideText = string | Uint8Array;

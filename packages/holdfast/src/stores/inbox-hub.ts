@@ -8,8 +8,8 @@
 
 import { LockError, StoreError } from "../core/errors.js";
 import type { Inbox } from "../core/store.js";
-import { within } from "./deadline.js";
 import { ForbiddenChannels } from "./forbidden.js";
+import { within } from "./timeout.js";
 
 /** How long after a failure a lost connection is opened anew, if the client library does not do it by itself. */
 const REOPEN_MS = 500;
@@ -93,7 +93,7 @@ export class InboxHub {
       throw new StoreError(name, { mayHaveRun: false, transient: !this.#isClosed, cause, missingPermission: missing });
     }
     return {
-      reopen: (patienceMs) => this.#reopen(patienceMs),
+      reopen: (timeoutMs) => this.#reopen(timeoutMs),
       close: () => within(timeoutMs, this.#leave(name, channel, listener)).catch(() => {}),
     };
   }

@@ -4,10 +4,10 @@ import type { Store } from "../core/store.js";
 import { clientStore, overNodes, type Terms } from "./client-store.js";
 import type { ClusterNodes, NodeEar, NodeEarEvents } from "./cluster-hub.js";
 import { clusterSlot } from "./cluster-slot.js";
-import { allThatAnswer } from "./deadline.js";
 import { inputsOf, ioredisTimeouts, LISTENING } from "./ioredis.js";
 import type { ScriptClient } from "./script-runner.js";
 import { sharedWatch } from "./shared-watch.js";
+import { allThatAnswer } from "./timeout.js";
 
 /** What this store uses of a node of the cluster. See IoredisClient for why it is not the library's own type. */
 export interface IoredisNode {

@@ -4,10 +4,10 @@ import type { Store } from "../core/store.js";
 import { clientStore, overNodes, type Terms } from "./client-store.js";
 import type { ClusterNodes, NodeEar, NodeEarEvents } from "./cluster-hub.js";
 import { clusterSlot } from "./cluster-slot.js";
-import { allThatAnswer, within } from "./deadline.js";
 import { listeningTimeout } from "./node-redis.js";
 import { type ScriptClient, toArgument } from "./script-runner.js";
 import { sharedWatch } from "./shared-watch.js";
+import { allThatAnswer, within } from "./timeout.js";
 
 type Listener = (message: string, channel: string) => void;
 

@@ -8,10 +8,10 @@
 import { NoReply, StoreError, type StoreFailure } from "../core/errors.js";
 import type { Reply, Script, ScriptText } from "../core/script.js";
 import { quietFailure, type Replicas } from "../core/store.js";
-import { startDeadline, within } from "./deadline.js";
 import { failureOf, isReadOnly, isTimeout, isUnknownScript, messageOf } from "./failure.js";
 import type { Admission, Gate } from "./gate.js";
 import { missingPermission } from "./permission.js";
+import { startTimeout, within } from "./timeout.js";
 
 /**
  * How often one call teaches a script: the cache may be flushed again at once, and by somebody who goes on doing so. A server
@@ -81,7 +81,7 @@ export function runScript(
     let wasSent = false;
     let text: ScriptText = script;
 
-    const timer = startDeadline(() => {
+    const timer = startTimeout(() => {
       if (isSettled) return;
       isSettled = true;
       const cause = noReply(client, `no answer within ${timeoutMs} ms`);

@@ -3,7 +3,7 @@ import { patch, simulation, type Tooth, test } from "../tooth.js";
 
 const WAITER = "core/waiter.ts";
 const QUESTIONS = "core/questions.ts";
-const PATIENCE = "core/patience.ts";
+const DEADLINE = "core/deadline.ts";
 
 /** See the file header. */
 export const ACQUIRING: readonly Tooth[] = [
@@ -130,9 +130,9 @@ export const ACQUIRING: readonly Tooth[] = [
     bugs: ["B16"],
     mistake: "a wait without an end ends after a hidden default",
     patches: [
-      patch(PATIENCE, "if (this.#isExact || this.#waitMs === Infinity) return;", "if (this.#isExact) return;"),
+      patch(DEADLINE, "if (this.#isExact || this.#waitMs === Infinity) return;", "if (this.#isExact) return;"),
       patch(
-        PATIENCE,
+        DEADLINE,
         "Math.max(leastMs, this.leftMs()), true)",
         "Math.min(30_000, Math.max(leastMs, this.leftMs())), true)",
       ),

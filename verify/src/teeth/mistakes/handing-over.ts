@@ -2,7 +2,7 @@
 import { patch, simulation, type Tooth, test } from "../tooth.js";
 
 const WAITER = "core/waiter.ts";
-const UPKEEP = "core/upkeep.ts";
+const RENEWER = "core/renewer.ts";
 const BATCH = "core/batch.ts";
 const PROVISIONAL = "unit/provisional.test.ts";
 
@@ -31,7 +31,7 @@ export const HANDING_OVER: readonly Tooth[] = [
         "if (isNoShorter || !isShort || (isShort && confirmsFirst",
       ),
       patch(
-        UPKEEP,
+        RENEWER,
         "    if (this.#provisionalMs !== undefined && !this.#options.renew) void this.#renew();\n    if (this.confirmAtMs < Infinity) this.#engine.confirmations.add(this);\n",
         "",
       ),
@@ -43,9 +43,9 @@ export const HANDING_OVER: readonly Tooth[] = [
     bugs: [],
     mistake: "a confirmation without an answer is tried again as late as a renewal of the whole lease",
     patches: [
-      patch(UPKEEP, "answerInMs(this.#provisionalMs ?? leaseMs, this", "answerInMs(leaseMs, this"),
+      patch(RENEWER, "answerInMs(this.#provisionalMs ?? leaseMs, this", "answerInMs(leaseMs, this"),
       patch(
-        UPKEEP,
+        RENEWER,
         "this.#renewal.failed(this.#provisionalMs ?? this.term.leaseMs);",
         "this.#renewal.failed(this.term.leaseMs);",
       ),

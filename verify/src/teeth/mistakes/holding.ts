@@ -1,7 +1,7 @@
 /** Mistakes of holding: extension, renewal, and how a holder learns that it has lost. */
 import { patch, simulation, type Tooth, test } from "../tooth.js";
 
-const UPKEEP = "core/upkeep.ts";
+const RENEWER = "core/renewer.ts";
 
 /** See the file header. */
 export const HOLDING: readonly Tooth[] = [
@@ -11,7 +11,7 @@ export const HOLDING: readonly Tooth[] = [
     mistake: "the first renewal is planned from the answer, although validity began before",
     patches: [
       patch(
-        UPKEEP,
+        RENEWER,
         "provisionalMs >= leaseMs ? setAt.monotonicMs + leaseMs / 3 : Infinity",
         "provisionalMs >= leaseMs ? this.#engine.runtime.monotonicMs() + leaseMs / 3 : Infinity",
       ),
@@ -55,7 +55,7 @@ export const HOLDING: readonly Tooth[] = [
     mistake: "renewal ends silently at its first error",
     patches: [
       patch(
-        UPKEEP,
+        RENEWER,
         "if (outcome === undefined) this.#renewal.failed(this.#provisionalMs ?? this.term.leaseMs);",
         "if (outcome === undefined) this.#renewal.begun();",
       ),
@@ -82,7 +82,7 @@ export const HOLDING: readonly Tooth[] = [
     id: "renewal-error-escapes",
     bugs: ["B30"],
     mistake: "an error of a renewal escapes as an unhandled rejection",
-    patches: [patch(UPKEEP, "      failure = error;\n", "      throw error;\n")],
+    patches: [patch(RENEWER, "      failure = error;\n", "      throw error;\n")],
     catcher: simulation("mutex", "L7"),
   },
   {
@@ -91,7 +91,7 @@ export const HOLDING: readonly Tooth[] = [
     mistake: "one failed renewal is a loss, though time remains",
     patches: [
       patch(
-        UPKEEP,
+        RENEWER,
         "if (outcome === undefined) this.#renewal.failed(this.#provisionalMs ?? this.term.leaseMs);",
         'if (outcome === undefined) this.#kept.lose("expired");',
       ),
@@ -122,17 +122,17 @@ export const HOLDING: readonly Tooth[] = [
     mistake: "a renewal under way at the release arms the next one",
     patches: [
       patch(
-        UPKEEP,
+        RENEWER,
         "    if (this.#isResting) {\n",
         '    if (this.#isResting && this.#isOver && outcome === "unclaimed") {\n',
       ),
       patch(
-        UPKEEP,
+        RENEWER,
         "    this.#timer = undefined;\n    if (this.#isResting) return;\n    const inMs",
         "    this.#timer = undefined;\n    const inMs",
       ),
       patch(
-        UPKEEP,
+        RENEWER,
         "    this.#timer = undefined;\n    if (this.#kept.validForMs() <= 0) return;\n",
         "    this.#timer = undefined;\n",
       ),
@@ -192,7 +192,7 @@ export const HOLDING: readonly Tooth[] = [
     id: "no-cap-on-renewal",
     bugs: ["B37"],
     mistake: "maxHoldMs does not end a hold that is renewed",
-    patches: [patch(UPKEEP, "if (this.term.heldMs() >= this.#options.maxHoldMs) {", "if (false) {")],
+    patches: [patch(RENEWER, "if (this.term.heldMs() >= this.#options.maxHoldMs) {", "if (false) {")],
     catcher: test("unit/hold.test.ts", "loss maxHoldMs ends the hold to the millisecond, in spite of renewal"),
   },
   {

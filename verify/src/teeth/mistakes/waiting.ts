@@ -4,7 +4,7 @@ import { patch, simulation, type Tooth, test } from "../tooth.js";
 const WAITER = "core/waiter.ts";
 const QUESTIONS = "core/questions.ts";
 const COHORT = "core/cohort.ts";
-const PATIENCE = "core/patience.ts";
+const DEADLINE = "core/deadline.ts";
 const MOMENT = "core/grant-moment.ts";
 const HUB = "stores/inbox-hub.ts";
 
@@ -79,11 +79,11 @@ export const WAITING: readonly Tooth[] = [
       patch(COHORT, "      waiting: () => {", "      waiting: (restMs) => {"),
       patch(
         COHORT,
-        "for (const caller of this.#waiting) caller.patience.startDeadline();\n      },",
-        "for (const caller of this.#waiting) caller.patience.startDeadline(0, restMs);\n      },",
+        "for (const caller of this.#waiting) caller.deadline.start();\n      },",
+        "for (const caller of this.#waiting) caller.deadline.start(0, restMs);\n      },",
       ),
-      patch(PATIENCE, "startDeadline(leastMs = 0): void {", "startDeadline(leastMs = 0, restMs = Infinity): void {"),
-      patch(PATIENCE, "this.leftMs()), true)", "Math.min(restMs, this.leftMs())), true)"),
+      patch(DEADLINE, "start(leastMs = 0): void {", "start(leastMs = 0, restMs = Infinity): void {"),
+      patch(DEADLINE, "this.leftMs()), true)", "Math.min(restMs, this.leftMs())), true)"),
     ],
     catcher: test(
       "contract/embedded.test.ts",
@@ -110,7 +110,7 @@ export const WAITING: readonly Tooth[] = [
     id: "place-leaked",
     bugs: ["B44"],
     mistake: "a wait that ends keeps its place on the caller's signal",
-    patches: [patch(PATIENCE, 'this.#signal?.removeEventListener("abort", this.#onAbort);', "return;")],
+    patches: [patch(DEADLINE, 'this.#signal?.removeEventListener("abort", this.#onAbort);', "return;")],
     catcher: test("unit/waiter.test.ts", "a wait leaves no listener on the signal, however it ends"),
   },
   {

@@ -3,28 +3,28 @@ import type { Runtime, Timer } from "./runtime.js";
 import { type Moment, now } from "./validity.js";
 
 /** Which of the two ended it. */
-export type PatienceEnd = "deadline" | "abort";
+export type DeadlineEnd = "deadline" | "abort";
 
 /** Any: it does nothing when it fires but begin anew. */
 const STAY_MS = 60_000;
 
 /** See the file header. It keeps the process alive while its deadline runs. */
-export class Patience {
+export class Deadline {
   readonly #runtime: Runtime;
   readonly #waitMs: number;
   readonly #signal: AbortSignal | undefined;
-  readonly #onEnd: (end: PatienceEnd) => void;
+  readonly #onEnd: (end: DeadlineEnd) => void;
   /** When the wait began. */
   readonly startedAt: Moment;
   #onAbort: (() => void) | undefined;
-  #deadline: Timer | undefined;
+  #timer: Timer | undefined;
   #isExact = false;
 
   /** @param onEnd  called at most once for each of the two, and not after `stop` */
   constructor(
     runtime: Runtime,
     { waitMs, signal }: { readonly waitMs: number; readonly signal: AbortSignal | undefined },
-    onEnd: (end: PatienceEnd) => void,
+    onEnd: (end: DeadlineEnd) => void,
   ) {
     this.#runtime = runtime;
     this.#waitMs = waitMs;
@@ -52,26 +52,26 @@ export class Patience {
    *
    * @param leastMs  until it is called again without: the wait lasts so long from now in any case
    */
-  startDeadline(leastMs = 0): void {
+  start(leastMs = 0): void {
     if (this.#isExact || this.#waitMs === Infinity) return;
     this.#isExact = leastMs === 0;
-    this.#deadline?.cancel();
-    this.#deadline = this.#runtime.startTimer(() => this.#onEnd("deadline"), Math.max(leastMs, this.leftMs()), true);
+    this.#timer?.cancel();
+    this.#timer = this.#runtime.startTimer(() => this.#onEnd("deadline"), Math.max(leastMs, this.leftMs()), true);
   }
 
-  /** As `startDeadline`; and who has no deadline keeps the process alive too, where no request of its own does. */
+  /** As `start`; and who has no deadline keeps the process alive too, where no request of its own does. */
   stay(): void {
     if (this.#waitMs < Infinity) {
-      this.startDeadline();
+      this.start();
       return;
     }
-    this.#deadline?.cancel();
-    this.#deadline = this.#runtime.startTimer(() => this.stay(), STAY_MS, true);
+    this.#timer?.cancel();
+    this.#timer = this.#runtime.startTimer(() => this.stay(), STAY_MS, true);
   }
 
   /** The wait is over. */
   stop(): void {
-    this.#deadline?.cancel();
+    this.#timer?.cancel();
     if (this.#onAbort !== undefined) this.#signal?.removeEventListener("abort", this.#onAbort);
   }
 }

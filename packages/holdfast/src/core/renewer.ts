@@ -8,14 +8,14 @@ import type { Renewable } from "./bulk-renewal.js";
 import { confirmAtMs, type Unconfirmed } from "./confirmations.js";
 import type { Engine } from "./engine.js";
 import type { LossReason } from "./errors.js";
-import { LOOK_MS, type Looker } from "./lookout.js";
 import { answerInMs, publishRenew, RenewalSchedule } from "./renewal.js";
 import type { Timer } from "./runtime.js";
 import type { Grant, NotHeld, Steps } from "./steps.js";
 import { Term } from "./term.js";
 import { type Moment, now, validUntil } from "./validity.js";
+import { LOOK_MS, type Watched } from "./watchdog.js";
 
-/** The lookout comes by in time before what is further off, though it may be late itself. */
+/** The watchdog comes by in time before what is further off, though it may be late itself. */
 const NEAR_MS = 2 * LOOK_MS;
 /** Of leases that are renewed together: at the look that is nearest to a third of the lease. */
 const EARLY_MS = LOOK_MS / 2;
@@ -52,7 +52,7 @@ export interface Kept {
 }
 
 /** See the file header. One for each hold. */
-export class Upkeep implements Looker, Renewable, Unconfirmed {
+export class Renewer implements Watched, Renewable, Unconfirmed {
   readonly term: Term;
   readonly #engine: Engine;
   readonly #steps: Steps;
@@ -93,7 +93,7 @@ export class Upkeep implements Looker, Renewable, Unconfirmed {
 
   /** From now on it is watched, and renewed if that was asked for. */
   start(): void {
-    this.#engine.lookout.join(this.#kept.grant.claim.number, this);
+    this.#engine.watchdog.join(this.#kept.grant.claim.number, this);
     if (this.#provisionalMs !== undefined && !this.#options.renew) void this.#renew();
     if (this.confirmAtMs < Infinity) this.#engine.confirmations.add(this);
     this.#arm();
@@ -112,7 +112,7 @@ export class Upkeep implements Looker, Renewable, Unconfirmed {
     });
   }
 
-  /** For the lookout, once a second for each lease that is held: most of the time nothing is near. */
+  /** For the watchdog, once a second for each lease that is held: most of the time nothing is near. */
   look(at: Moment, isCrowded: boolean): void {
     const leftMs = this.term.leftMs(at);
     if (leftMs <= 0) {
@@ -169,22 +169,22 @@ export class Upkeep implements Looker, Renewable, Unconfirmed {
     this.#isResting = true;
     this.#timer?.cancel();
     if (this.#provisionalMs !== undefined) this.#engine.confirmations.remove(this);
-    this.#engine.lookout.leave(this.#kept.grant.claim.number, this);
+    this.#engine.watchdog.leave(this.#kept.grant.claim.number, this);
   }
 
   /** A connection has come back: a renewal that failed meanwhile need not wait for its turn. */
-  hurry(connection: "commands" | "inbox"): void {
+  renewNow(connection: "commands" | "inbox"): void {
     if (!this.#isKept) return;
     // The server may be another one now, which has lost it: the sooner it is asked, the sooner it is put back.
     const mayHaveLost = connection === "commands" && this.#steps.reclaim !== undefined;
-    if (this.#renewal.hurry(mayHaveLost)) this.#arm();
-    // A forced release may have been told meanwhile. The lookout comes by within a second, and asks for many at a time.
-    else if (connection === "inbox") this.#renewal.hurry(true);
+    if (this.#renewal.renewNow(mayHaveLost)) this.#arm();
+    // A forced release may have been told meanwhile. The watchdog comes by within a second, and asks for many at a time.
+    else if (connection === "inbox") this.#renewal.renewNow(true);
   }
 
   /** It may have been released by force without our hearing of it: a renewal finds that out. */
   check(): void {
-    if (this.#isKept && this.#renewal.hurry(true)) this.#arm();
+    if (this.#isKept && this.#renewal.renewNow(true)) this.#arm();
   }
 
   get #isKept(): boolean {

@@ -10,7 +10,7 @@ function timerMs(durationMs: number): number {
  * Calls `onOver` after `timeoutMs`, and not before what had come by then is read: where the process stood still, its timers run before
  * its sockets are looked at, and an answer that lies there is an answer in time.
  */
-export function startDeadline(onOver: () => void, timeoutMs: number): NodeJS.Timeout {
+export function startTimeout(onOver: () => void, timeoutMs: number): NodeJS.Timeout {
   return setTimeout(() => setImmediate(onOver), timerMs(timeoutMs));
 }
 
@@ -21,7 +21,7 @@ export function startDeadline(onOver: () => void, timeoutMs: number): NodeJS.Tim
  */
 export function within<T>(timeoutMs: number, promise: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
-    const timer = startDeadline(() => reject(new Error(`no answer within ${Math.round(timeoutMs)} ms`)), timeoutMs);
+    const timer = startTimeout(() => reject(new Error(`no answer within ${Math.round(timeoutMs)} ms`)), timeoutMs);
     promise.then(
       (value) => {
         clearTimeout(timer);

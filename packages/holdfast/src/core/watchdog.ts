@@ -17,15 +17,15 @@ export const LOOK_MS = 1_000;
 const CROWD = 256;
 
 /** Finds out by its clocks whether it is over, or soon will be. */
-export interface Looker {
+export interface Watched {
   /** @param isCrowded  whether so many are looked at that they had better be renewed together */
   look(at: Moment, isCrowded: boolean): void;
 }
 
 /** See the file header. Has no timer for longer than a look after the last has left. */
-export class Lookout {
+export class Watchdog {
   readonly #runtime: Runtime;
-  readonly #lookers = new Registry<Looker>();
+  readonly #watched = new Registry<Watched>();
   #timer: Timer | undefined;
 
   constructor(runtime: Runtime) {
@@ -33,14 +33,14 @@ export class Lookout {
   }
 
   /** From now on it looks every `LOOK_MS`. */
-  join(number: number, looker: Looker): void {
-    this.#lookers.set(number, looker);
+  join(number: number, watched: Watched): void {
+    this.#watched.set(number, watched);
     this.#timer ??= this.#start();
   }
 
   /** Undoes `join`, unless somebody else has joined with that number since. */
-  leave(number: number, looker: Looker): void {
-    if (this.#lookers.get(number) === looker) this.#lookers.delete(number);
+  leave(number: number, watched: Watched): void {
+    if (this.#watched.get(number) === watched) this.#watched.delete(number);
   }
 
   /** Nobody is left. */
@@ -54,9 +54,9 @@ export class Lookout {
   }
 
   #lookAtAll(): void {
-    this.#timer = this.#lookers.size === 0 ? undefined : this.#start();
+    this.#timer = this.#watched.size === 0 ? undefined : this.#start();
     const at = now(this.#runtime);
-    const isCrowded = this.#lookers.size >= CROWD;
-    for (const looker of this.#lookers.values()) looker.look(at, isCrowded);
+    const isCrowded = this.#watched.size >= CROWD;
+    for (const watched of this.#watched.values()) watched.look(at, isCrowded);
   }
 }
