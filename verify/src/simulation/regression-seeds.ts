@@ -308,4 +308,10 @@ export const REGRESSION_SEEDS: readonly RegressionSeed[] = [
     profile: "promised",
     was: "who came at the instant at which a latch opened, but after it, was to have waited before",
   },
+  {
+    seed: 900126933,
+    kind: "condition",
+    profile: "promised",
+    was: "a waiter whose lease of 500 ms ended before its next question was expected back although another one held the lock",
+  },
 ];

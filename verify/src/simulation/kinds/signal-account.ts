@@ -63,10 +63,27 @@ export class SignalAccount {
   }
 
   /** A script has run that may have given the mutex to somebody who was signalled. */
-  ran({ keys: [lock = ""] }: Call): void {
+  ran(call: Call): void {
+    const {
+      keys: [lock = ""],
+    } = call;
     const holder = this.#observer.after.get(lock)?.value;
+    this.#asked(call, holder);
     const debt = typeof holder === "string" ? this.#debts.get(holder) : undefined;
     if (debt !== undefined) debt.grantedMs ??= this.#world.nowMs;
+  }
+
+  /**
+   * A waiter whose short lease ended before it heard of its grant asks again, and queues behind the next holder. It had to
+   * ask by the same time at which it had to return; from then on it owes nothing for that grant.
+   */
+  #asked({ script, args }: Call, holder: unknown): void {
+    if (script.name !== "condition/wait") return;
+    const asker = String(args[2]);
+    const debt = this.#debts.get(asker);
+    if (debt?.grantedMs === undefined || holder === asker) return;
+    this.#checkTold(asker, debt);
+    delete debt.grantedMs;
   }
 
   /** The server has let somebody leave. */
