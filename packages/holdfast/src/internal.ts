@@ -46,6 +46,7 @@ export type { ClientRecord } from "./core/presence.js";
 export { SHORTEST_CALL_MS } from "./core/questions.js";
 export type { Runtime, Timer } from "./core/runtime.js";
 export type { Outcome } from "./core/script.js";
+export { SharedTimer } from "./core/shared-timer.js";
 export type {
   Attempt,
   Claim,

@@ -5,7 +5,7 @@
  * and told on the channel `holdfast:history`.
  */
 import { type Channel, channel } from "node:diagnostics_channel";
-import type { Timer } from "../internal.js";
+import { SharedTimer } from "../internal.js";
 import { append, type HistoryEvent, type Keep, textOf } from "./history.js";
 import { eachOf, type Place } from "./place.js";
 
@@ -47,7 +47,7 @@ export class Outbox {
   readonly #waiting = new Map<string, Waiting[]>();
   readonly #failures = new Map<string, number>();
   #waitingCount = 0;
-  #timer: Timer | undefined;
+  readonly #timer: SharedTimer;
   #flushing: Promise<void> = Promise.resolve();
   #isStopping = false;
 
@@ -56,6 +56,7 @@ export class Outbox {
     this.#place = place;
     this.#everyMs = everyMs;
     this.#keep = keep;
+    this.#timer = new SharedTimer(place.engine.runtime, () => void this.flush());
   }
 
   /** @param hold  which hold it begins or ends */
@@ -69,7 +70,7 @@ export class Outbox {
       waiting.shift();
       this.#waitingCount -= 1;
     } else if (this.#waitingCount > MOST_WAITING) this.#dropOldest();
-    this.#startTimer();
+    this.#timer.ensure(this.#everyMs);
   }
 
   /** Takes back what was told of that hold, if it still waits: what comes next says it too. */
@@ -83,8 +84,7 @@ export class Outbox {
 
   /** Writes what waits. Never rejects. */
   flush(): Promise<void> {
-    this.#timer?.cancel();
-    this.#timer = undefined;
+    this.#timer.cancel();
     this.#flushing = this.#flushing.then(() => this.#writeAll());
     return this.#flushing;
   }
@@ -93,7 +93,7 @@ export class Outbox {
   async stop(): Promise<void> {
     this.#isStopping = true;
     await this.flush();
-    this.#timer?.cancel();
+    this.#timer.cancel();
     for (const [name, events] of this.#waiting) this.drop(name, events.length, undefined);
     this.#waiting.clear();
   }
@@ -102,10 +102,6 @@ export class Outbox {
   drop(name: string, events: number, error: unknown): void {
     this.dropped += events;
     tell({ name, events, dropped: true, error });
-  }
-
-  #startTimer(): void {
-    this.#timer ??= this.#place.engine.runtime.startTimer(() => void this.flush(), this.#everyMs, false);
   }
 
   #dropOldest(): void {
@@ -148,7 +144,7 @@ export class Outbox {
       this.#waiting.set(name, both);
       this.#waitingCount += both.length - later.length;
       while (this.#waitingCount > MOST_WAITING) this.#dropOldest();
-      this.#startTimer();
+      this.#timer.ensure(this.#everyMs);
     }
   }
 

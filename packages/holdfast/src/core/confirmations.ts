@@ -4,7 +4,8 @@
  * One timer serves all of them, because most sections end before their confirmation is due. The timer may be set for a later one when
  * an earlier one is added. That delays the earlier one by at most the time until the timer fires, 300 ms.
  */
-import type { Runtime, Timer } from "./runtime.js";
+import type { Runtime } from "./runtime.js";
+import { SharedTimer } from "./shared-timer.js";
 import { SHORT_HOLD_MS } from "./short-holds.js";
 import type { Moment } from "./validity.js";
 
@@ -31,16 +32,17 @@ export function confirmAtMs(
 export class Confirmations {
   readonly #runtime: Runtime;
   readonly #waiting = new Set<Unconfirmed>();
-  #timer: Timer | undefined;
+  readonly #timer: SharedTimer;
 
   constructor(runtime: Runtime) {
     this.#runtime = runtime;
+    this.#timer = new SharedTimer(runtime, () => this.#look());
   }
 
   /** From now on it is confirmed when it is due. */
   add(one: Unconfirmed): void {
     this.#waiting.add(one);
-    if (this.#timer === undefined) this.#arm(one.confirmAtMs - this.#runtime.monotonicMs());
+    if (!this.#timer.isRunning) this.#arm(one.confirmAtMs - this.#runtime.monotonicMs());
   }
 
   /** It was confirmed, or is over. */
@@ -51,16 +53,14 @@ export class Confirmations {
   /** Nobody is left. */
   close(): void {
     this.#waiting.clear();
-    this.#timer?.cancel();
-    this.#timer = undefined;
+    this.#timer.cancel();
   }
 
   #arm(inMs: number): void {
-    this.#timer = this.#runtime.startTimer(() => this.#look(), Math.max(0, inMs), false);
+    this.#timer.start(Math.max(0, inMs));
   }
 
   #look(): void {
-    this.#timer = undefined;
     const nowMs = this.#runtime.monotonicMs();
     let nextAtMs = Infinity;
     for (const one of [...this.#waiting]) {
@@ -72,6 +72,6 @@ export class Confirmations {
       }
     }
     // A confirmation may have added others and armed the timer.
-    if (nextAtMs < Infinity && this.#timer === undefined) this.#arm(nextAtMs - nowMs);
+    if (nextAtMs < Infinity && !this.#timer.isRunning) this.#arm(nextAtMs - nowMs);
   }
 }

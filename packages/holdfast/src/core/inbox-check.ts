@@ -20,6 +20,8 @@ const STALE_MS = 2_500;
 const FRESH_MS = 1_000;
 /** How long an echo may take after the reply of the script that sent it. */
 const ECHO_MS = 1_000;
+/** A check that takes longer has lost its timer, as in a test that fakes timers and restores the real ones. */
+const LOST_MS = 60_000;
 /** A timer that fires later than this was held up, and the message with it. */
 const LATE_MS = 250;
 /** The shortest time between two replacements of one connection, without jitter. */
@@ -140,7 +142,8 @@ export class InboxCheck {
   }
 
   #check(): void {
-    if (this.#trial !== undefined || this.#isClosed) return;
+    if (this.#isClosed || (this.#trial !== undefined && this.#elapsedMs(this.#checkedAt) < LOST_MS)) return;
+    this.#endTrial();
     const trial: Trial = { isSent: false, hasHeard: false };
     this.#trial = trial;
     this.#checkedAt = now(this.#facts.runtime);

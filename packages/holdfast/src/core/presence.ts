@@ -3,7 +3,8 @@
  *
  * It is for people only: failing to write it harms nothing, and it is tried again in time.
  */
-import type { Runtime, Timer } from "./runtime.js";
+import type { Runtime } from "./runtime.js";
+import { SharedTimer } from "./shared-timer.js";
 
 /** Where client records are kept. */
 export interface ClientRecords {
@@ -30,30 +31,28 @@ const REFRESH_MS = 20_000;
 /** Writes the record when the client is first used, and again while it is in use. */
 export class Presence {
   readonly #records: ClientRecords;
-  readonly #runtime: Runtime;
   readonly #isInUse: () => boolean;
   #longestLeaseMs = 0;
-  #timer: Timer | undefined;
+  readonly #timer: SharedTimer;
   #closed = false;
 
   constructor(records: ClientRecords, runtime: Runtime, isInUse: () => boolean) {
     this.#records = records;
-    this.#runtime = runtime;
     this.#isInUse = isInUse;
+    this.#timer = new SharedTimer(runtime, () => this.#refresh());
   }
 
   /** Called for every claim; does nothing but compare while the record is fresh. */
   touch(leaseMs: number): void {
     const isLonger = leaseMs > this.#longestLeaseMs;
     if (isLonger) this.#longestLeaseMs = leaseMs;
-    if (isLonger || this.#timer === undefined) this.announce();
+    if (isLonger || !this.#timer.isRunning) this.announce();
   }
 
   /** Writes the record now, e.g. because the server may have lost it. */
   announce(): void {
     if (this.#closed || this.#longestLeaseMs === 0) return;
-    this.#timer?.cancel();
-    this.#timer = this.#runtime.startTimer(() => this.#refresh(), REFRESH_MS, false);
+    this.#timer.start(REFRESH_MS);
     this.#records.announce(this.#longestLeaseMs + KEEP_MS).catch(() => {
       // The next refresh tries again; until then this client is known by its id alone.
     });
@@ -62,11 +61,10 @@ export class Presence {
   /** Stops refreshing. The record goes by itself. */
   close(): void {
     this.#closed = true;
-    this.#timer?.cancel();
+    this.#timer.cancel();
   }
 
   #refresh(): void {
-    this.#timer = undefined;
     if (this.#isInUse()) this.announce();
   }
 }

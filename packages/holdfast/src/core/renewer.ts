@@ -63,6 +63,7 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
   /** It does nothing by itself any more; once it is over it does not in any case. */
   #isResting = false;
   #timer: Timer | undefined;
+  #timerDueAtMs = 0;
   #isAsGranted = true;
   #mayBePutBack = false;
   /** How long the server has granted it for, in ms, as long as the holder has not confirmed it; see docs/adr/130. */
@@ -119,7 +120,8 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
       this.#kept.validForMs();
       return;
     }
-    if (this.#timer !== undefined) return;
+    // A timer that should have fired before the last look was lost, as in a test that fakes timers and restores the real ones.
+    if (this.#timer !== undefined && at.monotonicMs <= this.#timerDueAtMs + LOOK_MS) return;
     const endsInMs = Math.min(leftMs, this.#options.maxHoldMs - this.term.heldMs(at.monotonicMs));
     const dueInMs = this.#renewal.dueInMs(at.monotonicMs);
     if (Math.min(endsInMs, dueInMs) > NEAR_MS) return;
@@ -250,7 +252,9 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
       this.#options.maxHoldMs - this.term.heldMs(at.monotonicMs),
       this.#renewal.dueInMs(at.monotonicMs),
     );
-    if (inMs <= NEAR_MS) this.#timer = this.#engine.runtime.startTimer(() => this.#tick(), Math.max(0, inMs), false);
+    if (inMs > NEAR_MS) return;
+    this.#timerDueAtMs = at.monotonicMs + inMs;
+    this.#timer = this.#engine.runtime.startTimer(() => this.#tick(), Math.max(0, inMs), false);
   }
 
   #tick(): void {

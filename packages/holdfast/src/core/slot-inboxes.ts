@@ -5,7 +5,8 @@
  * An inbox is opened when it is first needed, and closed a while after the last waiter has asked: whoever waits asks
  * every few seconds, and each time it is noted.
  */
-import type { Runtime, Timer } from "./runtime.js";
+import type { Runtime } from "./runtime.js";
+import { SharedTimer } from "./shared-timer.js";
 import type { Inbox } from "./store.js";
 
 /** Longer than waiters go without asking; short of keeping an inbox for each name of a long life. */
@@ -26,13 +27,14 @@ export class SlotInboxes {
   readonly #runtime: Runtime;
   readonly #open = new Map<string, SlotInbox>();
   readonly #opening = new Map<string, Promise<void>>();
-  #sweeping: Timer | undefined;
+  readonly #sweeping: SharedTimer;
   #isClosed = false;
 
   constructor(openInbox: OpenInbox, clientId: string, runtime: Runtime) {
     this.#openInbox = openInbox;
     this.#clientId = clientId;
     this.#runtime = runtime;
+    this.#sweeping = new SharedTimer(runtime, () => this.#sweep());
   }
 
   /** The inbox, if it is confirmed; then it stays for a while from now on. */
@@ -61,7 +63,7 @@ export class SlotInboxes {
   /** Closes all. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    this.#sweeping?.cancel();
+    this.#sweeping.cancel();
     const inboxes = [...this.#open.values()];
     this.#open.clear();
     await Promise.all(inboxes.map(({ inbox }) => inbox.close()));
@@ -71,7 +73,7 @@ export class SlotInboxes {
     const inbox = await this.#openInbox(name + this.#clientId, timeoutMs);
     if (this.#isClosed) return inbox.close();
     this.#open.set(name, { inbox, usedAtMs: this.#runtime.monotonicMs() });
-    this.#sweeping ??= this.#runtime.startTimer(() => this.#sweep(), KEEP_MS, false);
+    this.#sweeping.ensure(KEEP_MS);
   }
 
   #sweep(): void {
@@ -81,7 +83,6 @@ export class SlotInboxes {
       this.#open.delete(name);
       void inbox.close();
     }
-    this.#sweeping =
-      this.#open.size === 0 ? undefined : this.#runtime.startTimer(() => this.#sweep(), KEEP_MS / 2, false);
+    if (this.#open.size > 0) this.#sweeping.start(KEEP_MS / 2);
   }
 }

@@ -7,7 +7,8 @@
  * looks without a word, a lease needs a timer of its own only for what is near.
  */
 import { Registry } from "./registry.js";
-import type { Runtime, Timer } from "./runtime.js";
+import type { Runtime } from "./runtime.js";
+import { SharedTimer } from "./shared-timer.js";
 import { type Moment, now } from "./validity.js";
 
 /** How long after the process runs on a lease that is over by any clock may go unnoticed; lease.ts promises it. */
@@ -26,16 +27,17 @@ export interface Watched {
 export class Watchdog {
   readonly #runtime: Runtime;
   readonly #watched = new Registry<Watched>();
-  #timer: Timer | undefined;
+  readonly #timer: SharedTimer;
 
   constructor(runtime: Runtime) {
     this.#runtime = runtime;
+    this.#timer = new SharedTimer(runtime, () => this.#lookAtAll());
   }
 
   /** From now on it looks every `LOOK_MS`. */
   join(number: number, watched: Watched): void {
     this.#watched.set(number, watched);
-    this.#timer ??= this.#start();
+    this.#timer.ensure(LOOK_MS);
   }
 
   /** Undoes `join`, unless somebody else has joined with that number since. */
@@ -45,16 +47,11 @@ export class Watchdog {
 
   /** Nobody is left. */
   close(): void {
-    this.#timer?.cancel();
-    this.#timer = undefined;
-  }
-
-  #start(): Timer {
-    return this.#runtime.startTimer(() => this.#lookAtAll(), LOOK_MS, false);
+    this.#timer.cancel();
   }
 
   #lookAtAll(): void {
-    this.#timer = this.#watched.size === 0 ? undefined : this.#start();
+    if (this.#watched.size > 0) this.#timer.start(LOOK_MS);
     const at = now(this.#runtime);
     const isCrowded = this.#watched.size >= CROWD;
     for (const watched of this.#watched.values()) watched.look(at, isCrowded);

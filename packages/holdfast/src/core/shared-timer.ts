@@ -1,0 +1,59 @@
+/**
+ * One timer for a purpose that many share, such as looking at all leases.
+ *
+ * A timer may never fire: a test that fakes timers and restores the real ones forgets those that were set meanwhile. So the clock is
+ * compared whenever the timer is needed, and one that should have fired long ago is replaced.
+ */
+import type { Runtime, Timer } from "./runtime.js";
+
+/** How late a timer may be before it counts as lost, in ms. A busy event loop is later than that only rarely, which does no harm. */
+const LOST_AFTER_MS = 1_000;
+
+/** See the file header. It never keeps the process alive. */
+export class SharedTimer {
+  readonly #runtime: Runtime;
+  readonly #onDue: () => void;
+  #timer: Timer | undefined;
+  #startedAtMs = 0;
+  #dueAtMs = 0;
+
+  constructor(runtime: Runtime, onDue: () => void) {
+    this.#runtime = runtime;
+    this.#onDue = onDue;
+  }
+
+  /** Whether it was started, has not fired, and can still be expected to. A clock that went back was a fake one. */
+  get isRunning(): boolean {
+    if (this.#timer === undefined) return false;
+    const nowMs = this.#runtime.monotonicMs();
+    return nowMs >= this.#startedAtMs && nowMs <= this.#dueAtMs + LOST_AFTER_MS;
+  }
+
+  /** Starts it, unless it is running. */
+  ensure(delayMs: number): void {
+    if (this.isRunning) return;
+    // At once if it was lost: what it was set for is due, and a process that is only slow gets no further delay.
+    this.start(this.#timer === undefined ? delayMs : 0);
+  }
+
+  /** Starts it; one that is running is replaced. */
+  start(delayMs: number): void {
+    this.cancel();
+    this.#startedAtMs = this.#runtime.monotonicMs();
+    this.#dueAtMs = this.#startedAtMs + delayMs;
+    this.#timer = this.#runtime.startTimer(
+      () => {
+        this.#timer = undefined;
+        this.#onDue();
+      },
+      delayMs,
+      false,
+    );
+  }
+
+  /** Stops it. It can be started again. */
+  cancel(): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+  }
+}
