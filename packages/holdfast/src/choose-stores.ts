@@ -72,7 +72,7 @@ function checkServers(servers: unknown): void {
   const { length } = servers;
   const range = `redlock must have ${FEWEST_SERVERS}, 5, 7 or ${MOST_SERVERS} servers`;
   if (length < FEWEST_SERVERS || length > MOST_SERVERS) {
-    throw new RangeError(`${range}, since fewer than three outlive the failure of none; got ${length}`);
+    throw new RangeError(`${range}: fewer have no majority left when one fails; got ${length}`);
   }
   if (length % 2 === 0) {
     throw new RangeError(

@@ -1,7 +1,7 @@
 /** What `createHoldfast` and the factories can be told, and the checks: once, at the door. */
 import type { CloseOptions } from "./core/closing.js";
 import type { ExportedLease } from "./core/holding.js";
-import { checkClientName, checkKey, checkPrefix, show } from "./core/names.js";
+import { checkClientName, checkKey, checkPrefix, show, unknownOption } from "./core/names.js";
 import type { AcquireOptions } from "./core/options.js";
 import { checkWhole, DEFAULTABLE, DEFAULTS, type ResolvedOptions, resolve } from "./core/options.js";
 import type { Store } from "./core/store.js";
@@ -131,6 +131,13 @@ export function checkOptions(options: HoldfastOptions): {
   if (options === null || typeof options !== "object") {
     throw new TypeError(`createHoldfast needs an object with redis, store or redlock; got ${show(options)}`);
   }
+  const methods = Object.entries({ redis: ["evalsha", "evalSha", "customCommand"], store: ["onReconnect"] });
+  for (const [option, names] of methods) {
+    if (!names.some((name) => typeof Reflect.get(options, name) === "function")) continue;
+    throw new TypeError(
+      `createHoldfast takes an object of options; got a ${option === "redis" ? "client" : "store"} itself: write createHoldfast({ ${option}: … })`,
+    );
+  }
   const { prefix = "hf", clientName = "", commandTimeoutMs = 2_000, allowEviction = false } = options;
   checkPrefix(prefix);
   checkClientName(clientName);
@@ -183,7 +190,7 @@ export function checkKnown<Options extends object>(
   }
   for (const option of Object.keys(options)) {
     if (!(known as readonly string[]).includes(option)) {
-      throw new TypeError(`there is no option ${show(option)}; the options are ${known.join(", ")}`);
+      throw unknownOption(option, known);
     }
   }
   return options;

@@ -7,8 +7,10 @@
  * this one file (and what is public from `index.ts`), so that files inside can be merged and renamed freely. The rule is
  * checked by tests/tidy/imports.ts.
  */
+
 export { barrierSteps } from "./barrier/steps.js";
 export { looking } from "./condition/steps.js";
+export { isAbortSignal, nativeSignal, onAbort } from "./core/abort.js";
 export { acquire, type MakeLease, timeoutError } from "./core/acquire.js";
 export { askAsHolder } from "./core/as-holder.js";
 export { type Behind, behind, behindAny } from "./core/behind.js";

@@ -20,6 +20,8 @@
 local owner, why, inbox = ARGV[1], ARGV[2], ARGV[3]
 
 -- include break-generation
+-- A full server accepts this first write, and then the others (docs/adr/135).
+redis.call('ZREM', KEYS[2], '')
 local generation = tonumber(redis.call('HGET', KEYS[1], 'generation') or 1)
 if redis.call('ZSCORE', KEYS[2], owner) then
   breakGeneration(inbox, generation, why, owner)

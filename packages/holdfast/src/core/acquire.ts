@@ -27,19 +27,22 @@ export type MakeLease<Held extends Lease> = (hold: Hold) => Held;
  * @param cohorts  where callers of one process share a claim, unless they want to be served strictly
  * @throws AcquireTimeoutError, PausedError, StoreError, ClosedError, signal.reason
  */
-export function acquire<Held extends Lease>(
+export async function acquire<Held extends Lease>(
   engine: Engine,
   steps: Steps,
   options: ResolvedOptions,
   make: MakeLease<Held>,
   cohorts?: Cohorts,
 ): Promise<Held> {
-  return new Promise((resolve, reject) => {
-    const calledAtMs = options.waitMs > 0 ? 0 : engine.runtime.monotonicMs();
+  const calledAtMs = options.waitMs > 0 ? 0 : engine.runtime.monotonicMs();
+  let timedOut: TimedOut | undefined;
+  const held = await new Promise<Held | undefined>((resolve, reject) => {
     const ends = {
-      held: (held: Hold): void => resolve(make(held)),
-      timedOut: (end: TimedOut): void =>
-        void timeoutError(engine, steps, options, end, calledAtMs).then(reject, reject),
+      held: (granted: Hold): void => resolve(make(granted)),
+      timedOut: (end: TimedOut): void => {
+        timedOut = end;
+        resolve(undefined);
+      },
       failed: reject,
     };
     // Who does not wait has nobody to wait with.
@@ -52,6 +55,9 @@ export function acquire<Held extends Lease>(
       );
     }
   });
+  if (held !== undefined) return held;
+  // Made in an async function that the caller awaits, so that its stack has the caller's line.
+  throw await timeoutError(engine, steps, options, timedOut ?? { state: undefined }, calledAtMs);
 }
 
 /**

@@ -80,11 +80,18 @@ function decode<Form extends ReplyForm>(
     throw new StoreError(lockName, {
       mayHaveRun: true,
       transient: false,
-      cause: `${script.name} answered ${JSON.stringify(reply)}, which its header does not list`,
+      cause: isNoAnswer(reply)
+        ? `${script.name} was not answered, as inside MULTI: use a client on which no transaction is open`
+        : `${script.name} answered ${JSON.stringify(reply)}, which its header does not list`,
     });
   }
   // The compiler cannot follow names made at run time; the checks in the decoders are what makes the cast true.
   return outcome as Outcome<Form>;
+}
+
+/** Inside MULTI a command is answered with null, or with QUEUED, which is no number. */
+function isNoAnswer(reply: unknown): boolean {
+  return reply === null || reply === "QUEUED" || Number.isNaN(reply);
 }
 
 /** One number: a code that nothing follows, or else the only value of the form that has no code. */

@@ -1,4 +1,5 @@
 /** How long a caller waits: until its deadline, or until its signal aborts. The rule is the same alone and in a cohort. */
+import { onAbort } from "./abort.js";
 import type { Runtime, Timer } from "./runtime.js";
 import { type Moment, now } from "./validity.js";
 
@@ -12,11 +13,10 @@ const STAY_MS = 60_000;
 export class Deadline {
   readonly #runtime: Runtime;
   readonly #waitMs: number;
-  readonly #signal: AbortSignal | undefined;
   readonly #onEnd: (end: DeadlineEnd) => void;
   /** When the wait began. */
   readonly startedAt: Moment;
-  #onAbort: (() => void) | undefined;
+  readonly #stopListening: (() => void) | undefined;
   #timer: Timer | undefined;
   #isExact = false;
 
@@ -28,13 +28,9 @@ export class Deadline {
   ) {
     this.#runtime = runtime;
     this.#waitMs = waitMs;
-    this.#signal = signal;
     this.#onEnd = onEnd;
     this.startedAt = now(runtime);
-    if (signal !== undefined) {
-      this.#onAbort = () => onEnd("abort");
-      signal.addEventListener("abort", this.#onAbort);
-    }
+    this.#stopListening = signal && onAbort(signal, () => onEnd("abort"));
   }
 
   /** How long the caller has waited, in ms. */
@@ -72,6 +68,6 @@ export class Deadline {
   /** The wait is over. */
   stop(): void {
     this.#timer?.cancel();
-    if (this.#onAbort !== undefined) this.#signal?.removeEventListener("abort", this.#onAbort);
+    this.#stopListening?.();
   }
 }

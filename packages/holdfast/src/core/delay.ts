@@ -1,3 +1,4 @@
+import { onAbort } from "./abort.js";
 import type { Engine, Occupant } from "./engine.js";
 import { ClosedError } from "./errors.js";
 
@@ -14,11 +15,10 @@ export function delay(
     const claim = engine.newClaim(lockName, 1, 1, "");
     const end = (settle: () => void): void => {
       timer.cancel();
-      signal?.removeEventListener("abort", onAbort);
+      stopListening?.();
       engine.dismiss(claim, pausing);
       settle();
     };
-    const onAbort = (): void => end(() => reject(signal?.reason));
     const timer = engine.runtime.startTimer(() => end(resolve), delayMs, true);
     const pausing: Occupant = {
       granted() {},
@@ -30,6 +30,6 @@ export function delay(
       },
     };
     engine.admit(claim, pausing);
-    signal?.addEventListener("abort", onAbort);
+    const stopListening = signal && onAbort(signal, () => end(() => reject(signal.reason)));
   });
 }

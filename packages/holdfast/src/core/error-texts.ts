@@ -21,7 +21,7 @@ export const OVER: Readonly<Record<OverReason, string>> = {
     "maxHoldMs was reached and it is no longer renewed, so another holder is granted when its rest has run out",
   closing: "this Holdfast is closing, and it is kept for no longer than its work takes to end within the grace",
   closed: "this Holdfast was closed and gave it back, or left it to run out, so another holder may have been granted",
-  released: "it was released by its holder, so another holder may have been granted at once",
+  released: "this lease was already released with release(), so another holder may have been granted since",
   "handed-over": "it was exported for another process, which may hold it now",
   superseded: "a later call wants to run, and waits until the work under it has ended",
 };
@@ -155,8 +155,14 @@ export function protocolMessage(
 export function storeMessage(lockName: string, { mayHaveRun, cause, missingPermission }: StoreFailure): string {
   const why = textOf(cause instanceof Error ? cause.message : cause);
   const assume = mayHaveRun ? "it may have been carried out all the same" : "it was not carried out";
-  const advice = cause instanceof NoReply && cause.advice !== undefined ? ` ${cause.advice}` : "";
+  const advice = cause instanceof NoReply && cause.advice !== undefined ? ` ${cause.advice}` : closedAdvice(why);
   return `The server did not confirm a request about ${quote(lockName)} (${oneLine(why)}${lacks(missingPermission)}); ${assume}.${advice}`;
+}
+
+/** node-redis says the same of a client that was never connected and of one that was closed. */
+function closedAdvice(why: string): string {
+  if (!/\bthe client is closed\b/i.test(why)) return "";
+  return " Call `await client.connect()` before the first lock, and make a new client after a close.";
 }
 
 /** Too few of several servers did what was asked: what each of them said, and what may be assumed. */

@@ -43,6 +43,8 @@ export { NoReply } from "./no-reply.js";
 
 /** Base of all lock errors. `code` is stable; the message is for people. */
 export abstract class LockError extends Error {
+  override readonly name: string = "LockError";
+
   abstract readonly code: `ERR_LOCK_${string}`;
 
   /** The lock the error is about; for a StoreError that concerns no single lock, the script or channel. */
@@ -50,13 +52,14 @@ export abstract class LockError extends Error {
 
   constructor(lockName: string, message: string, options?: ErrorOptions) {
     super(message, options);
-    this.name = new.target.name;
     this.lockName = lockName;
   }
 }
 
 /** The wait ended before the lock was free. Nothing is held and nothing is queued; trying again is safe. */
 export class AcquireTimeoutError extends LockError {
+  override readonly name: string = "AcquireTimeoutError";
+
   readonly code = "ERR_LOCK_ACQUIRE_TIMEOUT";
   readonly waitMs: number;
   /** Who held it when the wait ended; undefined if it was free just then, or the server did not say. */
@@ -105,6 +108,8 @@ export class AcquireTimeoutError extends LockError {
  * pointless before the pause ends. With `throughPause: true` an acquire waits instead.
  */
 export class PausedError extends LockError {
+  override readonly name: string = "PausedError";
+
   readonly code = "ERR_LOCK_PAUSED";
   /** Who paused it, in their own words. */
   readonly by: string;
@@ -131,6 +136,8 @@ export class PausedError extends LockError {
  * `closing` it is the reason of a signal alone: the lease is still held, until its work ends.
  */
 export class LeaseLostError extends LockError {
+  override readonly name: string = "LeaseLostError";
+
   readonly code = "ERR_LOCK_LEASE_LOST";
   readonly reason: OverReason;
   readonly token: number;
@@ -157,6 +164,8 @@ export class LeaseLostError extends LockError {
 
 /** The wait ended before what it waited for came about. Nothing is held, and nothing waits any more. */
 export class WaitTimeoutError extends LockError {
+  override readonly name: string = "WaitTimeoutError";
+
   readonly code = "ERR_LOCK_WAIT_TIMEOUT";
   readonly waitMs: number;
 
@@ -168,6 +177,8 @@ export class WaitTimeoutError extends LockError {
 
 /** The barrier broke, for all its parties: not all of them came. Those who arrive are refused until somebody resets it. */
 export class BrokenBarrierError extends LockError {
+  override readonly name: string = "BrokenBarrierError";
+
   readonly code = "ERR_LOCK_BROKEN_BARRIER";
   /** The generation that broke. */
   readonly generation: number;
@@ -194,6 +205,8 @@ export class BrokenBarrierError extends LockError {
  * `resize`; asking again as before will not help.
  */
 export class CapacityMismatchError extends LockError {
+  override readonly name: string = "CapacityMismatchError";
+
   readonly code = "ERR_LOCK_CAPACITY_MISMATCH";
   /** How many permits, or parties, there are. */
   readonly capacity: number;
@@ -221,6 +234,8 @@ export class CapacityMismatchError extends LockError {
 
 /** The server did not answer in time, or answered with an error. Unless `mayHaveRun` is false, treat it as "maybe". */
 export class StoreError extends LockError {
+  override readonly name: string = "StoreError";
+
   readonly code: "ERR_LOCK_STORE" | "ERR_LOCK_QUORUM" = "ERR_LOCK_STORE";
   readonly mayHaveRun: boolean;
   readonly transient: boolean;
@@ -250,6 +265,8 @@ export class StoreError extends LockError {
  * where they can be reached; elsewhere it ends by itself after `leaseMs` at the latest.
  */
 export class QuorumError extends StoreError {
+  override readonly name: string = "QuorumError";
+
   override readonly code = "ERR_LOCK_QUORUM";
   /** What each server said, in the order in which they were given to `createHoldfast`. */
   readonly answers: readonly ServerAnswer[];
@@ -281,6 +298,8 @@ function majorityResumesInMs(answers: readonly ServerAnswer[]): number | undefin
 
 /** This client, server or kind cannot do what was asked, and never will. Nothing was done. */
 export class UnsupportedError extends LockError {
+  override readonly name: string = "UnsupportedError";
+
   readonly code = "ERR_LOCK_UNSUPPORTED";
 }
 
@@ -289,6 +308,8 @@ export class UnsupportedError extends LockError {
  * again by the next acquire.
  */
 export class EvictionError extends LockError {
+  override readonly name: string = "EvictionError";
+
   readonly code = "ERR_LOCK_EVICTION";
   /** The server's `maxmemory-policy`. */
   readonly policy: string;
@@ -307,6 +328,8 @@ export class EvictionError extends LockError {
  * other, so nothing is acquired. Nothing is held; the next acquire asks again.
  */
 export class ProtocolError extends LockError {
+  override readonly name: string = "ProtocolError";
+
   readonly code = "ERR_LOCK_PROTOCOL";
   /** Version of the protocol that this client speaks. */
   readonly protocol: number;
@@ -340,6 +363,8 @@ export class ProtocolError extends LockError {
 
 /** This Holdfast was closed. Nothing is held by the call that was refused, and it has asked the server for nothing more. */
 export class ClosedError extends LockError {
+  override readonly name: string = "ClosedError";
+
   readonly code = "ERR_LOCK_CLOSED";
 
   constructor(lockName: string) {

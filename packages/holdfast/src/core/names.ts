@@ -109,6 +109,8 @@ function checkText(option: string, value: unknown, minBytes: number, maxBytes: n
   const bytes = value.length > maxBytes ? value.length : Buffer.byteLength(value);
   // ASCII and neither too short nor too long, as most are.
   if (bytes === value.length && bytes >= minBytes && bytes <= maxBytes) return value;
+  if (bytes === 0)
+    throw new RangeError(`${option} must be ${minBytes} to ${maxBytes} bytes of UTF-8; got an empty string`);
   if (bytes < minBytes || bytes > maxBytes) {
     throw new RangeError(
       `${option} must be ${minBytes} to ${maxBytes} bytes of UTF-8; got ${bytes}${bytes === value.length && value.length > maxBytes ? " or more" : ""}`,
@@ -127,4 +129,29 @@ export function show(value: unknown): string {
   if (typeof value === "function" || typeof value === "symbol") return `a ${typeof value}`;
   if (value === null || typeof value !== "object") return String(value);
   return Array.isArray(value) ? "an array" : "an object";
+}
+
+/** The error for an option that does not exist. It suggests the nearest name, if one is near. */
+export function unknownOption(option: string, known: readonly string[]): TypeError {
+  const wanted = option.toLowerCase();
+  const [nearest] = known
+    .map((name) => ({ name, edits: editsBetween(wanted, name.toLowerCase()) }))
+    .filter(({ name, edits }) => edits <= Math.min(3, Math.floor(name.length / 3)))
+    .toSorted((one, other) => one.edits - other.edits);
+  const hint = nearest === undefined ? "" : `did you mean ${nearest.name}? `;
+  return new TypeError(`there is no option ${show(option)}; ${hint}the options are ${known.join(", ")}`);
+}
+
+/** How many letters must be inserted, removed or replaced to make one text of the other (Levenshtein 1965). */
+function editsBetween(one: string, other: string): number {
+  let row = Array.from({ length: other.length + 1 }, (_, index) => index);
+  for (const [i, letter] of [...one].entries()) {
+    const next = [i + 1];
+    for (let j = 0; j < other.length; j += 1) {
+      const replaced = (row[j] ?? 0) + (letter === other[j] ? 0 : 1);
+      next.push(Math.min(replaced, (row[j + 1] ?? 0) + 1, (next[j] ?? 0) + 1));
+    }
+    row = next;
+  }
+  return row[other.length] ?? 0;
 }

@@ -4,6 +4,7 @@
  * Invariants: what it hands out last is what the server says, however many messages were lost, as soon as it can ask
  * again; it never hands out what is no news; and it keeps only the newest, however slow its reader is.
  */
+import { isAbortSignal, nativeSignal, onAbort } from "./abort.js";
 import type { Engine, Occupant } from "./engine.js";
 import { ClosedError, StoreError, UnsupportedError } from "./errors.js";
 import { show } from "./names.js";
@@ -75,13 +76,13 @@ async function* follow<State, Shown>(
     throw new TypeError(`options must be an object; got ${show(options)}`);
   }
   const { signal, ...others } = options;
-  const [unknown] = options instanceof AbortSignal ? ["an AbortSignal in place of { signal }"] : Object.keys(others);
+  const [unknown] = isAbortSignal(options) ? ["an AbortSignal in place of { signal }"] : Object.keys(others);
   if (unknown !== undefined) throw new TypeError(`there is no option ${show(unknown)}; the option is signal`);
-  if (signal !== undefined && !(signal instanceof AbortSignal)) {
+  if (signal !== undefined && !isAbortSignal(signal)) {
     throw new TypeError(`signal must be an AbortSignal; got ${show(signal)}`);
   }
   signal?.throwIfAborted();
-  const observer = new Observer(observed, signal);
+  const observer = new Observer(observed, signal && nativeSignal(signal));
   begun(observer);
   try {
     for (;;) {
@@ -104,6 +105,7 @@ class Observer<State> implements Occupant {
   readonly #observed: Observed<State>;
   readonly #engine: Engine;
   readonly #signal: AbortSignal | undefined;
+  readonly #stopListening: (() => void) | undefined;
   readonly #claim: Claim;
   #inbox: Inbox | undefined;
   #isOpening = false;
@@ -125,7 +127,7 @@ class Observer<State> implements Occupant {
     // It asks for nothing under this id: the id makes it known to the engine, which tells it of reconnects and the end.
     this.#claim = this.#engine.newClaim(observed.name, 1, 1, "");
     this.#engine.admit(this.#claim, this);
-    signal?.addEventListener("abort", this.#onAbort);
+    this.#stopListening = signal && onAbort(signal, this.#onAbort);
     this.#listen();
     void this.#read();
   }
@@ -246,7 +248,7 @@ class Observer<State> implements Occupant {
     if (this.#end !== undefined) return;
     this.#end = end;
     this.#timer?.cancel();
-    this.#signal?.removeEventListener("abort", this.#onAbort);
+    this.#stopListening?.();
     this.#engine.dismiss(this.#claim, this);
     void this.#inbox?.close();
     this.#hand();

@@ -1,5 +1,6 @@
 /** What a caller may ask for, its defaults, and the checks: once, at the door. A wrong value is refused, never corrected. */
-import { checkLabel, show } from "./names.js";
+import { isAbortSignal, nativeSignal } from "./abort.js";
+import { checkLabel, show, unknownOption } from "./names.js";
 
 /** How claims of several callers follow each other. See `AcquireOptions.fairness`. */
 export type Fairness = "cohort" | "strict";
@@ -108,7 +109,7 @@ const CHECKS: Readonly<Record<string, (value: unknown) => void>> = {
     if (!(value >= 0)) throw new RangeError(`waitMs must be 0 or more, or Infinity; got ${value}`);
   },
   signal(value) {
-    if (!(value instanceof AbortSignal)) throw new TypeError(`signal must be an AbortSignal; got ${show(value)}`);
+    if (!isAbortSignal(value)) throw new TypeError(`signal must be an AbortSignal; got ${show(value)}`);
   },
   fairness(value) {
     if (value !== "cohort" && value !== "strict") {
@@ -146,10 +147,10 @@ export function resolve(
     if (value === undefined) continue;
     const check = names.includes(option) && Object.hasOwn(CHECKS, option) ? CHECKS[option] : undefined;
     if (check === undefined) {
-      throw new TypeError(`there is no option ${show(option)}; the options are ${names.join(", ")}`);
+      throw unknownOption(option, names);
     }
     check(value);
-    resolved[option] = value;
+    resolved[option] = option === "signal" ? nativeSignal(value as AbortSignal) : value;
   }
   // Every key of ResolvedOptions came from `defaults` and has passed its check.
   return resolved as ResolvedOptions;

@@ -12,6 +12,7 @@ end
 local function handOff(inbox, self, now)
   local pausedMs = redis.call('PTTL', KEYS[5])
   if pausedMs ~= -2 then
+    redis.call('DEL', KEYS[4])
     moveFence(pausedMs, now)
     return
   end
@@ -447,7 +448,7 @@ export const pausingPause = {
     { code: 2, outcome: "over", values: ["nowMs"], rest: null },
     { code: 3, outcome: "ended", values: ["nowMs"], rest: null },
   ],
-  sha1: "99aa214d937c022fd7469ff06afa572d90550353",
+  sha1: "66ce86ca2e9790755ac46dbb5407d13e54240a83",
   source: `-- holdfast pausing/pause
 local request, untilMs, words, inbox = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
 
@@ -475,7 +476,7 @@ end
 return {1, nowMs, pause}` as string,
   grants: true,
   withoutGrant: {
-    sha1: "46ec0e2a8e8b3031414d8607d17410452a84d135",
+    sha1: "dc6c976cfb9b9f8b6a920126f71c4346aa43288c",
     source: `-- holdfast pausing/pause
 local request, untilMs, words, inbox = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
 
@@ -585,7 +586,7 @@ export const pausingResume = {
     { code: 1, outcome: "resumed", values: ["nowMs", "waiters"], rest: "texts" },
     { code: 2, outcome: "other", values: ["nowMs"], rest: "texts" },
   ],
-  sha1: "c97c06e8c5bd2167b01345100eecee21eb1bdc62",
+  sha1: "518368fc05007569305bda09886fb0248654cf29",
   source: `-- holdfast pausing/resume
 local request, inbox, only = ARGV[1], ARGV[2], ARGV[3]
 
@@ -615,7 +616,7 @@ end
 return {1, nowMs, waiters, pause}` as string,
   grants: true,
   withoutGrant: {
-    sha1: "bd40b02fa83d3512d1cef1b767ae12a24a839619",
+    sha1: "d5263c0ceb94e5e76012bec0e7d853936b533846",
     source: `-- holdfast pausing/resume
 local request, inbox, only = ARGV[1], ARGV[2], ARGV[3]
 

@@ -42,6 +42,8 @@ const luaExtendLease = `local function extendLease(owner, token, leaseMs)
   if restMs - leaseMs < 0 then
     redis.call('PEXPIRE', KEYS[1], leaseMs)
     restMs = leaseMs
+  else
+    redis.call('PEXPIRE', KEYS[2], restMs + 600000)
   end
   redis.call('SET', KEYS[2], token, 'PX', restMs + 600000)
   return true, restMs
@@ -248,7 +250,7 @@ export const recipesCacheExtend = {
     { code: 2, outcome: "claimed", values: [], rest: null },
     { code: 3, outcome: "forgotten", values: [], rest: null },
   ],
-  sha1: "17ba0c37356e382b608bddc122bd085f2550537b",
+  sha1: "3fc62878b0dcae9f4312218910a927db408a8916",
   source: `-- holdfast recipes/cache/extend
 local owner, leaseMs, keepMs = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 
@@ -261,6 +263,7 @@ if entry[1] ~= owner then
 end
 local time = redis.call('TIME')
 local endUs = math.max(tonumber(entry[2]), time[1] * 1000000 + time[2] + leaseMs * 1000)
+redis.call('HDEL', KEYS[1], '')
 redis.call('HSET', KEYS[1], 'until', string.format('%.0f', endUs))
 if redis.call('PTTL', KEYS[1]) < keepMs then
   redis.call('PEXPIRE', KEYS[1], keepMs)
@@ -603,7 +606,7 @@ export const recipesCoalesceEnd = {
     { code: 4, outcome: "forgotten", values: [], rest: null },
     { code: 5, outcome: "wanted", values: [], rest: null },
   ],
-  sha1: "e268bc716a07965d2d125214aa4f503171547ac3",
+  sha1: "c8d69d2084741c3dd8359977ac57b6ff38a7d5e0",
   source: `-- holdfast recipes/coalesce/end
 local owner, token, inbox, state, value = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
@@ -611,6 +614,7 @@ ${luaTell}
 ${luaCoalesceNext}
 local holder = redis.call('GET', KEYS[1])
 if holder == owner then
+  redis.call('HDEL', KEYS[5], '')
   local run = redis.call('HMGET', KEYS[5], 'begun', 'covers', 'before', 'beforeBy', 'back')
   local joined, isWanted = {}, false
   if run[1] == token and state == 'unbegun' then
@@ -643,7 +647,7 @@ ${luaWhyLost}
 return whyLost(holder, token)` as string,
   grants: true,
   withoutGrant: {
-    sha1: "309f72081b7fdfdec50900eb9312841415f69917",
+    sha1: "8fe57a017b0c9a35970f82397d5f9cbfae9aaf36",
     source: `-- holdfast recipes/coalesce/end
 local owner, token, inbox, state, value = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
@@ -652,6 +656,7 @@ ${luaCoalesceNext}
 handOff = function() end
 local holder = redis.call('GET', KEYS[1])
 if holder == owner then
+  redis.call('HDEL', KEYS[5], '')
   local run = redis.call('HMGET', KEYS[5], 'begun', 'covers', 'before', 'beforeBy', 'back')
   local joined, isWanted = {}, false
   if run[1] == token and state == 'unbegun' then
@@ -696,7 +701,7 @@ export const recipesCoalesceExtend = {
     { code: 3, outcome: "claimed", values: [], rest: null },
     { code: 4, outcome: "forgotten", values: [], rest: null },
   ],
-  sha1: "b17e73d1ac0f0a9e6459645924e06bd4f6c1102b",
+  sha1: "a90974b2f4d9f4279a7c21c5964183620cadf934",
   source: `-- holdfast recipes/coalesce/extend
 local owner, token, leaseMs = ARGV[1], ARGV[2], ARGV[3]
 
@@ -1083,7 +1088,7 @@ export const recipesOnceExtend = {
     { code: 2, outcome: "claimed", values: [], rest: null },
     { code: 3, outcome: "forgotten", values: [], rest: null },
   ],
-  sha1: "39779331240d33e1ddf77d71e403695e503fc220",
+  sha1: "5c73e6e579979c8e21584fc5b6881385f9403641",
   source: `-- holdfast recipes/once/extend
 local owner, leaseMs, keepMs = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 
@@ -1096,8 +1101,8 @@ if record[1] ~= 'running' or record[2] ~= owner then
 end
 local time = redis.call('TIME')
 local endUs = math.max(tonumber(record[3]), time[1] * 1000000 + time[2] + leaseMs * 1000)
-redis.call('HSET', KEYS[1], 'until', string.format('%.0f', endUs))
 redis.call('PEXPIRE', KEYS[1], keepMs)
+redis.call('HSET', KEYS[1], 'until', string.format('%.0f', endUs))
 return {1}` as string,
   grants: false,
   renews: true,
@@ -1136,7 +1141,7 @@ export const recipesOnceLeave = {
     { code: 1, outcome: "left", values: [], rest: null },
     { code: 2, outcome: "absent", values: [], rest: null },
   ],
-  sha1: "7d94dbe7f02c0eb6f19c3552012add17c786f96e",
+  sha1: "4a761364334b6d9d6ab48c9e90f288029a396793",
   source: `-- holdfast recipes/once/leave
 local record = redis.call('HMGET', KEYS[1], 'state', 'owner', 'attempt', 'saved')
 if record[1] ~= 'running' or record[2] ~= ARGV[1] then
@@ -1145,6 +1150,7 @@ end
 if record[3] == '1' and not record[4] then
   redis.call('DEL', KEYS[1])
 else
+  redis.call('HDEL', KEYS[1], '')
   redis.call('HSET', KEYS[1], 'state', 'released', 'attempt', record[3] - 1)
 end
 redis.call('PUBLISH', ARGV[2], 'released')
@@ -1257,7 +1263,7 @@ export const recipesOnceSettle = {
     { code: 1, outcome: "settled", values: [], rest: null },
     { code: 2, outcome: "superseded", values: [], rest: "state" },
   ],
-  sha1: "f79a1ad6682133f6eb426d880cee5a17fa1831fe",
+  sha1: "b6fe6563c3cb5791382a7aff6d6cfa7711bd5b19",
   source: `-- holdfast recipes/once/settle
 local owner, ending, value, keepMs, channel = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
@@ -1270,8 +1276,8 @@ if record[1] ~= 'running' then
 end
 local time = redis.call('TIME')
 local nowMs = math.floor((time[1] * 1000000 + time[2]) / 1000)
-redis.call('HSET', KEYS[1], 'state', ending, 'value', value, 'ended', string.format('%.0f', nowMs))
 redis.call('PEXPIRE', KEYS[1], keepMs)
+redis.call('HSET', KEYS[1], 'state', ending, 'value', value, 'ended', string.format('%.0f', nowMs))
 redis.call('PUBLISH', channel, ending)
 return {1}` as string,
   grants: false,
@@ -1376,7 +1382,7 @@ export const recipesWorkerSlotEnd = {
     { code: 0, outcome: "unknown", values: [], rest: null },
     { code: 1, outcome: "noted", values: [], rest: null },
   ],
-  sha1: "e1877d09b3e7c86e9b86e8ca8e442fdf9d9be885",
+  sha1: "e59991294a6ba047a9016d8d3d2ccb702b4ece6b",
   source: `-- holdfast recipes/worker-slot/end
 local number, token, untilMs = ARGV[1], ARGV[2], tonumber(ARGV[3])
 
@@ -1385,6 +1391,7 @@ if by ~= token then
   return 0
 end
 local latest = math.max(tonumber(before), untilMs)
+redis.call('HDEL', KEYS[1], '')
 redis.call('HSET', KEYS[1], number, string.format('%.0f ', latest) .. token .. ' ' .. before)
 return 1` as string,
   grants: false,
@@ -1401,7 +1408,7 @@ export const recipesWorkerSlotKeep = {
     { code: 3, outcome: "claimed", values: [], rest: null },
     { code: 4, outcome: "forgotten", values: [], rest: null },
   ],
-  sha1: "a04dc11169985cc295019a8fe154d0b6dc070050",
+  sha1: "e104b0dd3ce614361db397f94c9e9a9a576cde8e",
   source: `-- holdfast recipes/worker-slot/keep
 local owner, token, leaseMs, untilMs = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 
@@ -1409,6 +1416,7 @@ ${luaPermitsState}
 ${luaPermits}
 ${luaWhyLost}
 if record and isUnder(record, token) then
+  redis.call('HDEL', KEYS[1], '')
   mend()
   if redis.call('ZSCORE', KEYS[3], owner) - now > 0 then
     lengthen(leaseMs)

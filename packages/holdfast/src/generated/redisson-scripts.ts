@@ -343,7 +343,7 @@ export const interopRedissonExpirableSemaphoreExtend = {
     { code: 1, outcome: "extended", values: [], rest: null },
     { code: 2, outcome: "claimed", values: [], rest: null },
   ],
-  sha1: "91d94b54feeb104ec43d6bc0a8658a516e71b5ec",
+  sha1: "2c3d61864a7d9ba69212865937113eb827c971db",
   source: `-- holdfast interop/redisson/expirable-semaphore/extend
 local ids, leaseMs = ARGV[1], ARGV[2]
 
@@ -354,6 +354,7 @@ for id in string.gmatch(ids, string.rep('%x', 32)) do
   end
 end
 local time = redis.call('TIME')
+redis.call('ZREM', KEYS[1], '')
 local ends = time[1] * 1000 + math.floor(time[2] / 1000) + leaseMs
 for id in string.gmatch(ids, string.rep('%x', 32)) do
   redis.call('ZADD', KEYS[1], 'XX', 'GT', ends, toBytes(id))
@@ -572,7 +573,7 @@ export const interopRedissonExpirableSemaphoreUpdateLease = {
     { code: 3, outcome: "strange", values: [], rest: null },
     { code: 4, outcome: "prefixed", values: [], rest: null },
   ],
-  sha1: "ab90b756c95958b48a0cfeaa45331b8582267cab",
+  sha1: "0d4bd166377250031251f43fe4fd3b2330e48d1e",
   source: `-- holdfast interop/redisson/expirable-semaphore/update-lease
 local name, id, leaseMs, channel, how = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[5]
 
@@ -587,6 +588,7 @@ local ends = redis.call('ZSCORE', KEYS[2], toBytes(id))
 if not ends or ends - now <= 0 then
   return {0, 0}
 end
+redis.call('ZREM', KEYS[2], '')
 redis.call('ZADD', KEYS[2], leaseMs < 0 and '922337203685477' or now + leaseMs, toBytes(id))
 return {0, 1}` as string,
   grants: false,
@@ -1034,7 +1036,7 @@ export const interopRedissonReadWriteDowngrade = {
     { code: 1, outcome: "downgraded", values: [], rest: null },
     { code: 2, outcome: "forgotten", values: [], rest: null },
   ],
-  sha1: "3e3d1c7b1f38406154c45273e846688aff1d0b81",
+  sha1: "968d0d6f07e12ec5ce1163b2a103a01f131a96c3",
   source: `-- holdfast interop/redisson/read-write/downgrade
 local writer, owner, leaseMs, channel, how = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
@@ -1044,6 +1046,7 @@ local isWriter = redis.call('HEXISTS', KEYS[1], writer) == 1
 if not isWriter and redis.call('HEXISTS', KEYS[1], owner) == 0 then
   return 2
 end
+redis.call('HDEL', KEYS[1], '')
 redis.call('HSET', KEYS[1], owner, 1)
 if redis.call('PTTL', KEYS[2]) - leaseMs < 0 then
   redis.call('SET', KEYS[2], 1, 'PX', leaseMs)
@@ -1146,13 +1149,14 @@ export const interopRedissonReadWriteReadExtend = {
     { code: 1, outcome: "extended", values: [], rest: null },
     { code: 2, outcome: "forgotten", values: [], rest: null },
   ],
-  sha1: "7316c10d68b1446468c4c1a0f9792fe27551b083",
+  sha1: "4bbc3bda83d975f254ab739a6a502e553874f9c1",
   source: `-- holdfast interop/redisson/read-write/read-extend
 local owner, leaseMs = ARGV[1], ARGV[2]
 
 if redis.call('HEXISTS', KEYS[1], owner) == 0 then
   return 2
 end
+redis.call('HDEL', KEYS[1], '')
 if redis.call('PTTL', KEYS[2]) - leaseMs < 0 then
   redis.call('SET', KEYS[2], 1, 'PX', leaseMs)
 end
@@ -1206,7 +1210,7 @@ export const interopRedissonReadWriteReadRelease = {
     { code: 1, outcome: "released", values: [], rest: null },
     { code: 2, outcome: "forgotten", values: [], rest: null },
   ],
-  sha1: "ebfb6c8b423ae2db139a4b32ee00c62af72c5f55",
+  sha1: "77aec7a0cb48a0c624e1f0a579146a78495763d5",
   source: `-- holdfast interop/redisson/read-write/read-release
 local owner, holdBase, channel, how, latchMs = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
@@ -1221,6 +1225,7 @@ end
 if redis.call('HEXISTS', KEYS[1], owner) == 0 then
   return 2
 end
+redis.call('HDEL', KEYS[1], '')
 local isHeld = endReads(holdBase, owner, channel, how)
 redis.call('SET', KEYS[2], isHeld and '0' or '1', 'PX', latchMs)
 return 1` as string,
@@ -1309,7 +1314,7 @@ export const interopRedissonReadWriteWriteRelease = {
     { code: 1, outcome: "released", values: [], rest: null },
     { code: 2, outcome: "forgotten", values: [], rest: null },
   ],
-  sha1: "0ed89f3df7dff888f5788d1e3eeae6e997fb9187",
+  sha1: "dd745c8c3b716b1de99e99b0a6503d7777164ff5",
   source: `-- holdfast interop/redisson/read-write/write-release
 local owner, channel, how, latchMs = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
@@ -1324,6 +1329,7 @@ end
 if redis.call('HEXISTS', KEYS[1], owner) == 0 then
   return 2
 end
+redis.call('HDEL', KEYS[1], '')
 endWrite(owner, channel, how)
 redis.call('SET', KEYS[2], '1', 'PX', latchMs)
 return 1` as string,
@@ -1519,7 +1525,7 @@ export const interopRedissonSemaphoreExtend = {
     { code: 2, outcome: "claimed", values: [], rest: null },
     { code: 3, outcome: "forgotten", values: [], rest: null },
   ],
-  sha1: "204df67dbca6a5431b9dfc432e0e34cdf27df3b7",
+  sha1: "11b38e2db3954a309cb91c22e8afb384e435f016",
   source: `-- holdfast interop/redisson/semaphore/extend
 local owner, token, leaseMs = ARGV[1], ARGV[2], ARGV[3]
 
@@ -1530,6 +1536,7 @@ end
 if string.match(redis.call('HGET', KEYS[3], owner) or '', '%d+$') ~= token then
   return 2
 end
+redis.call('ZREM', KEYS[2], '')
 local time = redis.call('TIME')
 redis.call('ZADD', KEYS[2], 'GT', time[1] * 1000 + math.floor(time[2] / 1000) + leaseMs, owner)
 ${luaRedissonLife}

@@ -33,6 +33,8 @@ const luaExtendLease = `local function extendLease(owner, token, leaseMs)
   if restMs - leaseMs < 0 then
     redis.call('PEXPIRE', KEYS[1], leaseMs)
     restMs = leaseMs
+  else
+    redis.call('PEXPIRE', KEYS[2], restMs + 600000)
   end
   redis.call('SET', KEYS[2], token, 'PX', restMs + 600000)
   return true, restMs
@@ -50,6 +52,7 @@ end
 local function handOff(inbox, self, now)
   local pausedMs = redis.call('PTTL', KEYS[5])
   if pausedMs ~= -2 then
+    redis.call('DEL', KEYS[4])
     moveFence(pausedMs, now)
     return
   end
@@ -602,11 +605,12 @@ export const barrierLeave = {
     { code: 1, outcome: "broke", values: [], rest: null },
     { code: 2, outcome: "passed", values: ["generation", "index"], rest: null },
   ],
-  sha1: "e676e1839b1dd21aae5157b782afaaa0a3311698",
+  sha1: "d8f035f69541b19eca651c5cfb1c7e54628805dc",
   source: `-- holdfast barrier/leave
 local owner, why, inbox = ARGV[1], ARGV[2], ARGV[3]
 
 ${luaBreakGeneration}
+redis.call('ZREM', KEYS[2], '')
 local generation = tonumber(redis.call('HGET', KEYS[1], 'generation') or 1)
 if redis.call('ZSCORE', KEYS[2], owner) then
   breakGeneration(inbox, generation, why, owner)
@@ -787,7 +791,7 @@ export const conditionLeave = {
     { code: 2, outcome: "passed", values: [], rest: null },
     { code: 3, outcome: "released", values: [], rest: null },
   ],
-  sha1: "daa8b187fda48d376885138b6d24c62bfdfa8749",
+  sha1: "4086b6465cf5e64d6a25700fd0fde36c6bea5147",
   source: `-- holdfast condition/leave
 local from, token, owner, entered, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
@@ -827,7 +831,7 @@ end
 return 0` as string,
   grants: true,
   withoutGrant: {
-    sha1: "f42b9bd59989575f0eb517ca3820f91e18a363b4",
+    sha1: "19c0e8ff0f65a7ab278a59e29adc17a6fb454a69",
     source: `-- holdfast condition/leave
 local from, token, owner, entered, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
@@ -917,7 +921,7 @@ export const conditionWait = {
     { code: 3, outcome: "claimed", values: [], rest: null },
     { code: 4, outcome: "forgotten", values: [], rest: null },
   ],
-  sha1: "587c690c86c8f2e4cc0e9151e61573a55f8cfe99",
+  sha1: "9b330e454f1e8b4e0a35e7e783be815b3f608aa1",
   source: `-- holdfast condition/wait
 local from, token, owner, again, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
@@ -955,7 +959,7 @@ end
 return {whyLost(holder, token)}` as string,
   grants: true,
   withoutGrant: {
-    sha1: "73a0ba66d9bff3d41f29a755d23c7e6a57e1df9b",
+    sha1: "7a3802a1fe3763f5779188925f458e16f640dc39",
     source: `-- holdfast condition/wait
 local from, token, owner, again, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
@@ -1198,7 +1202,7 @@ export const electionExtend = {
     { code: 3, outcome: "claimed", values: [], rest: null },
     { code: 4, outcome: "forgotten", values: [], rest: null },
   ],
-  sha1: "a2d535d262763e01957d02ac653009d547b7f606",
+  sha1: "222b544af82630bdc7020cd5aa328b9ef26bee74",
   source: `-- holdfast election/extend
 local owner, term, leaseMs = ARGV[1], ARGV[2], ARGV[3]
 
@@ -1282,7 +1286,7 @@ export const electionResign = {
     { code: 3, outcome: "claimed", values: [], rest: null },
     { code: 4, outcome: "forgotten", values: [], rest: null },
   ],
-  sha1: "15576bca9c7f05d299aee9a3b5c448b829606710",
+  sha1: "869e22ad7fd45cddf4aaac651b5dc4395cba294d",
   source: `-- holdfast election/resign
 local owner, term, inbox, channel = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
@@ -1302,7 +1306,7 @@ redis.call('PUBLISH', channel, 'changed')
 return 1` as string,
   grants: true,
   withoutGrant: {
-    sha1: "142b4cc6cd8e68a24ccb194588f65ce718a53345",
+    sha1: "780d15bb28bd9f3633dad3f6d8c2ceef635ce797",
     source: `-- holdfast election/resign
 local owner, term, inbox, channel = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
@@ -1407,7 +1411,7 @@ export const mutexAcquire = {
     { code: 0, outcome: "waiting", values: ["restMs", "nowUs"], rest: "pauses" },
     { code: 1, outcome: "refused", values: ["restMs", "nowUs"], rest: "pauses" },
   ],
-  sha1: "bd0430b92e7d5ababa8a09a799ba0f54d42afe4e",
+  sha1: "db9125ba9a195db9c72880b676eb164f731a3397",
   source: `-- holdfast mutex/acquire
 local owner, leaseMs, fenceMs, block, enqueue, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 
@@ -1533,7 +1537,7 @@ export const mutexExtend = {
     { code: 3, outcome: "claimed", values: [], rest: null },
     { code: 4, outcome: "forgotten", values: [], rest: null },
   ],
-  sha1: "965d7f281bc1794b04c2bd3e64bfc542c3e19019",
+  sha1: "7c4cb44536ce583c6a8dc1faf570c99907b17f17",
   source: `-- holdfast mutex/extend
 local owner, token, leaseMs = ARGV[1], ARGV[2], ARGV[3]
 
@@ -1558,7 +1562,7 @@ export const mutexForceRelease = {
     { code: 0, outcome: "unchanged", values: [], rest: null },
     { code: 1, outcome: "released", values: [], rest: null },
   ],
-  sha1: "b3a6468efb528d6c1d4f0da2f1cc2800a48e47db",
+  sha1: "7c56b86aa10de33969a3f882e1b6cabf9d023e96",
   source: `-- holdfast mutex/force-release
 local owner, token, inbox, note = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
@@ -1591,7 +1595,7 @@ end
 return 1` as string,
   grants: true,
   withoutGrant: {
-    sha1: "83dd8af62b5e4f8847cef59f8af50e087a362ad2",
+    sha1: "69d4fd54a9e3eea9d05f1328c8d6447893477538",
     source: `-- holdfast mutex/force-release
 local owner, token, inbox, note = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
@@ -1668,7 +1672,7 @@ export const mutexLeave = {
     { code: 1, outcome: "left", values: [], rest: null },
     { code: 2, outcome: "released", values: [], rest: null },
   ],
-  sha1: "6c787863cb6934b2af3b2fe11d5663de7de49639",
+  sha1: "c6fd40d2f5dd1f378fd9c190d2f1b568805a6834",
   source: `-- holdfast mutex/leave
 local owner, inbox = ARGV[1], ARGV[2]
 
@@ -1683,7 +1687,7 @@ end
 return redis.call('ZREM', KEYS[3], owner)` as string,
   grants: true,
   withoutGrant: {
-    sha1: "eed4300285ba48d2c138c69c81cc8a538cac797d",
+    sha1: "dafb6f74fdc3946a4d158f06442abea8e065a864",
     source: `-- holdfast mutex/leave
 local owner, inbox = ARGV[1], ARGV[2]
 
@@ -1750,7 +1754,7 @@ export const mutexRelease = {
     { code: 3, outcome: "claimed", values: [], rest: null },
     { code: 4, outcome: "forgotten", values: [], rest: null },
   ],
-  sha1: "ac5cdb9710bba4abe16953fb4eb96b384f07b63c",
+  sha1: "58715555fa12a427f5d4f8ec28703e0d1d9e2029",
   source: `-- holdfast mutex/release
 local owner, token, inbox = ARGV[1], ARGV[2], ARGV[3]
 
@@ -1778,7 +1782,7 @@ ${luaWhyLost}
 return whyLost(holder, token)` as string,
   grants: true,
   withoutGrant: {
-    sha1: "3d03cc9c6bb2223e03e88c89eef935f9d166f870",
+    sha1: "816449d1e0082f2f9a2834b5f4eaf464a08febb8",
     source: `-- holdfast mutex/release
 local owner, token, inbox = ARGV[1], ARGV[2], ARGV[3]
 
@@ -1816,7 +1820,7 @@ export const mutexRenew = {
   replies: [
     { code: 1, outcome: "renewed", values: [], rest: "refused" },
   ],
-  sha1: "cbf7ade5e7b400c2f23e87ffb24d10868ae740e9",
+  sha1: "d38e0d5163d7eb15b0180009e1aa8cdc9188bc7d",
   source: `-- holdfast mutex/renew
 local reply = {1}
 local place = 0
@@ -1831,6 +1835,8 @@ for owner, token, leaseMs in string.gmatch(ARGV[1], '(%S+) (%S+) (%S+)') do
     if restMs - leaseMs < 0 then
       redis.call('PEXPIRE', KEYS[2 * place - 1], leaseMs)
       restMs = leaseMs
+    else
+      redis.call('PEXPIRE', KEYS[2 * place], restMs + 600000)
     end
     redis.call('SET', KEYS[2 * place], token, 'PX', restMs + 600000)
   end
@@ -2012,12 +2018,13 @@ export const permitsConfirm = {
   replies: [
     { code: 1, outcome: "confirmed", values: [], rest: "refused" },
   ],
-  sha1: "5a7352c6ab919d32adf7a4de2e8a3aa2d7f65eaf",
+  sha1: "b69fc3dc60ffbb82a44c1df5c777df030401d75b",
   source: `-- holdfast permits/confirm
 local owner = ''
 
 ${luaPermitsState}
 ${luaPermits}
+redis.call('HDEL', KEYS[1], '')
 mend()
 local reply = {1}
 local place = 0
@@ -2049,13 +2056,14 @@ export const permitsExtend = {
     { code: 3, outcome: "claimed", values: [], rest: null },
     { code: 4, outcome: "forgotten", values: [], rest: null },
   ],
-  sha1: "c7b9d892a39b2d3b03d50d3f1e729ced365c0ae0",
+  sha1: "c983f7d4762ca16ec7f0d76757e8c9596af03ad0",
   source: `-- holdfast permits/extend
 local owner, token, leaseMs = ARGV[1], ARGV[2], tonumber(ARGV[3])
 
 ${luaPermitsState}
 if record and first - now > 0 and keepUntil - now >= math.max(keepMs, leaseMs + 60000) * 1000
   and token - string.match(record, '/(%d+)') == 0 then
+  redis.call('HDEL', KEYS[1], '')
   if string.byte(record, -1) == 33 then
     redis.call('HSET', KEYS[1], owner, string.sub(record, 1, -3))
   end
@@ -2069,6 +2077,7 @@ end
 ${luaPermits}
 ${luaWhyLost}
 if record and isUnder(record, token) then
+  redis.call('HDEL', KEYS[1], '')
   mend()
   if redis.call('ZSCORE', KEYS[3], owner) - now > 0 then
     lengthen(leaseMs)
@@ -2091,7 +2100,7 @@ export const permitsForceRelease = {
     { code: 0, outcome: "unchanged", values: [], rest: null },
     { code: 1, outcome: "released", values: [], rest: null },
   ],
-  sha1: "d1acee6179dc3871b39465cd67a157a94ddea153",
+  sha1: "7ef09a1f369e29991618d63db26809079e663bb7",
   source: `-- holdfast permits/force-release
 local owner, token, inbox, numbered, note = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[5]
 
@@ -2100,6 +2109,7 @@ ${luaTellHolder}
 ${luaPermitsState}
 ${luaPermits}
 ${luaPermitsGrant}
+redis.call('HDEL', KEYS[1], '')
 reap()
 local holders = owner == '' and redis.call('ZRANGE', KEYS[3], 0, 9999) or {owner}
 for _, holder in ipairs(holders) do
@@ -2120,7 +2130,7 @@ grantHeads()
 return 0` as string,
   grants: true,
   withoutGrant: {
-    sha1: "0cd4ab13b21dcc535b096e54bb343a6cb70e91bd",
+    sha1: "4eb9d90f935c049240de6424d3e9c4e0d8b8e10b",
     source: `-- holdfast permits/force-release
 local owner, token, inbox, numbered, note = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[5]
 
@@ -2130,6 +2140,7 @@ ${luaPermitsState}
 ${luaPermits}
 ${luaPermitsGrant}
 grantHeads = function() end
+redis.call('HDEL', KEYS[1], '')
 reap()
 local holders = owner == '' and redis.call('ZRANGE', KEYS[3], 0, 9999) or {owner}
 for _, holder in ipairs(holders) do
@@ -2206,7 +2217,7 @@ export const permitsLeave = {
     { code: 1, outcome: "left", values: [], rest: null },
     { code: 2, outcome: "released", values: [], rest: null },
   ],
-  sha1: "e028831d65ad4b2e56d53c93d148ef03c0b8712e",
+  sha1: "cb70000cfdd7718717fc0b0fde13877ab852e6a7",
   source: `-- holdfast permits/leave
 local owner, inbox, numbered = ARGV[1], ARGV[2], tonumber(ARGV[3])
 
@@ -2214,6 +2225,7 @@ ${luaTell}
 ${luaPermitsState}
 ${luaPermits}
 ${luaPermitsGrant}
+redis.call('HDEL', KEYS[1], '')
 reap()
 local left = redis.call('ZREM', KEYS[5], owner)
 if record then
@@ -2224,7 +2236,7 @@ grantHeads()
 return left` as string,
   grants: true,
   withoutGrant: {
-    sha1: "19f0be26a5aed53c7bad8d152beb6280c7640d40",
+    sha1: "2d3b1e63b4396ec41b964c01afd862617818181b",
     source: `-- holdfast permits/leave
 local owner, inbox, numbered = ARGV[1], ARGV[2], tonumber(ARGV[3])
 
@@ -2233,6 +2245,7 @@ ${luaPermitsState}
 ${luaPermits}
 ${luaPermitsGrant}
 grantHeads = function() end
+redis.call('HDEL', KEYS[1], '')
 reap()
 local left = redis.call('ZREM', KEYS[5], owner)
 if record then
@@ -2339,7 +2352,7 @@ export const permitsRelease = {
     { code: 3, outcome: "claimed", values: [], rest: null },
     { code: 4, outcome: "forgotten", values: [], rest: null },
   ],
-  sha1: "5dba691842801a2465c910efb751fb017ca8aad5",
+  sha1: "1c399b8a846aa5197c0cb69f02cad540e29a10b8",
   source: `-- holdfast permits/release
 local owner, token, inbox, numbered = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 
@@ -2364,6 +2377,7 @@ ${luaTell}
 ${luaPermits}
 ${luaPermitsGrant}
 ${luaWhyLost}
+redis.call('HDEL', KEYS[1], '')
 reap()
 local isHeld = record and isUnder(record, token)
 if isHeld then
@@ -2373,7 +2387,7 @@ grantHeads()
 return isHeld and 1 or whyLost(nil, token)` as string,
   grants: true,
   withoutGrant: {
-    sha1: "2a775a82561063392dbf799553ce8389ffaed69f",
+    sha1: "8b9bb8bd82ac8b452ec6d6a24ba49ef94280413a",
     source: `-- holdfast permits/release
 local owner, token, inbox, numbered = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 
@@ -2399,6 +2413,7 @@ ${luaPermits}
 ${luaPermitsGrant}
 grantHeads = function() end
 ${luaWhyLost}
+redis.call('HDEL', KEYS[1], '')
 reap()
 local isHeld = record and isUnder(record, token)
 if isHeld then
@@ -2493,7 +2508,7 @@ export const permitsReweigh = {
     { code: 3, outcome: "claimed", values: [], rest: null },
     { code: 4, outcome: "forgotten", values: [], rest: null },
   ],
-  sha1: "d40645110ed87857d9aca528c251b125509bbde1",
+  sha1: "ba6ca64dd9040155b5aa02cc724618e1249201e1",
   source: `-- holdfast permits/reweigh
 local owner, token, weight, change = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local inbox, numbered = ARGV[5], tonumber(ARGV[6])
@@ -2503,6 +2518,7 @@ ${luaPermitsState}
 ${luaPermits}
 ${luaPermitsGrant}
 ${luaWhyLost}
+redis.call('HDEL', KEYS[1], '')
 reap()
 if not record or not isUnder(record, token) then
   grantHeads()
@@ -2669,7 +2685,7 @@ export const serverLineage = {
     { code: 3, outcome: "alone", values: ["longestMs", "restMs"], rest: "run" },
     { code: 2, outcome: "hidden", values: [], rest: null },
   ],
-  sha1: "172c68d51c17393425c9a04712fcd3b3c05a0fdb",
+  sha1: "14dc51191856a00fea5bde2c4cc72bb1dbeb8e40",
   source: `-- holdfast server/lineage
 local leaseMs, isStrict, place, vouched, heard = tonumber(ARGV[1]), ARGV[2] == '1', ARGV[3], ARGV[4], ARGV[5]
 
@@ -2691,6 +2707,7 @@ local periodMs = tonumber(marker[6] or nowMs)
 if settled == run and nowMs - periodMs > 3600000 + math.max(longestMs, beforeMs) then
   beforeMs, longestMs, periodMs = longestMs, 0, nowMs
 end
+redis.call('HDEL', KEYS[1], '')
 if leaseMs > longestMs then
   longestMs = leaseMs
   redis.call('HSET', KEYS[1], 'longestMs', longestMs, 'beforeMs', beforeMs, 'periodMs', periodMs)
@@ -2761,7 +2778,7 @@ export const serverShard = {
     { code: 1, outcome: "foreign", values: ["home"], rest: "words" },
     { code: 2, outcome: "hidden", values: [], rest: null },
   ],
-  sha1: "d14a638dc508c2fd19d543c9c1f55031e7dddff2",
+  sha1: "6a408f2d442c4a65301a85e3f63391958aaaea40",
   source: `-- holdfast server/shard
 local vouched, list = ARGV[1], ARGV[2]
 
@@ -2774,6 +2791,7 @@ end
 
 local found = redis.call('HGET', KEYS[1], 'run')
 if found ~= run and vouched == run then
+  redis.call('HDEL', KEYS[1], '')
   redis.call('HSET', KEYS[1], 'run', run)
   found = run
 end

@@ -158,7 +158,7 @@ export const interopTimestampExtend = {
     { code: 5, outcome: "deleted", values: [], rest: null },
     { code: 6, outcome: "overwritten", values: [], rest: "words" },
   ],
-  sha1: "f616646531f1363784df61174099932fed5a461c",
+  sha1: "98d6c089922b6ba04f62c728ef390f957fad0296",
   source: `-- holdfast interop/timestamp/extend
 local owner, token, leaseMs, unitMs, padding = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local before, after, graceMs, skewMs, latestMs = ARGV[6], ARGV[7], tonumber(ARGV[8]), tonumber(ARGV[9]), tonumber(ARGV[10])
@@ -179,6 +179,7 @@ end
 if state == 'claimed' then
   return 3
 end
+redis.call('PEXPIRE', KEYS[2], leaseMs)
 write(owner, token, sinceMs, value)
 redis.call('SET', KEYS[3], token, 'PX', math.max(redis.call('PTTL', KEYS[3]), tonumber(ARGV[11])))
 if state == 'overwritten' then

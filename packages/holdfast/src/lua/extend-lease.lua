@@ -18,6 +18,9 @@ local function extendLease(owner, token, leaseMs)
   if restMs - leaseMs < 0 then
     redis.call('PEXPIRE', KEYS[1], leaseMs)
     restMs = leaseMs
+  else
+    -- A full server accepts this first write, and then the others (docs/adr/135).
+    redis.call('PEXPIRE', KEYS[2], restMs + 600000)
   end
   redis.call('SET', KEYS[2], token, 'PX', restMs + 600000)
   return true, restMs

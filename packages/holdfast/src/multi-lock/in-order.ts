@@ -5,6 +5,7 @@
  * Invariants: one deadline for all; whatever ends the attempt, what was taken is given back; nobody gets a set
  * of which a part was lost while it waited for the rest.
  */
+import { onAbort } from "../core/abort.js";
 import { AcquireTimeoutError, PausedError, StoreError } from "../core/errors.js";
 import { Lease } from "../core/lease.js";
 import type { Lock } from "../core/lock.js";
@@ -76,9 +77,9 @@ class Ascent {
   /** The leases of all; or the name of one that was lost on the way, so that it must begin anew. */
   async climb(): Promise<{ readonly held: readonly Lease[] } | { readonly lost: string }> {
     const { locks, given, resolved, leftMs } = this.#request;
-    const onAbort = (): void => this.#interrupt.abort(resolved.signal?.reason);
     resolved.signal?.throwIfAborted();
-    resolved.signal?.addEventListener("abort", onAbort);
+    const stopListening =
+      resolved.signal && onAbort(resolved.signal, () => this.#interrupt.abort(resolved.signal?.reason));
     try {
       for (const lock of locks) {
         const lease = await lock
@@ -91,7 +92,7 @@ class Ascent {
         });
       }
     } finally {
-      resolved.signal?.removeEventListener("abort", onAbort);
+      stopListening?.();
     }
     const lost = this.#held.find((lease) => !isHeld(lease));
     if (lost === undefined) return { held: this.#held };

@@ -23,6 +23,9 @@ for owner, token, leaseMs in string.gmatch(ARGV[1], '(%S+) (%S+) (%S+)') do
     if restMs - leaseMs < 0 then
       redis.call('PEXPIRE', KEYS[2 * place - 1], leaseMs)
       restMs = leaseMs
+    else
+      -- A full server accepts this first write, and then the others (docs/adr/135).
+      redis.call('PEXPIRE', KEYS[2 * place], restMs + 600000)
     end
     redis.call('SET', KEYS[2 * place], token, 'PX', restMs + 600000)
   end

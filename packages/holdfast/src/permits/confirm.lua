@@ -17,6 +17,8 @@ local owner = ''
 
 -- include permits-state
 -- include permits
+-- A full server accepts this first write, and then the others (docs/adr/135).
+redis.call('HDEL', KEYS[1], '')
 mend()
 local reply = {1}
 local place = 0

@@ -24,6 +24,8 @@ local owner, token, leaseMs = ARGV[1], ARGV[2], tonumber(ARGV[3])
 -- include permits-state
 if record and first - now > 0 and keepUntil - now >= math.max(keepMs, leaseMs + 60000) * 1000
   and token - string.match(record, '/(%d+)') == 0 then
+  -- A full server accepts this first write, and then the others (docs/adr/135).
+  redis.call('HDEL', KEYS[1], '')
   if string.byte(record, -1) == 33 then
     redis.call('HSET', KEYS[1], owner, string.sub(record, 1, -3))
   end
@@ -37,6 +39,7 @@ end
 -- include permits
 -- include why-lost
 if record and isUnder(record, token) then
+  redis.call('HDEL', KEYS[1], '')
   mend()
   if redis.call('ZSCORE', KEYS[3], owner) - now > 0 then
     lengthen(leaseMs)

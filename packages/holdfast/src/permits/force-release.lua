@@ -26,6 +26,8 @@ local owner, token, inbox, numbered, note = ARGV[1], ARGV[2], ARGV[3], tonumber(
 -- include permits-state
 -- include permits
 -- include permits-grant
+-- A full server accepts this first write, and then the others (docs/adr/135).
+redis.call('HDEL', KEYS[1], '')
 reap()
 local holders = owner == '' and redis.call('ZRANGE', KEYS[3], 0, 9999) or {owner}
 for _, holder in ipairs(holders) do

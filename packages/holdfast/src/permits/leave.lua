@@ -24,6 +24,8 @@ local owner, inbox, numbered = ARGV[1], ARGV[2], tonumber(ARGV[3])
 -- include permits-state
 -- include permits
 -- include permits-grant
+-- A full server accepts this first write, and then the others (docs/adr/135).
+redis.call('HDEL', KEYS[1], '')
 reap()
 local left = redis.call('ZREM', KEYS[5], owner)
 if record then

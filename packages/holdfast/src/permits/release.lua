@@ -45,6 +45,8 @@ end
 -- include permits
 -- include permits-grant
 -- include why-lost
+-- A full server accepts this first write, and then the others (docs/adr/135).
+redis.call('HDEL', KEYS[1], '')
 reap()
 local isHeld = record and isUnder(record, token)
 if isHeld then

@@ -33,6 +33,8 @@ local inbox, numbered = ARGV[5], tonumber(ARGV[6])
 -- include permits
 -- include permits-grant
 -- include why-lost
+-- A full server accepts this first write, and then the others (docs/adr/135).
+redis.call('HDEL', KEYS[1], '')
 reap()
 if not record or not isUnder(record, token) then
   grantHeads()

@@ -35,6 +35,8 @@ export type UnderLock<Value> =
 
 /** The work ended, but its lease was lost meanwhile: what it did may have overlapped with another holder's. */
 export class WorkLostError extends LeaseLostError {
+  override readonly name: string = "WorkLostError";
+
   /** What the work returned. */
   readonly value: unknown;
 

@@ -49,6 +49,8 @@ local periodMs = tonumber(marker[6] or nowMs)
 if settled == run and nowMs - periodMs > 3600000 + math.max(longestMs, beforeMs) then
   beforeMs, longestMs, periodMs = longestMs, 0, nowMs
 end
+-- A full server accepts this first write, and then the others (docs/adr/135).
+redis.call('HDEL', KEYS[1], '')
 if leaseMs > longestMs then
   longestMs = leaseMs
   redis.call('HSET', KEYS[1], 'longestMs', longestMs, 'beforeMs', beforeMs, 'periodMs', periodMs)

@@ -25,6 +25,8 @@ end
 
 local found = redis.call('HGET', KEYS[1], 'run')
 if found ~= run and vouched == run then
+  -- A full server accepts this first write, and then the others (docs/adr/135).
+  redis.call('HDEL', KEYS[1], '')
   redis.call('HSET', KEYS[1], 'run', run)
   found = run
 end

@@ -51,6 +51,7 @@ export function storeFor(redis: unknown, { subscriber, terms }: StoreForOptions 
   const openEar: OpenEar | undefined =
     subscriber && (async (events) => earFor(await subscriber(), "what `subscriber` made", events));
   if (isStore(redis)) return redis;
+  refuseMode(redis);
   if (isIoredisCluster(redis) || isNodeRedisCluster(redis)) {
     if (subscriber !== undefined)
       throw new TypeError(`\`subscriber\` is not for ${describe(redis)}: ${CLUSTER_LISTENS}.`);
@@ -61,6 +62,31 @@ export function storeFor(redis: unknown, { subscriber, terms }: StoreForOptions 
   if (isGlide(redis))
     return has(redis, "ssubscribe") ? glideClusterStore(redis, openEar, terms) : glideStore(redis, openEar, terms);
   throw new TypeError(`The option \`redis\` must be ${ACCEPTED}; got ${describe(redis)}.`);
+}
+
+/** A client that answers in another way would only be noticed at the first lock, after all of `waitMs`. */
+function refuseMode(client: unknown): void {
+  if (typeof client !== "object" || client === null) return;
+  const read = (name: string): unknown => Reflect.get(client, name);
+  const options = read("options") as { legacyMode?: unknown; monitor?: unknown } | undefined;
+  if (options?.legacyMode === true)
+    throw unusable("a node-redis client in legacy mode", "make one without `legacyMode`");
+  if (options?.monitor === true || read("status") === "monitoring")
+    throw unusable("an ioredis client in monitor mode", "pass the client on which you called `monitor()`");
+  if (read("mode") === "subscriber")
+    throw unusable(
+      "an ioredis client that has subscribed to a channel",
+      "pass another client, such as `client.duplicate()`",
+    );
+  if (Reflect.get(client, "constructor")?.name === "RedisMock")
+    throw unusable(
+      "an ioredis-mock client",
+      "use `{ store: embedded() }` of @holdfast/embedded in tests: it runs the real scripts",
+    );
+}
+
+function unusable(what: string, fix: string): TypeError {
+  return new TypeError(`The option \`redis\` must be a client that can run scripts; got ${what}: ${fix}.`);
 }
 
 function earFor(client: unknown, what: string, events: EarEvents): Ear {

@@ -15,8 +15,11 @@ const REFUSED_FOR_NOW =
 const REFUSED =
   /^(?:NOAUTH|NOPERM|PermissionDenied|WRONGPASS|DENIED|CROSSSLOT|MOVED|ASK|NOPROTO|ERR unknown command|ERR wrong number of arguments|ERR Number of keys)\b/i;
 
-/** Refusals of every write for as long as a script runs, so that it cannot have written before one of them. */
-const REFUSES_ALL_WRITES = /^(?:READONLY|MISCONF|NOREPLICAS)\b/i;
+/**
+ * Refusals that a script meets at its first write or never, so that it has written nothing. `OOM`: once a script has written, the
+ * server lets it finish.
+ */
+const REFUSES_ALL_WRITES = /^(?:READONLY|MISCONF|NOREPLICAS|OOM)\b/i;
 
 /** The slot is served by another node. A client of a cluster goes there, and tells of it only if it was sent round in a circle. */
 const ELSEWHERE = /^(?:MOVED|ASK)\b/;

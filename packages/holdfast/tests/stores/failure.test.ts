@@ -20,7 +20,7 @@ test.each([
   ["NOSCRIPT No matching script.", REFUSED_FOR_NOW],
   ["An error was signalled by the server: - NoScriptError: No matching script.", REFUSED_FOR_NOW],
   ["An error was signalled by the server: - BusyLoadingError: Redis is loading", REFUSED_FOR_NOW],
-  [`OOM command not allowed when used memory > 'maxmemory'. script: ${SHA}, on @user_script:1.`, MAYBE],
+  [`OOM command not allowed when used memory > 'maxmemory'. script: ${SHA}, on @user_script:1.`, REFUSED_FOR_NOW],
   [`READONLY You can't write against a read only replica. script: ${SHA}, on @user_script:1.`, REFUSED_FOR_NOW],
   ["An error was signalled by the server: - ReadOnly: You can't write", REFUSED_FOR_NOW],
   ["Stream isn't writeable and enableOfflineQueue options is false", REFUSED_FOR_NOW],

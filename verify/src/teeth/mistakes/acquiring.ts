@@ -174,8 +174,8 @@ export const ACQUIRING: readonly Tooth[] = [
     patches: [
       patch(
         "core/options.ts",
-        "    check(value);\n    resolved[option] = value;",
-        '    check(value);\n    if (option !== "leaseMs") resolved[option] = value;',
+        "    check(value);\n    resolved[option] =",
+        '    check(value);\n    if (option !== "leaseMs") resolved[option] =',
       ),
     ],
     catcher: test(

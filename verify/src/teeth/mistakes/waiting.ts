@@ -110,7 +110,7 @@ export const WAITING: readonly Tooth[] = [
     id: "place-leaked",
     bugs: ["B44"],
     mistake: "a wait that ends keeps its place on the caller's signal",
-    patches: [patch(DEADLINE, 'this.#signal?.removeEventListener("abort", this.#onAbort);', "return;")],
+    patches: [patch(DEADLINE, "this.#stopListening?.();", "return;")],
     catcher: test("unit/waiter.test.ts", "a wait leaves no listener on the signal, however it ends"),
   },
   {

@@ -34,7 +34,7 @@ export const memory: Check = {
   id: "memory",
   reads: "`used_memory` of `maxmemory`",
   levels: "warning over 80 %, critical over 95 %",
-  risk: "When it is full every acquire and every renewal answers OOM, and leases that are held are lost.",
+  risk: "When it is full, every acquire is refused with OOM. Leases that are held are still renewed and released.",
   fix: "raise maxmemory, or move other data to another Redis",
   families: [],
   run({ info, config }) {

@@ -1,5 +1,12 @@
 import { DelayedError, type Job, type Processor } from "bullmq";
-import { type AcquireOptions, type Holdfast, type Lease, StoreError } from "../../index.js";
+import {
+  type AcquireOptions,
+  EvictionError,
+  type Holdfast,
+  type Lease,
+  ProtocolError,
+  StoreError,
+} from "../../index.js";
 import { behindAny, show } from "../../internal.js";
 import { type Refusal, refusalOf } from "../../recipes/refusal.js";
 import { lockNamed, runUnder } from "../../recipes/under-lock.js";
@@ -121,7 +128,7 @@ function cancelledFor(reason: unknown): Error {
 function mayPass({ error }: Refusal): boolean {
   return error instanceof StoreError
     ? error.transient
-    : error?.name !== "EvictionError" && error?.name !== "ProtocolError";
+    : !(error instanceof EvictionError || error instanceof ProtocolError);
 }
 
 /** How often the job was sent back so far: begun, and neither failed nor lost sight of, which early versions do not count. */

@@ -44,6 +44,8 @@ end
 if state == 'claimed' then
   return 3
 end
+-- A full server accepts this first write, and then the others (docs/adr/135).
+redis.call('PEXPIRE', KEYS[2], leaseMs)
 write(owner, token, sinceMs, value)
 redis.call('SET', KEYS[3], token, 'PX', math.max(redis.call('PTTL', KEYS[3]), tonumber(ARGV[11])))
 if state == 'overwritten' then

@@ -6,6 +6,8 @@ import { quote } from "../../internal.js";
  * and nothing is held; no waiting helps, since somebody is configured otherwise, or uses the key for something else.
  */
 export class ForeignValueError extends LockError {
+  override readonly name: string = "ForeignValueError";
+
   readonly code = "ERR_LOCK_FOREIGN_VALUE";
   readonly key: string;
   /** The first 80 characters of what stands there. */

@@ -1,4 +1,5 @@
 /** The callers of one flight, each with its own deadline and its own way to be told. */
+import { onAbort } from "../../internal.js";
 import type { CacheOutcome, CacheTrace } from "../tracing.js";
 import type { Loader } from "./lease.js";
 
@@ -19,7 +20,7 @@ export interface CacheCaller<Value> {
   readonly facts: CallerFacts<Value>;
   /** How many loads had begun in its flight when it joined. */
   readonly round: number;
-  readonly onAbort: () => void;
+  readonly stopListening: (() => void) | undefined;
 }
 
 /** See the file header. Each is told once, and has left then. */
@@ -52,9 +53,12 @@ export class Callers<Value> {
   }
 
   add(facts: CallerFacts<Value>, round: number): void {
-    const caller = { facts, round, onAbort: () => this.#abort(caller) };
+    const caller: CacheCaller<Value> = {
+      facts,
+      round,
+      stopListening: facts.signal && onAbort(facts.signal, () => this.#abort(caller)),
+    };
     this.#all.add(caller);
-    facts.signal?.addEventListener("abort", caller.onAbort);
   }
 
   /** One who waits no longer at that time. */
@@ -90,8 +94,8 @@ export class Callers<Value> {
   }
 
   #leave(caller: CacheCaller<Value>, outcome: CacheOutcome): boolean {
-    const { signal, trace } = caller.facts;
-    signal?.removeEventListener("abort", caller.onAbort);
+    const { trace } = caller.facts;
+    caller.stopListening?.();
     if (!this.#all.delete(caller)) return false;
     if (trace !== undefined) trace.outcome = outcome;
     return true;

@@ -20,6 +20,8 @@ if entry[1] ~= owner then
 end
 local time = redis.call('TIME')
 local endUs = math.max(tonumber(entry[2]), time[1] * 1000000 + time[2] + leaseMs * 1000)
+-- A full server accepts this first write, and then the others (docs/adr/135).
+redis.call('HDEL', KEYS[1], '')
 redis.call('HSET', KEYS[1], 'until', string.format('%.0f', endUs))
 if redis.call('PTTL', KEYS[1]) < keepMs then
   redis.call('PEXPIRE', KEYS[1], keepMs)

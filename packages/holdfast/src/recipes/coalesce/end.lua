@@ -28,6 +28,8 @@ local owner, token, inbox, state, value = ARGV[1], ARGV[2], ARGV[3], ARGV[4], AR
 -- include coalesce-next
 local holder = redis.call('GET', KEYS[1])
 if holder == owner then
+  -- A full server accepts this first write, and then the others (docs/adr/135).
+  redis.call('HDEL', KEYS[5], '')
   local run = redis.call('HMGET', KEYS[5], 'begun', 'covers', 'before', 'beforeBy', 'back')
   local joined, isWanted = {}, false
   if run[1] == token and state == 'unbegun' then

@@ -4,6 +4,8 @@ import type { KeptFailure } from "../failure.js";
 
 /** The run that this call had joined failed, or is done without a value that could be handed on. Nothing was run here. */
 export class CoalesceJoinError extends LockError {
+  override readonly name: string = "CoalesceJoinError";
+
   readonly code = "ERR_LOCK_COALESCE_JOIN";
   /** What it threw: name, message, and its own enumerable properties; undefined if it did not fail. */
   readonly failure: KeptFailure | undefined;

@@ -6,6 +6,8 @@ import { quote } from "../../internal.js";
  * counted; give each request an id of its own.
  */
 export class CounterRequestError extends LockError {
+  override readonly name: string = "CounterRequestError";
+
   readonly code = "ERR_LOCK_COUNTER_REQUEST";
   readonly requestId: string;
   /** What the request asked for when it came first: negative for a take. */

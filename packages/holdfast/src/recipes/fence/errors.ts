@@ -9,6 +9,8 @@ import { quote } from "../../internal.js";
  * If no later holder exists, tokens went back: the server of the lock has lost its data, and its clock was set back.
  */
 export class StaleTokenError extends LockError {
+  override readonly name: string = "StaleTokenError";
+
   readonly code = "ERR_LOCK_STALE_TOKEN";
   /** What was to be written. */
   readonly resource: string;
@@ -34,6 +36,8 @@ export class StaleTokenError extends LockError {
  * again does not help: all who write a resource must hold the same lock.
  */
 export class ForeignLockError extends LockError {
+  override readonly name: string = "ForeignLockError";
+
   readonly code = "ERR_LOCK_FOREIGN_LOCK";
   /** What was to be written. */
   readonly resource: string;

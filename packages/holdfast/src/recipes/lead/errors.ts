@@ -6,6 +6,8 @@ import { quote } from "../../internal.js";
  * settled.
  */
 export class ResignedError extends LockError {
+  override readonly name: string = "ResignedError";
+
   readonly code = "ERR_LOCK_RESIGNED";
 
   constructor(lockName: string) {

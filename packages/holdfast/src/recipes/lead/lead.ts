@@ -4,6 +4,7 @@
  * Invariants: the work of one term has settled before anything else happens, so a process never runs two of them; a lease is
  * released only after its work, and is never given up under it but by expiry; every `started` has its `stopped`.
  */
+
 import { ClosedError, type Leadership, LeaseLostError, type ReleaseOutcome, StoreError } from "../../index.js";
 import {
   acquire,
@@ -16,6 +17,7 @@ import {
   type Office,
   officeOf,
   offices,
+  onAbort,
   type ResolvedOptions,
   resolve,
   serverOf,
@@ -115,9 +117,8 @@ class Candidate<Value> implements Office {
       throw new TypeError(`lead stands in the election ${show(this.#steps.name)} already; a Holdfast is one candidate`);
     }
     const { signal, rejoin } = this.#options;
-    const onAbort = (): void => this.#stop.abort(signal?.reason);
     if (signal?.aborted) return undefined;
-    signal?.addEventListener("abort", onAbort);
+    const stopListening = signal && onAbort(signal, () => this.#stop.abort(signal.reason));
     offices.add(this);
     try {
       for (let value: Value | undefined; ; ) {
@@ -128,7 +129,7 @@ class Candidate<Value> implements Office {
       }
     } finally {
       offices.delete(this);
-      signal?.removeEventListener("abort", onAbort);
+      stopListening?.();
       this.#end();
     }
   }

@@ -1,6 +1,16 @@
 /** What a caller of `lead` may ask for, its defaults, and the checks. */
+
 import type { Leadership } from "../../index.js";
-import { checkKnown, checkLabel, checkLeaseMs, checkValue, checkWhole, show } from "../../internal.js";
+import {
+  checkKnown,
+  checkLabel,
+  checkLeaseMs,
+  checkValue,
+  checkWhole,
+  isAbortSignal,
+  nativeSignal,
+  show,
+} from "../../internal.js";
 
 /**
  * Why a term ended.
@@ -77,7 +87,7 @@ export function resolveLead(options: LeadOptions): ResolvedLead {
   checkWhole("delayMaxMs", delayMaxMs, 0, 86_400_000);
   if (typeof rejoin !== "boolean") throw new TypeError(`rejoin must be true or false; got ${show(rejoin)}`);
   checkLabel(label);
-  if (signal !== undefined && !(signal instanceof AbortSignal)) {
+  if (signal !== undefined && !isAbortSignal(signal)) {
     throw new TypeError(`signal must be an AbortSignal; got ${show(signal)}`);
   }
   for (const [name, listener] of Object.entries({ started, stopped })) {
@@ -91,7 +101,7 @@ export function resolveLead(options: LeadOptions): ResolvedLead {
     delayMaxMs,
     rejoin,
     label,
-    ...(signal && { signal }),
+    ...(signal && { signal: nativeSignal(signal) }),
     ...(started && { started }),
     ...(stopped && { stopped }),
   };

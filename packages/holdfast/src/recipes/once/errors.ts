@@ -7,6 +7,8 @@ import { UnrecordedError } from "../unrecorded.js";
 
 /** The call is running elsewhere, and its end was not waited for any longer. Nothing was run here; asking again is safe. */
 export class OnceRunningError extends LockError {
+  override readonly name: string = "OnceRunningError";
+
   readonly code = "ERR_LOCK_ONCE_RUNNING";
   /** Who runs it; undefined if it ended just then, or the server did not say. */
   readonly holder: Holder | undefined;
@@ -31,6 +33,8 @@ export class OnceRunningError extends LockError {
 
 /** The key belongs to a call about something else: its fingerprint differs. Nothing was run, and asking again does not help. */
 export class OnceMismatchError extends LockError {
+  override readonly name: string = "OnceMismatchError";
+
   readonly code = "ERR_LOCK_ONCE_MISMATCH";
   /** What has become of the call that the key belongs to: `running`, `done`, `failed`, `bare`, `blocked` or `released`. */
   readonly state: string;
@@ -47,6 +51,8 @@ export class OnceMismatchError extends LockError {
 
 /** Nobody knows how the call ended, and it is not run again before somebody says: see `resolveOnce`. */
 export class OnceBlockedError extends LockError {
+  override readonly name: string = "OnceBlockedError";
+
   readonly code = "ERR_LOCK_ONCE_BLOCKED";
   readonly attempt: number;
   readonly blockedAt: Date;
@@ -68,6 +74,8 @@ export class OnceBlockedError extends LockError {
 
 /** The call was run, and failed, and that failure was kept (`after` said `keep`). It was not run again. */
 export class OnceFailedError extends LockError {
+  override readonly name: string = "OnceFailedError";
+
   readonly code = "ERR_LOCK_ONCE_FAILED";
   /** The error that was kept: its name, message, and its own enumerable properties. */
   readonly failure: KeptFailure;
@@ -83,6 +91,8 @@ export class OnceFailedError extends LockError {
 
 /** The call was run and is done, but its value was not kept: it was too large, or was none that can be kept. It was not run again. */
 export class OnceUnavailableError extends LockError {
+  override readonly name: string = "OnceUnavailableError";
+
   readonly code = "ERR_LOCK_ONCE_UNAVAILABLE";
 
   constructor(key: string, facts: { readonly firstMs: number }) {
@@ -95,7 +105,11 @@ export class OnceUnavailableError extends LockError {
 }
 
 /** The work ended, but the call had been taken over by another attempt: what it found, in `value`, was not recorded. */
-export class OnceLostError extends WorkLostError {}
+export class OnceLostError extends WorkLostError {
+  override readonly name: string = "OnceLostError";
+}
 
 /** The work ended, and the server did not answer: its value may have been recorded, or the next caller may run it again. */
-export class OnceUnrecordedError extends UnrecordedError {}
+export class OnceUnrecordedError extends UnrecordedError {
+  override readonly name: string = "OnceUnrecordedError";
+}

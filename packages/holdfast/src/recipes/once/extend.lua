@@ -23,6 +23,7 @@ if record[1] ~= 'running' or record[2] ~= owner then
 end
 local time = redis.call('TIME')
 local endUs = math.max(tonumber(record[3]), time[1] * 1000000 + time[2] + leaseMs * 1000)
-redis.call('HSET', KEYS[1], 'until', string.format('%.0f', endUs))
+-- A full server accepts this first write, and then the others (docs/adr/135).
 redis.call('PEXPIRE', KEYS[1], keepMs)
+redis.call('HSET', KEYS[1], 'until', string.format('%.0f', endUs))
 return {1}

@@ -14,6 +14,8 @@ end
 if record[3] == '1' and not record[4] then
   redis.call('DEL', KEYS[1])
 else
+  -- A full server accepts this first write, and then the others (docs/adr/135).
+  redis.call('HDEL', KEYS[1], '')
   redis.call('HSET', KEYS[1], 'state', 'released', 'attempt', record[3] - 1)
 end
 redis.call('PUBLISH', ARGV[2], 'released')

@@ -24,7 +24,8 @@ if record[1] ~= 'running' then
 end
 local time = redis.call('TIME')
 local nowMs = math.floor((time[1] * 1000000 + time[2]) / 1000)
-redis.call('HSET', KEYS[1], 'state', ending, 'value', value, 'ended', string.format('%.0f', nowMs))
+-- A full server accepts this first write, and then the others (docs/adr/135).
 redis.call('PEXPIRE', KEYS[1], keepMs)
+redis.call('HSET', KEYS[1], 'state', ending, 'value', value, 'ended', string.format('%.0f', nowMs))
 redis.call('PUBLISH', channel, ending)
 return {1}

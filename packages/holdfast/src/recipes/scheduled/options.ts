@@ -1,5 +1,5 @@
 /** What a scheduled job may be told, its defaults, and the checks. */
-import { checkKnown, checkLabel, checkLeaseMs, checkWhole, show } from "../../internal.js";
+import { checkKnown, checkLabel, checkLeaseMs, checkWhole, isAbortSignal, nativeSignal, show } from "../../internal.js";
 
 /** How a function is to be run by one of many instances. */
 export interface ScheduledOptions {
@@ -95,7 +95,8 @@ export function resolveScheduled(options: ScheduledOptions): ResolvedScheduled {
   checkHistory(history);
   checkLabel(label);
   checkSignal(signal);
-  return { everyMs: every, overlap, minHoldMs, maxHoldMs, jitterMaxMs, leaseMs, history, label, signal };
+  const native = signal && nativeSignal(signal);
+  return { everyMs: every, overlap, minHoldMs, maxHoldMs, jitterMaxMs, leaseMs, history, label, signal: native };
 }
 
 /** @throws TypeError */
@@ -104,7 +105,7 @@ export function checkHistory(history: unknown): void {
 }
 
 function checkSignal(signal: unknown): void {
-  if (signal !== undefined && !(signal instanceof AbortSignal)) {
+  if (signal !== undefined && !isAbortSignal(signal)) {
     throw new TypeError(`signal must be an AbortSignal; got ${show(signal)}`);
   }
 }

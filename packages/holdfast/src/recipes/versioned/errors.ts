@@ -3,6 +3,8 @@ import { quote } from "../../internal.js";
 
 /** Others wrote each time before this update did. Nothing was written; trying again is safe, and `promoteAfter` helps. */
 export class ConflictError extends LockError {
+  override readonly name: string = "ConflictError";
+
   readonly code = "ERR_LOCK_CONFLICT";
   /** How often the function was run. */
   readonly attempts: number;

@@ -17,5 +17,7 @@ if by ~= token then
   return 0
 end
 local latest = math.max(tonumber(before), untilMs)
+-- A full server accepts this first write, and then the others (docs/adr/135).
+redis.call('HDEL', KEYS[1], '')
 redis.call('HSET', KEYS[1], number, string.format('%.0f ', latest) .. token .. ' ' .. before)
 return 1

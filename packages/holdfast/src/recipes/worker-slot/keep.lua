@@ -27,6 +27,8 @@ local owner, token, leaseMs, untilMs = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonu
 -- include permits
 -- include why-lost
 if record and isUnder(record, token) then
+  -- A full server accepts this first write, and then the others (docs/adr/135).
+  redis.call('HDEL', KEYS[1], '')
   mend()
   if redis.call('ZSCORE', KEYS[3], owner) - now > 0 then
     lengthen(leaseMs)

@@ -58,6 +58,8 @@ const YEAR_MS = 31_536_000_000;
 
 /** All numbers were taken until the wait ended. Nothing is held; trying again is safe. */
 export class SlotsTakenError extends AcquireTimeoutError {
+  override readonly name: string = "SlotsTakenError";
+
   /** The first 1 000 who have one, the one whose lease ends first at the front; empty if the server did not say. */
   readonly holders: readonly SemaphoreHolder[];
 

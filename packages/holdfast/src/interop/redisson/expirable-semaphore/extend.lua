@@ -19,6 +19,8 @@ for id in string.gmatch(ids, string.rep('%x', 32)) do
   end
 end
 local time = redis.call('TIME')
+-- A full server accepts this first write, and then the others (docs/adr/135).
+redis.call('ZREM', KEYS[1], '')
 local ends = time[1] * 1000 + math.floor(time[2] / 1000) + leaseMs
 for id in string.gmatch(ids, string.rep('%x', 32)) do
   redis.call('ZADD', KEYS[1], 'XX', 'GT', ends, toBytes(id))

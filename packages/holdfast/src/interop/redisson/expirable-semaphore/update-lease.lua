@@ -27,5 +27,7 @@ local ends = redis.call('ZSCORE', KEYS[2], toBytes(id))
 if not ends or ends - now <= 0 then
   return {0, 0}
 end
+-- A full server accepts this first write, and then the others (docs/adr/135).
+redis.call('ZREM', KEYS[2], '')
 redis.call('ZADD', KEYS[2], leaseMs < 0 and '922337203685477' or now + leaseMs, toBytes(id))
 return {0, 1}

@@ -21,6 +21,8 @@ local isWriter = redis.call('HEXISTS', KEYS[1], writer) == 1
 if not isWriter and redis.call('HEXISTS', KEYS[1], owner) == 0 then
   return 2
 end
+-- A full server accepts this first write, and then the others (docs/adr/135).
+redis.call('HDEL', KEYS[1], '')
 redis.call('HSET', KEYS[1], owner, 1)
 -- Never shorter: this may be a late copy that arrives after an extension.
 if redis.call('PTTL', KEYS[2]) - leaseMs < 0 then

@@ -17,6 +17,8 @@ local owner, leaseMs = ARGV[1], ARGV[2]
 if redis.call('HEXISTS', KEYS[1], owner) == 0 then
   return 2
 end
+-- A full server accepts this first write, and then the others (docs/adr/135).
+redis.call('HDEL', KEYS[1], '')
 if redis.call('PTTL', KEYS[2]) - leaseMs < 0 then
   redis.call('SET', KEYS[2], 1, 'PX', leaseMs)
 end

@@ -26,6 +26,8 @@ end
 if redis.call('HEXISTS', KEYS[1], owner) == 0 then
   return 2
 end
+-- A full server accepts this first write, and then the others (docs/adr/135).
+redis.call('HDEL', KEYS[1], '')
 local isHeld = endReads(holdBase, owner, channel, how)
 redis.call('SET', KEYS[2], isHeld and '0' or '1', 'PX', latchMs)
 return 1

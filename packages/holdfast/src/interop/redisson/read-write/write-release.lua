@@ -25,6 +25,8 @@ end
 if redis.call('HEXISTS', KEYS[1], owner) == 0 then
   return 2
 end
+-- A full server accepts this first write, and then the others (docs/adr/135).
+redis.call('HDEL', KEYS[1], '')
 endWrite(owner, channel, how)
 redis.call('SET', KEYS[2], '1', 'PX', latchMs)
 return 1

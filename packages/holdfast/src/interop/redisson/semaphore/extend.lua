@@ -23,6 +23,8 @@ end
 if string.match(redis.call('HGET', KEYS[3], owner) or '', '%d+$') ~= token then
   return 2
 end
+-- A full server accepts this first write, and then the others (docs/adr/135).
+redis.call('ZREM', KEYS[2], '')
 local time = redis.call('TIME')
 redis.call('ZADD', KEYS[2], 'GT', time[1] * 1000 + math.floor(time[2] / 1000) + leaseMs, owner)
 -- include redisson-life

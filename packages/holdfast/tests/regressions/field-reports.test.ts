@@ -1,0 +1,197 @@
+/** Reports of users of other libraries, tried on Holdfast; each failed once. The table is in CONTRIBUTING.md. */
+import vm from "node:vm";
+import { embedded } from "@holdfast/embedded";
+import * as everything from "holdfast";
+import {
+  AcquireTimeoutError,
+  createHoldfast,
+  EvictionError,
+  type Holdfast,
+  LeaseLostError,
+  LockError,
+  ProtocolError,
+  StoreError,
+} from "holdfast";
+import * as recipes from "holdfast/recipes";
+import { Redis } from "ioredis";
+import { Redis as Redis5 } from "ioredis5";
+import { createClient } from "redis";
+import { createClient as createClient4 } from "redis4";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { startRedis } from "../../../../tests/support/redis-server.js";
+
+function local(options: object = {}): Holdfast {
+  const holdfast = createHoldfast({ store: embedded(), commandTimeoutMs: 30_000, ...options });
+  onTestFinished(async () => void (await holdfast.close()));
+  return holdfast;
+}
+
+describe("names of errors", () => {
+  const classes = Object.entries({ ...everything, ...recipes }).filter(([name]) => name.endsWith("Error"));
+
+  it.each(classes)("%s has a literal name, which a minifier cannot change", (name, Class) => {
+    const renamed = class extends (Class as unknown as new (...facts: unknown[]) => Error) {};
+    const facts = { reason: "expired", failure: {}, holders: [], answers: [], waitMs: 0 };
+    let error: Error | undefined;
+    try {
+      error = new renamed("lock", facts, facts);
+    } catch {
+      // Some need more facts than these; their source is looked at in place of an instance.
+    }
+    if (error === undefined) expect(String(Class)).toContain(`name = "${name}"`);
+    else expect(error.name).toBe(name);
+  });
+
+  it("no class takes its name from the constructor", () => {
+    for (const Class of [LockError, EvictionError, ProtocolError, StoreError, LeaseLostError])
+      expect(String(Class)).not.toContain("new.target");
+  });
+});
+
+describe("a signal", () => {
+  it("that many acquires share has one listener, and none after they ended", async () => {
+    const holdfast = local();
+    const held = await holdfast.mutex("a").acquire();
+    const { signal } = new AbortController();
+    let listeners = 0;
+    const [add, remove] = [signal.addEventListener.bind(signal), signal.removeEventListener.bind(signal)];
+    signal.addEventListener = (...args: Parameters<typeof add>) => {
+      listeners += 1;
+      add(...args);
+    };
+    signal.removeEventListener = (...args: Parameters<typeof remove>) => {
+      listeners -= 1;
+      remove(...args);
+    };
+    const waits = Array.from({ length: 20 }, () => holdfast.mutex("a").acquire({ signal, fairness: "strict" }));
+    expect(listeners).toBe(1);
+    await held.release();
+    for (const wait of waits) await (await wait).release();
+    expect(listeners).toBe(0);
+  });
+
+  it("that many acquires share ends all of them", async () => {
+    const holdfast = local();
+    await holdfast.mutex("a").acquire();
+    const controller = new AbortController();
+    const waits = Array.from({ length: 20 }, () => holdfast.mutex("a").acquire({ signal: controller.signal }));
+    controller.abort("enough");
+    for (const wait of waits) await expect(wait).rejects.toBe("enough");
+  });
+
+  it("of another realm is accepted, and aborts the wait", async () => {
+    const holdfast = local();
+    await holdfast.mutex("a").acquire();
+    const realm = vm.createContext({ EventTarget, Event });
+    const foreign = vm.runInContext(
+      "class Signal extends EventTarget { aborted = false; reason; abort(reason) { this.aborted = true; this.reason = reason; this.dispatchEvent(new Event('abort')); } }; new Signal()",
+      realm,
+    ) as AbortSignal & { abort(reason: unknown): void };
+    const wait = holdfast.mutex("a").acquire({ signal: foreign });
+    foreign.abort("from elsewhere");
+    await expect(wait).rejects.toBe("from elsewhere");
+    await expect(holdfast.mutex("a").acquire({ signal: foreign })).rejects.toBe("from elsewhere");
+  });
+
+  it.each([{}, { aborted: false }, 1, null])("is not %j", async (signal) => {
+    const wait = local()
+      .mutex("a")
+      .acquire({ signal: signal as unknown as AbortSignal });
+    await expect(wait).rejects.toThrow("signal must be an AbortSignal");
+  });
+});
+
+describe("an error names the mistake and the fix", () => {
+  it("extend after one's own release", async () => {
+    const lease = await local().mutex("a").acquire();
+    await lease.release();
+    await expect(lease.extend(1_000)).rejects.toThrow("this lease was already released with release()");
+  });
+
+  it("a client or a store in place of the options", async () => {
+    const redis = new Redis({ lazyConnect: true });
+    expect(() => createHoldfast(redis as never)).toThrow("got a client itself: write createHoldfast({ redis: … })");
+    expect(() => createHoldfast(createClient() as never)).toThrow("createHoldfast({ redis: … })");
+    expect(() => createHoldfast(embedded() as never)).toThrow("createHoldfast({ store: … })");
+    redis.disconnect();
+  });
+
+  it("an option with a typing error", async () => {
+    const holdfast = local();
+    await expect(holdfast.mutex("a").acquire({ leasMs: 1_000 } as never)).rejects.toThrow("did you mean leaseMs?");
+    await expect(holdfast.mutex("a").acquire({ ttl: 1_000 } as never)).rejects.not.toThrow("did you mean");
+    expect(() => createHoldfast({ store: embedded(), prefx: "a" } as never)).toThrow("did you mean prefix?");
+    expect(() => holdfast.mutex("a", { recheckms: 10 } as never)).toThrow("did you mean recheckMs?");
+  });
+
+  it("an empty name", () => {
+    expect(() => local().mutex("")).toThrow("got an empty string");
+  });
+
+  it("two servers of a quorum", () => {
+    const redlock = [embedded(), embedded()];
+    expect(() => createHoldfast({ redlock })).toThrow("fewer have no majority left when one fails; got 2");
+  });
+
+  it("a client of node-redis that was never connected", async () => {
+    const holdfast = createHoldfast({ redis: createClient() });
+    await expect(holdfast.mutex("a").acquire({ waitMs: 0 })).rejects.toThrow(
+      "Call `await client.connect()` before the first lock",
+    );
+  });
+});
+
+describe("a client that cannot run scripts is refused at creation", () => {
+  it("node-redis in legacy mode", () => {
+    const redis = createClient4({ legacyMode: true });
+    expect(() => createHoldfast({ redis })).toThrow("make one without `legacyMode`");
+  });
+
+  it("ioredis in monitor mode, and while it is subscribed", async () => {
+    const server = await startRedis();
+    onTestFinished(() => server.stop());
+    const redis = new Redis(server.port);
+    const monitor = await redis.monitor();
+    expect(() => createHoldfast({ redis: monitor })).toThrow("on which you called `monitor()`");
+    const subscriber = new Redis5(server.port);
+    await subscriber.subscribe("a");
+    expect(() => createHoldfast({ redis: subscriber })).toThrow("client.duplicate()");
+    for (const client of [monitor, subscriber, redis]) client.disconnect();
+  });
+
+  it("ioredis-mock", () => {
+    class RedisMock {
+      defineCommand(): void {}
+      evalsha(): void {}
+      duplicate(): void {}
+    }
+    expect(() => createHoldfast({ redis: new RedisMock() })).toThrow("@holdfast/embedded");
+  });
+});
+
+it("a client with an open MULTI is named", async () => {
+  const server = await startRedis();
+  onTestFinished(() => server.stop());
+  const redis = new Redis(server.port);
+  onTestFinished(() => redis.disconnect());
+  const holdfast = createHoldfast({ redis });
+  await (await holdfast.mutex("a").acquire()).release();
+  redis.multi({ pipeline: false }).catch(() => {});
+  const error: unknown = await holdfast
+    .mutex("b")
+    .acquire({ waitMs: 0 })
+    .catch((reason: unknown) => reason);
+  expect(error).toBeInstanceOf(StoreError);
+  expect((error as Error).message).toContain("inside MULTI");
+});
+
+it("a wait that timed out shows the line of its caller", async () => {
+  const holdfast = local();
+  await holdfast.mutex("a").acquire();
+  async function theCallerOfTheLock(): Promise<void> {
+    await holdfast.mutex("a").acquire({ waitMs: 10 });
+  }
+  const error: unknown = await theCallerOfTheLock().catch((reason: unknown) => reason);
+  expect(error).toBeInstanceOf(AcquireTimeoutError);
+  expect((error as Error).stack).toContain("theCallerOfTheLock");
+});
