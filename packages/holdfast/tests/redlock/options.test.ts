@@ -13,7 +13,7 @@ test.each([3, 5, 7, 9])("%i servers are a quorum", async (count) => {
 });
 
 test.each([
-  [0, /must have 3, 5, 7 or 9 servers, since fewer than three outlive the failure of none; got 0/],
+  [0, /must have 3, 5, 7 or 9 servers: fewer have no majority left when one fails; got 0/],
   [1, /got 1/],
   [2, /got 2/],
   [4, /4 outlive no more failures than 3, and two callers can share their votes evenly; got 4/],

@@ -195,3 +195,36 @@ it("a wait that timed out shows the line of its caller", async () => {
   expect(error).toBeInstanceOf(AcquireTimeoutError);
   expect((error as Error).stack).toContain("theCallerOfTheLock");
 });
+
+describe("a flush of the whole database while a lease is held", () => {
+  async function flushed(): Promise<{ one: Holdfast; two: Holdfast; flush(): Promise<unknown> }> {
+    const server = await startRedis();
+    onTestFinished(() => server.stop());
+    const clients = [new Redis(server.port), new Redis(server.port)] as const;
+    onTestFinished(() => clients.forEach((client) => void client.disconnect()));
+    const [one, two] = [createHoldfast({ redis: clients[0] }), createHoldfast({ redis: clients[1] })];
+    return { one, two, flush: () => clients[0].flushall() };
+  }
+
+  it("does not end the lease if nobody else was granted: its holder puts it back", async () => {
+    const { one, two, flush } = await flushed();
+    const lease = await one.mutex("a").acquire({ leaseMs: 6_000 });
+    await flush();
+    await expect
+      .poll(async () => (await two.mutex("a").inspect()).holders[0]?.owner, { timeout: 30_000 })
+      .toBe(lease.owner);
+    expect(await two.mutex("a").tryAcquire()).toBe(null);
+    expect(await lease.release()).toBe("released");
+  });
+
+  it("is noticed by the holder if somebody else was granted meanwhile", async () => {
+    const { one, two, flush } = await flushed();
+    const lease = await one.mutex("a").acquire({ leaseMs: 6_000 });
+    await flush();
+    const other = await two.mutex("a").acquire();
+    await new Promise((resolve) => lease.signal.addEventListener("abort", resolve));
+    expect(lease.signal.reason).toBeInstanceOf(LeaseLostError);
+    expect(other.validForMs()).toBeGreaterThan(0);
+    await other.release();
+  });
+});
