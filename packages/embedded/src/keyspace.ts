@@ -15,13 +15,13 @@ export interface KeyspaceOptions {
    *
    * @default the clock of this machine
    */
-  readonly clock?: Clock;
+  readonly clock?: Clock | undefined;
   /**
    * The network between the server and its clients.
    *
    * @default in order, by turns of the event loop
    */
-  readonly scheduler?: Scheduler;
+  readonly scheduler?: Scheduler | undefined;
 }
 
 /** A live key as `Keyspace.dump` shows it. */

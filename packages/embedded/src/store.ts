@@ -13,13 +13,13 @@ export interface EmbeddedOptions {
    *
    * @default a fresh one, which nobody else can reach
    */
-  readonly keyspace?: Keyspace;
+  readonly keyspace?: Keyspace | undefined;
   /**
    * Put before every key and no channel, as client libraries do.
    *
    * @default none
    */
-  readonly keyPrefix?: string;
+  readonly keyPrefix?: string | undefined;
 }
 
 /** A store whose connections can be made to fail. */

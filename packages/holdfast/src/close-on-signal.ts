@@ -14,9 +14,9 @@ export interface CloseOnSignalOptions {
    * out. It must be over before whoever sent the signal loses patience, and kills. Whole milliseconds, 0 to 86 400 000.
    * @default 25_000
    */
-  readonly graceMs?: number;
+  readonly graceMs?: number | undefined;
   /** Told when it is closed, as for a line in a log. */
-  readonly onClosed?: (outcome: CloseOutcome) => void;
+  readonly onClosed?: ((outcome: CloseOutcome) => void) | undefined;
 }
 
 /**

@@ -10,34 +10,34 @@ import type { FailoverGrace } from "./server/lineage.js";
 /** How to reach the server, and defaults for every acquire. */
 export interface HoldfastOptions extends Omit<AcquireOptions, "signal"> {
   /** A client that you made and that you close: ioredis, iovalkey, node-redis or GLIDE. This, `store` or `redlock`. */
-  readonly redis?: object;
+  readonly redis?: object | undefined;
 
   /**
    * Clients or stores of 3, 5, 7 or 9 independent servers, none of which is a replica of another: `redlock(name)` is held on
    * a majority of them, and is the only kind there is. In place of `redis` and `store`. All who share its locks give the
    * same servers.
    */
-  readonly redlock?: readonly object[];
+  readonly redlock?: readonly object[] | undefined;
 
   /**
    * A store of another making, such as `embedded()`. In place of `redis`. Several Holdfasts may be made on one: it is closed
    * when the last of them closes.
    */
-  readonly store?: Store;
+  readonly store?: Store | undefined;
 
   /**
    * Makes a connection that only listens, for clients that cannot be duplicated (GLIDE, pools). Holdfast closes
    * it. Without one such a client asks again and again instead of being told. With `redlock` it is given the place of the
    * server in that array, from 0.
    */
-  readonly subscriber?: (server: number) => unknown;
+  readonly subscriber?: ((server: number) => unknown) | undefined;
 
   /**
    * What all keys and channels begin with; services share locks only if it is the same. 1 to 64 printable
    * ASCII characters without spaces and braces.
    * @default "hf"
    */
-  readonly prefix?: string;
+  readonly prefix?: string | undefined;
 
   /**
    * Whether to acquire from a server that may evict keys (`maxmemory` above 0 with any `maxmemory-policy` but
@@ -45,7 +45,7 @@ export interface HoldfastOptions extends Omit<AcquireOptions, "signal"> {
    * server is refused. True also saves the question, which goes out beside the first acquire and after a reconnect.
    * @default false
    */
-  readonly allowEviction?: boolean;
+  readonly allowEviction?: boolean | undefined;
 
   /**
    * What to do when the server behind a client has changed: a replica that is promoted may lack the last grants. With
@@ -56,7 +56,7 @@ export interface HoldfastOptions extends Omit<AcquireOptions, "signal"> {
    * each shard by itself, and a slot that moves makes nobody wait. Of no account for a `store`, for which `"strict"` is refused.
    * @default "auto"
    */
-  readonly failoverGrace?: FailoverGrace;
+  readonly failoverGrace?: FailoverGrace | undefined;
 
   /**
    * How many replicas must have a grant or a renewal for it to count (`WAIT`), and how long they may take. Too few, and what
@@ -66,10 +66,10 @@ export interface HoldfastOptions extends Omit<AcquireOptions, "signal"> {
    * of the lease. Not with GLIDE, a pool or a `store`.
    * @default none
    */
-  readonly replicas?: { readonly atLeast: number; readonly timeoutMs: number };
+  readonly replicas?: { readonly atLeast: number; readonly timeoutMs: number } | undefined;
 
   /** Shown, with host and process id, to whoever waits for a lock that this client holds. At most 256 bytes. */
-  readonly clientName?: string;
+  readonly clientName?: string | undefined;
 
   /**
    * Longest wait for the answer to one request. Longer rides out a slow server; shorter finds out sooner that
@@ -77,7 +77,7 @@ export interface HoldfastOptions extends Omit<AcquireOptions, "signal"> {
    * waits for none of them longer than a sixth of its `leaseMs`.
    * @default 2_000
    */
-  readonly commandTimeoutMs?: number;
+  readonly commandTimeoutMs?: number | undefined;
 }
 
 /** What a lock can be told when it is made. */
@@ -86,7 +86,7 @@ export interface LockOptions {
    * The key that holds the lock, in place of the one made from the name: to share it with clients that do
    * `SET key value NX PX`. 1 to 512 bytes.
    */
-  readonly key?: string;
+  readonly key?: string | undefined;
 
   /**
    * Longest time before a waiter asks again, because clients of other libraries send no message when they release. A shorter time
@@ -95,7 +95,7 @@ export interface LockOptions {
    * than 3000 has no effect.
    * @default 1_000 with `key`, else 3_000
    */
-  readonly recheckMs?: number;
+  readonly recheckMs?: number | undefined;
 }
 
 /** How soon a waiter asks again by itself where other clients share the lock. */

@@ -42,6 +42,7 @@ export {
   show,
 } from "./core/names.js";
 export { observe } from "./core/observer.js";
+export type { Filled } from "./core/options.js";
 export { ACQUIRE_OPTIONS, checkLeaseMs, checkWhole, NONE, type ResolvedOptions, resolve } from "./core/options.js";
 export { parseOwner } from "./core/owner.js";
 export type { ClientRecord } from "./core/presence.js";

@@ -51,7 +51,7 @@ export interface ClientEntry {
 /** Which locks to count. */
 export interface ClientsOptions {
   /** As `surveyAll` gave them, for who has them already. @default a survey of its own, of all locks */
-  readonly locks?: readonly LockEntry[];
+  readonly locks?: readonly LockEntry[] | undefined;
 }
 
 const AT_ONCE = 50;

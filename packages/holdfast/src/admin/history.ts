@@ -2,10 +2,12 @@
  * What has happened to names, kept for a while: a capped stream for each, written by whoever wants it, in a request of its own.
  * The scripts of locks know nothing of it, and no lock waits for it.
  */
+
 import { hostname } from "node:os";
 import { pid } from "node:process";
 import { adminAppendHistory } from "../generated/admin-scripts.js";
 import type { Holdfast, Store } from "../index.js";
+import type { Filled } from "../internal.js";
 import { call, checkKnown, checkLabel, checkName, checkWhole, lockKeys, show } from "../internal.js";
 import { type Place, placeOf } from "./place.js";
 
@@ -68,13 +70,13 @@ export interface HistoryEvent {
 /** How much is kept. */
 export interface KeepOptions {
   /** About how many events of each name: a few more, never fewer. 10 to 100 000. @default 1_000 */
-  readonly maxEntries?: number;
+  readonly maxEntries?: number | undefined;
   /** How long after the last one was added, in ms: 1 minute to a year. @default 30 days */
-  readonly keepMs?: number;
+  readonly keepMs?: number | undefined;
 }
 
 /** The same, checked. */
-export type Keep = Required<KeepOptions>;
+export type Keep = Filled<KeepOptions>;
 
 const A_MONTH_MS = 2_592_000_000;
 /** So many at a time, so that no server is kept busy. */

@@ -10,7 +10,7 @@ import { type Surveyed, surveyAll } from "./survey.js";
 /** What to look for. */
 export interface LookUpOptions {
   /** Also the kinds that are free. @default false */
-  readonly includeFree?: boolean;
+  readonly includeFree?: boolean | undefined;
 }
 
 /**

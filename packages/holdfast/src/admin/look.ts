@@ -36,11 +36,11 @@ interface Seen {
   readonly state: State;
   readonly own: Own;
   /** What is going on where nobody holds or waits. */
-  readonly idle?: "counting" | "broken";
+  readonly idle?: "counting" | "broken" | undefined;
   /** Where those wait who are to be told of. */
-  readonly queue?: string;
+  readonly queue?: string | undefined;
   /** Whether its first key is there; undefined if it is while somebody holds it. */
-  readonly isOnRecord?: boolean;
+  readonly isOnRecord?: boolean | undefined;
   /** The mode and the permits of a claim of that weight. */
   readonly weigh?: (weight: number) => { readonly mode: LockMode; readonly permits: number };
 }

@@ -24,15 +24,15 @@ import { KeyScan, START } from "./scan.js";
 /** What to read. */
 export interface ReadHistoryOptions {
   /** One name. @default all that have a history */
-  readonly name?: string;
+  readonly name?: string | undefined;
   /** Names, as SCAN has patterns. In place of `name`. */
-  readonly pattern?: string;
+  readonly pattern?: string | undefined;
   /** How far back, in ms; 1 to a year. @default a day */
-  readonly sinceMs?: number;
+  readonly sinceMs?: number | undefined;
   /** Only what went so. @default all */
-  readonly outcome?: HistoryOutcome | readonly HistoryOutcome[];
+  readonly outcome?: HistoryOutcome | readonly HistoryOutcome[] | undefined;
   /** How many entries at most; 1 to 10 000. @default 50 */
-  readonly limit?: number;
+  readonly limit?: number | undefined;
 }
 
 const OPTIONS = ["name", "pattern", "sinceMs", "outcome", "limit"] as const;

@@ -27,13 +27,13 @@ export type { HistoryTroubleEvent } from "./outbox.js";
 /** Whose history to tell, and how much of it is kept. */
 export interface RecordOptions extends KeepOptions {
   /** Which names. It is called on the way of a lock, and must be quick. @default all */
-  readonly names?: (name: string) => boolean;
+  readonly names?: ((name: string) => boolean) | undefined;
   /**
    * How long an event waits for others to be written with it, in ms: 10 to 60 000. Longer costs fewer requests, and one entry
    * in place of two for each hold that is shorter; shorter loses less when the process is killed.
    * @default 1_000
    */
-  readonly everyMs?: number;
+  readonly everyMs?: number | undefined;
 }
 
 /** What tells the history, until it is stopped. */

@@ -12,21 +12,21 @@ import { brokenEntry } from "./unreadable.js";
 /** Which locks to list. */
 export interface SurveyOptions {
   /** Names, as SCAN has patterns: `order:*`. @default all */
-  readonly pattern?: string;
+  readonly pattern?: string | undefined;
   /** @default all kinds */
-  readonly kinds?: readonly LockKind[];
+  readonly kinds?: readonly LockKind[] | undefined;
   /** Only what somebody holds whose host, client name, owner or label has this text in it. @default anybody */
-  readonly holder?: string;
+  readonly holder?: string | undefined;
   /**
    * When a page is full. It may have a few more, since a step of SCAN cannot be cut; and fewer, or none, although there
    * is a next page, since a page looks at so many keys at most. Whole number, 1 to 10 000.
    * @default 200
    */
-  readonly limit?: number;
+  readonly limit?: number | undefined;
   /** `nextCursor` of the page before. @default the first page */
-  readonly cursor?: string;
+  readonly cursor?: string | undefined;
   /** Also what is free, as far as its keys are still there. @default false */
-  readonly includeFree?: boolean;
+  readonly includeFree?: boolean | undefined;
 }
 
 /** One page of a list. */

@@ -19,7 +19,7 @@ export interface ArriveOptions extends Pick<AcquireOptions, "waitMs" | "signal" 
    * breaks the barrier sooner when this process dies. Whole milliseconds, 100 to 43 200 000 (12 hours).
    * @default 30_000
    */
-  readonly leaseMs?: number;
+  readonly leaseMs?: number | undefined;
 }
 
 /** A generation that passed. */

@@ -15,7 +15,7 @@ export interface Behind {
   /** Which process this is, for people; empty if it was not told. */
   readonly clientName: string;
   /** Where it is on several independent servers: these. The engine's store then is none of them. */
-  readonly servers?: readonly Store[];
+  readonly servers?: readonly Store[] | undefined;
 }
 
 const known = new WeakMap<object, Behind>();

@@ -23,7 +23,7 @@ export interface CloseOptions {
    * it must end before whoever stops the process loses patience. Whole milliseconds, 0 to 86 400 000. Absent: leases are
    * given back at once, whatever runs under them.
    */
-  readonly graceMs?: number;
+  readonly graceMs?: number | undefined;
 }
 
 /** What has become of the leases that were held when it began to close. Those that were lost meanwhile are in neither. */
@@ -41,7 +41,7 @@ export interface Closable {
   /** This Holdfast closes: stop waiting, give back what is held. Never rejects. */
   close(): Promise<void>;
   /** Whether it waits for something that a Holdfast which closes does not want any more. @default true, unless it holds */
-  readonly waits?: boolean;
+  readonly waits?: boolean | undefined;
   /** What it holds; nothing, if that is over by now. */
   held?(): readonly HeldLease[];
   /** Its work is to end, and its lease with it. Resolves when the lease is over, to how. Never rejects. */

@@ -94,7 +94,7 @@ export class Engine {
     readonly handOffMs?: number | undefined;
     readonly closeStore: () => Promise<void>;
     /** Without it inboxes are not checked. */
-    readonly echo?: Echo;
+    readonly echo?: Echo | undefined;
   }) {
     this.store = facts.store;
     this.runtime = facts.runtime;

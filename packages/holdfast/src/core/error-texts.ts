@@ -75,7 +75,7 @@ export function timeoutMessage(
   }: {
     waitMs: number;
     holder?: Holder | undefined;
-    isOwn?: boolean;
+    isOwn?: boolean | undefined;
     waitersAhead?: number | undefined;
     pause?: Pause | undefined;
   },
@@ -172,7 +172,7 @@ export function quorumMessage(
     answers,
     mayHaveRun,
     why = "fewer than a majority of the servers answered",
-  }: { readonly answers: readonly ServerAnswer[]; readonly mayHaveRun: boolean; readonly why?: string },
+  }: { readonly answers: readonly ServerAnswer[]; readonly mayHaveRun: boolean; readonly why?: string | undefined },
 ): string {
   const said = answers.map(({ server, answer, error }) => {
     const reason = error === undefined ? "" : ` (${oneLine(textOf(reasonOf(error)))}${lacks(permissionOf(error))})`;

@@ -82,7 +82,7 @@ export class AcquireTimeoutError extends LockError {
     facts: {
       readonly waitMs: number;
       readonly holder?: Holder | undefined;
-      readonly isOwn?: boolean;
+      readonly isOwn?: boolean | undefined;
       readonly waitersAhead?: number | undefined;
       readonly pause?: Pause | undefined;
       /** Why the server did not say who holds it; undefined if it did. */
@@ -222,7 +222,7 @@ export class CapacityMismatchError extends LockError {
       readonly declared: number;
       readonly permits?: number | undefined;
       /** What there are so many of; permits if it is not said. */
-      readonly counted?: "permits" | "parties";
+      readonly counted?: "permits" | "parties" | undefined;
     },
   ) {
     super(lockName, mismatchMessage(lockName, facts));
@@ -275,7 +275,7 @@ export class QuorumError extends StoreError {
     lockName: string,
     facts: Pick<QuorumError, "answers" | "mayHaveRun" | "transient"> & {
       /** What did not come about, if not a majority of answers. */
-      readonly why?: string;
+      readonly why?: string | undefined;
     },
   ) {
     const errors = facts.answers.map(({ error }) => error).filter((error) => error !== undefined);

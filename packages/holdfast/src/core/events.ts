@@ -34,7 +34,7 @@ export interface LockEvent {
    * Which side of a read-write lock it was asked for, also after the lease has changed sides; absent of all other kinds, and of
    * what is done to the lock and not to a side of it: `holdfast:forced`, `:pause` and `:resume`.
    */
-  readonly mode?: "read" | "write";
+  readonly mode?: "read" | "write" | undefined;
 }
 
 /** What is told of one call. */
@@ -54,7 +54,7 @@ export interface AcquireEvent extends CallEvent {
 /** `holdfast:wait` */
 export interface WaitEvent extends LockEvent {
   /** Whose wait it is; absent if it is that of all who have called with this `owner` until now. */
-  readonly call?: object;
+  readonly call?: object | undefined;
   /** True if the caller stands in the server's queue; false if it cannot listen now, and asks again by itself. */
   readonly queued: boolean;
 }
@@ -65,7 +65,7 @@ export interface GrantEvent extends CallEvent {
   /** From the call to the grant, in ms. */
   readonly waitedMs: number;
   /** The `key` option of the lock; absent if it has none. */
-  readonly key?: string;
+  readonly key?: string | undefined;
   /** How many permits it has, and how many this process declares there to be; absent where there are none to be counted. */
   readonly permits?: { readonly taken: number; readonly limit: number };
 }
@@ -146,16 +146,16 @@ export interface ForcedEvent extends DeedEvent {
 /** `holdfast:pause`. `owner` is the claim of the pause. */
 export interface PauseEvent extends DeedEvent {
   /** The `key` option of the mutex; absent if it has none. */
-  readonly key?: string;
+  readonly key?: string | undefined;
   readonly pause: Pause;
   /** Of a pause that has another end now: the `owner` it had before. Absent where a pause begins. */
-  readonly former?: string;
+  readonly former?: string | undefined;
 }
 
 /** `holdfast:resume`. `owner` is the claim of the pause. */
 export interface ResumeEvent extends DeedEvent {
   /** The `key` option of the mutex; absent if it has none. */
-  readonly key?: string;
+  readonly key?: string | undefined;
   readonly pause: Pause;
   /** Who resumed, in their own words. */
   readonly by: string;

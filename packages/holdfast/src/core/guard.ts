@@ -16,7 +16,7 @@ export interface Question {
   /** Asks the server; undefined if nothing stands against it. @throws StoreError */
   ask(): Promise<Refusal | undefined>;
   /** A good answer counts for so long, and `Guard.renew` asks again; undefined if it counts until the connection was away. */
-  readonly countsForMs?: number;
+  readonly countsForMs?: number | undefined;
 }
 
 /** One question, and what is known of its answer. */

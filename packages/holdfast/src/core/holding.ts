@@ -48,19 +48,19 @@ export interface ExportedLease {
   readonly kind: string;
   readonly name: string;
   /** The `key` option of the lock, if it had one. */
-  readonly key?: string;
+  readonly key?: string | undefined;
   readonly owner: string;
   readonly token: number;
   /** The last of the tokens that its claim has reserved; absent if that is `token`. */
-  readonly reservedTo?: number;
+  readonly reservedTo?: number | undefined;
   readonly leaseMs: number;
   readonly renew: boolean;
   /** What is left of `maxHoldMs`; absent if there is none. */
-  readonly maxHoldMs?: number;
+  readonly maxHoldMs?: number | undefined;
   /** Numbers of the permits held; absent for kinds that do not number them. */
-  readonly slots?: readonly number[];
+  readonly slots?: readonly number[] | undefined;
   /** What a leader stands for; absent for all other kinds. */
-  readonly value?: string;
+  readonly value?: string | undefined;
   /** Which side of a read-write lock it holds; absent for other kinds. */
-  readonly mode?: "read" | "write";
+  readonly mode?: "read" | "write" | undefined;
 }

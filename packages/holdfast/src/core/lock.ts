@@ -20,12 +20,12 @@ import type { Steps } from "./steps.js";
 
 /** Whom to take a lock away from: by `owner`, by `token`, or by both, as `inspect` shows them. And what to say. */
 export interface ForceReleaseOptions {
-  readonly owner?: string;
-  readonly token?: number;
+  readonly owner?: string | undefined;
+  readonly token?: number | undefined;
   /** Why: told to the holder, if it can be reached. 1 to 256 bytes. */
-  readonly reason?: string;
+  readonly reason?: string | undefined;
   /** Who does it: told to the holder as well. 1 to 256 bytes. */
-  readonly by?: string;
+  readonly by?: string | undefined;
 }
 
 /** See `Lock.partsOf`. @internal */

@@ -145,10 +145,10 @@ export function unknownOption(option: string, known: readonly string[]): TypeErr
 /** How many letters must be inserted, removed or replaced to make one text of the other (Levenshtein 1965). */
 function editsBetween(one: string, other: string): number {
   let row = Array.from({ length: other.length + 1 }, (_, index) => index);
-  for (const [i, letter] of [...one].entries()) {
+  for (let i = 0; i < one.length; i += 1) {
     const next = [i + 1];
     for (let j = 0; j < other.length; j += 1) {
-      const replaced = (row[j] ?? 0) + (letter === other[j] ? 0 : 1);
+      const replaced = (row[j] ?? 0) + (one[i] === other[j] ? 0 : 1);
       next.push(Math.min(replaced, (row[j + 1] ?? 0) + 1, (next[j] ?? 0) + 1));
     }
     row = next;

@@ -35,7 +35,7 @@ export interface Observed<State> {
 /** How to observe. */
 export interface ObserveOptions {
   /** Ends it, and rejects with its reason. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /**

@@ -12,7 +12,7 @@ export interface TryAcquireOptions {
    * renewals; shorter frees the lock sooner after a crash. Whole milliseconds, 100 to 31 536 000 000 (a year).
    * @default 30_000
    */
-  readonly leaseMs?: number;
+  readonly leaseMs?: number | undefined;
 
   /**
    * Whether the lease is renewed, every third of `leaseMs`, for as long as it is held. With false it ends
@@ -20,17 +20,17 @@ export interface TryAcquireOptions {
    * before the lease of the last of them began.
    * @default true
    */
-  readonly renew?: boolean;
+  readonly renew?: boolean | undefined;
 
   /**
    * Longest hold in spite of renewal: then the lease counts as lost and is no longer renewed. Shorter cuts a
    * hung holder off sooner. Whole milliseconds, 100 to 31 536 000 000, or Infinity.
    * @default Infinity
    */
-  readonly maxHoldMs?: number;
+  readonly maxHoldMs?: number | undefined;
 
   /** Free text shown to whoever waits for the lock or inspects it, at most 256 bytes. */
-  readonly label?: string;
+  readonly label?: string | undefined;
 }
 
 /** How to acquire, and how long to try. */
@@ -40,10 +40,10 @@ export interface AcquireOptions extends TryAcquireOptions {
    * gives up. Milliseconds, 0 or more.
    * @default 10_000
    */
-  readonly waitMs?: number;
+  readonly waitMs?: number | undefined;
 
   /** Ends the wait, and rejects with the signal's reason; never ends a hold. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 
   /**
    * Of a mutex or reentrant mutex; others are always served strictly. `"strict"` serves callers first come, first served
@@ -54,14 +54,14 @@ export interface AcquireOptions extends TryAcquireOptions {
    * and may wait without limit on a busy lock.
    * @default "cohort"
    */
-  readonly fairness?: Fairness;
+  readonly fairness?: Fairness | undefined;
 
   /**
    * Whether to wait while somebody has paused the lock, for `waitMs` at most. With false it rejects with PausedError at once,
    * since a person may take days; whoever stood in the queue before the pause began keeps its place all the same.
    * @default false
    */
-  readonly throughPause?: boolean;
+  readonly throughPause?: boolean | undefined;
 }
 
 /** Every default, in one place. */
@@ -172,3 +172,6 @@ export function checkWhole(option: string, value: unknown, min: number, max: num
     throw new RangeError(`${option} must be ${range}; got ${value}`);
   }
 }
+
+/** Options with a value for each: what their defaults were filled into. */
+export type Filled<Options> = { [Option in keyof Options]-?: Exclude<Options[Option], undefined> };

@@ -18,11 +18,11 @@ export interface Script<Key extends string = string, Arg extends string = string
    * Whether it can make a holder of somebody who was none. Then it reaches a server only that may grant: see
    * stores/grace.ts. A script that does not say so counts as one that cannot.
    */
-  readonly grants?: boolean;
+  readonly grants?: boolean | undefined;
   /** Whether it begins a lease anew and does nothing else, and answers 1 when it has. */
-  readonly renews?: boolean;
+  readonly renews?: boolean | undefined;
   /** The same script without its hand-off, for a server that may not grant yet; absent if nothing would be left of it. */
-  readonly withoutGrant?: ScriptText;
+  readonly withoutGrant?: ScriptText | undefined;
 }
 
 /** What a server is sent of a script. */

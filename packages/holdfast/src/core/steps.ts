@@ -51,7 +51,7 @@ export type Attempt =
       /** The server's clock when it answered, in µs since 1970. */
       readonly nowUs: number;
       /** The text of the pause that is in its way, if there is one. */
-      readonly pauses?: readonly string[];
+      readonly pauses?: readonly string[] | undefined;
     };
 
 /**
@@ -68,9 +68,9 @@ export interface LookSteps {
   readonly kind: string;
   readonly name: string;
   /** Of one side of a read-write lock: which one. */
-  readonly mode?: "read" | "write";
+  readonly mode?: "read" | "write" | undefined;
   /** The key that stands for it on the server. Those with the same kind, mode, name and key share inspections; without one nobody does. */
-  readonly key?: string;
+  readonly key?: string | undefined;
 
   /** Who holds and who waits; `ahead` is how many wait before `owner`, or undefined. */
   inspect(owner: string | undefined, timeoutMs: number): Promise<State>;
@@ -79,25 +79,25 @@ export interface LookSteps {
 /** Something that can be waited for in the server's queue of one name. */
 export interface WaitSteps extends LookSteps {
   /** True if it is an event that is waited for: no lease begins with a grant, so no answer can come too late. */
-  readonly holdsNothing?: true;
+  readonly holdsNothing?: true | undefined;
 
   /**
    * True where no message of this library tells a waiter that it is granted, as with the locks of other systems: who was
    * refused asks again when the `restMs` of that answer have passed.
    */
-  readonly asksAgain?: true;
+  readonly asksAgain?: true | undefined;
 
   /**
    * True if a place in the queue stands in the way of others although its client is gone: then whoever has left makes sure of
    * it for as long as a request may be under way, however short the lease.
    */
-  readonly keepsPlaces?: true;
+  readonly keepsPlaces?: true | undefined;
 
   /**
    * What a client id is appended to for the channel on which a grant comes, if the script that grants has to know whether
    * anybody listens; see `Engine.inboxOf`. Undefined if the client's own channel will do.
    */
-  readonly inbox?: string;
+  readonly inbox?: string | undefined;
 
   /**
    * Longest pause of a waiter that stands in the queue, in ms, where clients of other libraries release the lock without a
@@ -124,7 +124,7 @@ export interface WaitSteps extends LookSteps {
   readonly confirmHandOff?: ((granted: Grant, timeoutMs: number) => Promise<"extended" | NotHeld>) | undefined;
 
   /** True if a grant by message is confirmed before the caller hears of it, however short the last hold was. */
-  readonly confirmsFirst?: true;
+  readonly confirmsFirst?: true | undefined;
 
   /** Takes the claim out of the queue and, if it was granted meanwhile, passes the grant on. */
   leave(claim: Claim, timeoutMs: number): Promise<void>;
@@ -136,7 +136,7 @@ export interface Steps extends WaitSteps {
    * Whether what that owner holds is not given back before its work has ended, whatever becomes of this Holdfast: then `leave`
    * does nothing, and others get it when it has run out. Absent where `close` gives everything back.
    */
-  readonly isKept?: (owner: string) => boolean;
+  readonly isKept?: ((owner: string) => boolean) | undefined;
 
   /**
    * The key that stands for the lock on the server: two locks that exclude each other have the same, whatever
@@ -145,7 +145,7 @@ export interface Steps extends WaitSteps {
   readonly key: string;
 
   /** How many permits this process declares there to be; absent where there are none to be counted. */
-  readonly permits?: number;
+  readonly permits?: number | undefined;
 
   /** What `adopt` needs beside the name to find the same lock; undefined if leases of this kind cannot move. */
   readonly exported: { readonly key?: string } | undefined;
@@ -185,10 +185,10 @@ export interface Steps extends WaitSteps {
 
 /** Whose hold is to end by force. */
 export interface ForcedRelease {
-  readonly owner?: string;
-  readonly token?: number;
+  readonly owner?: string | undefined;
+  readonly token?: number | undefined;
   /** What the message to the holder ends with: see `core/mailbox.ts`. Absent or empty for nothing. */
-  readonly note?: string;
+  readonly note?: string | undefined;
 }
 
 /** What the server says about one lock. */
@@ -201,7 +201,7 @@ export interface State {
   readonly waiters: readonly string[];
   readonly ahead: number | undefined;
   /** Set if the claim asked about may wait behind those in `waiters`, and nothing more is known of its place. */
-  readonly isPlaceUnknown?: true;
+  readonly isPlaceUnknown?: true | undefined;
   /** The pause that keeps everybody from being granted; absent if there is none. */
   readonly pause?: Pause | undefined;
 }
@@ -212,5 +212,5 @@ export interface HolderState {
   readonly token: number | undefined;
   readonly leaseLeftMs: number;
   /** True if the token does not tell the time of the grant. */
-  readonly isUntimed?: true;
+  readonly isUntimed?: true | undefined;
 }

@@ -65,7 +65,7 @@ export interface Store {
    * Whether a renewal counts for this store only once replicas have it, so that a grant needs one too. `run` then rejects a
    * renewal that too few of them have acknowledged in time.
    */
-  readonly confirmsGrants?: boolean;
+  readonly confirmsGrants?: boolean | undefined;
 
   /**
    * Where scripts go at present, as the client library tells it; undefined if it does not, as where names live on several servers.
@@ -74,7 +74,7 @@ export interface Store {
   server?(): ServerAddress | undefined;
 
   /** Present for a server of a quorum whose store asks it what it remembers before it lets it grant. */
-  readonly memory?: ServerMemory;
+  readonly memory?: ServerMemory | undefined;
 
   /**
    * How the client library notices that its connection is dead, as far as its options say; undefined where they do not. For messages to
@@ -114,12 +114,12 @@ export interface Inbox {
    *
    * @default true
    */
-  readonly isCounted?: boolean;
+  readonly isCounted?: boolean | undefined;
   /**
    * The connection that it is heard over at present, which other inboxes may share. Absent where all inboxes of the store
    * share one.
    */
-  readonly connection?: string;
+  readonly connection?: string | undefined;
   /**
    * Replaces that connection. All its inboxes subscribe on the new one before the old one is closed; then the listeners of
    * `onReconnect` are called. Absent where a store has no other connection to offer.
@@ -183,7 +183,7 @@ export interface Grace {
   /** Key of the marker that speaks for the server; in a cluster, what the keys of its markers begin with. */
   readonly marker: string;
   /** Whether the server is one of a quorum. */
-  readonly isOfQuorum?: boolean;
+  readonly isOfQuorum?: boolean | undefined;
   /**
    * Asks the server that has the marker.
    *
@@ -220,7 +220,7 @@ export interface Quiet {
   /** In ms from now. */
   readonly restMs: number;
   /** Whether it ends sooner if other servers of its quorum answer. */
-  readonly isAlone?: boolean;
+  readonly isAlone?: boolean | undefined;
 }
 
 /** Why a server grants nothing now, as the failure of a request. */

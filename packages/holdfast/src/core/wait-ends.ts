@@ -29,7 +29,7 @@ export interface TimedOut {
 /** How a wait ends; each is called at most once, and one of the last three is. */
 export interface WaitEnds {
   /** The first answer was not a grant, or there was none: it will take a while. */
-  readonly waiting?: () => void;
+  readonly waiting?: (() => void) | undefined;
   /** Called in the turn in which the grant arrives, so that no message that follows it finds nobody. */
   readonly granted: (granted: Granted) => void;
   readonly timedOut: (end: TimedOut) => void;

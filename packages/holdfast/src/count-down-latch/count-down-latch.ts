@@ -14,7 +14,7 @@ export interface LatchOptions {
    * leaves less behind. Whole milliseconds, 1 000 to 31 536 000 000 (a year).
    * @default 86_400_000 (a day)
    */
-  readonly keepMs?: number;
+  readonly keepMs?: number | undefined;
 }
 
 /** How to wait for something that is not held afterwards. */

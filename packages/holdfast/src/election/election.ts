@@ -27,19 +27,19 @@ export interface CampaignOptions extends AcquireOptions {
    * Milliseconds, 0 or more.
    * @default 0
    */
-  readonly delayMs?: number;
+  readonly delayMs?: number | undefined;
 }
 
 /** How to campaign through the verbs that all locks have. */
 export interface ElectionOptions extends CampaignOptions {
   /** What the leader stands for, at most 65 536 bytes. @default "" */
-  readonly value?: string;
+  readonly value?: string | undefined;
 }
 
 /** The same, without waiting. */
 export interface ElectionTryOptions extends TryAcquireOptions {
   /** What the leader stands for, at most 65 536 bytes. @default "" */
-  readonly value?: string;
+  readonly value?: string | undefined;
 }
 
 const AFTER_LEASE_MS = 5;

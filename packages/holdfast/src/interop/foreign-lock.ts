@@ -25,11 +25,11 @@ export interface ForeignParts<Held extends Lease> {
   readonly make: MakeLease<Held>;
   readonly pauses: Pauses;
   /** How to hear of changes, if the protocol tells of them. */
-  readonly listen?: ForeignWait["listen"];
+  readonly listen?: ForeignWait["listen"] | undefined;
   /** How often the server is asked by one acquire; Infinity, unless it is said, to go by time alone. */
-  readonly attempts?: number;
+  readonly attempts?: number | undefined;
   /** What the format calls a claim with that number; the owner id of this library, unless it is said. */
-  readonly ownerOf?: ForeignWait["ownerOf"];
+  readonly ownerOf?: ForeignWait["ownerOf"] | undefined;
   /**
    * Callers of one process that name the same are served in turn, and one of them asks for all. Undefined where the server
    * keeps an order of its own, which has to see each of them.

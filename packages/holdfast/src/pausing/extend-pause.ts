@@ -16,11 +16,11 @@ export interface ExtendPauseOptions {
   /** The `owner` of the pause that is meant, as `pause`, `inspect` and `survey` tell it: another one is left alone. */
   readonly pause: string;
   /** When it ends by itself, in ms since 1970 by the server's clock. Absent: when somebody resumes, and not before. */
-  readonly untilAtMs?: number;
+  readonly untilAtMs?: number | undefined;
   /** @default "mutex" */
-  readonly kind?: PauseKind;
+  readonly kind?: PauseKind | undefined;
   /** The `key` option of the mutex, if it has one. */
-  readonly key?: string;
+  readonly key?: string | undefined;
 }
 
 /** What came of it. */

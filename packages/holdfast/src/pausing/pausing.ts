@@ -30,9 +30,9 @@ interface Which {
    * What the lock is. Names of different kinds are different locks; a reentrant mutex is the mutex of its name.
    * @default "mutex"
    */
-  readonly kind?: PauseKind;
+  readonly kind?: PauseKind | undefined;
   /** The `key` option of the mutex, if it has one. */
-  readonly key?: string;
+  readonly key?: string | undefined;
 }
 
 /** What to pause, and what to say to whoever is refused. */
@@ -45,7 +45,7 @@ export interface PauseOptions extends Which {
    * When it ends by itself, in ms since 1970 by the server's clock, whether or not anybody is there then. Absent: when
    * somebody resumes, and not before.
    */
-  readonly untilAtMs?: number;
+  readonly untilAtMs?: number | undefined;
 }
 
 /** What to resume. */
@@ -56,7 +56,7 @@ export interface ResumeOptions extends Which {
    * The `owner` of the pause that is meant: another one goes on. Who decided by what was shown a while ago names it.
    * Absent: whichever stands.
    */
-  readonly pause?: string;
+  readonly pause?: string | undefined;
 }
 
 /** How a pause was begun. */

@@ -27,9 +27,9 @@ export interface PeriodOptions {
    * Whether a run that failed, or has not been heard of since, leaves the period to the next one.
    * @default false
    */
-  readonly untilSuccess?: boolean;
+  readonly untilSuccess?: boolean | undefined;
   /** The `key` option of the mutex, if it has one. */
-  readonly key?: string;
+  readonly key?: string | undefined;
 }
 
 /** What came of it. */

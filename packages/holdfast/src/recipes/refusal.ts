@@ -18,15 +18,15 @@ export interface Refusal {
   readonly outcome: "refused";
   readonly reason: RefusalReason;
   /** Who has it, if that is the reason and the server said. */
-  readonly holder?: Holder;
+  readonly holder?: Holder | undefined;
   /** Since when it is so, by the server's clock, in ms since 1970. */
-  readonly sinceAtMs?: number;
+  readonly sinceAtMs?: number | undefined;
   /** In how many ms it may be otherwise, as far as is known: the rest of a lease, a pause or a grace. */
-  readonly leaseLeftMs?: number;
+  readonly leaseLeftMs?: number | undefined;
   /** What the holder, or whoever paused it, said of it. */
-  readonly label?: string;
+  readonly label?: string | undefined;
   /** What was thrown, for logs; absent if nothing was. */
-  readonly error?: Error;
+  readonly error?: Error | undefined;
 }
 
 /** The refusal that an error of an acquire means; undefined for an error that is none. */

@@ -5,9 +5,9 @@ import { resolve } from "../internal.js";
 /** How long to wait. */
 export interface WaitOptions {
   /** Longest wait. Milliseconds, 0 or more; Infinity never gives up. @default 10_000 */
-  readonly waitMs?: number;
+  readonly waitMs?: number | undefined;
   /** Ends the wait, and rejects with its reason. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** @throws TypeError, RangeError  a wrong value, or an option beside these two */

@@ -24,7 +24,7 @@ export interface Reentry {
    * A lease of the same lock from the same Holdfast that is still held: the new lease stands on the same hold.
    * Without it, the hold of the `run` around the caller counts, if there is one.
    */
-  readonly within?: ReentrantLease;
+  readonly within?: ReentrantLease | undefined;
 }
 
 /** How to acquire a reentrant mutex. */

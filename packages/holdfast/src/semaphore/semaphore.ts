@@ -41,7 +41,7 @@ export interface SemaphoreTryAcquireOptions extends TryAcquireOptions {
    * How many permits to take, all or none. A whole number from 1 to what the semaphore was configured with.
    * @default 1
    */
-  readonly permits?: number;
+  readonly permits?: number | undefined;
 }
 
 /** How to acquire permits, and how long to try. */

@@ -31,9 +31,9 @@ export interface ClientParts {
   watch(onBack: () => void): () => void;
   readonly terms: Terms;
   /** As `Store.server`. */
-  readonly server?: Store["server"];
+  readonly server?: Store["server"] | undefined;
   /** As `Store.clientTimeouts`. */
-  readonly clientTimeouts?: NonNullable<Store["clientTimeouts"]>;
+  readonly clientTimeouts?: NonNullable<Store["clientTimeouts"]> | undefined;
 }
 
 /** What has to be so for a grant of this store to count. */

@@ -13,7 +13,7 @@ type GlideText = string | Uint8Array;
 /** What this store uses of a client. See IoredisClient for why it is not the library's own type. */
 export interface GlideClient {
   /** Not in the library's types. */
-  readonly isClosed?: boolean;
+  readonly isClosed?: boolean | undefined;
   customCommand(words: string[], options?: { readonly route: GlideRoute }): Promise<unknown>;
   subscribe(channels: string[], timeoutMs: number): Promise<unknown>;
   /** `null` means all channels. */

@@ -14,9 +14,9 @@ export interface IoredisClient {
   readonly status: string;
   readonly options?: {
     readonly retryStrategy?: unknown;
-    readonly host?: string;
-    readonly port?: number;
-    readonly path?: string | null;
+    readonly host?: string | undefined;
+    readonly port?: number | undefined;
+    readonly path?: string | null | undefined;
     readonly sentinels?: unknown;
     readonly socketTimeout?: number | undefined;
     readonly keepAlive?: number | undefined;
@@ -26,8 +26,8 @@ export interface IoredisClient {
     unref?(): unknown;
     cork?(): void;
     uncork?(): void;
-    readonly remoteAddress?: string;
-    readonly remotePort?: number;
+    readonly remoteAddress?: string | undefined;
+    readonly remotePort?: number | undefined;
   };
   evalsha(sha1: string, numberOfKeys: number, ...inputs: string[]): Promise<unknown>;
   /** Commands that leave together, one after the other. */

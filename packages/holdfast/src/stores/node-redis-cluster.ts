@@ -13,7 +13,7 @@ type Listener = (message: string, channel: string) => void;
 
 /** What this store uses of a node's client. See IoredisClient for why it is not the library's own type. */
 export interface NodeRedisNode {
-  readonly isOpen?: boolean;
+  readonly isOpen?: boolean | undefined;
   readonly options?: {
     readonly pingInterval?: number | undefined;
     readonly socket?: { readonly socketTimeout?: number | undefined };
@@ -43,7 +43,7 @@ export interface NodeRedisMaster {
 
 /** What this store uses of the cluster's client. */
 export interface NodeRedisCluster {
-  readonly isOpen?: boolean;
+  readonly isOpen?: boolean | undefined;
   readonly slots: readonly ({ readonly master: NodeRedisMaster } | undefined)[];
   readonly masters: readonly NodeRedisMaster[];
   nodeClient(master: NodeRedisMaster): NodeRedisNode | Promise<NodeRedisNode>;

@@ -9,8 +9,8 @@ import { sharedWatch } from "./shared-watch.js";
 
 /** What this store uses of a client. See IoredisClient for why it is not the library's own type. */
 export interface NodeRedisClient {
-  readonly isOpen?: boolean;
-  readonly isReady?: boolean;
+  readonly isOpen?: boolean | undefined;
+  readonly isReady?: boolean | undefined;
   readonly options?: {
     readonly pingInterval?: number | undefined;
     readonly socket?: {
@@ -18,9 +18,9 @@ export interface NodeRedisClient {
       readonly socketTimeout?: number | undefined;
       readonly keepAlive?: boolean | number | undefined;
       readonly keepAliveInitialDelay?: number | undefined;
-      readonly host?: string;
-      readonly port?: number | string;
-      readonly path?: string;
+      readonly host?: string | undefined;
+      readonly port?: number | string | undefined;
+      readonly path?: string | undefined;
     };
   };
   evalSha(sha1: string, inputs: { keys: string[]; arguments: string[] }): Promise<unknown>;

@@ -9,9 +9,9 @@ import { messageOf } from "./failure.js";
 /** What the server refused. */
 export interface Refused {
   /** Text of the script, if it was one. */
-  readonly source?: string;
-  readonly keys?: readonly string[];
-  readonly channels?: readonly string[];
+  readonly source?: string | undefined;
+  readonly keys?: readonly string[] | undefined;
+  readonly channels?: readonly string[] | undefined;
 }
 
 /** In the words of Redis 6, 7 and later, and of GLIDE. */

@@ -32,7 +32,7 @@ export interface ScriptClient {
   /** EVALSHA without keys on each master; who does not answer in time is left out. Present for a client of a cluster. */
   evalshaOnEach?(sha1: string, args: readonly (string | number)[], timeoutMs: number): Promise<readonly unknown[]>;
   /** True for a client that sends each call to the server that has its keys, and follows them. */
-  readonly isCluster?: boolean;
+  readonly isCluster?: boolean | undefined;
   /**
    * EVALSHA, and then WAIT on the same connection: the reply, and how many replicas have what it wrote. Absent where it cannot
    * be known that the connection is the same.
@@ -50,7 +50,7 @@ export interface ScriptClient {
   /** What to do so that the client replaces a dead connection; undefined if it does that by itself, or it is not known. */
   cure?(): string | undefined;
   /** How many calls in a row had no reply. Counted here. */
-  unanswered?: number;
+  unanswered?: number | undefined;
   /** Rises with each lost connection, for a client that sends again what was in flight; else constant. */
   losses(): number;
 }

@@ -9,9 +9,9 @@ import { type MakeLock, type Particulars, type StoreUnderTest, useScene } from "
 /** What not every kind can do. What a kind cannot do it must refuse with an UnsupportedError. */
 export interface Abilities {
   /** Whether `forceRelease` takes the lock from its holder. @default true */
-  readonly forcedRelease?: boolean;
+  readonly forcedRelease?: boolean | undefined;
   /** Whether a lease can be exported and adopted. @default true */
-  readonly handOver?: boolean;
+  readonly handOver?: boolean | undefined;
 }
 
 /** Registers the cases. Call it inside a `describe` that names the kind and the store. */

@@ -9,7 +9,7 @@ import { type MakeLock, type ServerUnderTest, type StoreUnderTest, useScene } fr
 /** How the quorum is made. */
 export interface QuorumContractOptions {
   /** How many servers; 3, 5, 7 or 9. @default 3 */
-  readonly servers?: number;
+  readonly servers?: number | undefined;
 }
 
 /** Registers the cases. Call it inside a `describe` that names the store. */

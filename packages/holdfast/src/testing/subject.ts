@@ -36,17 +36,17 @@ export type MakeLock = (holdfast: Holdfast, name: string) => LockUnderTest | Pro
 /** What is particular to a kind that can act as a mutex, and not to every mutex. */
 export interface Particulars {
   /** Holders that were there before the test, such as those who have all permits but one; none without it. */
-  readonly isElsewhere?: (holder: Holder) => boolean;
+  readonly isElsewhere?: ((holder: Holder) => boolean) | undefined;
   /**
    * Keys that may be left when all is over, if they expire.
    * @default the fence
    */
-  readonly remains?: RegExp;
+  readonly remains?: RegExp | undefined;
   /**
    * Whether waiters stand in a queue that `inspect` shows, and are served in its order.
    * @default true
    */
-  readonly hasQueue?: boolean;
+  readonly hasQueue?: boolean | undefined;
 }
 
 /** Two clients of one server, and a name of its own for each test. */

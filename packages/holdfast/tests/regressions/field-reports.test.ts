@@ -3,12 +3,15 @@ import vm from "node:vm";
 import { embedded } from "@holdfast/embedded";
 import * as everything from "holdfast";
 import {
+  type AcquireOptions,
   AcquireTimeoutError,
   createHoldfast,
   EvictionError,
   type Holdfast,
+  type HoldfastOptions,
   LeaseLostError,
   LockError,
+  type LockOptions,
   ProtocolError,
   StoreError,
 } from "holdfast";
@@ -201,7 +204,9 @@ describe("a flush of the whole database while a lease is held", () => {
     const server = await startRedis();
     onTestFinished(() => server.stop());
     const clients = [new Redis(server.port), new Redis(server.port)] as const;
-    onTestFinished(() => clients.forEach((client) => void client.disconnect()));
+    onTestFinished(() => {
+      for (const client of clients) client.disconnect();
+    });
     const [one, two] = [createHoldfast({ redis: clients[0] }), createHoldfast({ redis: clients[1] })];
     return { one, two, flush: () => clients[0].flushall() };
   }
@@ -227,4 +232,29 @@ describe("a flush of the whole database while a lease is held", () => {
     expect(other.validForMs()).toBeGreaterThan(0);
     await other.release();
   });
+});
+
+type Optional<T> = { [Key in keyof T]-?: object extends Pick<T, Key> ? Key : never }[keyof T];
+/** `true` if every optional property takes undefined, with exactOptionalPropertyTypes, which this repository sets. */
+type TakesUndefined<T> = Record<Optional<T>, undefined> extends Pick<T, Optional<T>> ? true : false;
+
+it("options that are undefined count as absent, for the compiler too", async () => {
+  const all: readonly true[] = [
+    true satisfies TakesUndefined<AcquireOptions>,
+    true satisfies TakesUndefined<HoldfastOptions>,
+    true satisfies TakesUndefined<LockOptions>,
+    true satisfies TakesUndefined<recipes.OnceOptions<unknown>>,
+    true satisfies TakesUndefined<recipes.LeadOptions>,
+    true satisfies TakesUndefined<recipes.ScheduledOptions>,
+    true satisfies TakesUndefined<recipes.CacheOptions<unknown>>,
+    true satisfies TakesUndefined<recipes.CoalesceOptions>,
+    true satisfies TakesUndefined<recipes.CounterOptions>,
+    true satisfies TakesUndefined<recipes.KeyedOptions>,
+  ];
+  expect(all).not.toContain(false);
+  const maybe: { signal: AbortSignal | undefined; leaseMs: number | undefined } = {
+    signal: undefined,
+    leaseMs: undefined,
+  };
+  await (await local().mutex("a").acquire(maybe)).release();
 });

@@ -20,22 +20,22 @@ export type WhenBusy = { readonly delayMs: number; readonly delaysMax?: number }
 /** How jobs hold their lock, and what becomes of those that do not get it. */
 export interface WithLockOptions<Data = unknown, Result = unknown, Name extends string = string> {
   /** @default { delayMs: 5_000 } */
-  readonly whenBusy?: WhenBusy;
+  readonly whenBusy?: WhenBusy | undefined;
 
   /** As in `acquire`: how long the lock is held after its process died. @default that of the Holdfast, 30_000 */
-  readonly leaseMs?: number;
+  readonly leaseMs?: number | undefined;
 
   /** As in `acquire`: a processor that runs for longer loses its lease. @default Infinity */
-  readonly maxHoldMs?: number;
+  readonly maxHoldMs?: number | undefined;
 
   /** Free text shown to whoever waits, at most 256 bytes. @default name of the queue and id of the job */
-  readonly label?: string;
+  readonly label?: string | undefined;
 
   /** The lock of a key, if it is no mutex: such as `(holdfast, name) => holdfast.semaphore(name, { permits: 3 })`. */
-  readonly lock?: MakeLock;
+  readonly lock?: MakeLock | undefined;
 
   /** Told of each job that was not run, before it is delayed or fails: who is in the way, since when and why. */
-  readonly onBusy?: (refusal: Refusal, job: Job<Data, Result, Name>) => void;
+  readonly onBusy?: ((refusal: Refusal, job: Job<Data, Result, Name>) => void) | undefined;
 }
 
 /** See `WhenBusy`. */

@@ -80,7 +80,7 @@ export const leases: WeakMap<object, OnceLease> = new WeakMap();
 /** What became of a request, for events. */
 interface Told {
   readonly outcome: IdempotencyOutcome;
-  readonly status?: number;
+  readonly status?: number | undefined;
   readonly error?: unknown;
 }
 
@@ -237,15 +237,15 @@ export class Idempotency<Request> {
 /** A request, and the call of `once` that it is. */
 interface Call {
   readonly http: HttpRequest;
-  readonly key?: string;
+  readonly key?: string | undefined;
   readonly scope?: string | undefined;
 }
 
 /** How far the handler has come. */
 interface Run {
   isCalled: boolean;
-  taken?: Taken;
-  policy?: OncePolicy;
+  taken?: Taken | undefined;
+  policy?: OncePolicy | undefined;
 }
 
 function unlessTooLarge(error: unknown): undefined {

@@ -1,33 +1,34 @@
 /** What the integrations for HTTP may be asked for, its defaults, and the checks. The same for every framework. */
+import type { Filled } from "../../internal.js";
 import { checkKnown, checkLeaseMs, checkWhole, show } from "../../internal.js";
 
 /** How requests with an `Idempotency-Key` are treated. `Request` is what the framework calls a request. */
 export interface IdempotencyOptions<Request = unknown> {
   /** Whether a POST or PATCH without the header is refused with 400. With false it is carried out, each time. @default false */
-  readonly required?: boolean;
+  readonly required?: boolean | undefined;
 
   /**
    * Part of the key, such as the tenant or the user: nobody gets the answer that another one was given. A text that is not empty, or a
    * number. Without it all callers share their keys.
    */
-  readonly scope?: (request: Request) => string | number;
+  readonly scope?: ((request: Request) => string | number) | undefined;
 
   /** How long an answer is kept. Tell your clients. Whole milliseconds, `leaseMs` to 31 536 000 000. @default 86_400_000, a day */
-  readonly keepMs?: number;
+  readonly keepMs?: number | undefined;
 
   /**
    * Lease of a request that is being carried out, which is renewed: as long after its process has died it can be tried again. Whole
    * milliseconds, 100 to 31 536 000 000.
    * @default 15_000
    */
-  readonly leaseMs?: number;
+  readonly leaseMs?: number | undefined;
 
   /**
    * Longest time for a handler: then its lease ends although its process lives, and the next try is carried out. It bounds a handler
    * that never answers. Whole milliseconds, 100 to 31 536 000 000, or Infinity.
    * @default 120_000
    */
-  readonly maxHoldMs?: number;
+  readonly maxHoldMs?: number | undefined;
 
   /** What a second request gets while the first is being carried out: 409 at once, or its answer, if it comes within `waitMs`. @default "reject" */
   readonly whenRunning?: "reject" | { readonly waitMs: number };
@@ -37,45 +38,45 @@ export interface IdempotencyOptions<Request = unknown> {
    * happened, and tries get 409 until `resolveOnce`; so it is too where this throws or says anything else.
    * @default everything below 500 but 401, 403, 408, 409, 425 and 429
    */
-  readonly keep?: (status: number) => boolean | "block";
+  readonly keep?: ((status: number) => boolean | "block") | undefined;
 
   /**
    * The headers of an answer that are kept with it; `content-encoding` always is. Cookies, dates, tracing headers and those of a single
    * connection cannot be.
    * @default ["content-type", "location", "etag"]
    */
-  readonly replayHeaders?: readonly string[];
+  readonly replayHeaders?: readonly string[] | undefined;
 
   /**
    * A longer answer is sent, but not kept: it is recorded that the request was carried out, and later tries get 409. Whole bytes, 0 to
    * 8 388 608.
    * @default 262_144
    */
-  readonly bodyBytesMax?: number;
+  readonly bodyBytesMax?: number | undefined;
 
   /**
    * The most that is read of the body of a request which nobody has read yet; a longer one is refused with 413. Who expects more puts
    * a parser with its own limit before. Whole bytes, 0 to 1 073 741 824.
    * @default 1_048_576
    */
-  readonly requestBytesMax?: number;
+  readonly requestBytesMax?: number | undefined;
 
   /** What happens when Redis cannot be asked: 503, or the handler is called without protection. @default "reject" */
-  readonly whenUnavailable?: "reject" | "pass";
+  readonly whenUnavailable?: "reject" | "pass" | undefined;
 
   /** Whether the header must be a quoted String, as the draft has it. @default false */
-  readonly strict?: boolean;
+  readonly strict?: boolean | undefined;
 
   /**
    * What stands for the body of a request where it is compared with the first one's, such as the names and digests of files that were
    * uploaded. Needed only where the body was read by something that does not leave it.
    * @default the body: JSON whatever the order of its properties, forms by their fields, all else by its bytes
    */
-  readonly fingerprint?: (request: Request) => unknown;
+  readonly fingerprint?: ((request: Request) => unknown) | undefined;
 }
 
 /** The options with their defaults, checked. */
-export type ResolvedIdempotency<Request> = Required<Omit<IdempotencyOptions<Request>, "scope" | "fingerprint">> &
+export type ResolvedIdempotency<Request> = Filled<Omit<IdempotencyOptions<Request>, "scope" | "fingerprint">> &
   Pick<IdempotencyOptions<Request>, "scope" | "fingerprint">;
 
 const NAMES: readonly (keyof IdempotencyOptions)[] = [

@@ -59,7 +59,7 @@ Catch(LockError)(HoldfastExceptionFilter);
 interface Answer {
   readonly status: number;
   readonly title: string;
-  readonly retryAfterS?: number;
+  readonly retryAfterS?: number | undefined;
 }
 
 function answerTo(error: LockError): Answer | undefined {

@@ -18,10 +18,10 @@ export interface LockedOptions<Args extends readonly unknown[] = readonly unknow
    * since when and why.
    * @default "throw"
    */
-  readonly whenBusy?: "throw" | "skip";
+  readonly whenBusy?: "throw" | "skip" | undefined;
 
   /** The lock of a name, if it is no mutex: such as `(holdfast, name) => holdfast.semaphore(name, { permits: 3 })`. */
-  readonly lock?: MakeLock;
+  readonly lock?: MakeLock | undefined;
 }
 
 /** Decorates a method whose parameters begin with those of `name`, of either kind of decorators. */

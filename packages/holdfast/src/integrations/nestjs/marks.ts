@@ -80,9 +80,9 @@ export function HeldLease(): ParameterDecorator {
 /** How a decorator is to hand over the lease. */
 export interface LeaseParameter {
   /** Index of the parameter that gets the lease, from 0, where no parameter is marked by `@HeldLease()`. */
-  readonly leaseAt?: number;
+  readonly leaseAt?: number | undefined;
   /** The method needs no lease: it does not look at `signal`, and hands no `token` on. */
-  readonly noLease?: boolean;
+  readonly noLease?: boolean | undefined;
 }
 
 /** @throws TypeError  there is a signal: methods end with their application, or their lease */

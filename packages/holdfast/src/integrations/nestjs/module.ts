@@ -21,7 +21,7 @@ export interface HoldfastModuleOptions extends HoldfastOptions {
    * whoever stops the process loses patience. Whole milliseconds, 0 to 86 400 000.
    * @default 25_000, as Kubernetes kills after 30 seconds
    */
-  readonly graceMs?: number;
+  readonly graceMs?: number | undefined;
 }
 
 /** How the options come from what Nest provides. */
@@ -31,16 +31,16 @@ export interface HoldfastModuleAsyncOptions extends Pick<ModuleMetadata, "import
     // biome-ignore lint/suspicious/noExplicitAny: what Nest injects is known to the factory only
     ...injected: any[] // oxlint-disable-line typescript/no-explicit-any
   ) => HoldfastModuleOptions | Promise<HoldfastModuleOptions>;
-  readonly inject?: FactoryProvider["inject"];
+  readonly inject?: FactoryProvider["inject"] | undefined;
 }
 
 /** What an application for tests is told, beside the defaults of `createHoldfast`. */
 export interface HoldfastModuleTestOptions
   extends Omit<HoldfastModuleOptions, "redis" | "redlock" | "subscriber" | "failoverGrace" | "replicas" | "graceMs"> {
   /** As for an application; but a test has no work to be waited for. @default 0 */
-  readonly graceMs?: number;
+  readonly graceMs?: number | undefined;
   /** @default `embedded()` of `@holdfast/embedded`, which then has to be installed */
-  readonly store?: Store;
+  readonly store?: Store | undefined;
 }
 
 const OPTIONS: unique symbol = Symbol("holdfast:options");

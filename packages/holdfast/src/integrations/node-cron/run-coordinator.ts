@@ -21,21 +21,21 @@ export interface RunCoordinatorOptions {
    * goes on. Services with tasks of the same names need different ones. 1 to 255 bytes.
    * @default "node-cron"
    */
-  readonly name?: string;
+  readonly name?: string | undefined;
 
   /**
    * Longest random delay before the key is written, so that it is not always the same host that runs; never more than half of the
    * `distributedLease` of the task. Whole milliseconds, 0 to 3 600 000.
    * @default 0
    */
-  readonly jitterMaxMs?: number;
+  readonly jitterMaxMs?: number | undefined;
 
   /**
    * Whether runs and refusals are told to the history of `name`, for `readHistory` and `holdfast history`. Not told is the refusal that is
    * no news: that another instance runs.
    * @default false
    */
-  readonly history?: boolean;
+  readonly history?: boolean | undefined;
 }
 
 /** What `setRunCoordinator` of node-cron 4.4 and later takes. Neither function rejects. */

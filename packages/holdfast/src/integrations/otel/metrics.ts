@@ -25,7 +25,7 @@ import { serverAttributes } from "./server-attributes.js";
 /** Where the metrics go, and what their groups are. */
 export interface MetricsOptions extends GroupOptions {
   /** @default `metrics.getMeter("holdfast")` of `@opentelemetry/api` */
-  readonly meter?: Meter;
+  readonly meter?: Meter | undefined;
 }
 
 /**

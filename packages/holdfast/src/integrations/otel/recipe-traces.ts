@@ -11,7 +11,7 @@ interface RecipeTrace {
   readonly kind: string;
   readonly lockName?: string | undefined;
   readonly token?: number | undefined;
-  readonly term?: number;
+  readonly term?: number | undefined;
   readonly attempt?: number | undefined;
   readonly server?: ServerAddress | undefined;
   readonly outcome?: string | undefined;

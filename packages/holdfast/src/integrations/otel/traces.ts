@@ -35,7 +35,7 @@ import { serverAttributes } from "./server-attributes.js";
 /** Where the spans go, and what their groups are. */
 export interface TracesOptions extends GroupOptions {
   /** @default `trace.getTracer("holdfast")` of `@opentelemetry/api` */
-  readonly tracer?: Tracer;
+  readonly tracer?: Tracer | undefined;
 }
 
 interface Asked {

@@ -18,7 +18,7 @@ export interface FenceTransaction {
 /** Where marks are kept. */
 export interface FenceOptions {
   /** The table, with its schema before a dot if that is not found by itself. @default "holdfast_fence" */
-  readonly table?: string;
+  readonly table?: string | undefined;
 }
 
 const TABLE = "holdfast_fence";

@@ -8,7 +8,7 @@ import type { Labels } from "../telemetry/sink.js";
 /** Where the metrics go, and what their groups are. */
 export interface PrometheusOptions extends GroupOptions {
   /** @default the global one of `prom-client` */
-  readonly register?: Registry;
+  readonly register?: Registry | undefined;
 }
 
 const COMMAND_LABELS = ["script", "server_address", "server_port", "error_type"];

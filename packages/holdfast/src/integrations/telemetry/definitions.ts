@@ -14,7 +14,7 @@ export interface Definition {
   readonly help: string;
   /** `s` for seconds, or what is counted, in braces. */
   readonly unit: string;
-  readonly label?: "outcome" | "reason";
+  readonly label?: "outcome" | "reason" | undefined;
 }
 
 /** A distribution, in seconds. */

@@ -12,13 +12,13 @@ export interface GroupOptions {
    * group each time.
    * @default {@link groupOf}, which puts `*` in the place of what looks like an id
    */
-  readonly group?: (lockName: string) => string;
+  readonly group?: ((lockName: string) => string) | undefined;
   /**
    * How many groups there are at most; names of any further one are in the group `other`, and one warning says so. More are more
    * series to store. Whole number, 1 to 10 000.
    * @default 200
    */
-  readonly groupsMax?: number;
+  readonly groupsMax?: number | undefined;
 }
 
 /** Names of these options. */

@@ -7,7 +7,7 @@ export interface Labels {
   readonly group: string;
   readonly kind: string;
   /** Which side of a read-write lock; absent for all else. */
-  readonly mode?: "read" | "write";
+  readonly mode?: "read" | "write" | undefined;
 }
 
 /** Which script it was, where it went if that is known, and what sort of error it ended with, if it was not answered. */

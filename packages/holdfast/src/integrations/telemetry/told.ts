@@ -11,8 +11,8 @@ export interface RequestEvent {
 export interface RunEvent {
   readonly kind: string;
   readonly lockName: string;
-  readonly outcome?: string;
-  readonly reason?: string;
+  readonly outcome?: string | undefined;
+  readonly reason?: string | undefined;
 }
 
 /** What a cache tells of a call, at its start and at its end. */

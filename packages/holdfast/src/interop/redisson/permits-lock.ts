@@ -25,7 +25,7 @@ export interface RedissonTryAcquireOptions extends TryAcquireOptions {
    * go in one request, to 1 000.
    * @default 1
    */
-  readonly permits?: number;
+  readonly permits?: number | undefined;
 }
 
 /** How to acquire permits, and how long to try. */
@@ -39,7 +39,7 @@ export interface RecheckOptions {
    * milliseconds, 10 to 60 000.
    * @default 2_000
    */
-  readonly recheckMs?: number;
+  readonly recheckMs?: number | undefined;
 }
 
 const RECHECK_MS = 2_000;

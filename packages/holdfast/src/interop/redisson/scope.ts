@@ -13,7 +13,7 @@ export interface RedissonOptions {
    * belongs here and not into the `keyPrefix` of a client, which does not reach channels and derived names.
    * @default the name as it is
    */
-  readonly nameMapper?: NameMapper;
+  readonly nameMapper?: NameMapper | undefined;
 
   /**
    * How waiters are woken: `PUBLISH`, `SPUBLISH`, or both. Redisson chooses by its own configuration, which nobody else can
@@ -22,14 +22,14 @@ export interface RedissonOptions {
    * publishes and listens twice. `"sharded"` is for clusters only.
    * @default "plain" on one server and behind Sentinel, "both" on a cluster
    */
-  readonly publish?: Publish;
+  readonly publish?: Publish | undefined;
 
   /**
    * The shortest `lockWatchdogTimeout` of the Java services. A read lock may not have a longer lease: Redisson cuts the
    * common expiry of all readers to it whenever one of its own is renewed. Whole milliseconds, 100 to 31 536 000 000.
    * @default 30_000
    */
-  readonly watchdogMs?: number;
+  readonly watchdogMs?: number | undefined;
 
   /**
    * How long a waiter of a fair lock keeps its place where its caller has set no end to its wait (`waitMs: Infinity`): the
@@ -37,7 +37,7 @@ export interface RedissonOptions {
    * costs waiters of long-held locks their places. Whole milliseconds, 100 to 31 536 000 000.
    * @default 300_000
    */
-  readonly fairWaitMs?: number;
+  readonly fairWaitMs?: number | undefined;
 }
 
 /** See the file header. */

@@ -12,7 +12,7 @@ export interface SetPermitsOptions {
    * 31 536 000 000.
    * @default for ever
    */
-  readonly ttlMs?: number;
+  readonly ttlMs?: number | undefined;
 }
 
 /** Permits held for a time. All of them end together. */

@@ -20,7 +20,7 @@ export interface DeadlineDialect {
   /** What they add to the lease, in whole units, in ms. */
   readonly paddingMs: number;
   /** What they add to that once more where they take over an expired lock, in ms. Absent: nothing. */
-  readonly takeoverPaddingMs?: number;
+  readonly takeoverPaddingMs?: number | undefined;
   /** Whether they take a lock over when its time is `"reached"` (value <= now), or only when it has `"passed"` (value < now). */
   readonly takeoverWhen: "reached" | "passed";
   /**

@@ -1,4 +1,5 @@
 import type { Holdfast } from "../../index.js";
+import type { Filled } from "../../internal.js";
 import {
   behind,
   checkLeaseMs,
@@ -21,7 +22,7 @@ export interface TimestampOptions {
    * longer pauses; shorter frees the lock sooner after a crash. Whole milliseconds, 100 to a year.
    * @default the dialect's
    */
-  readonly leaseMs?: number;
+  readonly leaseMs?: number | undefined;
 
   /**
    * How far the clocks of the other clients may be from the server's. The value ends that much later than the holder relies on
@@ -29,41 +30,41 @@ export interface TimestampOptions {
    * Whole milliseconds: 1000 or more where values count seconds, since they are rounded; of no account where they are no time.
    * @default 1_000
    */
-  readonly maxClockSkewMs?: number;
+  readonly maxClockSkewMs?: number | undefined;
 
   /**
    * How long after the end of a value it is taken over: larger leaves more time to holders of the other system whose clock
    * is behind, or who overrun; 0 is their own rule. Whole milliseconds up to a day.
    * @default 0
    */
-  readonly takeoverMarginMs?: number;
+  readonly takeoverMarginMs?: number | undefined;
 
   /**
    * How often one acquire asks at most, the first time included; `waitMs` ends it as well. A whole number from 1, or Infinity.
    * @default Infinity
    */
-  readonly attempts?: number;
+  readonly attempts?: number | undefined;
 
   /**
    * Longest pause between two attempts, since clients of the other system tell nobody that they release. Longer asks less
    * often; shorter notices sooner. Whole milliseconds, 10 to 60 000.
    * @default 200
    */
-  readonly retryDelayMs?: number;
+  readonly retryDelayMs?: number | undefined;
 
   /**
    * What is taken off each pause at random, at most: larger keeps those who wait from coming at the same moment. Whole
    * milliseconds, 0 to `retryDelayMs`.
    * @default three quarters of `retryDelayMs`
    */
-  readonly retryJitterMs?: number;
+  readonly retryJitterMs?: number | undefined;
 
   /**
    * Whether clients of Holdfast tell each other of releases, on a channel of their own: `<prefix>:timestamp:<key>`. Otherwise
    * they find out in the pauses as well.
    * @default true
    */
-  readonly wake?: boolean;
+  readonly wake?: boolean | undefined;
 
   /**
    * What a release does with the value of a client of the other system that came too late and has overwritten ours: `"leave"`
@@ -71,7 +72,7 @@ export interface TimestampOptions {
    * the other system overruns its own lease.
    * @default "leave"
    */
-  readonly overwritten?: "leave" | "delete";
+  readonly overwritten?: "leave" | "delete" | undefined;
 }
 
 /** When a grant is first looked after: by then most who came too late have written. */
@@ -112,7 +113,7 @@ export class TimestampLock extends ForeignLock {
     readonly engine: Engine;
     readonly steps: TimestampSteps;
     readonly defaults: ResolvedOptions;
-    readonly options: Required<TimestampOptions>;
+    readonly options: Filled<TimestampOptions>;
     readonly channel: string;
     readonly looks: Looks | undefined;
   }) {
@@ -200,7 +201,7 @@ export function timestampLock(
 
 const DAY_MS = 86_400_000;
 
-function resolveOptions(options: TimestampOptions, dialect: TimestampDialect): Required<TimestampOptions> {
+function resolveOptions(options: TimestampOptions, dialect: TimestampDialect): Filled<TimestampOptions> {
   if (options === null || typeof options !== "object")
     throw new TypeError(`options must be an object; got ${show(options)}`);
   for (const option of Object.keys(options)) {

@@ -23,9 +23,9 @@ export interface CacheGetOptions extends WaitOptions {
    * kept. A load in this process is waited for to its end. Milliseconds, 0 or more; Infinity never gives up.
    * @default 10_000
    */
-  readonly waitMs?: number;
+  readonly waitMs?: number | undefined;
   /** Ends this call, and rejects with its reason. The load goes on while others want it. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** Of each client, the entries that are being asked for: caches of one name share them. */

@@ -1,4 +1,5 @@
 /** What a cache may be told, its defaults, and the checks. */
+import type { Filled } from "../../internal.js";
 import { checkKnown, checkLeaseMs, checkWhole, show } from "../../internal.js";
 import { type Codec, checkCodec, jsonCodec } from "../codec.js";
 
@@ -9,57 +10,57 @@ export interface CacheOptions<Value = unknown> {
    * 1 to 31 536 000 000.
    * @default 60_000
    */
-  readonly freshMs?: number;
+  readonly freshMs?: number | undefined;
 
   /**
    * How long after that it is still given, while one process anywhere loads it anew in the background. Longer hides more of
    * what is slow or down behind the cache; 0 makes callers wait for the new value. Whole milliseconds, 0 to 31 536 000 000.
    * @default 0
    */
-  readonly staleMs?: number;
+  readonly staleMs?: number | undefined;
 
   /** How long a negative result is kept; it is never stale. 0 keeps none. Whole milliseconds, 0 to 31 536 000 000. @default 5_000, or `freshMs` if that is less */
-  readonly negativeMs?: number;
+  readonly negativeMs?: number | undefined;
 
   /** Which results are negative, such as "there is no such user". @default null and undefined */
-  readonly isNegative?: (value: Value) => boolean;
+  readonly isNegative?: ((value: Value) => boolean) | undefined;
 
   /**
    * Length of the lease of whoever loads, which is renewed. Shorter lets the next one take over sooner after a crash. Whole
    * milliseconds, 100 to 31 536 000 000.
    * @default 10_000
    */
-  readonly leaseMs?: number;
+  readonly leaseMs?: number | undefined;
 
   /**
    * What to do when the server does not answer: load all the same, once in each process, and keep nothing; or reject with
    * StoreError.
    * @default "load"
    */
-  readonly whenUnavailable?: "load" | "reject";
+  readonly whenUnavailable?: "load" | "reject" | undefined;
 
   /**
    * By which share of it `freshMs` is shortened at random, anew for each value, so that what was loaded together is not loaded
    * anew together. 0 to 1.
    * @default 0.1
    */
-  readonly jitter?: number;
+  readonly jitter?: number | undefined;
 
   /** How many loads in a row may fail before all who wait get the error. Whole, 1 to 1 000. @default 3 */
-  readonly attemptsMax?: number;
+  readonly attemptsMax?: number | undefined;
 
   /** A value that is longer as text is given to its callers and not kept. Whole bytes, 0 to 16 777 216. @default 1_048_576 */
-  readonly valueBytesMax?: number;
+  readonly valueBytesMax?: number | undefined;
 
   /** How values become text. What it cannot encode is not kept. @default jsonCodec */
-  readonly codec?: Codec;
+  readonly codec?: Codec | undefined;
 
   /** Told what a load in the background threw, since no caller is. */
-  readonly onReloadError?: (error: unknown, key: string) => void;
+  readonly onReloadError?: ((error: unknown, key: string) => void) | undefined;
 }
 
 /** The options with their defaults, checked. */
-export type ResolvedCache<Value = unknown> = Required<CacheOptions<Value>>;
+export type ResolvedCache<Value = unknown> = Filled<CacheOptions<Value>>;
 
 const KNOWN = [
   "freshMs",

@@ -1,4 +1,5 @@
 /** What a caller of `coalesce` may ask for, its defaults, and the checks. */
+import type { Filled } from "../../internal.js";
 import { checkKnown, checkLabel, checkLeaseMs, checkWhole, show } from "../../internal.js";
 import { type Codec, jsonCodec } from "../codec.js";
 
@@ -10,50 +11,50 @@ export interface CoalesceOptions {
    * returns: all want the same done.
    * @default "newest"
    */
-  readonly mode?: "newest" | "join";
+  readonly mode?: "newest" | "join" | undefined;
 
   /**
    * Whether whoever runs now is asked to end, since what it does is out of date: its signal aborts with the reason `superseded`.
    * This call waits all the same until that one has ended.
    * @default false
    */
-  readonly cancelRunning?: boolean;
+  readonly cancelRunning?: boolean | undefined;
 
   /**
    * Longest wait to begin; with `"join"` also for the end of what was joined. Milliseconds, 0 or more. Whoever gives up runs
    * nothing, so that its update waits for the next call; hence the default.
    * @default Infinity
    */
-  readonly waitMs?: number;
+  readonly waitMs?: number | undefined;
 
   /**
    * Length of the lease, which is renewed while the work runs. Shorter lets the next one follow sooner after a crash. Whole
    * milliseconds, 100 to 31 536 000 000.
    * @default 15_000
    */
-  readonly leaseMs?: number;
+  readonly leaseMs?: number | undefined;
 
   /** Work that runs for longer counts as lost: its signal aborts, and the next one follows. @default Infinity */
-  readonly maxHoldMs?: number;
+  readonly maxHoldMs?: number | undefined;
 
   /**
    * A value that is longer as text is not handed to those who joined: they get CoalesceJoinError. Whole bytes, 0 to 16 777 216.
    * @default 262_144
    */
-  readonly valueBytesMax?: number;
+  readonly valueBytesMax?: number | undefined;
 
   /** How values become text, for those who joined. @default jsonCodec */
-  readonly codec?: Codec;
+  readonly codec?: Codec | undefined;
 
   /** Free text shown to whoever waits, at most 256 bytes. */
-  readonly label?: string;
+  readonly label?: string | undefined;
 
   /** Ends the wait, and rejects with its reason. The work has a signal of its own: `lease.signal`. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** The options with their defaults, checked; but for those that the acquire checks. */
-export type ResolvedCoalesce = Required<Omit<CoalesceOptions, "signal">> & { readonly signal: AbortSignal | undefined };
+export type ResolvedCoalesce = Filled<Omit<CoalesceOptions, "signal">> & { readonly signal: AbortSignal | undefined };
 
 const NAMES = [
   "mode",

@@ -8,6 +8,7 @@
 
 import { recipesCounterChange, recipesCounterRead } from "../../generated/recipes-scripts.js";
 import type { Holdfast } from "../../index.js";
+import type { Filled } from "../../internal.js";
 import {
   type Behind,
   behind,
@@ -24,13 +25,13 @@ import { CounterRequestError } from "./errors.js";
 /** How a count is kept. Everybody who takes from it gives the same. */
 export interface CounterOptions {
   /** The least that may be left after something was taken. Whole, -10^15 to 10^15. @default 0 */
-  readonly min?: number;
+  readonly min?: number | undefined;
   /**
    * How long a request is remembered, and never less than 20 s and five command time-outs. The same id later is a new request. Longer takes more memory, some hundred bytes for each
    * request. Whole milliseconds, 1 000 to 31 536 000 000.
    * @default 86_400_000, a day
    */
-  readonly keepMs?: number;
+  readonly keepMs?: number | undefined;
 }
 
 /** Which take or put is meant. */
@@ -106,10 +107,10 @@ export function counter(holdfast: Holdfast, name: string, options: CounterOption
 class CounterOnServer implements Counter {
   readonly name: string;
   readonly #behind: Behind;
-  readonly #options: Required<CounterOptions>;
+  readonly #options: Filled<CounterOptions>;
   readonly #key: string;
 
-  constructor(found: Behind, name: string, options: Required<CounterOptions>) {
+  constructor(found: Behind, name: string, options: Filled<CounterOptions>) {
     this.name = name;
     this.#behind = found;
     this.#options = options;

@@ -28,13 +28,13 @@ export interface FencedSetOptions {
    * Whole milliseconds, 1 to 31 536 000 000.
    * @default for ever, and the mark with it
    */
-  readonly keepMs?: number;
+  readonly keepMs?: number | undefined;
   /**
    * What the key of the mark begins with, where `redis` is a client; everybody who writes the value gives the same. A Holdfast has
    * its own.
    * @default "hf"
    */
-  readonly prefix?: string;
+  readonly prefix?: string | undefined;
 }
 
 const YEAR_MS = 31_536_000_000;

@@ -1,6 +1,7 @@
 /** What a caller of `lead` may ask for, its defaults, and the checks. */
 
 import type { Leadership } from "../../index.js";
+import type { Filled } from "../../internal.js";
 import {
   checkKnown,
   checkLabel,
@@ -26,44 +27,44 @@ export type TermEnd = "returned" | "failed" | "resigned" | "aborted" | "closing"
 /** How to stand for election, and how to lead. */
 export interface LeadOptions {
   /** What the leader stands for, such as the address at which it is reached. At most 65 536 bytes. @default "" */
-  readonly value?: string;
+  readonly value?: string | undefined;
 
   /**
    * Length of the lease of a leader, which is renewed. Shorter lets the next one lead sooner after a crash; longer rides out
    * longer pauses. Whole milliseconds, 100 to 31 536 000 000.
    * @default 15_000
    */
-  readonly leaseMs?: number;
+  readonly leaseMs?: number | undefined;
 
   /**
    * Longest random delay before each time that it stands: at the start, after each term, and after a request that failed. Longer
    * spreads who leads, and the requests, more evenly; shorter elects sooner. Whole milliseconds, 0 to 86 400 000.
    * @default 2_000
    */
-  readonly delayMaxMs?: number;
+  readonly delayMaxMs?: number | undefined;
 
   /**
    * Whether to stand again when a term has ended: because its lease was lost, or because the work has returned. Never before the
    * work has settled.
    * @default false
    */
-  readonly rejoin?: boolean;
+  readonly rejoin?: boolean | undefined;
 
   /** Ends it: leaves the queue, or ends the term as `resign` of the election does. `lead` then resolves. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 
   /** Free text shown to whoever waits, at most 256 bytes. */
-  readonly label?: string;
+  readonly label?: string | undefined;
 
   /** Called when a term begins, and waited for before the work begins; what it throws fails the work. Each call is followed by one of `stopped`. */
-  readonly started?: (leadership: Leadership) => void | Promise<void>;
+  readonly started?: ((leadership: Leadership) => void | Promise<void>) | undefined;
 
   /** Called when a term that had begun is over, and waited for: its work has settled, and its lease is released or lost. */
-  readonly stopped?: (leadership: Leadership, end: TermEnd) => void | Promise<void>;
+  readonly stopped?: ((leadership: Leadership, end: TermEnd) => void | Promise<void>) | undefined;
 }
 
 /** The options with their defaults, checked. */
-export type ResolvedLead = Required<Omit<LeadOptions, "signal" | "started" | "stopped">> &
+export type ResolvedLead = Filled<Omit<LeadOptions, "signal" | "started" | "stopped">> &
   Pick<LeadOptions, "signal" | "started" | "stopped">;
 
 const NAMES: readonly (keyof LeadOptions)[] = [

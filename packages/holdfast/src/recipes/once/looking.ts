@@ -26,7 +26,7 @@ export interface OnceInspection {
 /** Which call is meant. */
 export interface OnceScope {
   /** As in `once`. */
-  readonly scope?: string;
+  readonly scope?: string | undefined;
 }
 
 /**
@@ -66,9 +66,9 @@ export async function inspection(engine: Asked, steps: OnceSteps): Promise<OnceI
 /** How a blocked call ended. */
 export interface OnceResolution extends OnceScope {
   /** How long the record is kept from now; as in `once`. @default 86_400_000 */
-  readonly keepMs?: number;
+  readonly keepMs?: number | undefined;
   /** As in `once`. */
-  readonly codec?: Codec;
+  readonly codec?: Codec | undefined;
 }
 
 /**

@@ -1,4 +1,5 @@
 /** What a caller of `once` may ask for, its defaults, and the checks. */
+import type { Filled } from "../../internal.js";
 import { checkLabel, checkLeaseMs, checkWhole, show } from "../../internal.js";
 import { type Codec, checkCodec, jsonCodec } from "../codec.js";
 import { checkBytes } from "../names.js";
@@ -14,7 +15,7 @@ export type OncePolicy = "keep" | "release" | "block";
 /** How a call is to be done once. */
 export interface OnceOptions<Value = unknown> {
   /** Part of the key, such as a tenant: one can never get the result of another. 1 to 255 bytes. */
-  readonly scope?: string;
+  readonly scope?: string | undefined;
 
   /**
    * What the call is about, such as the whole request: another one under the same key is refused. Compared by the SHA-256 of its
@@ -28,62 +29,62 @@ export interface OnceOptions<Value = unknown> {
    * an attempt has died: a call that came nowhere binds nobody.
    * @default false
    */
-  readonly strictFingerprint?: boolean;
+  readonly strictFingerprint?: boolean | undefined;
 
   /**
    * Length of the lease of a running attempt, which is renewed. Shorter lets the next one take over sooner after a crash. Whole
    * milliseconds, 100 to 31 536 000 000.
    * @default 15_000
    */
-  readonly leaseMs?: number;
+  readonly leaseMs?: number | undefined;
 
   /**
    * How long the record is kept, from the last thing that happened to it. The promise lasts as long: after that the call is run
    * again. Whole milliseconds, `leaseMs` to 31 536 000 000.
    * @default 86_400_000, a day
    */
-  readonly keepMs?: number;
+  readonly keepMs?: number | undefined;
 
   /**
    * What to do while another caller runs it: wait for its result, or reject at once with OnceRunningError.
    * @default "wait"
    */
-  readonly whenRunning?: "wait" | "reject";
+  readonly whenRunning?: "wait" | "reject" | undefined;
 
   /** Longest wait for another caller. Milliseconds, 0 or more; Infinity never gives up. @default 10_000 */
-  readonly waitMs?: number;
+  readonly waitMs?: number | undefined;
 
   /** An attempt that runs for longer counts as lost: its signal aborts, and the next one takes over. @default Infinity */
-  readonly maxHoldMs?: number;
+  readonly maxHoldMs?: number | undefined;
 
   /**
    * What becomes of the call when its work has ended. If it throws, the call is blocked.
    * @default keeps a value, and releases on an error
    */
-  readonly after?: (outcome: OnceOutcome<Value>) => OncePolicy;
+  readonly after?: ((outcome: OnceOutcome<Value>) => OncePolicy) | undefined;
 
   /**
    * A value that is longer as text is not kept: the call is recorded as done without it, and later callers get
    * OnceUnavailableError, never a second run. Whole bytes, 0 to 16 777 216.
    * @default 262_144
    */
-  readonly valueBytesMax?: number;
+  readonly valueBytesMax?: number | undefined;
 
   /** How values become text. @default jsonCodec */
-  readonly codec?: Codec;
+  readonly codec?: Codec | undefined;
 
   /** How what `lease.save` keeps becomes text. @default the `codec` */
-  readonly savedCodec?: Codec;
+  readonly savedCodec?: Codec | undefined;
 
   /** Free text shown to whoever waits, at most 256 bytes. */
-  readonly label?: string;
+  readonly label?: string | undefined;
 
   /** Ends the wait, and rejects with its reason. The work has a signal of its own: `lease.signal`. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** The options with their defaults, checked; but for `waitMs` and `maxHoldMs`, which the acquire checks. */
-export type ResolvedOnce = Required<Omit<OnceOptions<never>, "scope" | "signal" | "after" | "fingerprint">> & {
+export type ResolvedOnce = Filled<Omit<OnceOptions<never>, "scope" | "signal" | "after" | "fingerprint">> & {
   readonly scope: string | undefined;
   readonly signal: AbortSignal | undefined;
   readonly fingerprint: unknown;

@@ -69,7 +69,7 @@ export interface OncePlace {
   readonly name: string;
   readonly fingerprint: string;
   /** Whether another fingerprint is refused after the call was given back too; false if undefined. */
-  readonly strictFingerprint?: boolean;
+  readonly strictFingerprint?: boolean | undefined;
   readonly keepMs: number;
 }
 

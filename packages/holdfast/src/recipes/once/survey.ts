@@ -33,15 +33,15 @@ export const ONCE_STATES: readonly OnceState[] = [
 /** Which calls to list. */
 export interface OnceSurveyOptions {
   /** Keys, as SCAN has patterns: `charge:*`. @default all */
-  readonly pattern?: string;
+  readonly pattern?: string | undefined;
   /** Only calls of this scope. @default all, with and without one */
-  readonly scope?: string;
+  readonly scope?: string | undefined;
   /** @default all states */
-  readonly states?: readonly OnceState[];
+  readonly states?: readonly OnceState[] | undefined;
   /** When a page is full, as of `survey` in `holdfast/admin`. Whole number, 1 to 10 000. @default 200 */
-  readonly limit?: number;
+  readonly limit?: number | undefined;
   /** `nextCursor` of the page before. @default the first page */
-  readonly cursor?: string;
+  readonly cursor?: string | undefined;
 }
 
 /** One page. */

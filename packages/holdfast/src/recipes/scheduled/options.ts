@@ -1,4 +1,5 @@
 /** What a scheduled job may be told, its defaults, and the checks. */
+import type { Filled } from "../../internal.js";
 import { checkKnown, checkLabel, checkLeaseMs, checkWhole, isAbortSignal, nativeSignal, show } from "../../internal.js";
 
 /** How a function is to be run by one of many instances. */
@@ -14,52 +15,52 @@ export interface ScheduledOptions {
    * What to do while a run of before is still going: `"skip"` does not start another beside it; `"allow"` does.
    * @default "skip"
    */
-  readonly overlap?: "skip" | "allow";
+  readonly overlap?: "skip" | "allow" | undefined;
 
   /**
    * How long the lock stays taken at least, from the grant, even if the work ends at once: for those who take the same lock by
    * other means. The marker does not need it. Whole milliseconds, 0 to 31 536 000 000, at most `maxHoldMs`.
    * @default 0
    */
-  readonly minHoldMs?: number;
+  readonly minHoldMs?: number | undefined;
 
   /**
    * A run that takes longer is cut off: its `signal` aborts, and the lock is free when it has ended or its lease is over.
    * Whole milliseconds, 100 to 31 536 000 000, or Infinity.
    * @default Infinity
    */
-  readonly maxHoldMs?: number;
+  readonly maxHoldMs?: number | undefined;
 
   /**
    * Longest random delay before the lock is asked for, so that hosts do not all ask in the same moment, and it is not always the same
    * one that runs. It does not count for `everyMs`. Whole milliseconds, 0 to half of `everyMs`.
    * @default 0
    */
-  readonly jitterMaxMs?: number;
+  readonly jitterMaxMs?: number | undefined;
 
   /**
    * Length of the lease of a run, which is renewed. Shorter lets the next run begin sooner after a crash; longer rides out longer pauses.
    * Whole milliseconds, 100 to 31 536 000 000.
    * @default 15_000, or half of `everyMs` if that is less, and 1_000 at least
    */
-  readonly leaseMs?: number;
+  readonly leaseMs?: number | undefined;
 
   /**
    * Whether runs and refusals are told to the history of the name, for `readHistory` and `holdfast history`. Not told is the refusal
    * that is no news: that another instance has run.
    * @default false
    */
-  readonly history?: boolean;
+  readonly history?: boolean | undefined;
 
   /** Free text shown to whoever is refused or looks, at most 256 bytes. */
-  readonly label?: string;
+  readonly label?: string | undefined;
 
   /** Ends the jitter and the wait, and rejects with its reason; never ends a run. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** The options with their defaults, checked. */
-export type ResolvedScheduled = Required<Omit<ScheduledOptions, "signal">> & {
+export type ResolvedScheduled = Filled<Omit<ScheduledOptions, "signal">> & {
   readonly signal: AbortSignal | undefined;
 };
 

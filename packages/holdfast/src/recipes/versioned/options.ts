@@ -4,20 +4,20 @@ import { resolveWait, type WaitOptions } from "../wait-options.js";
 /** How often to try, and how. */
 export interface UpdateOptions extends WaitOptions {
   /** How often the function is run at most. Whole, 1 to 1 000 000. @default 10 */
-  readonly attemptsMax?: number;
+  readonly attemptsMax?: number | undefined;
 
   /**
    * After so many conflicts the rest is tried under the mutex of that name, one writer at a time. Lower ends sooner under load;
    * Infinity never does it. Whole, 1 to 1 000 000, or Infinity.
    * @default Infinity
    */
-  readonly promoteAfter?: number;
+  readonly promoteAfter?: number | undefined;
 
   /** Longest wait for that mutex. Milliseconds, 0 or more; Infinity never gives up. @default 10_000 */
-  readonly waitMs?: number;
+  readonly waitMs?: number | undefined;
 
   /** Ends it before the next attempt, and rejects with its reason. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 const ATTEMPTS_MAX = 1_000_000;

@@ -15,7 +15,7 @@ import type { VersionedValue, WriteOutcome } from "./values.js";
 /** How values are kept. */
 export interface VersionedOptions {
   /** How values become text. @default jsonCodec */
-  readonly codec?: Codec;
+  readonly codec?: Codec | undefined;
 }
 
 const VALUE_BYTES_MAX = 1_048_576;

@@ -33,7 +33,7 @@ export interface WorkerSlotOptions {
    * frees the number of a dead worker sooner. Whole milliseconds, 100 to 31 536 000 000.
    * @default 60_000
    */
-  readonly leaseMs?: number;
+  readonly leaseMs?: number | undefined;
 
   /**
    * How long the number of a worker that was not heard of again rests after that, before somebody gets it. Longer allows for
@@ -41,16 +41,16 @@ export interface WorkerSlotOptions {
    * 31 536 000 000.
    * @default 30_000
    */
-  readonly restMs?: number;
+  readonly restMs?: number | undefined;
 
   /** Longest wait while all numbers are taken. Milliseconds, 0 or more; Infinity never gives up. @default that of the Holdfast, 10_000 */
-  readonly waitMs?: number;
+  readonly waitMs?: number | undefined;
 
   /** Ends the wait, and rejects with its reason. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 
   /** Free text shown to whoever inspects the numbers, at most 256 bytes. */
-  readonly label?: string;
+  readonly label?: string | undefined;
 }
 
 const NAMES: readonly (keyof WorkerSlotOptions)[] = ["count", "leaseMs", "restMs", "waitMs", "signal", "label"];
