@@ -155,14 +155,30 @@ export function protocolMessage(
 export function storeMessage(lockName: string, { mayHaveRun, cause, missingPermission }: StoreFailure): string {
   const why = textOf(cause instanceof Error ? cause.message : cause);
   const assume = mayHaveRun ? "it may have been carried out all the same" : "it was not carried out";
-  const advice = cause instanceof NoReply && cause.advice !== undefined ? ` ${cause.advice}` : closedAdvice(why);
+  const advice = cause instanceof NoReply && cause.advice !== undefined ? ` ${cause.advice}` : adviceOn(why);
   return `The server did not confirm a request about ${quote(lockName)} (${oneLine(why)}${lacks(missingPermission)}); ${assume}.${advice}`;
 }
 
-/** node-redis says the same of a client that was never connected and of one that was closed. */
-function closedAdvice(why: string): string {
-  if (!/\bthe client is closed\b/i.test(why)) return "";
-  return " Call `await client.connect()` before the first lock, and make a new client after a close.";
+/** What a user can do about it, where the words of the server or the client library do not say. */
+const ADVICE: readonly (readonly [says: RegExp, advice: string])[] = [
+  // node-redis says the same of a client that was never connected and of one that was closed.
+  [
+    /\bthe client is closed\b/i,
+    "Call `await client.connect()` before the first lock, and make a new client after a close.",
+  ],
+  [
+    /^MOVED \d/,
+    "The server belongs to a cluster: make the client with the cluster class of its library, such as `Redis.Cluster`, `createCluster` or `GlideClusterClient`.",
+  ],
+  [
+    /None of startup nodes is available|Failed to refresh slots cache|cluster support disabled/i,
+    "No node of a cluster answered: check the addresses, and if the server is not part of a cluster, make a plain client.",
+  ],
+];
+
+function adviceOn(why: string): string {
+  const found = ADVICE.find(([says]) => says.test(why));
+  return found === undefined ? "" : ` ${found[1]}`;
 }
 
 /** Too few of several servers did what was asked: what each of them said, and what may be assumed. */

@@ -6,6 +6,7 @@
  */
 
 import type { StoreFailure } from "../core/errors.js";
+import type { ServerAddress } from "../core/store.js";
 
 /** The server refused before the script could change anything, and may accept the same call later. */
 const REFUSED_FOR_NOW =
@@ -104,4 +105,11 @@ export function messageOf(cause: unknown): string {
   } catch {
     return "an error without text";
   }
+}
+
+/** A server as an error shows it, with what the client has said of it. */
+export function placeOf(server: ServerAddress | undefined, lastError?: string): string {
+  const { host, port } = server ?? { host: "the server", port: undefined };
+  const place = port === undefined ? host : `${host}:${port}`;
+  return lastError === undefined || lastError === "" ? place : `${place} (${lastError})`;
 }

@@ -1,7 +1,9 @@
 /** Holdfast on a client of ioredis 5 or 6, or of iovalkey, that the caller owns and closes. */
 
+import { errorMonitor } from "node:events";
 import type { ClientTimeouts, Replicas, ServerAddress, Store } from "../core/store.js";
 import { clientStore, type OpenEar, overOneEar, type Terms } from "./client-store.js";
+import { messageOf, placeOf } from "./failure.js";
 import type { Ear, EarEvents } from "./inbox-hub.js";
 import { type ScriptClient, toArgument } from "./script-runner.js";
 import { sharedWatch } from "./shared-watch.js";
@@ -37,7 +39,7 @@ export interface IoredisClient {
   subscribe(...channels: string[]): Promise<unknown>;
   unsubscribe(...channels: string[]): Promise<unknown>;
   disconnect(): void;
-  on(event: string, listener: (...values: string[]) => void): unknown;
+  on(event: string | typeof errorMonitor, listener: (...values: string[]) => void): unknown;
   off(event: string, listener: (...values: string[]) => void): unknown;
 }
 
@@ -49,7 +51,7 @@ interface IoredisPipeline {
 }
 
 /** How often each client has lost its connection; counted while there is a store on it. */
-const lossesOf = new WeakMap<IoredisClient, { count: number }>();
+const lossesOf = new WeakMap<IoredisClient, { count: number; lastError?: string }>();
 
 /**
  * A store on one ioredis or iovalkey client.
@@ -61,8 +63,7 @@ const lossesOf = new WeakMap<IoredisClient, { count: number }>();
  * @param terms    what has to be so for a grant to count
  */
 export function ioredisStore(redis: IoredisClient, openEar: OpenEar = duplicateOf(redis), terms: Terms = {}): Store {
-  const losses = lossesOf.get(redis) ?? { count: 0 };
-  lossesOf.set(redis, losses);
+  const losses = lossesOf.get(redis) ?? watchErrors(redis);
   let isCorked = false;
 
   /**
@@ -103,6 +104,7 @@ export function ioredisStore(redis: IoredisClient, openEar: OpenEar = duplicateO
       return [ran?.[1], Number(waited?.[1])];
     },
     isClosed: () => redis.status === "end",
+    noConnection: () => (redis.status === "ready" ? undefined : placeOf(serverOf(redis), losses.lastError)),
     losses: () => losses.count,
   };
 
@@ -167,6 +169,16 @@ export function ioredisEar(subscriber: IoredisClient, events: EarEvents): Ear {
       if (subscriber.status !== "end") subscriber.disconnect();
     },
   };
+}
+
+/** The monitor hears errors without being taken for a listener, in whose absence the library prints them. */
+function watchErrors(redis: IoredisClient): { count: number; lastError?: string } {
+  const losses: { count: number; lastError?: string } = { count: 0 };
+  lossesOf.set(redis, losses);
+  redis.on(errorMonitor, (error) => {
+    losses.lastError = messageOf(error);
+  });
+  return losses;
 }
 
 /** Behind Sentinel it is the socket that knows who the master is. */

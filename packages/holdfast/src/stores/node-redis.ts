@@ -3,6 +3,7 @@
 import { UnsupportedError } from "../core/errors.js";
 import type { ClientTimeouts, Replicas, ServerAddress, Store } from "../core/store.js";
 import { clientStore, type OpenEar, overOneEar, type Terms } from "./client-store.js";
+import { placeOf } from "./failure.js";
 import type { Ear, EarEvents } from "./inbox-hub.js";
 import { type ScriptClient, toArgument } from "./script-runner.js";
 import { sharedWatch } from "./shared-watch.js";
@@ -86,6 +87,7 @@ export function nodeRedisStore(
         },
       }),
     isClosed: () => redis.isOpen === false,
+    noConnection: () => (redis.isReady === false ? placeOf(serverOf(redis)) : undefined),
     losses: () => 0,
   };
   if (terms.replicas !== undefined) redis.on("ready", () => (readies += 1));

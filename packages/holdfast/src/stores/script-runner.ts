@@ -49,6 +49,8 @@ export interface ScriptClient {
   isClosed(): boolean;
   /** What to do so that the client replaces a dead connection; undefined if it does that by itself, or it is not known. */
   cure?(): string | undefined;
+  /** Which server it has no connection to, and why if it has said so; undefined while it is connected. */
+  noConnection?(): string | undefined;
   /** How many calls in a row had no reply. Counted here. */
   unanswered?: number | undefined;
   /** Rises with each lost connection, for a client that sends again what was in flight; else constant. */
@@ -84,7 +86,9 @@ export function runScript(
     const timer = startTimeout(() => {
       if (isSettled) return;
       isSettled = true;
-      const cause = noReply(client, `no answer within ${timeoutMs} ms`);
+      const noConnection = client.noConnection?.();
+      const why = noConnection === undefined ? "" : `: there is no connection to ${noConnection}`;
+      const cause = noReply(client, `no answer within ${timeoutMs} ms${why}`);
       reject(new StoreError(script.name, { mayHaveRun: wasSent, transient: true, cause }));
     }, timeoutMs);
 

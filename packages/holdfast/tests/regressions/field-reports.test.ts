@@ -16,11 +16,12 @@ import {
   StoreError,
 } from "holdfast";
 import * as recipes from "holdfast/recipes";
-import { Redis } from "ioredis";
+import { Cluster, Redis } from "ioredis";
 import { Redis as Redis5 } from "ioredis5";
 import { createClient } from "redis";
 import { createClient as createClient4 } from "redis4";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { startCluster } from "../../../../tests/support/redis-cluster.js";
 import { startRedis } from "../../../../tests/support/redis-server.js";
 
 function local(options: object = {}): Holdfast {
@@ -169,6 +170,54 @@ describe("a client that cannot run scripts is refused at creation", () => {
       duplicate(): void {}
     }
     expect(() => createHoldfast({ redis: new RedisMock() })).toThrow("@holdfast/embedded");
+  });
+});
+
+it("a server that cannot be reached is named, with what the client has said", async () => {
+  const server = await startRedis();
+  await server.stop();
+  const redis = new Redis(server.port);
+  redis.on("error", () => {});
+  const other = createClient({ socket: { port: server.port, host: "127.0.0.1" } });
+  other.on("error", () => {});
+  other.connect().catch(() => {});
+  onTestFinished(() => {
+    redis.disconnect();
+    other.destroy();
+  });
+  const failure = (client: object): Promise<unknown> =>
+    createHoldfast({ redis: client, commandTimeoutMs: 300 })
+      .mutex("a")
+      .acquire({ waitMs: 0 })
+      .catch((reason: unknown) => String(reason));
+  expect(await failure(redis)).toMatch(/no connection to localhost:\d+ \(connect ECONNREFUSED/);
+  expect(await failure(other)).toContain(`no connection to 127.0.0.1:${server.port}`);
+});
+
+describe("the wrong class of client is named", () => {
+  it("a cluster client on a server without a cluster", async () => {
+    const server = await startRedis();
+    onTestFinished(() => server.stop());
+    const redis = new Cluster([{ host: "127.0.0.1", port: server.port }], { clusterRetryStrategy: () => null });
+    redis.on("error", () => {});
+    onTestFinished(() => redis.disconnect());
+    const error: unknown = await createHoldfast({ redis })
+      .mutex("a")
+      .acquire({ waitMs: 0 })
+      .catch((reason: unknown) => reason);
+    expect(String(error)).toContain("if the server is not part of a cluster, make a plain client");
+  });
+
+  it("a plain client on a server of a cluster", async () => {
+    const cluster = await startCluster();
+    onTestFinished(() => cluster.stop());
+    const redis = new Redis(cluster.ports[0] ?? 0);
+    onTestFinished(() => redis.disconnect());
+    const holdfast = createHoldfast({ redis, failoverGrace: "off", allowEviction: true });
+    const errors = await Promise.all(
+      Array.from({ length: 20 }, (_, index) => holdfast.mutex(`a${index}`).acquire({ waitMs: 0 }).then(String, String)),
+    );
+    expect(errors.join("\n")).toContain("make the client with the cluster class of its library");
   });
 });
 
