@@ -30,7 +30,7 @@ vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
  * Of what `run` loads, minified and compressed: the library, the client library, and itself. A change that needs more says so:
  * confirmations, echoes, protocol versions and shared inspections of the library took 2 800 bytes.
  */
-const MOST_BYTES = 152_800;
+const MOST_BYTES = 154_800;
 const VERB_NAMES = Object.keys(VERBS);
 /** A server on a busy machine answers when it can; what fails here fails for another reason. */
 const PATIENT = { HOLDFAST_CONNECT_TIMEOUT: "60s", HOLDFAST_COMMAND_TIMEOUT: "60s" };

@@ -25,7 +25,7 @@ import { pack } from "../scripts/pack.mjs";
  * Servers of a quorum are asked how long leases are, and an error says what replaces a dead connection: 2 600 bytes.
  * Confirmations have one timer for all: 350 bytes.
  */
-const MOST_BYTES = 79_950;
+const MOST_BYTES = 80_500;
 
 const home = fileURLToPath(new URL("..", import.meta.url));
 const packed = mkdtempSync(join(home, ".cache-pack-"));

@@ -103,7 +103,7 @@ export function ioredisStore(redis: IoredisClient, openEar: OpenEar = duplicateO
       if (losses.count !== lossesBefore) throw new Error("the connection was lost before replicas acknowledged");
       return [ran?.[1], Number(waited?.[1])];
     },
-    isClosed: () => redis.status === "end",
+    isClosed: () => isGone(redis),
     noConnection: () => (redis.status === "ready" ? undefined : placeOf(serverOf(redis), losses.lastError)),
     losses: () => losses.count,
   };
@@ -219,12 +219,20 @@ export const LISTENING: Readonly<Record<string, unknown>> = {
   monitor: false,
 };
 
+/**
+ * Whether the owner has closed it. A client that is disconnected while it waits to reconnect stays in that status for ever; only a
+ * field of the library's own, `manuallyClosing`, tells.
+ */
+function isGone(redis: IoredisClient): boolean {
+  return redis.status === "end" || (redis.status === "reconnecting" && Reflect.get(redis, "manuallyClosing") === true);
+}
+
 function subscriberOptions(redis: IoredisClient): Record<string, unknown> {
   const userStrategy = redis.options?.retryStrategy;
   return {
     ...LISTENING,
     retryStrategy(times: number): number | null {
-      if (redis.status === "end") return null;
+      if (isGone(redis)) return null;
       const delayMs: unknown = typeof userStrategy === "function" ? userStrategy(times) : undefined;
       return typeof delayMs === "number" ? delayMs : Math.min(50 * times, 2_000);
     },

@@ -1,7 +1,8 @@
 /** What a lock leaves behind in the process and on the server once nobody uses it: nothing that keeps either busy. */
 import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { startRedis } from "../../../../tests/support/redis-server.js";
 import { createHoldfast } from "../../src/index.js";
 import { BRIEF_LEASE_MS, LONG_MS, SOON_MS, until } from "../../src/testing/delays.js";
 import { glide, ioredis, nodeRedis, useFaultScene } from "./scene.js";
@@ -19,7 +20,7 @@ interface Lifetime {
 function live(
   library: string,
   scenario: string,
-  options: { waitMs?: number; leaseMs?: number } = {},
+  options: { waitMs?: number; leaseMs?: number; port?: number } = {},
 ): Promise<Lifetime> {
   const { name, server } = scene;
   const program = fileURLToPath(new URL("./programs/lifetime.mjs", import.meta.url));
@@ -52,6 +53,14 @@ describe.each(["ioredis", "node-redis"])("a process on %s", (library) => {
     expect({ code, complaints }).toEqual({ code: 0, complaints: "" });
     expect(steps).toEqual([{ owner: expect.any(String) }, { left: "by itself" }]);
     expect(await scene.holder(), "the server ends the lease").toBe(steps[0]?.owner);
+  });
+
+  test("ends by itself after its client was disconnected while the server is down, without a close()", async () => {
+    const down = await startRedis();
+    onTestFinished(() => down.stop());
+    const { code, steps, complaints } = await live(library, "down", { waitMs: 1_000, port: down.port });
+    expect({ code, complaints }).toEqual({ code: 0, complaints: "" });
+    expect(steps.at(-1)).toEqual({ left: "by itself" });
   });
 
   test("stays alive while it waits, and then ends", async () => {

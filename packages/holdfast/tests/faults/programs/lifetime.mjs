@@ -15,16 +15,26 @@ function print(step) {
   process.stdout.write(`${JSON.stringify(step)}\n`);
 }
 
-/** @returns {Promise<{ redis: object, disconnect(): void, unref(): void }>} */
+/** @returns {Promise<{ redis: any, disconnect(): void, unref(): void, shutdown(): Promise<unknown> }>} */
 async function connect() {
   if (library === "ioredis") {
     const redis = new Redis({ port });
     await new Promise((resolve) => redis.once("ready", resolve));
-    return { redis, disconnect: () => redis.disconnect(), unref: () => redis.stream.unref() };
+    return {
+      redis,
+      disconnect: () => redis.disconnect(),
+      unref: () => redis.stream.unref(),
+      shutdown: () => redis.shutdown("NOSAVE"),
+    };
   }
   const redis = createClient({ socket: { host: "127.0.0.1", port } });
   await redis.connect();
-  return { redis, disconnect: () => redis.destroy(), unref: () => redis.unref() };
+  return {
+    redis,
+    disconnect: () => redis.destroy(),
+    unref: () => redis.unref(),
+    shutdown: () => redis.sendCommand(["SHUTDOWN", "NOSAVE"]),
+  };
 }
 
 /** What keeps the process alive besides its standard streams. */
@@ -35,7 +45,7 @@ function resources() {
     .sort();
 }
 
-const { redis, disconnect, unref } = await connect();
+const { redis, disconnect, unref, shutdown } = await connect();
 const before = resources();
 const holdfast = createHoldfast({ redis });
 const mutex = holdfast.mutex(name);
@@ -67,5 +77,17 @@ if (scenario === "released") {
   }
   print({ before, after: resources(), waits: await Promise.all(waiting), isAborted: lease.signal.aborted });
   disconnect();
+}
+if (scenario === "down") {
+  const lease = await mutex.acquire();
+  const waiting = mutex.acquire({ waitMs }).catch((error) => error.name);
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  redis.on("error", () => {});
+  shutdown().catch(() => {});
+  while (library === "ioredis" ? redis.status !== "reconnecting" : redis.isReady) {
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+  disconnect();
+  print({ wait: await waiting, isAborted: lease.signal.aborted });
 }
 process.on("exit", () => print({ left: "by itself" }));
