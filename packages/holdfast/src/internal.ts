@@ -40,6 +40,7 @@ export {
   lockKeys,
   mappedKeys,
   show,
+  unknownOption,
 } from "./core/names.js";
 export { observe } from "./core/observer.js";
 export type { Filled } from "./core/options.js";

@@ -138,8 +138,8 @@ export function unknownOption(option: string, known: readonly string[]): TypeErr
     .map((name) => ({ name, edits: editsBetween(wanted, name.toLowerCase()) }))
     .filter(({ name, edits }) => edits <= Math.min(3, Math.floor(name.length / 3)))
     .toSorted((one, other) => one.edits - other.edits);
-  const hint = nearest === undefined ? "" : `did you mean ${nearest.name}? `;
-  return new TypeError(`there is no option ${show(option)}; ${hint}the options are ${known.join(", ")}`);
+  const hint = nearest === undefined ? "the" : `did you mean ${nearest.name}? The`;
+  return new TypeError(`there is no option ${show(option)}; ${hint} options are ${known.join(", ")}`);
 }
 
 /** How many letters must be inserted, removed or replaced to make one text of the other (Levenshtein 1965). */

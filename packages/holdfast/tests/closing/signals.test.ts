@@ -126,7 +126,11 @@ test.each<[string, readonly unknown[], RegExp]>([
   ["what is told and is no function", [["SIGUSR2"], { onClosed: 1 }], /^onClosed must be a function; got 1$/],
   ["one that nobody can listen for", [["SIGUSR2", "SIGKILL"]], /EINVAL/],
   ["no options", [["SIGUSR2"], null], /^options must be an object with graceMs, onClosed; got null$/],
-  ["an unknown option", [["SIGUSR2"], { grace: 1 }], /no option "grace"; the options are graceMs, onClosed$/],
+  [
+    "an unknown option",
+    [["SIGUSR2"], { grace: 1 }],
+    /no option "grace"; did you mean graceMs\? The options are graceMs, onClosed$/,
+  ],
 ])("%s is refused at the call, and nothing is listened for", async (_, given, message) => {
   const args = [await scene.client(ioredis), ...given] as unknown as Parameters<typeof closeOnSignal>;
   const before = process.listenerCount("SIGUSR2");

@@ -1,6 +1,7 @@
 /** What all objects of one `redisson()` share: where they are, how they are named, and how they are told of. */
+
 import { randomUUID } from "node:crypto";
-import { type Behind, checkWhole, type Engine, type ResolvedOptions, show } from "../../internal.js";
+import { type Behind, checkWhole, type Engine, type ResolvedOptions, show, unknownOption } from "../../internal.js";
 import type { NameMapper, NameRules } from "./names.js";
 
 /** Which command the messages of a lock are published with. See `RedissonOptions.publish`. */
@@ -73,7 +74,7 @@ export function redissonScope({ engine, defaults, prefix }: Behind, options: Red
   const known = ["nameMapper", "publish", "watchdogMs", "fairWaitMs"];
   const unknown = Object.keys(options).find((option) => !known.includes(option));
   if (unknown !== undefined) {
-    throw new TypeError(`there is no option ${show(unknown)}; the options are ${known.join(", ")}`);
+    throw unknownOption(unknown, known);
   }
   if (nameMapper !== undefined && typeof nameMapper !== "function") {
     throw new TypeError(`nameMapper must be a function from a name to a name; got ${show(nameMapper)}`);

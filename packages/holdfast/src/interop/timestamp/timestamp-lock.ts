@@ -9,6 +9,7 @@ import {
   Lease,
   type ResolvedOptions,
   show,
+  unknownOption,
 } from "../../internal.js";
 import { ForeignLock } from "../foreign-lock.js";
 import { checkDialect, keyOf, type TimestampDialect } from "./dialect.js";
@@ -206,7 +207,7 @@ function resolveOptions(options: TimestampOptions, dialect: TimestampDialect): F
     throw new TypeError(`options must be an object; got ${show(options)}`);
   for (const option of Object.keys(options)) {
     if (Object.hasOwn(OPTIONS, option)) continue;
-    throw new TypeError(`there is no option ${show(option)}; the options are ${Object.keys(OPTIONS).join(", ")}`);
+    throw unknownOption(option, Object.keys(OPTIONS));
   }
   const { leaseMs = dialect.leaseMs, maxClockSkewMs = 1_000, takeoverMarginMs = 0, attempts = Infinity } = options;
   const { retryDelayMs = 200, wake = true, overwritten = "leave" } = options;

@@ -1,6 +1,7 @@
 /** What a caller of `once` may ask for, its defaults, and the checks. */
+
 import type { Filled } from "../../internal.js";
-import { checkLabel, checkLeaseMs, checkWhole, show } from "../../internal.js";
+import { checkLabel, checkLeaseMs, checkWhole, show, unknownOption } from "../../internal.js";
 import { type Codec, checkCodec, jsonCodec } from "../codec.js";
 import { checkBytes } from "../names.js";
 
@@ -115,7 +116,7 @@ export function resolveOnce(options: OnceOptions<never>): ResolvedOnce {
   }
   for (const option of Object.keys(options)) {
     if (Object.hasOwn(NAMES, option)) continue;
-    throw new TypeError(`there is no option ${show(option)}; the options are ${Object.keys(NAMES).join(", ")}`);
+    throw unknownOption(option, Object.keys(NAMES));
   }
   const { scope, fingerprint, leaseMs = 15_000, keepMs = 86_400_000, whenRunning = "wait", waitMs = 10_000 } = options;
   const { maxHoldMs = Infinity, after, valueBytesMax = 262_144, codec = jsonCodec, label = "", signal } = options;
