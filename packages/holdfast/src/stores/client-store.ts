@@ -49,6 +49,43 @@ export function overOneEar(openEar: OpenEar): ClientParts["inboxes"] {
   return (onReconnect) => new InboxHub(openEar, onReconnect);
 }
 
+interface SharedHub {
+  readonly hub: InboxHub;
+  /** What each of its users does when it hears again after a loss. */
+  readonly users: Set<() => void>;
+}
+
+const hubs = new WeakMap<object, SharedHub>();
+
+/**
+ * Inboxes over one connection for all stores on one client: a program that makes a Holdfast again and again, as when a
+ * development server reloads it, has one subscriber connection and not one more each time. The last one to close closes it.
+ */
+export function overSharedEar(client: object, openEar: OpenEar): ClientParts["inboxes"] {
+  return (onReconnect) => {
+    const user = (): void => onReconnect();
+    const shared = hubs.get(client) ?? newHub(client, openEar);
+    shared.users.add(user);
+    return {
+      open: (channel, onMessage, timeoutMs) => shared.hub.open(channel, onMessage, timeoutMs),
+      async close() {
+        if (!shared.users.delete(user) || shared.users.size > 0) return;
+        hubs.delete(client);
+        await shared.hub.close();
+      },
+    };
+  };
+}
+
+function newHub(client: object, openEar: OpenEar): SharedHub {
+  const users = new Set<() => void>();
+  const hub = new InboxHub(openEar, () => {
+    for (const user of users) user();
+  });
+  hubs.set(client, { hub, users });
+  return { hub, users };
+}
+
 /** Inboxes over a connection to each of several servers. */
 export function overNodes(nodes: ClusterNodes): ClientParts["inboxes"] {
   return (onReconnect) => new ClusterHub(nodes, onReconnect);

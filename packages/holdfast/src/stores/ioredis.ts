@@ -2,7 +2,7 @@
 
 import { errorMonitor } from "node:events";
 import type { ClientTimeouts, Replicas, ServerAddress, Store } from "../core/store.js";
-import { clientStore, type OpenEar, overOneEar, type Terms } from "./client-store.js";
+import { clientStore, type OpenEar, overOneEar, overSharedEar, type Terms } from "./client-store.js";
 import { messageOf, placeOf } from "./failure.js";
 import type { Ear, EarEvents } from "./inbox-hub.js";
 import { type ScriptClient, toArgument } from "./script-runner.js";
@@ -62,7 +62,7 @@ const lossesOf = new WeakMap<IoredisClient, { count: number; lastError?: string 
  * @param openEar  makes the connection that listens; by default a duplicate of `redis`
  * @param terms    what has to be so for a grant to count
  */
-export function ioredisStore(redis: IoredisClient, openEar: OpenEar = duplicateOf(redis), terms: Terms = {}): Store {
+export function ioredisStore(redis: IoredisClient, openEar?: OpenEar, terms: Terms = {}): Store {
   const losses = lossesOf.get(redis) ?? watchErrors(redis);
   let isCorked = false;
 
@@ -129,7 +129,7 @@ export function ioredisStore(redis: IoredisClient, openEar: OpenEar = duplicateO
   return clientStore({
     kind: "ioredis",
     client,
-    inboxes: overOneEar(openEar),
+    inboxes: openEar === undefined ? overSharedEar(redis, duplicateOf(redis)) : overOneEar(openEar),
     watch: sharedWatch(redis, watch),
     terms,
     server: () => serverOf(redis),

@@ -2,7 +2,7 @@
 
 import { UnsupportedError } from "../core/errors.js";
 import type { ClientTimeouts, Replicas, ServerAddress, Store } from "../core/store.js";
-import { clientStore, type OpenEar, overOneEar, type Terms } from "./client-store.js";
+import { clientStore, type OpenEar, overOneEar, overSharedEar, type Terms } from "./client-store.js";
 import { placeOf } from "./failure.js";
 import type { Ear, EarEvents } from "./inbox-hub.js";
 import { type ScriptClient, toArgument } from "./script-runner.js";
@@ -58,11 +58,7 @@ function isOtherMaster(change: unknown): boolean {
  * @param openEar  makes the connection that listens; by default a duplicate of `redis`, which a pool has not
  * @param terms    what has to be so for a grant to count
  */
-export function nodeRedisStore(
-  redis: NodeRedisClient,
-  openEar: OpenEar = duplicateOf(redis),
-  terms: Terms = {},
-): Store {
+export function nodeRedisStore(redis: NodeRedisClient, openEar?: OpenEar, terms: Terms = {}): Store {
   /** How often the client became ready. */
   let readies = 0;
   const { wait, duplicate } = redis;
@@ -120,7 +116,7 @@ export function nodeRedisStore(
   return clientStore({
     kind: "node-redis",
     client,
-    inboxes: overOneEar(openEar),
+    inboxes: openEar === undefined ? overSharedEar(redis, duplicateOf(redis)) : overOneEar(openEar),
     watch: sharedWatch(redis, watch),
     terms,
     server: () => serverOf(redis),

@@ -173,6 +173,35 @@ describe("a client that cannot run scripts is refused at creation", () => {
   });
 });
 
+it.each(["ioredis", "node-redis"])("Holdfasts on one client of %s share its subscriber connection", async (library) => {
+  const server = await startRedis();
+  onTestFinished(() => server.stop());
+  const viewer = new Redis(server.port);
+  const redis = library === "ioredis" ? new Redis(server.port) : createClient({ url: server.url });
+  if (!(redis instanceof Redis)) await redis.connect();
+  onTestFinished(() => {
+    viewer.disconnect();
+    if (redis instanceof Redis) redis.disconnect();
+    else redis.destroy();
+  });
+  const connections = async (): Promise<number> => {
+    const list = String(await viewer.client("LIST"));
+    return list.split("\n").filter((line) => / sub=[1-9]/.test(line)).length;
+  };
+  const holder = createHoldfast({ redis });
+  const lease = await holder.mutex("a").acquire();
+  const others = Array.from({ length: 5 }, () => createHoldfast({ redis }));
+  const waits = others.map((holdfast) => holdfast.mutex("a").acquire({ waitMs: 60_000 }));
+  await expect.poll(async () => (await holder.mutex("a").inspect()).waiterCount, { timeout: 30_000 }).toBe(5);
+  expect(await connections()).toBe(1);
+  const [first, ...rest] = others;
+  await Promise.all([first?.close(), waits[0]?.catch(() => {})]);
+  await lease.release();
+  for (const wait of waits.slice(1)) await (await wait).release();
+  await Promise.all([...rest, holder].map((holdfast) => holdfast.close()));
+  await expect.poll(connections, { timeout: 30_000 }).toBe(0);
+});
+
 it("a server that cannot be reached is named, with what the client has said", async () => {
   const server = await startRedis();
   await server.stop();
