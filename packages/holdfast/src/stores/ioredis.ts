@@ -40,7 +40,7 @@ export interface IoredisClient {
   unsubscribe(...channels: string[]): Promise<unknown>;
   disconnect(): void;
   on(event: string | typeof errorMonitor, listener: (...values: string[]) => void): unknown;
-  off(event: string, listener: (...values: string[]) => void): unknown;
+  off(event: string | typeof errorMonitor, listener: (...values: string[]) => void): unknown;
 }
 
 /** Each result is an error, or null and the reply. */
@@ -51,7 +51,7 @@ interface IoredisPipeline {
 }
 
 /** How often each client has lost its connection; counted while there is a store on it. */
-const lossesOf = new WeakMap<IoredisClient, { count: number; lastError?: string }>();
+const lossesOf = new WeakMap<IoredisClient, { count: number; lastError?: string | undefined }>();
 
 /**
  * A store on one ioredis or iovalkey client.
@@ -63,7 +63,8 @@ const lossesOf = new WeakMap<IoredisClient, { count: number; lastError?: string 
  * @param terms    what has to be so for a grant to count
  */
 export function ioredisStore(redis: IoredisClient, openEar?: OpenEar, terms: Terms = {}): Store {
-  const losses = lossesOf.get(redis) ?? watchErrors(redis);
+  const losses = lossesOf.get(redis) ?? { count: 0 };
+  lossesOf.set(redis, losses);
   let isCorked = false;
 
   /**
@@ -118,9 +119,15 @@ export function ioredisStore(redis: IoredisClient, openEar?: OpenEar, terms: Ter
       if (isLost) onBack();
       isLost = false;
     };
+    const onError = (error: unknown): void => {
+      losses.lastError = messageOf(error);
+    };
     redis.on("close", onClose);
     redis.on("ready", onReady);
+    // The monitor hears errors without being taken for a listener, in whose absence the library prints them.
+    redis.on(errorMonitor, onError);
     return () => {
+      redis.off(errorMonitor, onError);
       redis.off("close", onClose);
       redis.off("ready", onReady);
     };
@@ -169,16 +176,6 @@ export function ioredisEar(subscriber: IoredisClient, events: EarEvents): Ear {
       if (subscriber.status !== "end") subscriber.disconnect();
     },
   };
-}
-
-/** The monitor hears errors without being taken for a listener, in whose absence the library prints them. */
-function watchErrors(redis: IoredisClient): { count: number; lastError?: string } {
-  const losses: { count: number; lastError?: string } = { count: 0 };
-  lossesOf.set(redis, losses);
-  redis.on(errorMonitor, (error) => {
-    losses.lastError = messageOf(error);
-  });
-  return losses;
 }
 
 /** Behind Sentinel it is the socket that knows who the master is. */
