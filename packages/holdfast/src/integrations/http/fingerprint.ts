@@ -63,7 +63,8 @@ function digestOf(value: unknown): string {
 function canonical(value: unknown): string {
   if (typeof value === "object" && value !== null) {
     if ("toJSON" in value && typeof value.toJSON === "function") return canonical(value.toJSON());
-    if (value instanceof Map || value instanceof Set) return `${value.constructor.name}${canonical([...value])}`;
+    if (value instanceof Map) return `Map${canonical([...value])}`;
+    if (value instanceof Set) return `Set${canonical([...value])}`;
     if (value instanceof Uint8Array) return `bytes:${sha256(value)}`;
     if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
     const entries = Object.entries(value).filter(([, each]) => each !== undefined);
