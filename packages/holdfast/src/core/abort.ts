@@ -47,8 +47,10 @@ export function onAbort(signal: AbortSignal, callback: () => void): () => void {
   const { callbacks } = shared.get(signal) ?? listenTo(signal);
   callbacks.add(entry);
   return () => {
+    // Also while it aborts: who is ended by another callback is not called any more.
+    if (!callbacks.delete(entry) || callbacks.size > 0) return;
     const present = shared.get(signal);
-    if (present?.callbacks !== callbacks || !callbacks.delete(entry) || callbacks.size > 0) return;
+    if (present?.callbacks !== callbacks) return;
     shared.delete(signal);
     signal.removeEventListener("abort", present.listener);
   };
@@ -58,7 +60,16 @@ function listenTo(signal: AbortSignal): Shared {
   const callbacks = new Set<() => void>();
   const listener = (): void => {
     shared.delete(signal);
-    for (const callback of callbacks) callback();
+    for (const callback of callbacks) {
+      try {
+        callback();
+      } catch (error) {
+        // As Node does with a listener of its own that throws: the others are called all the same.
+        process.nextTick(() => {
+          throw error;
+        });
+      }
+    }
   };
   const created = { callbacks, listener };
   shared.set(signal, created);
