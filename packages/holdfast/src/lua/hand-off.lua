@@ -30,7 +30,7 @@ local function handOff(inbox, self, now)
   local pausedMs = redis.call('PTTL', KEYS[5])
   if pausedMs ~= -2 then
     -- A full server accepts this first write, and then the others (docs/adr/135).
-    redis.call('DEL', KEYS[4])
+    redis.call('ZREM', KEYS[3], '')
     moveFence(pausedMs, now)
     return
   end
