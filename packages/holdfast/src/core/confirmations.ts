@@ -42,7 +42,7 @@ export class Confirmations {
   /** From now on it is confirmed when it is due. */
   add(one: Unconfirmed): void {
     this.#waiting.add(one);
-    if (!this.#timer.isRunning) this.#arm(one.confirmAtMs - this.#runtime.monotonicMs());
+    this.#timer.ensure(Math.max(0, one.confirmAtMs - this.#runtime.monotonicMs()));
   }
 
   /** It was confirmed, or is over. */

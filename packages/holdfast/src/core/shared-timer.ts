@@ -32,7 +32,7 @@ export class SharedTimer {
   /** Starts it, unless it is running. */
   ensure(delayMs: number): void {
     if (this.isRunning) return;
-    // At once if it was lost: what it was set for is due, and a process that is only slow gets no further delay.
+    // A lost timer is due already. It is started without a delay, so that a slow process does not wait longer.
     this.start(this.#timer === undefined ? delayMs : 0);
   }
 
