@@ -12,7 +12,7 @@ end
 local function handOff(inbox, self, now)
   local pausedMs = redis.call('PTTL', KEYS[5])
   if pausedMs ~= -2 then
-    redis.call('DEL', KEYS[4])
+    redis.call('ZREM', KEYS[3], '')
     moveFence(pausedMs, now)
     return
   end
@@ -448,7 +448,7 @@ export const pausingPause = {
     { code: 2, outcome: "over", values: ["nowMs"], rest: null },
     { code: 3, outcome: "ended", values: ["nowMs"], rest: null },
   ],
-  sha1: "66ce86ca2e9790755ac46dbb5407d13e54240a83",
+  sha1: "e0de53edea923c0e7b3c8c3bb1218af023a787fa",
   source: `-- holdfast pausing/pause
 local request, untilMs, words, inbox = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
 
@@ -476,7 +476,7 @@ end
 return {1, nowMs, pause}` as string,
   grants: true,
   withoutGrant: {
-    sha1: "dc6c976cfb9b9f8b6a920126f71c4346aa43288c",
+    sha1: "b1f6d1a92468855487f07b4488e4971633c2d077",
     source: `-- holdfast pausing/pause
 local request, untilMs, words, inbox = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
 
@@ -586,7 +586,7 @@ export const pausingResume = {
     { code: 1, outcome: "resumed", values: ["nowMs", "waiters"], rest: "texts" },
     { code: 2, outcome: "other", values: ["nowMs"], rest: "texts" },
   ],
-  sha1: "518368fc05007569305bda09886fb0248654cf29",
+  sha1: "0c94f08039d082bfcb07b50842429f8b03308557",
   source: `-- holdfast pausing/resume
 local request, inbox, only = ARGV[1], ARGV[2], ARGV[3]
 
@@ -616,7 +616,7 @@ end
 return {1, nowMs, waiters, pause}` as string,
   grants: true,
   withoutGrant: {
-    sha1: "d5263c0ceb94e5e76012bec0e7d853936b533846",
+    sha1: "a3b8b8044c2ff654363e1d273534c41dcf64202b",
     source: `-- holdfast pausing/resume
 local request, inbox, only = ARGV[1], ARGV[2], ARGV[3]
 

@@ -52,7 +52,7 @@ end
 local function handOff(inbox, self, now)
   local pausedMs = redis.call('PTTL', KEYS[5])
   if pausedMs ~= -2 then
-    redis.call('DEL', KEYS[4])
+    redis.call('ZREM', KEYS[3], '')
     moveFence(pausedMs, now)
     return
   end
@@ -791,7 +791,7 @@ export const conditionLeave = {
     { code: 2, outcome: "passed", values: [], rest: null },
     { code: 3, outcome: "released", values: [], rest: null },
   ],
-  sha1: "4086b6465cf5e64d6a25700fd0fde36c6bea5147",
+  sha1: "ff4bb71820f273cebf11baa589357f88f4c7fce7",
   source: `-- holdfast condition/leave
 local from, token, owner, entered, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
@@ -831,7 +831,7 @@ end
 return 0` as string,
   grants: true,
   withoutGrant: {
-    sha1: "19c0e8ff0f65a7ab278a59e29adc17a6fb454a69",
+    sha1: "4396bc14727a74294a0bb9a34e12511b73765e65",
     source: `-- holdfast condition/leave
 local from, token, owner, entered, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
@@ -921,7 +921,7 @@ export const conditionWait = {
     { code: 3, outcome: "claimed", values: [], rest: null },
     { code: 4, outcome: "forgotten", values: [], rest: null },
   ],
-  sha1: "9b330e454f1e8b4e0a35e7e783be815b3f608aa1",
+  sha1: "bfd2afb787edc4bcc4df289d7923b3be5a16baaa",
   source: `-- holdfast condition/wait
 local from, token, owner, again, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
@@ -959,7 +959,7 @@ end
 return {whyLost(holder, token)}` as string,
   grants: true,
   withoutGrant: {
-    sha1: "7a3802a1fe3763f5779188925f458e16f640dc39",
+    sha1: "383e91e146369b94614d027aec2262452ea52e3d",
     source: `-- holdfast condition/wait
 local from, token, owner, again, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
@@ -1286,7 +1286,7 @@ export const electionResign = {
     { code: 3, outcome: "claimed", values: [], rest: null },
     { code: 4, outcome: "forgotten", values: [], rest: null },
   ],
-  sha1: "869e22ad7fd45cddf4aaac651b5dc4395cba294d",
+  sha1: "88036c777a4553622d6a9fbb454c12f7c276139d",
   source: `-- holdfast election/resign
 local owner, term, inbox, channel = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
@@ -1306,7 +1306,7 @@ redis.call('PUBLISH', channel, 'changed')
 return 1` as string,
   grants: true,
   withoutGrant: {
-    sha1: "780d15bb28bd9f3633dad3f6d8c2ceef635ce797",
+    sha1: "255da277cee9ee12e0443d01f5e90095b181a629",
     source: `-- holdfast election/resign
 local owner, term, inbox, channel = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
@@ -1411,7 +1411,7 @@ export const mutexAcquire = {
     { code: 0, outcome: "waiting", values: ["restMs", "nowUs"], rest: "pauses" },
     { code: 1, outcome: "refused", values: ["restMs", "nowUs"], rest: "pauses" },
   ],
-  sha1: "db9125ba9a195db9c72880b676eb164f731a3397",
+  sha1: "4d2e976612f037cfabb2d9293ec86d3464e3d95d",
   source: `-- holdfast mutex/acquire
 local owner, leaseMs, fenceMs, block, enqueue, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 
@@ -1562,7 +1562,7 @@ export const mutexForceRelease = {
     { code: 0, outcome: "unchanged", values: [], rest: null },
     { code: 1, outcome: "released", values: [], rest: null },
   ],
-  sha1: "7c56b86aa10de33969a3f882e1b6cabf9d023e96",
+  sha1: "ef1be3b78b1ea38725ee8b074860467760deddbe",
   source: `-- holdfast mutex/force-release
 local owner, token, inbox, note = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
@@ -1595,7 +1595,7 @@ end
 return 1` as string,
   grants: true,
   withoutGrant: {
-    sha1: "69d4fd54a9e3eea9d05f1328c8d6447893477538",
+    sha1: "7cedc9b09e82618eb4e9c3dedc84e4d69d516315",
     source: `-- holdfast mutex/force-release
 local owner, token, inbox, note = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
@@ -1672,7 +1672,7 @@ export const mutexLeave = {
     { code: 1, outcome: "left", values: [], rest: null },
     { code: 2, outcome: "released", values: [], rest: null },
   ],
-  sha1: "c6fd40d2f5dd1f378fd9c190d2f1b568805a6834",
+  sha1: "4b914be5c94dd73c989001267ee1d91acd155eba",
   source: `-- holdfast mutex/leave
 local owner, inbox = ARGV[1], ARGV[2]
 
@@ -1687,7 +1687,7 @@ end
 return redis.call('ZREM', KEYS[3], owner)` as string,
   grants: true,
   withoutGrant: {
-    sha1: "dafb6f74fdc3946a4d158f06442abea8e065a864",
+    sha1: "09f5eb728bb68bdccbd296ffdbcec775e96a12d2",
     source: `-- holdfast mutex/leave
 local owner, inbox = ARGV[1], ARGV[2]
 
@@ -1754,7 +1754,7 @@ export const mutexRelease = {
     { code: 3, outcome: "claimed", values: [], rest: null },
     { code: 4, outcome: "forgotten", values: [], rest: null },
   ],
-  sha1: "58715555fa12a427f5d4f8ec28703e0d1d9e2029",
+  sha1: "28edb246e4c00ba99d27a653a744151330176288",
   source: `-- holdfast mutex/release
 local owner, token, inbox = ARGV[1], ARGV[2], ARGV[3]
 
@@ -1782,7 +1782,7 @@ ${luaWhyLost}
 return whyLost(holder, token)` as string,
   grants: true,
   withoutGrant: {
-    sha1: "816449d1e0082f2f9a2834b5f4eaf464a08febb8",
+    sha1: "1a931806d12ebe0b68a45cd09bf9270aae4dff31",
     source: `-- holdfast mutex/release
 local owner, token, inbox = ARGV[1], ARGV[2], ARGV[3]
 

@@ -217,7 +217,7 @@ export const LISTENING: Readonly<Record<string, unknown>> = {
 };
 
 /**
- * Whether the owner has closed it. A client that is disconnected while it waits to reconnect stays in that status for ever; only a
+ * Whether the owner has closed it. A client that is disconnected while it waits to reconnect stays in that status forever; only a
  * field of the library's own, `manuallyClosing`, tells.
  */
 function isGone(redis: IoredisClient): boolean {
