@@ -1,10 +1,13 @@
 import { describe, expect, it } from "vitest";
+import { parseLine } from "../src/frame/command-line.js";
 import { formatMs, parseDuration, sleep } from "../src/frame/durations.js";
 import { failureOf } from "../src/frame/failures.js";
 import { commonFlags } from "../src/frame/flags.js";
 import { plain, table } from "../src/frame/output.js";
 import { keepSecret, redact } from "../src/frame/redact.js";
 import { serverUrls } from "../src/frame/server-url.js";
+import type { Verb } from "../src/frame/verb.js";
+import { release } from "../src/verbs/release.js";
 
 describe("a duration", () => {
   it.each([
@@ -53,6 +56,28 @@ describe("a duration", () => {
     expect(isOver).toBe(false);
     controller.abort();
     await slept;
+  });
+});
+
+describe("a value that begins with a dash", () => {
+  const verb: Verb = {
+    ...release,
+    options: { owner: { type: "string" }, message: { type: "string", short: "m" }, force: { type: "boolean" } },
+  };
+  const ownerOf = (...words: string[]) => parseLine(verb, ["name", ...words]).values;
+
+  it("is read as the value of the flag before it, as the owner id of an older version", () => {
+    expect(ownerOf("--owner", "-Xy7/1/30000", "--force")).toMatchObject({ owner: "-Xy7/1/30000", force: true });
+    expect(ownerOf("--owner", "--y7/1/30000")).toMatchObject({ owner: "--y7/1/30000" });
+    expect(ownerOf("-m", "-why", "--owner=-x")).toMatchObject({ message: "-why", owner: "-x" });
+    expect(ownerOf("--owner", "-mXy7/1/30000")).toMatchObject({ owner: "-mXy7/1/30000" });
+  });
+
+  it("is not read where it is a flag of the verb: then the value was forgotten", () => {
+    for (const words of [["--owner", "--force"], ["--owner", "-m", "why"], ["--owner", "--message=why"], ["--owner"]]) {
+      expect(() => ownerOf(...words)).toThrow(/--owner/);
+    }
+    expect(() => ownerOf("--force", "-x")).toThrow("release has no flag -x");
   });
 });
 

@@ -29,7 +29,8 @@ export function parseLine(verb: Verb, words: readonly string[]): ParsedLine {
   const options: Options = { ...COMMON_OPTIONS, ...verb.options };
   if (verb.takesCommand === true && command === undefined) refuseBareCommand(verb, ours, options);
   try {
-    const { values, positionals } = parseArgs({ args: [...ours], options, allowPositionals: true, strict: true });
+    const args = withDashedValues(options, ours);
+    const { values, positionals } = parseArgs({ args, options, allowPositionals: true, strict: true });
     return { values, positionals, command };
   } catch (error) {
     throw usageError(explain(verb, error));
@@ -43,6 +44,26 @@ function withValues({ options }: Verb, words: readonly string[]): string[] {
     const bare = Object.hasOwn(options, flag) ? options[flag]?.bare : undefined;
     return bare === undefined || /^[.\d]/.test(words[at + 1] ?? "") ? word : `${word}=${bare}`;
   });
+}
+
+/**
+ * Joins a flag and a value that begins with a dash, as `--owner=-x…`: owner ids of older versions may begin with one, and
+ * `parseArgs` refuses them as a word of their own. A word that is a flag of the verb is no value: then the value was forgotten.
+ */
+function withDashedValues(options: Options, words: readonly string[]): string[] {
+  const flags = new Map(
+    Object.entries(options).flatMap(([name, { short, type }]) =>
+      [`--${name}`, ...(short === undefined ? [] : [`-${short}`])].map((word) => [word, type] as const),
+    ),
+  );
+  const joined: string[] = [];
+  for (const word of words) {
+    const before = joined.at(-1) ?? "";
+    const isValue = flags.get(before) === "string" && /^-./.test(word) && !flags.has(word.split("=")[0] ?? "");
+    if (!isValue) joined.push(word);
+    else joined[joined.length - 1] = before.startsWith("--") ? `${before}=${word}` : `${before}${word}`;
+  }
+  return joined;
 }
 
 /** Flags may stand after NAME, so a command's own `-n` must never be read as ours: the second bare word begins a command. */

@@ -42,7 +42,8 @@ export const systemRuntime: Runtime = {
   monotonicMs: () => performance.now(),
   wallMs: () => Date.now(),
   random: () => Math.random(),
-  newClientId: () => crypto().randomBytes(12).toString("base64url"),
+  // Not with a dash in front: on a command line, `--owner -x…` would look like another flag.
+  newClientId: () => crypto().randomBytes(12).toString("base64url").replace(/^-/, "_"),
   startTimer: (callback, delayMs, keepAlive) => new SystemTimer(callback, delayMs, keepAlive),
 };
 

@@ -8,6 +8,13 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
+describe("the id of a client", () => {
+  test("never begins with a dash, which a command line would read as a flag", () => {
+    const ids = Array.from({ length: 2_000 }, () => systemRuntime.newClientId());
+    expect(ids.filter((id) => !/^[A-Za-z0-9_][A-Za-z0-9_-]{15}$/.test(id))).toEqual([]);
+  });
+});
+
 describe("a timer of this machine", () => {
   test("longer than Node's own can be does not fire at once, but when it is due", () => {
     vi.useFakeTimers();
