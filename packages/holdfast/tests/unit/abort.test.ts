@@ -41,7 +41,7 @@ test("a callback that throws does not keep the abort from the others, and its er
   }
 });
 
-test("ending twice ends nobody else's", () => {
+test("a callback that is taken off twice leaves the others in place", () => {
   const controller = new AbortController();
   const called: string[] = [];
   const endFirst = onAbort(controller.signal, () => called.push("first"));
