@@ -10,6 +10,7 @@
  * is replaced at most once in `REOPEN_EVERY_MS`.
  */
 import { channels, type InboxEvent } from "./events.js";
+import { outsideRequests } from "./outside-requests.js";
 import type { Runtime, Timer } from "./runtime.js";
 import type { Inbox } from "./store.js";
 import { type Moment, now } from "./validity.js";
@@ -149,7 +150,8 @@ export class InboxCheck {
     this.#checkedAt = now(this.#facts.runtime);
     const { channel, isCounted } = this.target;
     const number = this.#facts.newNumber();
-    this.#echo.send({ channel, isCounted, number }, this.#facts.commandTimeoutMs).then(
+    const send = (): Promise<boolean> => this.#echo.send({ channel, isCounted, number }, this.#facts.commandTimeoutMs);
+    outsideRequests(send).then(
       (isSubscribed) => {
         if (this.#trial !== trial) return;
         trial.isSent = true;
@@ -168,16 +170,13 @@ export class InboxCheck {
   #await(delayMs: number): void {
     const { runtime } = this.#facts;
     const startedAt = now(runtime);
-    this.#timer = runtime.startTimer(
-      () => {
-        if (this.#elapsedMs(startedAt) > delayMs + LATE_MS) this.#await(ECHO_MS);
-        // Timers run before sockets are read, so one full turn of the event loop follows.
-        else if (delayMs === ECHO_MS) this.#await(1);
-        else this.#failed();
-      },
-      delayMs,
-      false,
-    );
+    const onDue = (): void => {
+      if (this.#elapsedMs(startedAt) > delayMs + LATE_MS) this.#await(ECHO_MS);
+      // Timers run before sockets are read, so one full turn of the event loop follows.
+      else if (delayMs === ECHO_MS) this.#await(1);
+      else this.#failed();
+    };
+    this.#timer = outsideRequests(() => runtime.startTimer(onDue, delayMs, false));
   }
 
   #passed(): void {

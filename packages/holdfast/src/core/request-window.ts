@@ -4,7 +4,9 @@
  * For clean-up that thousands of callers cause in one turn: sending all of it at once would block the event loop, and the
  * renewals of this process would wait behind it on the connection.
  */
+
 import { StoreError } from "./errors.js";
+import { outsideRequests } from "./outside-requests.js";
 import type { Runtime, Timer } from "./runtime.js";
 
 /**
@@ -84,7 +86,7 @@ export class RequestWindow {
     this.#silence?.cancel();
     this.#silence = undefined;
     if (this.#waiting.length === 0) return;
-    this.#silence = this.#runtime.startTimer(() => this.#goOn(), SILENCE_MS, false);
+    this.#silence = outsideRequests(() => this.#runtime.startTimer(() => this.#goOn(), SILENCE_MS, false));
   }
 
   #goOn(): void {

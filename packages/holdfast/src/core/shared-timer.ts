@@ -4,6 +4,7 @@
  * A timer may never fire: a test that fakes timers and restores the real ones forgets those that were set meanwhile. So the clock is
  * compared whenever the timer is needed, and one that should have fired long ago is replaced.
  */
+import { outsideRequests } from "./outside-requests.js";
 import type { Runtime, Timer } from "./runtime.js";
 
 /** How late a timer may be before it counts as lost, in ms. A busy event loop is later than that only rarely, which does no harm. */
@@ -41,14 +42,11 @@ export class SharedTimer {
     this.cancel();
     this.#startedAtMs = this.#runtime.monotonicMs();
     this.#dueAtMs = this.#startedAtMs + delayMs;
-    this.#timer = this.#runtime.startTimer(
-      () => {
-        this.#timer = undefined;
-        this.#onDue();
-      },
-      delayMs,
-      false,
-    );
+    const onDue = (): void => {
+      this.#timer = undefined;
+      this.#onDue();
+    };
+    this.#timer = outsideRequests(() => this.#runtime.startTimer(onDue, delayMs, false));
   }
 
   /** Stops it. It can be started again. */

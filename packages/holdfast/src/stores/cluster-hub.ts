@@ -7,6 +7,7 @@
  */
 
 import { LockError, StoreError } from "../core/errors.js";
+import { outsideRequests } from "../core/outside-requests.js";
 import type { Inbox } from "../core/store.js";
 import { clusterSlot } from "./cluster-slot.js";
 import { isUnknownCommand, refusesForGood } from "./failure.js";
@@ -162,7 +163,7 @@ export class ClusterHub {
   #attach(channel: Channel): Promise<void> {
     if (channel.post !== undefined) return Promise.resolve();
     if (channel.attaching === undefined) {
-      const attaching = this.#follow(channel).finally(() => {
+      const attaching = outsideRequests(() => this.#follow(channel)).finally(() => {
         // It may have been lost since, and be on its way again.
         if (channel.attaching === attaching) channel.attaching = undefined;
       });
@@ -254,7 +255,7 @@ export class ClusterHub {
   /** A server may fall silent, or become a replica, without a word. */
   #watch(post: Post, looks = 1): void {
     if (post.watch !== undefined || !post.isUp) return;
-    post.watch = setTimeout(() => void this.#look(post, looks), LOOK_MS);
+    post.watch = outsideRequests(() => setTimeout(() => void this.#look(post, looks), LOOK_MS));
     post.watch.unref();
   }
 

@@ -1,5 +1,6 @@
 /** Holdfast on a cluster client of @valkey/valkey-glide 2.5 that the caller owns and closes. */
 
+import { outsideRequests } from "../core/outside-requests.js";
 import type { Inbox, Store } from "../core/store.js";
 import { clientStore, type Inboxes, type OpenEar, type Terms } from "./client-store.js";
 import { clusterSlot } from "./cluster-slot.js";
@@ -119,7 +120,7 @@ class ClusterEar implements Inboxes {
 
   #look(): void {
     if (this.#looking !== undefined || this.#isClosed) return;
-    this.#looking = setTimeout(() => void this.#mend(), LOOK_MS);
+    this.#looking = outsideRequests(() => setTimeout(() => void this.#mend(), LOOK_MS));
     this.#looking.unref();
   }
 

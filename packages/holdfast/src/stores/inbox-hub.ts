@@ -7,6 +7,7 @@
  */
 
 import { LockError, StoreError } from "../core/errors.js";
+import { outsideRequests } from "../core/outside-requests.js";
 import type { Inbox } from "../core/store.js";
 import { ForbiddenChannels } from "./forbidden.js";
 import { within } from "./timeout.js";
@@ -138,7 +139,7 @@ export class InboxHub {
   }
 
   #open(line: Line): void {
-    line.opening = this.#connect(line);
+    line.opening = outsideRequests(() => this.#connect(line));
   }
 
   async #connect(line: Line): Promise<Ear> {
@@ -216,10 +217,11 @@ export class InboxHub {
 
   #reopenLater(): void {
     if (this.#isClosed || this.#reopenTimer !== undefined) return;
-    this.#reopenTimer = setTimeout(() => {
+    const reopen = (): void => {
       this.#reopenTimer = undefined;
       void this.#resubscribe();
-    }, REOPEN_MS);
+    };
+    this.#reopenTimer = outsideRequests(() => setTimeout(reopen, REOPEN_MS));
     // Waiters have timers of their own; where nobody waits, nobody needs to hear.
     this.#reopenTimer.unref();
   }

@@ -1,4 +1,7 @@
 /** Reports of users of other libraries, tried on Holdfast; each failed once. The table is in CONTRIBUTING.md. */
+import { AsyncLocalStorage } from "node:async_hooks";
+import { setTimeout } from "node:timers/promises";
+import { setFlagsFromString } from "node:v8";
 import vm from "node:vm";
 import { embedded } from "@holdfast/embedded";
 import * as everything from "holdfast";
@@ -9,6 +12,7 @@ import {
   EvictionError,
   type Holdfast,
   type HoldfastOptions,
+  type Lease,
   LeaseLostError,
   LockError,
   type LockOptions,
@@ -20,7 +24,7 @@ import { Cluster, Redis } from "ioredis";
 import { Redis as Redis5 } from "ioredis5";
 import { createClient } from "redis";
 import { createClient as createClient4 } from "redis4";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { startCluster } from "../../../../tests/support/redis-cluster.js";
 import { startRedis } from "../../../../tests/support/redis-server.js";
 
@@ -335,4 +339,81 @@ it("options that are undefined count as absent, for the compiler too", async () 
     leaseMs: undefined,
   };
   await (await local().mutex("a").acquire(maybe)).release();
+});
+
+describe("the async context of a request", () => {
+  const context = new AsyncLocalStorage<object>();
+  const [first, second] = [{ of: "first" }, { of: "second" }];
+
+  /** Has the first request make the subscriber connection and the shared timers. */
+  async function contended(holdfast: Holdfast): Promise<void> {
+    const held = await holdfast.mutex("shared").acquire();
+    const waiting = holdfast.mutex("shared").acquire({ fairness: "strict" });
+    await setTimeout(50);
+    await held.release();
+    await (await waiting).release();
+  }
+
+  async function seenByAbort(lease: Lease, end: () => Promise<unknown>): Promise<unknown> {
+    const seen = new Promise((resolve) =>
+      lease.signal.addEventListener("abort", () => resolve(context.getStore() ?? "none")),
+    );
+    await end();
+    return seen;
+  }
+
+  it("is not read by an abort handler of another request's lease", async () => {
+    const server = await startRedis();
+    onTestFinished(() => server.stop());
+    const redis = new Redis({ port: server.port });
+    onTestFinished(() => void redis.disconnect());
+    await redis.ping();
+    const holdfast = createHoldfast({ redis });
+    onTestFinished(async () => void (await holdfast.close()));
+    await context.run(first, () => contended(holdfast));
+    const ended = await context.run(second, () => holdfast.mutex("b").acquire({ leaseMs: 500, renew: false }));
+    expect(await seenByAbort(ended, async () => {})).not.toBe(first);
+    const forced = await context.run(second, () => holdfast.mutex("c").acquire({ leaseMs: 60_000 }));
+    const end = (): Promise<unknown> => holdfast.mutex("c").forceRelease({ owner: forced.owner, reason: "test" });
+    expect(await seenByAbort(forced, end)).not.toBe(first);
+  });
+
+  it("is kept by no connection and no timer once the request is over", async () => {
+    const server = await startRedis();
+    onTestFinished(() => server.stop());
+    const redis = new Redis({ port: server.port });
+    onTestFinished(() => void redis.disconnect());
+    await redis.ping();
+    const holdfast = createHoldfast({ redis });
+    onTestFinished(async () => void (await holdfast.close()));
+    const request = async (): Promise<WeakRef<object>> => {
+      const own = { of: "a request that is over" };
+      await context.run(own, () => contended(holdfast));
+      return new WeakRef(own);
+    };
+    const own = await request();
+    setFlagsFromString("--expose-gc");
+    const collect = vm.runInNewContext("gc") as () => void;
+    for (let tries = 0; tries < 100 && own.deref() !== undefined; tries += 1) {
+      await setTimeout(50);
+      collect();
+    }
+    expect(own.deref()).toBeUndefined();
+  });
+});
+
+describe("two copies of the library on one store", () => {
+  it("close it when the last Holdfast of both is closed", async () => {
+    vi.resetModules();
+    const copy = await import("../../src/index.js");
+    expect(copy.createHoldfast).not.toBe(createHoldfast);
+    const store = embedded();
+    const mine = createHoldfast({ store });
+    const other = copy.createHoldfast({ store });
+    const lease = await mine.mutex("a").acquire();
+    await other.close();
+    await lease.release();
+    await (await mine.mutex("a").acquire()).release();
+    await mine.close();
+  });
 });
