@@ -87,19 +87,14 @@ function checkServers(servers: unknown): void {
   }
 }
 
-/** The table below, for all copies of this library in one process: a duplicate install, or a module that was loaded anew. */
+/** How many Holdfasts that are not closed use a store, in all copies of this library: a duplicate install, or a module that was loaded anew. */
 const USERS = Symbol.for("holdfast.storeUsers");
-
-/** How many Holdfasts that are not closed stand on a store. */
-function usersOfStores(): WeakMap<Store, number> {
-  const shared = globalThis as { [USERS]?: WeakMap<Store, number> };
-  shared[USERS] ??= new WeakMap();
-  return shared[USERS];
-}
+const inProcess = globalThis as { [USERS]?: WeakMap<Store, number> };
+const users = inProcess[USERS] ?? new WeakMap<Store, number>();
+inProcess[USERS] = users;
 
 /** One more Holdfast stands on this store; answers with its way to close it, which is carried out by the last one. */
 export function shareStore(store: Store): () => Promise<void> {
-  const users = usersOfStores();
   users.set(store, (users.get(store) ?? 0) + 1);
   return async () => {
     const left = (users.get(store) ?? 1) - 1;

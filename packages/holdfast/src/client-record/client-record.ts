@@ -59,7 +59,7 @@ export function clientRecords(store: Store, facts: ClientFacts): RecordsOnServer
           ageMs,
           keepMs,
           nonces: ` ${nonces.join(" ")} `,
-          timeouts: timeoutsOf(store),
+          timeouts: timeoutsField(store),
         },
         timeoutMs,
       );
@@ -134,7 +134,7 @@ export function renewing(records: ClientRecords, guard: Guard): ClientRecords {
 }
 
 /** For the doctor. What a store of the user's own throws must not keep the record from being written. */
-function timeoutsOf(store: Store): string {
+function timeoutsField(store: Store): string {
   try {
     return JSON.stringify(store.clientTimeouts?.()) ?? "";
   } catch {

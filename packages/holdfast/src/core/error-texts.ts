@@ -84,10 +84,10 @@ export function timeoutMessage(
   const hint = isOwn ? " Its holder is a lease of this same Holdfast: check that it does not wait for itself." : "";
   const ahead = waitersAhead ? `, with ${waitersAhead} waiting ahead` : "";
   const paused = pause === undefined ? "" : `: ${describePause(pause)}`;
-  return `${quote(lockName)} was not acquired ${waited}${paused}${describe(holder, isOwn)}${ahead}; nothing is held, and trying again is safe.${hint}`;
+  return `${quote(lockName)} was not acquired ${waited}${paused}${holderText(holder, isOwn)}${ahead}; nothing is held, and trying again is safe.${hint}`;
 }
 
-function describe(holder: Holder | undefined, isOwn: boolean): string {
+function holderText(holder: Holder | undefined, isOwn: boolean): string {
   if (holder === undefined) return "";
   const process = processOf(holder);
   const label = holder.label === undefined ? "" : ` for ${quote(holder.label)}`;

@@ -150,33 +150,37 @@ export class InboxCheck {
     this.#checkedAt = now(this.#facts.runtime);
     const { channel, isCounted } = this.target;
     const number = this.#facts.newNumber();
-    const send = (): Promise<boolean> => this.#echo.send({ channel, isCounted, number }, this.#facts.commandTimeoutMs);
-    outsideRequests(send).then(
-      (isSubscribed) => {
-        if (this.#trial !== trial) return;
-        trial.isSent = true;
-        if (!isSubscribed) this.#failed();
-        else if (trial.hasHeard) this.#passed();
-        else this.#await(ECHO_MS);
-      },
-      // The command connection has failed, which says nothing about this one.
-      () => {
-        if (this.#trial === trial) this.#endTrial();
-      },
-    );
+    const ask = (): Promise<void> =>
+      this.#echo.send({ channel, isCounted, number }, this.#facts.commandTimeoutMs).then(
+        (isSubscribed) => {
+          if (this.#trial !== trial) return;
+          trial.isSent = true;
+          if (!isSubscribed) this.#failed();
+          else if (trial.hasHeard) this.#passed();
+          else this.#await(ECHO_MS);
+        },
+        // The command connection has failed, which says nothing about this one.
+        () => {
+          if (this.#trial === trial) this.#endTrial();
+        },
+      );
+    void outsideRequests(ask);
   }
 
   /** Waits once more if the timer was late, because then the message was held up as well. */
   #await(delayMs: number): void {
     const { runtime } = this.#facts;
     const startedAt = now(runtime);
-    const onDue = (): void => {
-      if (this.#elapsedMs(startedAt) > delayMs + LATE_MS) this.#await(ECHO_MS);
-      // Timers run before sockets are read, so one full turn of the event loop follows.
-      else if (delayMs === ECHO_MS) this.#await(1);
-      else this.#failed();
-    };
-    this.#timer = outsideRequests(() => runtime.startTimer(onDue, delayMs, false));
+    this.#timer = runtime.startTimer(
+      () => {
+        if (this.#elapsedMs(startedAt) > delayMs + LATE_MS) this.#await(ECHO_MS);
+        // Timers run before sockets are read, so one full turn of the event loop follows.
+        else if (delayMs === ECHO_MS) this.#await(1);
+        else this.#failed();
+      },
+      delayMs,
+      false,
+    );
   }
 
   #passed(): void {

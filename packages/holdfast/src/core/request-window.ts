@@ -4,10 +4,9 @@
  * For clean-up that thousands of callers cause in one turn: sending all of it at once would block the event loop, and the
  * renewals of this process would wait behind it on the connection.
  */
-
 import { StoreError } from "./errors.js";
-import { outsideRequests } from "./outside-requests.js";
-import type { Runtime, Timer } from "./runtime.js";
+import type { Runtime } from "./runtime.js";
+import { SharedTimer } from "./shared-timer.js";
 
 /**
  * If none was answered for so long, in ms, as many again are sent, about locks of which none is under way: a server that is silent,
@@ -24,7 +23,6 @@ interface Waiting {
 /** See the file header. */
 export class RequestWindow {
   readonly #size: number;
-  readonly #runtime: Pick<Runtime, "startTimer">;
   /** Of those that were sent since the server was last found silent. */
   #unanswered = 0;
   #silences = 0;
@@ -32,12 +30,12 @@ export class RequestWindow {
   readonly #underWay = new Map<string, number>();
   #waiting: Waiting[] = [];
   /** Runs while requests wait. */
-  #silence: Timer | undefined;
+  readonly #silence: SharedTimer;
 
   /** @param size  how many may be unanswered, 1 or more */
-  constructor(size: number, runtime: Pick<Runtime, "startTimer">) {
+  constructor(size: number, runtime: Runtime) {
     this.#size = size;
-    this.#runtime = runtime;
+    this.#silence = new SharedTimer(runtime, () => this.#goOn());
   }
 
   /**
@@ -51,7 +49,7 @@ export class RequestWindow {
     if (this.#unanswered < this.#size) return this.#send(lock, request);
     return new Promise((resolve, reject) => {
       this.#waiting.push({ lock, send: () => void this.#send(lock, request).then(resolve, reject), refuse: reject });
-      if (this.#silence === undefined) this.#await();
+      this.#silence.ensure(SILENCE_MS);
     });
   }
 
@@ -83,10 +81,8 @@ export class RequestWindow {
 
   /** Begins to wait for the next answer. */
   #await(): void {
-    this.#silence?.cancel();
-    this.#silence = undefined;
-    if (this.#waiting.length === 0) return;
-    this.#silence = outsideRequests(() => this.#runtime.startTimer(() => this.#goOn(), SILENCE_MS, false));
+    if (this.#waiting.length === 0) this.#silence.cancel();
+    else this.#silence.start(SILENCE_MS);
   }
 
   #goOn(): void {

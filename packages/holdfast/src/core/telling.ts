@@ -34,7 +34,7 @@ export function tellingEnds<Told extends Ends>(ends: Told, call: ToldCall): Told
     },
     failed(error: unknown) {
       const isAborted = signal?.aborted === true && error === signal.reason;
-      publishUngranted(call, isAborted ? "aborted" : outcomeOf(error), error);
+      publishUngranted(call, isAborted ? "aborted" : ungrantedOutcome(error), error);
       ends.failed(error);
     },
   };
@@ -59,7 +59,7 @@ export function publishUngranted(
   channels.ungranted.publish(event);
 }
 
-function outcomeOf(error: unknown): UngrantedOutcome {
+function ungrantedOutcome(error: unknown): UngrantedOutcome {
   if (error instanceof PausedError) return "paused";
   if (error instanceof ClosedError) return "closed";
   return error instanceof StoreError ? "unknown" : "refused";

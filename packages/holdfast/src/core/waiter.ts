@@ -385,10 +385,15 @@ export class Waiter implements Occupant, Asker {
     // After a reconnect the client may have sent it twice, and the first copy may be still on its way.
     const isTwofold = this.#reconnects !== this.#engine.commandReconnects;
     if (this.#isQueued || this.#doubt.isUncertain || isTwofold) {
-      this.#engine.remember(this.#claim, () => void this.#sendAway(this.#engine.commandTimeoutMs));
+      this.#engine.remember(this.#claim, passingOn(this.#engine, this.#steps, this.#claim, this.#isUnclear()));
     }
     this.#deadline.stop();
     this.#questions.end();
     this.#engine.dismiss(this.#claim, this);
   }
+}
+
+/** Gives a late grant back. Made outside of the waiter, which it would keep in memory with all that its caller has. */
+function passingOn(engine: Engine, steps: WaitSteps, claim: Claim, isUncertain: boolean): () => void {
+  return () => void depart(engine, steps, claim, isUncertain, engine.commandTimeoutMs);
 }

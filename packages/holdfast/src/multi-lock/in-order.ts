@@ -10,7 +10,7 @@ import { AcquireTimeoutError, PausedError, StoreError } from "../core/errors.js"
 import { Lease } from "../core/lease.js";
 import type { Lock } from "../core/lock.js";
 import type { AcquireOptions, ResolvedOptions } from "../core/options.js";
-import { giveBack } from "./multi-hold.js";
+import { releaseAll } from "./multi-hold.js";
 
 /** The locks in the order in which everybody takes them. By code unit: a locale would differ between hosts. */
 export function inOrder(locks: readonly Lock[], keyOf: (lock: Lock) => string): readonly Lock[] {
@@ -54,11 +54,11 @@ export async function tryAcquireInOrder({ locks, given }: OrderedRequest): Promi
       held.push(lease);
     }
   } catch (error) {
-    void giveBack(held);
+    void releaseAll(held);
     throw error;
   }
   if (held.length === locks.length && held.every(isHeld)) return held;
-  await giveBack(held);
+  await releaseAll(held);
   return null;
 }
 
@@ -96,14 +96,14 @@ class Ascent {
     }
     const lost = this.#held.find((lease) => !isHeld(lease));
     if (lost === undefined) return { held: this.#held };
-    await giveBack(this.#held);
+    await releaseAll(this.#held);
     return { lost: lost.name };
   }
 
   /** Gives back what was taken. @throws unless the wait ended because a lock taken before was lost meanwhile */
   async #failed(lock: Lock, error: unknown): Promise<undefined> {
     if (error === MEMBER_LOST) return undefined;
-    const givingBack = giveBack(this.#held);
+    const givingBack = releaseAll(this.#held);
     if (!(error instanceof AcquireTimeoutError || error instanceof PausedError)) throw error;
     // "Nothing is held" is a promise: only once it is so, or else the error of the release.
     for (const end of await givingBack) if (end.status === "rejected" && isUnknown(end.reason)) throw end.reason;

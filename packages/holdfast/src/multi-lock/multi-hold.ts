@@ -101,13 +101,13 @@ export class MultiHold implements Holding {
     this.#lostFor = reason;
     this.#forced = forced;
     // A Holdfast that closes gives all of them back itself, and waits for that.
-    if (reason !== "closed") void giveBack(this.#leases.filter((lease) => lease !== member));
+    if (reason !== "closed") void releaseAll(this.#leases.filter((lease) => lease !== member));
     for (const listener of this.#lossListeners) listener(reason, forced);
   }
 }
 
 /** Releases all; resolves to how that ended. What fails is tried further in the background by each. Never rejects. */
-export function giveBack(leases: readonly Lease[]): Promise<readonly PromiseSettledResult<ReleaseOutcome>[]> {
+export function releaseAll(leases: readonly Lease[]): Promise<readonly PromiseSettledResult<ReleaseOutcome>[]> {
   return Promise.allSettled(leases.map((lease) => lease.release()));
 }
 

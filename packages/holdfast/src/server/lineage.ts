@@ -9,15 +9,15 @@ export type FailoverGrace = "auto" | "strict" | "off";
 
 /** How a store asks the server about itself; undefined if it is not to ask. */
 export function failoverGrace(mode: FailoverGrace, prefix: string): Grace | undefined {
-  return mode === "off" ? undefined : graceOf(mode, prefix, false);
+  return mode === "off" ? undefined : graceFor(mode, prefix, false);
 }
 
 /** How the store of one server of a quorum asks it about itself: as with `"strict"`, and what the other servers know counts too. */
 export function quorumGrace(prefix: string): Grace {
-  return graceOf("strict", prefix, true);
+  return graceFor("strict", prefix, true);
 }
 
-function graceOf(mode: "auto" | "strict", prefix: string, isOfQuorum: boolean): Grace {
+function graceFor(mode: "auto" | "strict", prefix: string, isOfQuorum: boolean): Grace {
   let hasWarned = false;
   const hidden = (marker: string): { readonly outcome: "hidden" } => {
     if (mode === "strict") {

@@ -12,7 +12,7 @@ import type { Inbox } from "../core/store.js";
 import { clusterSlot } from "./cluster-slot.js";
 import { isUnknownCommand, refusesForGood } from "./failure.js";
 import { ForbiddenChannels } from "./forbidden.js";
-import { within } from "./timeout.js";
+import { unrefSleep, within } from "./timeout.js";
 
 /** Longest wait for a confirmation before it is looked for elsewhere. */
 const ANSWER_MS = 1_000;
@@ -116,7 +116,7 @@ export class ClusterHub {
     onMessage: (message: string) => void,
     timeoutMs: number,
   ): Promise<Inbox> {
-    const key = keyOf(name, isSharded);
+    const key = channelKey(name, isSharded);
     const channel = this.#channels.get(key) ?? {
       name,
       isSharded,
@@ -176,7 +176,7 @@ export class ClusterHub {
     const { name, isSharded } = channel;
     let post: Post | undefined;
     for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
-      await this.#leaving.get(keyOf(name, isSharded));
+      await this.#leaving.get(channelKey(name, isSharded));
       if (this.#isClosed || channel.listeners.size === 0) {
         // The server must not count a receiver that is none.
         await this.#unsubscribe(channel, post);
@@ -190,7 +190,7 @@ export class ClusterHub {
         if (isSharded && channel.isCounted) await this.#refresh(name);
         if (post.isUp && channel.listeners.size > 0 && this.#isRight(channel, post)) {
           channel.post = post;
-          channel.place = keyOf(post.address, post.isSharded);
+          channel.place = channelKey(post.address, post.isSharded);
           post.channels.add(channel);
           channel.attaching = undefined;
           this.#watch(post);
@@ -207,7 +207,7 @@ export class ClusterHub {
         // What does not answer in time is not asked again.
         if (post !== undefined && post.channels.size === 0 && !isServerReply(cause)) void this.#end(post);
       }
-      await pause(pauseMs);
+      await unrefSleep(pauseMs);
       await this.#refresh(name);
     }
   }
@@ -218,10 +218,10 @@ export class ClusterHub {
     const masters = hasSlot ? [] : this.#nodes.masters();
     const address = hasSlot
       ? this.#nodes.ownerOf(slot)
-      : (masters.find((master) => this.#posts.has(keyOf(master, false))) ??
+      : (masters.find((master) => this.#posts.has(channelKey(master, false))) ??
         masters[Math.floor(Math.random() * masters.length)]);
     if (address === undefined) throw NO_OWNER;
-    const known = this.#posts.get(keyOf(address, isSharded));
+    const known = this.#posts.get(channelKey(address, isSharded));
     if (known !== undefined) return known;
     const post: Post = {
       address,
@@ -231,7 +231,7 @@ export class ClusterHub {
           onMessage: (channel, message) => {
             // A server without sharded channels has the others in their place.
             for (const isWanted of isSharded ? [true] : [false, true]) {
-              const { listeners = [] } = this.#channels.get(keyOf(channel, isWanted)) ?? {};
+              const { listeners = [] } = this.#channels.get(channelKey(channel, isWanted)) ?? {};
               for (const listener of listeners) listener(message);
             }
           },
@@ -244,7 +244,7 @@ export class ClusterHub {
       isUp: true,
     };
     post.ear.catch(() => void this.#end(post));
-    this.#posts.set(keyOf(address, isSharded), post);
+    this.#posts.set(channelKey(address, isSharded), post);
     return post;
   }
 
@@ -292,7 +292,7 @@ export class ClusterHub {
     if (!post.isUp) return;
     post.isUp = false;
     clearTimeout(post.watch);
-    const key = keyOf(post.address, post.isSharded);
+    const key = channelKey(post.address, post.isSharded);
     if (this.#posts.get(key) === post) this.#posts.delete(key);
     this.#followAgain([...post.channels]);
     // A connection that is still being made may take for ever; it is closed as soon as it is there.
@@ -307,7 +307,7 @@ export class ClusterHub {
     const { post } = channel;
     // Without one it is on its way to another connection already.
     if (post === undefined) return within(timeoutMs, this.#attach(channel));
-    const key = keyOf(post.address, post.isSharded);
+    const key = channelKey(post.address, post.isSharded);
     if (this.#posts.get(key) === post) this.#posts.delete(key);
     const moved = [...post.channels];
     try {
@@ -344,7 +344,7 @@ export class ClusterHub {
   async #leave(channel: Channel, listener: (message: string) => void): Promise<void> {
     if (!channel.listeners.delete(listener) || channel.listeners.size > 0) return;
     const { name, isSharded, post } = channel;
-    const key = keyOf(name, isSharded);
+    const key = channelKey(name, isSharded);
     if (this.#channels.get(key) === channel) this.#channels.delete(key);
     channel.post = undefined;
     post?.channels.delete(channel);
@@ -365,15 +365,10 @@ export class ClusterHub {
   }
 }
 
-function keyOf(name: string, isSharded: boolean): string {
+function channelKey(name: string, isSharded: boolean): string {
   return `${isSharded ? "sharded" : "plain"} ${name}`;
 }
 
 function isServerReply(cause: unknown): boolean {
   return cause instanceof Error && /^[A-Z]+ /.test(cause.message);
-}
-
-function pause(delayMs: number): Promise<void> {
-  // Who waits has a timer of its own.
-  return new Promise((resolve) => setTimeout(resolve, delayMs).unref());
 }

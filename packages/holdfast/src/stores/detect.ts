@@ -54,14 +54,14 @@ export function storeFor(redis: unknown, { subscriber, terms }: StoreForOptions 
   refuseMode(redis);
   if (isIoredisCluster(redis) || isNodeRedisCluster(redis)) {
     if (subscriber !== undefined)
-      throw new TypeError(`\`subscriber\` is not for ${describe(redis)}: ${CLUSTER_LISTENS}.`);
+      throw new TypeError(`\`subscriber\` is not for ${describeClient(redis)}: ${CLUSTER_LISTENS}.`);
     return isIoredisCluster(redis) ? ioredisClusterStore(redis, terms) : nodeRedisClusterStore(redis, terms);
   }
   if (isIoredis(redis)) return ioredisStore(redis, openEar, terms);
   if (isNodeRedis(redis)) return nodeRedisStore(redis, openEar, terms);
   if (isGlide(redis))
     return has(redis, "ssubscribe") ? glideClusterStore(redis, openEar, terms) : glideStore(redis, openEar, terms);
-  throw new TypeError(`The option \`redis\` must be ${ACCEPTED}; got ${describe(redis)}.`);
+  throw new TypeError(`The option \`redis\` must be ${ACCEPTED}; got ${describeClient(redis)}.`);
 }
 
 /** A client that answers in another way would only be noticed at the first lock, after all of `waitMs`. */
@@ -93,7 +93,7 @@ function earFor(client: unknown, what: string, events: EarEvents): Ear {
   if (isIoredis(client)) return ioredisEar(client, events);
   if (isNodeRedis(client) && has(client, "subscribe")) return nodeRedisEar(client, events);
   if (isGlide(client)) return glideEar(client, events);
-  throw new TypeError(`${what} must be a client that can subscribe; got ${describe(client)}.`);
+  throw new TypeError(`${what} must be a client that can subscribe; got ${describeClient(client)}.`);
 }
 
 function isStore(value: unknown): value is Store {
@@ -125,7 +125,7 @@ function has(value: unknown, ...methods: readonly string[]): boolean {
   return methods.every((method) => typeof Reflect.get(value, method) === "function");
 }
 
-function describe(value: unknown): string {
+function describeClient(value: unknown): string {
   if (value === null || value === undefined) return String(value);
   if (typeof value !== "object") return `a ${typeof value}`;
   const name: unknown = Reflect.get(value, "constructor")?.name;

@@ -81,7 +81,7 @@ export function glideEar(subscriber: GlideClient, events: EarEvents): Ear {
     try {
       for (;;) {
         const { channel, message } = await subscriber.getPubSubMessage();
-        events.onMessage(textOf(channel), textOf(message));
+        events.onMessage(plainText(channel), plainText(message));
       }
     } catch (cause) {
       // Closed, or made with a callback of the user's, which gets the messages in our place.
@@ -125,6 +125,6 @@ export function noEar(): never {
   );
 }
 
-function textOf(text: GlideText): string {
+function plainText(text: GlideText): string {
   return typeof text === "string" ? text : Buffer.from(text).toString();
 }

@@ -82,14 +82,14 @@ export function ioredisClusterStore(redis: IoredisCluster, terms: Terms = {}): S
   return clientStore({
     kind: "ioredis",
     client,
-    inboxes: overNodes(nodesOf(redis)),
+    inboxes: overNodes(ioredisNodes(redis)),
     watch: sharedWatch(redis, watch),
     terms,
     clientTimeouts: () => ioredisTimeouts(redis.options?.redisOptions),
   });
 }
 
-function nodesOf(redis: IoredisCluster): ClusterNodes {
+function ioredisNodes(redis: IoredisCluster): ClusterNodes {
   return {
     ownerOf: (slot) => redis.slots[slot]?.[0],
     masters: () => redis.nodes("master").map(addressOf),
@@ -102,7 +102,7 @@ function nodesOf(redis: IoredisCluster): ClusterNodes {
       const colon = address.lastIndexOf(":");
       const [host, port] = [address.slice(0, colon), Number(address.slice(colon + 1))];
       // Channels go as they are; the hub opens another one when this is lost.
-      return nodeEar(
+      return ioredisNodeEar(
         like.duplicate({ ...LISTENING, host, port, keyPrefix: "", readOnly: false, retryStrategy: null }),
         events,
       );
@@ -114,7 +114,7 @@ function addressOf({ options: { host, port } }: IoredisNode): string {
   return `${host}:${port}`;
 }
 
-function nodeEar(subscriber: IoredisNode, events: NodeEarEvents): NodeEar {
+function ioredisNodeEar(subscriber: IoredisNode, events: NodeEarEvents): NodeEar {
   const refusals = new Set<(cause: Error) => void>();
   let isMoving = false;
   /** Comes without a channel, and also where a subscription was refused; some versions then leave that one without an answer. */

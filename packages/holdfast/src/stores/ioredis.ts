@@ -105,7 +105,7 @@ export function ioredisStore(redis: IoredisClient, openEar?: OpenEar, terms: Ter
       return [ran?.[1], Number(waited?.[1])];
     },
     isClosed: () => isGone(redis),
-    noConnection: () => (redis.status === "ready" ? undefined : placeOf(serverOf(redis), losses.lastError)),
+    noConnection: () => (redis.status === "ready" ? undefined : placeOf(ioredisServer(redis), losses.lastError)),
     losses: () => losses.count,
   };
 
@@ -136,10 +136,10 @@ export function ioredisStore(redis: IoredisClient, openEar?: OpenEar, terms: Ter
   return clientStore({
     kind: "ioredis",
     client,
-    inboxes: openEar === undefined ? overSharedEar(redis, duplicateOf(redis)) : overOneEar(openEar),
+    inboxes: openEar === undefined ? overSharedEar(redis, ioredisSubscriber(redis)) : overOneEar(openEar),
     watch: sharedWatch(redis, watch),
     terms,
-    server: () => serverOf(redis),
+    server: () => ioredisServer(redis),
     clientTimeouts: () => ioredisTimeouts(redis.options),
   });
 }
@@ -179,7 +179,7 @@ export function ioredisEar(subscriber: IoredisClient, events: EarEvents): Ear {
 }
 
 /** Behind Sentinel it is the socket that knows who the master is. */
-function serverOf({ options, stream }: IoredisClient): ServerAddress | undefined {
+function ioredisServer({ options, stream }: IoredisClient): ServerAddress | undefined {
   const { host, port, path, sentinels } = options ?? {};
   if (sentinels === undefined || sentinels === null) {
     if (typeof path === "string") return { host: path, port: undefined };
@@ -197,8 +197,8 @@ export function inputsOf(keys: readonly string[], args: readonly (string | numbe
 }
 
 /** A connection like that of `redis`, but one that only listens, and does not give up while `redis` has not. */
-function duplicateOf(redis: IoredisClient): OpenEar {
-  return (events) => ioredisEar(redis.duplicate(subscriberOptions(redis)), events);
+function ioredisSubscriber(redis: IoredisClient): OpenEar {
+  return (events) => ioredisEar(redis.duplicate(ioredisSubscriberOptions(redis)), events);
 }
 
 /** What a user sets for commands can break a connection that listens for hours and sends next to nothing. */
@@ -224,7 +224,7 @@ function isGone(redis: IoredisClient): boolean {
   return redis.status === "end" || (redis.status === "reconnecting" && Reflect.get(redis, "manuallyClosing") === true);
 }
 
-function subscriberOptions(redis: IoredisClient): Record<string, unknown> {
+function ioredisSubscriberOptions(redis: IoredisClient): Record<string, unknown> {
   const userStrategy = redis.options?.retryStrategy;
   return {
     ...LISTENING,

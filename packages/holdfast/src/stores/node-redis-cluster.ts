@@ -94,13 +94,13 @@ export function nodeRedisClusterStore(redis: NodeRedisCluster, terms: Terms = {}
   return clientStore({
     kind: "node-redis",
     client,
-    inboxes: overNodes(nodesOf(redis)),
+    inboxes: overNodes(nodeRedisNodes(redis)),
     watch: sharedWatch(redis, watch),
     terms,
   });
 }
 
-function nodesOf(redis: NodeRedisCluster): ClusterNodes {
+function nodeRedisNodes(redis: NodeRedisCluster): ClusterNodes {
   return {
     ownerOf: (slot) => redis.slots[slot]?.master.address,
     masters: () => redis.masters.map(({ address }) => address),
@@ -115,12 +115,12 @@ function nodesOf(redis: NodeRedisCluster): ClusterNodes {
       const socketTimeout = listeningTimeout(pingInterval, own?.socketTimeout);
       const socket = { ...own, socketTimeout, reconnectStrategy: false };
       const overrides = { socket, readonly: false, disableOfflineQueue: false, commandOptions: undefined };
-      return nodeEar(like.duplicate({ ...overrides, clientSideCache: undefined }), events);
+      return nodeRedisNodeEar(like.duplicate({ ...overrides, clientSideCache: undefined }), events);
     },
   };
 }
 
-function nodeEar(subscriber: NodeRedisNode, events: NodeEarEvents): NodeEar {
+function nodeRedisNodeEar(subscriber: NodeRedisNode, events: NodeEarEvents): NodeEar {
   // Without a listener an error ends the process.
   subscriber.on("error", () => events.onEnd());
   subscriber.on("end", () => events.onEnd());

@@ -83,7 +83,7 @@ export function nodeRedisStore(redis: NodeRedisClient, openEar?: OpenEar, terms:
         },
       }),
     isClosed: () => redis.isOpen === false,
-    noConnection: () => (redis.isReady === false ? placeOf(serverOf(redis)) : undefined),
+    noConnection: () => (redis.isReady === false ? placeOf(nodeRedisServer(redis)) : undefined),
     losses: () => 0,
   };
   if (terms.replicas !== undefined) redis.on("ready", () => (readies += 1));
@@ -116,18 +116,18 @@ export function nodeRedisStore(redis: NodeRedisClient, openEar?: OpenEar, terms:
   return clientStore({
     kind: "node-redis",
     client,
-    inboxes: openEar === undefined ? overSharedEar(redis, duplicateOf(redis)) : overOneEar(openEar),
+    inboxes: openEar === undefined ? overSharedEar(redis, nodeRedisSubscriber(redis)) : overOneEar(openEar),
     watch: sharedWatch(redis, watch),
     terms,
-    server: () => serverOf(redis),
-    clientTimeouts: () => timeoutsOf(redis),
+    server: () => nodeRedisServer(redis),
+    clientTimeouts: () => clientTimeouts(redis),
   });
 }
 
 const CONNECT_AGAIN = "close and connect the node-redis client again when it does not answer a PING";
 
 /** Undefined of a pool, and of a client for Sentinel, which have the options of their connections elsewhere. */
-function timeoutsOf({ options, getMasterNode, duplicate, destroy }: NodeRedisClient): ClientTimeouts | undefined {
+function clientTimeouts({ options, getMasterNode, duplicate, destroy }: NodeRedisClient): ClientTimeouts | undefined {
   if (getMasterNode !== undefined || duplicate === undefined) return undefined;
   const { socketTimeout, reconnectStrategy, keepAlive, keepAliveInitialDelay } = options?.socket ?? {};
   const keepAliveMs = typeof keepAlive === "number" ? keepAlive : keepAliveInitialDelay;
@@ -150,7 +150,7 @@ function cureOf(hasSocketTimeout: boolean, isSet: boolean, isOwnStrategy: boolea
 }
 
 /** Where it says nothing, the library goes to the defaults. A pool says nothing of any of its clients. */
-function serverOf({ options, getMasterNode, duplicate }: NodeRedisClient): ServerAddress | undefined {
+function nodeRedisServer({ options, getMasterNode, duplicate }: NodeRedisClient): ServerAddress | undefined {
   if (getMasterNode !== undefined || duplicate === undefined) return undefined;
   const { host = "localhost", port = 6_379, path } = options?.socket ?? {};
   return path === undefined ? { host, port: Number(port) } : { host: path, port: undefined };
@@ -208,7 +208,7 @@ export function nodeRedisEar(subscriber: NodeRedisClient, events: EarEvents): Ea
 }
 
 /** A connection like that of `redis`, but one that only listens, and does not give up while `redis` has not. */
-function duplicateOf(redis: NodeRedisClient): OpenEar {
+function nodeRedisSubscriber(redis: NodeRedisClient): OpenEar {
   return (events) => {
     if (redis.duplicate === undefined || redis.connect === undefined || redis.subscribe === undefined) {
       throw new UnsupportedError(
@@ -216,7 +216,7 @@ function duplicateOf(redis: NodeRedisClient): OpenEar {
         "This node-redis client cannot be duplicated: give the option `subscriber`, a function that makes a client for listening.",
       );
     }
-    return nodeRedisEar(redis.duplicate(subscriberOptions(redis)), events);
+    return nodeRedisEar(redis.duplicate(nodeRedisSubscriberOptions(redis)), events);
   };
 }
 
@@ -233,7 +233,7 @@ export function listeningTimeout(
 }
 
 /** What a user sets for commands can break a connection that listens for hours and sends next to nothing. */
-function subscriberOptions(redis: NodeRedisClient): object {
+function nodeRedisSubscriberOptions(redis: NodeRedisClient): object {
   const socket = redis.options?.socket;
   // A cluster or sentinel has its socket options elsewhere.
   if (socket === undefined) return {};

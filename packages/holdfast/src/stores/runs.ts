@@ -55,7 +55,7 @@ export class Runs {
 export function textFor(script: Script, { id, texts }: Run): ScriptText {
   let text = texts.get(script);
   if (text === undefined) {
-    text = textOf(`${script.source}\n-- in ${id}`);
+    text = scriptText(`${script.source}\n-- in ${id}`);
     texts.set(script, text);
   }
   return text;
@@ -63,9 +63,9 @@ export function textFor(script: Script, { id, texts }: Run): ScriptText {
 
 /** Whoever knows this text may grant in that run, as far as markers of that name go. */
 export function flagOf({ id }: Run, marker: string): ScriptText {
-  return textOf(`-- holdfast ${marker} is settled in ${id}\nreturn 1`);
+  return scriptText(`-- holdfast ${marker} is settled in ${id}\nreturn 1`);
 }
 
-function textOf(source: string): ScriptText {
+function scriptText(source: string): ScriptText {
   return { source, sha1: crypto().createHash("sha1").update(source).digest("hex") };
 }

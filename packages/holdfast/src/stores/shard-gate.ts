@@ -14,7 +14,6 @@
  * Invariants: no text with a run is sent to a slot that was not found whole for that run; none after the last word of that run
  * is older than `TRUSTED_MS`, since a server that is demoted and promoted again knows its old texts still.
  */
-import { setTimeout as sleep } from "node:timers/promises";
 import { StoreError } from "../core/errors.js";
 import type { Script, ScriptText } from "../core/script.js";
 import type { Grace, ShardStanding, Store } from "../core/store.js";
@@ -22,6 +21,7 @@ import { clusterSlot } from "./cluster-slot.js";
 import { type Admission, type Gate, leaseOf } from "./gate.js";
 import { flagOf, type Run, Runs, textFor } from "./runs.js";
 import { tagOf } from "./slot-tags.js";
+import { unrefSleep } from "./timeout.js";
 
 /** An answer of a run counts for so long, less than it takes to be demoted and promoted again; half of it before it is fetched anew. */
 const TRUSTED_MS = 2_000;
@@ -119,7 +119,7 @@ export class ShardGate implements Gate {
     lesson: number,
   ): Promise<Admission | undefined> {
     // The client may have learnt only now where the slot is, or the slot is on its way.
-    if (lesson > 2) await pause(Math.min(lesson - 2, TRIES) * PAUSE_MS);
+    if (lesson > 2) await unrefSleep(Math.min(lesson - 2, TRIES) * PAUSE_MS);
     const slot = clusterSlot(keys[0] ?? "");
     this.#slots.delete(slot);
     // What is being asked already may be about the server before.
@@ -174,7 +174,7 @@ export class ShardGate implements Gate {
         const cause = new Error("slots have moved while their servers were asked whether they may grant");
         throw new StoreError(this.#markerOf(slot), { mayHaveRun: false, transient: true, cause });
       }
-      await pause(PAUSE_MS * tries);
+      await unrefSleep(PAUSE_MS * tries);
     }
   }
 
@@ -294,8 +294,4 @@ export class ShardGate implements Gate {
 /** What puts a lease back goes by the marker of its slot, so that is to be right before. */
 function readsMarker(script: Script): boolean {
   return script.renews === true && script.keys.includes("marker");
-}
-
-function pause(delayMs: number): Promise<void> {
-  return sleep(delayMs, undefined, { ref: false });
 }

@@ -47,3 +47,8 @@ export async function allThatAnswer<T>(promises: readonly Promise<T>[], timeoutM
   const [first] = ends;
   throw first?.status === "rejected" ? first.reason : new Error("there is nobody to ask");
 }
+
+/** Resolves after that time. It does not keep the process alive. */
+export function unrefSleep(delayMs: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, delayMs).unref());
+}

@@ -152,7 +152,7 @@ export const ENDING: readonly Tooth[] = [
     patches: [
       patch(
         "multi-lock/in-order.ts",
-        "  } catch (error) {\n    void giveBack(held);\n    throw error;",
+        "  } catch (error) {\n    void releaseAll(held);\n    throw error;",
         "  } catch (error) {\n    throw error;",
       ),
     ],
