@@ -366,7 +366,7 @@ describe("the async context of a request", () => {
     const server = await startRedis();
     onTestFinished(() => server.stop());
     const redis = new Redis({ port: server.port });
-    onTestFinished(() => void redis.disconnect());
+    onTestFinished(() => redis.disconnect());
     await redis.ping();
     const holdfast = createHoldfast({ redis });
     onTestFinished(async () => void (await holdfast.close()));
@@ -382,7 +382,7 @@ describe("the async context of a request", () => {
     const server = await startRedis();
     onTestFinished(() => server.stop());
     const redis = new Redis({ port: server.port });
-    onTestFinished(() => void redis.disconnect());
+    onTestFinished(() => redis.disconnect());
     await redis.ping();
     const holdfast = createHoldfast({ redis });
     onTestFinished(async () => void (await holdfast.close()));
