@@ -68,9 +68,12 @@ function isAllowedInLibrary(from: string, entry: Import): boolean {
     case "core":
       return target === "core";
     case "generated":
-      return to === "core/script.ts" && entry.isTypeOnly;
+      return to === "core/script.ts";
     case "stores":
-      return /^core\/(store|script|errors|builtins)\.ts$/.test(to) || (target === "stores" && mayShare(from, to));
+      return (
+        /^core\/(store|script|errors|builtins|outside-requests)\.ts$/.test(to) ||
+        (target === "stores" && mayShare(from, to))
+      );
     default:
       if (OUTSIDE.has(zone))
         return (

@@ -12,7 +12,6 @@
  * disagrees with its body, is refused, since a wrong signature is worse than none. lua-header.mjs says how a
  * header is read, and lua-subset.mjs which Lua may stand in a body. Plain JavaScript, so that it runs before anything is installed.
  */
-import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { argv, exit } from "node:process";
@@ -92,7 +91,8 @@ export function generate(srcRoot, family) {
   if (constants.length === 0) return `${banner}export {};\n`;
   const used = [...fragments].filter(([name]) => own.has(name));
   const shared = used.map(([name, text]) => `const ${shareName(name)} = \`${escaped(stripped(text))}\`;\n`);
-  return [banner, ...shared, ...constants].join("\n");
+  const imports = 'import { sha1Of } from "../core/script.js";\n';
+  return [banner, imports, ...shared, ...constants].join("\n");
 }
 
 /**
@@ -125,21 +125,19 @@ function constant(file, text, fragments, onInclude) {
   if (handOff === undefined && signature.grants === "by hand-off") refuse(file, "it GRANTS by hand-off, and has none");
 
   /** @param {string} whole */
-  const texts = (whole) => {
-    const source = withoutComments(name, whole);
+  const written = (whole) => {
     // Each fragment stands in the library once, however many scripts include it.
-    const shared = includes.reduce(
+    return includes.reduce(
       (rest, included) =>
         rest.replace(escaped(stripped(fragments.get(included) ?? "")), () => `\${${shareName(included)}}`),
-      escaped(source),
+      escaped(withoutComments(name, whole)),
     );
-    return { source, shared };
   };
   if (handOff === undefined || signature.grants !== "by hand-off")
-    return print(name, signature, texts(body), undefined);
+    return print(name, signature, written(body), undefined);
   const fragmentText = fragments.get(handOff) ?? "";
   const whole = body.replace(fragmentText, () => `${fragmentText}\n${HAND_OFFS.get(handOff)}`);
-  return print(name, signature, texts(body), texts(whole));
+  return print(name, signature, written(body), written(whole));
 }
 
 /**
@@ -213,22 +211,21 @@ function shareName(fragmentName) {
 /**
  * The text is widened to `string`, so that the declaration file does not carry every script a second time.
  *
- * @typedef {{ source: string, shared: string }} Texts  as it is, and as it is written down
  * @param {string} name
  * @param {import('./lua-header.mjs').Signature} signature
- * @param {Texts} texts
- * @param {Texts | undefined} withoutGrant  the same without the hand-off
+ * @param {string} text  as it is written down, with the names of fragments in place of them
+ * @param {string | undefined} withoutGrant  the same without the hand-off
  */
-function print(name, { summary, keys, args, replies, grants, renews }, texts, withoutGrant) {
+function print(name, { summary, keys, args, replies, grants, renews }, text, withoutGrant) {
   /** @param {string[]} words */
   const list = (words) => `[${words.map((word) => JSON.stringify(word)).join(", ")}]`;
   const forms = replies.map(
     ({ code, outcome, values, rest }) =>
       `    { code: ${code}, outcome: "${outcome}", values: ${list(values)}, rest: ${rest && JSON.stringify(rest)} },\n`,
   );
-  /** @param {Texts} texts @param {string} indent */
-  const printText = ({ source, shared }, indent) =>
-    `${indent}sha1: "${createHash("sha1").update(source).digest("hex")}",\n${indent}source: \`${shared}\` as string,\n`;
+  /** @param {string} source @param {string} indent */
+  const printText = (source, indent) =>
+    `${indent}get sha1(): string {\n${indent}  return sha1Of(this);\n${indent}},\n${indent}source: \`${source}\` as string,\n`;
   const second = withoutGrant === undefined ? "" : `  withoutGrant: {\n${printText(withoutGrant, "    ")}  },\n`;
   return `/** ${name}: ${summary.replaceAll("*/", "* /")} */
 export const ${camelCase(name)} = {
@@ -237,7 +234,7 @@ export const ${camelCase(name)} = {
   args: ${list(args)},
   replies: [
 ${forms.join("")}  ],
-${printText(texts, "  ")}  grants: ${grants !== null},
+${printText(text, "  ")}  grants: ${grants !== null},
 ${renews ? "  renews: true,\n" : ""}${second}} as const;
 `;
 }

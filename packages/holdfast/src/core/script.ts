@@ -4,6 +4,9 @@
  * The names are those of the script's own header (see scripts/build-lua.mjs), so
  * no `KEYS[n]` is counted by hand and no caller reads a bare number.
  */
+import { crypto } from "./builtins.js";
+
+/** See the file header. */
 export interface Script<Key extends string = string, Arg extends string = string, Form extends ReplyForm = ReplyForm> {
   /** `<kind>/<verb>`, the path of the .lua file. */
   readonly name: string;
@@ -29,6 +32,14 @@ export interface Script<Key extends string = string, Arg extends string = string
 export interface ScriptText {
   readonly sha1: string;
   readonly source: string;
+}
+
+/** The hash of a text, computed when it is first asked for: to ship one with each text would make the package larger by 2 kB. */
+export function sha1Of(text: Pick<ScriptText, "source">): string {
+  const sha1 = crypto().createHash("sha1").update(text.source).digest("hex");
+  // Whoever asks next finds the hash itself in place of the getter.
+  Object.defineProperty(text, "sha1", { value: sha1, enumerable: true });
+  return sha1;
 }
 
 /**

@@ -1,6 +1,5 @@
 /** What a process knows of the runs of the servers of a cluster, and the texts that name a run. */
-import { crypto } from "../core/builtins.js";
-import type { Script, ScriptText } from "../core/script.js";
+import { type Script, type ScriptText, sha1Of } from "../core/script.js";
 
 /** A time in which one process is master without a break. */
 export interface Run {
@@ -67,5 +66,5 @@ export function flagOf({ id }: Run, marker: string): ScriptText {
 }
 
 function scriptText(source: string): ScriptText {
-  return { source, sha1: crypto().createHash("sha1").update(source).digest("hex") };
+  return { source, sha1: sha1Of({ source }) };
 }

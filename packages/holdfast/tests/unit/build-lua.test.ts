@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { afterEach, describe, expect, it } from "vitest";
 
 import { generate } from "../../scripts/build-lua.mjs";
@@ -24,8 +25,12 @@ function generateFrom(files: Readonly<Record<string, string>>): string {
 
 /** The constants as a caller would see them. */
 async function constants(files: Readonly<Record<string, string>>): Promise<Record<string, Script>> {
-  const javaScript = generateFrom(files).replaceAll(" as string", "").replaceAll(" as const", "");
-  return await import(`data:text/javascript,${encodeURIComponent(javaScript)}`);
+  const root = mkdtempSync(join(tmpdir(), "build-lua-"));
+  roots.push(root);
+  const file = join(root, "scripts.ts");
+  const library = fileURLToPath(new URL("../../src/core/script.ts", import.meta.url));
+  writeFileSync(file, generateFrom(files).replace('"../core/script.js"', JSON.stringify(library)));
+  return await import(file);
 }
 
 interface Parts {
