@@ -106,7 +106,7 @@ for index, party in ipairs(redis.call('ZRANGE', KEYS[2], 0, -1)) do
     own = index - 1
   else
     local client, number = string.match(party, '^([^/]+)/(%d+)/%d+/%d+')
-    redis.call('PUBLISH', inbox .. client, string.format('+%s %.0f %.0f %.0f', number, generation, now, index - 1))
+    redis.pcall('PUBLISH', inbox .. client, string.format('+%s %.0f %.0f %.0f', number, generation, now, index - 1))
   end
 end
 trimEnds()

@@ -9,6 +9,7 @@
  * Invariants: without waiters no check begins; a stalled server, a frozen process and a lost reply prove nothing; a connection
  * is replaced at most once in `REOPEN_EVERY_MS`.
  */
+import { StoreError } from "./errors.js";
 import { channels, type InboxEvent } from "./events.js";
 import { outsideRequests } from "./outside-requests.js";
 import type { Runtime, Timer } from "./runtime.js";
@@ -46,8 +47,12 @@ export interface Target {
 export interface Echo {
   /** Sends the echo; answers whether the server counts the subscriber. @throws StoreError */
   send(echo: Pick<Target, "channel" | "isCounted"> & { readonly number: number }, timeoutMs: number): Promise<boolean>;
-  /** Called once for each time in which a connection stays deaf after it was replaced, or cannot be replaced. */
-  onDeaf(connection: string): void;
+  /**
+   * Called once for each time in which a connection stays deaf after it was replaced, or cannot be replaced.
+   *
+   * @param refusal  what the server has answered, if it refuses to send messages from a script
+   */
+  onDeaf(connection: string, refusal: StoreError | undefined): void;
 }
 
 /** What all checks of one client share. */
@@ -159,9 +164,11 @@ export class InboxCheck {
           else if (trial.hasHeard) this.#passed();
           else this.#await(ECHO_MS);
         },
-        // The command connection has failed, which says nothing about this one.
-        () => {
-          if (this.#trial === trial) this.#endTrial();
+        (error: unknown) => {
+          if (this.#trial !== trial) return;
+          // Else the command connection has failed, which says nothing about this one.
+          if (error instanceof StoreError && !error.transient && error.mayHaveRun) this.#failed(error);
+          else this.#endTrial();
         },
       );
     void outsideRequests(ask);
@@ -191,7 +198,8 @@ export class InboxCheck {
     this.#hasWarned = false;
   }
 
-  #failed(): void {
+  /** @param refusal  why the server does not send or count; another connection would not help */
+  #failed(refusal?: StoreError): void {
     this.#endTrial();
     if (this.#deafSince === undefined) {
       this.#deafSince = now(this.#facts.runtime);
@@ -201,8 +209,8 @@ export class InboxCheck {
     const { runtime, commandTimeoutMs } = this.#facts;
     const { inbox } = this.target;
     const nowMs = runtime.monotonicMs();
-    if (inbox.reopen === undefined || nowMs < this.#reopenableAtMs) {
-      this.#warn();
+    if (refusal !== undefined || inbox.reopen === undefined || nowMs < this.#reopenableAtMs) {
+      this.#warn(refusal);
       return;
     }
     const reopening = this.#replace(() => inbox.reopen?.(commandTimeoutMs) ?? Promise.resolve());
@@ -218,10 +226,10 @@ export class InboxCheck {
     );
   }
 
-  #warn(): void {
+  #warn(refusal?: StoreError): void {
     if (this.#hasWarned || this.#isClosed) return;
     this.#hasWarned = true;
-    this.#echo.onDeaf(this.#connection);
+    this.#echo.onDeaf(this.#connection, refusal);
   }
 
   #publish(state: InboxEvent["state"], deafMs: number): void {

@@ -50,7 +50,7 @@ if count == 0 then
   for _, waiter in ipairs(redis.call('ZRANGE', KEYS[3], 0, 9999)) do
     local client, number = string.match(waiter, '^([^/]+)/(%d+)/%d+/%d+')
     if client then
-      redis.call('PUBLISH', inbox .. client, '+' .. number .. ' ' .. generation .. ' ' .. now)
+      redis.pcall('PUBLISH', inbox .. client, '+' .. number .. ' ' .. generation .. ' ' .. now)
     end
   end
   redis.call('DEL', KEYS[3])

@@ -33,6 +33,6 @@ if last[1] ~= owner or number - last[2] > 0 then
   end
   redis.call('HSET', KEYS[3], 'term', term, 'value', value, 'owner', owner, 'number', number, 'terms', terms)
   redis.call('PEXPIRE', KEYS[3], math.max(redis.call('PTTL', KEYS[1]), tonumber(leaseMs)) + 600000)
-  redis.call('PUBLISH', channel, 'changed')
+  redis.pcall('PUBLISH', channel, 'changed')
 end
 return 1

@@ -34,5 +34,5 @@ redis.call('HDEL', KEYS[6], 'value')
 if not handOff(inbox) then
   redis.call('DEL', KEYS[1], KEYS[4])
 end
-redis.call('PUBLISH', channel, 'changed')
+redis.pcall('PUBLISH', channel, 'changed')
 return 1

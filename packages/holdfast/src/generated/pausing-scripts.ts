@@ -304,7 +304,7 @@ local function isUnder(grant, token)
 end`;
 
 const luaTell = `local function passOver(channel, number)
-  redis.call('PUBLISH', (string.gsub(channel, '{[^}]*}:', '')), '~' .. number)
+  redis.pcall('PUBLISH', (string.gsub(channel, '{[^}]*}:', '')), '~' .. number)
   return false
 end
 
@@ -313,28 +313,28 @@ local function countShard(channel)
   if not reply.err then
     return reply[2]
   end
-  if not string.find(reply.err, 'nknown', 1, true) then
-    redis.call('PUBSUB', 'SHARDNUMSUB', channel)
-  end
+  return not string.find(reply.err, 'nknown', 1, true) and 0 or nil
 end
 
 local function isThere(channel, number)
   if string.find(channel, '}:', 1, true) then
     return countShard(channel) ~= 0 or passOver(channel, number)
   end
-  return redis.call('PUBSUB', 'NUMSUB', channel)[2] ~= 0
+  local reply = redis.pcall('PUBSUB', 'NUMSUB', channel)
+  return not reply.err and reply[2] ~= 0
 end
 
 local function tell(channel, message)
   if not isThere(channel, string.match(message, '%d+')) then
     return false
   end
+  local reply
   if string.find(channel, '}:', 1, true) and countShard(channel) then
-    redis.call('SPUBLISH', channel, message)
+    reply = redis.pcall('SPUBLISH', channel, message)
   else
-    redis.call('PUBLISH', channel, message)
+    reply = redis.pcall('PUBLISH', channel, message)
   end
-  return true
+  return type(reply) ~= 'table'
 end`;
 
 /** pausing/extend: give a pause another end, of whichever kind the lock is. */

@@ -194,11 +194,11 @@ const luaRunId = `local function runId(info, replication)
 end`;
 
 const luaTellHolder = `local function tellHolder(inbox, client, message)
-  redis.call('PUBLISH', (string.gsub(inbox, '{[^}]*}:$', '')) .. client, message)
+  redis.pcall('PUBLISH', (string.gsub(inbox, '{[^}]*}:$', '')) .. client, message)
 end`;
 
 const luaTell = `local function passOver(channel, number)
-  redis.call('PUBLISH', (string.gsub(channel, '{[^}]*}:', '')), '~' .. number)
+  redis.pcall('PUBLISH', (string.gsub(channel, '{[^}]*}:', '')), '~' .. number)
   return false
 end
 
@@ -207,28 +207,28 @@ local function countShard(channel)
   if not reply.err then
     return reply[2]
   end
-  if not string.find(reply.err, 'nknown', 1, true) then
-    redis.call('PUBSUB', 'SHARDNUMSUB', channel)
-  end
+  return not string.find(reply.err, 'nknown', 1, true) and 0 or nil
 end
 
 local function isThere(channel, number)
   if string.find(channel, '}:', 1, true) then
     return countShard(channel) ~= 0 or passOver(channel, number)
   end
-  return redis.call('PUBSUB', 'NUMSUB', channel)[2] ~= 0
+  local reply = redis.pcall('PUBSUB', 'NUMSUB', channel)
+  return not reply.err and reply[2] ~= 0
 end
 
 local function tell(channel, message)
   if not isThere(channel, string.match(message, '%d+')) then
     return false
   end
+  local reply
   if string.find(channel, '}:', 1, true) and countShard(channel) then
-    redis.call('SPUBLISH', channel, message)
+    reply = redis.pcall('SPUBLISH', channel, message)
   else
-    redis.call('PUBLISH', channel, message)
+    reply = redis.pcall('PUBLISH', channel, message)
   end
-  return true
+  return type(reply) ~= 'table'
 end`;
 
 const luaWhyLost = `local function whyLost(holder, token)
@@ -311,7 +311,7 @@ if entry[6] and tonumber(entry[7] or 0) > nowUs then
   redis.call('HSET', KEYS[1], 'until', string.format('%.0f', nowUs + pauseMs * 1000))
 end
 if entry[5] then
-  redis.call('PUBLISH', channel, message)
+  redis.pcall('PUBLISH', channel, message)
 end
 return {verdict}` as string,
   grants: false,
@@ -348,7 +348,7 @@ if freshMs > 0 then
   redis.call('PEXPIRE', KEYS[1], freshMs + staleMs)
 end
 if entry[3] then
-  redis.call('PUBLISH', channel, message)
+  redis.pcall('PUBLISH', channel, message)
 end
 return {1}` as string,
   grants: false,
@@ -378,7 +378,7 @@ redis.call('DEL', KEYS[1])
 redis.call('HSET', KEYS[1], 'token', string.format('%.0f', token), 'invalidated', request)
 redis.call('PEXPIRE', KEYS[1], keepMs)
 if entry[3] then
-  redis.call('PUBLISH', channel, message)
+  redis.pcall('PUBLISH', channel, message)
 end
 return {1}` as string,
   grants: false,
@@ -405,7 +405,7 @@ if entry[1] ~= owner then
 end
 redis.call('HDEL', KEYS[1], 'owner', 'until', 'waited')
 if entry[2] then
-  redis.call('PUBLISH', channel, message)
+  redis.pcall('PUBLISH', channel, message)
 end
 return {1}` as string,
   grants: false,
@@ -1205,7 +1205,7 @@ else
   redis.call('HDEL', KEYS[1], '')
   redis.call('HSET', KEYS[1], 'state', 'released', 'attempt', record[3] - 1)
 end
-redis.call('PUBLISH', ARGV[2], 'released')
+redis.pcall('PUBLISH', ARGV[2], 'released')
 return {1}` as string,
   grants: false,
 } as const;
@@ -1282,7 +1282,7 @@ if record[1] ~= 'blocked' then
 end
 redis.call('HSET', KEYS[1], 'state', ending, 'value', value, 'resolved', ending)
 redis.call('PEXPIRE', KEYS[1], keepMs)
-redis.call('PUBLISH', channel, ending)
+redis.pcall('PUBLISH', channel, ending)
 return {1}` as string,
   grants: false,
 } as const;
@@ -1338,7 +1338,7 @@ local time = redis.call('TIME')
 local nowMs = math.floor((time[1] * 1000000 + time[2]) / 1000)
 redis.call('PEXPIRE', KEYS[1], keepMs)
 redis.call('HSET', KEYS[1], 'state', ending, 'value', value, 'ended', string.format('%.0f', nowMs))
-redis.call('PUBLISH', channel, ending)
+redis.pcall('PUBLISH', channel, ending)
 return {1}` as string,
   grants: false,
 } as const;
@@ -1411,7 +1411,7 @@ if redis.call('PTTL', KEYS[2]) <= tonumber(rememberMs) then
   redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', string.format('%.0f', nowUs - rememberMs * 1000))
   redis.call('PEXPIRE', KEYS[2], rememberMs)
 end
-redis.call('PUBLISH', channel, text)
+redis.pcall('PUBLISH', channel, text)
 return {1, version}` as string,
   grants: false,
 } as const;

@@ -17,7 +17,7 @@ const luaBreakGeneration = `local function breakGeneration(inbox, generation, wh
   for _, party in ipairs(redis.call('ZRANGE', KEYS[2], 0, -1)) do
     redis.call('ZADD', KEYS[4], generation + 0.5, party)
     local client, number = string.match(party, '^([^/]+)/(%d+)/%d+/%d+')
-    redis.call('PUBLISH', inbox .. client, '~' .. number)
+    redis.pcall('PUBLISH', inbox .. client, '~' .. number)
   end
   redis.call('PEXPIRE', KEYS[4], 86400000)
   redis.call('DEL', KEYS[2], KEYS[3])
@@ -420,11 +420,11 @@ const luaSignalNext = `local function signalNext(inbox, most, pop)
 end`;
 
 const luaTellHolder = `local function tellHolder(inbox, client, message)
-  redis.call('PUBLISH', (string.gsub(inbox, '{[^}]*}:$', '')) .. client, message)
+  redis.pcall('PUBLISH', (string.gsub(inbox, '{[^}]*}:$', '')) .. client, message)
 end`;
 
 const luaTell = `local function passOver(channel, number)
-  redis.call('PUBLISH', (string.gsub(channel, '{[^}]*}:', '')), '~' .. number)
+  redis.pcall('PUBLISH', (string.gsub(channel, '{[^}]*}:', '')), '~' .. number)
   return false
 end
 
@@ -433,28 +433,28 @@ local function countShard(channel)
   if not reply.err then
     return reply[2]
   end
-  if not string.find(reply.err, 'nknown', 1, true) then
-    redis.call('PUBSUB', 'SHARDNUMSUB', channel)
-  end
+  return not string.find(reply.err, 'nknown', 1, true) and 0 or nil
 end
 
 local function isThere(channel, number)
   if string.find(channel, '}:', 1, true) then
     return countShard(channel) ~= 0 or passOver(channel, number)
   end
-  return redis.call('PUBSUB', 'NUMSUB', channel)[2] ~= 0
+  local reply = redis.pcall('PUBSUB', 'NUMSUB', channel)
+  return not reply.err and reply[2] ~= 0
 end
 
 local function tell(channel, message)
   if not isThere(channel, string.match(message, '%d+')) then
     return false
   end
+  local reply
   if string.find(channel, '}:', 1, true) and countShard(channel) then
-    redis.call('SPUBLISH', channel, message)
+    reply = redis.pcall('SPUBLISH', channel, message)
   else
-    redis.call('PUBLISH', channel, message)
+    reply = redis.pcall('PUBLISH', channel, message)
   end
-  return true
+  return type(reply) ~= 'table'
 end`;
 
 const luaWhyLost = `local function whyLost(holder, token)
@@ -565,7 +565,7 @@ for index, party in ipairs(redis.call('ZRANGE', KEYS[2], 0, -1)) do
     own = index - 1
   else
     local client, number = string.match(party, '^([^/]+)/(%d+)/%d+/%d+')
-    redis.call('PUBLISH', inbox .. client, string.format('+%s %.0f %.0f %.0f', number, generation, now, index - 1))
+    redis.pcall('PUBLISH', inbox .. client, string.format('+%s %.0f %.0f %.0f', number, generation, now, index - 1))
   end
 end
 trimEnds()
@@ -1113,7 +1113,7 @@ if count == 0 then
   for _, waiter in ipairs(redis.call('ZRANGE', KEYS[3], 0, 9999)) do
     local client, number = string.match(waiter, '^([^/]+)/(%d+)/%d+/%d+')
     if client then
-      redis.call('PUBLISH', inbox .. client, '+' .. number .. ' ' .. generation .. ' ' .. now)
+      redis.pcall('PUBLISH', inbox .. client, '+' .. number .. ' ' .. generation .. ' ' .. now)
     end
   end
   redis.call('DEL', KEYS[3])
@@ -1315,7 +1315,7 @@ if last[1] ~= owner or number - last[2] > 0 then
   end
   redis.call('HSET', KEYS[3], 'term', term, 'value', value, 'owner', owner, 'number', number, 'terms', terms)
   redis.call('PEXPIRE', KEYS[3], math.max(redis.call('PTTL', KEYS[1]), tonumber(leaseMs)) + 600000)
-  redis.call('PUBLISH', channel, 'changed')
+  redis.pcall('PUBLISH', channel, 'changed')
 end
 return 1` as string,
   grants: false,
@@ -1350,7 +1350,7 @@ redis.call('HDEL', KEYS[6], 'value')
 if not handOff(inbox) then
   redis.call('DEL', KEYS[1], KEYS[4])
 end
-redis.call('PUBLISH', channel, 'changed')
+redis.pcall('PUBLISH', channel, 'changed')
 return 1` as string,
   grants: true,
   withoutGrant: {
@@ -1373,7 +1373,7 @@ redis.call('HDEL', KEYS[6], 'value')
 if not handOff(inbox) then
   redis.call('DEL', KEYS[1], KEYS[4])
 end
-redis.call('PUBLISH', channel, 'changed')
+redis.pcall('PUBLISH', channel, 'changed')
 return 1` as string,
   },
 } as const;
@@ -1399,7 +1399,17 @@ if ARGV[3] == '0' then
   redis.call('PUBLISH', channel, message)
   return 1
 end
-return tell(channel, message) and 1 or 0` as string,
+if tell(channel, message) then
+  return 1
+end
+if string.find(channel, '}:', 1, true) and countShard(channel) then
+  redis.call('PUBSUB', 'SHARDNUMSUB', channel)
+  redis.call('SPUBLISH', channel, message)
+else
+  redis.call('PUBSUB', 'NUMSUB', channel)
+  redis.call('PUBLISH', channel, message)
+end
+return 0` as string,
   grants: false,
 } as const;
 
@@ -2788,7 +2798,8 @@ if redis.call('GET', KEYS[1]) ~= owner then
   return {2}
 end
 redis.call('DEL', KEYS[1])
-return {1, redis.call('PUBLISH', channel, owner)}` as string,
+local listeners = redis.pcall('PUBLISH', channel, owner)
+return {1, type(listeners) == 'number' and listeners or 0}` as string,
   grants: false,
 } as const;
 

@@ -3,7 +3,7 @@
 import { sha1Of } from "../core/script.js";
 
 const luaTellHolder = `local function tellHolder(inbox, client, message)
-  redis.call('PUBLISH', (string.gsub(inbox, '{[^}]*}:$', '')) .. client, message)
+  redis.pcall('PUBLISH', (string.gsub(inbox, '{[^}]*}:$', '')) .. client, message)
 end`;
 
 const luaTimestampRest = `local function heldFor(units)
@@ -241,7 +241,7 @@ else
   return 0
 end
 if channel ~= '' then
-  redis.call('PUBLISH', channel, 'released')
+  redis.pcall('PUBLISH', channel, 'released')
 end
 return 1` as string,
   grants: false,
@@ -339,7 +339,7 @@ if state == 'own' or (state == 'overwritten' and clear == '1') then
   redis.call('DEL', KEYS[1])
 end
 if channel ~= '' then
-  redis.call('PUBLISH', channel, 'released')
+  redis.pcall('PUBLISH', channel, 'released')
 end
 if state == 'own' then
   return 1

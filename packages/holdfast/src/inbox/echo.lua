@@ -11,7 +11,7 @@
   ARGV[3] counted  1 if hand-offs count the subscribers of this channel; 0 if it is a client's own channel in a cluster, whose
                    subscriber may be connected to any server
   REPLY   1        sent
-          0        uncounted: this server has no subscriber for the channel, so nothing was sent
+          0        uncounted: this server has no subscriber for the channel
 ]]
 local channel, message = ARGV[1], '=' .. ARGV[2]
 
@@ -22,4 +22,15 @@ if ARGV[3] == '0' then
   redis.call('PUBLISH', channel, message)
   return 1
 end
-return tell(channel, message) and 1 or 0
+if tell(channel, message) then
+  return 1
+end
+-- Nobody is there, or the server refuses to count or to send. Nothing was written, so that may be raised here.
+if string.find(channel, '}:', 1, true) and countShard(channel) then
+  redis.call('PUBSUB', 'SHARDNUMSUB', channel)
+  redis.call('SPUBLISH', channel, message)
+else
+  redis.call('PUBSUB', 'NUMSUB', channel)
+  redis.call('PUBLISH', channel, message)
+end
+return 0

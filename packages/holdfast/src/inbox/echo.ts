@@ -1,5 +1,6 @@
 /** How a client sends a message to itself, and how it warns the operator if none arrives. See core/inbox-check.ts. */
 import { call } from "../core/call.js";
+import type { StoreError } from "../core/errors.js";
 import { serverOf } from "../core/events.js";
 import type { Echo } from "../core/inbox-check.js";
 import type { Store } from "../core/store.js";
@@ -17,24 +18,27 @@ export function echoOn(store: Store, isOwnStore: boolean): Echo {
       const reply = await call({ store, name: channel }, inboxEcho, { inbox: channel }, args, timeoutMs);
       return reply.outcome === "sent";
     },
-    onDeaf(connection) {
-      if (!isOwnStore) warnOfDeafInbox(store, connection);
+    onDeaf(connection, refusal) {
+      if (!isOwnStore) warnOfDeafInbox(store, connection, refusal);
     },
   };
 }
 
-function warnOfDeafInbox(store: Store, connection: string): void {
+function warnOfDeafInbox(store: Store, connection: string, refusal: StoreError | undefined): void {
   const server = serverOf(store);
   const address = server?.port === undefined ? server?.host : `${server.host}:${server.port}`;
   const place = connection || address;
+  const cure =
+    refusal?.message ??
+    "Check that the server and every proxy, firewall and load balancer on the way deliver pub/sub messages and keep idle connections open.";
   process.emitWarning(
     `Holdfast receives no messages over its subscriber connection${place === undefined ? "" : ` (${place})`}.`,
     {
       type: "HoldfastWarning",
       code: "HOLDFAST_INBOX_DEAF",
       detail:
-        "Locks stay safe, but each waiter asks the server at least every 0.5 s instead of being notified. Holdfast keeps trying to reconnect. Check that the " +
-        "server and every proxy, firewall and load balancer on the way deliver pub/sub messages and keep idle connections open.",
+        "Locks stay safe, but each waiter asks the server at least every 0.5 s instead of being notified. Holdfast keeps trying. " +
+        cure,
     },
   );
 }

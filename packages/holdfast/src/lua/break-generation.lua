@@ -14,7 +14,7 @@ local function breakGeneration(inbox, generation, why, by)
   for _, party in ipairs(redis.call('ZRANGE', KEYS[2], 0, -1)) do
     redis.call('ZADD', KEYS[4], generation + 0.5, party)
     local client, number = string.match(party, '^([^/]+)/(%d+)/%d+/%d+')
-    redis.call('PUBLISH', inbox .. client, '~' .. number)
+    redis.pcall('PUBLISH', inbox .. client, '~' .. number)
   end
   redis.call('PEXPIRE', KEYS[4], 86400000)
   redis.call('DEL', KEYS[2], KEYS[3])

@@ -5,5 +5,5 @@
   then no inbox in the slot of the keys.
 ]]
 local function tellHolder(inbox, client, message)
-  redis.call('PUBLISH', (string.gsub(inbox, '{[^}]*}:$', '')) .. client, message)
+  redis.pcall('PUBLISH', (string.gsub(inbox, '{[^}]*}:$', '')) .. client, message)
 end

@@ -10,30 +10,31 @@
   whoever is passed over is told so, on the client's own channel: if it is alive it asks, and queues again. A server
   older than Redis 7 has no sharded channels and cannot know who is there; then everybody counts as there.
 
+  A user may lack the permission to count or to publish, and some managed servers refuse either inside a script. The scripts that
+  use this have written by then and must not stop half done, so a refusal counts as "not there": waiters poll. inbox/echo raises it.
+
   Returns whether there is one.
 ]]
 local function passOver(channel, number)
-  redis.call('PUBLISH', (string.gsub(channel, '{[^}]*}:', '')), '~' .. number)
+  redis.pcall('PUBLISH', (string.gsub(channel, '{[^}]*}:', '')), '~' .. number)
   return false
 end
 
--- Nothing, if this server has no sharded channels.
+-- Nothing, if this server has no sharded channels. To count everybody as there after a refusal would grant to the dead.
 local function countShard(channel)
   local reply = redis.pcall('PUBSUB', 'SHARDNUMSUB', channel)
   if not reply.err then
     return reply[2]
   end
-  if not string.find(reply.err, 'nknown', 1, true) then
-    -- Refused, as to a user who may not ask: to count everybody as there would grant to the dead. Asked again, it raises.
-    redis.call('PUBSUB', 'SHARDNUMSUB', channel)
-  end
+  return not string.find(reply.err, 'nknown', 1, true) and 0 or nil
 end
 
 local function isThere(channel, number)
   if string.find(channel, '}:', 1, true) then
     return countShard(channel) ~= 0 or passOver(channel, number)
   end
-  return redis.call('PUBSUB', 'NUMSUB', channel)[2] ~= 0
+  local reply = redis.pcall('PUBSUB', 'NUMSUB', channel)
+  return not reply.err and reply[2] ~= 0
 end
 
 local function tell(channel, message)
@@ -42,10 +43,11 @@ local function tell(channel, message)
   if not isThere(channel, string.match(message, '%d+')) then
     return false
   end
+  local reply
   if string.find(channel, '}:', 1, true) and countShard(channel) then
-    redis.call('SPUBLISH', channel, message)
+    reply = redis.pcall('SPUBLISH', channel, message)
   else
-    redis.call('PUBLISH', channel, message)
+    reply = redis.pcall('PUBLISH', channel, message)
   end
-  return true
+  return type(reply) ~= 'table'
 end

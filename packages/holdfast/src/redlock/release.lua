@@ -16,4 +16,5 @@ if redis.call('GET', KEYS[1]) ~= owner then
   return {2}
 end
 redis.call('DEL', KEYS[1])
-return {1, redis.call('PUBLISH', channel, owner)}
+local listeners = redis.pcall('PUBLISH', channel, owner)
+return {1, type(listeners) == 'number' and listeners or 0}

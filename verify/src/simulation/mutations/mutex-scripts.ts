@@ -51,7 +51,7 @@ export const MUTEX_SCRIPTS: readonly Mutation[] = [
     kind: "mutex",
     finds: ["L6"],
     onlyKills: true,
-    tampering: rewrite("mutex/release", ["redis.call('PUBSUB', 'NUMSUB', channel)[2] ~= 0", "true"]),
+    tampering: rewrite("mutex/release", ["return not reply.err and reply[2] ~= 0", "return true"]),
   },
   {
     name: "tokens outgrow what a number keeps exactly",

@@ -35,7 +35,7 @@ export const OTHER_SCRIPTS: readonly Mutation[] = [
     bug: "condition",
     kind: "condition",
     finds: ["L2"],
-    tampering: rewrite("mutex/release", ["redis.call('PUBLISH', channel, message)", ""]),
+    tampering: rewrite("mutex/release", ["reply = redis.pcall('PUBLISH', channel, message)", ""]),
   },
   {
     name: "a count that comes to zero tells only who came first",

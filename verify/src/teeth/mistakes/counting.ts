@@ -44,8 +44,8 @@ export const COUNTING: readonly Tooth[] = [
       patch("lua/break-generation.lua", "  for _, party in ipairs", "  for place, party in ipairs"),
       patch(
         "lua/break-generation.lua",
-        "    redis.call('PUBLISH', inbox .. client, '~' .. number)",
-        "    if place == 1 then\n      redis.call('PUBLISH', inbox .. client, '~' .. number)\n    end",
+        "    redis.pcall('PUBLISH', inbox .. client, '~' .. number)",
+        "    if place == 1 then\n      redis.pcall('PUBLISH', inbox .. client, '~' .. number)\n    end",
       ),
     ],
     catcher: withoutFaults("barrier"),

@@ -54,6 +54,6 @@ else
   return 0
 end
 if channel ~= '' then
-  redis.call('PUBLISH', channel, 'released')
+  redis.pcall('PUBLISH', channel, 'released')
 end
 return 1

@@ -44,7 +44,7 @@ if state == 'own' or (state == 'overwritten' and clear == '1') then
   redis.call('DEL', KEYS[1])
 end
 if channel ~= '' then
-  redis.call('PUBLISH', channel, 'released')
+  redis.pcall('PUBLISH', channel, 'released')
 end
 if state == 'own' then
   return 1

@@ -36,6 +36,6 @@ if entry[6] and tonumber(entry[7] or 0) > nowUs then
   redis.call('HSET', KEYS[1], 'until', string.format('%.0f', nowUs + pauseMs * 1000))
 end
 if entry[5] then
-  redis.call('PUBLISH', channel, message)
+  redis.pcall('PUBLISH', channel, message)
 end
 return {verdict}

@@ -33,6 +33,6 @@ if freshMs > 0 then
   redis.call('PEXPIRE', KEYS[1], freshMs + staleMs)
 end
 if entry[3] then
-  redis.call('PUBLISH', channel, message)
+  redis.pcall('PUBLISH', channel, message)
 end
 return {1}

@@ -22,6 +22,6 @@ redis.call('DEL', KEYS[1])
 redis.call('HSET', KEYS[1], 'token', string.format('%.0f', token), 'invalidated', request)
 redis.call('PEXPIRE', KEYS[1], keepMs)
 if entry[3] then
-  redis.call('PUBLISH', channel, message)
+  redis.pcall('PUBLISH', channel, message)
 end
 return {1}

@@ -16,6 +16,6 @@ if entry[1] ~= owner then
 end
 redis.call('HDEL', KEYS[1], 'owner', 'until', 'waited')
 if entry[2] then
-  redis.call('PUBLISH', channel, message)
+  redis.pcall('PUBLISH', channel, message)
 end
 return {1}

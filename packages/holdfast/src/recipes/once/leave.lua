@@ -18,5 +18,5 @@ else
   redis.call('HDEL', KEYS[1], '')
   redis.call('HSET', KEYS[1], 'state', 'released', 'attempt', record[3] - 1)
 end
-redis.call('PUBLISH', ARGV[2], 'released')
+redis.pcall('PUBLISH', ARGV[2], 'released')
 return {1}

@@ -22,5 +22,5 @@ if record[1] ~= 'blocked' then
 end
 redis.call('HSET', KEYS[1], 'state', ending, 'value', value, 'resolved', ending)
 redis.call('PEXPIRE', KEYS[1], keepMs)
-redis.call('PUBLISH', channel, ending)
+redis.pcall('PUBLISH', channel, ending)
 return {1}

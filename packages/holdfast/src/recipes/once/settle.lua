@@ -27,5 +27,5 @@ local nowMs = math.floor((time[1] * 1000000 + time[2]) / 1000)
 -- A full server accepts this first write, and then the others (docs/adr/135).
 redis.call('PEXPIRE', KEYS[1], keepMs)
 redis.call('HSET', KEYS[1], 'state', ending, 'value', value, 'ended', string.format('%.0f', nowMs))
-redis.call('PUBLISH', channel, ending)
+redis.pcall('PUBLISH', channel, ending)
 return {1}

@@ -51,5 +51,5 @@ if redis.call('PTTL', KEYS[2]) <= tonumber(rememberMs) then
   redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', string.format('%.0f', nowUs - rememberMs * 1000))
   redis.call('PEXPIRE', KEYS[2], rememberMs)
 end
-redis.call('PUBLISH', channel, text)
+redis.pcall('PUBLISH', channel, text)
 return {1, version}
