@@ -202,6 +202,8 @@ export interface ToldPause {
 export interface PermissionFacts {
   /** Rules of ACL SETUSER that are missing, such as `+evalsha`. */
   readonly missing: readonly string[];
+  /** Commands that this server lets no script call, such as `TIME`. */
+  readonly forbidden: readonly string[];
   /** Rules that could not be tried, and why. */
   readonly untried: ReadonlyMap<string, string>;
 }
@@ -213,6 +215,8 @@ export interface ScriptFacts {
   readonly refused: readonly string[];
   /** Why one that was loaded could not be called. */
   readonly notCalled?: string;
+  /** Why one without keys could not be called, although one with a key could. */
+  readonly notCalledWithoutKeys?: string;
 }
 
 /** Commands that took long. */

@@ -59,7 +59,7 @@ test.each(SMALLEST.filter((rule) => !NOT_HERE.has(rule)))(
 );
 
 test("what scripts call is tried in a script, each command of the smallest user that nothing else tries", () => {
-  const elsewhere = ["+evalsha", "+script|load", "+subscribe", "+unsubscribe", "+publish"];
+  const elsewhere = ["+evalsha", "+script|load", "+subscribe", "+unsubscribe"];
   const rules = SMALLEST.filter((rule) => rule.startsWith("+"));
   expect([...TRIED_IN_SCRIPTS, ...elsewhere].filter((rule) => !/shard|cluster|^\+x/.test(rule)).toSorted()).toEqual(
     rules.toSorted(),
@@ -107,4 +107,19 @@ test("a server without a password is open unless its address, its default user o
   expect(await exposure()).toBe("ok: nobody gets in without a password");
   // Whoever has no password gets no examination, and no clean bill either.
   await expect(examined([at(server.port)], ["exposure"])).rejects.toThrow("NOAUTH");
+});
+
+test("a command that the server lets no script call is named", async () => {
+  const renamed = await startRedis({ args: ["--rename-command", "TIME", ""] });
+  const quiet = await startRedis({ args: ["--rename-command", "PUBLISH", ""] });
+  try {
+    expect(said(await examined([at(renamed.port)], ["scripts"]), "scripts")).toMatch(
+      /^critical: this server lets no script call TIME$/,
+    );
+    expect(said(await examined([at(quiet.port)], ["scripts"]), "scripts")).toMatch(
+      /^warning: this server lets no script call PUBLISH$/,
+    );
+  } finally {
+    await Promise.all([renamed.stop(), quiet.stop()]);
+  }
 });

@@ -178,28 +178,43 @@ const ON_REDIS_7: readonly (readonly [string, string, Otherwise, string])[] = [
   [
     "acl",
     "no scripts",
-    { permissions: { missing: ["+evalsha"], untried: new Map() } },
+    { permissions: { missing: ["+evalsha"], forbidden: [], untried: new Map() } },
     "critical: user locks lacks +evalsha",
   ],
   [
     "acl",
     "a command of a script",
-    { permissions: { missing: ["+zpopmin"], untried: new Map() } },
+    { permissions: { missing: ["+zpopmin"], forbidden: [], untried: new Map() } },
     "critical: user locks lacks +zpopmin",
   ],
-  ["acl", "keys", { permissions: { missing: ["~hf:*"], untried: new Map() } }, "critical: user locks lacks ~hf:*"],
+  [
+    "acl",
+    "keys",
+    { permissions: { missing: ["~hf:*"], forbidden: [], untried: new Map() } },
+    "critical: user locks lacks ~hf:*",
+  ],
   [
     "acl",
     "channels",
-    { permissions: { missing: ["&hf:in:*"], untried: new Map() } },
+    { permissions: { missing: ["&hf:in:*"], forbidden: [], untried: new Map() } },
     "warning: user locks lacks &hf:in:*",
   ],
-  ["acl", "INFO", { permissions: { missing: ["+info"], untried: new Map() } }, "warning: user locks lacks +info"],
-  ["acl", "SCAN", { permissions: { missing: ["+scan"], untried: new Map() } }, "info: user locks lacks +scan"],
+  [
+    "acl",
+    "INFO",
+    { permissions: { missing: ["+info"], forbidden: [], untried: new Map() } },
+    "warning: user locks lacks +info",
+  ],
+  [
+    "acl",
+    "SCAN",
+    { permissions: { missing: ["+scan"], forbidden: [], untried: new Map() } },
+    "info: user locks lacks +scan",
+  ],
   [
     "acl",
     "what could not be tried",
-    { permissions: { missing: [], untried: new Map([["+get", "LOADING"]]) } },
+    { permissions: { missing: [], forbidden: [], untried: new Map([["+get", "LOADING"]]) } },
     "unknown: could not be tried: +get (LOADING)",
   ],
   [
@@ -342,7 +357,7 @@ test.each(["Redis 6.2", "Redis 7.2", "Valkey 8"] as const)(
 );
 
 test("the line that is printed gives the very user all rights for the prefix, in a cluster too", () => {
-  const lacking = { permissions: { missing: ["+evalsha"], untried: new Map() } };
+  const lacking = { permissions: { missing: ["+evalsha"], forbidden: [], untried: new Map() } };
   const check = CHECKS.filter(({ id }) => id === "acl");
   const fixOf = (topology: "single" | "cluster"): string =>
     judge([facts("Redis 7.0", { ...lacking, topology })], { prefix: "app", checks: check })[0]?.fix ?? "";

@@ -1,4 +1,5 @@
 /** What errors say: one sentence and one line each, whatever a name, a label or a foreign client may contain. */
+import { AdvisedCause } from "./advised-cause.js";
 import type {
   BreakReason,
   Forced,
@@ -9,7 +10,6 @@ import type {
   ServerAnswer,
   StoreFailure,
 } from "./error-facts.js";
-import { NoReply } from "./no-reply.js";
 
 /** Why a lease is over. */
 export const OVER: Readonly<Record<OverReason, string>> = {
@@ -155,7 +155,7 @@ export function protocolMessage(
 export function storeMessage(lockName: string, { mayHaveRun, cause, missingPermission }: StoreFailure): string {
   const why = textOf(cause instanceof Error ? cause.message : cause);
   const assume = mayHaveRun ? "it may have been carried out all the same" : "it was not carried out";
-  const advice = cause instanceof NoReply && cause.advice !== undefined ? ` ${cause.advice}` : adviceOn(why);
+  const advice = cause instanceof AdvisedCause && cause.advice !== undefined ? ` ${cause.advice}` : adviceOn(why);
   return `The server did not confirm a request about ${quote(lockName)} (${oneLine(why)}${lacks(missingPermission)}); ${assume}.${advice}`;
 }
 

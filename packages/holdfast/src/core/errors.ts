@@ -29,6 +29,7 @@ import {
   timeoutMessage,
 } from "./error-texts.js";
 
+export { AdvisedCause } from "./advised-cause.js";
 export type {
   BreakReason,
   Forced,
@@ -39,7 +40,6 @@ export type {
   ServerAnswer,
   StoreFailure,
 } from "./error-facts.js";
-export { NoReply } from "./no-reply.js";
 
 /** Base of all lock errors. `code` is stable; the message is for people. */
 export abstract class LockError extends Error {

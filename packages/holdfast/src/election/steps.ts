@@ -110,7 +110,7 @@ export class ElectionSteps extends MutexSteps {
   }
 
   async #announce(timeoutMs: number): Promise<void> {
-    await call(this, electionAnnounce, {}, { channel: this.channel }, timeoutMs);
+    await call(this, electionAnnounce, { lock: this.keys.lock }, { channel: this.channel }, timeoutMs);
   }
 
   #keys(): MutexKeys & { readonly record: string } {

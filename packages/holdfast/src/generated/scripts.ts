@@ -1214,10 +1214,10 @@ return 1` as string,
   grants: false,
 } as const;
 
-/** election/announce: tell all who observe that the leader may have changed. A hint; they look for themselves. */
+/** election/announce: tell all who observe that they are to look again. */
 export const electionAnnounce = {
   name: "election/announce",
-  keys: [],
+  keys: ["lock"],
   args: ["channel"],
   replies: [
     { code: 1, outcome: "announced", values: [], rest: null },
@@ -1226,6 +1226,7 @@ export const electionAnnounce = {
     return sha1Of(this);
   },
   source: `-- holdfast election/announce
+redis.call('EXISTS', KEYS[1])
 redis.call('PUBLISH', ARGV[1], 'changed')
 return 1` as string,
   grants: false,

@@ -1,5 +1,6 @@
 /** Whether the server may take locks away to save memory, asked in a script because every store can run one. */
 import { call } from "../core/call.js";
+import { StoreError } from "../core/errors.js";
 import { evicts, type MemoryPolicy } from "../core/eviction.js";
 import type { Store } from "../core/store.js";
 import { serverMemory } from "../generated/scripts.js";
@@ -21,10 +22,15 @@ export async function readMemoryPolicy(store: Store, timeoutMs: number): Promise
 }
 
 async function policyOf(store: Pick<Store, "run">, timeoutMs: number): Promise<MemoryPolicy | undefined> {
-  const reply = await call({ store, name: serverMemory.name }, serverMemory, {}, {}, timeoutMs);
-  if (reply.outcome === "hidden") return undefined;
+  const reply = await call({ store, name: serverMemory.name }, serverMemory, {}, {}, timeoutMs).catch(hiddenIfRefused);
+  if (reply?.outcome !== "shown") return undefined;
   const [policy = ""] = reply.words;
   return { policy, maxmemoryBytes: reply.maxmemory };
+}
+
+/** A service may run no script without keys, and will not at the next acquire either. */
+function hiddenIfRefused(error: unknown): undefined {
+  if (!(error instanceof StoreError) || error.transient || !error.mayHaveRun) throw error;
 }
 
 /** Tells the operator, by a warning of the process, what to check by hand. */

@@ -41,6 +41,17 @@ export function missingPermission(cause: unknown, { source, keys = [], channels 
   return commandsAt(source ?? "", Number(LINE.exec(message)?.[1] ?? 0)) || "+ for its commands";
 }
 
+/** As a server says it that lets no script call a command, whoever the user is, or that has renamed it. */
+const FORBIDDEN = /not allowed from script|unknown (?:Redis |Valkey )?command called from script/i;
+
+/** The command that a server lets no script call, such as `TIME`; undefined if it has refused for another reason. */
+export function forbiddenCommand(cause: unknown, source: string): string | undefined {
+  const message = messageOf(cause);
+  if (!FORBIDDEN.test(message)) return undefined;
+  const commands = commandsAt(source, Number(LINE.exec(message)?.[1] ?? 0));
+  return commands.replaceAll("+", "").replaceAll("|", " ").toUpperCase() || "all its commands";
+}
+
 /** What is called in that line of a script, or in the call that ends there. */
 function commandsAt(source: string, line: number): string {
   const lines = source.split("\n");

@@ -5,12 +5,12 @@
  * It is on the path of every acquire and release, hence callbacks on one promise in place of async functions.
  */
 
-import { NoReply, StoreError, type StoreFailure } from "../core/errors.js";
+import { AdvisedCause, StoreError, type StoreFailure } from "../core/errors.js";
 import type { Reply, Script, ScriptText } from "../core/script.js";
 import { quietFailure, type Replicas } from "../core/store.js";
 import { failureOf, isReadOnly, isTimeout, isUnknownScript, messageOf } from "./failure.js";
 import type { Admission, Gate } from "./gate.js";
-import { missingPermission } from "./permission.js";
+import { forbiddenCommand, missingPermission } from "./permission.js";
 import { startTimeout, within } from "./timeout.js";
 
 /**
@@ -101,8 +101,8 @@ export function runScript(
     };
     const onError = (reason: unknown): void => {
       if (isSettled) return;
-      const cause = isTimeout(reason) ? noReply(client, messageOf(reason), reason) : reason;
-      if (cause === reason) client.unanswered = 0;
+      const cause = isTimeout(reason) ? noReply(client, messageOf(reason), reason) : explained(reason, text.source);
+      if (!isTimeout(reason)) client.unanswered = 0;
       if (lessons < LESSONS && isUnknownScript(cause)) {
         lessons += 1;
         if (gate !== undefined && script.grants === true && text !== script.withoutGrant) teachIfSettled(gate);
@@ -203,11 +203,19 @@ export function runScript(
 /** From so many calls without a reply on, one after the other, the error says what to do. */
 const MANY_UNANSWERED = 3;
 
-function noReply(client: ScriptClient, message: string, cause?: unknown): NoReply {
+function noReply(client: ScriptClient, message: string, cause?: unknown): AdvisedCause {
   const count = (client.unanswered ?? 0) + 1;
   client.unanswered = count;
   const cure = count >= MANY_UNANSWERED ? client.cure?.() : undefined;
-  return new NoReply(message, { cause, advice: cure && adviceOf(count, cure) });
+  return new AdvisedCause(message, { cause, advice: cure && adviceOf(count, cure) });
+}
+
+/** With advice, if the server lets no script call a command that this one calls. */
+function explained(cause: unknown, source: string): unknown {
+  const command = forbiddenCommand(cause, source);
+  if (command === undefined) return cause;
+  const advice = `Holdfast needs ${command} in scripts, and this server does not allow it (docs/hosting.md).`;
+  return new AdvisedCause(messageOf(cause), { cause, advice });
 }
 
 function adviceOf(count: number, cure: string): string {

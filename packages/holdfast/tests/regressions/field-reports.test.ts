@@ -27,6 +27,7 @@ import { createClient as createClient4 } from "redis4";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { startCluster } from "../../../../tests/support/redis-cluster.js";
 import { startRedis } from "../../../../tests/support/redis-server.js";
+import { forbiddenCommand } from "../../src/stores/permission.js";
 
 function local(options: object = {}): Holdfast {
   const holdfast = createHoldfast({ store: embedded(), commandTimeoutMs: 30_000, ...options });
@@ -399,6 +400,34 @@ describe("the async context of a request", () => {
       collect();
     }
     expect(own.deref()).toBeUndefined();
+  });
+});
+
+describe("a server that lets no script call a command that Holdfast needs", () => {
+  it("is named by the first acquire: it has renamed TIME", async () => {
+    const server = await startRedis({ args: ["--rename-command", "TIME", ""] });
+    onTestFinished(() => server.stop());
+    const redis = new Redis({ port: server.port });
+    onTestFinished(() => redis.disconnect());
+    const holdfast = createHoldfast({ redis });
+    onTestFinished(async () => void (await holdfast.close()));
+    const error = await holdfast
+      .mutex("a")
+      .acquire({ waitMs: 0 })
+      .catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(StoreError);
+    expect(String(error)).toMatch(/Holdfast needs TIME in scripts, and this server does not allow it/);
+  });
+
+  it("is named where a managed service refuses it in other words", () => {
+    const source = "-- holdfast test/one\nlocal time = redis.call('TIME')\nredis.call('PUBSUB', 'NUMSUB', ARGV[1])";
+    const refused = (line: number): Error =>
+      new Error(
+        `ERR This Redis command is not allowed from script script: ${"a".repeat(40)}, on @user_script:${line}.`,
+      );
+    expect(forbiddenCommand(refused(2), source)).toBe("TIME");
+    expect(forbiddenCommand(refused(3), source)).toBe("PUBSUB NUMSUB");
+    expect(forbiddenCommand(new Error("NOPERM no permissions to run the 'time' command"), source)).toBe(undefined);
   });
 });
 

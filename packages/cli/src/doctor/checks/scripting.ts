@@ -42,22 +42,26 @@ export const version: Check = {
   },
 };
 
+/** Locks work without these, although slower or with less protection. */
+const NOT_NEEDED = /^(?:S?PUBLISH|PUBSUB|INFO|CLUSTER|XADD|XREVRANGE)\b/;
+
 /** Without scripts there are no locks. */
 export const scripts: Check = {
   id: "scripts",
-  reads: "SCRIPT LOAD of every script of the library, then EVALSHA",
-  levels: "critical",
-  risk: "Scripting is off or renamed, or a proxy reads scripts and refuses them: no lock can be taken.",
-  fix: "permit SCRIPT LOAD and EVALSHA, or take an endpoint of the service that lets scripts through",
-  families: ["scripts"],
-  run({ scripts: facts, hidden }) {
+  reads:
+    "SCRIPT LOAD of every script of the library, then EVALSHA with a key and without, and each command that scripts call, in a script",
+  levels: "critical; warning: PUBLISH, INFO and what else locks can do without, and scripts without keys",
+  risk: "Scripting is off or renamed, or the service refuses scripts or what they call: no lock can be taken.",
+  fix: "permit SCRIPT LOAD and EVALSHA, or take an endpoint of the service that lets scripts through (docs/hosting.md)",
+  families: ["scripts", "permissions"],
+  run({ scripts: facts, permissions, hidden }) {
     if (facts === undefined) {
       return unknown(
         `scripts could not be tried (${hidden.get("scripts") ?? "no answer"})`,
         "try it by hand: redis-cli SCRIPT LOAD 'return 1'",
       );
     }
-    const { loaded, refused, notCalled } = facts;
+    const { loaded, refused, notCalled, notCalledWithoutKeys } = facts;
     if (refused.length > 0) {
       return found(
         "critical",
@@ -65,6 +69,19 @@ export const scripts: Check = {
       );
     }
     if (notCalled !== undefined) return found("critical", `scripts load, and cannot be called: ${notCalled}`);
+    const forbidden = permissions?.forbidden ?? [];
+    const needed = forbidden.filter((command) => !NOT_NEEDED.test(command));
+    if (needed.length > 0) return found("critical", `this server lets no script call ${few(needed, 12)}`);
+    if (forbidden.length > 0) {
+      return found("warning", `this server lets no script call ${few(forbidden, 12)}`, {
+        risk: "Without PUBLISH or PUBSUB waiters poll; without INFO and CLUSTER neither eviction nor a failover is noticed; without XADD there is no history.",
+      });
+    }
+    if (notCalledWithoutKeys !== undefined) {
+      return found("warning", `a script without keys is refused: ${notCalledWithoutKeys}`, {
+        risk: "Whether the server evicts keys cannot be seen, and `holdfast ls` lists nothing.",
+      });
+    }
     return ok(`all ${loaded} scripts load, and one was called`);
   },
 };

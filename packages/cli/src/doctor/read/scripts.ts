@@ -14,12 +14,20 @@ export async function readScripts({ redis, place }: Link): Promise<ScriptFacts> 
     if (!isReply(answer.reason)) throw answer.reason;
     refused.push(`${scriptSamples[at]?.name}: ${wordsOf(answer.reason)}`);
   }
-  const notCalled = await redis
-    .call("SCRIPT", "LOAD", CALLED)
-    .then((sha) => redis.call("EVALSHA", String(sha), "1", place.key))
-    .then(
-      () => undefined,
-      (error: unknown) => wordsOf(error),
-    );
-  return { loaded: answers.length - refused.length, refused, ...(notCalled === undefined ? {} : { notCalled }) };
+  const called = async (...keys: string[]): Promise<string | undefined> => {
+    try {
+      await redis.call("EVALSHA", String(await redis.call("SCRIPT", "LOAD", CALLED)), String(keys.length), ...keys);
+    } catch (error) {
+      return wordsOf(error);
+    }
+    return undefined;
+  };
+  const notCalled = await called(place.key);
+  const notCalledWithoutKeys = notCalled === undefined ? await called() : undefined;
+  return {
+    loaded: answers.length - refused.length,
+    refused,
+    ...(notCalled === undefined ? {} : { notCalled }),
+    ...(notCalledWithoutKeys === undefined ? {} : { notCalledWithoutKeys }),
+  };
 }
