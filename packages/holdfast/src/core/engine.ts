@@ -8,6 +8,7 @@ import { type Echo, type InboxCheck, InboxChecks } from "./inbox-check.js";
 import { Mailbox, type Recipient } from "./mailbox.js";
 import { HAND_OFF_MS, newClaim, parseOwner } from "./owner.js";
 import { type ClientRecords, Presence } from "./presence.js";
+import { Reconnects } from "./reconnects.js";
 import { RequestWindow } from "./request-window.js";
 import type { Runtime } from "./runtime.js";
 import { SharedInspections } from "./shared-inspections.js";
@@ -72,6 +73,7 @@ export class Engine {
   readonly #presence: Presence;
   readonly #departed = new Map<number, (token: number) => void>();
   readonly #stopListening: () => void;
+  readonly #reconnects: Readonly<Record<"commands" | "inbox", Reconnects>>;
   readonly #closeStore: () => Promise<void>;
   #lastNumber = 0;
   #closing: Promise<CloseOutcome> | undefined;
@@ -131,6 +133,11 @@ export class Engine {
     this.departures = new RequestWindow(MOST_DEPARTURES, facts.runtime);
     this.bulkRenewal = new BulkRenewal(facts.runtime, facts.commandTimeoutMs);
     this.#presence = new Presence(facts.records, facts.runtime, () => this.mailbox.size > 0);
+    const { runtime } = facts;
+    this.#reconnects = {
+      commands: new Reconnects(runtime, () => this.#afterReconnect("commands")),
+      inbox: new Reconnects(runtime, () => this.#afterReconnect("inbox")),
+    };
     this.#stopListening = facts.store.onReconnect((connection) => this.#reconnected(connection));
   }
 
@@ -302,6 +309,7 @@ export class Engine {
       (isReleased ? released : unsettled).push(...leases);
     }
     this.#stopListening();
+    for (const reconnects of Object.values(this.#reconnects)) reconnects.close();
     this.watchdog.close();
     this.confirmations.close();
     this.#checks?.close();
@@ -336,8 +344,12 @@ export class Engine {
     if (connection === "commands") {
       this.commandReconnects += 1;
       this.guard.doubt();
-      this.#presence.announce();
     }
+    this.#reconnects[connection].happened();
+  }
+
+  #afterReconnect(connection: "commands" | "inbox"): void {
+    if (connection === "commands") this.#presence.announce();
     for (const occupant of this.mailbox.recipients()) occupant.reconnected(connection);
   }
 }

@@ -1,5 +1,7 @@
 /** Reports of users of other libraries, tried on Holdfast; each failed once. The table is in CONTRIBUTING.md. */
 import { AsyncLocalStorage } from "node:async_hooks";
+import { once } from "node:events";
+import { type AddressInfo, connect, createServer } from "node:net";
 import { setTimeout } from "node:timers/promises";
 import { setFlagsFromString } from "node:v8";
 import vm from "node:vm";
@@ -429,6 +431,47 @@ describe("a server that lets no script call a command that Holdfast needs", () =
     expect(forbiddenCommand(refused(3), source)).toBe("PUBSUB NUMSUB");
     expect(forbiddenCommand(new Error("NOPERM no permissions to run the 'time' command"), source)).toBe(undefined);
   });
+});
+
+it("a proxy that accepts connections and resets them is not kept busy", async () => {
+  const server = await startRedis();
+  onTestFinished(() => server.stop());
+  let connections = 0;
+  let isBroken = false;
+  // What a client says of itself passes, so that it believes in the connection and comes back without a pause.
+  const proxy = createServer((client) => {
+    connections += 1;
+    const upstream = connect(server.port, "127.0.0.1");
+    for (const [one, other] of [[client, upstream] as const, [upstream, client] as const]) {
+      one.on("error", () => {}).on("close", () => other.destroy());
+    }
+    upstream.on("data", (data) => client.write(data));
+    client.on("data", (data) => {
+      if (isBroken && !/info|hello/i.test(data.toString())) client.resetAndDestroy();
+      else upstream.write(data);
+    });
+  }).listen(0, "127.0.0.1");
+  onTestFinished(() => void proxy.close());
+  await once(proxy, "listening");
+  const client = createClient({ url: `redis://127.0.0.1:${(proxy.address() as AddressInfo).port}` });
+  client.on("error", () => {});
+  await client.connect();
+  onTestFinished(() => client.destroy());
+  const other = new Redis({ port: server.port });
+  onTestFinished(() => other.disconnect());
+  const [holdfast, others] = [createHoldfast({ redis: client }), createHoldfast({ redis: other })];
+  const names = ["a", "b", "c", "d", "e"];
+  for (const name of names) await others.mutex(name).acquire();
+  await holdfast.mutex("held").acquire();
+  const waiting = Promise.allSettled(names.map((name) => holdfast.mutex(name).acquire({ waitMs: Infinity })));
+  isBroken = true;
+  connections = 0;
+  await setTimeout(3_000);
+  isBroken = false;
+  // Each waiter asks every 0.25 s at most. It was 600 connections a second.
+  expect(connections).toBeLessThan(200);
+  await Promise.all([holdfast.close(), others.close()]);
+  await waiting;
 });
 
 describe("two copies of the library on one store", () => {
