@@ -17,13 +17,14 @@ import { inTheirTurns } from "./queue-of-claims.js";
 
 type AnyModel = Model<unknown, JudgedOperation>;
 
-function modelOf({ kind, slowClock, permits: limit, tokensUntilMs }: Circumstances): AnyModel {
+/** @param hasTokens  whether all tokens of the history count: then the order of grants is known, and the search is short */
+function modelOf({ kind, slowClock, permits: limit }: Circumstances, hasTokens: boolean): AnyModel {
   const unbounded = slowClock.map((time) => ({ ...time, expiry: "late" as const }));
   const expiry = { ...EXPIRY, unbounded };
   if (kind === "count-down-latch") return orZero(latch()) as AnyModel;
   if (kind === "semaphore") return permits({ limit, expiry }) as AnyModel;
   if (kind === "read-write-lock") return readWrite({ expiry }) as AnyModel;
-  return (tokensUntilMs === Number.POSITIVE_INFINITY ? fenced(expiry) : ownerAware(expiry)) as AnyModel;
+  return (hasTokens ? fenced(expiry) : ownerAware(expiry)) as AnyModel;
 }
 
 /** A count-down that answers zero may have found zero, which is then no refusal. */
@@ -68,7 +69,6 @@ export function linearizability(history: History, circumstances: Circumstances, 
   const wornOut: string[] = [];
   let checked = 0;
   if (circumstances.kind === "barrier") return { violations, unknown, wornOut, checked };
-  const model = modelOf(circumstances);
   // They tell what a single request was answered, which may be for an older grant of the same owner.
   const observed = new Set(history.observations.map(({ operationId }) => operationId));
   for (const [name, all] of groupBy(history.operations, ({ lockName }) => lockName)) {
@@ -76,6 +76,11 @@ export function linearizability(history: History, circumstances: Circumstances, 
     const operations = inTheirTurns(
       all.filter((operation) => counts(operation, circumstances) && !observed.has(operation.id)),
     );
+    // A server that forgets its tokens does so at once, and for some names nothing came after.
+    const hasTokens = operations.every(
+      ({ token, returnMs, deliveredMs }) => token === null || (deliveredMs ?? returnMs) < circumstances.tokensUntilMs,
+    );
+    const model = modelOf(circumstances, hasTokens);
     const isWornOut = operations.filter(({ outcome }) => outcome === "info").length > CAPS.openInfo;
     const patienceMs = isWornOut ? Math.min(timeoutMs, WORN_OUT_MS) : timeoutMs;
     const { verdict, stuckAt, partials } = check(model, timed(operations), { timeoutMs: patienceMs });

@@ -1,0 +1,32 @@
+/** Which tokens the judge of a simulated run goes by: those of grants before the server forgot its last one. */
+import { expect, test } from "vitest";
+import type { History } from "../src/history/index.js";
+import type { Circumstances } from "../src/simulation/finding.js";
+import { linearizability } from "../src/simulation/linearizability.js";
+import { operations } from "./histories.js";
+
+/** Two grants one after the other, the second with the lower token. */
+const FALLING = [
+  "A acquire 0-10 ok lease=100 token=7",
+  "A release 20-30 ok",
+  "B acquire 40-50 ok lease=100 token=5",
+  "B release 60-70 ok",
+];
+
+function verdict(tokensUntilMs: number): readonly string[] {
+  const history = { operations: operations(FALLING), observations: [] } as unknown as History;
+  const circumstances = { kind: "mutex", slowClock: [], tokensUntilMs } as unknown as Circumstances;
+  return linearizability(history, circumstances, 10_000).violations.map(({ property }) => property);
+}
+
+test("tokens count where the server forgot none", () => {
+  expect(verdict(Number.POSITIVE_INFINITY)).toEqual(["S1"]);
+});
+
+test("tokens count where it forgot them only after the last grant", () => {
+  expect(verdict(51)).toEqual(["S1"]);
+});
+
+test("tokens do not count where it forgot them before the last grant", () => {
+  expect(verdict(45)).toEqual([]);
+});
