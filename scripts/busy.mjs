@@ -1,0 +1,51 @@
+// @ts-check
+/**
+ * npm run test:busy [-- times] [files]: runs the tests that a slow machine once made fail, beside 16 processes that do nothing but
+ * calculate. Each run must be green: a test that depends on the machine's speed is wrong.
+ *
+ * Without arguments five times, with the files below. The last line says how many runs were green.
+ */
+import { spawn } from "node:child_process";
+import { argv, execPath, exit } from "node:process";
+
+import { runTests } from "./run-tests.mjs";
+import { build, dependencies, postgres, redisServer } from "./setup.mjs";
+
+const PROCESSES = 16;
+const holdfast = "packages/holdfast/tests";
+const FILES = [
+  ...["barrier", "count-down-latch", "election", "multi-lock"].map((kind) => `${holdfast}/properties/${kind}.test.ts`),
+  ...["cut-off", "frozen", "lifetime", "script-flush", "stalled", "traffic"].map(
+    (one) => `${holdfast}/faults/${one}.test.ts`,
+  ),
+  `${holdfast}/permissions/cluster.test.ts`,
+  `${holdfast}/recipes/codec.test.ts`,
+  `${holdfast}/recipes/soak.test.ts`,
+  `${holdfast}/integrations/legacy-decorators/faults.test.ts`,
+  "packages/cli/tests/verbs/elect.test.ts",
+  "packages/cli/tests/verbs/show-and-release.test.ts",
+  "tests/tidy/imports.test.ts",
+];
+
+const [first, ...rest] = argv.slice(2);
+const isNumber = /^\d+$/.test(first ?? "");
+const times = isNumber ? Number(first) : 5;
+const named = isNumber || first === undefined ? rest : [first, ...rest];
+
+await dependencies();
+await build();
+const redis = await redisServer();
+await postgres();
+const load = Array.from({ length: PROCESSES }, () => spawn(execPath, ["--eval", "for (;;);"], { stdio: "ignore" }));
+const stop = () => {
+  for (const child of load) child.kill("SIGKILL");
+};
+process.on("exit", stop);
+let red = 0;
+for (let run = 1; run <= times; run += 1) {
+  console.log(`run ${run} of ${times}, beside ${PROCESSES} busy processes`);
+  if ((await runTests(named.length > 0 ? named : FILES, { HOLDFAST_REDIS_SERVER: redis })) !== 0) red += 1;
+}
+stop();
+console.log(`${times - red} of ${times} runs were green`);
+exit(red === 0 ? 0 : 1);
