@@ -92,7 +92,7 @@ export async function survey(holdfast: Holdfast, options: SurveyOptions = {}): P
  */
 export async function surveyAll(
   holdfast: Holdfast,
-  options: Omit<SurveyOptions, "limit" | "cursor"> & { readonly most?: number } = {},
+  options: Omit<SurveyOptions, "limit" | "cursor"> & { readonly most?: number | undefined } = {},
 ): Promise<Surveyed> {
   const { most = 100_000, ...rest } = options;
   checkWhole("most", most, 1, 1_000_000);

@@ -7,7 +7,7 @@
 import { isAbortSignal, nativeSignal, onAbort } from "./abort.js";
 import type { Engine, Occupant } from "./engine.js";
 import { ClosedError, StoreError, UnsupportedError } from "./errors.js";
-import { show } from "./names.js";
+import { show, unknownOption } from "./names.js";
 import type { Timer } from "./runtime.js";
 import type { Claim } from "./steps.js";
 import type { Inbox } from "./store.js";
@@ -77,7 +77,7 @@ async function* follow<State, Shown>(
   }
   const { signal, ...others } = options;
   const [unknown] = isAbortSignal(options) ? ["an AbortSignal in place of { signal }"] : Object.keys(others);
-  if (unknown !== undefined) throw new TypeError(`there is no option ${show(unknown)}; the option is signal`);
+  if (unknown !== undefined) throw unknownOption(unknown, ["signal"]);
   if (signal !== undefined && !isAbortSignal(signal)) {
     throw new TypeError(`signal must be an AbortSignal; got ${show(signal)}`);
   }

@@ -3,7 +3,7 @@ import type { Engine } from "../core/engine.js";
 import { WaitTimeoutError } from "../core/errors.js";
 import { insist } from "../core/insist.js";
 import { describe, type WaitingClaim } from "../core/inspection.js";
-import { checkCallerId, show } from "../core/names.js";
+import { checkCallerId, show, unknownOption } from "../core/names.js";
 import { type AcquireOptions, checkWhole, type ResolvedOptions, resolve } from "../core/options.js";
 import type { LatchSteps } from "./steps.js";
 
@@ -87,7 +87,7 @@ export class CountDownLatch {
    * @throws ClosedError  this Holdfast was closed
    * @throws TypeError, RangeError  a wrong argument
    */
-  async countDown(by = 1, options: { readonly callerId?: string } = {}): Promise<number> {
+  async countDown(by = 1, options: { readonly callerId?: string | undefined } = {}): Promise<number> {
     checkWhole("by", by, 1, COUNT_MAX);
     if (options === null || typeof options !== "object") {
       throw new TypeError(`options must be an object; got ${show(options)}`);
@@ -95,7 +95,7 @@ export class CountDownLatch {
     const { callerId, ...others } = options;
     // A caller id that is not seen would count again and again.
     const [unknown] = Object.keys(others);
-    if (unknown !== undefined) throw new TypeError(`there is no option ${show(unknown)}; the option is callerId`);
+    if (unknown !== undefined) throw unknownOption(unknown, ["callerId"]);
     if (callerId !== undefined) checkCallerId(callerId);
     this.#engine.assertOpen(this.name);
     const request = `/${this.#engine.newRequestId(this.name)}`;

@@ -178,7 +178,7 @@ export class Election extends Lock<Leadership> {
    * @throws ClosedError  this Holdfast was closed
    * @throws StoreError   the server will not answer; while it may, the observer waits
    */
-  observe(options: { readonly signal?: AbortSignal } = {}): AsyncGenerator<Leader | null, void, undefined> {
+  observe(options: { readonly signal?: AbortSignal | undefined } = {}): AsyncGenerator<Leader | null, void, undefined> {
     const election = this.#election;
     let lastTerm = 0;
     const followed = {

@@ -82,10 +82,13 @@ class Ascent {
       resolved.signal && onAbort(resolved.signal, () => this.#interrupt.abort(resolved.signal?.reason));
     try {
       for (const lock of locks) {
-        const lease = await lock
-          .acquire({ ...given, waitMs: leftMs(), signal: this.#interrupt.signal })
-          .catch((error: unknown) => this.#failed(lock, error));
-        if (lease === undefined) break;
+        let lease: Lease;
+        try {
+          lease = await lock.acquire({ ...given, waitMs: leftMs(), signal: this.#interrupt.signal });
+        } catch (error) {
+          if (error === MEMBER_LOST) break;
+          throw await this.#failed(lock, error);
+        }
         this.#held.push(lease);
         Lease.holdingOf(lease).onLost((reason) => {
           if (reason !== "closing") this.#interrupt.abort(MEMBER_LOST);
@@ -100,16 +103,15 @@ class Ascent {
     return { lost: lost.name };
   }
 
-  /** Gives back what was taken. @throws unless the wait ended because a lock taken before was lost meanwhile */
-  async #failed(lock: Lock, error: unknown): Promise<undefined> {
-    if (error === MEMBER_LOST) return undefined;
+  /** Gives back what was taken. @returns the error for the caller */
+  async #failed(lock: Lock, error: unknown): Promise<unknown> {
     const givingBack = releaseAll(this.#held);
-    if (!(error instanceof AcquireTimeoutError || error instanceof PausedError)) throw error;
+    if (!(error instanceof AcquireTimeoutError || error instanceof PausedError)) return error;
     // "Nothing is held" is a promise: only once it is so, or else the error of the release.
-    for (const end of await givingBack) if (end.status === "rejected" && isUnknown(end.reason)) throw end.reason;
-    if (error instanceof PausedError) throw error;
+    for (const end of await givingBack) if (end.status === "rejected" && isUnknown(end.reason)) return end.reason;
+    if (error instanceof PausedError) return error;
     const { holder, isOwn, waitersAhead, pause } = error;
-    throw new AcquireTimeoutError(lock.name, {
+    return new AcquireTimeoutError(lock.name, {
       waitMs: this.#request.resolved.waitMs,
       holder,
       isOwn,

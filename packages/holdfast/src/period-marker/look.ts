@@ -48,7 +48,7 @@ export interface PeriodLook {
 export async function serverTimeMs(
   holdfast: Holdfast,
   name: string,
-  options: { readonly key?: string } = {},
+  options: { readonly key?: string | undefined } = {},
 ): Promise<number> {
   const place = placeOf(holdfast, name, checkKnown(options, ["key"]).key);
   return middleOf(await onMajority(place, (store) => read(place, store)));
@@ -67,7 +67,7 @@ function middleOf(replies: readonly { readonly nowMs: number }[]): number {
 export async function lastRunOf(
   holdfast: Holdfast,
   name: string,
-  options: { readonly key?: string } = {},
+  options: { readonly key?: string | undefined } = {},
 ): Promise<LastRun | undefined> {
   const place = placeOf(holdfast, name, checkKnown(options, ["key"]).key);
   const runs = (await onMajority(place, (store) => read(place, store))).flatMap((reply) =>
@@ -85,7 +85,7 @@ export async function lastRunOf(
 export async function lookAtPeriod(
   holdfast: Holdfast,
   name: string,
-  options: { readonly every: Period; readonly key?: string },
+  options: { readonly every: Period; readonly key?: string | undefined },
 ): Promise<PeriodLook> {
   const { every, key } = checkKnown(options, ["every", "key"]);
   const division = divisionOf(every);

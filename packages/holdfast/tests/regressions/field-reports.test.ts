@@ -1,15 +1,20 @@
 /** Reports of users of other libraries, tried on Holdfast; each failed once. The table is in CONTRIBUTING.md. */
 import { AsyncLocalStorage } from "node:async_hooks";
+import { execFileSync } from "node:child_process";
 import { once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { type AddressInfo, connect, createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { execPath } from "node:process";
 import { setTimeout } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
 import { setFlagsFromString } from "node:v8";
 import vm from "node:vm";
 import { embedded } from "@holdfast/embedded";
 import * as everything from "holdfast";
 import {
   type AcquireOptions,
-  AcquireTimeoutError,
   createHoldfast,
   EvictionError,
   type Holdfast,
@@ -26,6 +31,7 @@ import { Cluster, Redis } from "ioredis";
 import { Redis as Redis5 } from "ioredis5";
 import { createClient } from "redis";
 import { createClient as createClient4 } from "redis4";
+import { rolldown } from "rolldown";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { startCluster } from "../../../../tests/support/redis-cluster.js";
 import { startRedis } from "../../../../tests/support/redis-server.js";
@@ -51,6 +57,30 @@ describe("names of errors", () => {
     }
     if (error === undefined) expect(String(Class)).toContain(`name = "${name}"`);
     else expect(error.name).toBe(name);
+  });
+
+  it("are the same in a program that was bundled and minified", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "holdfast-minified-"));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const library = fileURLToPath(new URL("../../dist/index.js", import.meta.url));
+    const store = fileURLToPath(new URL("../../../embedded/dist/index.js", import.meta.url));
+    writeFileSync(
+      join(folder, "program.mjs"),
+      `import { createHoldfast } from ${JSON.stringify(library)};
+       import { embedded } from ${JSON.stringify(store)};
+       const holdfast = createHoldfast({ store: embedded() });
+       await holdfast.mutex("a").acquire();
+       const error = await holdfast.mutex("a").acquire({ waitMs: 1 }).catch((reason) => reason);
+       console.log(error.name, error.code, error.constructor.name);
+       await holdfast.close();`,
+    );
+    const bundle = await rolldown({ input: join(folder, "program.mjs"), platform: "node", external: [store] });
+    await bundle.write({ file: join(folder, "bundle.mjs"), minify: true, codeSplitting: false });
+    const [name, code, className] = execFileSync(execPath, [join(folder, "bundle.mjs")], { encoding: "utf8" })
+      .trim()
+      .split(" ");
+    expect([name, code]).toEqual(["AcquireTimeoutError", "ERR_LOCK_ACQUIRE_TIMEOUT"]);
+    expect(className, "the bundle was not minified").not.toBe("AcquireTimeoutError");
   });
 
   it("no class takes its name from the constructor", () => {
@@ -273,15 +303,44 @@ it("a client with an open MULTI is named", async () => {
   expect((error as Error).message).toContain("inside MULTI");
 });
 
-it("a wait that timed out shows the line of its caller", async () => {
-  const holdfast = local();
-  await holdfast.mutex("a").acquire();
-  async function theCallerOfTheLock(): Promise<void> {
-    await holdfast.mutex("a").acquire({ waitMs: 10 });
-  }
-  const error: unknown = await theCallerOfTheLock().catch((reason: unknown) => reason);
-  expect(error).toBeInstanceOf(AcquireTimeoutError);
-  expect((error as Error).stack).toContain("theCallerOfTheLock");
+describe("a wait that timed out shows the line of its caller", () => {
+  const BRIEF = { waitMs: 10 };
+  const waits: Readonly<Record<string, (holdfast: Holdfast) => Promise<unknown>>> = {
+    mutex: (holdfast) => holdfast.mutex("a").acquire(BRIEF),
+    "mutex, strict": (holdfast) => holdfast.mutex("a").acquire({ ...BRIEF, fairness: "strict" }),
+    "mutex, by run": (holdfast) => holdfast.mutex("a").run(() => {}, BRIEF),
+    "reentrant mutex": (holdfast) => holdfast.reentrantMutex("a").run(() => {}, BRIEF),
+    semaphore: (holdfast) => holdfast.semaphore("a", { permits: 1 }).acquire(BRIEF),
+    "read-write lock": (holdfast) => holdfast.readWriteLock("a").read.acquire(BRIEF),
+    "multi-lock": (holdfast) => holdfast.multiLock(["a", "b"]).acquire(BRIEF),
+    election: (holdfast) => holdfast.election("a").campaign("me", BRIEF),
+    latch: (holdfast) => holdfast.countDownLatch("a").await(BRIEF),
+    barrier: (holdfast) => holdfast.barrier("a", { parties: 2 }).arrive(BRIEF),
+    condition: async (holdfast) =>
+      holdfast
+        .mutex("c")
+        .condition("x")
+        .wait(await holdfast.mutex("c").acquire(), BRIEF),
+  };
+
+  it.each(Object.entries(waits))("%s", async (_, wait) => {
+    const holdfast = local();
+    await holdfast.mutex("a").acquire();
+    await holdfast.semaphore("a", { permits: 1 }).acquire();
+    await holdfast.readWriteLock("a").write.acquire();
+    await holdfast.election("a").campaign("other");
+    await holdfast.countDownLatch("a").trySetCount(1);
+    // Another one holds it, so that the reentrant mutex does not enter again.
+    void holdfast
+      .reentrantMutex("a")
+      .run(() => new Promise((resolve) => setImmediate(resolve)).then(() => setTimeout(1_000)));
+    async function theCallerOfTheLock(): Promise<void> {
+      await wait(holdfast);
+    }
+    const error: unknown = await theCallerOfTheLock().catch((reason: unknown) => reason);
+    expect((error as { code?: string }).code).toMatch(/^ERR_LOCK_(ACQUIRE|WAIT)_TIMEOUT$/);
+    expect((error as Error).stack).toContain("theCallerOfTheLock");
+  });
 });
 
 describe("a flush of the whole database while a lease is held", () => {
@@ -342,6 +401,9 @@ it("options that are undefined count as absent, for the compiler too", async () 
     leaseMs: undefined,
   };
   await (await local().mutex("a").acquire(maybe)).release();
+  await local().countDownLatch("l").countDown(1, { callerId: undefined });
+  await local().election("e").observe({ signal: undefined }).return();
+  await recipes.versioned(local(), "v").watch({ signal: undefined }).return();
 });
 
 describe("the async context of a request", () => {

@@ -166,7 +166,7 @@ describe("wrong options", () => {
   test.each([
     [null, "options must be an object; got null"],
     ["now", 'options must be an object; got "now"'],
-    [{ timeoutMs: 1 }, 'there is no option "timeoutMs"; the option is signal'],
+    [{ timeoutMs: 1 }, 'there is no option "timeoutMs"; the options are signal'],
     [new AbortController().signal, "an AbortSignal in place of { signal }"],
     [{ signal: {} }, "signal must be an AbortSignal"],
     [{ signal: null }, "signal must be an AbortSignal; got null"],

@@ -15,7 +15,10 @@ import type { MakeLock } from "../../recipes/under-lock.js";
  * - `{ waitMs }`: it waits in the worker, in the queue of the lock, and fails after that; milliseconds, 0 or more, or Infinity
  * - `"fail"`: it fails at once
  */
-export type WhenBusy = { readonly delayMs: number; readonly delaysMax?: number } | { readonly waitMs: number } | "fail";
+export type WhenBusy =
+  | { readonly delayMs: number; readonly delaysMax?: number | undefined }
+  | { readonly waitMs: number }
+  | "fail";
 
 /** How jobs hold their lock, and what becomes of those that do not get it. */
 export interface WithLockOptions<Data = unknown, Result = unknown, Name extends string = string> {

@@ -31,7 +31,7 @@ export interface IdempotencyOptions<Request = unknown> {
   readonly maxHoldMs?: number | undefined;
 
   /** What a second request gets while the first is being carried out: 409 at once, or its answer, if it comes within `waitMs`. @default "reject" */
-  readonly whenRunning?: "reject" | { readonly waitMs: number };
+  readonly whenRunning?: "reject" | { readonly waitMs: number } | undefined;
 
   /**
    * Whether an answer with that status is kept and given again. False: the next try is carried out. `"block"`: nobody knows what has

@@ -61,7 +61,7 @@ export function Locked<const Args extends readonly unknown[] = readonly []>(
   options: LockedOptions<Args> & { readonly whenBusy: "skip" },
 ): LockedDecorator<Args, Refusal>;
 export function Locked<const Args extends readonly unknown[] = readonly []>(
-  options: LockedOptions<Args> & { readonly whenBusy?: "throw" },
+  options: LockedOptions<Args> & { readonly whenBusy?: "throw" | undefined },
 ): LockedDecorator<Args, never>;
 export function Locked<Args extends readonly unknown[]>(
   options: LockedOptions<Args>,

@@ -10,6 +10,7 @@ import {
   resolve,
   type Steps,
   show,
+  unknownOption,
 } from "../../internal.js";
 import { ForeignLock, type ForeignParts } from "../foreign-lock.js";
 import type { CountPlace } from "./permits-place.js";
@@ -52,7 +53,7 @@ export function checkRecheckMs(options: RecheckOptions): number {
     throw new TypeError(`options must be an object; got ${show(options)}`);
   }
   const [unknown] = Object.keys(options).filter((option) => option !== "recheckMs");
-  if (unknown !== undefined) throw new TypeError(`there is no option ${show(unknown)}; the option is recheckMs`);
+  if (unknown !== undefined) throw unknownOption(unknown, ["recheckMs"]);
   const { recheckMs = RECHECK_MS } = options;
   checkWhole("recheckMs", recheckMs, 10, 60_000);
   return recheckMs;

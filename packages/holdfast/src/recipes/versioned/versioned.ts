@@ -116,7 +116,9 @@ export class Versioned<Value> {
    * @throws TypeError           a wrong option
    * @throws the signal's reason
    */
-  watch(options: { readonly signal?: AbortSignal } = {}): AsyncGenerator<VersionedValue<Value>, void, undefined> {
+  watch(
+    options: { readonly signal?: AbortSignal | undefined } = {},
+  ): AsyncGenerator<VersionedValue<Value>, void, undefined> {
     const steps = this.#steps;
     const watched = {
       engine: behind(this.#holdfast, this.name).engine,
