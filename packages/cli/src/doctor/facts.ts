@@ -105,6 +105,8 @@ export interface KeyFacts {
   readonly waiting: readonly string[];
   /** Ids of the clients that have a record here. */
   readonly clients: readonly string[];
+  /** Names that are in use as several kinds, each as `name (kind, kind)`. */
+  readonly ofSeveralKinds?: readonly string[];
   /** Those of them whose records tell how they notice a dead connection. */
   readonly timeouts?: readonly TimeoutFacts[];
 }

@@ -247,6 +247,12 @@ test("what was left over is found, and what is in use is not", async () => {
     expect(told).toContain(
       "warning: 1 waiting claim without a client: hf:mutex:{busy}:queue: AAAAAAAAAAAAAAAA/3/30000/1",
     );
+    expect(told).not.toContain("several kinds");
+    await holdfast.semaphore("busy", { permits: 1 }).acquire();
+    await holdfast.election("busy").campaign("me");
+    expect(said(await examined([at(healthy.port)], ["leftovers"]), "leftovers")).toContain(
+      "info: in use as several kinds: busy (election, mutex, semaphore)",
+    );
     expect(said(findings, "shared")).toMatch(/^info: other keys: cache:\* \(1\); may empty it: default/);
     await lease.release();
     await (await waiting).release();

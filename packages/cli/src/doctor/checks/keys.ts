@@ -46,8 +46,8 @@ function orphansIn(keys: KeyFacts, nodes: readonly NodeFacts[]): string[] {
 export const leftovers: Check = {
   id: "leftovers",
   reads:
-    "lock keys without an expiry, keys of unknown kind or form or of the wrong type, waiting claims without a client",
-  levels: "warning",
+    "lock keys without an expiry, keys of unknown kind or form or of the wrong type, waiting claims without a client, names in use as several kinds",
+  levels: "warning; info: a name of several kinds",
   risk: "A name that can never be taken.",
   fix: "holdfast show NAME, then holdfast release NAME --force",
   families: ["keys"],
@@ -82,6 +82,12 @@ export const leftovers: Check = {
         ? found("warning", `${counted(orphans.length, "waiting claim")} without a client: ${few(orphans)}`, {
             risk: "None for long: it is passed over at the next hand-over. Many of them mean that processes die while they wait.",
             fix: "holdfast show NAME; it goes by itself within a minute",
+          })
+        : []),
+      ...(keys.ofSeveralKinds !== undefined && keys.ofSeveralKinds.length > 0
+        ? found("info", `in use as several kinds: ${few(keys.ofSeveralKinds)}`, {
+            risk: "A mutex and a semaphore of one name do not exclude each other: both are granted.",
+            fix: "one kind for each name",
           })
         : []),
     ];

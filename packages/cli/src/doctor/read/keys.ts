@@ -12,6 +12,8 @@ const SPARE_MS = 200;
 const MAY_STAY = /^redisson-/;
 const HAS_OWNER = /^(mutex|election|redlock):\{.*\}$/s;
 const IS_HASH = /^(semaphore|read-write-lock|count-down-latch|barrier):\{.*\}$/s;
+/** Of kinds that exclude others of the same kind and name, and only those. */
+const EXCLUDES = /^(mutex|reentrant-mutex|semaphore|read-write-lock|election):\{(.*)\}$/s;
 const IS_QUEUE = /^(mutex|election|semaphore|read-write-lock):\{.*\}:queue$/s;
 
 /** @throws Error  SCAN is refused */
@@ -28,6 +30,7 @@ export async function readKeys(link: Link): Promise<KeyFacts | undefined> {
     waiting: [] as string[],
     clients: [] as string[],
     timeouts: [] as TimeoutFacts[],
+    kinds: new Map<string, string[]>(),
   };
   let seen = 0;
   let cursor = "0";
@@ -43,12 +46,14 @@ export async function readKeys(link: Link): Promise<KeyFacts | undefined> {
     }
     await inspect(link, ours, found);
   } while (cursor !== "0" && performance.now() < endAtMs - SPARE_MS);
+  const { kinds, ...lists } = found;
   return {
     seen,
     total: (await total) ?? seen,
     isComplete: cursor === "0",
     others: [...others].toSorted(([, a], [, b]) => b - a),
-    ...found,
+    ...lists,
+    ofSeveralKinds: [...kinds].filter(([, all]) => all.length > 1).map(([name, all]) => `${name} (${all.join(", ")})`),
   };
 }
 
@@ -60,6 +65,8 @@ function firstWord(name: string): string {
 
 type Found = { readonly [Name in "withoutExpiry" | "strange" | "mistyped" | "waiting" | "clients"]: string[] } & {
   readonly timeouts: TimeoutFacts[];
+  /** Of each name the kinds as which it is in use. */
+  readonly kinds: Map<string, string[]>;
 };
 
 async function inspect({ redis, prefix }: Link, names: readonly string[], found: Found): Promise<void> {
@@ -73,6 +80,10 @@ async function inspect({ redis, prefix }: Link, names: readonly string[], found:
       if (family === "client") {
         found.clients.push(rest.slice("client:".length));
         return lookAtClient(redis, name, found);
+      }
+      const [, kind, lockName] = EXCLUDES.exec(rest) ?? [];
+      if (kind !== undefined && lockName !== undefined) {
+        found.kinds.set(lockName, [...(found.kinds.get(lockName) ?? []), kind].toSorted());
       }
       if (!MAY_STAY.test(family) && (await of(name, found, redis.call("PTTL", name))) === -1)
         found.withoutExpiry.push(name);
