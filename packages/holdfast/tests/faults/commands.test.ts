@@ -40,11 +40,15 @@ test.each([ioredis, nodeRedis, glide])(
   },
 );
 
+/** After so long a waiter asks again, whatever it was told. */
+const RECHECK_MS = 3_000;
+
 test("a hundred waiters send nothing while they wait, one release each, and confirmations where a hold may be long", async () => {
   const { name, server } = scene;
   const [first, second] = [await scene.client(ioredis), await scene.client(nodeRedis)];
   await first.mutex(`warm:${name}`).run(() => second.mutex(`warm2:${name}`).run(() => {}));
   const lease = await first.mutex(name).acquire({ leaseMs: 4 * LONG_MS });
+  const queuedAtMs = performance.now();
   const waiting = Array.from({ length: 100 }, (_, i) =>
     (i % 2 === 0 ? first : second).mutex(name).acquire({ waitMs: LONG_MS, fairness: "strict" }),
   );
@@ -55,14 +59,20 @@ test("a hundred waiters send nothing while they wait, one release each, and conf
   await sent();
   // Shorter than the time after which a waiter asks again whatever it was told, counted from its last question.
   await sleep(SOON_MS);
-  expect(await sent()).toEqual([]);
+  const soFar = await sent();
+  if (performance.now() - queuedAtMs < RECHECK_MS) expect(soFar).toEqual([]);
   await lease.release();
   await Promise.all(waiting.map(async (each) => (await each).release()));
   const all = (await sent()).map(([command, sha1]) => [command, sha1]);
   const [release, confirmation] = [mutexRelease, mutexExtend].map(({ sha1 }) => ["evalsha", sha1]);
   expect(all.filter(([, sha1]) => sha1 === mutexRelease.sha1)).toEqual(Array.from({ length: 101 }, () => release));
   // The first hold of each process is confirmed, and any that a slow machine makes last for 250 ms.
-  const others = all.filter(([command, sha1]) => command !== "script" && sha1 !== mutexRelease.sha1);
+  const others = all.filter(
+    ([command, sha1]) => command !== "script" && sha1 !== mutexRelease.sha1 && sha1 !== mutexAcquire.sha1,
+  );
+  // On a machine that is that slow each waiter asks again by itself, once in that time.
+  const rounds = Math.floor((performance.now() - queuedAtMs) / RECHECK_MS);
+  expect(all.filter(([, sha1]) => sha1 === mutexAcquire.sha1).length).toBeLessThanOrEqual(100 * rounds);
   expect(others.length).toBeGreaterThanOrEqual(2);
   expect(others).toEqual(others.map(() => confirmation));
   stop();

@@ -1,5 +1,6 @@
 /** Everything that can be done with locks of other systems, once: whatever a Redis user may not do shows here. */
 import { randomUUID } from "node:crypto";
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { LockError, StoreError } from "../../src/core/errors.js";
 import type { Lease } from "../../src/core/lease.js";
 import type { Lock } from "../../src/core/lock.js";
@@ -144,8 +145,11 @@ const STEPS: Readonly<Record<string, Step>> = {
     const [ours, theirs] = [timestampLock(first, name, javaGetSet), timestampLock(second, name, javaGetSet)];
     await write("SET", ours.key, 1_600_000_000_000);
     const lease = await ours.acquire();
+    // Only who listens, or has tried to, shows that it may.
+    const isWaiting = waits(name);
     const next = theirs.acquire(PATIENT);
     next.catch(() => {});
+    await isWaiting;
     await lease.extend(20_000);
     await lease.release();
     const last: Lease = await next;
@@ -157,6 +161,18 @@ const STEPS: Readonly<Record<string, Step>> = {
     await lock.run((lease) => lease.extend(20_000));
   },
 };
+
+/** Resolves when somebody waits for the lock of that name, or has to poll. */
+function waits(name: string): Promise<void> {
+  return new Promise((resolve) => {
+    const heard = (event: unknown): void => {
+      if ((event as { readonly lockName: string }).lockName !== name) return;
+      unsubscribe("holdfast:wait", heard);
+      resolve();
+    };
+    subscribe("holdfast:wait", heard);
+  });
+}
 
 function lost(error: unknown): void {
   if (!(error instanceof LockError) || error.code !== "ERR_LOCK_LEASE_LOST") throw error;
