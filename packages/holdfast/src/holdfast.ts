@@ -1,4 +1,4 @@
-/** `createHoldfast`: options, store, engine, and the factories of all kinds. */
+/** `createHoldfast`: options, store, session, and the factories of all kinds. */
 import { Barrier, type BarrierOptions } from "./barrier/barrier.js";
 import { barrierSteps } from "./barrier/steps.js";
 import { chooseStores, shareStore } from "./choose-stores.js";
@@ -7,7 +7,6 @@ import { adopt } from "./core/acquire.js";
 import { standsOn } from "./core/behind.js";
 import type { CloseOptions, CloseOutcome, HeldLease } from "./core/closing.js";
 import { Cohorts } from "./core/cohorts.js";
-import { Engine } from "./core/engine.js";
 import { evictionQuestion } from "./core/eviction.js";
 import { Guard } from "./core/guard.js";
 import type { Hold } from "./core/hold.js";
@@ -17,6 +16,7 @@ import { Lock } from "./core/lock.js";
 import { checkName, checkValue, lockKeys, mappedKeys, show } from "./core/names.js";
 import { checkWhole } from "./core/options.js";
 import { type Runtime, systemRuntime } from "./core/runtime.js";
+import { Session } from "./core/session.js";
 import { CountDownLatch, type LatchOptions } from "./count-down-latch/count-down-latch.js";
 import { latchSteps } from "./count-down-latch/steps.js";
 import { Election } from "./election/election.js";
@@ -207,9 +207,9 @@ export function createHoldfastOn(runtime: Runtime, options: HoldfastOptions, han
   const records = renewing(own.records, guard);
   const echo = echoOn(store, isOwnStore);
   const facts = { store, runtime, prefix, clientId, commandTimeoutMs, records, guard, closeStore, echo };
-  const engine = new Engine({ ...facts, handOffMs });
+  const session = new Session({ ...facts, handOffMs });
 
-  const cohorts = new Cohorts(engine);
+  const cohorts = new Cohorts(session);
   const leaseOn = (hold: Hold): Lease => new Lease(hold);
 
   // On the path of every acquire.
@@ -217,33 +217,33 @@ export function createHoldfastOn(runtime: Runtime, options: HoldfastOptions, han
     checkName(name);
     const { key, recheckMs } = lockOptions === undefined ? NO_OPTIONS : checkLockOptions(lockOptions);
     const keys = key === undefined ? lockKeys(prefix, "mutex", name) : mappedKeys(prefix, "mutex", key);
-    return new MutexSteps({ store, name, key, keys, inbox: engine.inboxOf(keys.tag), recheckMs }, kind);
+    return new MutexSteps({ store, name, key, keys, inbox: session.inboxOf(keys.tag), recheckMs }, kind);
   };
   const mutex = (name: string, lockOptions?: LockOptions): Mutex =>
-    new Mutex(engine, mutexStepsOf("mutex", name, lockOptions), defaults, leaseOn, cohorts);
+    new Mutex(session, mutexStepsOf("mutex", name, lockOptions), defaults, leaseOn, cohorts);
   const contexts = new HoldContexts();
   const reentrantMutex = (name: string, lockOptions?: LockOptions): ReentrantMutex => {
-    return new ReentrantMutex(engine, mutexStepsOf("reentrant-mutex", name, lockOptions), defaults, contexts, cohorts);
+    return new ReentrantMutex(session, mutexStepsOf("reentrant-mutex", name, lockOptions), defaults, contexts, cohorts);
   };
   const semaphore = (name: string, semaphoreOptions?: SemaphoreOptions): Semaphore => {
     checkName(name);
     const { permits } = checkKnown(semaphoreOptions, ["permits"]);
     const declared = checkPermits(permits, MOST_PERMITS);
     const keys = lockKeys(prefix, "semaphore", name);
-    const steps = semaphoreSteps({ store, name, keys, inbox: engine.inboxOf(keys.tag), declared });
-    return new Semaphore(engine, steps, defaults, declared);
+    const steps = semaphoreSteps({ store, name, keys, inbox: session.inboxOf(keys.tag), declared });
+    return new Semaphore(session, steps, defaults, declared);
   };
   const readWriteLock = (name: string, ...rest: readonly unknown[]): ReadWriteLock => {
     checkNoMore("readWriteLock takes a name", rest);
     const keys = lockKeys(prefix, "read-write-lock", checkName(name));
-    const inbox = engine.inboxOf(keys.tag);
-    return new ReadWriteLock(engine, readWriteLockSteps({ store, name, keys, inbox }), defaults);
+    const inbox = session.inboxOf(keys.tag);
+    return new ReadWriteLock(session, readWriteLockSteps({ store, name, keys, inbox }), defaults);
   };
   const countDownLatch = (name: string, latchOptions?: LatchOptions): CountDownLatch => {
     const { keepMs = KEEP_MS } = checkKnown(latchOptions, ["keepMs"]);
     const { base } = lockKeys(prefix, "count-down-latch", checkName(name));
     checkWhole("keepMs", keepMs, 1_000, 31_536_000_000);
-    return new CountDownLatch(engine, latchSteps({ store, name, base, inbox: engine.inboxPrefix, keepMs }), defaults);
+    return new CountDownLatch(session, latchSteps({ store, name, base, inbox: session.inboxPrefix, keepMs }), defaults);
   };
   const barrier = (name: string, barrierOptions?: BarrierOptions): Barrier => {
     const { parties } = checkKnown(barrierOptions, ["parties"]);
@@ -251,13 +251,13 @@ export function createHoldfastOn(runtime: Runtime, options: HoldfastOptions, han
     checkWhole("parties", parties, 1, 10_000);
     // Checked just now.
     const count = parties as number;
-    const steps = barrierSteps({ store, name, base, inbox: engine.inboxPrefix, parties: count });
-    return new Barrier(engine, steps, defaults, count);
+    const steps = barrierSteps({ store, name, base, inbox: session.inboxPrefix, parties: count });
+    return new Barrier(session, steps, defaults, count);
   };
   const election = (name: string, adoptedValue = ""): Election => {
     const keys = lockKeys(prefix, "election", checkName(name));
-    const steps = new ElectionSteps({ store, name, keys, inbox: engine.inboxOf(keys.tag) });
-    return new Election(engine, steps, defaults, adoptedValue);
+    const steps = new ElectionSteps({ store, name, keys, inbox: session.inboxOf(keys.tag) });
+    return new Election(session, steps, defaults, adoptedValue);
   };
   /** The kinds whose leases can move to another process. */
   const lockOf: Readonly<Record<string, (name: string, exported: ExportedLease) => Lock>> = {
@@ -288,7 +288,7 @@ export function createHoldfastOn(runtime: Runtime, options: HoldfastOptions, han
       const locks = Array.isArray(members)
         ? Array.from(members, (member: string | Lock) => (typeof member === "string" ? mutex(member) : member))
         : members;
-      return new MultiLock(engine, defaults, locks as Lock[]);
+      return new MultiLock(session, defaults, locks as Lock[]);
     },
 
     async adopt(exported) {
@@ -297,17 +297,17 @@ export function createHoldfastOn(runtime: Runtime, options: HoldfastOptions, han
       if (makeLock === undefined)
         throw new TypeError(`kind must be one of ${Object.keys(lockOf).join(", ")}; got ${show(kind)}`);
       const { steps, make } = Lock.partsOf(makeLock(name, exported));
-      return adopt(engine, steps, exported, make);
+      return adopt(session, steps, exported, make);
     },
 
-    pause: async (name, options) => (await import("./pausing/pausing.js")).pause({ engine, prefix }, name, options),
-    resume: async (name, options) => (await import("./pausing/pausing.js")).resume({ engine, prefix }, name, options),
+    pause: async (name, options) => (await import("./pausing/pausing.js")).pause({ session, prefix }, name, options),
+    resume: async (name, options) => (await import("./pausing/pausing.js")).resume({ session, prefix }, name, options),
 
-    held: () => engine.held(),
-    close: async (closeOptions) => engine.close(graceOf(closeOptions)),
+    held: () => session.held(),
+    close: async (closeOptions) => session.close(graceOf(closeOptions)),
     async [Symbol.asyncDispose]() {
-      await engine.close();
+      await session.close();
     },
   };
-  return standsOn(holdfast, { engine, defaults, prefix, clientName });
+  return standsOn(holdfast, { session, defaults, prefix, clientName });
 }

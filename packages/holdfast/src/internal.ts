@@ -19,7 +19,6 @@ export type { Settled } from "./core/closing.js";
 export { Deadline } from "./core/deadline.js";
 export { delay } from "./core/delay.js";
 export { depart } from "./core/departure.js";
-export type { Engine, Occupant } from "./core/engine.js";
 export { quote } from "./core/error-texts.js";
 export { type CommandEvent, channels, type DeedEvent, publishAcquire, serverOf } from "./core/events.js";
 export { hold } from "./core/granting.js";
@@ -50,6 +49,7 @@ export type { ClientRecord } from "./core/presence.js";
 export { SHORTEST_CALL_MS } from "./core/questions.js";
 export type { Runtime, Timer } from "./core/runtime.js";
 export type { Outcome } from "./core/script.js";
+export type { Occupant, Session } from "./core/session.js";
 export { SharedTimer } from "./core/shared-timer.js";
 export type {
   Attempt,

@@ -42,11 +42,11 @@ export function storeOf(redis: RedisClient | Holdfast, name: string, prefix: str
       runtime: systemRuntime,
     };
   }
-  const { engine, prefix: own, servers } = behindAny(redis);
+  const { session, prefix: own, servers } = behindAny(redis);
   if (servers !== undefined) {
     throw new UnsupportedError(name, "What is kept on one server cannot be kept on several independent ones.");
   }
   if (prefix !== undefined) throw new TypeError(`prefix is for a client; this Holdfast has one: "${own}"`);
-  engine.assertOpen(name);
-  return { store: engine.store, prefix: own, commandTimeoutMs: engine.commandTimeoutMs, runtime: engine.runtime };
+  session.assertOpen(name);
+  return { store: session.store, prefix: own, commandTimeoutMs: session.commandTimeoutMs, runtime: session.runtime };
 }

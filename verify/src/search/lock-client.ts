@@ -169,7 +169,7 @@ export class LockClients extends ActingClients {
       return undefined;
     }
     if (claim.ph === "dep" && claim.call === 0) this.send(next, number, "leave");
-    // The engine remembers who has left, and passes on what comes for it later.
+    // The session remembers who has left, and passes on what comes for it later.
     if (claim.ph === "end" && claim.tok === 0) this.depart(next, number, 0);
     if (claim.ph !== "ask") return undefined;
     let set = claim.fs;

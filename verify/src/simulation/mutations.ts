@@ -1,5 +1,5 @@
 /**
- * Mistakes on purpose in the production scripts and in what the engine stands on, each of which the simulation must
+ * Mistakes on purpose in the production scripts and in what the session uses, each of which the simulation must
  * find. A mutation that does not apply any more fails the test: then the code has moved on, and so must this list.
  */
 import { CLIENTS } from "./mutations/clients.js";

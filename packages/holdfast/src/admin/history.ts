@@ -125,9 +125,9 @@ export function historyKey({ prefix }: Pick<Place, "prefix">, name: string): str
 }
 
 /** As it is written. What tells it from all others is in it: the hold that it speaks of, or an id of its own. */
-export function textOf({ engine, clientName }: Place, told: HistoryEvent & { readonly id?: string }): string {
+export function textOf({ session, clientName }: Place, told: HistoryEvent & { readonly id?: string }): string {
   const { agoMs: _, name: __, ...event } = told;
-  const id = event.token === undefined ? (event.id ?? engine.runtime.newClientId()) : undefined;
+  const id = event.token === undefined ? (event.id ?? session.runtime.newClientId()) : undefined;
   const isOther = event.host !== undefined || event.what === "forced";
   const here = !isOther ? { host: hostname(), pid, clientName: clientName || undefined } : {};
   return JSON.stringify({ ...event, ...here, id });

@@ -106,7 +106,7 @@ const FIRST_TIME_US = 1e15;
 
 /** Since when each of the first in a queue waits, in ms since 1970, as far as the queue says. @throws StoreError */
 async function arrivalsIn(
-  { engine: { store }, timeoutMs }: Place,
+  { session: { store }, timeoutMs }: Place,
   name: string,
   queue: string | undefined,
 ): Promise<ReadonlyMap<string, number>> {
@@ -148,11 +148,11 @@ async function lookIntoCondition(
   condition: string,
   identities: Identities,
 ): Promise<LockEntry["conditions"][number]> {
-  const { engine, prefix, timeoutMs } = place;
+  const { session, prefix, timeoutMs } = place;
   const keys = keysOf(prefix, whose);
-  const mutex = new MutexSteps({ store: engine.store, name: whose.name, key: whose.key, keys, inbox: "" });
+  const mutex = new MutexSteps({ store: session.store, name: whose.name, key: whose.key, keys, inbox: "" });
   const key = `${keys.base}:condition:${encodeURIComponent(condition)}`;
-  const steps = looking({ store: engine.store, mutex, ...mutex.keys, condition: key, inbox: "" });
+  const steps = looking({ store: session.store, mutex, ...mutex.keys, condition: key, inbox: "" });
   const { waiterCount, waiters } = await describe(identities, steps, await steps.inspect(undefined, timeoutMs));
   const arrivals = await arrivalsIn(place, whose.name, waiterCount > 0 ? key : undefined);
   return {
@@ -169,19 +169,19 @@ async function lookIntoCondition(
 
 /** How each kind is seen. Nobody waits by these steps, so they need no inbox, and what is declared counts for nothing. */
 const SEE: { readonly [Kind in LockEntry["kind"]]: (place: Place, whose: Whose) => Promise<Seen> } = {
-  async mutex({ engine: { store }, prefix, timeoutMs }, { kind, name, key }) {
+  async mutex({ session: { store }, prefix, timeoutMs }, { kind, name, key }) {
     const steps = new MutexSteps({ store, name, key, keys: keysOf(prefix, { kind, name, key }), inbox: "" });
     return { steps, state: await steps.inspect(undefined, timeoutMs), own: {}, queue: steps.keys.queue };
   },
 
-  async election({ engine: { store }, prefix, timeoutMs }, whose) {
+  async election({ session: { store }, prefix, timeoutMs }, whose) {
     const steps = new ElectionSteps({ store, name: whose.name, keys: keysOf(prefix, whose), inbox: "" });
     const [state, leader] = await Promise.all([steps.inspect(undefined, timeoutMs), steps.leader(timeoutMs)]);
     const own = leader === undefined ? {} : { leader: { value: leader.value, term: leader.term } };
     return { steps, state, own, queue: steps.keys.queue };
   },
 
-  async semaphore({ engine: { store }, prefix, timeoutMs }, whose) {
+  async semaphore({ session: { store }, prefix, timeoutMs }, whose) {
     const steps = semaphoreSteps({ store, name: whose.name, keys: keysOf(prefix, whose), inbox: "", declared: 1 });
     const state = await steps.inspect(undefined, timeoutMs);
     const isOnRecord = state.capacity !== undefined;
@@ -196,7 +196,7 @@ const SEE: { readonly [Kind in LockEntry["kind"]]: (place: Place, whose: Whose) 
     };
   },
 
-  async "read-write-lock"({ engine: { store }, prefix, timeoutMs }, whose) {
+  async "read-write-lock"({ session: { store }, prefix, timeoutMs }, whose) {
     const steps = readWriteLockSteps({ store, name: whose.name, keys: keysOf(prefix, whose), inbox: "" });
     const weigh = (weight: number): ReturnType<NonNullable<Seen["weigh"]>> => {
       return { mode: modeOf(weight) === "read" ? "shared" : "exclusive", permits: 1 };
@@ -205,7 +205,7 @@ const SEE: { readonly [Kind in LockEntry["kind"]]: (place: Place, whose: Whose) 
     return { steps, state, own: {}, weigh, isOnRecord: state.capacity !== undefined, queue: `${steps.key}:queue` };
   },
 
-  async "count-down-latch"({ engine: { store }, prefix, timeoutMs }, whose) {
+  async "count-down-latch"({ session: { store }, prefix, timeoutMs }, whose) {
     const { base } = keysOf(prefix, whose);
     const steps = latchSteps({ store, name: whose.name, base, inbox: "", keepMs: 1 });
     const state = await steps.inspect(undefined, timeoutMs);
@@ -216,7 +216,7 @@ const SEE: { readonly [Kind in LockEntry["kind"]]: (place: Place, whose: Whose) 
     return state.count > 0 ? { ...seen, idle: "counting" } : seen;
   },
 
-  async barrier({ engine: { store }, prefix, timeoutMs }, whose) {
+  async barrier({ session: { store }, prefix, timeoutMs }, whose) {
     const { base } = keysOf(prefix, whose);
     const steps = barrierSteps({ store, name: whose.name, base, inbox: "", parties: 1 });
     const state = await steps.inspect(undefined, timeoutMs);

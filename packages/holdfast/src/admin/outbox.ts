@@ -56,7 +56,7 @@ export class Outbox {
     this.#place = place;
     this.#everyMs = everyMs;
     this.#keep = keep;
-    this.#timer = new SharedTimer(place.engine.runtime, () => void this.flush());
+    this.#timer = new SharedTimer(place.session.runtime, () => void this.flush());
   }
 
   /** @param hold  which hold it begins or ends */
@@ -131,7 +131,7 @@ export class Outbox {
       this.appended += events.length;
     } catch (error) {
       const failures = (this.#failures.get(name) ?? 0) + 1;
-      const isOver = failures >= TRIES || this.#isStopping || this.#place.engine.isClosing;
+      const isOver = failures >= TRIES || this.#isStopping || this.#place.session.isClosing;
       if (isOver) {
         this.#failures.delete(name);
         this.drop(name, events.length, error);
@@ -149,7 +149,7 @@ export class Outbox {
   }
 
   #nowMs(): number {
-    return this.#place.engine.runtime.monotonicMs();
+    return this.#place.session.runtime.monotonicMs();
   }
 }
 

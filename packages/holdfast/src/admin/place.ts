@@ -20,21 +20,21 @@ export type Identities = Asked;
 /** @throws TypeError  it is not what `createHoldfast` has returned. @throws ClosedError */
 export function placeOf(holdfast: Holdfast): Place {
   const found = behindAny(holdfast);
-  found.engine.assertOpen(found.prefix);
-  const { engine, servers = [engine.store] } = found;
-  return { ...found, holdfast, stores: servers, timeoutMs: engine.commandTimeoutMs };
+  found.session.assertOpen(found.prefix);
+  const { session, servers = [session.store] } = found;
+  return { ...found, holdfast, stores: servers, timeoutMs: session.commandTimeoutMs };
 }
 
 /** Records of clients, each read once however many locks name it. */
-export function identitiesOf({ engine, timeoutMs }: Place): Identities {
+export function identitiesOf({ session, timeoutMs }: Place): Identities {
   const known = new Map<string, Promise<ClientRecord | undefined>>();
   return {
     commandTimeoutMs: timeoutMs,
-    runtime: engine.runtime,
+    runtime: session.runtime,
     records: {
-      announce: (keepMs) => engine.records.announce(keepMs),
+      announce: (keepMs) => session.records.announce(keepMs),
       read(clientId) {
-        const reading = known.get(clientId) ?? engine.records.read(clientId, timeoutMs).catch(nothingIfMistyped);
+        const reading = known.get(clientId) ?? session.records.read(clientId, timeoutMs).catch(nothingIfMistyped);
         known.set(clientId, reading);
         return reading;
       },

@@ -137,7 +137,7 @@ async function eventsOf(
       before = `(${words[words.length - 3] ?? ""}`;
     }
   };
-  if (place.stores.length === 1) return from(place.engine.store);
+  if (place.stores.length === 1) return from(place.session.store);
   // Each of several servers has what was told while it could be reached.
   const all = await Promise.allSettled(place.stores.map(from));
   const read = all.flatMap((one) => (one.status === "fulfilled" ? one.value : []));

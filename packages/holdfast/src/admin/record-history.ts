@@ -125,13 +125,13 @@ class Recorder implements HistoryRecorder {
   }
 
   #listen<Event extends LockEvent>(on: Channel, handle: (event: Event) => void): void {
-    const { engine } = this.#place;
+    const { session } = this.#place;
     const listener = (message: unknown): void => {
       const event = message as Event; // what that channel publishes
       // Whatever is thrown here would end the process: it is none of a lock's affairs.
       try {
         const { clientId } = event as Partial<DeedEvent>;
-        const isOurs = clientId === undefined ? engine.isOwn(event.owner) : clientId === engine.clientId;
+        const isOurs = clientId === undefined ? session.isOwn(event.owner) : clientId === session.clientId;
         if (isOurs && event.kind !== "multi-lock" && this.#names(event.lockName)) handle(event);
       } catch (error) {
         this.#outbox.drop(event.lockName, 1, error);
@@ -224,7 +224,7 @@ class Recorder implements HistoryRecorder {
   }
 
   #nowMs(): number {
-    return this.#place.engine.runtime.monotonicMs();
+    return this.#place.session.runtime.monotonicMs();
   }
 }
 

@@ -1,9 +1,9 @@
 import { waitForGrant } from "../core/acquire.js";
-import type { Engine } from "../core/engine.js";
 import { type BreakReason, BrokenBarrierError, WaitTimeoutError } from "../core/errors.js";
 import { insist } from "../core/insist.js";
 import { describe, describeClaim, type WaitingClaim } from "../core/inspection.js";
 import { type AcquireOptions, checkWhole, type ResolvedOptions, resolve } from "../core/options.js";
+import type { Session } from "../core/session.js";
 import type { BarrierSteps, Break } from "./steps.js";
 
 /** What a barrier must be told when it is made. */
@@ -64,15 +64,15 @@ export class Barrier {
   readonly name: string;
   /** How many parties this object counts on. */
   readonly parties: number;
-  readonly #engine: Engine;
+  readonly #session: Session;
   readonly #steps: BarrierSteps;
   readonly #defaults: ResolvedOptions;
 
   /** Barriers come from the factory of a Holdfast. @internal */
-  constructor(engine: Engine, steps: BarrierSteps, defaults: ResolvedOptions, parties: number) {
+  constructor(session: Session, steps: BarrierSteps, defaults: ResolvedOptions, parties: number) {
     this.name = steps.name;
     this.parties = parties;
-    this.#engine = engine;
+    this.#session = session;
     this.#steps = steps;
     this.#defaults = defaults;
   }
@@ -97,7 +97,7 @@ export class Barrier {
     const resolved = resolve(options, this.#defaults, ARRIVE_OPTIONS);
     checkWhole("leaseMs", resolved.leaseMs, 100, LEASE_MAX_MS);
     const { waitMs, signal } = resolved;
-    const { runtime, mailbox } = this.#engine;
+    const { runtime, mailbox } = this.#session;
     const startedAtMs = runtime.monotonicMs();
     const isTimeUp = (): boolean => runtime.monotonicMs() - startedAtMs >= waitMs - 1;
     const arrival = this.#steps.arrival(
@@ -105,7 +105,7 @@ export class Barrier {
       () => mailbox.isDeaf,
       () => (signal?.aborted ? "aborted" : isTimeUp() ? "timed-out" : "left"),
     );
-    const end = await waitForGrant(this.#engine, arrival, resolved);
+    const end = await waitForGrant(this.#session, arrival, resolved);
     const broken = arrival.broken();
     if (broken !== undefined) throw await this.#error(broken);
     if ("token" in end) return { generation: end.token, index: end.slots[0] ?? 0 };
@@ -126,16 +126,16 @@ export class Barrier {
    * @throws ClosedError  this Holdfast was closed
    */
   async reset(): Promise<number> {
-    const request = this.#engine.newRequestId(this.name);
-    return insist(this.#engine, () => this.#steps.reset(request, this.#engine.commandTimeoutMs));
+    const request = this.#session.newRequestId(this.name);
+    return insist(this.#session, () => this.#steps.reset(request, this.#session.commandTimeoutMs));
   }
 
   /** Which generation it is, who has arrived, and who broke it. Changes nothing. @throws StoreError, ClosedError */
   async inspect(): Promise<BarrierInspection> {
-    this.#engine.assertOpen(this.name);
-    const state = await this.#steps.inspect(undefined, this.#engine.commandTimeoutMs);
+    this.#session.assertOpen(this.name);
+    const state = await this.#steps.inspect(undefined, this.#session.commandTimeoutMs);
     const { parties, generation, broken } = state;
-    const { waiters: arrived } = await describe(this.#engine, this.#steps, state);
+    const { waiters: arrived } = await describe(this.#session, this.#steps, state);
     return {
       kind: "barrier",
       name: this.name,
@@ -152,6 +152,6 @@ export class Barrier {
   }
 
   async #who({ by }: Break): Promise<WaitingClaim | undefined> {
-    return by === "" ? undefined : describeClaim(this.#engine, by);
+    return by === "" ? undefined : describeClaim(this.#session, by);
   }
 }

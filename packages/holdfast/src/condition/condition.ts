@@ -1,6 +1,5 @@
 import { type MakeLease, waitForGrant } from "../core/acquire.js";
 import { askAsHolder } from "../core/as-holder.js";
-import type { Engine } from "../core/engine.js";
 import { quote } from "../core/error-texts.js";
 import { LeaseLostError, WaitTimeoutError } from "../core/errors.js";
 import { hold } from "../core/granting.js";
@@ -9,6 +8,7 @@ import { insist } from "../core/insist.js";
 import { type Inspection, inspect } from "../core/inspection.js";
 import { Lease } from "../core/lease.js";
 import { type AcquireOptions, NONE, type ResolvedOptions, resolve } from "../core/options.js";
+import type { Session } from "../core/session.js";
 import type { Claim } from "../core/steps.js";
 import { type ConditionPlace, looking, signal, waitSteps } from "./steps.js";
 
@@ -46,16 +46,22 @@ export class Condition {
   readonly name: string;
   /** Name of the mutex. */
   readonly lockName: string;
-  readonly #engine: Engine;
+  readonly #session: Session;
   readonly #place: ConditionPlace;
   readonly #defaults: ResolvedOptions;
   readonly #make: MakeLease<Lease>;
 
   /** Conditions come from `mutex.condition(name)`. @internal */
-  constructor(engine: Engine, name: string, place: ConditionPlace, defaults: ResolvedOptions, make: MakeLease<Lease>) {
+  constructor(
+    session: Session,
+    name: string,
+    place: ConditionPlace,
+    defaults: ResolvedOptions,
+    make: MakeLease<Lease>,
+  ) {
     this.name = name;
     this.lockName = place.mutex.name;
-    this.#engine = engine;
+    this.#session = session;
     this.#place = place;
     this.#defaults = defaults;
     this.#make = make;
@@ -85,15 +91,15 @@ export class Condition {
     const held = this.#holdOf(lease);
     lease.assertHeld();
     resolved.signal?.throwIfAborted();
-    const { guard, commandTimeoutMs, runtime } = this.#engine;
+    const { guard, commandTimeoutMs, runtime } = this.#session;
     if (!guard.isOpen) {
       await guard.check(this.lockName);
       lease.assertHeld();
       resolved.signal?.throwIfAborted();
     }
-    if (!this.#engine.canBeTold(this.#place)) {
+    if (!this.#session.canBeTold(this.#place)) {
       // Only who can be told may enter the queue, and only before that can the mutex still be kept.
-      await this.#engine.listen(this.#place, commandTimeoutMs);
+      await this.#session.listen(this.#place, commandTimeoutMs);
       lease.assertHeld();
       resolved.signal?.throwIfAborted();
     }
@@ -103,16 +109,16 @@ export class Condition {
     const steps = waitSteps(
       this.#place,
       { owner, token: grant.token, leaseToken },
-      () => this.#engine.commandReconnects,
+      () => this.#session.commandReconnects,
       () => runtime.monotonicMs() < validUntilMs,
       () => held.undoLateRequests(),
     );
     const keep = (granted: Parameters<typeof hold>[2]): Hold => {
       steps.granted();
-      return hold(this.#engine, this.#place.mutex, granted, resolved);
+      return hold(this.#session, this.#place.mutex, granted, resolved);
     };
     // A wait of 0 ms is one as well: it gives the mutex up.
-    const waiting = waitForGrant(this.#engine, steps, { ...resolved, waitMs: Math.max(1, resolved.waitMs) }, keep);
+    const waiting = waitForGrant(this.#session, steps, { ...resolved, waitMs: Math.max(1, resolved.waitMs) }, keep);
     // The request is on its way, and with it the old lease.
     held.end();
     lease.end("released");
@@ -151,7 +157,7 @@ export class Condition {
 
   /** Who waits for a signal, the one that came first first. `holders` is always empty. @throws StoreError */
   inspect(): Promise<Inspection> {
-    return inspect(this.#engine, looking(this.#place));
+    return inspect(this.#session, looking(this.#place));
   }
 
   async #signal(lease: Lease, isAll: boolean): Promise<number> {
@@ -181,8 +187,8 @@ export class Condition {
     const ask = (): ReturnType<typeof signal> => {
       signals.lastRequest += 1;
       const request = signals.lastRequest;
-      return insist(this.#engine, () =>
-        signal(this.#place, { owner, token: grant.token }, request, isAll ? BATCH : 1, this.#engine.commandTimeoutMs),
+      return insist(this.#session, () =>
+        signal(this.#place, { owner, token: grant.token }, request, isAll ? BATCH : 1, this.#session.commandTimeoutMs),
       );
     };
     for (let moved = 0; ; ) {

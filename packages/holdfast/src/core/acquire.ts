@@ -1,7 +1,6 @@
 /** The verbs that make a lease, the same for every kind that is held. */
 import type { Cohorts } from "./cohorts.js";
 import { depart } from "./departure.js";
-import type { Engine } from "./engine.js";
 import { AcquireTimeoutError, LeaseLostError, PausedError, StoreError } from "./errors.js";
 import { publishAcquire } from "./events.js";
 import { hold } from "./granting.js";
@@ -12,6 +11,7 @@ import type { Lease } from "./lease.js";
 import type { ResolvedOptions } from "./options.js";
 import { parseOwner } from "./owner.js";
 import { standingPause } from "./paused.js";
+import type { Session } from "./session.js";
 import type { Grant, NotHeld, Steps, WaitSteps } from "./steps.js";
 import { publishUngranted, type ToldCall, tellingEnds } from "./telling.js";
 import { type Moment, msUntil, now, validUntil } from "./validity.js";
@@ -28,13 +28,13 @@ export type MakeLease<Held extends Lease> = (hold: Hold) => Held;
  * @throws AcquireTimeoutError, PausedError, StoreError, ClosedError, signal.reason
  */
 export async function acquire<Held extends Lease>(
-  engine: Engine,
+  session: Session,
   steps: Steps,
   options: ResolvedOptions,
   make: MakeLease<Held>,
   cohorts?: Cohorts,
 ): Promise<Held> {
-  const calledAtMs = options.waitMs > 0 ? 0 : engine.runtime.monotonicMs();
+  const calledAtMs = options.waitMs > 0 ? 0 : session.runtime.monotonicMs();
   let timedOut: TimedOut | undefined;
   const held = await new Promise<Held | undefined>((resolve, reject) => {
     const ends = {
@@ -49,7 +49,7 @@ export async function acquire<Held extends Lease>(
     if (cohorts !== undefined && options.fairness !== "strict" && options.waitMs > 0) {
       cohorts.of(steps, options).join(steps, options, ends);
     } else {
-      waitForGrant(engine, steps, options, (granted) => hold(engine, steps, granted, options)).then(
+      waitForGrant(session, steps, options, (granted) => hold(session, steps, granted, options)).then(
         (end) => (end instanceof Hold ? ends.held(end) : ends.timedOut(end)),
         reject,
       );
@@ -57,7 +57,7 @@ export async function acquire<Held extends Lease>(
   });
   if (held !== undefined) return held;
   // Made in an async function that the caller awaits, so that its stack has the caller's line.
-  throw await timeoutError(engine, steps, options, timedOut ?? { state: undefined }, calledAtMs);
+  throw await timeoutError(session, steps, options, timedOut ?? { state: undefined }, calledAtMs);
 }
 
 /**
@@ -66,18 +66,18 @@ export async function acquire<Held extends Lease>(
  * @param calledAtMs  when the call began, on the monotonic clock; only of one that did not wait
  */
 export async function timeoutError(
-  engine: Engine,
+  session: Session,
   steps: WaitSteps,
   { waitMs, throughPause }: ResolvedOptions,
   end: TimedOut,
   calledAtMs: number,
 ): Promise<AcquireTimeoutError | PausedError> {
   // Who does not wait has not looked either: `tryAcquire` has no use for it.
-  const { state, unseen } = waitMs > 0 ? end : await looked(engine, steps, calledAtMs);
-  const pause = standingPause(engine, state);
+  const { state, unseen } = waitMs > 0 ? end : await looked(session, steps, calledAtMs);
+  const pause = standingPause(session, state);
   if (pause !== undefined && !throughPause) return new PausedError(steps.name, pause);
-  const holder = await firstHolder(engine, state);
-  const isOwn = holder !== undefined && engine.isOwn(holder.owner);
+  const holder = await firstHolder(session, state);
+  const isOwn = holder !== undefined && session.isOwn(holder.owner);
   return new AcquireTimeoutError(steps.name, {
     waitMs,
     holder,
@@ -89,9 +89,9 @@ export async function timeoutError(
 }
 
 /** Who has it, for the message; or why that cannot be seen. Never rejects. */
-async function looked(engine: Engine, steps: WaitSteps, calledAtMs: number): Promise<TimedOut> {
+async function looked(session: Session, steps: WaitSteps, calledAtMs: number): Promise<TimedOut> {
   try {
-    return { state: await engine.inspections.inspect(steps, { calledAtMs, timeoutMs: engine.commandTimeoutMs }) };
+    return { state: await session.inspections.inspect(steps, { calledAtMs, timeoutMs: session.commandTimeoutMs }) };
   } catch (unseen) {
     return { state: undefined, unseen };
   }
@@ -99,13 +99,13 @@ async function looked(engine: Engine, steps: WaitSteps, calledAtMs: number): Pro
 
 /** One attempt; null if the lock is taken. @throws StoreError, ClosedError */
 export async function tryAcquire<Held extends Lease>(
-  engine: Engine,
+  session: Session,
   steps: Steps,
   options: ResolvedOptions,
   make: MakeLease<Held>,
 ): Promise<Held | null> {
   const once = { ...options, waitMs: 0 };
-  const end = await waitForGrant(engine, steps, once, (granted) => hold(engine, steps, granted, once));
+  const end = await waitForGrant(session, steps, once, (granted) => hold(session, steps, granted, once));
   return end instanceof Hold ? make(end) : null;
 }
 
@@ -135,56 +135,56 @@ export async function run<Held extends Lease, Result>(
 
 /** Goes on with a lease that another process exported. @throws LeaseLostError, StoreError, ClosedError */
 export async function adopt<Held extends Lease>(
-  engine: Engine,
+  session: Session,
   steps: Steps,
   exported: ExportedLease,
   make: MakeLease<Held>,
 ): Promise<Held> {
   const { owner, leaseMs, renew, maxHoldMs = Infinity, slots = [] } = exported;
   const token = exported.reservedTo ?? exported.token;
-  const claim = engine.newClaim(steps.name, leaseMs, parseOwner(owner)?.amount ?? 1, parseOwner(owner)?.label ?? "");
+  const claim = session.newClaim(steps.name, leaseMs, parseOwner(owner)?.amount ?? 1, parseOwner(owner)?.label ?? "");
   const grant: Grant = { claim, token, slots };
-  const { outcome, setAt } = await adoptSurely(engine, steps, owner, grant);
+  const { outcome, setAt } = await adoptSurely(session, steps, owner, grant);
   if (outcome !== "adopted") {
     const reason = outcome === "forgotten" ? "server-lost" : "expired";
     throw new LeaseLostError(steps.name, { reason, token: exported.token, owner });
   }
   try {
     // A close that has begun has asked whoever held then to end: this one it would take away under the work.
-    engine.assertOpen(steps.name);
+    session.assertOpen(steps.name);
   } catch (error) {
-    void depart(engine, steps, claim, false, engine.commandTimeoutMs);
+    void depart(session, steps, claim, false, session.commandTimeoutMs);
     throw error;
   }
   // Of the tokens that its claim had reserved, it keeps its own.
   const kept = { token: exported.token, setAt, options: { renew, maxHoldMs }, mayStillRun: NOTHING_RUNS };
-  return make(new Hold(engine, steps, grant, kept));
+  return make(new Hold(session, steps, grant, kept));
 }
 
 /** An answer that was lost is asked for once more, by the same claim: it may have been a yes. @throws StoreError */
 async function adoptSurely(
-  engine: Engine,
+  session: Session,
   steps: Steps,
   from: string,
   to: Grant,
 ): Promise<{ outcome: "adopted" | NotHeld; setAt: Moment }> {
   for (let isRepeated = false; ; isRepeated = true) {
-    let setAt = now(engine.runtime);
+    let setAt = now(session.runtime);
     try {
-      let outcome = await steps.adopt(from, to, engine.commandTimeoutMs);
-      if (outcome === "adopted" && engine.store.confirmsGrants === true) {
-        setAt = now(engine.runtime);
-        const confirmed = await steps.extend(to, to.claim.leaseMs, engine.commandTimeoutMs);
+      let outcome = await steps.adopt(from, to, session.commandTimeoutMs);
+      if (outcome === "adopted" && session.store.confirmsGrants === true) {
+        setAt = now(session.runtime);
+        const confirmed = await steps.extend(to, to.claim.leaseMs, session.commandTimeoutMs);
         if (confirmed !== "extended") outcome = confirmed;
       }
-      if (outcome === "adopted" && msUntil(validUntil(setAt, to.claim.leaseMs), engine.runtime) <= 0) {
+      if (outcome === "adopted" && msUntil(validUntil(setAt, to.claim.leaseMs), session.runtime) <= 0) {
         const cause = new Error("the answer came when the lease that it gave was over");
         throw new StoreError(steps.name, { mayHaveRun: true, transient: true, cause });
       }
       return { outcome, setAt };
     } catch (error) {
       if (isRepeated || !(error instanceof StoreError) || !error.transient) {
-        void depart(engine, steps, to.claim, true, engine.commandTimeoutMs);
+        void depart(session, steps, to.claim, true, session.commandTimeoutMs);
         throw error;
       }
     }
@@ -199,7 +199,7 @@ async function adoptSurely(
  * @throws StoreError, EvictionError, ClosedError, signal.reason, what `keep` throws
  */
 export function waitForGrant<Kept = Granted>(
-  engine: Engine,
+  session: Session,
   steps: WaitSteps,
   options: ResolvedOptions,
   keep: (granted: Granted) => Kept = (granted) => granted as Kept,
@@ -207,22 +207,22 @@ export function waitForGrant<Kept = Granted>(
   return new Promise((resolve, reject) => {
     options.signal?.throwIfAborted();
     const isHandedOff = steps.confirmHandOff !== undefined;
-    const claim = engine.newClaim(steps.name, options.leaseMs, options.amount, options.label, isHandedOff);
-    const { runtime } = engine;
+    const claim = session.newClaim(steps.name, options.leaseMs, options.amount, options.label, isHandedOff);
+    const { runtime } = session;
     const call: ToldCall = { steps, options, runtime, claim: () => claim, startedAt: () => waiter.startedAt };
     const ends = tellingEnds({ timedOut: resolve, failed: reject }, call);
-    const waiter = new Waiter(engine, steps, options, claim, {
+    const waiter = new Waiter(session, steps, options, claim, {
       ...ends,
       granted(granted) {
         try {
           resolve(keep(granted));
           if (steps.holdsNothing === true) publishUngranted(call, "passed");
         } catch (error) {
-          void depart(engine, steps, granted.claim, granted.mayStillRun(), engine.commandTimeoutMs);
+          void depart(session, steps, granted.claim, granted.mayStillRun(), session.commandTimeoutMs);
           ends.failed(error);
         }
       },
     });
-    publishAcquire(steps, claim, options, waiter.startedAt, engine.store);
+    publishAcquire(steps, claim, options, waiter.startedAt, session.store);
   });
 }

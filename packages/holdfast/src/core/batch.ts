@@ -6,8 +6,8 @@
  */
 import type { Caller } from "./caller.js";
 import { confirmAtMs, type Unconfirmed } from "./confirmations.js";
-import type { Engine } from "./engine.js";
 import { hold } from "./granting.js";
+import type { Session } from "./session.js";
 import type { Turn } from "./turn.js";
 import { msUntil, validUntil } from "./validity.js";
 import type { Granted } from "./wait-ends.js";
@@ -31,7 +31,7 @@ const BATCH_MS = 20;
 
 /** See the file header. To its present hold it is the turn that this hold is. */
 export class Batch implements Turn, Unconfirmed {
-  readonly #engine: Engine;
+  readonly #session: Session;
   readonly #granted: Granted;
   #callers: readonly Caller[];
   readonly #onLeft: (left: readonly Caller[]) => void;
@@ -46,22 +46,27 @@ export class Batch implements Turn, Unconfirmed {
    * @param callers  as many as the claim is good for at most, in the order in which they came
    * @param onLeft   told when it is over before all were served; with those who still wait
    */
-  constructor(engine: Engine, granted: Granted, callers: readonly Caller[], onLeft: (left: readonly Caller[]) => void) {
-    this.#engine = engine;
+  constructor(
+    session: Session,
+    granted: Granted,
+    callers: readonly Caller[],
+    onLeft: (left: readonly Caller[]) => void,
+  ) {
+    this.#session = session;
     this.#granted = granted;
     this.#callers = callers;
     this.#onLeft = onLeft;
-    this.#startedAtMs = engine.runtime.monotonicMs();
+    this.#startedAtMs = session.runtime.monotonicMs();
     const { claim, provisionalMs = claim.leaseMs } = granted;
-    this.confirmAtMs = confirmAtMs(engine.runtime, granted);
+    this.confirmAtMs = confirmAtMs(session.runtime, granted);
     this.#isWatched = provisionalMs < claim.leaseMs && callers.length > 1;
     // One entry for all of its leases, most of which are over by then.
-    if (this.#isWatched) engine.confirmations.add(this);
+    if (this.#isWatched) session.confirmations.add(this);
   }
 
   /** For the confirmations: whoever holds by the claim asks. */
   confirmNow(): void {
-    this.#engine.doubt(this.#granted.claim);
+    this.#session.doubt(this.#granted.claim);
   }
 
   /** Whether nobody waits in it any more. */
@@ -85,7 +90,7 @@ export class Batch implements Turn, Unconfirmed {
     const isLast = this.#next === this.#callers.length;
     if (isLast) this.#forget();
     const ownToken = token + this.#served - 1;
-    caller.ends.held(hold(this.#engine, caller.steps, granted, caller.options, ownToken, isLast ? undefined : this));
+    caller.ends.held(hold(this.#session, caller.steps, granted, caller.options, ownToken, isLast ? undefined : this));
     return true;
   }
 
@@ -108,7 +113,7 @@ export class Batch implements Turn, Unconfirmed {
   /** The server has ended the claim: as `end`, and whoever holds by it is told. */
   lose(): readonly Caller[] {
     const left = this.end();
-    this.#engine.ended(this.#granted.claim);
+    this.#session.ended(this.#granted.claim);
     return left;
   }
 
@@ -116,7 +121,7 @@ export class Batch implements Turn, Unconfirmed {
   #forget(): void {
     this.#callers = [];
     this.#next = 0;
-    if (this.#isWatched) this.#engine.confirmations.remove(this);
+    if (this.#isWatched) this.#session.confirmations.remove(this);
   }
 
   #left(): Caller[] {
@@ -125,7 +130,7 @@ export class Batch implements Turn, Unconfirmed {
 
   /** Who comes next gets a lease of the length it asked for, less what the batch has taken; and not a longer one. */
   #mayGoOn(longestMs: number): boolean {
-    const { runtime } = this.#engine;
+    const { runtime } = this.#session;
     const { setAt, claim, provisionalMs } = this.#granted;
     // Without asking whether the claim was confirmed meanwhile: a batch lasts much shorter than that.
     const grantedMs = provisionalMs ?? claim.leaseMs;

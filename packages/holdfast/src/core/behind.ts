@@ -1,20 +1,21 @@
 /** What stands behind a Holdfast, for locks that are not made by its own factories but by another entry point of the library. */
-import type { Engine } from "./engine.js";
+
 import { UnsupportedError } from "./errors.js";
 import { show } from "./names.js";
 import type { ResolvedOptions } from "./options.js";
+import type { Session } from "./session.js";
 import type { Store } from "./store.js";
 
 /** See the file header. */
 export interface Behind {
-  readonly engine: Engine;
+  readonly session: Session;
   /** Of every acquire, as `createHoldfast` was told. */
   readonly defaults: ResolvedOptions;
   /** What all keys and channels of this library begin with. */
   readonly prefix: string;
   /** Which process this is, for people; empty if it was not told. */
   readonly clientName: string;
-  /** Where it is on several independent servers: these. The engine's store then is none of them. */
+  /** Where it is on several independent servers: these. The session's store then is none of them. */
   readonly servers?: readonly Store[] | undefined;
 }
 

@@ -17,12 +17,12 @@ import { Batch, BLOCK, CROWD_BLOCK, isCrowd } from "./batch.js";
 import { Caller, type CallerEnds } from "./caller.js";
 import type { DeadlineEnd } from "./deadline.js";
 import { depart } from "./departure.js";
-import type { Engine } from "./engine.js";
 import { PausedError } from "./errors.js";
 import { publishAcquire, publishWait } from "./events.js";
 import type { ResolvedOptions } from "./options.js";
 import { standingPause } from "./paused.js";
 import { SHORTEST_CALL_MS } from "./questions.js";
+import type { Session } from "./session.js";
 import type { Claim, Steps } from "./steps.js";
 import type { Granted, TimedOut } from "./wait-ends.js";
 import { Waiter } from "./waiter.js";
@@ -32,7 +32,7 @@ import { Waiter } from "./waiter.js";
  * errors tell the name.
  */
 export class Cohort {
-  readonly #engine: Engine;
+  readonly #session: Session;
   readonly #name: string;
   readonly #leaseMs: number;
   readonly #label: string;
@@ -49,8 +49,8 @@ export class Cohort {
   /** Of the claims: it is for each caller by itself to give up. */
   #patient: ResolvedOptions | undefined;
 
-  constructor(engine: Engine, name: string, { leaseMs, label, throughPause }: ResolvedOptions) {
-    this.#engine = engine;
+  constructor(session: Session, name: string, { leaseMs, label, throughPause }: ResolvedOptions) {
+    this.#session = session;
     this.#name = name;
     this.#leaseMs = leaseMs;
     this.#label = label;
@@ -72,14 +72,14 @@ export class Cohort {
   /** One more caller. @throws ClosedError, signal.reason */
   join(steps: Steps, options: ResolvedOptions, ends: CallerEnds): void {
     options.signal?.throwIfAborted();
-    this.#engine.assertOpen(steps.name);
-    const caller = new Caller(this.#engine.runtime, steps, options, ends, (end) => this.#leave(caller, end));
+    this.#session.assertOpen(steps.name);
+    const caller = new Caller(this.#session.runtime, steps, options, ends, (end) => this.#leave(caller, end));
     this.#waiting.push(caller);
     const joined = this.#waiter;
     if (joined === undefined) this.#ask(caller);
     const { startedAt } = caller.deadline;
     if (this.#waiter !== undefined) caller.claim = this.#waiter;
-    publishAcquire(steps, caller.claim, options, startedAt, this.#engine.store);
+    publishAcquire(steps, caller.claim, options, startedAt, this.#session.store);
     if (joined !== undefined) publishWait(steps, joined, joined.isQueued, startedAt);
     if (joined?.isPaused === true && !options.throughPause) {
       this.#newcomers.push(caller);
@@ -87,7 +87,7 @@ export class Cohort {
     }
     // Until the first answer, which takes no longer than a command may, a near deadline is as for a single caller.
     if (this.#waiter?.isAnswered === true) caller.deadline.start();
-    else if (options.waitMs <= this.#engine.commandTimeoutMs) caller.deadline.start(SHORTEST_CALL_MS);
+    else if (options.waitMs <= this.#session.commandTimeoutMs) caller.deadline.start(SHORTEST_CALL_MS);
   }
 
   /**
@@ -99,8 +99,8 @@ export class Cohort {
     while (this.#newcomers.length > 0) {
       const asked = this.#newcomers.length;
       const [{ steps }] = this.#newcomers as [Caller, ...Caller[]];
-      const state = await steps.inspect(undefined, this.#engine.commandTimeoutMs).catch(() => undefined);
-      const pause = standingPause(this.#engine, state);
+      const state = await steps.inspect(undefined, this.#session.commandTimeoutMs).catch(() => undefined);
+      const pause = standingPause(this.#session, state);
       for (const caller of this.#newcomers.splice(0, asked)) {
         if (pause === undefined || !this.#waiting.includes(caller)) continue;
         void this.#take(caller).last?.abandon();
@@ -115,7 +115,7 @@ export class Cohort {
     const block = this.#isCrowd ? CROWD_BLOCK : BLOCK;
     let claim: Claim;
     try {
-      claim = this.#engine.newClaim(steps.name, this.#leaseMs, block, this.#label, steps.confirmHandOff !== undefined);
+      claim = this.#session.newClaim(steps.name, this.#leaseMs, block, this.#label, steps.confirmHandOff !== undefined);
     } catch (error) {
       this.#failed(error);
       return;
@@ -123,7 +123,7 @@ export class Cohort {
     this.#asker = asker;
     this.#patient ??= { ...options, waitMs: Infinity, signal: undefined };
     const patient = keepsPlace ? { ...this.#patient, throughPause: true } : this.#patient;
-    const waiter = new Waiter(this.#engine, steps, patient, claim, {
+    const waiter = new Waiter(this.#session, steps, patient, claim, {
       waiting: () => {
         for (const caller of this.#waiting) caller.deadline.start();
       },
@@ -156,7 +156,7 @@ export class Cohort {
     this.#isCrowd = isCrowd(served, granted.claim.amount);
     const callers = this.#waiting.splice(0, served);
     this.#asker = undefined;
-    const batch = new Batch(this.#engine, granted, callers, (left) => this.#over(left));
+    const batch = new Batch(this.#session, granted, callers, (left) => this.#over(left));
     if (batch.serveNext()) {
       this.#batch = batch;
       // If the first answer was the grant, nobody has needed a timer yet; and no waiter keeps the process alive any more.
@@ -164,7 +164,7 @@ export class Cohort {
     } else {
       // Whoever it was asked for has left.
       const { claim, mayStillRun } = granted;
-      void depart(this.#engine, steps, claim, mayStillRun(), this.#engine.commandTimeoutMs);
+      void depart(this.#session, steps, claim, mayStillRun(), this.#session.commandTimeoutMs);
     }
     this.#askForRest();
   }
@@ -213,9 +213,9 @@ export class Cohort {
   /** What is to be said to a caller whose claim goes on for others. @throws StoreError */
   async #look({ steps, deadline }: Caller, waiter: Waiter | undefined): Promise<TimedOut> {
     if (waiter?.failure !== undefined) throw waiter.failure;
-    const timeoutMs = Math.min(this.#engine.commandTimeoutMs, SHORTEST_CALL_MS);
+    const timeoutMs = Math.min(this.#session.commandTimeoutMs, SHORTEST_CALL_MS);
     const asker = { owner: waiter?.owner, calledAtMs: deadline.startedAt.monotonicMs, timeoutMs };
-    const state = await this.#engine.inspections.inspect(steps, asker).catch(() => undefined);
+    const state = await this.#session.inspections.inspect(steps, asker).catch(() => undefined);
     // Without a claim on its way it was in a batch, which those in the queue come after.
     return { state: waiter === undefined && state !== undefined ? { ...state, ahead: 0 } : state };
   }

@@ -1,7 +1,7 @@
 /** The cohorts of one Holdfast, by what their claims have in common. */
 import { Cohort } from "./cohort.js";
-import type { Engine } from "./engine.js";
 import type { ResolvedOptions } from "./options.js";
+import type { Session } from "./session.js";
 import type { Steps } from "./steps.js";
 
 /** Up to so many locks are kept of which all are idle: to make and remove one for each acquire costs more than the acquire's own work. */
@@ -11,13 +11,13 @@ const KEPT_OF_ONE = 4;
 
 /** See the file header. */
 export class Cohorts {
-  readonly #engine: Engine;
+  readonly #session: Session;
   /** By the key of the lock; of one lock there is one, unless callers want leases of several lengths or labels. */
   #byKey = new Map<string, readonly Cohort[]>();
   #tidyAt = KEPT;
 
-  constructor(engine: Engine) {
-    this.#engine = engine;
+  constructor(session: Session) {
+    this.#session = session;
   }
 
   /** The cohort that a caller with these options belongs to. */
@@ -26,7 +26,7 @@ export class Cohorts {
     const known = this.#byKey.get(key);
     const found = known?.find((one) => one.suits(name, options));
     if (found !== undefined) return found;
-    const cohort = new Cohort(this.#engine, name, options);
+    const cohort = new Cohort(this.#session, name, options);
     if (known === undefined && this.#byKey.size >= this.#tidyAt) this.#tidy();
     const others = known === undefined || known.length < KEPT_OF_ONE ? known : busyOf(known);
     this.#byKey.set(key, [...(others ?? []), cohort]);

@@ -1,25 +1,25 @@
 import { onAbort } from "./abort.js";
-import type { Engine, Occupant } from "./engine.js";
 import { ClosedError } from "./errors.js";
+import type { Occupant, Session } from "./session.js";
 
 /** Resolves after `delayMs`. @throws ClosedError, the signal's reason  which end it at once */
 export function delay(
-  engine: Engine,
+  session: Session,
   lockName: string,
   delayMs: number,
   signal: AbortSignal | undefined,
 ): Promise<void> {
   return new Promise((resolve, reject) => {
     signal?.throwIfAborted();
-    // It asks for nothing under this id: the id makes it known to the engine, which tells it of the end.
-    const claim = engine.newClaim(lockName, 1, 1, "");
+    // It asks for nothing under this id: the id makes it known to the session, which tells it of the end.
+    const claim = session.newClaim(lockName, 1, 1, "");
     const end = (settle: () => void): void => {
       timer.cancel();
       stopListening?.();
-      engine.dismiss(claim, pausing);
+      session.dismiss(claim, pausing);
       settle();
     };
-    const timer = engine.runtime.startTimer(() => end(resolve), delayMs, true);
+    const timer = session.runtime.startTimer(() => end(resolve), delayMs, true);
     const pausing: Occupant = {
       granted() {},
       poked() {},
@@ -29,7 +29,7 @@ export function delay(
         end(() => reject(new ClosedError(lockName)));
       },
     };
-    engine.admit(claim, pausing);
+    session.admit(claim, pausing);
     const stopListening = signal && onAbort(signal, () => end(() => reject(signal.reason)));
   });
 }

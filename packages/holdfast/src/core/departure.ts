@@ -6,9 +6,10 @@
  * answers nothing at all, for a minute at least. A place in the queue that is left over after that is passed on by
  * whoever is granted it in the name of this claim.
  */
-import type { Engine, Occupant } from "./engine.js";
+
 import { StoreError } from "./errors.js";
 import type { Timer } from "./runtime.js";
+import type { Occupant, Session } from "./session.js";
 import type { Claim, WaitSteps } from "./steps.js";
 
 const FIRST_PAUSE_MS = 50;
@@ -24,20 +25,20 @@ const STRAGGLER_MS = 60_000;
  * @returns whether the first try was answered; clean-up goes on by itself. Never rejects.
  */
 export function depart(
-  engine: Engine,
+  session: Session,
   steps: WaitSteps,
   claim: Claim,
   isUncertain: boolean,
   timeoutMs: number,
   onRefused: (error: unknown) => void = () => {},
 ): Promise<boolean> {
-  return new Departure(engine, steps, claim, isUncertain).leave(timeoutMs, onRefused);
+  return new Departure(session, steps, claim, isUncertain).leave(timeoutMs, onRefused);
 }
 
 class Departure implements Occupant {
   /** It goes on by itself while a Holdfast that closes waits for others. */
   readonly waits = false;
-  readonly #engine: Engine;
+  readonly #session: Session;
   readonly #steps: WaitSteps;
   readonly #claim: Claim;
   readonly #startedAtMs: number;
@@ -51,13 +52,13 @@ class Departure implements Occupant {
   #pauseMs = FIRST_PAUSE_MS;
   #pause: Timer | undefined;
 
-  constructor(engine: Engine, steps: WaitSteps, claim: Claim, isUncertain: boolean) {
-    this.#engine = engine;
+  constructor(session: Session, steps: WaitSteps, claim: Claim, isUncertain: boolean) {
+    this.#session = session;
     this.#steps = steps;
     this.#claim = claim;
     this.#isUncertain = isUncertain;
-    this.#startedAtMs = engine.runtime.monotonicMs();
-    engine.admit(claim, this);
+    this.#startedAtMs = session.runtime.monotonicMs();
+    session.admit(claim, this);
   }
 
   get #lock(): string {
@@ -66,10 +67,10 @@ class Departure implements Occupant {
 
   async leave(timeoutMs: number, onRefused: (error: unknown) => void = () => {}): Promise<boolean> {
     this.#pause?.cancel();
-    this.#isLast ||= this.#engine.isClosing;
+    this.#isLast ||= this.#session.isClosing;
     let isAnswered = true;
     try {
-      await this.#engine.departures.send(this.#lock, () => this.#steps.leave(this.#claim, timeoutMs));
+      await this.#session.departures.send(this.#lock, () => this.#steps.leave(this.#claim, timeoutMs));
       this.#isAnswered = true;
     } catch (error) {
       // Not answered is not "no": the claim may still stand in the queue, or hold.
@@ -84,7 +85,7 @@ class Departure implements Occupant {
 
   /** A grant to nobody: pass it on. */
   granted(): void {
-    if (!this.#isOver) void this.leave(this.#engine.commandTimeoutMs);
+    if (!this.#isOver) void this.leave(this.#session.commandTimeoutMs);
   }
 
   poked(): void {}
@@ -92,18 +93,18 @@ class Departure implements Occupant {
   revoked(): void {}
 
   reconnected(): void {
-    if (this.#isUncertain && !this.#isOver) void this.leave(this.#engine.commandTimeoutMs);
+    if (this.#isUncertain && !this.#isOver) void this.leave(this.#session.commandTimeoutMs);
   }
 
   async close(): Promise<void> {
     if (this.#isOver) return;
-    if (!this.#isLast) await this.leave(this.#engine.commandTimeoutMs);
+    if (!this.#isLast) await this.leave(this.#session.commandTimeoutMs);
     this.#end();
   }
 
   #goOn(): void {
     if (this.#isOver) return;
-    const passedMs = this.#engine.runtime.monotonicMs() - this.#startedAtMs;
+    const passedMs = this.#session.runtime.monotonicMs() - this.#startedAtMs;
     const { leaseMs } = this.#claim;
     // Who was never answered may still stand in the queue, and what stands there has no lease that ends.
     const isSettled = this.#isAnswered || this.#isHopeless;
@@ -114,8 +115,8 @@ class Departure implements Occupant {
       return;
     }
     this.#pause?.cancel();
-    this.#pause = this.#engine.runtime.startTimer(
-      () => void this.leave(this.#engine.commandTimeoutMs),
+    this.#pause = this.#session.runtime.startTimer(
+      () => void this.leave(this.#session.commandTimeoutMs),
       this.#pauseMs,
       false,
     );
@@ -125,6 +126,6 @@ class Departure implements Occupant {
   #end(): void {
     this.#isOver = true;
     this.#pause?.cancel();
-    this.#engine.dismiss(this.#claim, this);
+    this.#session.dismiss(this.#claim, this);
   }
 }

@@ -1,14 +1,14 @@
 /** The end of a hold that its holder wants: what was held is given to the next one, whatever happens to the requests. */
 import { depart } from "./departure.js";
-import type { Engine } from "./engine.js";
 import { StoreError } from "./errors.js";
 import type { Ended } from "./holding.js";
 import { insist } from "./insist.js";
+import type { Session } from "./session.js";
 import type { Claim, Grant, Steps } from "./steps.js";
 
 /** What is given back. */
 export interface Given {
-  readonly engine: Engine;
+  readonly session: Session;
   readonly steps: Steps;
   readonly grant: Grant;
   /** The claim, with the longest lease that it was ever given. */
@@ -27,9 +27,9 @@ const PAUSE_MS = 50;
  *
  * @throws StoreError  no answer in time; it is tried further in the background until the lease is over anyway
  */
-export async function giveBack({ engine, steps, grant, claim, mayStillRun, reclaim }: Given): Promise<Ended> {
-  const { runtime, commandTimeoutMs } = engine;
-  const reconnects = engine.commandReconnects;
+export async function giveBack({ session, steps, grant, claim, mayStillRun, reclaim }: Given): Promise<Ended> {
+  const { runtime, commandTimeoutMs } = session;
+  const reconnects = session.commandReconnects;
   const stopAtMs = runtime.monotonicMs() + commandTimeoutMs * 2;
   for (let mayHaveRun = false, isPutBack = false; ; ) {
     try {
@@ -39,14 +39,14 @@ export async function giveBack({ engine, steps, grant, claim, mayStillRun, recla
         isPutBack = true;
         continue;
       }
-      mayHaveRun ||= reconnects !== engine.commandReconnects;
+      mayHaveRun ||= reconnects !== session.commandReconnects;
       // It would hold for nobody when it arrives.
-      if (mayStillRun()) void depart(engine, steps, claim, true, commandTimeoutMs);
+      if (mayStillRun()) void depart(session, steps, claim, true, commandTimeoutMs);
       return mayHaveRun && ended !== "forgotten" ? "released" : ended;
     } catch (error) {
       mayHaveRun ||= error instanceof StoreError && error.mayHaveRun;
       if (!(error instanceof StoreError) || !error.transient || runtime.monotonicMs() >= stopAtMs) {
-        void depart(engine, steps, claim, true, commandTimeoutMs);
+        void depart(session, steps, claim, true, commandTimeoutMs);
         throw error;
       }
       await new Promise<void>((resume) => runtime.startTimer(resume, PAUSE_MS, true));
@@ -70,13 +70,13 @@ async function isReclaimed(reclaim: () => Promise<boolean>): Promise<boolean> {
  *
  * @throws StoreError  as `giveBack`
  */
-export async function giveBackLate({ engine, steps, grant, claim, mayStillRun }: Given): Promise<Ended> {
-  const { commandTimeoutMs } = engine;
+export async function giveBackLate({ session, steps, grant, claim, mayStillRun }: Given): Promise<Ended> {
+  const { commandTimeoutMs } = session;
   try {
-    const outcome = await insist(engine, () => steps.extend(grant, grant.claim.leaseMs, commandTimeoutMs));
+    const outcome = await insist(session, () => steps.extend(grant, grant.claim.leaseMs, commandTimeoutMs));
     return outcome === "extended" ? "released" : outcome;
   } finally {
     // Whatever it is that the server holds for this claim, nobody uses it any more.
-    await depart(engine, steps, claim, mayStillRun(), commandTimeoutMs);
+    await depart(session, steps, claim, mayStillRun(), commandTimeoutMs);
   }
 }

@@ -1,8 +1,9 @@
 /** What becomes of a grant: a hold, and a word to who listens. */
-import type { Engine } from "./engine.js";
+
 import { aboutLock, channels, type GrantEvent } from "./events.js";
 import { Hold } from "./hold.js";
 import type { HoldOptions } from "./renewer.js";
+import type { Session } from "./session.js";
 import type { Steps } from "./steps.js";
 import type { Turn } from "./turn.js";
 import type { Granted } from "./wait-ends.js";
@@ -14,7 +15,7 @@ import type { Granted } from "./wait-ends.js";
  * @param turn   of the claim, if it serves others after this lease
  */
 export function hold(
-  engine: Engine,
+  session: Session,
   steps: Steps,
   granted: Granted,
   options: HoldOptions,
@@ -33,5 +34,5 @@ export function hold(
   }
   const { claim, token: lastToken, slots, setAt, provisionalMs, isHandedOver, mayStillRun } = granted;
   const facts = { token, setAt, provisionalMs, isHandedOver, options, mayStillRun, turn };
-  return new Hold(engine, steps, { claim, token: lastToken, slots }, facts);
+  return new Hold(session, steps, { claim, token: lastToken, slots }, facts);
 }

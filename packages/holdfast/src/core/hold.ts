@@ -7,13 +7,13 @@
 
 import type { HeldLease, Settled } from "./closing.js";
 import { depart } from "./departure.js";
-import type { Engine, Occupant } from "./engine.js";
 import { type Forced, type LossReason, StoreError, UnsupportedError } from "./errors.js";
 import { describeExport } from "./exporting.js";
 import { giveBack, giveBackLate } from "./giving-back.js";
 import type { Ended, ExportedLease, Holding, LossListener } from "./holding.js";
 import { parseOwner } from "./owner.js";
 import { type HoldOptions, type Kept, Renewer } from "./renewer.js";
+import type { Occupant, Session } from "./session.js";
 import type { Claim, Grant, NotHeld, Steps } from "./steps.js";
 import type { Turn } from "./turn.js";
 import type { Moment } from "./validity.js";
@@ -36,7 +36,7 @@ export interface HoldFacts {
 
 /** See the file header. */
 export class Hold implements Occupant, Holding, Kept {
-  readonly #engine: Engine;
+  readonly #session: Session;
   readonly #steps: Steps;
   readonly #options: HoldOptions;
   #lossListeners: LossListener[] | undefined;
@@ -57,19 +57,19 @@ export class Hold implements Occupant, Holding, Kept {
   #token: number;
 
   /** @param grant  as the server has it: of several reserved tokens the last */
-  constructor(engine: Engine, steps: Steps, grant: Grant, facts: HoldFacts) {
+  constructor(session: Session, steps: Steps, grant: Grant, facts: HoldFacts) {
     const { token, setAt, provisionalMs, isHandedOver = false, options, mayStillRun, turn } = facts;
     this.#turn = turn;
     this.#isHandedOver = isHandedOver;
     this.#token = token;
     this.#mayStillRun = mayStillRun;
     this.#grant = grant;
-    this.#engine = engine;
+    this.#session = session;
     this.#steps = steps;
     this.#options = options;
     const lease = { leaseMs: grant.claim.leaseMs, setAt, provisionalMs, isWatched: turn !== undefined };
-    this.#renewer = new Renewer(engine, steps, options, lease, this);
-    engine.admit(grant.claim, this);
+    this.#renewer = new Renewer(session, steps, options, lease, this);
+    session.admit(grant.claim, this);
     this.#renewer.start();
   }
 
@@ -174,18 +174,18 @@ export class Hold implements Occupant, Holding, Kept {
 
   /** The holder ends it, in time. A second copy of its grant that comes now must not undo it before what ends it on the server. */
   #forgetCopies(): void {
-    this.#engine.handedOver(this.#grant.claim, this.#grant.token);
+    this.#session.handedOver(this.#grant.claim, this.#grant.token);
   }
 
   #stop(): void {
     this.#isOver = true;
     this.#renewer.stop();
-    this.#engine.dismiss(this.#grant.claim, this);
+    this.#session.dismiss(this.#grant.claim, this);
   }
 
   /** @param heldMs  how long it was held, where that is known: reading the clock is a part of what a short section takes */
   #noteLength(heldMs?: number): void {
-    const { shortHolds } = this.#engine;
+    const { shortHolds } = this.#session;
     const { key } = this.#steps;
     if (this.#isHandedOver || shortHolds.has(key)) shortHolds.ended(key, heldMs ?? this.heldMs());
   }
@@ -196,7 +196,7 @@ export class Hold implements Occupant, Holding, Kept {
    */
   undoLateRequests(): void {
     if (!this.#isUnclear()) return;
-    void depart(this.#engine, this.#steps, this.#claimAsExtended(), true, this.#engine.commandTimeoutMs);
+    void depart(this.#session, this.#steps, this.#claimAsExtended(), true, this.#session.commandTimeoutMs);
   }
 
   /** Ends the hold and tells who listens why, once. */
@@ -251,12 +251,12 @@ export class Hold implements Occupant, Holding, Kept {
       this.#forgetCopies();
     }
     const given = {
-      engine: this.#engine,
+      session: this.#session,
       steps: this.#steps,
       grant: this.#grant,
       claim: this.#claimAsExtended(),
       mayStillRun: () => this.#isUnclear(),
-      reclaim: () => this.#renewer.reclaim(this.leaseMs, this.#engine.commandTimeoutMs),
+      reclaim: () => this.#renewer.reclaim(this.leaseMs, this.#session.commandTimeoutMs),
     };
     // Sent before the others ask for a claim of their own, so that they need not wait for this one.
     const ending = isLate ? giveBackLate(given) : giveBack(given);
@@ -339,7 +339,13 @@ export class Hold implements Occupant, Holding, Kept {
       this.#givenBack = Promise.resolve(false);
       return;
     }
-    this.#givenBack = depart(this.#engine, this.#steps, this.#claimAsExtended(), false, this.#engine.commandTimeoutMs);
+    this.#givenBack = depart(
+      this.#session,
+      this.#steps,
+      this.#claimAsExtended(),
+      false,
+      this.#session.commandTimeoutMs,
+    );
     await this.#givenBack;
   }
 

@@ -1,6 +1,6 @@
 import { inDoubt } from "./doubt.js";
-import type { Engine } from "./engine.js";
 import { StoreError } from "./errors.js";
+import type { Session } from "./session.js";
 
 const PAUSE_MS = 50;
 
@@ -11,10 +11,10 @@ const PAUSE_MS = 50;
  * @throws StoreError  it was not answered in that time, or never will be; `mayHaveRun` is true if any of the tries may have run
  */
 export async function insist<Answer>(
-  engine: Pick<Engine, "runtime" | "commandTimeoutMs">,
+  session: Pick<Session, "runtime" | "commandTimeoutMs">,
   send: () => Promise<Answer>,
 ): Promise<Answer> {
-  const { runtime, commandTimeoutMs } = engine;
+  const { runtime, commandTimeoutMs } = session;
   const stopAtMs = runtime.monotonicMs() + commandTimeoutMs * 2;
   for (let mayHaveRun = false; ; ) {
     try {

@@ -1,8 +1,9 @@
 /** Who holds a lock and who waits, with names instead of ids: read only when somebody asks. */
-import type { Engine } from "./engine.js";
+
 import type { Holder, Pause } from "./errors.js";
 import { parseOwner } from "./owner.js";
 import { standingPause } from "./paused.js";
+import type { Session } from "./session.js";
 import type { HolderState, LookSteps, State } from "./steps.js";
 
 /** What `inspect` tells about a lock. A snapshot: it may have changed when you read it. */
@@ -34,21 +35,21 @@ export interface WaitingClaim {
 }
 
 /** What is asked for names of processes, and for the time. */
-export type Asked = Pick<Engine, "records" | "commandTimeoutMs" | "runtime">;
+export type Asked = Pick<Session, "records" | "commandTimeoutMs" | "runtime">;
 
 /** Reads the lock and the records of the clients that it names. @throws StoreError, ClosedError */
-export async function inspect(engine: Engine, steps: LookSteps): Promise<Inspection> {
-  engine.assertOpen(steps.name);
-  return describe(engine, steps, await steps.inspect(undefined, engine.commandTimeoutMs));
+export async function inspect(session: Session, steps: LookSteps): Promise<Inspection> {
+  session.assertOpen(steps.name);
+  return describe(session, steps, await steps.inspect(undefined, session.commandTimeoutMs));
 }
 
 /** What the server said, with the names of the processes. Never rejects. */
-export async function describe(engine: Asked, steps: LookSteps, state: State): Promise<Inspection> {
+export async function describe(session: Asked, steps: LookSteps, state: State): Promise<Inspection> {
   const records = new Map<string, ReturnType<typeof identify>>();
   // Many waiters are often few clients.
   const known = (owner: string): ReturnType<typeof identify> => {
     const key = parseOwner(owner)?.clientId ?? "";
-    const record = records.get(key) ?? identify(engine, key);
+    const record = records.get(key) ?? identify(session, key);
     records.set(key, record);
     return record;
   };
@@ -61,31 +62,31 @@ export async function describe(engine: Asked, steps: LookSteps, state: State): P
     waiters: await Promise.all(
       state.waiters.map(async (owner) => ({ owner, label: parseOwner(owner)?.label, ...(await known(owner)) })),
     ),
-    pause: standingPause(engine, state),
+    pause: standingPause(session, state),
   };
 }
 
 /** The first holder in `state`, for an error message; what cannot be found out in time is left out. */
-export async function firstHolder(engine: Engine, state: State | undefined): Promise<Holder | undefined> {
+export async function firstHolder(session: Session, state: State | undefined): Promise<Holder | undefined> {
   const holder = state?.holders[0];
   if (holder === undefined) return undefined;
-  const description = described.get(holder) ?? describeHolder(engine, holder);
+  const description = described.get(holder) ?? describeHolder(session, holder);
   described.set(holder, description);
   return description;
 }
 
 /** A hold with the names of its process, as far as they can be found out quickly. Never rejects. */
-export async function describeHolder(engine: Asked, holder: HolderState): Promise<Holder> {
-  return toHolder(holder, await identify(engine, parseOwner(holder.owner)?.clientId ?? ""));
+export async function describeHolder(session: Asked, holder: HolderState): Promise<Holder> {
+  return toHolder(holder, await identify(session, parseOwner(holder.owner)?.clientId ?? ""));
 }
 
 /** So that callers who share an inspection also share the read of the holder's record. */
 const described = new WeakMap<HolderState, Promise<Holder>>();
 
 /** A claim with the names of its process, as far as they can be found out quickly. Never rejects. */
-export async function describeClaim(engine: Engine, owner: string): Promise<WaitingClaim> {
+export async function describeClaim(session: Session, owner: string): Promise<WaitingClaim> {
   const parsed = parseOwner(owner);
-  return { owner, label: parsed?.label, ...(await identify(engine, parsed?.clientId ?? "")) };
+  return { owner, label: parsed?.label, ...(await identify(session, parsed?.clientId ?? "")) };
 }
 
 function toHolder(
@@ -113,12 +114,12 @@ function toHolder(
 const IDENTIFY_MS = 200;
 
 async function identify(
-  engine: Asked,
+  session: Asked,
   clientId: string,
 ): Promise<{ host: string | undefined; pid: number | undefined; clientName: string | undefined }> {
   const record =
     clientId === ""
       ? undefined
-      : await engine.records.read(clientId, Math.min(engine.commandTimeoutMs, IDENTIFY_MS)).catch(() => undefined);
+      : await session.records.read(clientId, Math.min(session.commandTimeoutMs, IDENTIFY_MS)).catch(() => undefined);
   return { host: record?.host, pid: record?.pid, clientName: record?.clientName };
 }

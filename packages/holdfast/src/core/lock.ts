@@ -1,7 +1,6 @@
 /** The verbs that every kind has which is held, written once. A kind adds its own, and its own steps. */
 import { acquire, type MakeLease, run, tryAcquire } from "./acquire.js";
 import type { Cohorts } from "./cohorts.js";
-import type { Engine } from "./engine.js";
 import { StoreError } from "./errors.js";
 import { channels, type ForcedEvent } from "./events.js";
 import { type Inspection, inspect } from "./inspection.js";
@@ -16,6 +15,7 @@ import {
   resolve,
   type TryAcquireOptions,
 } from "./options.js";
+import type { Session } from "./session.js";
 import type { Steps } from "./steps.js";
 
 /** Whom to take a lock away from: by `owner`, by `token`, or by both, as `inspect` shows them. And what to say. */
@@ -30,7 +30,7 @@ export interface ForceReleaseOptions {
 
 /** See `Lock.partsOf`. @internal */
 export interface LockParts<Held extends Lease> {
-  readonly engine: Engine;
+  readonly session: Session;
   readonly steps: Steps;
   readonly defaults: ResolvedOptions;
   readonly make: MakeLease<Held>;
@@ -44,7 +44,7 @@ export class Lock<Held extends Lease = Lease> {
   /** Name of the lock. */
   readonly name: string;
   /** @internal */
-  protected readonly engine: Engine;
+  protected readonly session: Session;
   /** @internal */
   protected readonly steps: Steps;
   /** @internal */
@@ -56,9 +56,9 @@ export class Lock<Held extends Lease = Lease> {
   protected readonly cohorts: Cohorts | undefined;
 
   /** Locks come from the factories of a Holdfast. @internal */
-  constructor(engine: Engine, steps: Steps, defaults: ResolvedOptions, make: MakeLease<Held>, cohorts?: Cohorts) {
+  constructor(session: Session, steps: Steps, defaults: ResolvedOptions, make: MakeLease<Held>, cohorts?: Cohorts) {
     this.name = steps.name;
-    this.engine = engine;
+    this.session = session;
     this.steps = steps;
     this.defaults = defaults;
     this.make = make;
@@ -66,8 +66,8 @@ export class Lock<Held extends Lease = Lease> {
   }
 
   /** What stands behind a lock, for kinds that are made of other locks. @internal */
-  static partsOf<Held extends Lease>({ engine, steps, defaults, make }: Lock<Held>): LockParts<Held> {
-    return { engine, steps, defaults, make };
+  static partsOf<Held extends Lease>({ session, steps, defaults, make }: Lock<Held>): LockParts<Held> {
+    return { session, steps, defaults, make };
   }
 
   /**
@@ -91,7 +91,7 @@ export class Lock<Held extends Lease = Lease> {
     } catch (error) {
       return Promise.reject(error);
     }
-    return acquire(this.engine, this.steps, resolved, this.make, this.cohorts);
+    return acquire(this.session, this.steps, resolved, this.make, this.cohorts);
   }
 
   /**
@@ -104,7 +104,7 @@ export class Lock<Held extends Lease = Lease> {
    * @throws TypeError, RangeError  a wrong option; nothing was sent
    */
   async tryAcquire(options: TryAcquireOptions = NONE): Promise<Held | null> {
-    return tryAcquire(this.engine, this.steps, resolve(options, this.defaults), this.make);
+    return tryAcquire(this.session, this.steps, resolve(options, this.defaults), this.make);
   }
 
   /**
@@ -121,7 +121,7 @@ export class Lock<Held extends Lease = Lease> {
 
   /** Who holds it, since when and for how long, and who waits. Changes nothing. @throws StoreError, ClosedError */
   inspect(): Promise<Inspection> {
-    return inspect(this.engine, this.steps);
+    return inspect(this.session, this.steps);
   }
 
   /**
@@ -146,19 +146,19 @@ export class Lock<Held extends Lease = Lease> {
     if (token !== undefined) checkWhole("token", token, 1, Number.MAX_SAFE_INTEGER);
     if (by !== undefined) checkWords("by", by);
     if (reason !== undefined) checkWords("reason", reason);
-    this.engine.assertOpen(this.name);
-    const reconnects = this.engine.commandReconnects;
+    this.session.assertOpen(this.name);
+    const reconnects = this.session.commandReconnects;
     const forced = { by, reason };
     const named = { ...(owner !== undefined && { owner }), ...(token !== undefined && { token }) };
     const whom = { ...named, note: forcedNote(forced) };
-    const isReleased = await this.steps.forceRelease(whom, this.engine.commandTimeoutMs);
-    if (!isReleased && reconnects !== this.engine.commandReconnects) {
+    const isReleased = await this.steps.forceRelease(whom, this.session.commandTimeoutMs);
+    if (!isReleased && reconnects !== this.session.commandReconnects) {
       // A client may have sent it twice, and then this is the answer to the second copy.
       const cause = new Error("the connection was lost meanwhile, and an earlier copy may have released it");
       throw new StoreError(this.name, { mayHaveRun: true, transient: true, cause });
     }
     if (isReleased && channels.forced.hasSubscribers) {
-      const { clientId } = this.engine;
+      const { clientId } = this.session;
       const about = { kind: this.steps.kind, lockName: this.name, owner: owner ?? "", clientId };
       const event: ForcedEvent = { ...about, token, forced };
       channels.forced.publish(event);

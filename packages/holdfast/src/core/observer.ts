@@ -5,10 +5,10 @@
  * again; it never hands out what is no news; and it keeps only the newest, however slow its reader is.
  */
 import { isAbortSignal, nativeSignal, onAbort } from "./abort.js";
-import type { Engine, Occupant } from "./engine.js";
 import { ClosedError, StoreError, UnsupportedError } from "./errors.js";
 import { show, unknownOption } from "./names.js";
 import type { Timer } from "./runtime.js";
+import type { Occupant, Session } from "./session.js";
 import type { Claim } from "./steps.js";
 import type { Inbox } from "./store.js";
 
@@ -20,7 +20,7 @@ const JITTER_MS = 20;
 
 /** What is followed. */
 export interface Observed<State> {
-  readonly engine: Engine;
+  readonly session: Session;
   readonly name: string;
   /** Where a message says that it may have changed. */
   readonly channel: string;
@@ -103,7 +103,7 @@ interface Reader<State> {
 /** See the file header. One reader at a time. */
 class Observer<State> implements Occupant {
   readonly #observed: Observed<State>;
-  readonly #engine: Engine;
+  readonly #session: Session;
   readonly #signal: AbortSignal | undefined;
   readonly #stopListening: (() => void) | undefined;
   readonly #claim: Claim;
@@ -122,11 +122,11 @@ class Observer<State> implements Occupant {
   /** @throws ClosedError */
   constructor(observed: Observed<State>, signal: AbortSignal | undefined) {
     this.#observed = observed;
-    this.#engine = observed.engine;
+    this.#session = observed.session;
     this.#signal = signal;
-    // It asks for nothing under this id: the id makes it known to the engine, which tells it of reconnects and the end.
-    this.#claim = this.#engine.newClaim(observed.name, 1, 1, "");
-    this.#engine.admit(this.#claim, this);
+    // It asks for nothing under this id: the id makes it known to the session, which tells it of reconnects and the end.
+    this.#claim = this.#session.newClaim(observed.name, 1, 1, "");
+    this.#session.admit(this.#claim, this);
     this.#stopListening = signal && onAbort(signal, this.#onAbort);
     this.#listen();
     void this.#read();
@@ -169,8 +169,8 @@ class Observer<State> implements Occupant {
     if (this.#inbox !== undefined || this.#isOpening || !this.#canListen) return;
     this.#isOpening = true;
     const onMessage = (): void => void this.#read();
-    this.#engine.store
-      .inbox(this.#observed.channel, onMessage, this.#engine.commandTimeoutMs)
+    this.#session.store
+      .inbox(this.#observed.channel, onMessage, this.#session.commandTimeoutMs)
       .then(
         (inbox) => {
           this.#inbox = inbox;
@@ -197,7 +197,7 @@ class Observer<State> implements Occupant {
       this.#readAgain = false;
       this.#timer?.cancel();
       try {
-        const is = await this.#observed.read(this.#engine.commandTimeoutMs);
+        const is = await this.#observed.read(this.#session.commandTimeoutMs);
         this.#newest = { is };
         this.#askIn(Math.min(this.#observed.changesInMs(is), this.#inbox === undefined ? POLL_MS : RECHECK_MS));
         this.#hand();
@@ -211,14 +211,14 @@ class Observer<State> implements Occupant {
 
   #askIn(delayMs: number): void {
     if (this.#end !== undefined) return;
-    const jitterMs = this.#engine.runtime.random() * JITTER_MS;
+    const jitterMs = this.#session.runtime.random() * JITTER_MS;
     const ask = (): void => {
       this.#listen();
       void this.#read();
     };
     this.#timer?.cancel();
     // Whoever waits for the next state keeps the process alive.
-    this.#timer = this.#engine.runtime.startTimer(ask, delayMs + jitterMs, true);
+    this.#timer = this.#session.runtime.startTimer(ask, delayMs + jitterMs, true);
   }
 
   /** Gives the reader what is new to it, or the end. */
@@ -249,7 +249,7 @@ class Observer<State> implements Occupant {
     this.#end = end;
     this.#timer?.cancel();
     this.#stopListening?.();
-    this.#engine.dismiss(this.#claim, this);
+    this.#session.dismiss(this.#claim, this);
     void this.#inbox?.close();
     this.#hand();
   }

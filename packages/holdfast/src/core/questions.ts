@@ -6,11 +6,11 @@
  */
 
 import type { Deadline } from "./deadline.js";
-import type { Engine } from "./engine.js";
 import type { GrantMoment } from "./grant-moment.js";
 import type { InboxCheck, Listening } from "./inbox-check.js";
 import type { ResolvedOptions } from "./options.js";
 import { Rechecks } from "./rechecks.js";
+import type { Session } from "./session.js";
 import type { Attempt, Claim, WaitSteps } from "./steps.js";
 import type { Moment } from "./validity.js";
 
@@ -19,7 +19,7 @@ export const SHORTEST_CALL_MS = 200;
 
 /** What the questions are about. */
 export interface Asked {
-  readonly engine: Engine;
+  readonly session: Session;
   readonly steps: WaitSteps;
   readonly claim: Claim;
   readonly options: ResolvedOptions;
@@ -79,16 +79,16 @@ export class Questions implements Listening {
       this.ask();
       return;
     }
-    const { engine, steps } = this.#asked;
+    const { session, steps } = this.#asked;
     this.#listen();
     if (this.#check?.isDeaf === true) this.#later().poll();
-    else this.#later().queued(restMs, engine.recheckMs(steps));
+    else this.#later().queued(restMs, session.recheckMs(steps));
   }
 
   /** The connection may be another one than before: a slot of a cluster moves. */
   #listen(): void {
-    const { engine, steps } = this.#asked;
-    const check = steps.asksAgain === true ? undefined : engine.inboxCheck(steps);
+    const { session, steps } = this.#asked;
+    const check = steps.asksAgain === true ? undefined : session.inboxCheck(steps);
     if (check === this.#check) return;
     this.#check?.leave(this);
     this.#check = check;
@@ -101,19 +101,19 @@ export class Questions implements Listening {
       this.ask();
       return;
     }
-    const { engine, steps } = this.#asked;
+    const { session, steps } = this.#asked;
     const goWithout = (): void => {
       if (!this.#isOver) this.#asker.goesOnWithoutQueue();
       this.poll();
     };
-    if (engine.mailbox.unsupported) {
+    if (session.mailbox.unsupported) {
       goWithout();
-    } else if (engine.canBeTold(steps)) {
+    } else if (session.canBeTold(steps)) {
       this.ask();
     } else {
-      engine.listen(steps, engine.commandTimeoutMs).then(() => this.ask(), goWithout);
+      session.listen(steps, session.commandTimeoutMs).then(() => this.ask(), goWithout);
       // Keeps the process alive meanwhile, and asks if that takes long.
-      this.#later().in(engine.commandTimeoutMs);
+      this.#later().in(session.commandTimeoutMs);
     }
   }
 
@@ -144,14 +144,14 @@ export class Questions implements Listening {
 
   /** On the path of every acquire, hence callbacks in place of an async function. */
   #send(isRecheck = false): void {
-    const { engine, steps, claim, options, moment } = this.#asked;
+    const { session, steps, claim, options, moment } = this.#asked;
     this.#open += 1;
     this.#askAgain = false;
     this.#rechecks?.cancel();
     const sentAt = moment.sent();
-    const enqueue = options.waitMs > 0 && engine.canBeTold(steps);
+    const enqueue = options.waitMs > 0 && session.canBeTold(steps);
     const timeoutMs = this.#timeoutMs();
-    const { guard } = engine;
+    const { guard } = session;
     const attempt = guard.isOpen
       ? steps.acquire(claim, enqueue, timeoutMs, this.#asker.waitsThroughPause)
       : guard.pass(
@@ -175,13 +175,13 @@ export class Questions implements Listening {
 
   /** Made on demand: most acquires ask once. */
   #later(): Rechecks {
-    this.#rechecks ??= new Rechecks(this.#asked.engine.runtime, () => this.#recheck());
+    this.#rechecks ??= new Rechecks(this.#asked.session.runtime, () => this.#recheck());
     return this.#rechecks;
   }
 
   #timeoutMs(): number {
-    const { engine, options, deadline } = this.#asked;
-    if (options.waitMs === 0) return engine.commandTimeoutMs;
-    return Math.min(engine.commandTimeoutMs, Math.max(deadline.leftMs(), SHORTEST_CALL_MS));
+    const { session, options, deadline } = this.#asked;
+    if (options.waitMs === 0) return session.commandTimeoutMs;
+    return Math.min(session.commandTimeoutMs, Math.max(deadline.leftMs(), SHORTEST_CALL_MS));
   }
 }

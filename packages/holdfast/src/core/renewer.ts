@@ -6,10 +6,10 @@
  */
 import type { Renewable } from "./bulk-renewal.js";
 import { confirmAtMs, type Unconfirmed } from "./confirmations.js";
-import type { Engine } from "./engine.js";
 import type { LossReason } from "./errors.js";
 import { answerInMs, publishRenew, RenewalSchedule } from "./renewal.js";
 import type { Timer } from "./runtime.js";
+import type { Session } from "./session.js";
 import type { Grant, NotHeld, Steps } from "./steps.js";
 import { Term } from "./term.js";
 import { type Moment, now, validUntil } from "./validity.js";
@@ -54,7 +54,7 @@ export interface Kept {
 /** See the file header. One for each hold. */
 export class Renewer implements Watched, Renewable, Unconfirmed {
   readonly term: Term;
-  readonly #engine: Engine;
+  readonly #session: Session;
   readonly #steps: Steps;
   readonly #options: HoldOptions;
   readonly #kept: Kept;
@@ -71,15 +71,15 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
   /** See `Unconfirmed`; Infinity where nothing but a renewal is due. */
   readonly confirmAtMs: number;
 
-  constructor(engine: Engine, steps: Steps, options: HoldOptions, lease: FirstLease, kept: Kept) {
-    this.#engine = engine;
+  constructor(session: Session, steps: Steps, options: HoldOptions, lease: FirstLease, kept: Kept) {
+    this.#session = session;
     this.#steps = steps;
     this.#options = options;
     this.#kept = kept;
     this.#provisionalMs = lease.provisionalMs;
-    this.term = new Term(engine.runtime, lease.setAt, lease.leaseMs, lease.provisionalMs);
-    this.#renewal = new RenewalSchedule(engine.runtime, this.#firstAtMs(lease));
-    this.confirmAtMs = this.#isShort(lease) ? confirmAtMs(engine.runtime, lease) : Infinity;
+    this.term = new Term(session.runtime, lease.setAt, lease.leaseMs, lease.provisionalMs);
+    this.#renewal = new RenewalSchedule(session.runtime, this.#firstAtMs(lease));
+    this.confirmAtMs = this.#isShort(lease) ? confirmAtMs(session.runtime, lease) : Infinity;
   }
 
   /** Whether the server has granted less than the lease that renewals go by, and no batch looks after that. */
@@ -94,9 +94,9 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
 
   /** From now on it is watched, and renewed if that was asked for. */
   start(): void {
-    this.#engine.watchdog.join(this.#kept.grant.claim.number, this);
+    this.#session.watchdog.join(this.#kept.grant.claim.number, this);
     if (this.#provisionalMs !== undefined && !this.#options.renew) void this.#renew();
-    if (this.confirmAtMs < Infinity) this.#engine.confirmations.add(this);
+    if (this.confirmAtMs < Infinity) this.#session.confirmations.add(this);
     this.#arm();
   }
 
@@ -108,7 +108,7 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
   /** Asks for the whole lease if the grant is provisional, without waiting for the answer. */
   confirm(): void {
     if (this.#provisionalMs === undefined) return;
-    this.#steps.extend(this.#kept.grant, this.term.leaseMs, this.#engine.commandTimeoutMs).catch(() => {
+    this.#steps.extend(this.#kept.grant, this.term.leaseMs, this.#session.commandTimeoutMs).catch(() => {
       // Then it lasts for as long as it was granted, as if this had not been sent.
     });
   }
@@ -130,7 +130,7 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
 
   /** Whether nothing comes soon but its renewal, which is one of many. */
   #leftToOthers(endsInMs: number, dueInMs: number): boolean {
-    const { bulkRenewal } = this.#engine;
+    const { bulkRenewal } = this.#session;
     if (!this.#options.renew || this.term.leaseMs < BULK_LEASE_MS || this.#steps.renewAll === undefined) return false;
     if (endsInMs <= NEAR_MS || !bulkRenewal.isPossible || this.#provisionalMs !== undefined) return false;
     if (dueInMs <= EARLY_MS) {
@@ -170,8 +170,8 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
   rest(): void {
     this.#isResting = true;
     this.#timer?.cancel();
-    if (this.#provisionalMs !== undefined) this.#engine.confirmations.remove(this);
-    this.#engine.watchdog.leave(this.#kept.grant.claim.number, this);
+    if (this.#provisionalMs !== undefined) this.#session.confirmations.remove(this);
+    this.#session.watchdog.leave(this.#kept.grant.claim.number, this);
   }
 
   /** A connection has come back: a renewal that failed meanwhile need not wait for its turn. */
@@ -195,7 +195,7 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
 
   /** The server has extended it: from now on it is renewed as any other lease, or not at all. */
   #renewedFor(leaseMs: number): void {
-    if (this.#provisionalMs !== undefined) this.#engine.confirmations.remove(this);
+    if (this.#provisionalMs !== undefined) this.#session.confirmations.remove(this);
     this.#provisionalMs = undefined;
     this.#renewal.succeeded(this.#options.renew ? leaseMs : Infinity);
   }
@@ -228,7 +228,7 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
 
   /** Its holder asks for a lease of another length, which renewals go on with. @throws StoreError */
   async extend(leaseMs: number): Promise<"extended" | NotHeld> {
-    const outcome = await this.#extend(leaseMs, this.#engine.commandTimeoutMs, () => !this.#isOver);
+    const outcome = await this.#extend(leaseMs, this.#session.commandTimeoutMs, () => !this.#isOver);
     if (outcome === "extended") {
       this.term.leaseMs = leaseMs;
       this.#renewedFor(leaseMs);
@@ -243,7 +243,7 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
    * A timer for whatever comes first: the end of validity, the longest hold, the next renewal. Before it is near there is none:
    * most holds are over by then, and where many are held, timers are most of what they take.
    */
-  #arm(at: Moment = now(this.#engine.runtime)): void {
+  #arm(at: Moment = now(this.#session.runtime)): void {
     this.#timer?.cancel();
     this.#timer = undefined;
     if (this.#isResting) return;
@@ -254,7 +254,7 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
     );
     if (inMs > NEAR_MS) return;
     this.#timerDueAtMs = at.monotonicMs + inMs;
-    this.#timer = this.#engine.runtime.startTimer(() => this.#tick(), Math.max(0, inMs), false);
+    this.#timer = this.#session.runtime.startTimer(() => this.#tick(), Math.max(0, inMs), false);
   }
 
   #tick(): void {
@@ -273,7 +273,7 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
     let outcome: "extended" | NotHeld | undefined;
     let failure: unknown;
     const { leaseMs } = this.term;
-    const timeoutMs = answerInMs(this.#provisionalMs ?? leaseMs, this.#engine.commandTimeoutMs);
+    const timeoutMs = answerInMs(this.#provisionalMs ?? leaseMs, this.#session.commandTimeoutMs);
     try {
       outcome = await this.#extend(leaseMs, timeoutMs, () => !this.#isResting);
     } catch (error) {
@@ -293,18 +293,18 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
 
   /** @param isWanted  whether it would still be put back for somebody, and not given back while the answer was on its way */
   async #extend(leaseMs: number, timeoutMs: number, isWanted: () => boolean): Promise<"extended" | NotHeld> {
-    const sentAt = now(this.#engine.runtime);
+    const sentAt = now(this.#session.runtime);
     this.term.asked(leaseMs);
     let outcome = await this.#steps.extend(this.#kept.grant, leaseMs, timeoutMs);
     if (outcome !== "extended" && isWanted() && (await this.reclaim(leaseMs, timeoutMs))) outcome = "extended";
-    if (outcome === "extended") this.term.extended(validUntil(sentAt, leaseMs), now(this.#engine.runtime));
+    if (outcome === "extended") this.term.extended(validUntil(sentAt, leaseMs), now(this.#session.runtime));
     return outcome;
   }
 
   /** The server says that the claim does not hold. A forced release would have been told by a message. */
   #refused(): void {
     // Who holds by the same claim since has to ask as well.
-    if (this.#isOver) this.#engine.doubt(this.#kept.grant.claim);
+    if (this.#isOver) this.#session.doubt(this.#kept.grant.claim);
     else this.#kept.lose(this.term.leftMs() <= 0 ? "expired" : "server-lost");
   }
 }

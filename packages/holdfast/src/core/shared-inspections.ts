@@ -25,7 +25,7 @@ interface Pending {
   readonly state: Promise<State>;
 }
 
-/** See the file header. One for each engine. */
+/** See the file header. One for each session. */
 export class SharedInspections {
   readonly #runtime: Pick<Runtime, "monotonicMs">;
   readonly #pending = new Map<string, Pending>();

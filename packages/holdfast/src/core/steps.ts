@@ -95,7 +95,7 @@ export interface WaitSteps extends LookSteps {
 
   /**
    * What a client id is appended to for the channel on which a grant comes, if the script that grants has to know whether
-   * anybody listens; see `Engine.inboxOf`. Undefined if the client's own channel will do.
+   * anybody listens; see `Session.inboxOf`. Undefined if the client's own channel will do.
    */
   readonly inbox?: string | undefined;
 

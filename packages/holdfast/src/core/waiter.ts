@@ -9,7 +9,6 @@
 import { Deadline } from "./deadline.js";
 import { depart } from "./departure.js";
 import { Doubt } from "./doubt.js";
-import type { Engine, Occupant } from "./engine.js";
 import { ClosedError, EvictionError, PausedError, ProtocolError, StoreError } from "./errors.js";
 import { publishWait } from "./events.js";
 import { GrantMoment } from "./grant-moment.js";
@@ -17,6 +16,7 @@ import type { ResolvedOptions } from "./options.js";
 import { parsePause } from "./owner.js";
 import { type Asker, Questions, SHORTEST_CALL_MS } from "./questions.js";
 import { answerInMs } from "./renewal.js";
+import type { Occupant, Session } from "./session.js";
 import type { Attempt, Claim, NotHeld, WaitSteps } from "./steps.js";
 import { type Moment, msUntil, now, validUntil } from "./validity.js";
 import { NOTHING_RUNS, type TimedOut, type WaitEnds } from "./wait-ends.js";
@@ -25,7 +25,7 @@ const NO_SLOTS: readonly number[] = [];
 
 /** See the file header. */
 export class Waiter implements Occupant, Asker {
-  readonly #engine: Engine;
+  readonly #session: Session;
   readonly #steps: WaitSteps;
   readonly #options: ResolvedOptions;
   readonly #claim: Claim;
@@ -48,23 +48,23 @@ export class Waiter implements Occupant, Asker {
   readonly #moment: GrantMoment;
 
   /** Asks at once. */
-  constructor(engine: Engine, steps: WaitSteps, options: ResolvedOptions, claim: Claim, ends: WaitEnds) {
-    this.#engine = engine;
+  constructor(session: Session, steps: WaitSteps, options: ResolvedOptions, claim: Claim, ends: WaitEnds) {
+    this.#session = session;
     this.#steps = steps;
     this.#options = options;
     this.#claim = claim;
     this.#ends = ends;
-    this.#moment = new GrantMoment(engine.runtime);
-    this.#reconnects = engine.commandReconnects;
-    this.#deadline = new Deadline(engine.runtime, options, (end) => {
+    this.#moment = new GrantMoment(session.runtime);
+    this.#reconnects = session.commandReconnects;
+    this.#deadline = new Deadline(session.runtime, options, (end) => {
       if (end === "abort") this.#abort();
       else this.#timeUp();
     });
     this.#questions = new Questions(
-      { engine, steps, claim, options, deadline: this.#deadline, moment: this.#moment },
+      { session, steps, claim, options, deadline: this.#deadline, moment: this.#moment },
       this,
     );
-    engine.admit(claim, this);
+    session.admit(claim, this);
     this.#questions.ask();
   }
 
@@ -130,7 +130,7 @@ export class Waiter implements Occupant, Asker {
     if (this.#isSettled) return;
     this.#settle();
     this.#ends.failed(new ClosedError(this.#steps.name));
-    await this.#depart(this.#engine.commandTimeoutMs);
+    await this.#depart(this.#session.commandTimeoutMs);
   }
 
   #abort(): void {
@@ -145,7 +145,7 @@ export class Waiter implements Occupant, Asker {
   /** Ends the wait without a word to whoever made it. Resolves to whether it is certain that nothing is left of it. */
   abandon(): Promise<boolean> {
     this.#settle();
-    return this.#depart(this.#engine.commandTimeoutMs);
+    return this.#depart(this.#session.commandTimeoutMs);
   }
 
   answered(attempt: Attempt, sentAt: Moment): void {
@@ -178,7 +178,7 @@ export class Waiter implements Occupant, Asker {
     const pause = this.#isQueued || this.waitsThroughPause ? undefined : parsePause(this.#pause ?? "");
     if (pause !== undefined) {
       this.#settle();
-      void this.#depart(this.#engine.commandTimeoutMs);
+      void this.#depart(this.#session.commandTimeoutMs);
       this.#ends.failed(new PausedError(this.#steps.name, pause));
       return;
     }
@@ -191,7 +191,7 @@ export class Waiter implements Occupant, Asker {
 
   /** Whether a lease that began then is over by now. */
   #isOver(setAt: Moment): boolean {
-    return msUntil(validUntil(setAt, this.#claim.leaseMs), this.#engine.runtime) <= 0;
+    return msUntil(validUntil(setAt, this.#claim.leaseMs), this.#session.runtime) <= 0;
   }
 
   #tooLate(why: string): StoreError {
@@ -221,19 +221,19 @@ export class Waiter implements Occupant, Asker {
       // The server has answered, with a place in the queue or a grant.
       this.#isQueued = true;
       this.#settle();
-      void this.#depart(this.#engine.commandTimeoutMs).then(() => this.#ends.failed(error));
+      void this.#depart(this.#session.commandTimeoutMs).then(() => this.#ends.failed(error));
       return;
     }
     const resumesInMs = error instanceof StoreError ? error.resumesInMs : undefined;
     // It does answer, and will grant: that is no failure which goes on.
     if (resumesInMs !== undefined) this.#doubt.answered();
-    const failingMs = this.#doubt.failingMs(this.#engine.runtime.monotonicMs());
+    const failingMs = this.#doubt.failingMs(this.#session.runtime.monotonicMs());
     // After a whole lease without an answer nothing that was granted before can still be ours.
     const isPastDeadline = failingMs >= this.#claim.leaseMs || this.#deadline.leftMs() <= 0;
     if (!(error instanceof StoreError) || !error.transient || this.#options.waitMs === 0 || isPastDeadline) {
       this.#settle();
       this.#ends.failed(this.#told(error));
-      void this.#depart(this.#engine.commandTimeoutMs);
+      void this.#depart(this.#session.commandTimeoutMs);
       return;
     }
     this.#doubt.goesOn(error);
@@ -249,7 +249,7 @@ export class Waiter implements Occupant, Asker {
   #grant(token: number, setAt: Moment, slots: readonly number[]): void {
     const { confirm } = this.#steps;
     if (confirm === undefined) this.#keep(token, setAt, slots);
-    else void this.#confirm(confirm, this.#engine.commandTimeoutMs, token, slots);
+    else void this.#confirm(confirm, this.#session.commandTimeoutMs, token, slots);
   }
 
   /** The server has granted only `handOffMs`. Where the work may be long, it gets the whole lease before it begins. */
@@ -261,13 +261,13 @@ export class Waiter implements Occupant, Asker {
       return;
     }
     this.#isHandedOver = true;
-    const isShort = key !== undefined && this.#engine.shortHolds.has(key);
+    const isShort = key !== undefined && this.#session.shortHolds.has(key);
     // Renewed anyway before that is over.
     const isNoShorter = handOffMs >= this.#claim.leaseMs && this.#options.renew;
     if (isNoShorter || (isShort && confirmsFirst !== true && this.#options.renew)) {
       this.#keep(token, setAt, slots, handOffMs);
     } else {
-      const timeoutMs = answerInMs(handOffMs, this.#engine.commandTimeoutMs);
+      const timeoutMs = answerInMs(handOffMs, this.#session.commandTimeoutMs);
       void this.#confirm(confirmHandOff, timeoutMs, token, slots);
     }
   }
@@ -283,7 +283,7 @@ export class Waiter implements Occupant, Asker {
     this.#isConfirming = true;
     this.#isRevoked = false;
     // A confirmation begins the lease anew.
-    const sentAt = now(this.#engine.runtime);
+    const sentAt = now(this.#session.runtime);
     let outcome: "extended" | NotHeld | undefined;
     let failure: unknown;
     try {
@@ -307,7 +307,7 @@ export class Waiter implements Occupant, Asker {
     } else {
       this.#settle();
       this.#ends.failed(failure);
-      void this.#sendAway(this.#engine.commandTimeoutMs);
+      void this.#sendAway(this.#session.commandTimeoutMs);
     }
   }
 
@@ -339,14 +339,14 @@ export class Waiter implements Occupant, Asker {
     if (waitMs === 0) return { state: undefined };
     const { failure } = this;
     if (failure !== undefined) {
-      void this.#depart(this.#engine.commandTimeoutMs);
+      void this.#depart(this.#session.commandTimeoutMs);
       throw failure;
     }
-    const timeoutMs = Math.min(this.#engine.commandTimeoutMs, SHORTEST_CALL_MS);
+    const timeoutMs = Math.min(this.#session.commandTimeoutMs, SHORTEST_CALL_MS);
     // Sent before `leave`, so that it still sees this claim in the queue.
     const { owner } = this.#claim;
     const calledAtMs = this.startedAt.monotonicMs;
-    const looking: Promise<TimedOut> = this.#engine.inspections
+    const looking: Promise<TimedOut> = this.#session.inspections
       .inspect(this.#steps, { owner, calledAtMs, timeoutMs })
       .then(
         (state) => ({ state }),
@@ -372,7 +372,7 @@ export class Waiter implements Occupant, Asker {
   }
 
   #sendAway(timeoutMs: number, onRefused?: (error: unknown) => void): Promise<boolean> {
-    return depart(this.#engine, this.#steps, this.#claim, this.#isUnclear(), timeoutMs, onRefused);
+    return depart(this.#session, this.#steps, this.#claim, this.#isUnclear(), timeoutMs, onRefused);
   }
 
   /** Whether a request may still be under way. Once settled, it becomes no more so. */
@@ -383,17 +383,17 @@ export class Waiter implements Occupant, Asker {
   #settle(): void {
     this.#isSettled = true;
     // After a reconnect the client may have sent it twice, and the first copy may be still on its way.
-    const isTwofold = this.#reconnects !== this.#engine.commandReconnects;
+    const isTwofold = this.#reconnects !== this.#session.commandReconnects;
     if (this.#isQueued || this.#doubt.isUncertain || isTwofold) {
-      this.#engine.remember(this.#claim, passingOn(this.#engine, this.#steps, this.#claim, this.#isUnclear()));
+      this.#session.remember(this.#claim, passingOn(this.#session, this.#steps, this.#claim, this.#isUnclear()));
     }
     this.#deadline.stop();
     this.#questions.end();
-    this.#engine.dismiss(this.#claim, this);
+    this.#session.dismiss(this.#claim, this);
   }
 }
 
 /** Gives a late grant back. Made outside of the waiter, which it would keep in memory with all that its caller has. */
-function passingOn(engine: Engine, steps: WaitSteps, claim: Claim, isUncertain: boolean): () => void {
-  return () => void depart(engine, steps, claim, isUncertain, engine.commandTimeoutMs);
+function passingOn(session: Session, steps: WaitSteps, claim: Claim, isUncertain: boolean): () => void {
+  return () => void depart(session, steps, claim, isUncertain, session.commandTimeoutMs);
 }

@@ -1,10 +1,10 @@
 import { waitForGrant } from "../core/acquire.js";
-import type { Engine } from "../core/engine.js";
 import { WaitTimeoutError } from "../core/errors.js";
 import { insist } from "../core/insist.js";
 import { describe, type WaitingClaim } from "../core/inspection.js";
 import { checkCallerId, show, unknownOption } from "../core/names.js";
 import { type AcquireOptions, checkWhole, type ResolvedOptions, resolve } from "../core/options.js";
+import type { Session } from "../core/session.js";
 import type { LatchSteps } from "./steps.js";
 
 /** What a latch can be told when it is made. */
@@ -49,14 +49,14 @@ const COUNT_MAX = 1_000_000_000;
 export class CountDownLatch {
   /** Name of the latch. */
   readonly name: string;
-  readonly #engine: Engine;
+  readonly #session: Session;
   readonly #steps: LatchSteps;
   readonly #defaults: ResolvedOptions;
 
   /** Latches come from the factory of a Holdfast. @internal */
-  constructor(engine: Engine, steps: LatchSteps, defaults: ResolvedOptions) {
+  constructor(session: Session, steps: LatchSteps, defaults: ResolvedOptions) {
     this.name = steps.name;
-    this.#engine = engine;
+    this.#session = session;
     this.#steps = steps;
     this.#defaults = defaults;
   }
@@ -72,8 +72,8 @@ export class CountDownLatch {
    */
   async trySetCount(count: number): Promise<boolean> {
     checkWhole("count", count, 1, COUNT_MAX);
-    const request = this.#engine.newRequestId(this.name);
-    return insist(this.#engine, () => this.#steps.setCount(count, request, this.#engine.commandTimeoutMs));
+    const request = this.#session.newRequestId(this.name);
+    return insist(this.#session, () => this.#steps.setCount(count, request, this.#session.commandTimeoutMs));
   }
 
   /**
@@ -97,10 +97,10 @@ export class CountDownLatch {
     const [unknown] = Object.keys(others);
     if (unknown !== undefined) throw unknownOption(unknown, ["callerId"]);
     if (callerId !== undefined) checkCallerId(callerId);
-    this.#engine.assertOpen(this.name);
-    const request = `/${this.#engine.newRequestId(this.name)}`;
+    this.#session.assertOpen(this.name);
+    const request = `/${this.#session.newRequestId(this.name)}`;
     const caller = callerId === undefined ? "" : `:${callerId}`;
-    return insist(this.#engine, () => this.#steps.countDown(request, caller, by, this.#engine.commandTimeoutMs));
+    return insist(this.#session, () => this.#steps.countDown(request, caller, by, this.#session.commandTimeoutMs));
   }
 
   /**
@@ -113,7 +113,7 @@ export class CountDownLatch {
    */
   async await(options: AwaitOptions = {}): Promise<void> {
     const resolved = resolve(options, this.#defaults, AWAIT_OPTIONS);
-    const end = await waitForGrant(this.#engine, this.#steps.wait(), resolved);
+    const end = await waitForGrant(this.#session, this.#steps.wait(), resolved);
     if ("token" in end) return;
     throw new WaitTimeoutError(this.name, {
       waitMs: resolved.waitMs,
@@ -124,15 +124,15 @@ export class CountDownLatch {
 
   /** What is left; 0 also if no count is set. One round trip. @throws StoreError, ClosedError */
   async count(): Promise<number> {
-    this.#engine.assertOpen(this.name);
-    return (await this.#steps.inspect(undefined, this.#engine.commandTimeoutMs)).count;
+    this.#session.assertOpen(this.name);
+    return (await this.#steps.inspect(undefined, this.#session.commandTimeoutMs)).count;
   }
 
   /** The count, and who waits. Changes nothing. @throws StoreError, ClosedError */
   async inspect(): Promise<LatchInspection> {
-    this.#engine.assertOpen(this.name);
-    const state = await this.#steps.inspect(undefined, this.#engine.commandTimeoutMs);
-    const { waiterCount, waiters } = await describe(this.#engine, this.#steps, state);
+    this.#session.assertOpen(this.name);
+    const state = await this.#steps.inspect(undefined, this.#session.commandTimeoutMs);
+    const { waiterCount, waiters } = await describe(this.#session, this.#steps, state);
     const { count, initialCount } = state;
     return { kind: "count-down-latch", name: this.name, count, initialCount, waiterCount, waiters };
   }

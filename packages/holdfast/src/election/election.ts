@@ -1,5 +1,4 @@
 import { delay } from "../core/delay.js";
-import type { Engine } from "../core/engine.js";
 import type { Holder } from "../core/errors.js";
 import { describeHolder } from "../core/inspection.js";
 import type { ReleaseOutcome } from "../core/lease.js";
@@ -15,6 +14,7 @@ import {
   resolve,
   type TryAcquireOptions,
 } from "../core/options.js";
+import type { Session } from "../core/session.js";
 import { Leadership } from "./leadership.js";
 import { type ElectionHealth, healthOf, officeOf } from "./office.js";
 import type { ElectionSteps, LeaderRecord } from "./steps.js";
@@ -68,8 +68,8 @@ export class Election extends Lock<Leadership> {
   readonly #election: ElectionSteps;
 
   /** Elections come from the factory of a Holdfast. @internal */
-  constructor(engine: Engine, steps: ElectionSteps, defaults: ResolvedOptions, adoptedValue: string) {
-    super(engine, steps, defaults, (hold) => new Leadership(engine, steps, hold, adoptedValue));
+  constructor(session: Session, steps: ElectionSteps, defaults: ResolvedOptions, adoptedValue: string) {
+    super(session, steps, defaults, (hold) => new Leadership(session, steps, hold, adoptedValue));
     this.#election = steps;
   }
 
@@ -91,8 +91,8 @@ export class Election extends Lock<Leadership> {
     const { delayMs = 0, ...rest } = options;
     checkDelay(delayMs);
     const { waitMs, signal } = resolve(rest, this.defaults, names);
-    const delayedMs = this.engine.runtime.random() * Math.min(delayMs, waitMs);
-    if (delayedMs > 0) await delay(this.engine, this.name, delayedMs, signal);
+    const delayedMs = this.session.runtime.random() * Math.min(delayMs, waitMs);
+    if (delayedMs > 0) await delay(this.session, this.name, delayedMs, signal);
     const left = delayedMs > 0 && waitMs !== Infinity ? { waitMs: waitMs - delayedMs } : {};
     return this.#takeOffice(await super.acquire({ ...rest, ...left }), value);
   }
@@ -132,7 +132,9 @@ export class Election extends Lock<Leadership> {
   async resign(leadership: Leadership): Promise<ReleaseOutcome>;
   async resign(): Promise<ReleaseOutcome | undefined>;
   async resign(leadership?: Leadership): Promise<ReleaseOutcome | undefined> {
-    return leadership === undefined ? officeOf(this.engine, this.steps.key)?.resign() : this.#own(leadership).release();
+    return leadership === undefined
+      ? officeOf(this.session, this.steps.key)?.resign()
+      : this.#own(leadership).release();
   }
 
   /**
@@ -146,7 +148,7 @@ export class Election extends Lock<Leadership> {
   async proclaim(leadership: Leadership | string, value?: string): Promise<void> {
     // What is left out is refused for what it is.
     if (typeof leadership !== "string") return this.#own(leadership).proclaim(value as string);
-    return this.#own(officeOf(this.engine, this.steps.key)?.leadership).proclaim(leadership);
+    return this.#own(officeOf(this.session, this.steps.key)?.leadership).proclaim(leadership);
   }
 
   /**
@@ -158,13 +160,13 @@ export class Election extends Lock<Leadership> {
    */
   health(withinMs: number): ElectionHealth {
     checkWhole("withinMs", withinMs, 0, 31_536_000_000);
-    return healthOf(this.engine, this.steps.key, withinMs);
+    return healthOf(this.session, this.steps.key, withinMs);
   }
 
   /** Who leads now; null if nobody does. Two round trips. @throws StoreError, ClosedError */
   async leader(): Promise<Leader | null> {
-    this.engine.assertOpen(this.name);
-    return this.#describe(await this.#election.leader(this.engine.commandTimeoutMs));
+    this.session.assertOpen(this.name);
+    return this.#describe(await this.#election.leader(this.session.commandTimeoutMs));
   }
 
   /**
@@ -182,7 +184,7 @@ export class Election extends Lock<Leadership> {
     const election = this.#election;
     let lastTerm = 0;
     const followed = {
-      engine: this.engine,
+      session: this.session,
       name: election.name,
       channel: election.channel,
       read: async (timeoutMs: number) => {
@@ -213,7 +215,7 @@ export class Election extends Lock<Leadership> {
   async #describe(record: LeaderRecord | undefined): Promise<Leader | null> {
     if (record === undefined) return null;
     const { value, term, terms, owner, leaseLeftMs } = record;
-    const holder = await describeHolder(this.engine, { owner, token: term, leaseLeftMs });
+    const holder = await describeHolder(this.session, { owner, token: term, leaseLeftMs });
     return { ...holder, value, term, transitions: terms - 1 };
   }
 

@@ -1,27 +1,27 @@
 import { askAsHolder } from "../core/as-holder.js";
-import type { Engine } from "../core/engine.js";
 import { LeaseLostError } from "../core/errors.js";
 import type { Hold } from "../core/hold.js";
 import type { ExportedLease } from "../core/holding.js";
 import { insist } from "../core/insist.js";
 import { Lease } from "../core/lease.js";
 import { checkValue } from "../core/names.js";
+import type { Session } from "../core/session.js";
 import type { NotHeld } from "../core/steps.js";
 import type { ElectionSteps } from "./steps.js";
 
 /** An election that was won: a lease that others see with a value. */
 export class Leadership extends Lease {
-  readonly #engine: Engine;
+  readonly #session: Session;
   readonly #steps: ElectionSteps;
   readonly #hold: Hold;
   #value: string;
   #lastNumber = 0;
 
   /** Leaderships come from elections. @internal */
-  constructor(engine: Engine, steps: ElectionSteps, hold: Hold, value: string) {
+  constructor(session: Session, steps: ElectionSteps, hold: Hold, value: string) {
     super(hold);
     this.#value = value;
-    this.#engine = engine;
+    this.#session = session;
     this.#steps = steps;
     this.#hold = hold;
   }
@@ -52,8 +52,8 @@ export class Leadership extends Lease {
     const { owner, token } = this;
     const { leaseMs } = this.#hold.grant.claim;
     const ask = (): Promise<"proclaimed" | NotHeld> =>
-      insist(this.#engine, () =>
-        this.#steps.proclaim({ owner, token }, value, number, leaseMs, this.#engine.commandTimeoutMs),
+      insist(this.#session, () =>
+        this.#steps.proclaim({ owner, token }, value, number, leaseMs, this.#session.commandTimeoutMs),
       );
     const outcome = await askAsHolder(this, ask, (answer) => answer !== "proclaimed");
     if (outcome === "proclaimed") {

@@ -1,7 +1,8 @@
 /** How a process stands in an election, as it knows without asking: what it holds, and what it does with that. */
-import type { Engine } from "../core/engine.js";
+
 import { Hold } from "../core/hold.js";
 import type { ReleaseOutcome } from "../core/lease.js";
+import type { Session } from "../core/session.js";
 import { validUntil } from "../core/validity.js";
 import type { Leadership } from "./leadership.js";
 
@@ -21,7 +22,7 @@ export interface ElectionHealth {
 
 /** What `lead` of `holdfast/recipes` does in an election, for the verbs that name no leadership. */
 export interface Office {
-  readonly engine: Engine;
+  readonly session: Session;
   readonly key: string;
   /** The leadership that it has, or had last. */
   readonly leadership: Leadership | undefined;
@@ -35,16 +36,16 @@ export interface Office {
 export const offices: Set<Office> = new Set();
 
 /** What `lead` does with that key, if anything. */
-export function officeOf(engine: Engine, key: string): Office | undefined {
-  return [...offices].find((office) => office.engine === engine && office.key === key);
+export function officeOf(session: Session, key: string): Office | undefined {
+  return [...offices].find((office) => office.session === session && office.key === key);
 }
 
 /** See `Election.health`. */
-export function healthOf(engine: Engine, key: string, withinMs: number): ElectionHealth {
-  const hold = engine.mailbox
+export function healthOf(session: Session, key: string, withinMs: number): ElectionHealth {
+  const hold = session.mailbox
     .recipients()
     .find((each): each is Hold => each instanceof Hold && each.lockKey === key && each.validForMs() > 0);
-  const ageMs = hold === undefined ? (officeOf(engine, key)?.overrunMs() ?? 0) : unconfirmedMs(hold);
+  const ageMs = hold === undefined ? (officeOf(session, key)?.overrunMs() ?? 0) : unconfirmedMs(hold);
   const role = hold === undefined ? "follower" : ageMs > hold.leaseMs / 2 ? "unsure" : "leader";
   return { ok: ageMs <= withinMs, role, ageMs };
 }

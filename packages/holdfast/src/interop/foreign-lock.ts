@@ -1,7 +1,6 @@
 import type { AcquireOptions, TryAcquireOptions } from "../index.js";
 import {
   depart,
-  type Engine,
   Hold,
   hold,
   Lease,
@@ -10,6 +9,7 @@ import {
   NONE,
   type ResolvedOptions,
   resolve,
+  type Session,
   type Steps,
   type TimedOut,
   timeoutError,
@@ -19,7 +19,7 @@ import { lineOf, lineOfOne } from "./line.js";
 
 /** What a lock in the format of another system is made of. */
 export interface ForeignParts<Held extends Lease> {
-  readonly engine: Engine;
+  readonly session: Session;
   readonly steps: Steps;
   readonly defaults: ResolvedOptions;
   readonly make: MakeLease<Held>;
@@ -43,7 +43,7 @@ export class ForeignLock<Held extends Lease = Lease> extends Lock<Held> {
 
   /** Locks come from the factories of their format. @internal */
   constructor(parts: ForeignParts<Held>) {
-    super(parts.engine, parts.steps, parts.defaults, parts.make);
+    super(parts.session, parts.steps, parts.defaults, parts.make);
     this.#parts = parts;
   }
 
@@ -63,13 +63,13 @@ export class ForeignLock<Held extends Lease = Lease> extends Lock<Held> {
    */
   override async acquire(options: AcquireOptions = NONE): Promise<Held> {
     const resolved = this.resolved(options);
-    const { runtime } = this.engine;
+    const { runtime } = this.session;
     const startedAtMs = runtime.monotonicMs();
     const end = await this.#wait(resolved);
     if (end instanceof Hold) return this.#made(end);
     // It may have asked as often as it was to, and then it did not wait as long as it might have.
     const waitMs = Math.min(resolved.waitMs, Math.max(1, Math.ceil(runtime.monotonicMs() - startedAtMs)));
-    throw await timeoutError(this.engine, this.steps, { ...resolved, waitMs }, end, startedAtMs);
+    throw await timeoutError(this.session, this.steps, { ...resolved, waitMs }, end, startedAtMs);
   }
 
   /**
@@ -105,11 +105,11 @@ export class ForeignLock<Held extends Lease = Lease> extends Lock<Held> {
   protected begun(_hold: Hold): void {}
 
   #wait(options: ResolvedOptions): Promise<Hold | TimedOut> {
-    const { engine, steps, pauses, listen, attempts, ownerOf, line } = this.#parts;
+    const { session, steps, pauses, listen, attempts, ownerOf, line } = this.#parts;
     return new Promise((resolveWait, reject) => {
       options.signal?.throwIfAborted();
       new ForeignWaiter({
-        engine,
+        session,
         steps,
         options,
         pauses,
@@ -117,15 +117,15 @@ export class ForeignLock<Held extends Lease = Lease> extends Lock<Held> {
         attempts,
         ownerOf,
         // Who does not wait has nobody to stand behind.
-        line: line === undefined || options.waitMs === 0 ? lineOfOne(engine) : lineOf(engine, line),
+        line: line === undefined || options.waitMs === 0 ? lineOfOne(session) : lineOf(session, line),
         ends: {
           granted: (granted) => {
             try {
-              const held = hold(engine, steps, granted, options);
+              const held = hold(session, steps, granted, options);
               this.begun(held);
               resolveWait(held);
             } catch (error) {
-              void depart(engine, steps, granted.claim, granted.mayStillRun(), engine.commandTimeoutMs);
+              void depart(session, steps, granted.claim, granted.mayStillRun(), session.commandTimeoutMs);
               reject(error);
             }
           },

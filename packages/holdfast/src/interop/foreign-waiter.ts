@@ -11,11 +11,11 @@ import {
   type Attempt,
   type Claim,
   Deadline,
-  type Engine,
   type Occupant,
   publishAcquire,
   publishUngranted,
   type ResolvedOptions,
+  type Session,
   SHORTEST_CALL_MS,
   type ToldCall,
   tellingEnds,
@@ -34,7 +34,7 @@ export interface Pauses {
 
 /** What a wait is made of. */
 export interface ForeignWait {
-  readonly engine: Engine;
+  readonly session: Session;
   readonly steps: WaitSteps;
   readonly options: ResolvedOptions;
   readonly ends: WaitEnds;
@@ -65,28 +65,28 @@ export class ForeignWaiter implements Occupant, InLine {
 
   /** Asks at once, unless others of its line stand before it. @throws ClosedError */
   constructor(wait: ForeignWait) {
-    const { engine, steps, options, line } = wait;
+    const { session, steps, options, line } = wait;
     this.#wait = wait;
-    const claim = engine.newClaim(steps.name, options.leaseMs, options.amount, options.label);
+    const claim = session.newClaim(steps.name, options.leaseMs, options.amount, options.label);
     this.#claim = wait.ownerOf === undefined ? claim : { ...claim, owner: wait.ownerOf(claim.number) };
-    this.#deadline = new Deadline(engine.runtime, options, (end) => {
+    this.#deadline = new Deadline(session.runtime, options, (end) => {
       if (end === "abort") this.#abort();
       else this.#timeUp();
     });
     const { startedAt } = this.#deadline;
-    const { runtime } = engine;
+    const { runtime } = session;
     this.#call = { steps, options, runtime, claim: () => this.#claim, startedAt: () => startedAt };
     this.#ends = tellingEnds(wait.ends, this.#call);
-    publishAcquire(steps, this.#claim, options, startedAt, engine.store);
-    engine.admit(this.#claim, this);
+    publishAcquire(steps, this.#claim, options, startedAt, session.store);
+    session.admit(this.#claim, this);
     line.join(this);
     if (this.#waiter === undefined && !this.#isSettled) this.#deadline.stay();
   }
 
   advance(): void {
-    const { engine, options, steps } = this.#wait;
+    const { session, options, steps } = this.#wait;
     // `close` tells whoever is left.
-    if (this.#isSettled || engine.isClosing) return;
+    if (this.#isSettled || session.isClosing) return;
     // Of several who share a signal each leaves in turn, and this one has not been told yet.
     if (options.signal?.aborted === true) {
       this.#abort();
@@ -100,7 +100,7 @@ export class ForeignWaiter implements Occupant, InLine {
     this.#deadline.stop();
     const call = this.#deadline.startedAt;
     const ends = this.#ends;
-    this.#waiter = new Waiter(engine, this.#steps(), { ...options, waitMs: Math.max(0, leftMs) }, this.#claim, {
+    this.#waiter = new Waiter(session, this.#steps(), { ...options, waitMs: Math.max(0, leftMs) }, this.#claim, {
       ...(ends.waiting === undefined ? {} : { waiting: ends.waiting }),
       // Told before the next one is in front, so that no message that follows the grant finds nobody.
       granted: (granted) =>
@@ -160,12 +160,12 @@ export class ForeignWaiter implements Occupant, InLine {
 
   #answered(attempt: Attempt, isCalled: boolean): Attempt {
     if (attempt.outcome === "granted" || this.#isSettled || this.#wait.options.waitMs === 0) return attempt;
-    const { engine, line, listen, attempts = Infinity, pauses } = this.#wait;
+    const { session, line, listen, attempts = Infinity, pauses } = this.#wait;
     if (!isCalled) this.#attempts += 1;
     // Later than this answer, which its waiter has yet to hear.
-    if (this.#attempts >= attempts) engine.runtime.startTimer(() => this.#giveUp(), 0, true);
+    if (this.#attempts >= attempts) session.runtime.startTimer(() => this.#giveUp(), 0, true);
     if (listen !== undefined) line.listen((onNews) => listen(this.#claim, onNews));
-    const pauseMs = pauses.delayMs - pauses.jitterMs * engine.runtime.random();
+    const pauseMs = pauses.delayMs - pauses.jitterMs * session.runtime.random();
     return { ...attempt, restMs: Math.max(0, Math.min(attempt.restMs < 0 ? Infinity : attempt.restMs, pauseMs)) };
   }
 
@@ -180,12 +180,12 @@ export class ForeignWaiter implements Occupant, InLine {
 
   /** Behind others, and then nothing is held and nothing was asked. */
   #timeUp(): void {
-    const { engine, steps } = this.#wait;
+    const { session, steps } = this.#wait;
     const ends = this.#ends;
-    const timeoutMs = Math.min(engine.commandTimeoutMs, SHORTEST_CALL_MS);
+    const timeoutMs = Math.min(session.commandTimeoutMs, SHORTEST_CALL_MS);
     const calledAtMs = this.#deadline.startedAt.monotonicMs;
     this.#end(() => {
-      engine.inspections.inspect(steps, { calledAtMs, timeoutMs }).then(
+      session.inspections.inspect(steps, { calledAtMs, timeoutMs }).then(
         (state) => ends.timedOut({ state }),
         (unseen: unknown) => ends.timedOut({ state: undefined, unseen }),
       );
@@ -200,8 +200,8 @@ export class ForeignWaiter implements Occupant, InLine {
     if (this.#isSettled) return;
     this.#isSettled = true;
     this.#deadline.stop();
-    const { engine, line } = this.#wait;
-    engine.dismiss(this.#claim, this);
+    const { session, line } = this.#wait;
+    session.dismiss(this.#claim, this);
     tell();
     line.leave(this);
   }

@@ -3,7 +3,7 @@
  * first served, so that a crowd in one process costs the server no more than one. They share one ear as well.
  */
 import { type Inbox, UnsupportedError } from "../index.js";
-import type { Engine, Timer } from "../internal.js";
+import type { Session, Timer } from "../internal.js";
 
 /** Somebody in a line. */
 export interface InLine {
@@ -24,25 +24,25 @@ export type Listen = (onNews: () => void) => Promise<Inbox>;
 /** An ear is kept for so long after the last waiter: a busy lock has the next one soon. */
 const LINGER_MS = 5_000;
 
-const lines = new WeakMap<Engine, Map<string, Line>>();
+const lines = new WeakMap<Session, Map<string, Line>>();
 
-/** The line of all callers of that engine who name the same `key`. */
-export function lineOf(engine: Engine, key: string): Line {
-  const ofEngine = lines.get(engine) ?? new Map<string, Line>();
-  lines.set(engine, ofEngine);
-  const line = ofEngine.get(key) ?? new Line(engine, LINGER_MS, () => void ofEngine.delete(key));
-  ofEngine.set(key, line);
+/** The line of all callers of that session who name the same `key`. */
+export function lineOf(session: Session, key: string): Line {
+  const ofSession = lines.get(session) ?? new Map<string, Line>();
+  lines.set(session, ofSession);
+  const line = ofSession.get(key) ?? new Line(session, LINGER_MS, () => void ofSession.delete(key));
+  ofSession.set(key, line);
   return line;
 }
 
 /** A line for one caller alone, for a lock whose server keeps an order of its own. */
-export function lineOfOne(engine: Engine): Line {
-  return new Line(engine, 0, () => {});
+export function lineOfOne(session: Session): Line {
+  return new Line(session, 0, () => {});
 }
 
 /** See the file header. */
 export class Line {
-  readonly #engine: Engine;
+  readonly #session: Session;
   readonly #lingerMs: number;
   readonly #onEmpty: () => void;
   readonly #members = new Set<InLine>();
@@ -54,8 +54,8 @@ export class Line {
   #linger: Timer | undefined;
 
   /** @param onEmpty  called once when nobody has stood in it for `lingerMs`, and never used again then */
-  constructor(engine: Engine, lingerMs: number, onEmpty: () => void) {
-    this.#engine = engine;
+  constructor(session: Session, lingerMs: number, onEmpty: () => void) {
+    this.#session = session;
     this.#lingerMs = lingerMs;
     this.#onEmpty = onEmpty;
   }
@@ -79,8 +79,8 @@ export class Line {
     }
     if (this.#members.size > 0 || this.#isClosed) return;
     this.#linger?.cancel();
-    if (this.#lingerMs === 0 || this.#engine.isClosing) this.#close();
-    else this.#linger = this.#engine.runtime.startTimer(() => this.#close(), this.#lingerMs, false);
+    if (this.#lingerMs === 0 || this.#session.isClosing) this.#close();
+    else this.#linger = this.#session.runtime.startTimer(() => this.#close(), this.#lingerMs, false);
   }
 
   /** Listens from now on, if it does not yet. What was told before that is asked for once it does. */

@@ -1,5 +1,4 @@
 import { run, timeoutError } from "../core/acquire.js";
-import type { Engine } from "../core/engine.js";
 import { StoreError, UnsupportedError } from "../core/errors.js";
 import { channels, type GrantEvent } from "../core/events.js";
 import type { Inspection } from "../core/inspection.js";
@@ -7,6 +6,7 @@ import { Lease } from "../core/lease.js";
 import { type ForceReleaseOptions, Lock } from "../core/lock.js";
 import { show } from "../core/names.js";
 import { type AcquireOptions, NONE, type ResolvedOptions, resolve, type TryAcquireOptions } from "../core/options.js";
+import type { Session } from "../core/session.js";
 import { Mutex } from "../mutex/mutex.js";
 import { acquireInOrder, inOrder, type OrderedRequest, tryAcquireInOrder } from "./in-order.js";
 import { MultiHold } from "./multi-hold.js";
@@ -14,7 +14,7 @@ import { acquireTogether, type MutexParts, type Together } from "./together.js";
 
 const MOST_MEMBERS = 64;
 /** Whose servers, or proxies before them, do not run a script with computed keys: asked once, and not again. */
-const refusing = new WeakSet<Engine>();
+const refusing = new WeakSet<Session>();
 
 /**
  * All members of a multi-lock, held as one.
@@ -57,18 +57,18 @@ export class MultiLock {
   readonly name: string;
   /** The members, as they were given. */
   readonly members: readonly Lock[];
-  readonly #engine: Engine;
+  readonly #session: Session;
   readonly #defaults: ResolvedOptions;
   readonly #inOrder: readonly Lock[];
   /** The members, if one script can take them all. */
   readonly #mutexes: readonly MutexParts[] | undefined;
 
   /** Locks come from the factories of a Holdfast. @throws TypeError, RangeError @internal */
-  constructor(engine: Engine, defaults: ResolvedOptions, members: readonly Lock[]) {
-    checkMembers(engine, members);
+  constructor(session: Session, defaults: ResolvedOptions, members: readonly Lock[]) {
+    checkMembers(session, members);
     this.name = members.map(({ name }) => name).join(", ");
     this.members = [...members];
-    this.#engine = engine;
+    this.#session = session;
     this.#defaults = defaults;
     this.#inOrder = inOrder(members, keyOf);
     // A single one is taken, or queued for, in one call anyway.
@@ -99,7 +99,7 @@ export class MultiLock {
     if (together !== undefined && "leases" in together) return this.#lease(together.leases, request);
     if (together !== undefined && resolved.waitMs === 0) {
       const { startedAtMs } = request;
-      throw await timeoutError(this.#engine, together.taken.steps, resolved, { state: undefined }, startedAtMs);
+      throw await timeoutError(this.#session, together.taken.steps, resolved, { state: undefined }, startedAtMs);
     }
     return this.#lease(this.#asGiven(await acquireInOrder(request)), request);
   }
@@ -151,7 +151,7 @@ export class MultiLock {
 
   #request(given: AcquireOptions): OrderedRequest & { readonly startedAtMs: number } {
     const resolved = resolve(given, this.#defaults);
-    const { runtime } = this.#engine;
+    const { runtime } = this.#session;
     const startedAtMs = runtime.monotonicMs();
     const leftMs = (): number => Math.max(0, resolved.waitMs - (runtime.monotonicMs() - startedAtMs));
     return { locks: this.#inOrder, given, resolved, leftMs, startedAtMs };
@@ -159,12 +159,12 @@ export class MultiLock {
 
   /** Undefined if that cannot be tried here, or did not come to an answer that would be the last word. */
   async #together(resolved: ResolvedOptions): Promise<Together | undefined> {
-    if (this.#mutexes === undefined || refusing.has(this.#engine)) return undefined;
+    if (this.#mutexes === undefined || refusing.has(this.#session)) return undefined;
     try {
-      return await acquireTogether(this.#engine, this.name, this.#mutexes, resolved);
+      return await acquireTogether(this.#session, this.name, this.#mutexes, resolved);
     } catch (error) {
       if (!(error instanceof StoreError) || (error.transient && resolved.waitMs === 0)) throw error;
-      if (!error.transient) refusing.add(this.#engine);
+      if (!error.transient) refusing.add(this.#session);
       return undefined;
     }
   }
@@ -174,7 +174,7 @@ export class MultiLock {
   }
 
   #lease(leases: readonly Lease[], { startedAtMs }: { readonly startedAtMs: number }): MultiLease {
-    const { runtime } = this.#engine;
+    const { runtime } = this.#session;
     const lease = new MultiLease(new MultiHold(this.name, leases, runtime), leases);
     if (channels.grant.hasSubscribers) {
       const waitedMs = runtime.monotonicMs() - startedAtMs;
@@ -196,7 +196,7 @@ function keyOf(lock: Lock): string {
   return Lock.partsOf(lock).steps.key;
 }
 
-function checkMembers(engine: Engine, members: unknown): asserts members is readonly Lock[] {
+function checkMembers(session: Session, members: unknown): asserts members is readonly Lock[] {
   const range = `1 to ${MOST_MEMBERS} names and locks`;
   if (!Array.isArray(members)) throw new TypeError(`members must be an array of ${range}; got ${show(members)}`);
   if (members.length < 1 || members.length > MOST_MEMBERS) {
@@ -207,7 +207,7 @@ function checkMembers(engine: Engine, members: unknown): asserts members is read
     if (!(member instanceof Lock)) {
       throw new TypeError(`members[${i}] must be the name of a mutex, or a lock; got ${show(member)}`);
     }
-    if (Lock.partsOf(member).engine !== engine) {
+    if (Lock.partsOf(member).session !== session) {
       throw new TypeError(`members[${i}], ${show(member.name)}, must be a lock of the same Holdfast`);
     }
     const other = seen.get(keyOf(member));

@@ -1,16 +1,16 @@
 /**
  * Taking several mutexes in one script call.
  *
- * To the engine it is one more thing that can be waited for, except that it never queues: so that asking again
+ * To the session it is one more thing that can be waited for, except that it never queues: so that asking again
  * after a lost answer, and giving up what may have been granted, are those of every other lock.
  */
 import { waitForGrant } from "../core/acquire.js";
 import { call } from "../core/call.js";
-import type { Engine } from "../core/engine.js";
 import { hold } from "../core/granting.js";
 import type { Lease } from "../core/lease.js";
 import type { LockParts } from "../core/lock.js";
 import type { ResolvedOptions } from "../core/options.js";
+import type { Session } from "../core/session.js";
 import type { Claim, State, WaitSteps } from "../core/steps.js";
 import { multiLockAcquire } from "../generated/scripts.js";
 import type { MutexSteps } from "../mutex/steps.js";
@@ -29,16 +29,16 @@ export type Together = { readonly leases: readonly Lease[] } | { readonly taken:
  * @throws ClosedError, signal.reason
  */
 export async function acquireTogether(
-  engine: Engine,
+  session: Session,
   name: string,
   members: readonly MutexParts[],
   options: ResolvedOptions,
 ): Promise<Together> {
-  const attempt = new JointAttempt(engine, name, members, options);
-  const end = await waitForGrant(engine, attempt, { ...options, waitMs: 0, amount: 1 }, (granted) =>
+  const attempt = new JointAttempt(session, name, members, options);
+  const end = await waitForGrant(session, attempt, { ...options, waitMs: 0, amount: 1 }, (granted) =>
     attempt.grants().map(({ member, ...own }) => ({
       member,
-      hold: hold(engine, member.steps, { ...granted, ...own }, options),
+      hold: hold(session, member.steps, { ...granted, ...own }, options),
     })),
   );
   if (!Array.isArray(end)) return { taken: attempt.taken };
@@ -48,15 +48,15 @@ export async function acquireTogether(
 class JointAttempt implements WaitSteps {
   readonly kind = "multi-lock";
   readonly name: string;
-  readonly #engine: Engine;
+  readonly #session: Session;
   readonly #members: readonly MutexParts[];
   readonly #options: ResolvedOptions;
   #claims: readonly Claim[] = [];
   #tokens: readonly number[] = [];
   #taken = 0;
 
-  constructor(engine: Engine, name: string, members: readonly MutexParts[], options: ResolvedOptions) {
-    this.#engine = engine;
+  constructor(session: Session, name: string, members: readonly MutexParts[], options: ResolvedOptions) {
+    this.#session = session;
     this.name = name;
     this.#members = members;
     this.#options = options;
@@ -84,7 +84,7 @@ class JointAttempt implements WaitSteps {
       ...[all.handed, all.pause],
     ]);
     const owners = this.#claims.map(({ owner }) => owner).join(" ");
-    const caller = { store: this.#engine.store, name: this.name };
+    const caller = { store: this.#session.store, name: this.name };
     const args = { leaseMs: first.leaseMs, owners };
     const reply = await call(caller, multiLockAcquire, { "keys...": keys }, args, timeoutMs);
     if (reply.outcome === "refused") {
@@ -97,7 +97,7 @@ class JointAttempt implements WaitSteps {
 
   /** Each member by itself. Undefined where a grant counts by itself. */
   get confirm(): NonNullable<WaitSteps["confirm"]> | undefined {
-    if (this.#engine.store.confirmsGrants !== true) return undefined;
+    if (this.#session.store.confirmsGrants !== true) return undefined;
     return async (_granted, timeoutMs) => {
       const ends = await Promise.all(
         this.grants().map(({ member: { steps }, claim, token }) =>
@@ -117,6 +117,6 @@ class JointAttempt implements WaitSteps {
   }
 
   #claim({ steps }: MutexParts): Claim {
-    return this.#engine.newClaim(steps.name, this.#options.leaseMs, 1, this.#options.label);
+    return this.#session.newClaim(steps.name, this.#options.leaseMs, 1, this.#options.label);
   }
 }

@@ -1,11 +1,11 @@
 import { Condition } from "../condition/condition.js";
 import type { MakeLease } from "../core/acquire.js";
 import type { Cohorts } from "../core/cohorts.js";
-import type { Engine } from "../core/engine.js";
 import type { Lease } from "../core/lease.js";
 import { Lock } from "../core/lock.js";
 import { checkName } from "../core/names.js";
 import type { ResolvedOptions } from "../core/options.js";
+import type { Session } from "../core/session.js";
 import type { MutexSteps } from "./steps.js";
 
 /**
@@ -26,8 +26,14 @@ export class Mutex extends Lock {
   readonly #steps: MutexSteps;
 
   /** @internal */
-  constructor(engine: Engine, steps: MutexSteps, defaults: ResolvedOptions, make: MakeLease<Lease>, cohorts: Cohorts) {
-    super(engine, steps, defaults, make, cohorts);
+  constructor(
+    session: Session,
+    steps: MutexSteps,
+    defaults: ResolvedOptions,
+    make: MakeLease<Lease>,
+    cohorts: Cohorts,
+  ) {
+    super(session, steps, defaults, make, cohorts);
     this.#steps = steps;
   }
 
@@ -43,7 +49,7 @@ export class Mutex extends Lock {
     // Percent-encoded, so that no name makes a key of something else.
     const condition = `${base}:condition:${encodeURIComponent(name)}`;
     const own = { lock, fence, queue, handed, pause };
-    const place = { store: this.engine.store, mutex: this.#steps, ...own, condition, inbox };
-    return new Condition(this.engine, name, place, this.defaults, this.make);
+    const place = { store: this.session.store, mutex: this.#steps, ...own, condition, inbox };
+    return new Condition(this.session, name, place, this.defaults, this.make);
   }
 }

@@ -45,20 +45,20 @@ export async function extendPause(
   const { pause, untilAtMs, kind, key } = checkKnown<ExtendPauseOptions>(options ?? {}, known);
   const meant = checkPauseOwner(pause);
   if (untilAtMs !== undefined) checkWhole("untilAtMs", untilAtMs, 1, NEVER_MS - 1);
-  const { engine, prefix } = behind(holdfast, name);
-  const place = placeOf(engine, prefix, name, kind, key);
-  engine.assertOpen(name);
+  const { session, prefix } = behind(holdfast, name);
+  const place = placeOf(session, prefix, name, kind, key);
+  session.assertOpen(name);
   const untilMs = untilAtMs ?? NEVER_MS;
   const renewed = meant.replace(/^(pause\/\d+)\/\d+\//, `$1/${untilMs}/`);
-  const reply = await insist(engine, () => {
+  const reply = await insist(session, () => {
     const args = { meant, renewed, untilMs };
-    return call(place.caller, pausingExtend, place.keys, args, engine.commandTimeoutMs);
+    return call(place.caller, pausingExtend, place.keys, args, session.commandTimeoutMs);
   });
   if (reply.outcome === "over") throw endHasPassed(untilAtMs, reply.nowMs);
   if (reply.outcome === "extended") {
     const extended = pauseIn(name, [renewed]);
     if (channels.pause.hasSubscribers) {
-      const about = { kind: place.steps.kind, lockName: name, owner: renewed, clientId: engine.clientId };
+      const about = { kind: place.steps.kind, lockName: name, owner: renewed, clientId: session.clientId };
       const event: PauseEvent = { ...about, ...(key === undefined ? {} : { key }), pause: extended, former: meant };
       channels.pause.publish(event);
     }

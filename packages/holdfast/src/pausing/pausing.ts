@@ -5,7 +5,6 @@
  * Loaded when it is first used: a person who pauses can wait for a file to be read, and most processes never do.
  */
 import { call } from "../core/call.js";
-import type { Engine } from "../core/engine.js";
 import { type Holder, type Pause, StoreError } from "../core/errors.js";
 import { channels, type PauseEvent, type ResumeEvent } from "../core/events.js";
 import { insist } from "../core/insist.js";
@@ -13,6 +12,7 @@ import { inspect } from "../core/inspection.js";
 import { checkWords } from "../core/names.js";
 import { checkWhole } from "../core/options.js";
 import { NEVER_MS } from "../core/owner.js";
+import type { Session } from "../core/session.js";
 import {
   pausingPause,
   pausingPausePermits,
@@ -88,12 +88,16 @@ export type ResumeOutcome =
 
 /** What stands behind a Holdfast on one server. */
 export interface PausingOn {
-  readonly engine: Engine;
+  readonly session: Session;
   readonly prefix: string;
 }
 
 /** See `Holdfast.pause`. */
-export async function pause({ engine, prefix }: PausingOn, name: string, options: PauseOptions): Promise<PauseOutcome> {
+export async function pause(
+  { session, prefix }: PausingOn,
+  name: string,
+  options: PauseOptions,
+): Promise<PauseOutcome> {
   const { label, by, untilAtMs, kind, key } = checkKnown<PauseOptions>(options ?? {}, [
     "label",
     "by",
@@ -103,11 +107,11 @@ export async function pause({ engine, prefix }: PausingOn, name: string, options
   ]);
   const words = `${encodeURIComponent(checkWords("by", by))}/${encodeURIComponent(checkWords("label", label))}`;
   if (untilAtMs !== undefined) checkWhole("untilAtMs", untilAtMs, 1, NEVER_MS - 1);
-  const place = placeOf(engine, prefix, name, kind, key);
-  const request = engine.newRequestId(name);
+  const place = placeOf(session, prefix, name, kind, key);
+  const request = session.newRequestId(name);
   // Where a lock may be evicted, so may a pause.
-  if (!engine.guard.isOpen) await engine.guard.check(name);
-  const reply = await insist(engine, () => {
+  if (!session.guard.isOpen) await session.guard.check(name);
+  const reply = await insist(session, () => {
     const args = { request, untilMs: untilAtMs ?? NEVER_MS, words, inbox: place.steps.inbox };
     return place.isPermits
       ? call(
@@ -115,9 +119,9 @@ export async function pause({ engine, prefix }: PausingOn, name: string, options
           pausingPausePermits,
           place.keys,
           { ...args, numbered: place.numbered },
-          engine.commandTimeoutMs,
+          session.commandTimeoutMs,
         )
-      : call(place.caller, pausingPause, place.keys, args, engine.commandTimeoutMs);
+      : call(place.caller, pausingPause, place.keys, args, session.commandTimeoutMs);
   });
   if (reply.outcome === "over") {
     throw endHasPassed(untilAtMs, reply.nowMs);
@@ -132,28 +136,28 @@ export async function pause({ engine, prefix }: PausingOn, name: string, options
       kind: place.steps.kind,
       lockName: name,
       owner: begun.owner,
-      clientId: engine.clientId,
+      clientId: session.clientId,
       ...(key === undefined ? {} : { key }),
       pause: begun,
     };
     channels.pause.publish(event);
   }
-  const { holders, waiterCount } = await insist(engine, () => inspect(engine, place.steps));
+  const { holders, waiterCount } = await insist(session, () => inspect(session, place.steps));
   return { outcome: reply.outcome === "paused" ? "paused" : "already-paused", pause: begun, holders, waiterCount };
 }
 
 /** See `Holdfast.resume`. */
 export async function resume(
-  { engine, prefix }: PausingOn,
+  { session, prefix }: PausingOn,
   name: string,
   options: ResumeOptions,
 ): Promise<ResumeOutcome> {
   const { by, pause: meant, kind, key } = checkKnown<ResumeOptions>(options ?? {}, ["by", "pause", "kind", "key"]);
   const who = checkWords("by", by);
   const only = meant === undefined ? "" : checkPauseOwner(meant);
-  const place = placeOf(engine, prefix, name, kind, key);
-  const request = engine.newRequestId(name);
-  const reply = await insist(engine, () => {
+  const place = placeOf(session, prefix, name, kind, key);
+  const request = session.newRequestId(name);
+  const reply = await insist(session, () => {
     const args = { request, inbox: place.steps.inbox, only };
     return place.isPermits
       ? call(
@@ -161,9 +165,9 @@ export async function resume(
           pausingResumePermits,
           place.keys,
           { ...args, numbered: place.numbered },
-          engine.commandTimeoutMs,
+          session.commandTimeoutMs,
         )
-      : call(place.caller, pausingResume, place.keys, args, engine.commandTimeoutMs);
+      : call(place.caller, pausingResume, place.keys, args, session.commandTimeoutMs);
   });
   if (reply.outcome === "running") return { outcome: "not-paused" };
   if (reply.outcome === "other") return { outcome: "other-pause", pause: pauseIn(name, reply.texts) };
@@ -171,7 +175,7 @@ export async function resume(
   const pausedForMs = Math.max(0, reply.nowMs - ended.sinceAtMs);
   const waiterCount = reply.waiters;
   if (channels.resume.hasSubscribers) {
-    const about = { kind: place.steps.kind, lockName: name, owner: ended.owner, clientId: engine.clientId };
+    const about = { kind: place.steps.kind, lockName: name, owner: ended.owner, clientId: session.clientId };
     const keyed = key === undefined ? {} : { key };
     const event: ResumeEvent = { ...about, ...keyed, pause: ended, by: who, pausedForMs, waiterCount };
     channels.resume.publish(event);

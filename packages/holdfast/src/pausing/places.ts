@@ -1,9 +1,9 @@
 /** Where the keys of a lock are that can be paused, by its kind and name. */
 import type { Caller } from "../core/call.js";
-import type { Engine } from "../core/engine.js";
 import { type Pause, StoreError } from "../core/errors.js";
 import { checkKey, checkName, lockKeys, mappedKeys, show } from "../core/names.js";
 import { parsePause } from "../core/owner.js";
+import type { Session } from "../core/session.js";
 import type { Steps } from "../core/steps.js";
 import { MutexSteps } from "../mutex/steps.js";
 import { type PermitsSteps, permitsSteps } from "../permits/steps.js";
@@ -48,7 +48,7 @@ export type PausedPlace = { readonly caller: Caller } & (
 
 /** @throws TypeError, RangeError  a wrong name, kind or key */
 export function placeOf(
-  engine: Engine,
+  session: Session,
   prefix: string,
   name: string,
   kind: PauseKind = "mutex",
@@ -56,12 +56,12 @@ export function placeOf(
 ): PausedPlace {
   checkName(name);
   if (!KINDS.includes(kind)) throw new TypeError(`kind must be one of ${KINDS.join(", ")}; got ${show(kind)}`);
-  const { store } = engine;
+  const { store } = session;
   const caller = { store, name };
   if (kind === "semaphore" || kind === "read-write-lock") {
     if (key !== undefined) throw new TypeError(`key is for a mutex alone, and this is a ${kind}; got ${show(key)}`);
     const keys = lockKeys(prefix, kind, name);
-    const inbox = engine.inboxOf(keys.tag);
+    const inbox = session.inboxOf(keys.tag);
     const numbered = kind === "semaphore" ? MOST_SLOTS : 0;
     // It declares nothing: how many permits there are is for whoever takes some to say.
     const steps = { ...permitsSteps({ store, kind, name, keys, inbox, declared: 1, numbered }), inbox };
@@ -80,7 +80,7 @@ export function placeOf(
     throw new TypeError(`key is for a mutex alone, and this is an election; got ${show(key)}`);
   const machine = isElection ? "election" : "mutex";
   const keys = key === undefined ? lockKeys(prefix, machine, name) : mappedKeys(prefix, machine, checkKey(key));
-  const steps = new MutexSteps({ store, name, key, keys, inbox: engine.inboxOf(keys.tag) }, kind);
+  const steps = new MutexSteps({ store, name, key, keys, inbox: session.inboxOf(keys.tag) }, kind);
   return { caller, isPermits: false, steps, keys: { ...steps.keys, resumed: `${keys.base}:resumed` } };
 }
 

@@ -150,18 +150,18 @@ function alreadyIn(answers: Answers): { readonly lastRun: LastRun; readonly coun
 }
 
 function start(
-  { behind: { engine }, name, marker }: Place,
+  { behind: { session }, name, marker }: Place,
   store: Store,
   keys: { readonly lock: string; readonly holders: string },
   args: Readonly<Record<(typeof periodMarkerStart)["args"][number], string | number>>,
 ) {
-  return call({ store, name }, periodMarkerStart, { ...keys, marker }, args, engine.commandTimeoutMs);
+  return call({ store, name }, periodMarkerStart, { ...keys, marker }, args, session.commandTimeoutMs);
 }
 
 function end(
-  { behind: { engine }, name, marker }: Place,
+  { behind: { session }, name, marker }: Place,
   store: Store,
   args: Readonly<Record<(typeof periodMarkerEnd)["args"][number], string | number>>,
 ) {
-  return call({ store, name }, periodMarkerEnd, { marker }, args, engine.commandTimeoutMs);
+  return call({ store, name }, periodMarkerEnd, { marker }, args, session.commandTimeoutMs);
 }

@@ -15,8 +15,8 @@ export function placeOf(holdfast: Holdfast, name: string, key: string | undefine
   const found = behindAny(holdfast);
   checkName(name);
   if (key !== undefined) checkKey(key);
-  found.engine.assertOpen(name);
-  const stores = found.servers ?? [found.engine.store];
+  found.session.assertOpen(name);
+  const stores = found.servers ?? [found.session.store];
   return { behind: found, name, marker: keysOf(found.prefix, "period-marker", name, key).base, stores };
 }
 

@@ -1,5 +1,5 @@
 /** Readers together, writers alone: two locks of one name, and the lease that can change sides. */
-import type { Engine } from "../core/engine.js";
+
 import { type Holder, LeaseLostError, UnsupportedError } from "../core/errors.js";
 import type { Hold } from "../core/hold.js";
 import type { ExportedLease } from "../core/holding.js";
@@ -9,6 +9,7 @@ import { Lock } from "../core/lock.js";
 import { type LockKeys, show } from "../core/names.js";
 import type { ResolvedOptions } from "../core/options.js";
 import { parseOwner } from "../core/owner.js";
+import type { Session } from "../core/session.js";
 import type { Store } from "../core/store.js";
 import { type PermitsSteps, permitsSteps } from "../permits/steps.js";
 
@@ -145,16 +146,16 @@ export class ReadWriteSide extends Lock<ReadWriteLease> {
   readonly #permits: PermitsSteps;
 
   /** Sides come from a ReadWriteLock. @internal */
-  constructor(engine: Engine, steps: PermitsSteps, defaults: ResolvedOptions, mode: ReadWriteMode) {
-    super(engine, { ...steps, mode }, { ...defaults, amount: WEIGHTS[mode] }, leasesOf(engine, steps, mode));
+  constructor(session: Session, steps: PermitsSteps, defaults: ResolvedOptions, mode: ReadWriteMode) {
+    super(session, { ...steps, mode }, { ...defaults, amount: WEIGHTS[mode] }, leasesOf(session, steps, mode));
     this.#permits = steps;
   }
 
   /** Who reads or writes, and who waits for what. Changes nothing. @throws StoreError */
   override async inspect(): Promise<ReadWriteInspection> {
-    this.engine.assertOpen(this.name);
-    const state = await this.#permits.inspect(undefined, this.engine.commandTimeoutMs);
-    const described = await describe(this.engine, this.steps, state);
+    this.session.assertOpen(this.name);
+    const state = await this.#permits.inspect(undefined, this.session.commandTimeoutMs);
+    const described = await describe(this.session, this.steps, state);
     return {
       ...described,
       holders: described.holders.map((holder, i) => ({ ...holder, mode: modeOf(state.holders[i]?.weight ?? 1) })),
@@ -182,16 +183,16 @@ export class ReadWriteLock {
   readonly write: ReadWriteSide;
 
   /** Locks come from the factory of a Holdfast. @internal */
-  constructor(engine: Engine, steps: PermitsSteps, defaults: ResolvedOptions) {
+  constructor(session: Session, steps: PermitsSteps, defaults: ResolvedOptions) {
     this.name = steps.name;
-    this.read = new ReadWriteSide(engine, steps, defaults, "read");
-    this.write = new ReadWriteSide(engine, steps, defaults, "write");
+    this.read = new ReadWriteSide(session, steps, defaults, "read");
+    this.write = new ReadWriteSide(session, steps, defaults, "write");
   }
 }
 
 /** How holds become leases of that side. */
-export function leasesOf(engine: Engine, steps: PermitsSteps, mode: ReadWriteMode): (hold: Hold) => ReadWriteLease {
-  return (hold) => new ReadWriteLease(hold, { steps, timeoutMs: engine.commandTimeoutMs, mode });
+export function leasesOf(session: Session, steps: PermitsSteps, mode: ReadWriteMode): (hold: Hold) => ReadWriteLease {
+  return (hold) => new ReadWriteLease(hold, { steps, timeoutMs: session.commandTimeoutMs, mode });
 }
 
 /** The steps of the read-write lock of that name. */

@@ -2,14 +2,15 @@
  * Hears on each server when somebody's hold of one lock has ended there. A hint, never a guarantee: whoever waits asks in
  * time as well.
  */
-import type { Engine } from "../core/engine.js";
+
 import { UnsupportedError } from "../core/errors.js";
+import type { Session } from "../core/session.js";
 import type { Inbox } from "../core/store.js";
 import type { QuorumServer } from "./servers.js";
 
 /** See the file header. One for each lock that somebody here waits for. */
 export class Ears {
-  readonly #engine: Engine;
+  readonly #session: Session;
   readonly #servers: readonly QuorumServer[];
   readonly #channel: string;
   readonly #onRelease: (server: number) => void;
@@ -18,8 +19,13 @@ export class Ears {
   readonly #opening = new Set<number>();
   #isClosed = false;
 
-  constructor(engine: Engine, servers: readonly QuorumServer[], channel: string, onRelease: (server: number) => void) {
-    this.#engine = engine;
+  constructor(
+    session: Session,
+    servers: readonly QuorumServer[],
+    channel: string,
+    onRelease: (server: number) => void,
+  ) {
+    this.#session = session;
     this.#servers = servers;
     this.#channel = channel;
     this.#onRelease = onRelease;
@@ -54,7 +60,7 @@ export class Ears {
   async #listenTo({ index, store }: QuorumServer): Promise<void> {
     this.#opening.add(index);
     try {
-      const inbox = await store.inbox(this.#channel, () => this.#onRelease(index), this.#engine.commandTimeoutMs);
+      const inbox = await store.inbox(this.#channel, () => this.#onRelease(index), this.#session.commandTimeoutMs);
       if (this.#isClosed) await inbox.close();
       else this.#inboxes.set(index, inbox);
     } catch (error) {

@@ -35,11 +35,11 @@ export interface QuorumFactories {
 const ONE_QUEUE =
   "its queue and its hand-over need one order, which independent servers do not have; use redlock(name)";
 
-/** Makes the engine of a quorum, and its factories. */
+/** Makes the session of a quorum, and its factories. */
 export function quorumFactories(facts: QuorumFacts, defaults: ResolvedOptions): QuorumFactories {
   const quorum = new Quorum(facts);
   const { prefix, clientName, stores } = facts;
-  const behind = { engine: quorum.engine, defaults, prefix, clientName, servers: stores.map(({ store }) => store) };
+  const behind = { session: quorum.session, defaults, prefix, clientName, servers: stores.map(({ store }) => store) };
   const factories: QuorumFactories = {
     redlock(name, ...rest) {
       const extra = rest.find((value) => value !== undefined);
@@ -78,10 +78,10 @@ export function quorumFactories(facts: QuorumFacts, defaults: ResolvedOptions): 
       ),
     pause: async (name) => cannotPause(name),
     resume: async (name) => cannotPause(name),
-    held: () => quorum.engine.held(),
-    close: async (options) => quorum.engine.close(graceOf(options)),
+    held: () => quorum.session.held(),
+    close: async (options) => quorum.session.close(graceOf(options)),
     async [Symbol.asyncDispose]() {
-      await quorum.engine.close();
+      await quorum.session.close();
     },
   };
   return standsOn(factories, behind);

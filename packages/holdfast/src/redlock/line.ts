@@ -2,8 +2,9 @@
  * Those of one Holdfast who want the same lock: one of them tries, the others stand behind it, so that a process does not
  * split the votes with itself. Each of them makes attempts of its own when it is in front; nothing is shared but the place.
  */
-import type { Engine } from "../core/engine.js";
+
 import type { Timer } from "../core/runtime.js";
+import type { Session } from "../core/session.js";
 import { Ears } from "./ears.js";
 import { type Pace, RECHECK_MS } from "./pace.js";
 import type { QuorumServer } from "./servers.js";
@@ -29,7 +30,7 @@ const LESS = 0.4;
 export class Line {
   readonly ears: Ears;
   readonly pace: Pace;
-  readonly #engine: Engine;
+  readonly #session: Session;
   readonly #onEmpty: (line: Line) => void;
   readonly #members = new Set<InLine>();
   #front: InLine | undefined;
@@ -48,16 +49,16 @@ export class Line {
   failure: unknown;
 
   constructor(
-    engine: Engine,
+    session: Session,
     servers: readonly QuorumServer[],
     channel: string,
     pace: Pace,
     onEmpty: (line: Line) => void,
   ) {
-    this.#engine = engine;
+    this.#session = session;
     this.pace = pace;
     this.#onEmpty = onEmpty;
-    this.ears = new Ears(engine, servers, channel, (server) => {
+    this.ears = new Ears(session, servers, channel, (server) => {
       if (server === this.gate) this.#moved();
       this.#front?.released(server);
     });
@@ -88,7 +89,7 @@ export class Line {
    * at once would be there before them every time.
    */
   heardByOthers(server: number): void {
-    this.#wantedUntilMs = this.#engine.runtime.monotonicMs() + this.pace.patienceMs;
+    this.#wantedUntilMs = this.#session.runtime.monotonicMs() + this.pace.patienceMs;
     // Where they meet: the first server at which they met whoever has given back.
     this.gate = Math.min(this.gate ?? server, server);
     this.#lingerIfEmpty();
@@ -96,7 +97,7 @@ export class Line {
 
   /** Whether others are on their way because of what was given back here. */
   get isWanted(): boolean {
-    return this.#engine.runtime.monotonicMs() < this.#wantedUntilMs;
+    return this.#session.runtime.monotonicMs() < this.#wantedUntilMs;
   }
 
   /** An attempt goes to all servers at once. */
@@ -106,7 +107,7 @@ export class Line {
 
   /** The server that an attempt asks first; undefined for all at once, also if the gate has not moved for so long that something may stand there. */
   get whereFirst(): number | undefined {
-    return this.#engine.runtime.monotonicMs() - this.#movedAtMs < RECHECK_MS ? this.gate : undefined;
+    return this.#session.runtime.monotonicMs() - this.#movedAtMs < RECHECK_MS ? this.gate : undefined;
   }
 
   /** Somebody was first at the gate, or was not. */
@@ -115,13 +116,13 @@ export class Line {
   }
 
   #moved(): void {
-    this.#movedAtMs = this.#engine.runtime.monotonicMs();
+    this.#movedAtMs = this.#session.runtime.monotonicMs();
   }
 
   #lingerIfEmpty(): void {
     if (this.#members.size > 0) return;
     this.#linger?.cancel();
-    this.#linger = this.#engine.runtime.startTimer(() => this.close(), LINGER_MS, false);
+    this.#linger = this.#session.runtime.startTimer(() => this.close(), LINGER_MS, false);
   }
 
   /** Nobody waits any more. */

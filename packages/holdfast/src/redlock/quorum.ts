@@ -1,12 +1,12 @@
 /** What all locks of one Holdfast on independent servers stand on. */
 import { clientRecords, renewing } from "../client-record/client-record.js";
-import { Engine } from "../core/engine.js";
 import { UnsupportedError } from "../core/errors.js";
 import { evictionQuestion } from "../core/eviction.js";
 import { Guard } from "../core/guard.js";
 import { parseOwner } from "../core/owner.js";
 import type { ClientRecords } from "../core/presence.js";
 import type { Runtime } from "../core/runtime.js";
+import { Session } from "../core/session.js";
 import type { Inbox, Store } from "../core/store.js";
 import { readMemoryPolicy, warnOfHiddenPolicy } from "../server/eviction.js";
 import { Ballot } from "./ballot.js";
@@ -39,7 +39,7 @@ const VET_MS = 200;
 
 /** See the file header. */
 export class Quorum {
-  readonly engine: Engine;
+  readonly session: Session;
   readonly servers: readonly QuorumServer[];
   readonly withdrawals: Withdrawals;
   readonly memories: Memories;
@@ -70,7 +70,7 @@ export class Quorum {
         this.#isVetted = false;
       }),
     );
-    this.engine = new Engine({
+    this.session = new Session({
       store: storeOfAll(this.servers),
       runtime,
       prefix,
@@ -85,9 +85,9 @@ export class Quorum {
         await Promise.all(stores.map(({ close }) => close()));
       },
     });
-    this.withdrawals = new Withdrawals(this.engine, this.servers, (place, server, listeners) => {
+    this.withdrawals = new Withdrawals(this.session, this.servers, (place, server, listeners) => {
       const own = this.#lines.get(place.lock)?.ears.isOpenAt(server) === true ? 1 : 0;
-      if (listeners > own && !this.engine.isClosing) this.lineOf(place).heardByOthers(server);
+      if (listeners > own && !this.session.isClosing) this.lineOf(place).heardByOthers(server);
     });
     this.memories = new Memories(this.servers, runtime);
     this.pace = new Pace(runtime);
@@ -97,7 +97,7 @@ export class Quorum {
   lineOf({ lock, channel }: RedlockPlace): Line {
     const known = this.#lines.get(lock);
     if (known !== undefined) return known;
-    const line = new Line(this.engine, this.servers, channel, this.pace, (empty) => {
+    const line = new Line(this.session, this.servers, channel, this.pace, (empty) => {
       if (this.#lines.get(lock) === empty) this.#lines.delete(lock);
     });
     this.#lines.set(lock, line);
@@ -120,11 +120,11 @@ export class Quorum {
 
   /** Takes the lock and gives it back, if it is free. Never rejects. */
   async touch(place: RedlockPlace): Promise<void> {
-    const { engine, servers } = this;
-    const { runtime, commandTimeoutMs: timeoutMs } = engine;
+    const { session, servers } = this;
+    const { runtime, commandTimeoutMs: timeoutMs } = session;
     const failure = await this.memories.told(place.name, TOUCH_MS, timeoutMs);
-    if (failure !== undefined || engine.isClosing) return;
-    const claim = engine.newClaim(place.name, TOUCH_MS, 1, "");
+    if (failure !== undefined || session.isClosing) return;
+    const claim = session.newClaim(place.name, TOUCH_MS, 1, "");
     const ballot = await new Promise<Ballot>((resolve) => {
       // Called when the first answers are in, and so after the ballot has been made.
       const onVerdict = (): void => resolve(made);
@@ -134,7 +134,7 @@ export class Quorum {
   }
 
   async #vetOnce(lockName: string): Promise<void> {
-    const { runtime, commandTimeoutMs } = this.engine;
+    const { runtime, commandTimeoutMs } = this.session;
     await new Promise<void>((resolve, reject) => {
       const limit = runtime.startTimer(() => this.#vetted(resolve), Math.min(VET_MS, commandTimeoutMs), true);
       Promise.all(this.servers.map(({ guard }) => guard.check(lockName)))
@@ -155,7 +155,7 @@ export class Quorum {
   }
 }
 
-/** What the engine needs of its store: to listen, and to hear of reconnects, on all of them. */
+/** What the session needs of its store: to listen, and to hear of reconnects, on all of them. */
 function storeOfAll(servers: readonly QuorumServer[]): Store {
   return {
     kind: "redlock",

@@ -31,12 +31,12 @@ export class Redlock extends Lock {
 
   /** @internal */
   constructor(quorum: Quorum, place: RedlockPlace, defaults: ResolvedOptions) {
-    const { engine, servers, withdrawals, memories } = quorum;
+    const { session, servers, withdrawals, memories } = quorum;
     const touch = (): Promise<void> => quorum.touch(place);
     const make: MakeLease<Lease> = (held) => new Lease(held);
     super(
-      engine,
-      redlockSteps({ servers, withdrawals, memories, place, inbox: engine.inboxPrefix, touch }),
+      session,
+      redlockSteps({ servers, withdrawals, memories, place, inbox: session.inboxPrefix, touch }),
       defaults,
       make,
     );
@@ -61,10 +61,10 @@ export class Redlock extends Lock {
    */
   override async acquire(options: AcquireOptions = NONE): Promise<Lease> {
     const resolved = resolve(options, this.defaults);
-    const calledAtMs = this.engine.runtime.monotonicMs();
+    const calledAtMs = this.session.runtime.monotonicMs();
     const end = await this.#wait(resolved);
     if (end instanceof Hold) return this.make(end);
-    throw await timeoutError(this.engine, this.steps, resolved, end, calledAtMs);
+    throw await timeoutError(this.session, this.steps, resolved, end, calledAtMs);
   }
 
   /**
@@ -82,11 +82,11 @@ export class Redlock extends Lock {
   }
 
   #wait(options: ResolvedOptions): Promise<Hold | TimedOut> {
-    const { engine, steps } = this;
+    const { session, steps } = this;
     return new Promise((resolveWait, reject) => {
       options.signal?.throwIfAborted();
       new RedlockWaiter(this.#quorum, steps, this.#place, options, {
-        granted: (granted) => resolveWait(hold(engine, steps, granted, options)),
+        granted: (granted) => resolveWait(hold(session, steps, granted, options)),
         timedOut: resolveWait,
         failed: reject,
       });

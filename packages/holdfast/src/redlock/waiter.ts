@@ -6,11 +6,11 @@
  */
 
 import { Deadline } from "../core/deadline.js";
-import type { Engine, Occupant } from "../core/engine.js";
 import { ClosedError, StoreError } from "../core/errors.js";
 import { publishAcquire, publishWait } from "../core/events.js";
 import type { ResolvedOptions } from "../core/options.js";
 import { SHORTEST_CALL_MS } from "../core/questions.js";
+import type { Occupant, Session } from "../core/session.js";
 import type { Claim, Steps } from "../core/steps.js";
 import { tellingEnds } from "../core/telling.js";
 import type { WaitEnds } from "../core/wait-ends.js";
@@ -28,13 +28,13 @@ const ROUNDS_IN_A_LEASE = 6;
 /** See the file header. */
 export class RedlockWaiter implements Occupant, InLine {
   readonly #quorum: Quorum;
-  readonly #engine: Engine;
+  readonly #session: Session;
   readonly #steps: Steps;
   readonly #place: RedlockPlace;
   readonly #options: ResolvedOptions;
   readonly #ends: WaitEnds;
   readonly #deadline: Deadline;
-  /** What the engine knows it by, and its first attempt. */
+  /** What the session knows it by, and its first attempt. */
   readonly #claim: Claim;
   #nextClaim: Claim | undefined;
   #line: Line | undefined;
@@ -55,29 +55,29 @@ export class RedlockWaiter implements Occupant, InLine {
 
   /** Tries at once, unless others of this Holdfast stand before it. @throws ClosedError */
   constructor(quorum: Quorum, steps: Steps, place: RedlockPlace, options: ResolvedOptions, ends: WaitEnds) {
-    const { engine } = quorum;
+    const { session } = quorum;
     this.#quorum = quorum;
-    this.#engine = engine;
+    this.#session = session;
     this.#steps = steps;
     this.#place = place;
     this.#options = options;
-    this.#claim = engine.newClaim(place.name, options.leaseMs, 1, options.label);
+    this.#claim = session.newClaim(place.name, options.leaseMs, 1, options.label);
     this.#nextClaim = this.#claim;
-    this.#deadline = new Deadline(engine.runtime, options, (end) => {
+    this.#deadline = new Deadline(session.runtime, options, (end) => {
       if (end === "abort") this.#abort();
       else this.#timeUp();
     });
     const { startedAt } = this.#deadline;
-    const { runtime } = engine;
+    const { runtime } = session;
     this.#ends = tellingEnds(ends, { steps, options, runtime, claim: () => this.#claim, startedAt: () => startedAt });
     publishAcquire(steps, this.#claim, options, startedAt, undefined);
-    engine.admit(this.#claim, this);
+    session.admit(this.#claim, this);
     if (options.waitMs === 0) {
       this.#attempt(undefined);
       return;
     }
     this.#line = quorum.lineOf(place);
-    this.#rest = new Rest(engine.runtime, this.#line, (gate) => this.#attempt(gate));
+    this.#rest = new Rest(session.runtime, this.#line, (gate) => this.#attempt(gate));
     this.#line.join(this);
     // Whoever stands behind others has no answer of its own to wait for.
     if (this.#ballot === undefined && !this.#isTelling && !this.#isSettled) {
@@ -109,12 +109,12 @@ export class RedlockWaiter implements Occupant, InLine {
   async close(): Promise<void> {
     if (this.#isSettled) return;
     this.#ends.failed(new ClosedError(this.#steps.name));
-    await this.#settle(this.#engine.commandTimeoutMs);
+    await this.#settle(this.#session.commandTimeoutMs);
   }
 
   #abort(): void {
     if (this.#isSettled) return;
-    void this.#settle(this.#engine.commandTimeoutMs);
+    void this.#settle(this.#session.commandTimeoutMs);
     this.#ends.failed(this.#options.signal?.reason);
   }
 
@@ -141,7 +141,8 @@ export class RedlockWaiter implements Occupant, InLine {
   #ask(gate: number | undefined): void {
     let claim: Claim;
     try {
-      claim = this.#nextClaim ?? this.#engine.newClaim(this.#place.name, this.#options.leaseMs, 1, this.#options.label);
+      claim =
+        this.#nextClaim ?? this.#session.newClaim(this.#place.name, this.#options.leaseMs, 1, this.#options.label);
     } catch (error) {
       // This Holdfast closes, and tells this waiter too.
       this.#fail(error);
@@ -155,7 +156,7 @@ export class RedlockWaiter implements Occupant, InLine {
     const { servers, pace } = this.#quorum;
     const server = gate === undefined ? undefined : servers[gate];
     this.#ballot = new Ballot({
-      runtime: this.#engine.runtime,
+      runtime: this.#session.runtime,
       servers,
       place: this.#place,
       claim,
@@ -176,7 +177,7 @@ export class RedlockWaiter implements Occupant, InLine {
 
   /** For one answer of one server. */
   #callTimeoutMs(): number {
-    const mostMs = Math.min(this.#engine.commandTimeoutMs, Math.floor(this.#options.leaseMs / ROUNDS_IN_A_LEASE));
+    const mostMs = Math.min(this.#session.commandTimeoutMs, Math.floor(this.#options.leaseMs / ROUNDS_IN_A_LEASE));
     if (this.#options.waitMs === 0) return mostMs;
     return Math.min(mostMs, Math.max(Math.ceil(this.#deadline.leftMs()), SHORTEST_CALL_MS));
   }
@@ -221,7 +222,7 @@ export class RedlockWaiter implements Occupant, InLine {
   }
 
   #tookPart({ startedAt }: Ballot): void {
-    this.#quorum.pace.took(this.#engine.runtime.monotonicMs() - startedAt.monotonicMs);
+    this.#quorum.pace.took(this.#session.runtime.monotonicMs() - startedAt.monotonicMs);
   }
 
   #refused(ballot: Ballot, error: unknown): void {
@@ -241,7 +242,7 @@ export class RedlockWaiter implements Occupant, InLine {
     }
     this.#ballot = undefined;
     this.#hasFailed = true;
-    void this.#withdraw(ballot, this.#engine.commandTimeoutMs);
+    void this.#withdraw(ballot, this.#session.commandTimeoutMs);
     this.#startDeadline();
     this.#tellWait();
     this.#rest?.begin(ballot);
@@ -249,7 +250,7 @@ export class RedlockWaiter implements Occupant, InLine {
 
   /** @param ballot  none if too few servers could be told how long the lease is, so none was asked for it */
   #unreached(ballot: Ballot | undefined, error: StoreError): void {
-    const nowMs = this.#engine.runtime.monotonicMs();
+    const nowMs = this.#session.runtime.monotonicMs();
     this.#failingSinceMs ??= nowMs;
     // As with one server: after a whole lease without an answer nothing that was granted before can still be ours.
     const isPastDeadline =
@@ -262,7 +263,7 @@ export class RedlockWaiter implements Occupant, InLine {
     if (this.#line !== undefined) this.#line.failure = error;
     this.#ballot = undefined;
     this.#hasFailed = true;
-    if (ballot !== undefined) void this.#withdraw(ballot, this.#engine.commandTimeoutMs);
+    if (ballot !== undefined) void this.#withdraw(ballot, this.#session.commandTimeoutMs);
     this.#startDeadline();
     this.#rest?.poll();
   }
@@ -281,7 +282,7 @@ export class RedlockWaiter implements Occupant, InLine {
   #timeUp(): void {
     if (this.#isSettled) return;
     const failure = this.#failure ?? this.#line?.failure;
-    const timeoutMs = Math.min(this.#engine.commandTimeoutMs, SHORTEST_CALL_MS);
+    const timeoutMs = Math.min(this.#session.commandTimeoutMs, SHORTEST_CALL_MS);
     const calledAtMs = this.#deadline.startedAt.monotonicMs;
     const cleared = this.#settle(timeoutMs);
     if (failure !== undefined) {
@@ -290,7 +291,7 @@ export class RedlockWaiter implements Occupant, InLine {
       void cleared.then(() => this.#ends.timedOut({ state: undefined }));
     } else {
       void cleared
-        .then(() => this.#engine.inspections.inspect(this.#steps, { calledAtMs, timeoutMs }))
+        .then(() => this.#session.inspections.inspect(this.#steps, { calledAtMs, timeoutMs }))
         .then(
           (state) => this.#ends.timedOut({ state }),
           (error: unknown) => {
@@ -304,7 +305,7 @@ export class RedlockWaiter implements Occupant, InLine {
 
   #fail(error: unknown): void {
     if (this.#isSettled) return;
-    void this.#settle(this.#engine.commandTimeoutMs).then(() => this.#ends.failed(error));
+    void this.#settle(this.#session.commandTimeoutMs).then(() => this.#ends.failed(error));
   }
 
   /** No grant is taken from now on. @returns when what an attempt under way had is given back where that can be known */
@@ -321,7 +322,7 @@ export class RedlockWaiter implements Occupant, InLine {
     this.#isSettled = true;
     this.#rest?.end();
     this.#deadline.stop();
-    this.#engine.dismiss(this.#claim, this);
+    this.#session.dismiss(this.#claim, this);
     this.#line?.leave(this);
   }
 

@@ -5,9 +5,10 @@
  * answered that was sent after the answer to the acquire. Where that answer is missing, the release is sent again until the
  * lease that the request could have begun would be over. The worst case of any lost message is to wait for that.
  */
-import type { Engine, Occupant } from "../core/engine.js";
+
 import { StoreError } from "../core/errors.js";
 import type { Timer } from "../core/runtime.js";
+import type { Occupant, Session } from "../core/session.js";
 import type { Ballot } from "./ballot.js";
 import { quorumOf } from "./decision.js";
 import { type Answer, type QuorumServer, type RedlockPlace, releaseOn } from "./servers.js";
@@ -20,7 +21,7 @@ export type OnHeard = (place: RedlockPlace, server: number, listeners: number) =
 
 /** See the file header. One for each attempt, at most. */
 export class Withdrawal {
-  readonly #engine: Engine;
+  readonly #session: Session;
   readonly #servers: readonly QuorumServer[];
   readonly #ballot: Ballot;
   readonly #onHeard: OnHeard;
@@ -39,19 +40,25 @@ export class Withdrawal {
   #isLast = false;
   #isOver = false;
 
-  constructor(engine: Engine, servers: readonly QuorumServer[], ballot: Ballot, onHeard: OnHeard, onOver: () => void) {
-    this.#engine = engine;
+  constructor(
+    session: Session,
+    servers: readonly QuorumServer[],
+    ballot: Ballot,
+    onHeard: OnHeard,
+    onOver: () => void,
+  ) {
+    this.#session = session;
     this.#servers = servers;
     this.#ballot = ballot;
     this.#onHeard = onHeard;
     this.#onOver = onOver;
-    this.#startedAtMs = engine.runtime.monotonicMs();
+    this.#startedAtMs = session.runtime.monotonicMs();
     this.#answers = servers.map(() => undefined);
     this.#underWay = servers.map(() => 0);
     this.#settled = servers.map((server) => !ballot.isAsked(server));
     // What comes late is given back at once, not at the next round; or was, by a release that is under way.
     ballot.abandon((server) => {
-      if (this.#underWay[server.index] === 0) void this.#send(server, engine.commandTimeoutMs);
+      if (this.#underWay[server.index] === 0) void this.#send(server, session.commandTimeoutMs);
     });
   }
 
@@ -75,7 +82,7 @@ export class Withdrawal {
   async #askOpen(timeoutMs: number): Promise<void> {
     this.#pause?.cancel();
     this.#pause = undefined;
-    this.#isLast ||= this.#engine.isClosing;
+    this.#isLast ||= this.#session.isClosing;
     const open = this.#servers.filter(({ index }) => this.#settled[index] !== true);
     await Promise.all(open.map((server) => this.#send(server, timeoutMs)));
     this.#goOn();
@@ -98,12 +105,12 @@ export class Withdrawal {
 
   /** The connection to a server is back: what is missing may be had at once. */
   askNow(): void {
-    if (!this.#isOver && this.#pause !== undefined) void this.round(this.#engine.commandTimeoutMs);
+    if (!this.#isOver && this.#pause !== undefined) void this.round(this.#session.commandTimeoutMs);
   }
 
   /** Asks once more, unless that is under way or was done since the close began: who is silent would cost a deadline again. */
   async close(): Promise<void> {
-    if (!this.#isLast || this.#round !== undefined) await this.round(this.#engine.commandTimeoutMs);
+    if (!this.#isLast || this.#round !== undefined) await this.round(this.#session.commandTimeoutMs);
     this.#end();
   }
 
@@ -140,7 +147,7 @@ export class Withdrawal {
 
   #goOn(): void {
     if (this.#isOver) return;
-    const { runtime } = this.#engine;
+    const { runtime } = this.#session;
     const passedMs = runtime.monotonicMs() - this.#startedAtMs;
     // As they may have been asked for by an extension since.
     const { longestMs } = this.#ballot;
@@ -150,7 +157,7 @@ export class Withdrawal {
     }
     this.#pause?.cancel();
     const pauseMs = Math.min(this.#pauseMs, Math.max(1, longestMs - passedMs));
-    this.#pause = runtime.startTimer(() => void this.round(this.#engine.commandTimeoutMs), pauseMs, false);
+    this.#pause = runtime.startTimer(() => void this.round(this.#session.commandTimeoutMs), pauseMs, false);
     this.#pauseMs = Math.min(this.#pauseMs * 2, LONGEST_PAUSE_MS);
   }
 
@@ -169,13 +176,13 @@ const OCCUPIES = Number.MAX_SAFE_INTEGER;
 export class Withdrawals implements Occupant {
   /** It goes on by itself while a Holdfast that closes waits for others. */
   readonly waits = false;
-  readonly #engine: Engine;
+  readonly #session: Session;
   readonly #servers: readonly QuorumServer[];
   readonly #onHeard: OnHeard;
   readonly #running = new Map<Ballot, Withdrawal>();
 
-  constructor(engine: Engine, servers: readonly QuorumServer[], onHeard: OnHeard) {
-    this.#engine = engine;
+  constructor(session: Session, servers: readonly QuorumServer[], onHeard: OnHeard) {
+    this.#session = session;
     this.#servers = servers;
     this.#onHeard = onHeard;
   }
@@ -213,15 +220,15 @@ export class Withdrawals implements Occupant {
   #begin(ballot: Ballot): Withdrawal {
     // Whom an attempt that failed has stood in the way of is no business of the next one.
     const onHeard = ballot.isElected ? this.#onHeard : () => {};
-    const withdrawal = new Withdrawal(this.#engine, this.#servers, ballot, onHeard, () => this.#over(ballot));
+    const withdrawal = new Withdrawal(this.#session, this.#servers, ballot, onHeard, () => this.#over(ballot));
     this.#running.set(ballot, withdrawal);
-    this.#engine.mailbox.register(OCCUPIES, this);
+    this.#session.mailbox.register(OCCUPIES, this);
     return withdrawal;
   }
 
   #over(ballot: Ballot): void {
     this.#running.delete(ballot);
-    if (this.#running.size === 0) this.#engine.mailbox.unregister(OCCUPIES, this);
+    if (this.#running.size === 0) this.#session.mailbox.unregister(OCCUPIES, this);
   }
 }
 

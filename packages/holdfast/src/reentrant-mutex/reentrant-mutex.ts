@@ -1,6 +1,5 @@
 import { acquire, run, tryAcquire } from "../core/acquire.js";
 import type { Cohorts } from "../core/cohorts.js";
-import type { Engine } from "../core/engine.js";
 import { UnsupportedError } from "../core/errors.js";
 import { type AcquireEvent, channels, type GrantEvent, serverOf } from "../core/events.js";
 import { Lease } from "../core/lease.js";
@@ -14,6 +13,7 @@ import {
   resolve,
   type TryAcquireOptions,
 } from "../core/options.js";
+import type { Session } from "../core/session.js";
 import type { Steps } from "../core/steps.js";
 import type { HoldContexts } from "./contexts.js";
 import { type Entry, SharedHold } from "./shared-hold.js";
@@ -79,13 +79,13 @@ export class ReentrantMutex extends Lock<ReentrantLease> {
 
   /** Locks come from the factories of a Holdfast. @internal */
   constructor(
-    engine: Engine,
+    session: Session,
     steps: Steps,
     defaults: ResolvedOptions,
     contexts: HoldContexts,
     cohorts: Cohorts | undefined,
   ) {
-    super(engine, steps, defaults, (hold) => new ReentrantLease(new SharedHold(contexts, hold).enter()), cohorts);
+    super(session, steps, defaults, (hold) => new ReentrantLease(new SharedHold(contexts, hold).enter()), cohorts);
     this.#contexts = contexts;
   }
 
@@ -111,7 +111,7 @@ export class ReentrantMutex extends Lock<ReentrantLease> {
     const resolved = resolve(others, this.defaults, REENTRANT_OPTIONS);
     const shared = this.#sharedBy(within);
     if (shared !== undefined) return this.#enter(shared, others, resolved);
-    return acquire(this.engine, this.steps, resolved, this.make, this.cohorts);
+    return acquire(this.session, this.steps, resolved, this.make, this.cohorts);
   }
 
   /** Enters the hold that the caller stands in, or takes the lock if it is free now. @throws as `acquire` */
@@ -120,7 +120,7 @@ export class ReentrantMutex extends Lock<ReentrantLease> {
     const resolved = resolve(others, this.defaults, REENTRANT_OPTIONS);
     const shared = this.#sharedBy(within);
     if (shared !== undefined) return this.#enter(shared, others, { ...resolved, waitMs: 0 });
-    return tryAcquire(this.engine, this.steps, resolved, this.make);
+    return tryAcquire(this.session, this.steps, resolved, this.make);
   }
 
   /**
@@ -175,7 +175,7 @@ export class ReentrantMutex extends Lock<ReentrantLease> {
   #publish({ owner, token }: Lease, { waitMs, leaseMs }: ResolvedOptions): void {
     const about = { kind: this.steps.kind, lockName: this.name, owner, call: {} };
     if (channels.acquire.hasSubscribers) {
-      const event: AcquireEvent = { ...about, waitMs, leaseMs, server: serverOf(this.engine.store) };
+      const event: AcquireEvent = { ...about, waitMs, leaseMs, server: serverOf(this.session.store) };
       channels.acquire.publish(event);
     }
     if (channels.grant.hasSubscribers) {

@@ -1,6 +1,5 @@
 /** Permits, so many at a time: options, lock and lease. */
 import { acquire, run, tryAcquire } from "../core/acquire.js";
-import type { Engine } from "../core/engine.js";
 import type { Holder } from "../core/errors.js";
 import type { Hold } from "../core/hold.js";
 import { describe, type Inspection, type WaitingClaim } from "../core/inspection.js";
@@ -17,6 +16,7 @@ import {
   type TryAcquireOptions,
 } from "../core/options.js";
 import { parseOwner } from "../core/owner.js";
+import type { Session } from "../core/session.js";
 import type { Store } from "../core/store.js";
 import { type PermitsSteps, permitsSteps } from "../permits/steps.js";
 
@@ -98,8 +98,8 @@ export class Semaphore extends Lock<SemaphoreLease> {
   readonly #declared: number;
 
   /** Semaphores come from the factory of a Holdfast. @internal */
-  constructor(engine: Engine, steps: PermitsSteps, defaults: ResolvedOptions, declared: number) {
-    super(engine, steps, defaults, (hold) => new SemaphoreLease(hold));
+  constructor(session: Session, steps: PermitsSteps, defaults: ResolvedOptions, declared: number) {
+    super(session, steps, defaults, (hold) => new SemaphoreLease(hold));
     this.#permits = steps;
     this.#declared = declared;
   }
@@ -114,7 +114,7 @@ export class Semaphore extends Lock<SemaphoreLease> {
    * @throws as `Lock.acquire` otherwise
    */
   override async acquire(options: SemaphoreAcquireOptions = NONE): Promise<SemaphoreLease> {
-    return acquire(this.engine, this.steps, this.#resolve(options), this.make);
+    return acquire(this.session, this.steps, this.#resolve(options), this.make);
   }
 
   /**
@@ -126,7 +126,7 @@ export class Semaphore extends Lock<SemaphoreLease> {
    * @throws as `Lock.tryAcquire` otherwise
    */
   override async tryAcquire(options: SemaphoreTryAcquireOptions = NONE): Promise<SemaphoreLease | null> {
-    return tryAcquire(this.engine, this.steps, this.#resolve(options), this.make);
+    return tryAcquire(this.session, this.steps, this.#resolve(options), this.make);
   }
 
   /** Runs `work` while holding permits; otherwise as `Lock.run`. @throws as `acquire`, and then `work` was not called */
@@ -150,22 +150,22 @@ export class Semaphore extends Lock<SemaphoreLease> {
    */
   async resize(permits: number): Promise<void> {
     checkPermits(permits, MOST_PERMITS);
-    this.engine.assertOpen(this.name);
-    await this.#permits.resize(permits, this.engine.newRequestId(this.name), this.engine.commandTimeoutMs);
+    this.session.assertOpen(this.name);
+    await this.#permits.resize(permits, this.session.newRequestId(this.name), this.session.commandTimeoutMs);
   }
 
   /** How many permits there are: what the server has on record, or else what was declared here. @throws StoreError, ClosedError */
   async capacity(): Promise<number> {
-    this.engine.assertOpen(this.name);
-    const { capacity } = await this.#permits.inspect(undefined, this.engine.commandTimeoutMs);
+    this.session.assertOpen(this.name);
+    const { capacity } = await this.#permits.inspect(undefined, this.session.commandTimeoutMs);
     return capacity ?? this.#declared;
   }
 
   /** How many permits there are, who holds how many, and who waits for how many. Changes nothing. @throws StoreError, ClosedError */
   override async inspect(): Promise<SemaphoreInspection> {
-    this.engine.assertOpen(this.name);
-    const state = await this.#permits.inspect(undefined, this.engine.commandTimeoutMs);
-    const described = await describe(this.engine, this.steps, state);
+    this.session.assertOpen(this.name);
+    const state = await this.#permits.inspect(undefined, this.session.commandTimeoutMs);
+    const described = await describe(this.session, this.steps, state);
     return {
       ...described,
       holders: described.holders.map((holder, i) => ({

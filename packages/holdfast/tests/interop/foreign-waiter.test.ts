@@ -45,17 +45,17 @@ function make(
   pauses: Pauses,
   { hears = true, inLine = true, attempts = Infinity, on = holdfast, key = randomUUID() as string } = {},
 ): Made {
-  const { engine, defaults } = behind(on, key);
+  const { session, defaults } = behind(on, key);
   const steps = keySteps(redis, key);
   const lock = new ForeignLock({
-    engine,
+    session,
     steps,
     defaults,
     make: (held) => new Lease(held),
     pauses,
     attempts,
     line: inLine ? key : undefined,
-    listen: hears ? (_claim, onNews) => engine.store.inbox(steps.channel, onNews, 2_000) : undefined,
+    listen: hears ? (_claim, onNews) => session.store.inbox(steps.channel, onNews, 2_000) : undefined,
   });
   return { lock, steps };
 }

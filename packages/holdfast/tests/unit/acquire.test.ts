@@ -101,7 +101,7 @@ describe("work under a lease", () => {
 describe("an adoption", () => {
   const adopting = (): Promise<Lease> => {
     const exported = { owner: "a/1/5000/32/import", token: 7, reservedTo: 38, leaseMs: LEASE_MS, renew: false };
-    return adopt(world.engine, world.steps, { ...exported, name: "scripted", kind: "mutex" } as never, (hold) => {
+    return adopt(world.session, world.steps, { ...exported, name: "scripted", kind: "mutex" } as never, (hold) => {
       return new Lease(hold);
     });
   };
@@ -134,7 +134,7 @@ describe("an adoption", () => {
   test("of a Holdfast that closes meanwhile is given back", async () => {
     let closing: Promise<unknown> = Promise.resolve();
     world.answers.adopt = async () => {
-      closing = world.engine.close();
+      closing = world.session.close();
       return "adopted";
     };
     await expect(adopting()).rejects.toMatchObject({ code: "ERR_LOCK_CLOSED" });
@@ -146,12 +146,12 @@ describe("an adoption", () => {
     const other = await world.lock.acquire();
     let closing: Promise<CloseOutcome> | undefined;
     world.answers.adopt = async () => {
-      closing = world.engine.close(60_000);
+      closing = world.session.close(60_000);
       return "adopted";
     };
     await expect(adopting()).rejects.toMatchObject({ code: "ERR_LOCK_CLOSED" });
     expect(world.sentOf("leave")).toHaveLength(1);
-    expect(world.engine.held()).toMatchObject([{ owner: other.owner }]);
+    expect(world.session.held()).toMatchObject([{ owner: other.owner }]);
     await other.release();
     expect(await closing).toMatchObject({ released: [{ owner: other.owner }], unsettled: [] });
   });

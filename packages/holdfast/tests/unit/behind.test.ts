@@ -13,7 +13,7 @@ afterEach(async () => {
 });
 
 const facts = (): Parameters<typeof standsOn>[1] => ({
-  engine: new ScriptedLock().engine,
+  session: new ScriptedLock().session,
   defaults: { ...DEFAULTS, signal: undefined, amount: 1 },
   prefix: "hf",
   clientName: "",
@@ -27,7 +27,7 @@ test("each Holdfast has its own behind it, as it was made", () => {
   for (const [i, prefix] of ["a", "b"].entries()) {
     const found = behind(made[i], "any");
     expect(found).toMatchObject({ prefix, clientName: `${prefix} 1`, defaults: { leaseMs: 4_000 } });
-    expect(found.engine.inboxPrefix).toBe(`${prefix}:in:`);
+    expect(found.session.inboxPrefix).toBe(`${prefix}:in:`);
     expect(behindAny(made[i])).toBe(found);
   }
 });

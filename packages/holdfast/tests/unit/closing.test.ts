@@ -23,20 +23,20 @@ function reasonOf(lease: Lease): unknown {
 }
 
 /** The tokens that tell the leases of an outcome apart. */
-function tokensOf(outcome: Awaited<ReturnType<typeof world.engine.close>> | undefined): Record<string, number[]> {
+function tokensOf(outcome: Awaited<ReturnType<typeof world.session.close>> | undefined): Record<string, number[]> {
   const tokens = (leases: readonly { readonly token: number }[] = []): number[] => leases.map(({ token }) => token);
   return { released: tokens(outcome?.released), unsettled: tokens(outcome?.unsettled) };
 }
 
 describe("what is held", () => {
   test("is told with whose it is, since when, and for how long it may be relied on", async () => {
-    expect(world.engine.held()).toEqual([]);
+    expect(world.session.held()).toEqual([]);
     const lease = await world.lock.acquire({ label: "nightly run", leaseMs: 30_000 });
     const acquiredAt = new Date(world.runtime.wallMs());
     await world.runtime.advance(4_000);
     const { owner } = lease;
     const validForMs = TRUSTED_MS - 4_000;
-    expect(world.engine.held()).toEqual([
+    expect(world.session.held()).toEqual([
       { kind: "mutex", name: "scripted", token: 1, owner, label: "nightly run", acquiredAt, validForMs },
     ]);
   });
@@ -51,7 +51,7 @@ describe("what is held", () => {
     world.lock.acquire().catch(() => {});
     await settle();
     world.runtime.block(1_000);
-    expect(world.engine.held().map(({ token, label }) => [token, label])).toEqual([
+    expect(world.session.held().map(({ token, label }) => [token, label])).toEqual([
       [3, undefined],
       [4, undefined],
     ]);
@@ -64,14 +64,14 @@ describe("a close with a grace", () => {
   test("asks work to end, and meanwhile keeps what it works under", async () => {
     const lease = await world.lock.acquire();
     const { signal } = lease;
-    const closing = watch(world.engine.close(GRACE_MS));
+    const closing = watch(world.session.close(GRACE_MS));
     expect(signal.reason).toBeInstanceOf(LeaseLostError);
     expect(reasonOf(lease)).toBe("closing");
     await expect(world.lock.acquire()).rejects.toThrow(ClosedError);
     await world.runtime.advance(GRACE_MS - 1);
     expect(closing.state).toBe("pending");
     lease.assertHeld();
-    expect(world.engine.held()).toHaveLength(1);
+    expect(world.session.held()).toHaveLength(1);
     expect(world.sentOf("extend")).toHaveLength(5);
     expect([...world.sentOf("release"), ...world.sentOf("leave")]).toEqual([]);
     expect(world.store.isClosed).toBe(false);
@@ -80,8 +80,8 @@ describe("a close with a grace", () => {
 
   test("is over as soon as all work is, with nothing left behind", async () => {
     const [first, second] = [await world.lock.acquire({ label: "a" }), await world.lock.acquire()];
-    const closing = watch(world.engine.close(GRACE_MS));
-    const held = world.engine.held();
+    const closing = watch(world.session.close(GRACE_MS));
+    const held = world.session.held();
     await first.release();
     await world.runtime.advance(100);
     expect(closing.state).toBe("pending");
@@ -97,24 +97,24 @@ describe("a close with a grace", () => {
   test("gives work that ends in its signal's listener its lease to give back", async () => {
     const lease = await world.lock.acquire();
     lease.signal.addEventListener("abort", () => void lease.release());
-    expect(tokensOf(await world.engine.close(GRACE_MS))).toEqual({ released: [1], unsettled: [] });
+    expect(tokensOf(await world.session.close(GRACE_MS))).toEqual({ released: [1], unsettled: [] });
   });
 
   test("waits for nobody where nothing is held", async () => {
-    expect(await world.engine.close(GRACE_MS)).toEqual({ released: [], unsettled: [] });
+    expect(await world.session.close(GRACE_MS)).toEqual({ released: [], unsettled: [] });
     expect(world.runtime.running()).toBe(0);
   });
 
   test("does not keep the process alive by itself", async () => {
     await world.lock.acquire();
-    void world.engine.close(GRACE_MS);
+    void world.session.close(GRACE_MS);
     await settle();
     expect(world.runtime.running(true)).toBe(0);
   });
 
   test("leaves work that does not end in time its lease, which nobody renews any more", async () => {
     const [slow, quick] = [await world.lock.acquire(), await world.lock.acquire()];
-    const closing = watch(world.engine.close(5_000));
+    const closing = watch(world.session.close(5_000));
     await quick.release();
     await world.runtime.advance(4_999);
     expect([closing.state, reasonOf(slow)]).toEqual(["pending", "closing"]);
@@ -140,7 +140,7 @@ describe("a close with a grace", () => {
       if (claim?.owner === silent.owner) throw lost();
       return "released";
     };
-    const closing = watch(world.engine.close(GRACE_MS));
+    const closing = watch(world.session.close(GRACE_MS));
     world.store.push(`-${number(forced)}`);
     moved.export();
     const ends = Promise.allSettled([inTime, idle, late, silent].map((lease) => lease.release()));
@@ -153,7 +153,7 @@ describe("a close with a grace", () => {
     const over = await world.lock.acquire({ renew: false, leaseMs: 1_000 });
     await world.lock.acquire({ renew: false, leaseMs: 10_000 });
     world.runtime.block(1_000);
-    const closing = watch(world.engine.close(GRACE_MS));
+    const closing = watch(world.session.close(GRACE_MS));
     expect(reasonOf(over)).toBe("expired");
     await world.runtime.advance(8_000);
     expect(closing.state).toBe("pending");
@@ -165,7 +165,7 @@ describe("a close with a grace", () => {
     const answer = new Answer<"released">();
     world.answers.release = () => answer.promise;
     const lease = await world.lock.acquire();
-    const closing = watch(world.engine.close(1_000));
+    const closing = watch(world.session.close(1_000));
     await world.runtime.advance(500);
     const releasing = watch(lease.release());
     await world.runtime.advance(1_000);
@@ -185,7 +185,7 @@ describe("a close with a grace", () => {
     lease.signal.addEventListener("abort", () => {
       left = world.sentOf("leave").length;
     });
-    const closing = watch(world.engine.close(GRACE_MS));
+    const closing = watch(world.session.close(GRACE_MS));
     expect(left).toBe(1);
     await settle();
     expect(waiting.error).toBeInstanceOf(ClosedError);
@@ -201,7 +201,7 @@ describe("a close with a grace", () => {
     world.answers.leave = () => Promise.reject(lost());
     await expect(world.lock.tryAcquire()).rejects.toThrow();
     const before = world.sentOf("leave").length;
-    void world.engine.close(GRACE_MS);
+    void world.session.close(GRACE_MS);
     await settle();
     expect(world.sentOf("leave")).toHaveLength(before);
     await world.runtime.advance(5_000);
@@ -212,8 +212,8 @@ describe("a close with a grace", () => {
 describe("a second close", () => {
   test.each([undefined, 1, GRACE_MS])("with a grace of %s waits for the first, and tells the same", async (graceMs) => {
     const lease = await world.lock.acquire();
-    const first = world.engine.close(GRACE_MS);
-    const second = world.engine.close(graceMs);
+    const first = world.session.close(GRACE_MS);
+    const second = world.session.close(graceMs);
     const closing = watch(second);
     await world.runtime.advance(GRACE_MS - 1);
     expect(closing.state).toBe("pending");
@@ -224,9 +224,9 @@ describe("a second close", () => {
 
   test("with no grace ends that of the first", async () => {
     const lease = await world.lock.acquire();
-    const first = watch(world.engine.close(GRACE_MS));
+    const first = watch(world.session.close(GRACE_MS));
     await world.runtime.advance(1_000);
-    const second = watch(world.engine.close(0));
+    const second = watch(world.session.close(0));
     await settle();
     expect(tokensOf(first.value)).toEqual({ released: [], unsettled: [1] });
     expect(second.value).toBe(first.value);
@@ -237,9 +237,9 @@ describe("a second close", () => {
   });
 
   test("when all is over asks for nothing", async () => {
-    const outcome = await world.engine.close();
-    expect(await world.engine.close(0)).toBe(outcome);
-    expect(await world.engine.close(GRACE_MS)).toBe(outcome);
+    const outcome = await world.session.close();
+    expect(await world.session.close(0)).toBe(outcome);
+    expect(await world.session.close(GRACE_MS)).toBe(outcome);
     expect(world.sent).toEqual([]);
   });
 });
@@ -248,7 +248,7 @@ describe("a close without a grace", () => {
   test("gives back at once what is held, and tells what the server has heard", async () => {
     const [heard, unheard] = [await world.lock.acquire(), await world.lock.acquire()];
     world.answers.leave = ({ claim }) => (claim?.owner === heard.owner ? Promise.resolve() : never());
-    const closing = watch(world.engine.close());
+    const closing = watch(world.session.close());
     expect([reasonOf(heard), reasonOf(unheard)]).toEqual(["closed", "closed"]);
     await world.runtime.advance(10_000);
     expect(tokensOf(closing.value)).toEqual({ released: [1], unsettled: [2] });

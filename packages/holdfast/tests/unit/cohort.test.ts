@@ -463,7 +463,7 @@ test("a single caller that is granted at once sets no timer for its wait", async
 });
 
 test("of a lock whose callers bring a new label each time, what nobody uses is not kept; what somebody waits in, is", () => {
-  const cohorts = new Cohorts(world.engine);
+  const cohorts = new Cohorts(world.session);
   const labelled = (label: string): ResolvedOptions => ({ ...DEFAULTS, signal: undefined, amount: 1, label });
   const idle = cohorts.of(world.steps, labelled("order 0"));
   const busy = cohorts.of(world.steps, labelled("order 1"));
@@ -479,7 +479,7 @@ test("after close, callers in every place are told, and no later one is taken in
   await grant();
   waiting.push(...callers(2));
   await world.runtime.advance(0);
-  await world.engine.close();
+  await world.session.close();
   expect(leaseOf(waiting[0]).signal.aborted).toBe(true);
   for (const { error } of waiting.slice(1)) expect(error).toBeInstanceOf(ClosedError);
   await expect(world.lock.acquire()).rejects.toThrow(ClosedError);

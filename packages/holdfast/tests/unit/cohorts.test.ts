@@ -15,7 +15,7 @@ let cohorts: Cohorts;
 beforeEach(() => {
   world = new ScriptedLock();
   world.answers.acquire = never;
-  cohorts = new Cohorts(world.engine);
+  cohorts = new Cohorts(world.session);
 });
 
 function cohortOf(key: string, options: Partial<ResolvedOptions> = {}): Cohort {

@@ -49,7 +49,7 @@ test("a lease counts from its adoption, and one that is over when the answer com
       new Promise((resolve) => runtime.startTimer(() => resolve(reply), LEASE_MS, true));
     if (isConfirmed) answers.extend = () => late("extended");
     else answers.adopt = () => late("adopted");
-    const adopting = watch(adopt(world.engine, world.steps, exported, (hold) => new Lease(hold)));
+    const adopting = watch(adopt(world.session, world.steps, exported, (hold) => new Lease(hold)));
     await runtime.advance(2 * LEASE_MS);
     expect(adopting.error).toBeInstanceOf(StoreError);
     expect(adopting.error).toMatchObject({ mayHaveRun: true, transient: true });

@@ -239,7 +239,7 @@ describe("close", () => {
         leaseMs: 30_000,
         renew: true,
       };
-      const adopting = watch(adopt(world.engine, world.steps, exported, (hold) => new Lease(hold)));
+      const adopting = watch(adopt(world.session, world.steps, exported, (hold) => new Lease(hold)));
       await settle();
       setImmediate(() => answer.resolve("adopted"));
       return adopting;
@@ -248,7 +248,7 @@ describe("close", () => {
 
   test.each(Object.keys(STATES))("when %s rejects with ClosedError and leaves no timer", async (state) => {
     const waiting = await STATES[state]?.();
-    const closing = watch(world.engine.close());
+    const closing = watch(world.session.close());
     await world.runtime.advance(5_000);
     expect(closing.state).toBe("fulfilled");
     expect(waiting?.error).toBeInstanceOf(ClosedError);
@@ -262,7 +262,7 @@ describe("close", () => {
     world.answers.leave = async () => void order.push("leave");
     const lease = await world.lock.acquire();
     lease.signal.addEventListener("abort", () => order.push("abort"));
-    await world.engine.close();
+    await world.session.close();
     expect(order).toEqual(["abort", "leave"]);
     expect(lease.signal.reason).toMatchObject({ reason: "closed" });
     expect(await lease.release()).toBe("released");
@@ -275,7 +275,7 @@ describe("close", () => {
     world.answers.acquire = () => never();
     void world.lock.acquire().catch(() => {});
     world.answers.leave = () => never();
-    const closing = watch(world.engine.close());
+    const closing = watch(world.session.close());
     await world.runtime.advance(10_000);
     expect(closing.state).toBe("fulfilled");
     const sent = world.sent.length;
@@ -290,7 +290,7 @@ describe("close", () => {
     world.answers.leave = () => Promise.reject(lost());
     const releasing = watch(lease.release());
     await settle();
-    const closing = watch(world.engine.close());
+    const closing = watch(world.session.close());
     await world.runtime.advance(10_000);
     expect(closing.state).toBe("fulfilled");
     expect(releasing.state).toBe("rejected");
@@ -306,7 +306,7 @@ describe("close", () => {
     const lease = await world.lock.acquire();
     const extending = watch(lease.extend(60_000));
     await settle();
-    const closing = watch(world.engine.close());
+    const closing = watch(world.session.close());
     await settle();
     answer.resolve("extended");
     await settle();
@@ -321,7 +321,7 @@ describe("close", () => {
     const trying = watch(world.lock.tryAcquire());
     await settle();
     expect(trying.state).toBe("rejected");
-    await world.engine.close();
+    await world.session.close();
     await world.runtime.advance(120_000);
     expect(world.runtime.running()).toBe(0);
   });
@@ -330,8 +330,8 @@ describe("close", () => {
     await world.lock.acquire();
     const leaving = new Answer<void>();
     world.answers.leave = () => leaving.promise;
-    const first = watch(world.engine.close());
-    const second = watch(world.engine.close());
+    const first = watch(world.session.close());
+    const second = watch(world.session.close());
     await settle();
     await expect(world.lock.acquire()).rejects.toThrow(ClosedError);
     await expect(world.lock.tryAcquire()).rejects.toThrow(ClosedError);
@@ -360,7 +360,7 @@ describe("an exported lease", () => {
 
 test("after thousands of acquires nothing is kept of them", async () => {
   for (let i = 0; i < 2_000; i += 1) await (await world.lock.acquire()).release();
-  expect(world.engine.mailbox.size).toBe(0);
+  expect(world.session.mailbox.size).toBe(0);
   // One says who this client is, the other looks after leases until it finds none.
   expect(world.runtime.running()).toBe(2);
   await world.runtime.advance(40_000);

@@ -69,7 +69,7 @@ test("a hold tells of its acquire, grant, renewals and release, with names, owne
 
 test("a wait is told once, with whether it is in the queue, and the grant says how long it took", async () => {
   listen();
-  await world.engine.mailbox.open(1_000);
+  await world.session.mailbox.open(1_000);
   world.answers.acquire = async () => ({ outcome: "waiting", restMs: 30_000, nowUs: NOW_US });
   const acquiring = world.lock.acquire();
   await world.runtime.advance(6_000);
@@ -149,7 +149,7 @@ describe("a call that ends without a lease", () => {
     refuse();
     const waiting = world.lock.acquire({ waitMs: Infinity }).catch(() => {});
     await world.runtime.advance(10);
-    await world.engine.close();
+    await world.session.close();
     await waiting;
     expect(of("ungranted")).toMatchObject([{ outcome: "closed" }]);
   });

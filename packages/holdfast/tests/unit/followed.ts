@@ -44,7 +44,7 @@ export class Followed {
   /** Follows it; numbers are shown as texts. */
   observe(options: ObserveOptions = {}): AsyncGenerator<string, void, undefined> {
     const about = {
-      engine: this.world.engine,
+      session: this.world.session,
       name: "followed",
       channel: CHANNEL,
       read: (timeoutMs: number) => {
@@ -72,10 +72,10 @@ export class Followed {
     return this.ears.findLast(({ channel }) => channel === CHANNEL);
   }
 
-  /** What of an observation goes on: whether it listens, claims that the engine knows, timers that keep the process alive. */
+  /** What of an observation goes on: whether it listens, claims that the session knows, timers that keep the process alive. */
   get left(): { readonly ears: number; readonly claims: number; readonly timers: number } {
-    const { engine, runtime } = this.world;
+    const { session, runtime } = this.world;
     const open = this.ears.filter(({ channel, isOpen }) => channel === CHANNEL && isOpen);
-    return { ears: open.length, claims: engine.mailbox.size, timers: runtime.running(true) };
+    return { ears: open.length, claims: session.mailbox.size, timers: runtime.running(true) };
   }
 }

@@ -127,11 +127,11 @@ describe("a departure", () => {
   const HOUR_MS = 3_600_000;
 
   function claim(leaseMs: number): Claim {
-    return world.engine.newClaim("scripted", leaseMs, 1, "");
+    return world.session.newClaim("scripted", leaseMs, 1, "");
   }
 
   function leaveFor(one: Claim, isUncertain: boolean): Promise<boolean> {
-    return depart(world.engine, world.steps, one, isUncertain, COMMAND_TIMEOUT_MS);
+    return depart(world.session, world.steps, one, isUncertain, COMMAND_TIMEOUT_MS);
   }
 
   test("that the server refuses for good is left to the lease after a minute; one that is not answered is not", async () => {
@@ -147,7 +147,7 @@ describe("a departure", () => {
       const last = world.timesOf("leave", startMs).at(-1) ?? 0;
       expect(last).toBeGreaterThanOrEqual(isLong ? HOUR_MS : 60_000);
       expect(last).toBeLessThan(isLong ? HOUR_MS + 20_000 : 80_000);
-      expect(world.engine.mailbox.size).toBe(0);
+      expect(world.session.mailbox.size).toBe(0);
     }
   });
 
@@ -162,7 +162,7 @@ describe("a departure", () => {
     answer.resolve();
     await settle();
     expect(leaving.value).toBe(true);
-    expect(world.engine.mailbox.size).toBe(0);
+    expect(world.session.mailbox.size).toBe(0);
   });
 
   test("that was closed does not begin again when an earlier call fails later", async () => {
@@ -174,7 +174,7 @@ describe("a departure", () => {
     };
     const leaving = watch(leaveFor(claim(30_000), true));
     await settle();
-    await world.engine.close();
+    await world.session.close();
     expect(world.sentOf("leave")).toHaveLength(2);
     earlier.reject(lost());
     await settle();

@@ -71,7 +71,7 @@ describe("a hold that a script has ended", () => {
     const told: unknown[] = [];
     hold.onLost((reason) => told.push(reason));
     hold.end();
-    expect([hold.validForMs(), world.engine.held(), world.engine.mailbox.size]).toEqual([0, [], 0]);
+    expect([hold.validForMs(), world.session.held(), world.session.mailbox.size]).toEqual([0, [], 0]);
     hold.end();
     world.store.push(`-${world.lastNumber}`);
     await world.runtime.advance(60_000);
@@ -80,7 +80,7 @@ describe("a hold that a script has ended", () => {
 
   test("is not waited for by a close, and was not given back by it", async () => {
     const lease = await world.lock.acquire();
-    const closing = watch(world.engine.close(60_000));
+    const closing = watch(world.session.close(60_000));
     holdOf(lease).end();
     await settle();
     expect(closing.value).toEqual({ released: [], unsettled: [] });
@@ -155,7 +155,7 @@ describe("what kinds do with a hold", () => {
     };
     const lease = await world.lock.acquire();
     holdOf(lease).regranted(12);
-    expect(world.engine.held()).toMatchObject([{ token: 12 }]);
+    expect(world.session.held()).toMatchObject([{ token: 12 }]);
     await lease.release();
     expect(released).toEqual([12]);
   });
@@ -196,7 +196,7 @@ describe("at the end of the Holdfast", () => {
   ])("one that was extended to %s ms is left with a lease of %i ms", async (extended, leaseMs) => {
     const lease = await world.lock.acquire();
     if (extended !== undefined) await lease.extend(extended);
-    await world.engine.close();
+    await world.session.close();
     const [left] = world.sentOf("leave");
     expect([left?.claim?.leaseMs, left?.claim?.owner]).toEqual([leaseMs, lease.owner]);
   });
@@ -207,7 +207,7 @@ describe("at the end of the Holdfast", () => {
     const calls = Array.from({ length: 3 }, () => watch(world.lock.acquire({ waitMs: Infinity })));
     await settle();
     expect(calls.filter(({ state }) => state === "fulfilled")).toHaveLength(1);
-    const closing = watch(world.engine.close(60_000));
+    const closing = watch(world.session.close(60_000));
     await settle();
     const rejected = calls.filter(({ error }) => error instanceof ClosedError);
     expect([rejected.length, closing.state]).toEqual([2, "pending"]);

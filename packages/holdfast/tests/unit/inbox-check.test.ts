@@ -276,7 +276,7 @@ test("close ends a check", async () => {
   fate = async () => "is lost";
   watch(world.lock.acquire(FOREVER));
   await world.runtime.advance(100);
-  await world.engine.close();
+  await world.session.close();
   expect(world.runtime.running()).toBe(0);
   await world.runtime.advance(60_000);
   expect([reopened, warned]).toEqual([[], []]);

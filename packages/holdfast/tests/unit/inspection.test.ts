@@ -17,7 +17,7 @@ beforeEach(() => {
   world = new ScriptedLock();
   asked = [];
   find = async (clientId) => (clientId === "known" ? RECORD : undefined);
-  world.engine.records.read = (clientId, timeoutMs) => {
+  world.session.records.read = (clientId, timeoutMs) => {
     asked.push([clientId, timeoutMs]);
     return find(clientId);
   };
@@ -103,7 +103,7 @@ test("names that cannot be read hold nothing up", async () => {
   expect(asked).toEqual([["known", 200]]);
   world = new ScriptedLock({ commandTimeoutMs: 100 });
   world.answers.inspect = async () => ({ ...NOBODY, waiterCount: 1, waiters: ["known/1/1000/1/a"] });
-  world.engine.records.read = async (...question) => void asked.push(question);
+  world.session.records.read = async (...question) => void asked.push(question);
   await world.lock.inspect();
   expect(asked.at(-1)).toEqual(["known", 100]);
 });
@@ -111,7 +111,7 @@ test("names that cannot be read hold nothing up", async () => {
 test("the failure of the server is told, and after the end nothing is asked", async () => {
   world.answers.inspect = () => Promise.reject(lost());
   await expect(world.lock.inspect()).rejects.toMatchObject({ code: "ERR_LOCK_STORE" });
-  await world.engine.close();
+  await world.session.close();
   await expect(world.lock.inspect()).rejects.toThrow(ClosedError);
   expect(world.sentOf("inspect")).toHaveLength(1);
 });

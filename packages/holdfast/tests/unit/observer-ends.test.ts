@@ -137,7 +137,7 @@ describe("the end of the Holdfast", () => {
   test("is told to the reader as such, and need not wait for it", async () => {
     const states = await followed.begun();
     const waiting = watch(states.next());
-    const closing = watch(followed.world.engine.close());
+    const closing = watch(followed.world.session.close());
     await settle();
     expect(waiting.error).toBeInstanceOf(ClosedError);
     expect(waiting.error).toMatchObject({ lockName: "followed" });
@@ -149,14 +149,14 @@ describe("the end of the Holdfast", () => {
     const states = await followed.begun();
     const waiting = watch(states.next());
     await followed.world.lock.acquire();
-    const closing = watch(followed.world.engine.close(60_000));
+    const closing = watch(followed.world.session.close(60_000));
     await settle();
     expect([waiting.state, closing.state]).toEqual(["rejected", "pending"]);
     expect(followed.left).toMatchObject({ ears: 0, timers: 0 });
   });
 
   test("lets none begin", async () => {
-    await followed.world.engine.close();
+    await followed.world.session.close();
     await expect(followed.observe().next()).rejects.toThrow(ClosedError);
     expect(followed.reads).toEqual([]);
   });

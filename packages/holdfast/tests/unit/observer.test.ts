@@ -18,7 +18,7 @@ describe("what is handed out", () => {
     await settle();
     expect([followed.reads, followed.ears]).toEqual([[], []]);
     expect(await states.next()).toEqual({ done: false, value: "state 1" });
-    expect([...followed.timeouts]).toEqual([followed.world.engine.commandTimeoutMs]);
+    expect([...followed.timeouts]).toEqual([followed.world.session.commandTimeoutMs]);
     await states.return();
   });
 

@@ -13,7 +13,7 @@ let startMs: number;
 
 beforeEach(async () => {
   world = new ScriptedLock({ isHandedOff: true, takesTurns: true });
-  await world.engine.mailbox.open(1_000);
+  await world.session.mailbox.open(1_000);
   startMs = world.runtime.monotonicMs();
   world.answers.acquire = async () => ({
     outcome: "waiting",
@@ -207,7 +207,7 @@ describe("callers that share a claim", () => {
     const callers = Array.from({ length: 3 }, () => watch(world.lock.acquire({ waitMs: Infinity })));
     await world.runtime.advance(1);
     await push();
-    const closing = watch(world.engine.close(60_000));
+    const closing = watch(world.session.close(60_000));
     await world.runtime.advance(9_000);
     expect(callers.map(({ state }) => state)).toEqual(["fulfilled", "rejected", "rejected"]);
     expect(callers[0]?.value?.validForMs()).toBeGreaterThan(20_000);

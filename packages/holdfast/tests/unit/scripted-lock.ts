@@ -1,6 +1,5 @@
 /** A lock whose server answers what a test says: the ports of core, honestly implemented, and a diary of what was sent. */
 import { Cohorts } from "../../src/core/cohorts.js";
-import { Engine } from "../../src/core/engine.js";
 import { StoreError, UnsupportedError } from "../../src/core/errors.js";
 import { evictionQuestion, type MemoryPolicy } from "../../src/core/eviction.js";
 import { Guard } from "../../src/core/guard.js";
@@ -8,6 +7,7 @@ import type { Echo } from "../../src/core/inbox-check.js";
 import { Lease } from "../../src/core/lease.js";
 import { Lock } from "../../src/core/lock.js";
 import { DEFAULTS } from "../../src/core/options.js";
+import { Session } from "../../src/core/session.js";
 import type { Attempt, Claim, State, Steps } from "../../src/core/steps.js";
 import type { Inbox, Store } from "../../src/core/store.js";
 import { ManualRuntime } from "./manual-runtime.js";
@@ -144,7 +144,7 @@ export class ScriptedLock {
     forceRelease: async () => true,
     inspect: async () => NOBODY,
   };
-  readonly engine: Engine;
+  readonly session: Session;
   readonly steps: Steps;
   readonly lock: Lock;
 
@@ -170,7 +170,7 @@ export class ScriptedLock {
     readonly echo?: Echo;
   } = {}) {
     if (isCluster) Object.assign(this.store, { shardInbox: this.store.inbox.bind(this.store) });
-    this.engine = new Engine({
+    this.session = new Session({
       store: this.store,
       runtime: this.runtime,
       prefix: "hf",
@@ -196,11 +196,11 @@ export class ScriptedLock {
       inspect: (_owner, timeoutMs) => this.#answer("inspect", timeoutMs),
     };
     this.lock = new Lock(
-      this.engine,
+      this.session,
       this.steps,
       { ...DEFAULTS, signal: undefined, amount: 1 },
       (hold) => new Lease(hold),
-      takesTurns ? new Cohorts(this.engine) : undefined,
+      takesTurns ? new Cohorts(this.session) : undefined,
     );
   }
 

@@ -30,7 +30,7 @@ function setUp(options: ConstructorParameters<typeof ScriptedLock>[0]): void {
   });
   answerInspections(() => STATE);
   recordsRead = 0;
-  vi.spyOn(world.engine.records, "read").mockImplementation(async () => {
+  vi.spyOn(world.session.records, "read").mockImplementation(async () => {
     recordsRead += 1;
     return { host: "vm-1", pid: 42, clientName: undefined, protocol: 1 };
   });
@@ -259,7 +259,7 @@ test("a close does not wait for one time-out after the other where a server is s
   };
   Object.defineProperty(world.steps, "key", { get: newKey });
   world.answers.leave = never;
-  const closing = watch(world.engine.close());
+  const closing = watch(world.session.close());
   await world.runtime.advance(2_500);
   expect(closing.state).toBe("fulfilled");
 });

@@ -36,7 +36,7 @@ test("a grant of which nothing can be made is given back, and the wait ends with
     const thrown = new Error("no room");
     const options = { ...DEFAULTS, waitMs: Infinity, signal: undefined, amount: 1 };
     const waiting = watch(
-      waitForGrant(world.engine, world.steps, options, () => {
+      waitForGrant(world.session, world.steps, options, () => {
         throw thrown;
       }),
     );
@@ -150,7 +150,7 @@ describe("a grant message", () => {
 
   test("before any answer is dated from the first request, the earliest moment it can be from", async () => {
     const answer = new Answer<Attempt>();
-    await world.engine.mailbox.open(1_000);
+    await world.session.mailbox.open(1_000);
     world.answers.acquire = () => answer.promise;
     const acquiring = world.lock.acquire();
     await world.runtime.advance(1_500);
@@ -181,7 +181,7 @@ describe("a grant message", () => {
 
   test("that cannot be dated, since the first answer was lost, is asked about at once, and not when that is given up", async () => {
     const lost = new Answer<Attempt>();
-    await world.engine.mailbox.open(1_000);
+    await world.session.mailbox.open(1_000);
     world.answers.acquire = () => lost.promise;
     const acquiring = world.lock.acquire({ waitMs: Infinity, leaseMs: 1_000 });
     await world.runtime.advance(900);

@@ -19,7 +19,7 @@ function onStore(run: (store: Store, ...call: Parameters<Store["run"]>) => Retur
   };
 }
 
-/** Mistakes in what the engine stands on, and in what its locks guard. */
+/** Mistakes in what the session uses, and in what its locks guard. */
 export const CLIENTS: readonly Mutation[] = [
   {
     name: "clocks run too slowly",

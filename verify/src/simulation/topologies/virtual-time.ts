@@ -1,7 +1,7 @@
 /**
  * The timers and the clock of Node, as one simulated process has them.
  *
- * The engine takes its clocks and timers from its runtime; a client library does not, and neither does the production code
+ * The session takes its clocks and timers from its runtime; a client library does not, and neither does the production code
  * that drives one. While a run is on they are those of the process whose turn it is. What asks for time in nobody's turn
  * gets the machine's, and the guard notes that.
  */

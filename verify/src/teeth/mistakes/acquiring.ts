@@ -146,7 +146,7 @@ export const ACQUIRING: readonly Tooth[] = [
     id: "shared-owner",
     bugs: ["B23"],
     mistake: "all acquires through one object are one owner",
-    patches: [patch("core/engine.ts", "this.#lastNumber += 1;", "this.#lastNumber = 1;")],
+    patches: [patch("core/session.ts", "this.#lastNumber += 1;", "this.#lastNumber = 1;")],
     catcher: simulation("mutex", "S1", "S2", "F1", "F2", "F3"),
   },
   {

@@ -52,8 +52,8 @@ export const CLIENTS: readonly Tooth[] = [
     patches: [
       patch(
         "core/inspection.ts",
-        "return describe(engine, steps, await steps.inspect(undefined, engine.commandTimeoutMs));",
-        "const nobody = { holders: [], token: undefined, waiterCount: 0, waiters: [], ahead: undefined };\n  return describe(engine, steps, await steps.inspect(undefined, engine.commandTimeoutMs).catch(() => nobody));",
+        "return describe(session, steps, await steps.inspect(undefined, session.commandTimeoutMs));",
+        "const nobody = { holders: [], token: undefined, waiterCount: 0, waiters: [], ahead: undefined };\n  return describe(session, steps, await steps.inspect(undefined, session.commandTimeoutMs).catch(() => nobody));",
       ),
     ],
     catcher: test(

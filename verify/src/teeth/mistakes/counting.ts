@@ -15,8 +15,8 @@ export const COUNTING: readonly Tooth[] = [
     patches: [
       patch(
         "count-down-latch/count-down-latch.ts",
-        "    const request = `/${this.#engine.newRequestId(this.name)}`;\n    const caller",
-        "    const newRequest = (): string => `/${this.#engine.newRequestId(this.name)}`;\n    const caller",
+        "    const request = `/${this.#session.newRequestId(this.name)}`;\n    const caller",
+        "    const newRequest = (): string => `/${this.#session.newRequestId(this.name)}`;\n    const caller",
       ),
       patch(
         "count-down-latch/count-down-latch.ts",

@@ -84,7 +84,7 @@ export const ENDING: readonly Tooth[] = [
     patches: [
       patch(
         "core/waiter.ts",
-        "    return this.#depart(this.#engine.commandTimeoutMs);\n",
+        "    return this.#depart(this.#session.commandTimeoutMs);\n",
         "    return Promise.resolve(true);\n",
       ),
     ],

@@ -32,7 +32,7 @@ export const HANDING_OVER: readonly Tooth[] = [
       ),
       patch(
         RENEWER,
-        "    if (this.#provisionalMs !== undefined && !this.#options.renew) void this.#renew();\n    if (this.confirmAtMs < Infinity) this.#engine.confirmations.add(this);\n",
+        "    if (this.#provisionalMs !== undefined && !this.#options.renew) void this.#renew();\n    if (this.confirmAtMs < Infinity) this.#session.confirmations.add(this);\n",
         "",
       ),
     ],

@@ -13,7 +13,7 @@ export const HOLDING: readonly Tooth[] = [
       patch(
         RENEWER,
         "provisionalMs >= leaseMs ? setAt.monotonicMs + leaseMs / 3 : Infinity",
-        "provisionalMs >= leaseMs ? this.#engine.runtime.monotonicMs() + leaseMs / 3 : Infinity",
+        "provisionalMs >= leaseMs ? this.#session.runtime.monotonicMs() + leaseMs / 3 : Infinity",
       ),
     ],
     catcher: test("unit/hold.test.ts", "renewal starts from before the acquire was sent, not from its answer"),

@@ -24,7 +24,7 @@ export const QUORUM: readonly Tooth[] = [
     patches: [
       patch(
         WAITER,
-        "void this.#withdraw(ballot, this.#engine.commandTimeoutMs);\n    this.#startDeadline();\n    this.#tellWait();",
+        "void this.#withdraw(ballot, this.#session.commandTimeoutMs);\n    this.#startDeadline();\n    this.#tellWait();",
         "this.#startDeadline();\n    this.#tellWait();",
       ),
     ],
@@ -181,7 +181,7 @@ export const QUORUM: readonly Tooth[] = [
       ),
       patch(
         "redlock/withdrawal.ts",
-        "if (this.#underWay[server.index] === 0) void this.#send(server, engine.commandTimeoutMs);",
+        "if (this.#underWay[server.index] === 0) void this.#send(server, session.commandTimeoutMs);",
         "this.#underWay[server.index] ??= 0;",
       ),
     ],

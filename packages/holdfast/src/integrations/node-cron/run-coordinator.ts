@@ -8,7 +8,7 @@
  */
 import { createHash } from "node:crypto";
 import { type Holdfast, type Lease, PausedError } from "../../index.js";
-import { behind, checkKnown, checkWhole, delay, type Engine } from "../../internal.js";
+import { behind, checkKnown, checkWhole, delay, type Session } from "../../internal.js";
 import { checkBytes, nameOf } from "../../recipes/names.js";
 import { type Refusal, refusalOf } from "../../recipes/refusal.js";
 import { checkHistory } from "../../recipes/scheduled/options.js";
@@ -95,7 +95,7 @@ class Coordinator implements RedisRunCoordinator {
   readonly #holdfast: Holdfast;
   readonly #name: string;
   readonly #jitterMaxMs: number;
-  readonly #engine: Engine;
+  readonly #session: Session;
   readonly #log: RunLog;
   readonly #running = new Map<string, Running>();
 
@@ -103,7 +103,7 @@ class Coordinator implements RedisRunCoordinator {
     this.#holdfast = holdfast;
     this.#name = name;
     this.#jitterMaxMs = jitterMaxMs;
-    this.#engine = behind(holdfast, name).engine;
+    this.#session = behind(holdfast, name).session;
     this.#log = new RunLog(holdfast, { kind: "semaphore", name, label: "", history });
   }
 
@@ -115,15 +115,15 @@ class Coordinator implements RedisRunCoordinator {
     try {
       const leaseMs = Math.min(YEAR_MS, Math.max(SHORTEST_MS, Math.ceil(ttlMs)));
       if (this.#jitterMaxMs > 0) {
-        const delayMs = this.#engine.runtime.random() * Math.min(this.#jitterMaxMs, leaseMs / 2);
-        await delay(this.#engine, this.#name, delayMs, undefined);
+        const delayMs = this.#session.runtime.random() * Math.min(this.#jitterMaxMs, leaseMs / 2);
+        await delay(this.#session, this.#name, delayMs, undefined);
       }
       const marker = await this.#take(key, leaseMs);
       // Granted again after its time, the key names this run alone: nobody could end one before it any more.
       await this.onComplete(key);
       const living = await this.#live(key);
       const { owner, token } = living ?? marker;
-      const run: Running = { tick: key, owner, token, living, beganAtMs: this.#engine.runtime.monotonicMs() };
+      const run: Running = { tick: key, owner, token, living, beganAtMs: this.#session.runtime.monotonicMs() };
       this.#running.set(key, run);
       this.#log.started(run);
       return true;
@@ -142,7 +142,7 @@ class Coordinator implements RedisRunCoordinator {
     this.#running.delete(key);
     // It ends by itself if that goes wrong.
     await run.living?.release().catch(() => {});
-    await this.#log.ended(run, "untold", this.#engine.runtime.monotonicMs() - run.beganAtMs);
+    await this.#log.ended(run, "untold", this.#session.runtime.monotonicMs() - run.beganAtMs);
   }
 
   /** Takes the fire for so long. @throws AcquireTimeoutError  somebody has it already; and as `Mutex.acquire` */

@@ -70,9 +70,9 @@ export class RedissonCountDownLatch {
 
   /** What is left; 0 also if there is no count. @throws StoreError, ClosedError */
   async getCount(): Promise<number> {
-    const { engine } = this.#place.scope;
-    engine.assertOpen(this.name);
-    return insist(engine, () => this.#steps.count(engine.commandTimeoutMs));
+    const { session } = this.#place.scope;
+    session.assertOpen(this.name);
+    return insist(session, () => this.#steps.count(session.commandTimeoutMs));
   }
 
   /**
@@ -84,17 +84,17 @@ export class RedissonCountDownLatch {
    * @throws TypeError, RangeError  a wrong option; nothing was sent
    */
   async await(options: RedissonAwaitOptions = {}): Promise<void> {
-    const { engine, defaults } = this.#place.scope;
+    const { session, defaults } = this.#place.scope;
     const resolved = resolve(options, defaults, AWAIT_OPTIONS);
     const end = await new Promise<TimedOut | undefined>((resolveWait, reject) => {
       resolved.signal?.throwIfAborted();
       new ForeignWaiter({
-        engine,
+        session,
         steps: this.#steps.wait,
         options: resolved,
         ...waitsOf(this.#place, this.#recheckMs),
         // All go on at once, so nobody stands behind another.
-        line: lineOfOne(engine),
+        line: lineOfOne(session),
         ends: { granted: () => resolveWait(undefined), timedOut: resolveWait, failed: reject },
       });
     });
@@ -119,8 +119,8 @@ export class RedissonCountDownLatch {
 
   /** Sends a request until it is answered; it counts once, however often it arrives. */
   #once<Answer>(send: (request: string, timeoutMs: number) => Promise<Answer>): Promise<Answer> {
-    const { engine } = this.#place.scope;
-    const request = engine.newRequestId(this.name);
-    return insist(engine, () => send(request, engine.commandTimeoutMs));
+    const { session } = this.#place.scope;
+    const request = session.newRequestId(this.name);
+    return insist(session, () => send(request, session.commandTimeoutMs));
   }
 }

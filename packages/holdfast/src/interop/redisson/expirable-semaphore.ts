@@ -155,9 +155,9 @@ export class RedissonPermitExpirableSemaphore extends PermitsLock<RedissonPermit
   async updateLeaseTime(id: string, leaseMs: number): Promise<boolean> {
     const checked = checkPermitId(id);
     if (leaseMs !== Infinity) checkWhole("leaseMs", leaseMs, 1, LONGEST_MS, " or Infinity");
-    this.engine.assertOpen(this.name);
+    this.session.assertOpen(this.name);
     const sentMs = leaseMs === Infinity ? -1 : leaseMs;
-    return insist(this.engine, () => this.#steps.updateLease(checked, sentMs, this.engine.commandTimeoutMs));
+    return insist(this.session, () => this.#steps.updateLease(checked, sentMs, this.session.commandTimeoutMs));
   }
 
   /**
@@ -167,15 +167,15 @@ export class RedissonPermitExpirableSemaphore extends PermitsLock<RedissonPermit
    */
   async getLeaseTime(id: string): Promise<number | undefined> {
     const checked = checkPermitId(id);
-    this.engine.assertOpen(this.name);
-    return insist(this.engine, () => this.#steps.leaseTime(checked, this.engine.commandTimeoutMs));
+    this.session.assertOpen(this.name);
+    return insist(this.session, () => this.#steps.leaseTime(checked, this.session.commandTimeoutMs));
   }
 
   /** How many permits are free, and the ids of those that are held, by either side. Changes nothing. @throws StoreError, ClosedError */
   override async inspect(): Promise<PermitInspection> {
-    this.engine.assertOpen(this.name);
-    const state = await this.#steps.inspect(undefined, this.engine.commandTimeoutMs);
-    return { ...(await describe(this.engine, this.#steps, state)), free: state.free };
+    this.session.assertOpen(this.name);
+    const state = await this.#steps.inspect(undefined, this.session.commandTimeoutMs);
+    return { ...(await describe(this.session, this.#steps, state)), free: state.free };
   }
 
   #counts(): Promise<PermitCounts> {

@@ -116,7 +116,7 @@ export function expirableSteps(place: PermitsPlace): ExpirableSteps {
         throw new UnsupportedError(name, "The server keeps no token of a permit of Redisson: name it by its id.");
       }
       // Somebody may ask who cannot see the permits at all, and that is told by the script that any id may be given to.
-      const request = place.scope.engine.newRequestId(name);
+      const request = place.scope.session.newRequestId(name);
       return (await steps.tryRelease(checkPermitId(owner), request, timeoutMs)) !== "not-held";
     },
 

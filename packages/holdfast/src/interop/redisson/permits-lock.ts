@@ -77,8 +77,8 @@ export function permitsParts<Held extends Lease>(
   make: MakeLease<Held>,
   recheckMs: number,
 ): ForeignParts<Held> {
-  const { engine, defaults } = place.scope;
-  return { engine, steps, defaults, make, ...waitsOf(place, recheckMs), line: `${place.kind}:${place.raw}` };
+  const { session, defaults } = place.scope;
+  return { session, steps, defaults, make, ...waitsOf(place, recheckMs), line: `${place.kind}:${place.raw}` };
 }
 
 const PERMIT_OPTIONS: readonly string[] = [...ACQUIRE_OPTIONS, "permits"];
@@ -131,15 +131,15 @@ export class PermitsLock<Held extends Lease> extends ForeignLock<Held> {
 
   /** Sends a request until it is answered; it counts once, however often it arrives. @throws StoreError, ClosedError @internal */
   protected once<Answer>(send: (request: string, timeoutMs: number) => Promise<Answer>): Promise<Answer> {
-    const request = this.engine.newRequestId(this.name);
-    return insist(this.engine, () => send(request, this.engine.commandTimeoutMs));
+    const request = this.session.newRequestId(this.name);
+    return insist(this.session, () => send(request, this.session.commandTimeoutMs));
   }
 
   /** Asks until all that is over has been taken back, a part at a time. @throws StoreError, ClosedError @internal */
   protected async counted<Counted>(ask: (timeoutMs: number) => Promise<Counted | undefined>): Promise<Counted> {
-    this.engine.assertOpen(this.name);
+    this.session.assertOpen(this.name);
     for (;;) {
-      const counted = await insist(this.engine, () => ask(this.engine.commandTimeoutMs));
+      const counted = await insist(this.session, () => ask(this.session.commandTimeoutMs));
       if (counted !== undefined) return counted;
     }
   }

@@ -64,7 +64,7 @@ function placeAt(facts: {
   return {
     scope,
     kind,
-    store: scope.engine.store,
+    store: scope.session.store,
     name,
     raw,
     requestKey: (request) => `${base}:request:${request}`,

@@ -19,7 +19,7 @@ export interface Place {
 
 /** How scripts of that lock are called. */
 export function callerOf({ scope, name }: Place): Caller {
-  return { store: scope.engine.store, name };
+  return { store: scope.session.store, name };
 }
 
 /**
@@ -58,7 +58,7 @@ export function extendsHash(place: Place): Steps["extend"] {
 
 /** As `Steps.confirm`: where replicas have to know of a grant, its lease is begun anew once they do. */
 export function confirmBy({ scope }: Place, extend: Steps["extend"]): Steps["confirm"] {
-  if (scope.engine.store.confirmsGrants !== true) return undefined;
+  if (scope.session.store.confirmsGrants !== true) return undefined;
   return (granted, timeoutMs) => extend(granted, granted.claim.leaseMs, timeoutMs);
 }
 
@@ -69,7 +69,7 @@ export function latchOf({ scope, raw }: Place, claim: Claim): string {
 
 /** Its answer has come, so that nobody will ask again. Nobody waits for this: what is left over expires by itself. */
 export function unlatch(place: Place, latch: string): void {
-  call(callerOf(place), interopRedissonUnlatch, { latch }, {}, place.scope.engine.commandTimeoutMs).catch(() => {});
+  call(callerOf(place), interopRedissonUnlatch, { latch }, {}, place.scope.session.commandTimeoutMs).catch(() => {});
 }
 
 /** What a reply to `inspect` says of the end of a lease. */

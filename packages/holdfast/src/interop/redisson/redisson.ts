@@ -60,7 +60,7 @@ export interface Redisson {
  */
 export function redisson(holdfast: Holdfast, options: RedissonOptions = {}): Redisson {
   const found = behind(holdfast, "redisson");
-  const { engine, defaults } = found;
+  const { session, defaults } = found;
   const scope = redissonScope(found, options);
   const lock = (name: string): RedissonLock => new RedissonLock(placeOf(scope, "lock", name, lockChannel));
   return {
@@ -75,7 +75,7 @@ export function redisson(holdfast: Holdfast, options: RedissonOptions = {}): Red
       const locks = Array.isArray(members)
         ? Array.from(members, (member: string | Lock) => (typeof member === "string" ? lock(member) : member))
         : members;
-      return new MultiLock(engine, defaults, locks as Lock[]);
+      return new MultiLock(session, defaults, locks as Lock[]);
     },
     semaphore: (name, waits) => new RedissonSemaphore(permitsPlace(scope, "redisson.semaphore", name), waits),
     permitExpirableSemaphore: (name, waits) =>

@@ -1,7 +1,7 @@
 /** What all objects of one `redisson()` share: where they are, how they are named, and how they are told of. */
 
 import { randomUUID } from "node:crypto";
-import { type Behind, checkWhole, type Engine, type ResolvedOptions, show, unknownOption } from "../../internal.js";
+import { type Behind, checkWhole, type ResolvedOptions, type Session, show, unknownOption } from "../../internal.js";
 import type { NameMapper, NameRules } from "./names.js";
 
 /** Which command the messages of a lock are published with. See `RedissonOptions.publish`. */
@@ -43,7 +43,7 @@ export interface RedissonOptions {
 
 /** See the file header. */
 export interface RedissonScope extends NameRules {
-  readonly engine: Engine;
+  readonly session: Session;
   /** What keys of our own begin with. */
   readonly prefix: string;
   /** For the options of `acquire` that a caller leaves out. */
@@ -65,11 +65,11 @@ export interface RedissonScope extends NameRules {
 const LONGEST_MS = 31_536_000_000;
 
 /** @throws TypeError, RangeError  a wrong option; the message names it, its range and what came */
-export function redissonScope({ engine, defaults, prefix }: Behind, options: RedissonOptions): RedissonScope {
+export function redissonScope({ session, defaults, prefix }: Behind, options: RedissonOptions): RedissonScope {
   if (options === null || typeof options !== "object") {
     throw new TypeError(`the options of redisson must be an object; got ${show(options)}`);
   }
-  const isCluster = engine.store.shardInbox !== undefined;
+  const isCluster = session.store.shardInbox !== undefined;
   const { nameMapper, publish = isCluster ? "both" : "plain", watchdogMs = 30_000, fairWaitMs = 300_000 } = options;
   const known = ["nameMapper", "publish", "watchdogMs", "fairWaitMs"];
   const unknown = Object.keys(options).find((option) => !known.includes(option));
@@ -91,7 +91,7 @@ export function redissonScope({ engine, defaults, prefix }: Behind, options: Red
   checkWhole("fairWaitMs", fairWaitMs, 100, LONGEST_MS);
   const uuid = randomUUID();
   return {
-    engine,
+    session,
     defaults,
     prefix,
     nameMapper,
@@ -99,7 +99,7 @@ export function redissonScope({ engine, defaults, prefix }: Behind, options: Red
     publish,
     watchdogMs,
     fairWaitMs,
-    latchMs: Math.max(20_000, 5 * engine.commandTimeoutMs),
+    latchMs: Math.max(20_000, 5 * session.commandTimeoutMs),
     ownerOf: (claimNumber) => `${uuid}:${claimNumber}`,
     // Half of it tells this client from all others, the rest its claims from each other.
     requestIdOf: (claimNumber) => uuid.replaceAll("-", "").slice(0, 16) + claimNumber.toString(16).padStart(16, "0"),

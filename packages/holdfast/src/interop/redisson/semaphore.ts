@@ -128,9 +128,9 @@ export class RedissonSemaphore extends PermitsLock<RedissonSemaphoreLease> {
 
   /** How many permits are free, and who of this library's holders has how many. Changes nothing. @throws StoreError, ClosedError */
   override async inspect(): Promise<RedissonSemaphoreInspection> {
-    this.engine.assertOpen(this.name);
-    const state = await this.#steps.inspect(undefined, this.engine.commandTimeoutMs);
-    const described = await describe(this.engine, this.#steps, state);
+    this.session.assertOpen(this.name);
+    const state = await this.#steps.inspect(undefined, this.session.commandTimeoutMs);
+    const described = await describe(this.session, this.#steps, state);
     const holders = described.holders.map((holder, i) => ({ ...holder, permits: state.held[i] ?? 0 }));
     return { ...described, holders, free: state.free };
   }

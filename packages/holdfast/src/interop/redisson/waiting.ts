@@ -21,7 +21,7 @@ export const OFTEN: Pauses = { delayMs: 64, jitterMs: 60 };
  * @throws UnsupportedError, StoreError  it cannot listen at all, or not now
  */
 export async function listenOn(scope: RedissonScope, channel: string, onNews: () => void): Promise<Inbox> {
-  const { store, commandTimeoutMs } = scope.engine;
+  const { store, commandTimeoutMs } = scope.session;
   const opening: Promise<Inbox>[] = [];
   if (scope.publish !== "sharded") opening.push(store.inbox(channel, onNews, commandTimeoutMs));
   if (scope.publish !== "plain" && store.shardInbox !== undefined) {
@@ -47,7 +47,7 @@ export function partsOf(
 ): ForeignParts<Lease> {
   const { scope, kind, raw } = place;
   return {
-    engine: scope.engine,
+    session: scope.session,
     steps,
     defaults,
     make: (held) => new Lease(held),

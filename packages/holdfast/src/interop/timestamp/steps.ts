@@ -12,10 +12,10 @@ import {
   type Attempt,
   type Claim,
   call,
-  type Engine,
   type ForcedRelease,
   type Grant,
   type NotHeld,
+  type Session,
   type State,
   type Steps,
 } from "../../internal.js";
@@ -26,7 +26,7 @@ import { leaseArgs, newMark, type Wire } from "./wire.js";
 
 /** Where a lock is, and how it is written. */
 export interface TimestampPlace {
-  readonly engine: Engine;
+  readonly session: Session;
   readonly name: string;
   readonly dialect: TimestampDialect;
   readonly wire: Wire;
@@ -64,7 +64,7 @@ export class TimestampSteps implements Steps {
     this.#place = place;
     this.name = place.name;
     this.key = place.key;
-    this.store = place.engine.store;
+    this.store = place.session.store;
     this.#keys = { lock: place.key, ...ownKeys(place.key) };
   }
 
@@ -73,9 +73,9 @@ export class TimestampSteps implements Steps {
   }
 
   async acquire(claim: Claim, _enqueue: boolean, timeoutMs: number): Promise<Attempt> {
-    const { dialect, wire, engine } = this.#place;
+    const { dialect, wire, session } = this.#place;
     const { unitMs, padding, before, graceMs, skewMs, latestMs, marginMs, reached } = wire;
-    const after = newMark(dialect, engine.runtime);
+    const after = newMark(dialect, session.runtime);
     const args = {
       owner: claim.owner,
       ...leaseArgs(wire, claim.leaseMs),
@@ -111,9 +111,9 @@ export class TimestampSteps implements Steps {
 
   async extend(grant: Grant, leaseMs: number, timeoutMs: number): Promise<"extended" | NotHeld> {
     const { owner } = grant.claim;
-    const { dialect, wire, engine } = this.#place;
+    const { dialect, wire, session } = this.#place;
     const { unitMs, padding, before, graceMs, skewMs, latestMs } = wire;
-    const after = newMark(dialect, engine.runtime);
+    const after = newMark(dialect, session.runtime);
     const args = {
       owner,
       token: grant.token,
@@ -154,10 +154,10 @@ export class TimestampSteps implements Steps {
   }
 
   async forceRelease(whose: ForcedRelease, timeoutMs: number): Promise<boolean> {
-    const { engine, channel } = this.#place;
+    const { session, channel } = this.#place;
     const { owner = "", token = "", note = "" } = whose;
     const { unitMs, marginMs, reached } = this.#place.wire;
-    const args = { owner, token, unitMs, marginMs, reached, note, inbox: engine.inboxPrefix, channel };
+    const args = { owner, token, unitMs, marginMs, reached, note, inbox: session.inboxPrefix, channel };
     const reply = await call(this, interopTimestampForceRelease, this.#keys, args, timeoutMs);
     return reply.outcome === "released";
   }

@@ -4,10 +4,10 @@ import {
   behind,
   checkLeaseMs,
   checkWhole,
-  type Engine,
   type Hold,
   Lease,
   type ResolvedOptions,
+  type Session,
   show,
   unknownOption,
 } from "../../internal.js";
@@ -111,16 +111,16 @@ export class TimestampLock extends ForeignLock {
 
   /** @internal */
   constructor(parts: {
-    readonly engine: Engine;
+    readonly session: Session;
     readonly steps: TimestampSteps;
     readonly defaults: ResolvedOptions;
     readonly options: Filled<TimestampOptions>;
     readonly channel: string;
     readonly looks: Looks | undefined;
   }) {
-    const { engine, steps, defaults, options, channel } = parts;
+    const { session, steps, defaults, options, channel } = parts;
     super({
-      engine,
+      session,
       steps,
       defaults,
       make: (held) => new Lease(held),
@@ -128,7 +128,7 @@ export class TimestampLock extends ForeignLock {
       attempts: options.attempts,
       line: steps.key,
       listen:
-        channel === "" ? undefined : (_claim, onNews) => engine.store.inbox(channel, onNews, engine.commandTimeoutMs),
+        channel === "" ? undefined : (_claim, onNews) => session.store.inbox(channel, onNews, session.commandTimeoutMs),
     });
     this.key = steps.key;
     this.#steps = steps;
@@ -138,22 +138,22 @@ export class TimestampLock extends ForeignLock {
   /** @internal */
   protected override begun(hold: Hold): void {
     if (this.#looks === undefined) return;
-    const { runtime } = this.engine;
+    const { runtime } = this.session;
     const inMs = FIRST_LOOK_MS + runtime.random() * (LAST_LOOK_MS - FIRST_LOOK_MS);
     this.#lookIn(hold, inMs, this.#looks, runtime.monotonicMs() + this.#looks.forMs);
   }
 
   #lookIn(hold: Hold, inMs: number, looks: Looks, untilMs: number): void {
-    this.engine.runtime.startTimer(() => void this.#lookAfter(hold, looks, untilMs), inMs, false);
+    this.session.runtime.startTimer(() => void this.#lookAfter(hold, looks, untilMs), inMs, false);
   }
 
   /** Puts the value right, or finds that it was lost, without making the lease any longer. */
   async #lookAfter(hold: Hold, looks: Looks, untilMs: number): Promise<void> {
     if (hold.validForMs() <= 0) return;
     // An answer that is lost is no loss: the next look, or renewal, tells.
-    const outcome = await this.#steps.extend(hold.grant, 1, this.engine.commandTimeoutMs).catch(() => "extended");
+    const outcome = await this.#steps.extend(hold.grant, 1, this.session.commandTimeoutMs).catch(() => "extended");
     if (outcome !== "extended") hold.lose(hold.validForMs() <= 0 ? "expired" : "server-lost");
-    else if (this.engine.runtime.monotonicMs() < untilMs) this.#lookIn(hold, looks.everyMs, looks, untilMs);
+    else if (this.session.runtime.monotonicMs() < untilMs) this.#lookIn(hold, looks.everyMs, looks, untilMs);
   }
 }
 
@@ -187,17 +187,17 @@ export function timestampLock(
   const checked = checkDialect(dialect);
   const key = keyOf(checked, name);
   const resolved = resolveOptions(options, checked);
-  const { engine, defaults, prefix } = behind(holdfast, name);
+  const { session, defaults, prefix } = behind(holdfast, name);
   const channel = resolved.wake ? `${prefix}:timestamp:${key}` : "";
   const clearsOverwritten = resolved.overwritten === "delete";
   const wire = wireOf(checked, resolved);
-  const steps = new TimestampSteps({ engine, name, dialect: checked, wire, key, channel, clearsOverwritten });
+  const steps = new TimestampSteps({ session, name, dialect: checked, wire, key, channel, clearsOverwritten });
   const losersWrite = checked.unit !== "none" && checked.losersWrite;
   const looks = losersWrite
     ? { everyMs: Math.min(resolved.leaseMs, checked.leaseMs) / 3, forMs: wire.latestMs }
     : undefined;
   const own = { ...defaults, leaseMs: resolved.leaseMs };
-  return new TimestampLock({ engine, steps, defaults: own, options: resolved, channel, looks });
+  return new TimestampLock({ session, steps, defaults: own, options: resolved, channel, looks });
 }
 
 const DAY_MS = 86_400_000;

@@ -6,7 +6,7 @@
  * that an old value never takes the place of a newer one, and the script that fills the entry sees to it.
  */
 import type { Holdfast } from "../../index.js";
-import { behind, type Engine } from "../../internal.js";
+import { behind, type Session } from "../../internal.js";
 import { checkBytes, nameOf } from "../names.js";
 import { type CacheTrace, cacheTracing, traced } from "../tracing.js";
 import { resolveWait, type WaitOptions } from "../wait-options.js";
@@ -29,25 +29,25 @@ export interface CacheGetOptions extends WaitOptions {
 }
 
 /** Of each client, the entries that are being asked for: caches of one name share them. */
-const flights = new WeakMap<Engine, Map<string, Flight<unknown>>>();
+const flights = new WeakMap<Session, Map<string, Flight<unknown>>>();
 
 /** See the file header. Make one for each kind of value, and keep it. */
 export class Cache<Value> {
   readonly name: string;
-  readonly #engine: Engine;
+  readonly #session: Session;
   readonly #prefix: string;
   readonly #options: ResolvedCache<Value>;
   readonly #flights: Map<string, Flight<unknown>>;
 
   /** Comes from `cache`. @internal */
   constructor(holdfast: Holdfast, name: string, options: ResolvedCache<Value>) {
-    const { engine, prefix } = behind(holdfast, name);
+    const { session, prefix } = behind(holdfast, name);
     this.name = name;
-    this.#engine = engine;
+    this.#session = session;
     this.#prefix = prefix;
     this.#options = options;
-    this.#flights = flights.get(engine) ?? new Map<string, Flight<unknown>>();
-    flights.set(engine, this.#flights);
+    this.#flights = flights.get(session) ?? new Map<string, Flight<unknown>>();
+    flights.set(session, this.#flights);
   }
 
   /**
@@ -74,9 +74,9 @@ export class Cache<Value> {
     const name = this.#nameOf(key);
     if (typeof load !== "function") throw new TypeError(`load must be a function; got ${typeof load}`);
     const { waitMs, signal } = resolveWait(options);
-    this.#engine.assertOpen(name);
+    this.#session.assertOpen(name);
     signal?.throwIfAborted();
-    const untilMs = this.#engine.runtime.monotonicMs() + waitMs;
+    const untilMs = this.#session.runtime.monotonicMs() + waitMs;
     const begin = (): CacheTrace => ({ kind: "cache", lockName: name, cacheName: this.name, outcome: undefined });
     const ask = (trace: CacheTrace | undefined): Promise<Value> =>
       new Promise((resolve, reject) => {
@@ -104,19 +104,19 @@ export class Cache<Value> {
    */
   async invalidate(key: string): Promise<void> {
     const name = this.#nameOf(key);
-    const steps = new CacheSteps(this.#engine, this.#prefix, name);
+    const steps = new CacheSteps(this.#session, this.#prefix, name);
     await steps.invalidate();
     // Whoever asks from now on asks anew.
     this.#flights.delete(steps.key);
   }
 
   #join(name: string, facts: CallerFacts<Value>): void {
-    const steps = new CacheSteps(this.#engine, this.#prefix, name);
+    const steps = new CacheSteps(this.#session, this.#prefix, name);
     const { key } = steps;
     // Caches of one name are of one type, as far as all who share it agree.
     let flight = this.#flights.get(key) as Flight<Value> | undefined;
     if (flight === undefined) {
-      flight = new Flight({ engine: this.#engine, steps, options: this.#options }, (landed) => {
+      flight = new Flight({ session: this.#session, steps, options: this.#options }, (landed) => {
         if (this.#flights.get(key) === (landed as Flight<unknown>)) this.#flights.delete(key);
       });
       this.#flights.set(key, flight as Flight<unknown>);

@@ -5,7 +5,7 @@
  * while anybody here wants it; whoever waits has a deadline of its own, after which one of them loads for all without asking.
  */
 import { ClosedError, StoreError } from "../../index.js";
-import { type Engine, type Hold, type Occupant, SHORTEST_CALL_MS } from "../../internal.js";
+import { type Hold, type Occupant, type Session, SHORTEST_CALL_MS } from "../../internal.js";
 import type { CacheOutcome } from "../tracing.js";
 import { type CacheCaller, type CallerFacts, Callers } from "./callers.js";
 import { Ear } from "./ear.js";
@@ -28,7 +28,7 @@ const JITTER_MS = 20;
 /** See the file header. */
 export class Flight<Value> implements Occupant {
   readonly #place: LoadPlace<Value>;
-  readonly #engine: Engine;
+  readonly #session: Session;
   readonly #onLanded: (flight: Flight<Value>) => void;
   readonly #callers = new Callers<Value>((reason) => this.#abandoned(reason));
   readonly #ear: Ear;
@@ -48,14 +48,14 @@ export class Flight<Value> implements Occupant {
   /** @param onLanded  called when nobody may join any more @throws ClosedError */
   constructor(place: LoadPlace<Value>, onLanded: (flight: Flight<Value>) => void) {
     this.#place = place;
-    this.#engine = place.engine;
+    this.#session = place.session;
     this.#onLanded = onLanded;
     this.#ear = new Ear(
       place.steps,
       (message) => this.#heard(message),
       () => this.#askSoon(),
     );
-    this.#rest = new Rest(place.engine.runtime, this.#callers, (overdue) => {
+    this.#rest = new Rest(place.session.runtime, this.#callers, (overdue) => {
       if (overdue === undefined) this.#ask();
       else this.#loadAlone(overdue);
     });
@@ -137,8 +137,8 @@ export class Flight<Value> implements Occupant {
 
   /** No longer than the most patient caller wants to wait. */
   #timeoutMs(): number {
-    const leftMs = Math.max(this.#callers.latestMs - this.#engine.runtime.monotonicMs(), SHORTEST_CALL_MS);
-    return Math.min(this.#engine.commandTimeoutMs, Math.ceil(leftMs));
+    const leftMs = Math.max(this.#callers.latestMs - this.#session.runtime.monotonicMs(), SHORTEST_CALL_MS);
+    return Math.min(this.#session.commandTimeoutMs, Math.ceil(leftMs));
   }
 
   #unanswered(error: unknown): void {
@@ -197,7 +197,7 @@ export class Flight<Value> implements Occupant {
       this.#callers.resolveOlder(round, value, "joined");
     };
     // Who asked before the load began gets its value whatever becomes of that, and waits for no server that is silent.
-    const timer = this.#engine.runtime.startTimer(serve, SHORTEST_CALL_MS, true);
+    const timer = this.#session.runtime.startTimer(serve, SHORTEST_CALL_MS, true);
     const isKept = await load.keep(value, outcome.isNegative);
     timer.cancel();
     serve();
@@ -217,7 +217,7 @@ export class Flight<Value> implements Occupant {
     if (this.#phase === "over") return;
     this.#load = undefined;
     if (isLast === true || this.#failures >= this.#place.options.attemptsMax) this.#rejectAll(error);
-    else this.#goOn(this.#engine.runtime.random() * TAKE_OVER_MS);
+    else this.#goOn(this.#session.runtime.random() * TAKE_OVER_MS);
   }
 
   /** The next attempt, by whoever is left. */
@@ -235,7 +235,7 @@ export class Flight<Value> implements Occupant {
       return;
     }
     const longestMs = this.#ear.isOpen ? RECHECK_MS : POLL_MS;
-    this.#waitFor(Math.min(restMs, longestMs) + this.#engine.runtime.random() * JITTER_MS);
+    this.#waitFor(Math.min(restMs, longestMs) + this.#session.runtime.random() * JITTER_MS);
   }
 
   #waitFor(ms: number): void {
@@ -259,7 +259,7 @@ export class Flight<Value> implements Occupant {
     } else if (message === ALONE && this.#phase === "waiting") {
       this.#loadAlone();
     } else if (message === AGAIN && this.#phase === "waiting") {
-      this.#waitFor(this.#engine.runtime.random() * TAKE_OVER_MS);
+      this.#waitFor(this.#session.runtime.random() * TAKE_OVER_MS);
     } else {
       this.#askSoon();
     }

@@ -1,4 +1,4 @@
-/** The questions of one flight, under an id that the engine knows: it tells of reconnects and of the end, and may be granted the load. */
+/** The questions of one flight, under an id that the session knows: it tells of reconnects and of the end, and may be granted the load. */
 import { StoreError } from "../../index.js";
 import { type Claim, type Hold, hold, NOTHING_RUNS, now, type Occupant } from "../../internal.js";
 import type { LoadPlace } from "./load.js";
@@ -30,22 +30,22 @@ export class Inquiry {
     this.#claim = this.#admitted();
   }
 
-  /** The engine tells it nothing any more. */
+  /** The session tells it nothing any more. */
   end(): void {
-    this.#place.engine.dismiss(this.#claim, this.#occupant);
+    this.#place.session.dismiss(this.#claim, this.#occupant);
   }
 
   /** @throws StoreError  what it may have been granted is given back, or ends by itself */
   async ask(timeoutMs: number): Promise<Answer> {
-    const { engine, steps } = this.#place;
+    const { session, steps } = this.#place;
     const claim = this.#claim;
-    const setAt = now(engine.runtime);
-    const giveBack = (): Promise<void> => steps.leave(claim, engine.commandTimeoutMs).catch(() => {});
+    const setAt = now(session.runtime);
+    const giveBack = (): Promise<void> => steps.leave(claim, session.commandTimeoutMs).catch(() => {});
     try {
       const looked = await steps.look(claim, timeoutMs);
       const begin = (token: number): Hold => {
         const granted = { claim, token, slots: [], setAt, waitedMs: 0, call: setAt, mayStillRun: NOTHING_RUNS };
-        return hold(engine, steps, granted, { renew: true, maxHoldMs: Infinity });
+        return hold(session, steps, granted, { renew: true, maxHoldMs: Infinity });
       };
       return { looked, begin, giveBack };
     } catch (error) {
@@ -55,9 +55,9 @@ export class Inquiry {
   }
 
   #admitted(): Claim {
-    const { engine, steps, options } = this.#place;
-    const claim = engine.newClaim(steps.name, options.leaseMs, 1, "");
-    engine.admit(claim, this.#occupant);
+    const { session, steps, options } = this.#place;
+    const claim = session.newClaim(steps.name, options.leaseMs, 1, "");
+    session.admit(claim, this.#occupant);
     return claim;
   }
 }

@@ -1,6 +1,6 @@
 /** One run of a caller's loader, and what becomes of what it has found. */
 import { ClosedError } from "../../index.js";
-import { type Engine, type Hold, Lease, type Settled } from "../../internal.js";
+import { type Hold, Lease, type Session, type Settled } from "../../internal.js";
 import { encodeFailure } from "../failure.js";
 import { type Loader, LoadLease } from "./lease.js";
 import { AGAIN, ALONE, failed, filled } from "./messages.js";
@@ -9,7 +9,7 @@ import type { CacheSteps } from "./steps.js";
 
 /** What an entry is loaded for, and where it is kept. */
 export interface LoadPlace<Value> {
-  readonly engine: Engine;
+  readonly session: Session;
   readonly steps: CacheSteps;
   readonly options: ResolvedCache<Value>;
 }
@@ -55,16 +55,16 @@ export class Load<Value> {
   async keep(value: Value, isNegative: boolean): Promise<boolean> {
     const hold = this.#hold;
     if (hold === undefined) return true;
-    const { steps, options, engine } = this.#place;
+    const { steps, options, session } = this.#place;
     const { freshMs, staleMs, negativeMs, jitter } = options;
     const text = this.#encoded(value);
     hold.rest();
     try {
-      const softMs = Math.max(1, Math.round(freshMs * (1 - jitter * engine.runtime.random())));
+      const softMs = Math.max(1, Math.round(freshMs * (1 - jitter * session.runtime.random())));
       const lives = isNegative ? { freshMs: negativeMs, staleMs: 0 } : { freshMs: softMs, staleMs };
       const wasOurs =
         text === undefined
-          ? await steps.giveUp(hold.owner, ALONE, engine.commandTimeoutMs)
+          ? await steps.giveUp(hold.owner, ALONE, session.commandTimeoutMs)
           : await steps.fill(hold.grant, { text, ...lives, message: filled(hold.token, text) });
       if (!wasOurs) {
         hold.lose(hold.validForMs() > 0 ? "server-lost" : "expired");
@@ -100,8 +100,8 @@ export class Load<Value> {
     const hold = this.#hold;
     if (hold === undefined) return;
     hold.rest();
-    const { steps, engine } = this.#place;
-    const given = steps.giveUp(hold.owner, AGAIN, engine.commandTimeoutMs);
+    const { steps, session } = this.#place;
+    const given = steps.giveUp(hold.owner, AGAIN, session.commandTimeoutMs);
     const how = await given.then(() => "released" as const).catch(() => "unknown" as const);
     this.#end(hold, how);
   }
@@ -128,8 +128,8 @@ export class Load<Value> {
 
   /** The callers here are served all the same. Those elsewhere need not wait for the lease, if a word gets through now. */
   #unanswered(hold: Hold): void {
-    const { steps, engine } = this.#place;
-    void steps.giveUp(hold.owner, AGAIN, engine.commandTimeoutMs).catch(() => {});
+    const { steps, session } = this.#place;
+    void steps.giveUp(hold.owner, AGAIN, session.commandTimeoutMs).catch(() => {});
     this.#end(hold, "unknown");
   }
 

@@ -13,11 +13,11 @@ import {
   type Caller,
   type Claim,
   call,
-  type Engine,
   type Grant,
   insist,
   lockKeys,
   type NotHeld,
+  type Session,
   type Steps,
 } from "../../internal.js";
 import { AGAIN, AT_ONCE } from "./messages.js";
@@ -44,17 +44,17 @@ export class CacheSteps implements Steps {
   readonly name: string;
   readonly key: string;
   readonly exported: undefined;
-  readonly #engine: Engine;
+  readonly #session: Session;
   readonly #caller: Caller;
   readonly #channel: string;
 
-  constructor(engine: Engine, prefix: string, name: string) {
-    this.#engine = engine;
+  constructor(session: Session, prefix: string, name: string) {
+    this.#session = session;
     this.name = name;
     const { lock, base } = lockKeys(prefix, "cache", name);
     this.key = lock;
     this.#channel = `${base}:filled`;
-    this.#caller = { store: engine.store, name };
+    this.#caller = { store: session.store, name };
   }
 
   /** @throws StoreError */
@@ -79,8 +79,8 @@ export class CacheSteps implements Steps {
   ): Promise<boolean> {
     const { text, ...rest } = entry;
     const args = { owner, token, value: text, channel: this.#channel, ...rest };
-    const reply = await insist(this.#engine, () =>
-      call(this.#caller, recipesCacheFill, this.#keys, args, this.#engine.commandTimeoutMs),
+    const reply = await insist(this.#session, () =>
+      call(this.#caller, recipesCacheFill, this.#keys, args, this.#session.commandTimeoutMs),
     );
     return reply.outcome === "filled";
   }
@@ -88,8 +88,8 @@ export class CacheSteps implements Steps {
   /** @returns whether that was the last attempt @throws StoreError  it may be counted */
   async fail({ claim: { owner } }: Grant, attempts: number, over: string): Promise<boolean> {
     const args = { owner, attempts, pauseMs: PAUSE_MS, channel: this.#channel, again: AGAIN, over };
-    const reply = await insist(this.#engine, () =>
-      call(this.#caller, recipesCacheFail, this.#keys, args, this.#engine.commandTimeoutMs),
+    const reply = await insist(this.#session, () =>
+      call(this.#caller, recipesCacheFail, this.#keys, args, this.#session.commandTimeoutMs),
     );
     return reply.outcome === "exhausted";
   }
@@ -103,16 +103,16 @@ export class CacheSteps implements Steps {
 
   /** @throws StoreError  it may be invalidated @throws ClosedError */
   async invalidate(): Promise<void> {
-    const request = this.#engine.newRequestId(this.name);
+    const request = this.#session.newRequestId(this.name);
     const args = { request, keepMs: KEEP_AFTER_MS, channel: this.#channel, message: AT_ONCE };
-    await insist(this.#engine, () =>
-      call(this.#caller, recipesCacheInvalidate, this.#keys, args, this.#engine.commandTimeoutMs),
+    await insist(this.#session, () =>
+      call(this.#caller, recipesCacheInvalidate, this.#keys, args, this.#session.commandTimeoutMs),
     );
   }
 
   /** @throws StoreError, UnsupportedError */
   listen(onMessage: (message: string) => void): Promise<Inbox> {
-    return this.#engine.store.inbox(this.#channel, onMessage, this.#engine.commandTimeoutMs);
+    return this.#session.store.inbox(this.#channel, onMessage, this.#session.commandTimeoutMs);
   }
 
   async extend({ claim: { owner } }: Grant, leaseMs: number, timeoutMs: number): Promise<"extended" | NotHeld> {

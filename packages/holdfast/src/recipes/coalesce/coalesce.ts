@@ -53,7 +53,7 @@ export async function coalesce<Value>(
   checkName(name);
   const resolved = resolveCoalesce(options);
   if (typeof work !== "function") throw new TypeError(`work must be a function; got ${typeof work}`);
-  const { engine, defaults, prefix } = behind(holdfast, name);
+  const { session, defaults, prefix } = behind(holdfast, name);
   const { mode, cancelRunning, waitMs, leaseMs, maxHoldMs, label, signal } = resolved;
   let outcome: Outcome<Value> | undefined;
   const ended = (): RunEnd => endOf(outcome, resolved);
@@ -64,16 +64,16 @@ export async function coalesce<Value>(
   };
   // Who does not wait has nothing for which the other should end.
   const cancels = cancelRunning && waitMs > 0;
-  const steps = new CoalesceSteps({ engine, prefix, name, mode, cancelRunning: cancels, ended, foundNothing });
-  const lock = new Lock<CoalesceLease>(engine, steps, defaults, (hold) => steps.leaseOn(hold));
+  const steps = new CoalesceSteps({ session, prefix, name, mode, cancelRunning: cancels, ended, foundNothing });
+  const lock = new Lock<CoalesceLease>(session, steps, defaults, (hold) => steps.leaseOn(hold));
   const superseded = async (by: string): Promise<CoalesceResult<Value>> => ({
     outcome: "superseded",
-    by: await describeClaim(engine, by),
+    by: await describeClaim(session, by),
   });
 
   try {
     const waiting = { renew: true, waitMs, leaseMs, maxHoldMs, label, ...(signal === undefined ? {} : { signal }) };
-    lease = await begun(lock, steps, waiting, engine.runtime);
+    lease = await begun(lock, steps, waiting, session.runtime);
   } catch (error) {
     if (error instanceof Superseded) return superseded(error.by);
     if (error instanceof Joined) return joined<Value>(name, error.end, resolved);

@@ -16,12 +16,12 @@ import {
   type Claim,
   call,
   DRIFT_RATE,
-  type Engine,
   type Grant,
   type Hold,
   insist,
   lockKeys,
   type NotHeld,
+  type Session,
   type State,
   type Steps,
 } from "../../internal.js";
@@ -59,7 +59,7 @@ export class Joined extends Error {
 
 /** Everything about one call that the server has to know. */
 export interface CoalescePlace {
-  readonly engine: Engine;
+  readonly session: Session;
   readonly prefix: string;
   readonly name: string;
   readonly mode: "newest" | "join";
@@ -93,14 +93,14 @@ export class CoalesceSteps implements Steps {
   supersededBy: string | undefined;
 
   constructor(place: CoalescePlace) {
-    const { engine, prefix, name } = place;
+    const { session, prefix, name } = place;
     const { tag, lock, base } = lockKeys(prefix, "coalesce", name);
     this.#place = place;
-    this.#calledAtMs = engine.runtime.monotonicMs();
+    this.#calledAtMs = session.runtime.monotonicMs();
     this.name = name;
     this.key = lock;
-    this.store = engine.store;
-    this.inbox = engine.inboxOf(tag);
+    this.store = session.store;
+    this.inbox = session.inboxOf(tag);
     this.#keys = {
       lock,
       fence: `${base}:fence`,
@@ -187,15 +187,15 @@ export class CoalesceSteps implements Steps {
    * @throws StoreError  not known, and the caller has gone
    */
   async begin(lease: CoalesceLease, stays: () => boolean): Promise<boolean> {
-    const { engine } = this.#place;
+    const { session } = this.#place;
     const { inbox } = this;
     const { owner, token } = lease;
     this.#begunAs.add(owner);
     for (;;) {
       try {
-        const reply = await insist(engine, () => {
+        const reply = await insist(session, () => {
           const ageUs = this.#place.mode === "join" ? 0 : this.#ageUs();
-          return call(this, recipesCoalesceBegin, this.#keys, { owner, token, ageUs, inbox }, engine.commandTimeoutMs);
+          return call(this, recipesCoalesceBegin, this.#keys, { owner, token, ageUs, inbox }, session.commandTimeoutMs);
         });
         if (reply.outcome === "lost") return false;
         this.#begun = { owner, arrivalUs: reply.arrivalUs, coversUs: reply.coversUs };
@@ -261,7 +261,7 @@ export class CoalesceSteps implements Steps {
    */
   #ageUs(): number {
     if (!this.#isLate) return 0;
-    const { runtime, commandTimeoutMs } = this.#place.engine;
+    const { runtime, commandTimeoutMs } = this.#place.session;
     const passedMs = runtime.monotonicMs() - this.#calledAtMs;
     return Math.max(0, Math.floor((passedMs - (passedMs * DRIFT_RATE + 2) - commandTimeoutMs) * 1_000));
   }

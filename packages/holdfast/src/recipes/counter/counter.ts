@@ -128,11 +128,11 @@ class CounterOnServer implements Counter {
   }
 
   async read(): Promise<number> {
-    const { engine } = this.#behind;
-    engine.assertOpen(this.name);
-    const caller = { store: engine.store, name: this.name };
-    const reply = await insist(engine, () =>
-      call(caller, recipesCounterRead, { count: this.#key }, {}, engine.commandTimeoutMs),
+    const { session } = this.#behind;
+    session.assertOpen(this.name);
+    const caller = { store: session.store, name: this.name };
+    const reply = await insist(session, () =>
+      call(caller, recipesCounterRead, { count: this.#key }, {}, session.commandTimeoutMs),
     );
     return reply.left;
   }
@@ -141,15 +141,15 @@ class CounterOnServer implements Counter {
   async #change(sign: 1 | -1, amount: number, request: CounterRequest): Promise<number | null> {
     checkWhole("amount", amount, 1, MOST);
     const requestId = checkRequestId(checkKnown(request, ["requestId"]).requestId);
-    const { engine } = this.#behind;
-    engine.assertOpen(this.name);
+    const { session } = this.#behind;
+    session.assertOpen(this.name);
     const keys = { count: this.#key, request: `${this.#key}:request:${escaped(requestId)}` };
     const change = sign * amount;
     // Holdfast itself asks again for as long as that, and a request that is forgotten by then would count twice.
-    const keepMs = Math.max(this.#options.keepMs, REMEMBER_MIN_MS, REMEMBER_TIMEOUTS * engine.commandTimeoutMs);
+    const keepMs = Math.max(this.#options.keepMs, REMEMBER_MIN_MS, REMEMBER_TIMEOUTS * session.commandTimeoutMs);
     const args = { change, ...this.#options, keepMs, max: MOST };
-    const caller = { store: engine.store, name: this.name };
-    const reply = await insist(engine, () => call(caller, recipesCounterChange, keys, args, engine.commandTimeoutMs));
+    const caller = { store: session.store, name: this.name };
+    const reply = await insist(session, () => call(caller, recipesCounterChange, keys, args, session.commandTimeoutMs));
     switch (reply.outcome) {
       case "changed":
         return reply.left;

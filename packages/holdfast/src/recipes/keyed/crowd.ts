@@ -1,16 +1,16 @@
 /** How many callers of one Holdfast wait for each object. */
-import type { Engine } from "../../internal.js";
+import type { Session } from "../../internal.js";
 
-const crowds = new WeakMap<Engine, Map<string, number>>();
+const crowds = new WeakMap<Session, Map<string, number>>();
 
 /**
  * One more waits for that object.
  *
  * @returns ends that; a second call does nothing. Undefined, and it does not count, if `most` wait already
  */
-export function joinCrowd(engine: Engine, name: string, most: number): (() => void) | undefined {
-  const crowd = crowds.get(engine) ?? new Map<string, number>();
-  crowds.set(engine, crowd);
+export function joinCrowd(session: Session, name: string, most: number): (() => void) | undefined {
+  const crowd = crowds.get(session) ?? new Map<string, number>();
+  crowds.set(session, crowd);
   const size = crowd.get(name) ?? 0;
   if (size >= most) return undefined;
   crowd.set(name, size + 1);

@@ -70,10 +70,10 @@ async function apply<Value>(
   const name = namePrefix + checkBytes("object", object);
   const event = resolveKeyed(options);
   if (typeof work !== "function") throw new TypeError(`work must be a function; got ${typeof work}`);
-  const { engine, prefix } = behind(holdfast, name);
+  const { session, prefix } = behind(holdfast, name);
   const { waitersMax, waitMs, leaseMs, maxHoldMs, label, signal } = event;
   const waiting = { renew: true, waitMs, leaseMs, maxHoldMs, label, ...(signal === undefined ? {} : { signal }) };
-  const leave = joinCrowd(engine, name, waitersMax);
+  const leave = joinCrowd(session, name, waitersMax);
   if (leave === undefined) return { outcome: "refused", reason: "full" };
 
   let lease: Lease;
@@ -85,7 +85,7 @@ async function apply<Value>(
     leave();
   }
   try {
-    const marks = new Marks({ engine, prefix, name, event });
+    const marks = new Marks({ session, prefix, name, event });
     const passed = await marks.check().catch(refusedBy);
     if (passed !== undefined) return passed;
     // The answer may have taken longer than the lease, and then somebody else may be at work.

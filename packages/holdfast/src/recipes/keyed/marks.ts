@@ -2,12 +2,12 @@
 
 import { recipesKeyedCheck, recipesKeyedRecord } from "../../generated/recipes-scripts.js";
 import type { Lease } from "../../index.js";
-import { type Caller, call, type Engine, insist, lockKeys } from "../../internal.js";
+import { type Caller, call, insist, lockKeys, type Session } from "../../internal.js";
 import type { ResolvedKeyed } from "./options.js";
 
 /** Where they are, and of which event. */
 export interface MarksPlace {
-  readonly engine: Engine;
+  readonly session: Session;
   readonly prefix: string;
   /** Of the mutex of the object. */
   readonly name: string;
@@ -21,15 +21,15 @@ export type KeyedPassed =
 
 /** See the file header. */
 export class Marks {
-  readonly #engine: Engine;
+  readonly #session: Session;
   readonly #caller: Caller;
   readonly #keys: { readonly lock: string; readonly fence: string; readonly applied: string; readonly event: string };
   readonly #args: { readonly isNamed: number; readonly sequence: number | "" };
   readonly #keepMs: number;
 
-  constructor({ engine, prefix, name, event: { eventId, sequence, keepMs } }: MarksPlace) {
-    this.#engine = engine;
-    this.#caller = { store: engine.store, name };
+  constructor({ session, prefix, name, event: { eventId, sequence, keepMs } }: MarksPlace) {
+    this.#session = session;
+    this.#caller = { store: session.store, name };
     const { lock, base } = lockKeys(prefix, "mutex", name);
     // The same word in the hash tag, and so the same slot.
     const { base: applied } = lockKeys(prefix, "keyed", name);
@@ -64,6 +64,6 @@ export class Marks {
   }
 
   #insist<Answer>(send: (timeoutMs: number) => Promise<Answer>): Promise<Answer> {
-    return insist(this.#engine, () => send(this.#engine.commandTimeoutMs));
+    return insist(this.#session, () => send(this.#session.commandTimeoutMs));
   }
 }

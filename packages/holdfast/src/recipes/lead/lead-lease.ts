@@ -1,24 +1,24 @@
-import { type ElectionSteps, type Engine, type Hold, Leadership } from "../../internal.js";
+import { type ElectionSteps, type Hold, Leadership, type Session } from "../../internal.js";
 
 /** A leadership whose signal aborts also when it is to be given up, before it is. */
 export class LeadLease extends Leadership {
-  readonly #engine: Engine;
+  readonly #session: Session;
   readonly #hold: Hold;
   readonly #stop: AbortSignal;
   #both: AbortSignal | undefined;
   #lastWordAtMs: number | undefined;
 
   /** @internal */
-  constructor(engine: Engine, steps: ElectionSteps, hold: Hold, stop: AbortSignal) {
-    super(engine, steps, hold, "");
-    this.#engine = engine;
+  constructor(session: Session, steps: ElectionSteps, hold: Hold, stop: AbortSignal) {
+    super(session, steps, hold, "");
+    this.#session = session;
     this.#hold = hold;
     this.#stop = stop;
     hold.onLost((reason) => {
       if (reason === "closing") return;
       // Any other reason is what the server, or this process, has just said.
       const silentMs = reason === "expired" ? hold.leaseMs : 0;
-      this.#lastWordAtMs = engine.runtime.monotonicMs() - silentMs;
+      this.#lastWordAtMs = session.runtime.monotonicMs() - silentMs;
     });
   }
 
@@ -31,6 +31,6 @@ export class LeadLease extends Leadership {
   /** How long ago the server last said that it leads, in ms, if it is lost; else 0. @internal */
   lostForMs(): number {
     this.#hold.validForMs();
-    return this.#lastWordAtMs === undefined ? 0 : this.#engine.runtime.monotonicMs() - this.#lastWordAtMs;
+    return this.#lastWordAtMs === undefined ? 0 : this.#session.runtime.monotonicMs() - this.#lastWordAtMs;
   }
 }

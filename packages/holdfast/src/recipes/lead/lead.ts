@@ -11,7 +11,6 @@ import {
   delay,
   Election,
   type ElectionSteps,
-  type Engine,
   Lock,
   type LockParts,
   type Office,
@@ -20,6 +19,7 @@ import {
   onAbort,
   type ResolvedOptions,
   resolve,
+  type Session,
   serverOf,
   show,
 } from "../../internal.js";
@@ -67,7 +67,7 @@ export async function lead<Value>(
 }
 
 class Candidate<Value> implements Office {
-  readonly engine: Engine;
+  readonly session: Session;
   readonly key: string;
   readonly #steps: ElectionSteps;
   readonly #defaults: ResolvedOptions;
@@ -83,11 +83,11 @@ class Candidate<Value> implements Office {
   });
 
   constructor(
-    { engine, steps, defaults }: LockParts<Leadership>,
+    { session, steps, defaults }: LockParts<Leadership>,
     work: (leadership: Leadership) => Value | Promise<Value>,
     options: ResolvedLead,
   ) {
-    this.engine = engine;
+    this.session = session;
     // An election has no other steps.
     this.#steps = steps as ElectionSteps;
     this.key = steps.key;
@@ -111,9 +111,9 @@ class Candidate<Value> implements Office {
   }
 
   async run(): Promise<Value | undefined> {
-    const { engine } = this;
-    engine.assertOpen(this.#steps.name);
-    if (officeOf(engine, this.key) !== undefined) {
+    const { session } = this;
+    session.assertOpen(this.#steps.name);
+    if (officeOf(session, this.key) !== undefined) {
       throw new TypeError(`lead stands in the election ${show(this.#steps.name)} already; a Holdfast is one candidate`);
     }
     const { signal, rejoin } = this.#options;
@@ -136,14 +136,14 @@ class Candidate<Value> implements Office {
 
   /** Undefined if it is to stop before it has won. */
   async #campaign(): Promise<LeadLease | undefined> {
-    const { engine } = this;
+    const { session } = this;
     const { signal } = this.#stop;
     // Of a former term: who resigns now has nothing to release.
     this.#released = undefined;
     for (let pauseMs = 0; ; pauseMs = Math.min(Math.max(pauseMs * 2, FIRST_PAUSE_MS), LONGEST_PAUSE_MS)) {
       try {
-        const delayMs = engine.runtime.random() * (this.#options.delayMaxMs + pauseMs);
-        if (delayMs > 0) await delay(engine, this.#steps.name, delayMs, signal);
+        const delayMs = session.runtime.random() * (this.#options.delayMaxMs + pauseMs);
+        if (delayMs > 0) await delay(session, this.#steps.name, delayMs, signal);
         const leadership = await this.#win();
         // The answer to its first step may have taken longer than its lease.
         if (!signal.aborted && leadership.validForMs() > 0) return leadership;
@@ -164,10 +164,10 @@ class Candidate<Value> implements Office {
     const kept = { renew: true, maxHoldMs: Infinity };
     const how = { leaseMs, label, waitMs: Infinity, throughPause: true, signal, ...kept };
     const leadership = await acquire(
-      this.engine,
+      this.session,
       this.#steps,
       resolve(how, this.#defaults),
-      (hold) => new LeadLease(this.engine, this.#steps, hold, signal),
+      (hold) => new LeadLease(this.session, this.#steps, hold, signal),
     );
     try {
       await leadership.proclaim(value);
@@ -185,7 +185,7 @@ class Candidate<Value> implements Office {
       kind: "election",
       lockName,
       term,
-      server: serverOf(this.engine.store),
+      server: serverOf(this.session.store),
       outcome: undefined,
     });
     return traced(leadTracing, begin, (trace) => this.#term(leadership, trace));

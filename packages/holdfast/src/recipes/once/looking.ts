@@ -41,14 +41,14 @@ export async function inspectOnce(
   options: OnceScope = {},
 ): Promise<OnceInspection | undefined> {
   const steps = stepsOf(holdfast, key, checkKnown(options, ["scope"]), 0);
-  const { engine } = behind(holdfast, steps.name);
-  engine.assertOpen(steps.name);
-  return inspection(engine, steps);
+  const { session } = behind(holdfast, steps.name);
+  session.assertOpen(steps.name);
+  return inspection(session, steps);
 }
 
 /** The same of a call whose steps are known. @throws StoreError */
-export async function inspection(engine: Asked, steps: OnceSteps): Promise<OnceInspection | undefined> {
-  const looked = await steps.look(engine.commandTimeoutMs);
+export async function inspection(session: Asked, steps: OnceSteps): Promise<OnceInspection | undefined> {
+  const looked = await steps.look(session.commandTimeoutMs);
   if (looked === undefined) return undefined;
   const { state, owner, token, attempt, firstMs, sinceMs, endedMs, leaseLeftMs } = looked;
   const isHeld = state === "running" && leaseLeftMs > 0;
@@ -59,7 +59,7 @@ export async function inspection(engine: Asked, steps: OnceSteps): Promise<OnceI
     firstAtMs: firstMs,
     sinceAtMs: sinceMs,
     endedAtMs: endedMs === 0 ? undefined : endedMs,
-    holder: isHeld ? await describeHolder(engine, { owner, token, leaseLeftMs }) : undefined,
+    holder: isHeld ? await describeHolder(session, { owner, token, leaseLeftMs }) : undefined,
   };
 }
 
@@ -93,7 +93,7 @@ export async function resolveOnce(
   const isValue = typeof how === "object" && how !== null && "value" in how;
   if (how !== "release" && !isValue) throw new TypeError(`how must be "release" or { value }; got ${show(how)}`);
   const steps = stepsOf(holdfast, key, { ...(scope === undefined ? {} : { scope }) }, keepMs);
-  behind(holdfast, steps.name).engine.assertOpen(steps.name);
+  behind(holdfast, steps.name).session.assertOpen(steps.name);
   const ending = isValue
     ? ({ state: "done", text: codec.encode(how.value) } as const)
     : ({ state: "released", text: "" } as const);
@@ -103,6 +103,6 @@ export async function resolveOnce(
 function stepsOf(holdfast: Holdfast, key: string, { scope }: OnceScope, keepMs: number): OnceSteps {
   if (scope !== undefined) checkBytes("scope", scope);
   const name = nameOf(scope, checkBytes("key", key));
-  const { engine, prefix } = behind(holdfast, name);
-  return new OnceSteps({ engine, prefix, name, keepMs, fingerprint: "" });
+  const { session, prefix } = behind(holdfast, name);
+  return new OnceSteps({ session, prefix, name, keepMs, fingerprint: "" });
 }

@@ -112,20 +112,20 @@ function made(
   { scope, fingerprint, strictFingerprint, keepMs, savedCodec }: ResolvedOnce,
 ): { lock: ForeignLock<OnceLease>; steps: OnceSteps; store: Store } {
   const name = nameOf(scope, checkBytes("key", key));
-  const { engine, defaults, prefix } = behind(holdfast, name);
+  const { session, defaults, prefix } = behind(holdfast, name);
   const print = fingerprintOf(fingerprint);
-  const steps = new OnceSteps({ engine, prefix, name, keepMs, fingerprint: print, strictFingerprint });
+  const steps = new OnceSteps({ session, prefix, name, keepMs, fingerprint: print, strictFingerprint });
   const lock = new ForeignLock<OnceLease>({
-    engine,
+    session,
     steps,
     defaults,
     make: (held) => new OnceLease(held, steps, steps.begins(held.owner), savedCodec),
     pauses: { delayMs: RECHECK_MS, jitterMs: RECHECK_MS / 4 },
     // Of another content it is another call: it is refused, and does not wait for its turn to hear that.
     line: `once ${steps.key} ${print} ${strictFingerprint}`,
-    listen: (_claim, onNews) => engine.store.inbox(steps.channel, onNews, engine.commandTimeoutMs),
+    listen: (_claim, onNews) => session.store.inbox(steps.channel, onNews, session.commandTimeoutMs),
   });
-  return { lock, steps, store: engine.store };
+  return { lock, steps, store: session.store };
 }
 
 function replayed<Value>(

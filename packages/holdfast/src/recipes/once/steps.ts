@@ -17,11 +17,11 @@ import {
   type Caller,
   type Claim,
   call,
-  type Engine,
   type Grant,
   insist,
   lockKeys,
   type NotHeld,
+  type Session,
   type State,
   type Steps,
 } from "../../internal.js";
@@ -63,7 +63,7 @@ export interface Ending {
 
 /** Everything about one call that the server has to know. */
 export interface OncePlace {
-  readonly engine: Engine;
+  readonly session: Session;
   readonly prefix: string;
   /** With its scope, as `nameOf` has it. */
   readonly name: string;
@@ -93,11 +93,11 @@ export class OnceSteps implements Steps {
     const { lock, base } = lockKeys(place.prefix, "once", place.name);
     this.key = lock;
     this.channel = `${base}:ended`;
-    this.#caller = { store: place.engine.store, name: place.name };
+    this.#caller = { store: place.session.store, name: place.name };
   }
 
   get store(): Store {
-    return this.#place.engine.store;
+    return this.#place.session.store;
   }
 
   get confirm(): Steps["confirm"] {
@@ -191,20 +191,20 @@ export class OnceSteps implements Steps {
    * @throws StoreError      it may be recorded, or not
    */
   settle(lease: Lease, ending: Ending): Promise<string | undefined> {
-    const { engine } = this.#place;
-    const ask = () => insist(engine, () => this.#settle(lease.owner, ending, engine.commandTimeoutMs));
+    const { session } = this.#place;
+    const ask = () => insist(session, () => this.#settle(lease.owner, ending, session.commandTimeoutMs));
     return askAsHolder(lease, ask, (state) => state !== undefined);
   }
 
   /** @returns false if the call is not that attempt's any more @throws LeaseLostError  the same @throws StoreError */
   async save(lease: Lease, data: string): Promise<boolean> {
-    const { engine } = this.#place;
+    const { session } = this.#place;
     const { owner } = lease;
     this.#saves += 1;
     const number = this.#saves;
     const args = { owner, data, number };
     const ask = () =>
-      insist(engine, () => call(this.#caller, recipesOnceSave, { record: this.key }, args, engine.commandTimeoutMs));
+      insist(session, () => call(this.#caller, recipesOnceSave, { record: this.key }, args, session.commandTimeoutMs));
     const reply = await askAsHolder(lease, ask, ({ outcome }) => outcome !== "saved");
     if (reply.outcome !== "saved") return false;
     // Of two that are saved at once, the answer to the older may come later.
@@ -217,10 +217,10 @@ export class OnceSteps implements Steps {
 
   /** Ends a call that is blocked. @returns the state in which it is if it is not blocked @throws StoreError */
   async resolve({ state, text }: Ending): Promise<string | undefined> {
-    const { engine, keepMs } = this.#place;
+    const { session, keepMs } = this.#place;
     const args = { state, value: text, keepMs, channel: this.channel };
-    const reply = await insist(engine, () =>
-      call(this.#caller, recipesOnceResolve, { record: this.key }, args, engine.commandTimeoutMs),
+    const reply = await insist(session, () =>
+      call(this.#caller, recipesOnceResolve, { record: this.key }, args, session.commandTimeoutMs),
     );
     return reply.outcome === "resolved" ? undefined : (reply.state[0] ?? "");
   }

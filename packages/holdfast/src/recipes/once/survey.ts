@@ -114,11 +114,11 @@ function namesIn(rests: readonly string[], glob: Glob | undefined, scope: string
 }
 
 async function look(
-  { engine, prefix }: Place,
+  { session, prefix }: Place,
   identities: ReturnType<typeof identitiesOf>,
   { key, scope }: Named,
 ): Promise<OnceEntry | undefined> {
-  const steps = new OnceSteps({ engine, prefix, name: nameOf(scope, key), keepMs: 0, fingerprint: "" });
+  const steps = new OnceSteps({ session, prefix, name: nameOf(scope, key), keepMs: 0, fingerprint: "" });
   const seen = await inspection(identities, steps);
   return seen === undefined ? undefined : { key, scope, ...seen };
 }

@@ -66,9 +66,9 @@ export class RunLog {
     holdfast: Holdfast,
     { kind, name, label, history }: { kind: string; name: string; label: string; history: boolean },
   ) {
-    const { engine } = behindAny(holdfast);
-    this.#runtime = engine.runtime;
-    this.#about = { kind, lockName: name, clientId: engine.clientId };
+    const { session } = behindAny(holdfast);
+    this.#runtime = session.runtime;
+    this.#about = { kind, lockName: name, clientId: session.clientId };
     this.#told = { kind, name, ...(label === "" ? {} : { label }) };
     this.#outbox = history ? new Outbox(placeOf(holdfast), RETRY_EVERY_MS, checkKeep({})) : undefined;
   }

@@ -81,11 +81,11 @@ class Job<Value> {
     options: ResolvedScheduled,
   ) {
     const { overlap, label, history } = options;
-    const { engine } = behind(holdfast, name);
-    this.#runtime = engine.runtime;
+    const { session } = behind(holdfast, name);
+    this.#runtime = session.runtime;
     const isExclusive = overlap === "skip";
     const lock = isExclusive ? holdfast.mutex(name) : holdfast.semaphore(name, { permits: OVERLAPPING });
-    this.#place = { holdfast, name, lock, engine };
+    this.#place = { holdfast, name, lock, session };
     this.#work = work;
     this.#options = options;
     this.log = new RunLog(holdfast, { kind: isExclusive ? "mutex" : "semaphore", name, label, history });

@@ -5,7 +5,7 @@
  * ends up without a run has set no marker, unless an answer was lost for good.
  */
 import { AcquireTimeoutError, type Holdfast, type Lease, LeaseLostError, type Lock, StoreError } from "../../index.js";
-import { delay, type Engine } from "../../internal.js";
+import { delay, type Session } from "../../internal.js";
 import { type LastRun, lookAtPeriod, type PeriodStart, startOfPeriod } from "../../period-marker/index.js";
 import { type Refusal, refusalOf } from "../refusal.js";
 import type { ResolvedScheduled } from "./options.js";
@@ -16,7 +16,7 @@ export interface StartPlace {
   readonly name: string;
   readonly lock: Lock;
   /** Of the Holdfast: when that closes, all pauses here end. */
-  readonly engine: Engine;
+  readonly session: Session;
 }
 
 /** A run that may begin: its marker is set, and its lease is held. */
@@ -39,8 +39,8 @@ const LONGEST_PAUSE_MS = 500;
 
 /** @throws ClosedError, CapacityMismatchError, UnsupportedError; the reason of `signal`. Nothing is held, and no marker is set */
 export async function start(place: StartPlace, options: ResolvedScheduled): Promise<Start> {
-  const { engine, name } = place;
-  let calledAtMs = engine.runtime.wallMs();
+  const { session, name } = place;
+  let calledAtMs = session.runtime.wallMs();
   let lease: Lease | undefined;
   try {
     options.signal?.throwIfAborted();
@@ -51,7 +51,7 @@ export async function start(place: StartPlace, options: ResolvedScheduled): Prom
     if (done !== undefined) return { calledAtMs, found: done };
     options.signal?.throwIfAborted();
     if (options.jitterMaxMs > 0) {
-      await delay(engine, name, engine.runtime.random() * options.jitterMaxMs, options.signal);
+      await delay(session, name, session.runtime.random() * options.jitterMaxMs, options.signal);
     }
     const taken = await take(place, options, calledAtMs);
     if ("reason" in taken) return { calledAtMs, found: taken };
@@ -83,11 +83,11 @@ export async function start(place: StartPlace, options: ResolvedScheduled): Prom
  * is waited for, for as long as a lease lasts: it may be that nobody else runs this time.
  */
 async function take(
-  { holdfast, name, lock, engine }: StartPlace,
+  { holdfast, name, lock, session }: StartPlace,
   { everyMs, leaseMs, maxHoldMs, label, signal }: ResolvedScheduled,
   calledAtMs: number,
 ): Promise<Lease | Refusal> {
-  const { runtime } = engine;
+  const { runtime } = session;
   const givesUpAtMs = runtime.monotonicMs() + leaseMs;
   const wish = { leaseMs, maxHoldMs, label, renew: true, throughPause: false, ...(signal && { signal }) };
   for (let againAfterMs = FIRST_PAUSE_MS; ; againAfterMs = Math.min(LONGEST_PAUSE_MS, 2 * againAfterMs)) {
@@ -106,13 +106,13 @@ async function take(
       const isRun = holder !== undefined && holder.owner === lastRun?.owner && lastRun.endedAtMs === undefined;
       if (refusal !== undefined && (isRun || runtime.monotonicMs() >= givesUpAtMs)) return refusal;
     }
-    await delay(engine, name, againAfterMs, signal);
+    await delay(session, name, againAfterMs, signal);
   }
 }
 
 /** Sets the marker; an answer that is lost is asked for again, and is the same. @throws StoreError, LeaseLostError */
 async function mark(
-  { holdfast, name, engine }: StartPlace,
+  { holdfast, name, session }: StartPlace,
   lease: Lease,
   everyMs: number,
   readAtMs: number,
@@ -123,7 +123,7 @@ async function mark(
     } catch (error) {
       const againAfterMs = AGAIN_AFTER_MS[tries];
       if (!(error instanceof StoreError) || !error.transient || againAfterMs === undefined) throw error;
-      await delay(engine, name, againAfterMs, undefined);
+      await delay(session, name, againAfterMs, undefined);
     }
   }
 }

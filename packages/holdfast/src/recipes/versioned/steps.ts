@@ -1,7 +1,7 @@
 /** The atomic steps of a versioned value: each one script call. */
 
 import { recipesVersionedRead, recipesVersionedWrite } from "../../generated/recipes-scripts.js";
-import { type Caller, call, type Engine, insist, lockKeys } from "../../internal.js";
+import { type Caller, call, insist, lockKeys, type Session } from "../../internal.js";
 
 /** A value as the server has it; without text it was deleted, or never there. */
 export interface Kept {
@@ -25,15 +25,15 @@ export const ANY_VERSION = -1;
 export class VersionedSteps {
   readonly name: string;
   readonly channel: string;
-  readonly #engine: Engine;
+  readonly #session: Session;
   readonly #caller: Caller;
   readonly #record: string;
   readonly #requests: string;
 
-  constructor(engine: Engine, prefix: string, name: string) {
+  constructor(session: Session, prefix: string, name: string) {
     this.name = name;
-    this.#engine = engine;
-    this.#caller = { store: engine.store, name };
+    this.#session = session;
+    this.#caller = { store: session.store, name };
     const { lock, base } = lockKeys(prefix, "versioned", name);
     this.#record = lock;
     this.#requests = `${base}:requests`;
@@ -54,18 +54,18 @@ export class VersionedSteps {
    * @throws StoreError  it may be written, or not. @throws ClosedError
    */
   async write(expected: number, text: string | undefined): Promise<Written> {
-    const engine = this.#engine;
+    const session = this.#session;
     const keys = { record: this.#record, requests: this.#requests };
     const args = {
       version: expected,
-      request: engine.newRequestId(this.name),
-      rememberMs: Math.max(REMEMBER_MIN_MS, REMEMBER_TIMEOUTS * engine.commandTimeoutMs),
+      request: session.newRequestId(this.name),
+      rememberMs: Math.max(REMEMBER_MIN_MS, REMEMBER_TIMEOUTS * session.commandTimeoutMs),
       buryMs: text === undefined ? BURY_MS : 0,
       value: text ?? "",
       channel: this.channel,
     };
-    const reply = await insist(engine, () =>
-      call(this.#caller, recipesVersionedWrite, keys, args, engine.commandTimeoutMs),
+    const reply = await insist(session, () =>
+      call(this.#caller, recipesVersionedWrite, keys, args, session.commandTimeoutMs),
     );
     if (reply.outcome === "written") return { isWritten: true, version: reply.version };
     return { isWritten: false, version: reply.version, text: reply.value[0] };

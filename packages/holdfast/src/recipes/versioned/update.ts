@@ -1,13 +1,13 @@
 /** Read, change, compare and set, again and again: optimistic first, and in turn when that goes on failing. */
 import type { Lease, Mutex } from "../../index.js";
-import { delay, type Engine } from "../../internal.js";
+import { delay, type Session } from "../../internal.js";
 import { ConflictError } from "./errors.js";
 import { resolveUpdate, type UpdateOptions } from "./options.js";
 import type { VersionedValue, WriteOutcome } from "./values.js";
 
 /** What is updated. */
 export interface Updated<Value> {
-  readonly engine: Engine;
+  readonly session: Session;
   readonly mutex: Mutex;
   read(): Promise<VersionedValue<Value>>;
   write(version: number, next: Value): Promise<WriteOutcome<Value>>;
@@ -25,7 +25,7 @@ export async function update<Value>(
 ): Promise<{ readonly value: Value; readonly version: number }> {
   if (typeof change !== "function") throw new TypeError(`change must be a function; got ${typeof change}`);
   const { attemptsMax, promoteAfter, waitMs, signal } = resolveUpdate(options);
-  const { engine, mutex } = updated;
+  const { session, mutex } = updated;
   let lease: Lease | undefined;
   signal?.throwIfAborted();
   let seen = await updated.read();
@@ -41,7 +41,7 @@ export async function update<Value>(
       if (lease !== undefined) continue; // only newcomers were in the way, and each of them is through
       if (attempts < promoteAfter) {
         const longestMs = Math.min(LONGEST_PAUSE_MS, PAUSE_MS * 2 ** (attempts - 1));
-        await delay(engine, mutex.name, engine.runtime.random() * longestMs, signal);
+        await delay(session, mutex.name, session.runtime.random() * longestMs, signal);
       } else {
         lease = await mutex.acquire({ waitMs, ...(signal === undefined ? {} : { signal }) });
         seen = await updated.read();

@@ -29,11 +29,11 @@ export class Versioned<Value> {
 
   /** Comes from `versioned`. @internal */
   constructor(holdfast: Holdfast, name: string, codec: Codec) {
-    const { engine, prefix } = behind(holdfast, name);
+    const { session, prefix } = behind(holdfast, name);
     this.name = name;
     this.#holdfast = holdfast;
     this.#codec = codec;
-    this.#steps = new VersionedSteps(engine, prefix, name);
+    this.#steps = new VersionedSteps(session, prefix, name);
   }
 
   /**
@@ -42,9 +42,9 @@ export class Versioned<Value> {
    * @throws StoreError, ClosedError
    */
   async get(): Promise<VersionedValue<Value>> {
-    const { engine } = behind(this.#holdfast, this.name);
-    engine.assertOpen(this.name);
-    return this.#decoded(await this.#steps.read(engine.commandTimeoutMs));
+    const { session } = behind(this.#holdfast, this.name);
+    session.assertOpen(this.name);
+    return this.#decoded(await this.#steps.read(session.commandTimeoutMs));
   }
 
   /**
@@ -93,10 +93,10 @@ export class Versioned<Value> {
     change: (old: Value | undefined) => Value | Promise<Value>,
     options: UpdateOptions = {},
   ): Promise<{ readonly value: Value; readonly version: number }> {
-    const { engine } = behind(this.#holdfast, this.name);
+    const { session } = behind(this.#holdfast, this.name);
     const written = await update(
       {
-        engine,
+        session,
         mutex: this.#holdfast.mutex(this.name),
         read: () => this.get(),
         write: (version, next) => this.compareAndSet(version, next),
@@ -121,7 +121,7 @@ export class Versioned<Value> {
   ): AsyncGenerator<VersionedValue<Value>, void, undefined> {
     const steps = this.#steps;
     const watched = {
-      engine: behind(this.#holdfast, this.name).engine,
+      session: behind(this.#holdfast, this.name).session,
       name: this.name,
       channel: steps.channel,
       read: (timeoutMs: number) => steps.read(timeoutMs),

@@ -5,14 +5,14 @@ import {
   recipesWorkerSlotEnd,
   recipesWorkerSlotKeep,
 } from "../../generated/recipes-scripts.js";
-import { type Claim, call, type Engine, type Grant, type NotHeld, type Steps } from "../../internal.js";
+import { type Claim, call, type Grant, type NotHeld, type Session, type Steps } from "../../internal.js";
 
 /** So much of the time for an answer is for the note, when a number is given back. */
 const NOTE_SHARE = 1 / 4;
 
 /** See the file header. One for each number that somebody asks for. */
 export class SlotUse {
-  readonly #engine: Engine;
+  readonly #session: Session;
   readonly #base: Steps;
   readonly #restMs: number;
   readonly #ends: string;
@@ -25,8 +25,8 @@ export class SlotUse {
    * @param ends    key of the notes
    * @param restMs  how much longer the lease is on the server
    */
-  constructor(engine: Engine, base: Steps, ends: string, restMs: number) {
-    this.#engine = engine;
+  constructor(session: Session, base: Steps, ends: string, restMs: number) {
+    this.#session = session;
     this.#base = base;
     this.#ends = ends;
     this.#restMs = restMs;
@@ -34,7 +34,7 @@ export class SlotUse {
 
   /** It is held, and whoever asked may have read the clock. */
   inUse(): void {
-    const nowMs = this.#engine.runtime.wallMs();
+    const nowMs = this.#session.runtime.wallMs();
     if (nowMs > this.#latestMs) this.#latestMs = nowMs;
   }
 
@@ -72,7 +72,7 @@ export class SlotUse {
       slots: `${state}:slots`,
       ends: this.#ends,
     };
-    const untilMs = Math.ceil(this.#engine.runtime.wallMs() + leaseMs);
+    const untilMs = Math.ceil(this.#session.runtime.wallMs() + leaseMs);
     const args = { owner, token, leaseMs: leaseMs + this.#restMs, untilMs };
     const reply = await call(this.#caller, recipesWorkerSlotKeep, keys, args, timeoutMs);
     if (reply.outcome !== "extended") return reply.outcome;
@@ -92,7 +92,7 @@ export class SlotUse {
       recipesWorkerSlotBefore,
       { ends: this.#ends },
       { number, token },
-      this.#engine.commandTimeoutMs,
+      this.#session.commandTimeoutMs,
     );
     return reply.outcome === "known" ? reply.beforeMs : 0;
   }
@@ -117,7 +117,7 @@ export class SlotUse {
     return { number: this.#grant?.slots[0] ?? 0, token: this.#grant?.token ?? 0 };
   }
 
-  get #caller(): { readonly store: Engine["store"]; readonly name: string } {
-    return { store: this.#engine.store, name: this.#base.name };
+  get #caller(): { readonly store: Session["store"]; readonly name: string } {
+    return { store: this.#session.store, name: this.#base.name };
   }
 }

@@ -12,7 +12,6 @@ import {
   behindAny,
   checkKnown,
   checkWhole,
-  type Engine,
   type Hold,
   insist,
   Lease,
@@ -20,6 +19,7 @@ import {
   lockKeys,
   type ResolvedOptions,
   resolve,
+  type Session,
 } from "../../internal.js";
 import { SlotUse } from "./steps.js";
 
@@ -96,9 +96,9 @@ export class WorkerSlot extends Lease {
   }
 
   /** Notes that it is in use, and learns who used it before. @throws LeaseLostError, StoreError @internal */
-  async begin(engine: Engine, leaseMs: number): Promise<void> {
-    await insist(engine, () => this.extend(leaseMs));
-    this.#notBeforeAtMs = await insist(engine, () => this.#use.beforeMs());
+  async begin(session: Session, leaseMs: number): Promise<void> {
+    await insist(session, () => this.extend(leaseMs));
+    this.#notBeforeAtMs = await insist(session, () => this.#use.beforeMs());
   }
 
   /** As of every lease: how long it may be used from now, in ms. */
@@ -131,19 +131,19 @@ export async function workerSlot(holdfast: Holdfast, name: string, options: Work
   checkWhole("restMs", restMs, 0, YEAR_MS);
   behindAny(holdfast);
   const semaphore = holdfast.semaphore(name, { permits: count as number }); // just checked
-  const { engine, steps: base, defaults } = Lock.partsOf<SemaphoreLease>(semaphore);
+  const { session, steps: base, defaults } = Lock.partsOf<SemaphoreLease>(semaphore);
   const how: ResolvedOptions = { ...resolve({ ...rest, leaseMs, renew: true }, defaults), maxHoldMs: Infinity };
-  const use = new SlotUse(engine, base, lockKeys(behind(holdfast, name).prefix, "worker-slot", name).lock, restMs);
+  const use = new SlotUse(session, base, lockKeys(behind(holdfast, name).prefix, "worker-slot", name).lock, restMs);
   let slot: WorkerSlot;
   try {
-    slot = await acquire(engine, use.steps, how, (hold) => new WorkerSlot(hold, use));
+    slot = await acquire(session, use.steps, how, (hold) => new WorkerSlot(hold, use));
   } catch (error) {
     if (!(error instanceof AcquireTimeoutError)) throw error;
     const seen = await semaphore.inspect().catch(() => undefined);
     throw new SlotsTakenError(error, seen?.holders ?? []);
   }
   try {
-    await slot.begin(engine, leaseMs);
+    await slot.begin(session, leaseMs);
     return slot;
   } catch (error) {
     void slot.release().catch(() => {});

@@ -57,32 +57,32 @@ export class RedissonWriteLease extends Lease {
    */
   async downgrade(): Promise<RedissonReadLease> {
     this.assertHeld();
-    const { engine, watchdogMs } = this.#place.scope;
+    const { session, watchdogMs } = this.#place.scope;
     const { claim, token } = this.#hold.grant;
     const leaseMs = Math.min(this.#hold.leaseMs, watchdogMs);
     const reader = { ...claim, owner: claim.owner.slice(0, -WRITER.length), leaseMs };
     const steps = readSteps(this.#place);
-    let setAt = now(engine.runtime);
+    let setAt = now(session.runtime);
     this.#hold.rest();
     try {
-      const outcome = await insist(engine, async () => {
-        setAt = now(engine.runtime);
-        const isDone = (await downgrade(this.#place, claim, reader, engine.commandTimeoutMs)) === "downgraded";
+      const outcome = await insist(session, async () => {
+        setAt = now(session.runtime);
+        const isDone = (await downgrade(this.#place, claim, reader, session.commandTimeoutMs)) === "downgraded";
         if (!isDone || steps.confirm === undefined) return isDone ? "downgraded" : "forgotten";
         // As a grant: it counts once replicas have it.
-        setAt = now(engine.runtime);
-        const confirmed = await steps.confirm({ claim: reader, token, slots: [] }, engine.commandTimeoutMs);
+        setAt = now(session.runtime);
+        const confirmed = await steps.confirm({ claim: reader, token, slots: [] }, session.commandTimeoutMs);
         return confirmed === "extended" ? "downgraded" : "forgotten";
       });
       if (outcome === "forgotten") {
         this.#hold.lose("server-lost");
         throw new LeaseLostError(this.name, { reason: "server-lost", token, owner: claim.owner });
       }
-      engine.assertOpen(this.name);
+      session.assertOpen(this.name);
     } catch (error) {
       this.#hold.end();
-      void depart(engine, steps, reader, true, engine.commandTimeoutMs);
-      void depart(engine, writeSteps(this.#place), claim, true, engine.commandTimeoutMs);
+      void depart(session, steps, reader, true, session.commandTimeoutMs);
+      void depart(session, writeSteps(this.#place), claim, true, session.commandTimeoutMs);
       throw error;
     }
     this.#hold.end();
@@ -90,7 +90,7 @@ export class RedissonWriteLease extends Lease {
     this.#hold.undoLateRequests();
     const facts = { token, setAt, options: this.#hold.options, mayStillRun: NOTHING_RUNS };
     return new RedissonReadLease(
-      new Hold(engine, steps, { claim: reader, token, slots: [] }, facts),
+      new Hold(session, steps, { claim: reader, token, slots: [] }, facts),
       this.#place.scope,
     );
   }

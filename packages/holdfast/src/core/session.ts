@@ -40,7 +40,7 @@ const MOST_DEPARTURES = 250;
 const REMEMBERED = 1_000;
 
 /** See the file header. Made once by `createHoldfast`. */
-export class Engine {
+export class Session {
   readonly store: Store;
   readonly runtime: Runtime;
   /** Also knows who waits, holds or departs: all of them hear messages. */
@@ -201,7 +201,7 @@ export class Engine {
     return inbox && this.#checks?.of({ inbox, channel: prefix + this.#clientId, isCounted: true });
   }
 
-  /** Whether the claim of that owner is one of this engine's. */
+  /** Whether the claim of that owner is one of this session's. */
   isOwn(owner: string): boolean {
     return parseOwner(owner)?.clientId === this.#clientId;
   }
